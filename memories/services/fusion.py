@@ -1,0 +1,56 @@
+"""Joining rankings, and gating candidates by tokens instead of by a fixed number."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import TypeVar
+
+#: The usual constant of reciprocal-rank fusion (Cormack, Clarke and Büttcher, 2009).
+RECIPROCAL_RANK_K = 60
+MIN_CANDIDATES = 5
+MAX_CANDIDATES = 1_000
+
+Key = TypeVar("Key", bound=Hashable)
+
+
+def reciprocal_rank_fusion(*rankings: Sequence[Key], k: int = RECIPROCAL_RANK_K) -> list[tuple[Key, float]]:
+    """Ids with their sum of 1 / (k + rank) over all rankings, best first; ranks count from 1.
+
+    Ties go to the better best rank, then to the earlier first appearance. A repeated id counts once a ranking.
+    Raises `ValueError` for a negative k.
+    """
+    if k < 0:
+        raise ValueError(f"k must not be negative, not {k}")
+    scores: dict[Key, float] = {}
+    best_ranks: dict[Key, int] = {}
+    for ranking in rankings:
+        for rank, key in enumerate(dict.fromkeys(ranking), start=1):
+            scores[key] = scores.get(key, 0.0) + 1.0 / (k + rank)
+            best_ranks[key] = min(rank, best_ranks.get(key, rank))
+    return sorted(scores.items(), key=lambda item: (-item[1], best_ranks[item[0]]))
+
+
+def gate_by_tokens(
+    ids_in_order: Sequence[Key],
+    tokens_by_id: Mapping[Key, int],
+    *,
+    budget: int,
+    overfetch_ratio: float,
+    minimum: int = MIN_CANDIDATES,
+    maximum: int = MAX_CANDIDATES,
+) -> list[Key]:
+    """The first ids until their tokens reach `overfetch_ratio` x `budget`; at least `minimum`, at most `maximum`.
+
+    The id that reaches the mark is still in. Raises `ValueError` for an id without a token count.
+    """
+    wanted = budget * overfetch_ratio
+    chosen: list[Key] = []
+    tokens = 0
+    for key in ids_in_order[: max(maximum, 0)]:
+        if tokens >= wanted and len(chosen) >= minimum:
+            break
+        if key not in tokens_by_id:
+            raise ValueError(f"no token count for {key!r}")
+        chosen.append(key)
+        tokens += tokens_by_id[key]
+    return chosen

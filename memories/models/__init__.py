@@ -1,0 +1,20 @@
+"""Rows and constraints of what is stored."""
+
+from memories.models.memory import Memory, MemoryEmbedding, MemoryLink, MemoryVersion, Partition
+from memories.models.records import AuditEntry, IdempotencyRecord, RecalledText, TenantMemo
+from memories.models.tenancy import ApiKey, Membership, Tenant
+
+__all__ = [
+    "ApiKey",
+    "AuditEntry",
+    "IdempotencyRecord",
+    "Membership",
+    "Memory",
+    "MemoryEmbedding",
+    "MemoryLink",
+    "MemoryVersion",
+    "Partition",
+    "RecalledText",
+    "Tenant",
+    "TenantMemo",
+]

@@ -1,0 +1,243 @@
+"""Memories, where they stand, what they said before, and their vectors."""
+
+import uuid
+
+from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.indexes import GinIndex
+from django.contrib.postgres.search import SearchVector, SearchVectorField
+from django.core.serializers.json import DjangoJSONEncoder
+from django.db import models
+from django.db.models import F, Func, Q
+from django.db.models.lookups import Exact, GreaterThan, LessThanOrEqual
+from pgvector.django import HalfVectorField
+
+from memories.models.tenancy import Tenant
+from memories.querysets import (
+    MemoryEmbeddingQuerySet,
+    MemoryLinkQuerySet,
+    MemoryQuerySet,
+    MemoryVersionQuerySet,
+    PartitionQuerySet,
+)
+from memories.services.content import MAX_CONTENT_BYTES, MAX_METADATA_BYTES
+from memories.services.partitions import MAX_DEPTH
+
+KIND_PATTERN = r"^[a-z][a-z0-9_-]{0,31}$"
+
+
+class Partition(models.Model):
+    """A path of `key=value` segments; the tenant's root is the empty path. Rows of all ancestors exist."""
+
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="partitions")
+    path = models.TextField(blank=True, db_collation="C")
+    depth = models.PositiveSmallIntegerField()
+    segments = ArrayField(models.TextField(), default=list, blank=True)
+
+    objects = PartitionQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["path"]
+        constraints = [
+            models.UniqueConstraint(fields=["tenant", "path"], name="partition_path_is_unique"),
+            models.UniqueConstraint(fields=["tenant", "id"], name="partition_tenant_id"),
+            models.CheckConstraint(condition=Q(depth__lte=MAX_DEPTH), name="partition_depth_is_bounded"),
+            models.CheckConstraint(condition=Q(segments__len=F("depth")), name="partition_depth_counts_segments"),
+        ]
+        indexes = [GinIndex(fields=["segments"], name="partition_segments")]
+
+    def __str__(self) -> str:
+        return self.path or "(root)"
+
+
+class MemoryText(models.Model):
+    """The columns that make up one version of a memory; shared by the current row and the superseded ones."""
+
+    kind = models.CharField(max_length=32, default="fact")
+    content = models.TextField()
+    content_hash = models.CharField(max_length=64)
+    confidence = models.FloatField(default=0.8)
+    pinned = models.BooleanField(default=False)
+    metadata = models.JSONField(default=dict, blank=True, encoder=DjangoJSONEncoder)
+    created_at = models.DateTimeField(help_text="When it happened or was said; scoring reckons age from it.")
+    expires_at = models.DateTimeField(null=True, blank=True)
+    source_id = models.CharField(max_length=255, default="", blank=True)
+    session = models.CharField(max_length=255, default="", blank=True)
+    position = models.PositiveIntegerField(null=True, blank=True)
+    partition_path = models.TextField(blank=True, db_collation="C", editable=False)
+    tokens_o200k_base = models.PositiveIntegerField(editable=False)
+    tokens_cl100k_base = models.PositiveIntegerField(editable=False)
+    version = models.PositiveIntegerField(default=1, editable=False)
+    valid_from = models.DateTimeField(editable=False)
+    recorded_from = models.DateTimeField(editable=False)
+
+    class Meta:
+        abstract = True
+
+    @property
+    def token_counts(self) -> dict[str, int]:
+        """Tokens of `content` by encoding, as counted when it was written."""
+        return {"o200k_base": self.tokens_o200k_base, "cl100k_base": self.tokens_cl100k_base}
+
+
+class Memory(MemoryText):
+    """One piece of text an agent keeps: the current version, and the head that is stable through all of them."""
+
+    class EmbeddingState(models.TextChoices):
+        PENDING = "pending"
+        READY = "ready"
+        FAILED = "failed"
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="memories")
+    partition = models.ForeignKey(Partition, on_delete=models.PROTECT, related_name="memories")
+    usefulness_score = models.FloatField(default=0.5)
+    retrieval_count = models.PositiveIntegerField(default=0)
+    last_retrieved_at = models.DateTimeField(null=True, blank=True)
+    archived_at = models.DateTimeField(null=True, blank=True)
+    embedding_state = models.CharField(max_length=8, choices=EmbeddingState, default=EmbeddingState.PENDING)
+    embedding_error = models.CharField(max_length=200, default="", blank=True, editable=False)
+    search_vector = models.GeneratedField(
+        expression=SearchVector("content", config="english"), output_field=SearchVectorField(), db_persist=True
+    )
+
+    objects = MemoryQuerySet.as_manager()
+
+    class Meta:
+        verbose_name_plural = "memories"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["tenant", "partition", "content_hash", "source_id"],
+                condition=Q(archived_at__isnull=True),
+                name="memory_is_unique_among_live",
+            ),
+            models.UniqueConstraint(fields=["tenant", "id"], name="memory_tenant_id"),
+            models.CheckConstraint(condition=Q(kind__regex=KIND_PATTERN), name="memory_kind_is_a_word"),
+            models.CheckConstraint(condition=Q(content__regex=r"\S"), name="memory_content_is_not_blank"),
+            models.CheckConstraint(
+                condition=LessThanOrEqual(
+                    Func(F("content"), function="octet_length", output_field=models.IntegerField()), MAX_CONTENT_BYTES
+                ),
+                name="memory_content_is_bounded",
+            ),
+            models.CheckConstraint(
+                condition=Q(confidence__gte=0, confidence__lte=1), name="memory_confidence_is_a_share"
+            ),
+            models.CheckConstraint(
+                condition=Q(usefulness_score__gte=0, usefulness_score__lte=1), name="memory_usefulness_is_a_share"
+            ),
+            models.CheckConstraint(
+                condition=LessThanOrEqual(
+                    Func(
+                        F("metadata"),
+                        function="octet_length",
+                        template="octet_length((%(expressions)s)::text)",
+                        output_field=models.IntegerField(),
+                    ),
+                    # jsonb prints with spaces that the caller's text need not have had
+                    2 * MAX_METADATA_BYTES,
+                ),
+                name="memory_metadata_is_bounded",
+            ),
+            models.CheckConstraint(
+                condition=Exact(
+                    Func(F("metadata"), function="jsonb_typeof", output_field=models.TextField()), "object"
+                ),
+                name="memory_metadata_is_an_object",
+            ),
+            models.CheckConstraint(condition=Q(version__gte=1), name="memory_version_starts_at_one"),
+            models.CheckConstraint(
+                condition=Q(expires_at__isnull=True) | GreaterThan(F("expires_at"), F("created_at")),
+                name="memory_expires_after_creation",
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["tenant", "partition_path", "-created_at"], name="memory_in_partition"),
+            models.Index(fields=["tenant", "-created_at", "id"], name="memory_newest"),
+            models.Index(fields=["tenant", "session", "position"], name="memory_in_session"),
+            models.Index(
+                fields=["recorded_from"], condition=~Q(embedding_state="ready"), name="memory_waiting_for_embedding"
+            ),
+            GinIndex(fields=["search_vector"], name="memory_text", condition=Q(archived_at__isnull=True)),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.id}"
+
+
+class MemoryVersion(MemoryText):
+    """A superseded version: what a memory said, from when to when it held, from when to when we held it current."""
+
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
+    memory = models.ForeignKey(Memory, on_delete=models.CASCADE, related_name="versions")
+    valid_to = models.DateTimeField()
+    recorded_to = models.DateTimeField()
+
+    objects = MemoryVersionQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["memory", "version"]
+        constraints = [
+            models.UniqueConstraint(fields=["memory", "version"], name="memory_version_is_unique"),
+            models.CheckConstraint(condition=Q(valid_to__gte=F("valid_from")), name="memory_version_valid_interval"),
+            models.CheckConstraint(
+                condition=Q(recorded_to__gte=F("recorded_from")), name="memory_version_recorded_interval"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"version {self.version} of {self.memory_id}"
+
+
+class MemoryEmbedding(models.Model):
+    """The vector of one version of a memory under one model, unit length. Models live side by side."""
+
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
+    memory = models.ForeignKey(Memory, on_delete=models.CASCADE, related_name="embeddings")
+    version = models.PositiveIntegerField()
+    model = models.CharField(max_length=100)
+    dimension = models.PositiveSmallIntegerField()
+    vector = HalfVectorField()
+
+    objects = MemoryEmbeddingQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["memory", "version", "model"], name="embedding_is_unique"),
+            models.CheckConstraint(
+                condition=Exact(
+                    Func(F("vector"), function="vector_dims", output_field=models.IntegerField()), F("dimension")
+                ),
+                name="embedding_has_its_dimension",
+            ),
+        ]
+        indexes = [models.Index(fields=["tenant", "model"], name="embedding_of_tenant")]
+
+    def __str__(self) -> str:
+        return f"{self.model} of version {self.version} of {self.memory_id}"
+
+
+class MemoryLink(models.Model):
+    """A typed, directed edge between two memories of one tenant."""
+
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
+    source = models.ForeignKey(Memory, on_delete=models.CASCADE, related_name="links_out")
+    target = models.ForeignKey(Memory, on_delete=models.CASCADE, related_name="links_in")
+    kind = models.CharField(max_length=32)
+    recorded_from = models.DateTimeField()
+    recorded_to = models.DateTimeField(null=True, blank=True)
+
+    objects = MemoryLinkQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["source", "target", "kind"],
+                condition=Q(recorded_to__isnull=True),
+                name="link_is_unique_among_live",
+            ),
+            models.CheckConstraint(condition=~Q(source=F("target")), name="link_joins_two_memories"),
+            models.CheckConstraint(condition=Q(kind__regex=KIND_PATTERN), name="link_kind_is_a_word"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.source_id} {self.kind} {self.target_id}"

@@ -1,0 +1,75 @@
+"""Who owns rows and who may reach them."""
+
+import uuid
+
+from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models import Q
+from rest_framework_api_key.models import AbstractAPIKey
+
+from memories.querysets import ApiKeyManager, MembershipQuerySet, TenantQuerySet
+
+
+class Tenant(models.Model):
+    """The isolation boundary. Every other row of the system belongs to exactly one."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    name = models.CharField(max_length=100, unique=True)
+    created_at = models.DateTimeField()
+
+    objects = TenantQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["name"]
+        constraints = [
+            models.CheckConstraint(condition=Q(name__regex=r"^\S(.*\S)?$"), name="tenant_name_is_trimmed"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Membership(models.Model):
+    """An operator's access to one tenant; what they may do there comes from their groups."""
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="memberships")
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="memberships")
+
+    objects = MembershipQuerySet.as_manager()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["user", "tenant"], name="membership_is_unique")]
+
+    def __str__(self) -> str:
+        return f"user {self.user_id} in tenant {self.tenant_id}"
+
+
+class ApiKey(AbstractAPIKey):
+    """An agent's credential: shown once, stored hashed, bound to a tenant and optionally to a partition prefix."""
+
+    class Scope(models.TextChoices):
+        READ = "read"
+        WRITE = "write"
+        ADMIN = "admin"
+
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="api_keys")
+    scopes = ArrayField(models.CharField(max_length=16, choices=Scope.choices))
+    partition_prefix = models.TextField(default="", blank=True, db_collation="C")
+    refuses_recalled_text = models.BooleanField(
+        default=True, help_text="Answer a new memory that repeats a recently rendered one with the existing memory."
+    )
+
+    objects = ApiKeyManager()
+
+    class Meta(AbstractAPIKey.Meta):
+        verbose_name = "API key"
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(scopes__contained_by=["read", "write", "admin"]) & Q(scopes__len__gte=1),
+                name="api_key_scopes_are_known",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.prefix})"

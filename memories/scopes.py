@@ -1,0 +1,63 @@
+"""Named scopes: the only ways rows of tenants can be reached at all.
+
+Postgres confines every tenant table by row-level security on three transaction-local settings (ADR-0055). A scope opens
+a transaction and sets them; outside of any scope a query returns nothing and an insert fails.
+"""
+
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from uuid import UUID
+
+from django.db import connection, transaction
+
+_READ = (
+    "SELECT coalesce(current_setting('app.scope', true), ''), coalesce(current_setting('app.tenant_id', true), ''),"
+    " coalesce(current_setting('app.readable_tenants', true), '')"
+)
+_SET = (
+    "SELECT set_config('app.scope', %s, true), set_config('app.tenant_id', %s, true),"
+    " set_config('app.readable_tenants', %s, true)"
+)
+
+
+@contextmanager
+def _scope(name: str, tenant_id: str = "", readable_tenants: str = "") -> Iterator[None]:
+    """Run a transaction under the given settings; a nested scope gives the outer one its settings back.
+
+    An exception rolls back to the savepoint, and Postgres restores the settings with it.
+    """
+    is_nested = connection.in_atomic_block
+    with transaction.atomic(), connection.cursor() as cursor:
+        outer: tuple[str, ...] = ()
+        if is_nested:
+            cursor.execute(_READ)
+            outer = cursor.fetchone()
+        cursor.execute(_SET, [name, tenant_id, readable_tenants])
+        yield
+        if outer:
+            cursor.execute(_SET, outer)
+
+
+def tenant_scope(tenant_id: UUID) -> AbstractContextManager[None]:
+    """Read and write the rows of one tenant: an agent's request, a worker's step, an operator's page."""
+    return _scope("tenant", tenant_id=str(tenant_id))
+
+
+def operator_read_scope(tenant_ids: Iterable[UUID]) -> AbstractContextManager[None]:
+    """Read, never write, the rows of the tenants an operator is a member of."""
+    return _scope("operator_read", readable_tenants="{" + ",".join(str(pk) for pk in tenant_ids) + "}")
+
+
+def admin_write_scope() -> AbstractContextManager[None]:
+    """Read and write the rows of every tenant: Django admin and the management commands."""
+    return _scope("admin_write")
+
+
+def authentication_scope() -> AbstractContextManager[None]:
+    """Read keys, tenants and memberships, before a tenant is known."""
+    return _scope("authentication")
+
+
+def maintenance_scope() -> AbstractContextManager[None]:
+    """Read the rows of every tenant to find work; the work itself runs in the tenant's own scope."""
+    return _scope("maintenance")

@@ -1,0 +1,235 @@
+"""Settings: every value of a deployment comes from the environment, typed, and fails loudly by name.
+
+What the environment does not name is taken from the embedded servers of DATA_DIR when they run (`make run`).
+"""
+
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+import environ
+from csp.constants import NONE, SELF
+from django.core.exceptions import ImproperlyConfigured
+
+from memory_platform.embedded.endpoints import read_endpoints
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+env = environ.Env()
+environ.Env.read_env(BASE_DIR / ".env")
+
+DATA_DIR = (BASE_DIR / env.path("DATA_DIR", default="var")()).resolve()
+PORT = env.int("PORT", default=8000)
+DEBUG = env.bool("DEBUG", default=False)
+DEMO = env.bool("DEMO", default=True)
+LOG_LEVEL = env.str("LOG_LEVEL", default="INFO").upper()
+
+_endpoints = read_endpoints(DATA_DIR)
+
+
+def _secret_key() -> str:
+    stored = DATA_DIR / "secrets" / "secret_key"
+    if key := env.str("SECRET_KEY", default=""):
+        return key
+    if stored.is_file():
+        return stored.read_text().strip()
+    # Enough for check, makemigrations and collectstatic; serving with it is refused by a deployment check.
+    return "insecure-no-secret-key-yet"
+
+
+SECRET_KEY = _secret_key()
+ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
+CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
+# Set when a proxy in front ends TLS: cookies then travel over https only.
+HTTPS_ONLY = env.bool("HTTPS_ONLY", default=False)
+
+# --- Databases: `default` is the app's role, `owner` migrates -----------------------------------------------------
+
+NO_DATABASE_URL = "postgres://memory_app@127.0.0.1:5432/memory"
+
+
+def _database(url: str, pool_size: int) -> dict[str, Any]:
+    config: dict[str, Any] = dict(environ.Env.db_url_config(url))
+    if not config["ENGINE"].endswith(".postgresql"):
+        raise ImproperlyConfigured("DATABASE_URL and DATABASE_OWNER_URL must be postgres:// URLs")
+    config["CONN_MAX_AGE"] = 0
+    if pool_size:
+        config.setdefault("OPTIONS", {})["pool"] = {"min_size": 1, "max_size": pool_size, "timeout": 10}
+    return config
+
+
+DATABASE_POOL_SIZE = env.int("DATABASE_POOL_SIZE", default=8)
+DATABASE_URL = env.str("DATABASE_URL", default="") or (_endpoints.database_url if _endpoints else NO_DATABASE_URL)
+DATABASE_OWNER_URL = env.str("DATABASE_OWNER_URL", default="") or (
+    _endpoints.database_owner_url if _endpoints and "DATABASE_URL" not in env else ""
+)
+DATABASES = {"default": _database(DATABASE_URL, DATABASE_POOL_SIZE)}
+if DATABASE_OWNER_URL:
+    DATABASES["owner"] = _database(DATABASE_OWNER_URL, pool_size=0)
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+# --- Broker and cache ----------------------------------------------------------------------------------------------
+
+CACHE_URL = env.str("CACHE_URL", default="") or (_endpoints.cache_url if _endpoints else "locmemcache://")
+CACHES = {"default": environ.Env.cache_url_config(CACHE_URL)}
+
+CELERY_BROKER_URL = env.str("CELERY_BROKER_URL", default="") or (_endpoints.broker_url if _endpoints else "memory://")
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_ACKS_LATE = True
+CELERY_TASK_REJECT_ON_WORKER_LOST = True
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_TASK_PUBLISH_RETRY_POLICY = {"max_retries": 2, "interval_start": 0.1, "interval_max": 0.2}
+CELERY_BROKER_VISIBILITY_TIMEOUT_SECONDS = 1800
+CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, Any] = {"visibility_timeout": CELERY_BROKER_VISIBILITY_TIMEOUT_SECONDS}
+if CELERY_BROKER_URL.startswith("filesystem://"):
+    _folder = DATA_DIR / "run" / "broker"
+    CELERY_BROKER_TRANSPORT_OPTIONS = {
+        "data_folder_in": str(_folder / "queue"),
+        "data_folder_out": str(_folder / "queue"),
+        "processed_folder": str(_folder / "processed"),
+        "control_folder": str(_folder / "control"),
+    }
+CELERY_TASK_TIME_LIMIT = 600  # below the visibility timeout, or a slow task would run twice at once
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_BEAT_SCHEDULE_FILENAME = str(DATA_DIR / "run" / "celerybeat-schedule")
+CELERY_BEAT_SCHEDULE = {
+    "sweep-pending-embeddings": {"task": "memories.tasks.sweep_pending_embeddings", "schedule": 30.0},
+    "forget-old-records": {"task": "memories.tasks.forget_old_records", "schedule": 3600.0},
+}
+
+# --- Embedding -----------------------------------------------------------------------------------------------------
+
+EMBEDDING_PROVIDER = env.str("EMBEDDING_PROVIDER", default="") or (
+    "wordllama" if importlib.util.find_spec("wordllama") else "hashed"
+)
+if EMBEDDING_PROVIDER not in {"wordllama", "hashed", "openai"}:
+    raise ImproperlyConfigured("EMBEDDING_PROVIDER must be wordllama, hashed or openai")
+EMBEDDING_BASE_URL = env.str("EMBEDDING_BASE_URL", default="")
+EMBEDDING_API_KEY = env.str("EMBEDDING_API_KEY", default="")
+EMBEDDING_MODEL = env.str("EMBEDDING_MODEL", default="")
+EMBEDDING_DIMENSION = env.int("EMBEDDING_DIMENSION", default=0)
+EMBEDDING_TIMEOUT_SECONDS = env.float("EMBEDDING_TIMEOUT_SECONDS", default=10.0)
+
+# --- Application ---------------------------------------------------------------------------------------------------
+
+INSTALLED_APPS = [
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "whitenoise.runserver_nostatic",
+    "django.contrib.staticfiles",
+    "django.contrib.postgres",
+    "django_htmx",
+    "template_partials",
+    "csp",
+    "rest_framework",
+    "rest_framework_api_key",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
+    "memory_platform",
+    "memories",
+    "context",
+    "compaction",
+]
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+]
+
+ROOT_URLCONF = "memory_platform.urls"
+WSGI_APPLICATION = "memory_platform.wsgi.application"
+APPEND_SLASH = False
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    },
+]
+
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+LOGIN_URL = "sign-in"
+LOGIN_REDIRECT_URL = "overview"
+LOGOUT_REDIRECT_URL = "sign-in"
+
+LANGUAGE_CODE = "en"
+TIME_ZONE = "UTC"
+USE_I18N = False
+USE_TZ = True
+
+STATIC_URL = "static/"
+STATIC_ROOT = BASE_DIR / "staticfiles"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {
+        "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
+        if DEBUG
+        else "whitenoise.storage.CompressedManifestStaticFilesStorage"
+    },
+}
+
+# --- Safety --------------------------------------------------------------------------------------------------------
+
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": [NONE],
+        "script-src": [SELF],
+        "style-src": [SELF],
+        "img-src": [SELF, "data:"],
+        "font-src": [SELF],
+        "connect-src": [SELF],
+        "form-action": [SELF],
+        "base-uri": [NONE],
+        "frame-ancestors": [NONE],
+    }
+}
+X_FRAME_OPTIONS = "DENY"
+SECURE_REFERRER_POLICY = "same-origin"
+SECURE_CROSS_ORIGIN_OPENER_POLICY = "same-origin"
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = "Lax"
+SESSION_COOKIE_SECURE = HTTPS_ONLY
+CSRF_COOKIE_SECURE = HTTPS_ONLY
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS_ONLY else None
+# 8 MiB of body is the API's documented limit; the API answers 413 above it.
+DATA_UPLOAD_MAX_MEMORY_SIZE = 8 * 1024 * 1024
+
+# --- REST ----------------------------------------------------------------------------------------------------------
+
+API_RATE_LIMIT_PER_SECOND = env.int("API_RATE_LIMIT_PER_SECOND", default=600)
+
+# --- Logging: one line an event; memory text never appears in one --------------------------------------------------
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["stderr"], "level": LOG_LEVEL},
+    # Their messages carry the prompt or the request path with its query.
+    "loggers": {"openai": {"level": "WARNING"}, "httpx": {"level": "WARNING"}, "httpcore": {"level": "WARNING"}},
+}

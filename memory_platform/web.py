@@ -1,0 +1,147 @@
+"""What every operator page shares: who may open it, page or fragment, flash messages. Lies under all apps."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, Protocol
+from urllib.parse import urlsplit
+from uuid import UUID
+
+from django.contrib import messages
+from django.contrib.auth.models import AnonymousUser, User
+from django.contrib.auth.views import redirect_to_login
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import render
+from django.template.loader import render_to_string
+from django.utils.cache import patch_vary_headers
+from django.utils.http import url_has_allowed_host_and_scheme
+from django_htmx.http import HttpResponseClientRedirect
+from django_htmx.middleware import HtmxDetails
+
+Parameters = ParamSpec("Parameters")
+
+
+class Role(StrEnum):
+    """What an operator may do; the value is the name of the Django group. A later one may do all of an earlier one."""
+
+    VIEWER = "viewer"
+    OPERATOR = "operator"
+    ADMIN = "admin"
+
+    def includes(self, other: "Role") -> bool:
+        ranks = list(Role)
+        return ranks.index(self) >= ranks.index(other)
+
+
+@dataclass(frozen=True)
+class Operator:
+    """The signed-in person behind a page, as templates ask about them."""
+
+    user: User
+    role: Role
+
+    @property
+    def can_edit(self) -> bool:
+        return self.role.includes(Role.OPERATOR)
+
+    @property
+    def can_administer(self) -> bool:
+        return self.role.includes(Role.ADMIN)
+
+
+class TenantLike(Protocol):
+    """The part of a tenant that the frame shows."""
+
+    id: UUID
+    name: str
+
+
+class HtmxRequest(HttpRequest):
+    """A request after the middleware and `operator_required`; `tenant` is set by `memories.access.tenant_required`."""
+
+    htmx: HtmxDetails
+    user: User | AnonymousUser  # type: ignore[assignment]
+    operator: Operator
+    tenant: TenantLike
+    tenants: list[Any]
+
+
+PageView = Callable[Concatenate[Any, Parameters], HttpResponseBase]
+
+
+def role_of(user: User) -> Role | None:
+    """The highest role of a staff user; a superuser is an admin; anybody else has none."""
+    if not (user.is_active and user.is_staff):
+        return None
+    if user.is_superuser:
+        return Role.ADMIN
+    groups = set(user.groups.values_list("name", flat=True))
+    return next((role for role in reversed(Role) if role.value in groups), None)
+
+
+def operator_required(
+    role: str, *, to_change: str = ""
+) -> Callable[[PageView[Parameters]], PageView[Parameters]]:
+    """The outermost decorator of every page: `role` to read, `to_change` (by default the same) for anything but GET."""
+    to_read, to_write = Role(role), Role(to_change or role)
+
+    def decorate(view: PageView[Parameters]) -> PageView[Parameters]:
+        @wraps(view)
+        def page(request: HtmxRequest, *args: Parameters.args, **kwargs: Parameters.kwargs) -> HttpResponseBase:
+            if not isinstance(request.user, User):
+                return _sign_in_first(request)
+            needed = to_read if request.method in {"GET", "HEAD"} else to_write
+            own = role_of(request.user)
+            if own is None:
+                raise PermissionDenied("This account has no role here. An admin can add it to a group.")
+            if not own.includes(needed):
+                raise PermissionDenied(f"This takes the role {needed}; this account is {own}.")
+            request.operator = Operator(request.user, own)
+            return view(request, *args, **kwargs)
+
+        return page
+
+    return decorate
+
+
+def _sign_in_first(request: HtmxRequest) -> HttpResponseBase:
+    """To the sign-in page, and from there back to the page that was open: never to an address that only takes POST."""
+    if request.htmx:
+        back = request.htmx.current_url_abs_path or "/"
+    elif request.method in {"GET", "HEAD"}:
+        back = request.get_full_path()
+    else:
+        back = own_path(request, request.META.get("HTTP_REFERER", ""))
+    response = redirect_to_login(back)
+    return HttpResponseClientRedirect(response.url) if request.htmx else response
+
+
+def own_path(request: HttpRequest, url: str) -> str:
+    """Path and query of `url` when it is an address of this site, else the start page."""
+    if not url_has_allowed_host_and_scheme(url, {request.get_host()}, require_https=request.is_secure()):
+        return "/"
+    parts = urlsplit(url)
+    return parts._replace(scheme="", netloc="", fragment="").geturl() or "/"
+
+
+def wants_fragment(request: HtmxRequest) -> bool:
+    """htmx asks for a part of the page; a boosted link or a history restore needs the whole of it."""
+    return bool(request.htmx) and not request.htmx.boosted and not request.htmx.history_restore_request
+
+
+def show(
+    request: HtmxRequest, template: str, context: Mapping[str, Any], *, status: int = 200
+) -> HttpResponse:
+    """Render a page, or a partial of it with the waiting flash messages out of band."""
+    response = render(request, template, dict(context), status=status)
+    if "#" in template:
+        response.write(render_to_string("_flash.html#out-of-band", request=request))
+    patch_vary_headers(response, ["HX-Request", "HX-Boosted", "HX-History-Restore-Request"])
+    return response
+
+
+def flash(request: HttpRequest, text: str, *, undo_url: str = "") -> None:
+    """Say what was done; with `undo_url` the message offers a button that POSTs there."""
+    messages.success(request, text, extra_tags=undo_url)

@@ -1,0 +1,155 @@
+"""Tests that walk the house: each rule holds everywhere, and each check is shown to fail on a line that breaks it."""
+
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests import architecture
+from tests.architecture import APPS, ROOT, product_files
+
+DOORS = ("api", "views", "admin", "commands", "authentication")
+
+RULES = [
+    (
+        "doors spell no queries",
+        architecture.queries_in,
+        (*DOORS, "tasks"),
+        "rows = Memory.objects.filter(pinned=True)",
+    ),
+    ("templates' tags spell no queries", architecture.queries_in, ("templatetags",), "Memory.objects.all()"),
+    (
+        "only doors read the clock",
+        architecture.clock_reads_in,
+        ("services", "models", "querysets", "actions", "assembly", "retrieval", "indexer", "forms", "serializers"),
+        "expired = row.expires_at < timezone.now()",
+    ),
+    ("tasks are enqueued on commit", architecture.early_enqueues_in, (), "embed_memory.delay(memory.pk)"),
+    ("no bare assert in the product", architecture.asserts_in, (), "assert total == 1"),
+    (
+        "retry rules name their exceptions",
+        architecture.broad_excepts_in,
+        ("tasks", "actions", "services", "querysets", "models"),
+        "try:\n    run()\nexcept Exception:\n    pass",
+    ),
+    (
+        "verbs are keyword-only, atomic and know who asked",
+        architecture.loose_verbs_in,
+        ("actions",),
+        "def archive_memory(memory, by):\n    memory.save()",
+    ),
+    (
+        "rows change in actions, not in save() or signals",
+        architecture.overridden_saves_in,
+        (),
+        "class Memory(Model):\n    def save(self):\n        pass",
+    ),
+]
+
+
+@pytest.mark.parametrize(("rule", "check", "rooms", "breach"), RULES, ids=[rule[0] for rule in RULES])
+def test_rule_holds_in_every_file_and_fails_when_broken(
+    rule: str, check: Callable[[str], list[object]], rooms: tuple[str, ...], breach: str
+) -> None:
+    assert check(breach), f"the check of {rule!r} does not see a breach"
+    files = product_files(*rooms)
+    breaches = {str(path.relative_to(ROOT)): found for path in files if (found := check(path.read_text()))}
+    assert not breaches
+
+
+def _pure_modules() -> list[str]:
+    files = product_files("services")
+    return [".".join(path.relative_to(ROOT).with_suffix("").parts) for path in files if path.stem != "__init__"]
+
+
+@pytest.mark.parametrize("module", _pure_modules())
+def test_pure_module_imports_without_django_in_a_fresh_interpreter(module: str) -> None:
+    code = (
+        f"import importlib, sys; importlib.import_module({module!r}); "
+        "sys.exit(next((m for m in sys.modules if m.split('.')[0] in "
+        "{'django', 'rest_framework', 'celery', 'psycopg', 'redis', 'openai'}), 0))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def _templates() -> list[Path]:
+    return sorted((ROOT / "templates").rglob("*.html"))
+
+
+FORBIDDEN_IN_TEMPLATES = {
+    "inline script": r"<script(?![^>]*\bsrc=)[^>]*>",
+    "inline style": r"<style\b|\sstyle=",
+    "inline handler": r"\son[a-z]+=",
+    "asset from elsewhere": r"(?:src|href)=[\"'](?:https?:)?//",
+    "unescaped value": r"\|\s*safe\b|autoescape off",
+    "script in a link": r"javascript:",
+}
+
+
+@pytest.mark.parametrize("path", _templates(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_template_holds_under_the_content_security_policy(path: Path) -> None:
+    text = re.sub(r"{%\s*comment.*?endcomment\s*%}|{#.*?#}", "", path.read_text(), flags=re.DOTALL)
+    found = [name for name, pattern in FORBIDDEN_IN_TEMPLATES.items() if re.search(pattern, text)]
+    assert not found
+
+
+@pytest.mark.parametrize(
+    ("name", "breach"),
+    [
+        ("inline script", "<script>alert(1)</script>"),
+        ("inline style", '<p style="color:red">'),
+        ("inline handler", '<a onclick="x()">'),
+        ("asset from elsewhere", '<script src="//cdn.example/x.js">'),
+        ("unescaped value", "{{ text|safe }}"),
+        ("script in a link", '<a href="javascript:x()">'),
+    ],
+)
+def test_template_check_sees_a_breach(name: str, breach: str) -> None:
+    assert re.search(FORBIDDEN_IN_TEMPLATES[name], breach)
+
+
+@pytest.mark.parametrize(
+    ("room", "line"),
+    [
+        ("memories/services/breach.py", "import django"),
+        ("memories/breach.py", "import context.models"),
+        ("context/querysets.py", "import context.assembly"),
+    ],
+)
+def test_import_contracts_fail_when_an_arrow_points_up(tmp_path: Path, room: str, line: str) -> None:
+    for app in APPS:
+        shutil.copytree(ROOT / app, tmp_path / app, ignore=shutil.ignore_patterns("__pycache__", "data"))
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    with (tmp_path / room).open("a") as file:
+        file.write(f"\n{line}\n")
+    command = [str(Path(sys.executable).parent / "lint-imports"), "--no-cache"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode != 0
+    assert "BROKEN" in done.stdout
+
+
+@pytest.mark.parametrize("path", product_files(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_file_fits_its_room(path: Path) -> None:
+    assert len(path.read_text().splitlines()) <= 400
+
+
+@pytest.mark.parametrize("name", ["requirements.txt", "requirements-dev.txt"])
+def test_compiled_requirements_carry_hashes_and_no_address(name: str) -> None:
+    text = (ROOT / name).read_text()
+    pins = re.findall(r"^[a-z0-9][\w.\[\],-]*==", text, flags=re.MULTILINE | re.IGNORECASE)
+    assert len(pins) > 30
+    assert text.count("--hash=sha256:") >= len(pins)
+    assert not re.search(r"https?://|--index-url|--extra-index-url|--find-links", text)
+
+
+@pytest.mark.parametrize("name", ["requirements.in", "requirements-dev.in"])
+def test_every_dependency_says_what_it_is_for(name: str) -> None:
+    lines = (ROOT / name).read_text().splitlines()
+    named = [n for n, line in enumerate(lines) if line and not line.startswith(("#", "-r"))]
+    assert named
+    assert [lines[n] for n in named if not lines[n - 1].startswith("# ")] == []

@@ -1,0 +1,140 @@
+"""Child processes that outlive no clean stop and are found again after an unclean one."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from memory_platform.embedded.files import write_private
+
+CREATE_TIME_TOLERANCE_SECONDS = 2.0
+
+
+@dataclass(frozen=True)
+class Child:
+    """A started process, leader of its own session so that Ctrl-C in the terminal reaches the supervisor alone."""
+
+    name: str
+    process: subprocess.Popen[bytes]
+    stop_signal: signal.Signals = signal.SIGTERM
+    kill_signal: signal.Signals = signal.SIGKILL
+
+    def is_running(self) -> bool:
+        return self.process.poll() is None
+
+
+def spawn(
+    name: str,
+    command: Sequence[str],
+    *,
+    log: Path,
+    env: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+    user: str | None = None,
+    stop_signal: signal.Signals = signal.SIGTERM,
+    kill_signal: signal.Signals = signal.SIGKILL,
+) -> Child:
+    """Start a command with its output in `log`; `user` is another OS user to run it as (root only)."""
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("ab") as output:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env=env,
+            cwd=cwd,
+            start_new_session=True,
+            **as_user(user),
+        )
+    return Child(name, process, stop_signal, kill_signal)
+
+
+def as_user(user: str | None) -> dict[str, Any]:
+    return {"user": user, "group": user, "extra_groups": []} if user else {}
+
+
+def stop(children: Sequence[Child], *, patience_seconds: float) -> None:
+    """Ask all at once, wait together, then end what is left with its whole process group."""
+    deadline = time.monotonic() + patience_seconds
+    for child in children:
+        if child.is_running():
+            child.process.send_signal(child.stop_signal)
+    for child in children:
+        try:
+            child.process.wait(max(0.01, deadline - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            signal_group(child.process.pid, child.kill_signal)
+    for child in children:
+        try:
+            child.process.wait(1)
+        except subprocess.TimeoutExpired:
+            signal_group(child.process.pid, signal.SIGKILL)
+            child.process.wait()
+        # What the leader left behind in its group, such as a worker that ignored its end.
+        signal_group(child.process.pid, signal.SIGKILL)
+
+
+def signal_group(leader: int, number: signal.Signals) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(leader, number)
+
+
+# --- Records: how the next start finds what a SIGKILL left ----------------------------------------------------------
+
+
+def _records_file(data_dir: Path) -> Path:
+    return data_dir / "run" / "processes.json"
+
+
+def record(data_dir: Path, children: Sequence[Child]) -> None:
+    rows = []
+    for child in children:
+        with suppress(psutil.NoSuchProcess):
+            process = psutil.Process(child.process.pid)
+            rows.append({"pid": process.pid, "created": process.create_time(), "command": process.cmdline()})
+    write_private(_records_file(data_dir), json.dumps(rows))
+
+
+def forget(data_dir: Path) -> None:
+    _records_file(data_dir).unlink(missing_ok=True)
+
+
+def reap(data_dir: Path, *, patience_seconds: float = 10.0) -> list[int]:
+    """End the recorded processes that still run; a process id that now means something else is left alone."""
+    try:
+        rows = json.loads(_records_file(data_dir).read_text())
+    except FileNotFoundError:
+        return []
+    found = [process for row in rows if (process := _recorded_process(row))]
+    # The last started goes first: the web process before the database it uses.
+    for process in reversed(found):
+        with suppress(psutil.NoSuchProcess):
+            process.send_signal(signal.SIGINT if process.name() == "postgres" else signal.SIGTERM)
+    _, alive = psutil.wait_procs(found, timeout=patience_seconds)
+    for process in alive:
+        signal_group(process.pid, signal.SIGKILL)
+    psutil.wait_procs(alive, timeout=5)
+    forget(data_dir)
+    return [process.pid for process in found]
+
+
+def _recorded_process(row: Mapping[str, Any]) -> psutil.Process | None:
+    try:
+        process = psutil.Process(row["pid"])
+        is_same = (
+            abs(process.create_time() - row["created"]) < CREATE_TIME_TOLERANCE_SECONDS
+            and process.cmdline() == row["command"]
+            and process.status() != psutil.STATUS_ZOMBIE
+        )
+    except (psutil.NoSuchProcess, psutil.AccessDenied):
+        return None
+    return process if is_same else None

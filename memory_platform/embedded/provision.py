@@ -1,0 +1,93 @@
+"""What needs a superuser once: two roles, the database, the vector extension, who may do what (adr/0054-database-roles.md).
+
+Everything here can run again and again; a second run only makes the passwords and grants what they should be.
+"""
+
+import logging
+from dataclasses import dataclass
+
+import psycopg
+from psycopg import sql
+
+logger = logging.getLogger(__name__)
+
+# Folds accents and other scripts in lower() and full-text search without ICU, the same on every machine.
+LOCALE = "PG_UNICODE_FAST"
+# Any number, the same for everybody: two provisioning runs wait for each other instead of failing.
+PROVISIONING_LOCK = 7_301_846_552
+
+
+@dataclass(frozen=True)
+class Login:
+    role: str
+    password: str
+
+
+def provision(superuser_url: str, *, database: str, owner: Login, app: Login) -> None:
+    """`owner` owns the database and its tables and migrates; `app` is what web, worker and beat connect as."""
+    with psycopg.connect(superuser_url, autocommit=True) as server:
+        server.execute("SELECT pg_advisory_lock(%s)", [PROVISIONING_LOCK])  # let go when the connection closes
+        for login in (owner, app):
+            _make_role(server, login)
+        _make_database(server, database, owner, app)
+        with psycopg.connect(superuser_url, dbname=database, autocommit=True) as connection:
+            connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
+            _grant(connection, owner, app)
+            _mark_leakproof(connection)
+
+
+def _make_role(server: psycopg.Connection, login: Login) -> None:
+    role = sql.Identifier(login.role)
+    if not server.execute("SELECT FROM pg_roles WHERE rolname = %s", [login.role]).rowcount:
+        server.execute(sql.SQL("CREATE ROLE {}").format(role))
+    server.execute(
+        sql.SQL("ALTER ROLE {} LOGIN NOCREATEDB NOCREATEROLE NOINHERIT PASSWORD {}").format(
+            role, sql.Literal(login.password)
+        )
+    )
+    if _is_superuser(server):  # only a superuser may even say so; a new role has neither
+        server.execute(sql.SQL("ALTER ROLE {} NOSUPERUSER NOBYPASSRLS NOREPLICATION").format(role))
+
+
+def _make_database(server: psycopg.Connection, database: str, owner: Login, app: Login) -> None:
+    names = {
+        name: sql.Identifier(value) for name, value in (("db", database), ("owner", owner.role), ("app", app.role))
+    }
+    if not _is_superuser(server):  # a managed service's administrator must be a member of the owner to give it things
+        server.execute(sql.SQL("GRANT {owner} TO CURRENT_USER").format(**names))
+    if not server.execute("SELECT FROM pg_database WHERE datname = %s", [database]).rowcount:
+        server.execute(
+            sql.SQL(
+                "CREATE DATABASE {db} OWNER {owner} ENCODING 'UTF8' TEMPLATE template0"
+                " LOCALE_PROVIDER builtin BUILTIN_LOCALE {locale} LOCALE 'C'"
+            ).format(locale=sql.Literal(LOCALE), **names)
+        )
+    server.execute(sql.SQL("REVOKE ALL ON DATABASE {db} FROM PUBLIC").format(**names))
+    server.execute(sql.SQL("GRANT CONNECT, TEMPORARY ON DATABASE {db} TO {app}").format(**names))
+
+
+def _grant(connection: psycopg.Connection, owner: Login, app: Login) -> None:
+    names = {"owner": sql.Identifier(owner.role), "app": sql.Identifier(app.role)}
+    for statement in (
+        "GRANT USAGE ON SCHEMA public TO {app}",
+        "ALTER DEFAULT PRIVILEGES FOR ROLE {owner} IN SCHEMA public"
+        " GRANT SELECT, INSERT, UPDATE, DELETE ON TABLES TO {app}",
+        "ALTER DEFAULT PRIVILEGES FOR ROLE {owner} IN SCHEMA public GRANT USAGE, SELECT ON SEQUENCES TO {app}",
+        # For tables that an earlier owner's migration made before this ran.
+        "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO {app}",
+        "GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA public TO {app}",
+    ):
+        connection.execute(sql.SQL(statement).format(**names))
+
+
+def _mark_leakproof(connection: psycopg.Connection) -> None:
+    """Under row-level security only leakproof operators may use an index; full-text match is not marked so by default."""
+    try:
+        connection.execute("ALTER FUNCTION pg_catalog.ts_match_vq(tsvector, tsquery) LEAKPROOF")
+    except psycopg.errors.InsufficientPrivilege:
+        logger.warning("Not allowed to mark full-text match LEAKPROOF: text search will read whole tenants.")
+
+
+def _is_superuser(connection: psycopg.Connection) -> bool:
+    row = connection.execute("SELECT rolsuper FROM pg_roles WHERE rolname = current_user").fetchone()
+    return bool(row and row[0])

@@ -1,0 +1,65 @@
+"""`manage.py provision`: roles, database and extension on an outside Postgres, from a superuser's URL."""
+
+import os
+import secrets
+from argparse import RawDescriptionHelpFormatter
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+import psycopg
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from environ import Env
+
+from memory_platform.embedded.files import PASSWORD_BYTES
+from memory_platform.embedded.provision import Login, provision
+
+
+class Command(BaseCommand):
+    help = (
+        "Create the roles, the database and the vector extension. Can be run again.\n"
+        "Names and passwords are those of DATABASE_URL and DATABASE_OWNER_URL; where one of the two is not set, it is\n"
+        "made up and printed as a line for .env.\n\n"
+        "Example: manage.py provision --superuser-url postgres://postgres:secret@db.example:5432/postgres"
+    )
+    requires_system_checks = []
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.formatter_class = RawDescriptionHelpFormatter
+        parser.add_argument(
+            "--superuser-url",
+            default=os.environ.get("DATABASE_SUPERUSER_URL", ""),
+            help="postgres:// URL of a superuser (default: DATABASE_SUPERUSER_URL)",
+        )
+
+    def handle(self, **options: Any) -> None:
+        superuser_url = options["superuser_url"]
+        if not superuser_url:
+            raise CommandError("Give --superuser-url or set DATABASE_SUPERUSER_URL.")
+        app_url = os.environ.get("DATABASE_URL") or _made_up(superuser_url, "memory_app")
+        owner_url = os.environ.get("DATABASE_OWNER_URL") or _made_up(app_url, "memory_owner")
+        database, app = _login(app_url)
+        _, owner = _login(owner_url)
+        if owner.role == app.role:
+            raise CommandError(
+                "DATABASE_URL and DATABASE_OWNER_URL must name two roles: the app must not own its tables."
+            )
+        try:
+            provision(superuser_url, database=database, owner=owner, app=app)
+        except psycopg.Error as error:
+            raise CommandError(f"The database server refused: {str(error).strip()}") from error
+        for name, url in (("DATABASE_URL", app_url), ("DATABASE_OWNER_URL", owner_url)):
+            if not os.environ.get(name):
+                self.stdout.write(f"{name}={url}")
+
+
+def _login(url: str) -> tuple[str, Login]:
+    config = Env.db_url_config(url)
+    return config["NAME"], Login(config["USER"], config["PASSWORD"])
+
+
+def _made_up(url: str, role: str) -> str:
+    """The same server and the database `memory` (or the one already named), as another role with a fresh password."""
+    parts = urlsplit(url)
+    server = parts.netloc.rpartition("@")[2]
+    path = parts.path if parts.path not in {"", "/", "/postgres"} else "/memory"
+    return urlunsplit(parts._replace(netloc=f"{role}:{secrets.token_urlsafe(PASSWORD_BYTES)}@{server}", path=path))

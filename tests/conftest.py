@@ -1,0 +1,39 @@
+"""Real Postgres and Redis for every test run: migrated by the tables' owner, used as the app's own role.
+
+The servers must run before Django's settings load, so they start when this module is imported.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import django
+import pytest
+
+from tests import servers
+
+servers.start_once()
+servers.use_own_database()
+django.setup()
+
+from django.core.management import call_command  # noqa: E402 - needs the servers
+from django.db import connections  # noqa: E402
+from django.db.backends.base.base import BaseDatabaseWrapper  # noqa: E402
+from django.test import SimpleTestCase  # noqa: E402
+
+# Django forbids its tests every alias they do not name, also to its own flush, which here runs as the owner. That a
+# test without a database fixture touches no database is pytest-django's rule and stays.
+SimpleTestCase._disallowed_connection_methods = []
+SimpleTestCase.ensure_connection_patch_method = classmethod(lambda cls: BaseDatabaseWrapper.ensure_connection)
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_blocker: Any) -> Iterator[None]:
+    """In place of pytest-django's: the database is there and empty, the owner migrates it."""
+    with django_db_blocker.unblock():
+        call_command("migrate", verbosity=0, interactive=False)
+        connections["owner"].close()
+        yield
+        for connection in connections.all(initialized_only=True):
+            connection.close()
+            if hasattr(connection, "close_pool"):
+                connection.close_pool()

@@ -1,0 +1,83 @@
+"""Who may do what in the database, as provisioning and migration leave it."""
+
+import pytest
+from django.conf import settings
+from django.core.management import call_command
+from django.db import ProgrammingError, connection, connections
+
+from memories.models import Tenant
+from memory_platform.management.commands._owner import owner_alias
+from tests import servers
+
+pytestmark = pytest.mark.django_db
+
+
+def rows(statement: str) -> list[tuple]:
+    with connection.cursor() as cursor:
+        cursor.execute(statement)
+        return cursor.fetchall()
+
+
+def test_the_app_connects_as_a_role_that_is_neither_superuser_nor_able_to_pass_row_security():
+    assert rows("SELECT current_user, session_user") == [("memory_app", "memory_app")]
+    assert rows(
+        "SELECT rolsuper, rolbypassrls, rolcreatedb, rolcreaterole, rolreplication FROM pg_roles"
+        " WHERE rolname = current_user"
+    ) == [(False, False, False, False, False)]
+
+
+def test_the_app_owns_nothing_and_is_a_member_of_nothing():
+    assert rows("SELECT count(*) FROM pg_class WHERE relowner = 'memory_app'::regrole") == [(0,)]
+    assert rows("SELECT count(*) FROM pg_auth_members WHERE member = 'memory_app'::regrole") == [(0,)]
+
+
+def test_every_table_belongs_to_the_owner_who_is_no_superuser_either():
+    assert rows(
+        "SELECT DISTINCT relowner::regrole::text FROM pg_class"
+        " WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p', 'S', 'v')"
+    ) == [("memory_owner",)]
+    assert rows("SELECT rolsuper, rolbypassrls FROM pg_roles WHERE rolname = 'memory_owner'") == [(False, False)]
+
+
+@pytest.mark.parametrize("statement", ["CREATE TABLE mine (id int)", "TRUNCATE memories_tenant CASCADE"])
+def test_the_app_may_not_create_or_truncate_tables(statement):
+    with pytest.raises(ProgrammingError, match="permission denied"), connection.cursor() as cursor:
+        cursor.execute(statement)
+
+
+def test_only_plpgsql_and_vector_are_installed():
+    assert rows("SELECT extname FROM pg_extension ORDER BY 1") == [("plpgsql",), ("vector",)]
+
+
+def test_the_locale_folds_capitals_of_every_script():
+    assert rows("SELECT lower('ÉCOLE ЖУК'), to_tsvector('english', 'ÉCOLE') @@ to_tsquery('english', 'école')") == [
+        ("école жук", True)
+    ]
+
+
+def test_full_text_match_is_leakproof_so_that_row_security_lets_it_use_its_index():
+    assert rows("SELECT proleakproof FROM pg_proc WHERE proname = 'ts_match_vq'") == [(True,)]
+
+
+def test_provisioning_again_changes_nothing():
+    before = rows("SELECT count(*) FROM pg_roles")
+    servers.use_own_database()
+    assert rows("SELECT count(*) FROM pg_roles") == before
+
+
+def test_another_role_may_not_connect():
+    assert rows("SELECT has_database_privilege('pg_monitor', current_database(), 'CONNECT')") == [(False,)]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_flush_empties_tables_as_the_owner_although_the_app_asked():
+    call_command("flush", verbosity=0, interactive=False, database="default")
+    assert connections["owner"].settings_dict["USER"] == "memory_owner"
+    assert settings.DATABASES["default"]["USER"] == "memory_app"
+    assert not Tenant.objects.exists()
+
+
+def test_migrate_finds_nothing_left_to_do_as_the_owner():
+    call_command("migrate", check_unapplied=True, verbosity=0, interactive=False)
+    assert owner_alias("default") == "owner"
+    assert owner_alias("another") == "another"

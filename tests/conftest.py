@@ -7,9 +7,14 @@ from collections.abc import Iterator
 from typing import Any
 
 import django
+import hypothesis
 import pytest
 
 from tests import servers
+
+# A loaded machine is no reason to fail.
+hypothesis.settings.register_profile("project", deadline=None)
+hypothesis.settings.load_profile("project")
 
 servers.start_once()
 servers.use_own_database()
@@ -23,7 +28,7 @@ from django.test import SimpleTestCase  # noqa: E402
 # Django forbids its tests every alias they do not name, also to its own flush, which here runs as the owner. That a
 # test without a database fixture touches no database is pytest-django's rule and stays.
 SimpleTestCase._disallowed_connection_methods = []
-SimpleTestCase.ensure_connection_patch_method = classmethod(lambda cls: BaseDatabaseWrapper.ensure_connection)
+SimpleTestCase.ensure_connection_patch_method = staticmethod(lambda: BaseDatabaseWrapper.ensure_connection)
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""The embedded servers of one test run: started by the first pytest process, shared with xdist's workers by environment."""
+"""The embedded servers of a test run: started by the first pytest process, handed to xdist's workers."""
 
 import atexit
 import os

@@ -200,7 +200,7 @@ def _create_os_user() -> None:
     useradd = shutil.which("useradd", path=f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin")
     if not useradd:
         raise StartError(
-            f"PostgreSQL cannot run as root and no useradd is here to create the OS user {OS_USER}: run as another user."
+            f"PostgreSQL cannot run as root and useradd is missing to create the OS user {OS_USER}: run as another user."
         )
     subprocess.run([useradd, "--system", "--no-create-home", OS_USER], check=True, capture_output=True)
 

@@ -1,4 +1,4 @@
-"""What needs a superuser once: two roles, the database, the vector extension, who may do what (adr/0054-database-roles.md).
+"""What needs a superuser once: two roles, the database, the vector extension (adr/0054-database-roles.md).
 
 Everything here can run again and again; a second run only makes the passwords and grants what they should be.
 """
@@ -81,7 +81,7 @@ def _grant(connection: psycopg.Connection, owner: Login, app: Login) -> None:
 
 
 def _mark_leakproof(connection: psycopg.Connection) -> None:
-    """Under row-level security only leakproof operators may use an index; full-text match is not marked so by default."""
+    """Under row-level security only leakproof operators may use an index, and full-text match is not one by default."""
     try:
         connection.execute("ALTER FUNCTION pg_catalog.ts_match_vq(tsvector, tsquery) LEAKPROOF")
     except psycopg.errors.InsufficientPrivilege:

@@ -40,9 +40,7 @@ class Command(BaseCommand):
         database, app = _login(app_url)
         _, owner = _login(owner_url)
         if owner.role == app.role:
-            raise CommandError(
-                "DATABASE_URL and DATABASE_OWNER_URL must name two roles: the app must not own its tables."
-            )
+            raise CommandError("DATABASE_URL and DATABASE_OWNER_URL must name two roles: the app owns no table.")
         try:
             provision(superuser_url, database=database, owner=owner, app=app)
         except psycopg.Error as error:

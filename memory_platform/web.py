@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec, Protocol
+from typing import Any, Protocol
 from urllib.parse import urlsplit
 from uuid import UUID
 
@@ -19,8 +19,6 @@ from django.utils.cache import patch_vary_headers
 from django.utils.http import url_has_allowed_host_and_scheme
 from django_htmx.http import HttpResponseClientRedirect
 from django_htmx.middleware import HtmxDetails
-
-Parameters = ParamSpec("Parameters")
 
 
 class Role(StrEnum):
@@ -62,13 +60,13 @@ class HtmxRequest(HttpRequest):
     """A request after the middleware and `operator_required`; `tenant` is set by `memories.access.tenant_required`."""
 
     htmx: HtmxDetails
-    user: User | AnonymousUser  # type: ignore[assignment]
+    user: User | AnonymousUser
     operator: Operator
     tenant: TenantLike
     tenants: list[Any]
 
 
-PageView = Callable[Concatenate[Any, Parameters], HttpResponseBase]
+PageView = Callable[..., HttpResponseBase]
 
 
 def role_of(user: User) -> Role | None:
@@ -81,15 +79,13 @@ def role_of(user: User) -> Role | None:
     return next((role for role in reversed(Role) if role.value in groups), None)
 
 
-def operator_required(
-    role: str, *, to_change: str = ""
-) -> Callable[[PageView[Parameters]], PageView[Parameters]]:
+def operator_required(role: str, *, to_change: str = "") -> Callable[[PageView], PageView]:
     """The outermost decorator of every page: `role` to read, `to_change` (by default the same) for anything but GET."""
     to_read, to_write = Role(role), Role(to_change or role)
 
-    def decorate(view: PageView[Parameters]) -> PageView[Parameters]:
+    def decorate(view: PageView) -> PageView:
         @wraps(view)
-        def page(request: HtmxRequest, *args: Parameters.args, **kwargs: Parameters.kwargs) -> HttpResponseBase:
+        def page(request: HtmxRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
             if not isinstance(request.user, User):
                 return _sign_in_first(request)
             needed = to_read if request.method in {"GET", "HEAD"} else to_write
@@ -131,9 +127,7 @@ def wants_fragment(request: HtmxRequest) -> bool:
     return bool(request.htmx) and not request.htmx.boosted and not request.htmx.history_restore_request
 
 
-def show(
-    request: HtmxRequest, template: str, context: Mapping[str, Any], *, status: int = 200
-) -> HttpResponse:
+def show(request: HtmxRequest, template: str, context: Mapping[str, Any], *, status: int = 200) -> HttpResponse:
     """Render a page, or a partial of it with the waiting flash messages out of band."""
     response = render(request, template, dict(context), status=status)
     if "#" in template:

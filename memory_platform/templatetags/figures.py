@@ -1,0 +1,53 @@
+"""How the console writes figures, icons and times: one form each, so that a number looks the same on every page."""
+
+from datetime import datetime
+from typing import Any
+
+from django import template
+
+register = template.Library()
+
+
+@register.filter
+def number(value: float | None) -> str:
+    """1234567 -> 1,234,567."""
+    return "–" if value is None else f"{value:,.0f}"
+
+
+@register.filter
+def score(value: float | None) -> str:
+    """0.61234 -> 0.612."""
+    return "–" if value is None else f"{value:.3f}"
+
+
+@register.filter
+def percent(value: float | None) -> str:
+    """0.873 -> 87 %."""
+    return "–" if value is None else f"{100 * value:.0f} %"
+
+
+@register.filter
+def milliseconds(value: float | None) -> str:
+    """3.14159 -> 3.1 ms; from 100 on whole ones."""
+    if value is None:
+        return "–"
+    return f"{value:,.0f} ms" if value >= 100 else f"{value:.1f} ms"
+
+
+@register.filter
+def counted(value: int, words: str) -> str:
+    """3|counted:"memory,memories" -> 3 memories."""
+    one, many = words.split(",")
+    return f"{value:,} {one if value == 1 else many}"
+
+
+@register.inclusion_tag("_icon.html")
+def icon(name: str, label: str = "", css: str = "") -> dict[str, str]:
+    """An icon of the sprite: decoration without a label, an image with one."""
+    return {"name": name, "label": label, "css": css}
+
+
+@register.inclusion_tag("_time.html")
+def moment(value: datetime | None, empty: str = "never") -> dict[str, Any]:
+    """A point in time in UTC; the browser shows it in the reader's zone, with the exact time on hover."""
+    return {"value": value, "empty": empty}

@@ -1,0 +1,113 @@
+// Small things a page does by itself. Every page also works without this file.
+"use strict";
+
+(function () {
+  document.documentElement.classList.add("js");
+
+  // Times in the reader's own zone; the exact one in UTC stays in the title.
+  function localiseTimes(root) {
+    const format = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
+    root.querySelectorAll("time[datetime]").forEach(function (element) {
+      const when = new Date(element.getAttribute("datetime"));
+      if (!Number.isNaN(when.getTime())) element.textContent = format.format(when);
+    });
+  }
+
+  // A slider and a number field that hold the same value: only the number is sent.
+  function sliderOf(field) {
+    return field.id ? document.querySelector('input[type="range"][data-for="' + field.id + '"]') : null;
+  }
+
+  function rememberTheme(theme) {
+    const root = document.documentElement;
+    if (theme === "system") root.removeAttribute("data-bs-theme");
+    else root.setAttribute("data-bs-theme", theme);
+    document.querySelectorAll(".theme button").forEach(function (button) {
+      button.setAttribute("aria-pressed", String(button.value === theme));
+    });
+  }
+
+  function showFailure(kind) {
+    const notices = document.getElementById("failures").content;
+    const notice = notices.querySelector('[data-failure="' + kind + '"]') || notices.querySelector('[data-failure="500"]');
+    const place = document.getElementById("errors");
+    if (place) place.replaceChildren(notice.cloneNode(true));
+  }
+
+  function clearFailure() {
+    const place = document.getElementById("errors");
+    if (place) place.replaceChildren();
+  }
+
+  function dismissLater(toast) {
+    if (toast.dataset.timed) return;
+    toast.dataset.timed = "yes";
+    const seconds = toast.querySelector("form") ? 20 : 8;
+    let timer = 0;
+    const start = function () { timer = window.setTimeout(function () { toast.remove(); }, seconds * 1000); };
+    const stop = function () { window.clearTimeout(timer); };
+    toast.addEventListener("mouseenter", stop);
+    toast.addEventListener("mouseleave", start);
+    toast.addEventListener("focusin", stop);
+    toast.addEventListener("focusout", start);
+    start();
+  }
+
+  function prepare(root) {
+    localiseTimes(root);
+    document.querySelectorAll(".flash").forEach(dismissLater);
+  }
+
+  document.addEventListener("DOMContentLoaded", function () { prepare(document); });
+  document.addEventListener("htmx:load", function (event) { prepare(event.target); });
+
+  document.addEventListener("input", function (event) {
+    const field = event.target;
+    if (field.dataset.for) {
+      const number = document.getElementById(field.dataset.for);
+      number.value = field.value;
+      number.dispatchEvent(new Event("input", { bubbles: true }));
+    } else if (field.type === "number") {
+      const slider = sliderOf(field);
+      if (slider) slider.value = field.value;
+    }
+  });
+
+  document.addEventListener("click", function (event) {
+    const button = event.target.closest("button");
+    if (button && button.hasAttribute("data-dismiss")) button.closest(".flash").remove();
+    if (button && button.hasAttribute("data-reload")) window.location.reload();
+    if (button && button.dataset.copy) {
+      const text = document.getElementById(button.dataset.copy).textContent;
+      navigator.clipboard.writeText(text).then(function () {
+        document.getElementById("live").textContent = "Copied";
+        button.classList.add("is-done");
+        window.setTimeout(function () { button.classList.remove("is-done"); }, 1500);
+      });
+    }
+    document.querySelectorAll("details[data-dropdown][open]").forEach(function (menu) {
+      if (!menu.contains(event.target)) menu.open = false;
+    });
+  });
+
+  document.addEventListener("keydown", function (event) {
+    if (event.key !== "Escape") return;
+    document.querySelectorAll("details[data-dropdown][open]").forEach(function (menu) {
+      menu.open = false;
+      menu.querySelector("summary").focus();
+    });
+  });
+
+  document.addEventListener("theme-chosen", function (event) { rememberTheme(event.detail.value); });
+
+  document.addEventListener("htmx:beforeRequest", function (event) {
+    event.detail.target.setAttribute("aria-busy", "true");
+  });
+  document.addEventListener("htmx:afterRequest", function (event) {
+    event.detail.target.removeAttribute("aria-busy");
+    if (event.detail.successful) clearFailure();
+  });
+  document.addEventListener("htmx:responseError", function (event) { showFailure(String(event.detail.xhr.status)); });
+  document.addEventListener("htmx:sendError", function () { showFailure("network"); });
+  document.addEventListener("htmx:timeout", function () { showFailure("timeout"); });
+})();

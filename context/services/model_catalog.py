@@ -1,0 +1,101 @@
+"""The dated catalog of model families: windows, output limits and encodings, read from `model_catalog.json`."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Any
+
+DEFAULT_MODEL = "gpt-4o"
+CATALOG_FILE = Path(__file__).with_name("model_catalog.json")
+
+#: `-4` or `-4.5` right behind a family's name is another version of it; `-2024-08-06` and `-8b` are not.
+_OTHER_VERSION = re.compile(r"[-.]?\d{1,2}(?:$|[-.@:])")
+_BOUNDARIES = "-@:"
+
+
+@dataclass(frozen=True)
+class ModelFamily:
+    """One row of the catalog. Windows and limits in tokens.
+
+    `encoding` is one of `memories.services.tokens.ENCODINGS`; where it is not the family's own (`is_exact` false), a
+    count is multiplied by `safety_factor`. `max_output_tokens` is None where the maker publishes no limit.
+    """
+
+    provider: str
+    names: tuple[str, ...]
+    context_window: int
+    max_output_tokens: int | None
+    encoding: str
+    is_exact: bool
+    safety_factor: float
+
+
+@dataclass(frozen=True)
+class ModelCatalog:
+    """The whole catalog: the day it was checked (ISO date), its sources, the default and all families."""
+
+    dated: str
+    sources: dict[str, str]
+    default: ModelFamily
+    families: tuple[ModelFamily, ...]
+
+
+@cache
+def load_catalog() -> ModelCatalog:
+    """The shipped catalog. Raises `ValueError` when a family is listed twice."""
+    raw = json.loads(CATALOG_FILE.read_text(encoding="utf-8"))
+    families = tuple(_family(row) for row in raw["families"])
+    names = [name for family in families for name in family.names]
+    if len(names) != len(set(names)):
+        raise ValueError(f"{CATALOG_FILE.name} lists a model twice")
+    return ModelCatalog(raw["dated"], raw["sources"], _family(raw["default"]), families)
+
+
+@lru_cache(maxsize=1_024)
+def find_family(model: str | None) -> ModelFamily | None:
+    """The family of `model` (None means gpt-4o), or None for an unknown one.
+
+    A provider's prefix (`openai/`, `ft:`) and case are ignored; the longest family name that the model's name begins
+    with wins, but `gpt-4` does not stand for `gpt-4.7` nor `claude-opus-4` for `claude-opus-4-9`.
+    """
+    name = (model or DEFAULT_MODEL).strip().lower().rsplit("/", 1)[-1].removeprefix("ft:")
+    matches = [(len(known), family) for known, family in _known() if _is_of_family(name, known)]
+    return max(matches, key=lambda match: match[0])[1] if matches else None
+
+
+def family_of(model: str | None) -> ModelFamily:
+    """The family of `model`, or the documented default for an unknown one."""
+    return find_family(model) or load_catalog().default
+
+
+def encoding_for(model: str | None) -> str:
+    """The name of the encoding under which `model` is counted, e.g. `o200k_base`."""
+    return family_of(model).encoding
+
+
+def scaled_count(tokens: int, model: str | None) -> int:
+    """`tokens` of the model's encoding as tokens of the model: times the safety factor, rounded up."""
+    factor = family_of(model).safety_factor
+    # rounded first: 10 x 1.1 is 11.000000000000002
+    return tokens if factor == 1.0 else math.ceil(round(tokens * factor, 6))
+
+
+@cache
+def _known() -> tuple[tuple[str, ModelFamily], ...]:
+    return tuple((name, family) for family in load_catalog().families for name in family.names)
+
+
+def _is_of_family(name: str, known: str) -> bool:
+    if not name.startswith(known):
+        return False
+    rest = name[len(known) :]
+    return not rest or (rest[0] in _BOUNDARIES and not _OTHER_VERSION.match(rest))
+
+
+def _family(row: dict[str, Any]) -> ModelFamily:
+    return ModelFamily(**{**row, "names": tuple(row["names"])})

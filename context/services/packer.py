@@ -1,0 +1,130 @@
+"""Choosing which scored memories fit a token budget (ADR-0041)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from context.services.model_catalog import DEFAULT_MODEL, encoding_for, scaled_count
+from context.services.scorer import SCORE_DECIMALS, ScoredMemory
+
+# ADR-0041. Misses in a row after which greedy stops.
+MAX_CONSECUTIVE_SKIPS = 3
+
+OVER_BUDGET = "over_budget"
+AFTER_SKIP_LIMIT = "after_skip_limit"
+
+
+class TokenCounter(Protocol):
+    """The one method of the budget calculator that a packer may call."""
+
+    def count_tokens(self, content: str, model: str) -> int:
+        """Tokens of `content` for `model`."""
+        ...
+
+
+@dataclass(frozen=True)
+class OmittedMemory:
+    """A memory left out: its id, `over_budget` or `after_skip_limit`, and its tokens (None where never counted)."""
+
+    id: Any
+    reason: str
+    tokens: int | None
+
+
+@dataclass(frozen=True)
+class PackedMemories:
+    """What a packer kept, in score order, and what it left out, in score order.
+
+    `total_tokens` and `total_score` (6 decimals) are sums over the kept items. `allotted` (id to length) and `snippets`
+    (id to text) are set by packers that shorten; `optimal_score` and `upper_bound` by packers that know them.
+    """
+
+    memories: Sequence[ScoredMemory]
+    total_tokens: int
+    total_score: float
+    skipped_count: int
+    was_budget_reached: bool
+    omitted: Sequence[OmittedMemory] = field(default_factory=list)
+    allotted: Mapping[Any, int] | None = None
+    snippets: Mapping[Any, str] | None = None
+    optimal_score: float | None = None
+    upper_bound: float | None = None
+
+
+class GreedyKnapsackPacker:
+    """Takes what fits in score order, skips what does not, stops after three misses in a row."""
+
+    def __init__(self, budget_calculator: TokenCounter) -> None:
+        """`budget_calculator` counts only the memories that carry no count for the model's encoding."""
+        self._budget_calculator = budget_calculator
+
+    def pack(
+        self, scored_memories: Iterable[ScoredMemory], token_budget: int, model: str = DEFAULT_MODEL
+    ) -> PackedMemories:
+        """The memories that fit `token_budget` tokens of `model`; a budget of 0 or less packs nothing.
+
+        A repeated id is dropped before. Raises `ValueError` for a negative stored token count.
+        """
+        candidates = in_score_order(scored_memories)
+        kept: list[ScoredMemory] = []
+        omitted: list[OmittedMemory] = []
+        used = 0
+        misses = MAX_CONSECUTIVE_SKIPS if token_budget <= 0 else 0
+        for candidate in candidates:
+            if misses >= MAX_CONSECUTIVE_SKIPS:
+                omitted.append(_never_tried(candidate, token_budget, model))
+                continue
+            tokens = tokens_of(candidate, model, self._budget_calculator)
+            if self._fits(tokens, used, token_budget):
+                kept.append(candidate)
+                used += tokens
+                misses = 0
+            else:
+                omitted.append(OmittedMemory(candidate.memory["id"], OVER_BUDGET, tokens))
+                misses += 1
+        return PackedMemories(kept, used, total_score(kept), len(omitted), bool(omitted), omitted)
+
+    def _fits(self, tokens: int, used: int, token_budget: int) -> bool:
+        return used + tokens <= token_budget
+
+
+def in_score_order(scored_memories: Iterable[ScoredMemory]) -> list[ScoredMemory]:
+    """Highest composite first, equal ones as they came; only the first of a repeated id."""
+    ordered = sorted(scored_memories, key=lambda scored: -scored.composite_score)
+    first: dict[Any, ScoredMemory] = {}
+    for scored in ordered:
+        first.setdefault(scored.memory["id"], scored)
+    return list(first.values())
+
+
+def tokens_of(scored: ScoredMemory, model: str, counter: TokenCounter) -> int:
+    """Tokens of a memory for `model`: the stored count of its encoding, else asked of `counter`.
+
+    Raises `ValueError` for a negative count.
+    """
+    tokens = stored_tokens(scored, model)
+    if tokens is None:
+        tokens = counter.count_tokens(scored.memory["content"], model)
+    if tokens < 0:
+        raise ValueError(f"token_counts must not be negative (memory {scored.memory['id']})")
+    return tokens
+
+
+def stored_tokens(scored: ScoredMemory, model: str) -> int | None:
+    """The stored count for the model's encoding, times the model's safety factor; None where there is none."""
+    counts = scored.memory.get("token_counts") or {}
+    count = counts.get(encoding_for(model))
+    return None if count is None else scaled_count(count, model)
+
+
+def total_score(kept: Iterable[ScoredMemory]) -> float:
+    """Sum of the composite scores, rounded to 6 decimals."""
+    return round(math.fsum(scored.composite_score for scored in kept), SCORE_DECIMALS)
+
+
+def _never_tried(scored: ScoredMemory, token_budget: int, model: str) -> OmittedMemory:
+    reason = OVER_BUDGET if token_budget <= 0 else AFTER_SKIP_LIMIT
+    return OmittedMemory(scored.memory["id"], reason, stored_tokens(scored, model))

@@ -1,0 +1,229 @@
+"""The composite score of a memory (ADR-0040). Its numbers are locked: a change takes a new ADR and an evaluation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+# ADR-0040. Shares of the composite; they sum to 1.
+WEIGHT_RELEVANCE = 0.40
+WEIGHT_RECENCY = 0.25
+WEIGHT_USEFULNESS = 0.20
+WEIGHT_CONFIDENCE = 0.10
+WEIGHT_FREQUENCY = 0.05
+
+# ADR-0040. Per day of age: half after ln(2) / 0.05 = 13.86 days.
+RECENCY_DECAY_LAMBDA = 0.05
+# ADR-0040. Retrievals from which on frequency counts in full.
+ACCESS_FREQUENCY_CAP = 50
+
+# ADR-0040. What an absent value counts as.
+RECENCY_OF_UNKNOWN_AGE = 0.5
+DEFAULT_SIMILARITY = 0.0
+DEFAULT_USEFULNESS = 0.5
+DEFAULT_CONFIDENCE = 0.8
+DEFAULT_RETRIEVAL_COUNT = 0.0
+
+SCORE_DECIMALS = 6
+WEIGHT_TOLERANCE = 1e-9
+SECONDS_PER_DAY = 86_400.0
+
+Column = npt.NDArray[np.float64]
+
+
+def check_weights(weights: Sequence[float]) -> None:
+    """Raise `RuntimeError` unless the weights sum to 1 within 1e-9."""
+    total = sum(weights)
+    if not abs(total - 1.0) <= WEIGHT_TOLERANCE:
+        raise RuntimeError(
+            f"The scorer's weights must sum to 1, but they sum to {total!r}. "
+            "ADR-0040 fixes them; changing one takes a new ADR and an evaluation."
+        )
+
+
+check_weights((WEIGHT_RELEVANCE, WEIGHT_RECENCY, WEIGHT_USEFULNESS, WEIGHT_CONFIDENCE, WEIGHT_FREQUENCY))
+
+
+@dataclass(frozen=True, init=False)
+class ScoredMemory:
+    """A memory with its composite score and the five parts, each 0..1 and rounded to 6 decimals."""
+
+    memory: Mapping[str, Any]
+    composite_score: float
+    relevance_score: float
+    recency_score: float
+    usefulness_score: float
+    confidence_score: float
+    frequency_score: float
+
+    def __init__(
+        self,
+        memory: Mapping[str, Any],
+        composite_score: float,
+        relevance_score: float,
+        recency_score: float,
+        usefulness_score: float,
+        confidence_score: float,
+        frequency_score: float,
+    ) -> None:
+        # One update instead of seven guarded assignments: half the time for 10,000 candidates.
+        self.__dict__.update(
+            memory=memory,
+            composite_score=composite_score,
+            relevance_score=relevance_score,
+            recency_score=recency_score,
+            usefulness_score=usefulness_score,
+            confidence_score=confidence_score,
+            frequency_score=frequency_score,
+        )
+
+
+def system_clock() -> datetime:
+    """The current time, aware."""
+    return datetime.now(UTC)
+
+
+class MemoryScorer:
+    """Scores memories by the formula of ADR-0040, all in one vectorised pass."""
+
+    def __init__(self, clock: Callable[[], datetime] = system_clock) -> None:
+        """`clock` returns an aware datetime; it is read once a call of `score`."""
+        self._clock = clock
+
+    def score(
+        self,
+        memories: Iterable[Mapping[str, Any]],
+        query_embedding: object = None,  # noqa: ARG002  the similarity was computed by the search
+    ) -> list[ScoredMemory]:
+        """The memories with their scores, highest composite first; ties go to the newest, then to the smaller id.
+
+        Each memory is a mapping with `id, content, similarity, created_at, usefulness_score, confidence,
+        retrieval_count`; absent or null values count as ADR-0040 says. Raises `ValueError` naming the field for a
+        number that is NaN or infinite, and for a clock without a time zone.
+        """
+        rows = list(memories)
+        if not rows:
+            return []
+        created = _created_column(rows)
+        parts = _parts(rows, self._seconds_now() - created)
+        composite = _rounded(_composite(parts))
+        columns = [column.tolist() for column in (composite, *(_rounded(part) for part in parts))]
+        scored = [ScoredMemory(*row) for row in zip(rows, *columns, strict=True)]
+        return [scored[position] for position in _order(rows, composite, created)]
+
+    def _seconds_now(self) -> float:
+        now = self._clock()
+        if now.utcoffset() is None:
+            raise ValueError("the scorer's clock must return a datetime with a time zone")
+        return now.timestamp()
+
+
+def _parts(rows: list[Mapping[str, Any]], age_seconds: Column) -> tuple[Column, Column, Column, Column, Column]:
+    """Relevance, recency, usefulness, confidence and frequency, each 0..1 and not yet rounded."""
+    return (
+        _unit(_column(rows, "similarity", DEFAULT_SIMILARITY)),
+        _recency(age_seconds),
+        _unit(_column(rows, "usefulness_score", DEFAULT_USEFULNESS)),
+        _unit(_column(rows, "confidence", DEFAULT_CONFIDENCE)),
+        _unit(_column(rows, "retrieval_count", DEFAULT_RETRIEVAL_COUNT) / ACCESS_FREQUENCY_CAP),
+    )
+
+
+def _composite(parts: tuple[Column, Column, Column, Column, Column]) -> Column:
+    relevance, recency, usefulness, confidence, frequency = parts
+    return (
+        WEIGHT_RELEVANCE * relevance
+        + WEIGHT_RECENCY * recency
+        + WEIGHT_USEFULNESS * usefulness
+        + WEIGHT_CONFIDENCE * confidence
+        + WEIGHT_FREQUENCY * frequency
+    )
+
+
+def _recency(age_seconds: Column) -> Column:
+    """exp(-lambda x age in days); a future date has age 0, an unknown age (infinite here) is neutral."""
+    age_days = np.maximum(age_seconds, 0.0) / SECONDS_PER_DAY
+    return np.where(np.isinf(age_days), RECENCY_OF_UNKNOWN_AGE, np.exp(-RECENCY_DECAY_LAMBDA * age_days))
+
+
+def _unit(column: Column) -> Column:
+    """Clamped to 0..1; adding 0 turns -0.0 into 0.0."""
+    return np.clip(column, 0.0, 1.0) + 0.0
+
+
+def _column(rows: list[Mapping[str, Any]], field: str, default: float) -> Column:
+    values = [row.get(field) for row in rows]
+    try:
+        column = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ValueError(f"{field} must be a finite number for every memory") from error
+    if column.ndim != 1:
+        raise ValueError(f"{field} must be a finite number for every memory")
+    if not np.isfinite(column).all():
+        column[[value is None for value in values]] = default
+        _refuse_non_finite(rows, column, field)
+    return column
+
+
+def _refuse_non_finite(rows: list[Mapping[str, Any]], column: Column, field: str) -> None:
+    wrong = np.flatnonzero(~np.isfinite(column))
+    if wrong.size:
+        position = int(wrong[0])
+        raise ValueError(f"{field} must be a finite number, not {column[position]} (memory {rows[position].get('id')})")
+
+
+def _created_column(rows: list[Mapping[str, Any]]) -> Column:
+    """Seconds since 1970 of each `created_at`; minus infinity where it is unknown, so that it sorts as the oldest."""
+    return np.array([_created_seconds(row.get("created_at")) for row in rows], dtype=np.float64)
+
+
+def _created_seconds(created_at: object) -> float:
+    try:
+        if isinstance(created_at, str):
+            created_at = datetime.fromisoformat(created_at.strip())
+        if not isinstance(created_at, datetime):
+            return float("-inf")
+        if created_at.tzinfo is None:
+            created_at = created_at.replace(tzinfo=UTC)
+        return created_at.timestamp()
+    except (ValueError, OverflowError):
+        return float("-inf")
+
+
+def _rounded(column: Column) -> Column:
+    """Rounded exactly as Python's `round(value, 6)`: numpy decides by a product, which errs near a half."""
+    scaled = column * 10.0**SCORE_DECIMALS
+    rounded = np.rint(scaled) / 10.0**SCORE_DECIMALS
+    for position in np.flatnonzero(np.abs(scaled - np.floor(scaled) - 0.5) < 1e-6):
+        rounded[position] = round(float(column[position]), SCORE_DECIMALS)
+    return rounded
+
+
+def _order(rows: list[Mapping[str, Any]], composite: Column, created: Column) -> list[int]:
+    """Positions by composite (highest first), then creation (newest first), then id."""
+    order = np.lexsort((-created, -composite))
+    is_tied = (np.diff(composite[order]) == 0) & (created[order][1:] == created[order][:-1])
+    positions: list[int] = order.tolist()
+    if is_tied.any():
+        _sort_ties_by_id(rows, positions, is_tied)
+    return positions
+
+
+def _sort_ties_by_id(rows: list[Mapping[str, Any]], positions: list[int], is_tied: npt.NDArray[np.bool_]) -> None:
+    starts = np.flatnonzero(~np.concatenate(([False], is_tied)))
+    ends = [*starts[1:].tolist(), len(positions)]
+    for start, end in zip(starts.tolist(), ends, strict=True):
+        if end - start > 1:
+            positions[start:end] = _by_id(rows, positions[start:end])
+
+
+def _by_id(rows: list[Mapping[str, Any]], positions: list[int]) -> list[int]:
+    try:
+        return sorted(positions, key=lambda position: rows[position].get("id"))  # type: ignore[arg-type,return-value]
+    except TypeError:
+        return sorted(positions, key=lambda position: str(rows[position].get("id")))

@@ -1,0 +1,64 @@
+"""The shared vectors of the pure rules, where they are at hand (`SHARED_DIR`, else `shared` beside the repository)."""
+
+import json
+import os
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from context.services.ordering import order_items
+from context.services.packer import MAX_CONSECUTIVE_SKIPS, GreedyKnapsackPacker
+from context.services.scorer import MemoryScorer, ScoredMemory
+
+SHARED = Path(os.environ.get("SHARED_DIR") or Path(__file__).resolve().parents[3] / "shared")
+NOW = datetime(2026, 11, 20, tzinfo=UTC)
+
+
+def vectors(name):
+    path = SHARED / "vectors" / name
+    if not path.is_file():
+        pytest.skip(f"the shared vectors {name} are not at {path.parent}")
+    return json.loads(path.read_text())
+
+
+class SpelledCount:
+    def count_tokens(self, content, model):
+        return int(content)
+
+
+def test_scorer_vectors():
+    for case in vectors("scorer.json"):
+        given = case["memory"]
+        age = given["age_days"]
+        memory = {
+            "id": "m",
+            "content": "",
+            "similarity": given["similarity"],
+            "created_at": None if age is None else NOW - timedelta(days=age),
+            "usefulness_score": given["usefulness"],
+            "confidence": given["confidence"],
+            "retrieval_count": given["retrieval_count"],
+        }
+        scored = MemoryScorer(clock=lambda: NOW).score([memory], None)[0]
+        assert {name: getattr(scored, name) for name in case["expected"]} == case["expected"], given
+
+
+def test_greedy_vectors():
+    for case in vectors("greedy.json"):
+        assert case["max_consecutive_skips"] == MAX_CONSECUTIVE_SKIPS
+        rows = [
+            ScoredMemory({"id": row["id"], "content": str(row["tokens"])}, row["score"], 0.0, 0.0, 0.0, 0.0, 0.0)
+            for row in case["items"]
+        ]
+        packed = GreedyKnapsackPacker(SpelledCount()).pack(rows, case["token_budget"])
+        found = {name: getattr(packed, name) for name in case["expected"] if name != "packed"}
+        found["packed"] = [one.memory["id"] for one in packed.memories]
+        assert found == case["expected"]
+        assert packed.total_score <= case["optimal_total_score"]
+
+
+@pytest.mark.parametrize("ordering", ["top_down", "head_tail", "u_curve"])
+def test_ordering_vectors(ordering):
+    for case in vectors("ordering.json"):
+        assert order_items(case["items"], ordering) == case[ordering]

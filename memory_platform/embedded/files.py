@@ -23,12 +23,12 @@ def write_private(path: Path, text: str) -> None:
     partial.replace(path)
 
 
-def secret(data_dir: Path, name: str) -> str:
+def secret(data_dir: Path, name: str, size_bytes: int = PASSWORD_BYTES) -> str:
     """The password kept under this name, made up on first use."""
     path = data_dir / "secrets" / name
     if not path.is_file():
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        write_private(path, secrets.token_urlsafe(PASSWORD_BYTES) + "\n")
+        write_private(path, secrets.token_urlsafe(size_bytes) + "\n")
     return path.read_text().strip()
 
 

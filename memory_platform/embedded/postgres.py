@@ -22,7 +22,7 @@ import psycopg
 
 from memory_platform.embedded.errors import StartError
 from memory_platform.embedded.files import secret, socket_folder
-from memory_platform.embedded.processes import Child, as_user, spawn
+from memory_platform.embedded.processes import Child, as_user, spawn, stop
 
 MAJOR_VERSION = 18
 # Looked up without importing the wheel, whose import warns where no XDG_RUNTIME_DIR is set.
@@ -60,7 +60,11 @@ def start_postgres(data_dir: Path, *, options: Mapping[str, str] | None = None) 
         kill_signal=signal.SIGQUIT,  # "immediate": the write-ahead log repairs it at the next start
     )
     url = socket_url(SUPERUSER, password, SUPERUSER, sockets)
-    _wait_until_ready(child, url, log)
+    try:
+        _wait_until_ready(child, url, log)
+    except BaseException:  # Ctrl-C too must not leave it behind
+        stop([child], patience_seconds=1)
+        raise
     return child, url
 
 
@@ -200,7 +204,7 @@ def _create_os_user() -> None:
     useradd = shutil.which("useradd", path=f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin")
     if not useradd:
         raise StartError(
-            f"PostgreSQL cannot run as root and useradd is missing to create the OS user {OS_USER}: run as another user."
+            f"PostgreSQL cannot run as root, and no useradd can create its OS user {OS_USER}: run as another user."
         )
     subprocess.run([useradd, "--system", "--no-create-home", OS_USER], check=True, capture_output=True)
 

@@ -43,7 +43,7 @@ def spawn(
     kill_signal: signal.Signals = signal.SIGKILL,
 ) -> Child:
     """Start a command with its output in `log`; `user` is another OS user to run it as (root only)."""
-    log.parent.mkdir(parents=True, exist_ok=True)
+    log.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     with log.open("ab") as output:
         process = subprocess.Popen(
             command,

@@ -13,6 +13,8 @@ logger = logging.getLogger(__name__)
 
 # Folds accents and other scripts in lower() and full-text search without ICU, the same on every machine.
 LOCALE = "PG_UNICODE_FAST"
+# What PostgreSQL 17 has of it: folds one character at a time.
+LOCALE_BEFORE_18 = "C.UTF-8"
 # Any number, the same for everybody: two provisioning runs wait for each other instead of failing.
 PROVISIONING_LOCK = 7_301_846_552
 
@@ -56,11 +58,12 @@ def _make_database(server: psycopg.Connection, database: str, owner: Login, app:
     if not _is_superuser(server):  # a managed service's administrator must be a member of the owner to give it things
         server.execute(sql.SQL("GRANT {owner} TO CURRENT_USER").format(**names))
     if not server.execute("SELECT FROM pg_database WHERE datname = %s", [database]).rowcount:
+        locale = LOCALE if server.info.server_version >= 180000 else LOCALE_BEFORE_18
         server.execute(
             sql.SQL(
                 "CREATE DATABASE {db} OWNER {owner} ENCODING 'UTF8' TEMPLATE template0"
                 " LOCALE_PROVIDER builtin BUILTIN_LOCALE {locale} LOCALE 'C'"
-            ).format(locale=sql.Literal(LOCALE), **names)
+            ).format(locale=sql.Literal(locale), **names)
         )
     server.execute(sql.SQL("REVOKE ALL ON DATABASE {db} FROM PUBLIC").format(**names))
     server.execute(sql.SQL("GRANT CONNECT, TEMPORARY ON DATABASE {db} TO {app}").format(**names))

@@ -15,7 +15,7 @@ import redis
 
 from memory_platform.embedded.errors import StartError
 from memory_platform.embedded.files import socket_folder
-from memory_platform.embedded.processes import Child, spawn
+from memory_platform.embedded.processes import Child, spawn, stop
 
 START_PATIENCE_SECONDS = 15.0
 SAVE_AFTER_SECONDS = 30
@@ -39,7 +39,11 @@ def start_redis(data_dir: Path, *, databases: int = 16) -> Broker:
     command = [program, "--port", "0", "--unixsocket", str(socket), "--unixsocketperm", "700", "--dir", str(folder)]
     # A dump shortly after a change and at the end: queued work survives a restart.
     child = spawn("redis", [*command, "--save", str(SAVE_AFTER_SECONDS), "1", "--databases", str(databases)], log=log)
-    _wait_until_ready(child, socket, log)
+    try:
+        _wait_until_ready(child, socket, log)
+    except BaseException:  # Ctrl-C too must not leave it behind
+        stop([child], patience_seconds=1)
+        raise
     path = quote(str(socket))
     return Broker(child, f"redis+socket://{path}?virtual_host=0", f"rediscache://{path}?db=1")
 

@@ -1,0 +1,7 @@
+"""`python -m memory_platform.embedded`: everything on this machine, until Ctrl-C."""
+
+import sys
+
+from memory_platform.embedded.supervisor import main
+
+sys.exit(main())

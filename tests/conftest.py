@@ -3,6 +3,7 @@
 The servers must run before Django's settings load, so they start when this module is imported.
 """
 
+import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -42,3 +43,11 @@ def django_db_setup(django_db_blocker: Any) -> Iterator[None]:
             connection.close()
             if hasattr(connection, "close_pool"):
                 connection.close_pool()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """In continuous integration a skipped test is a failure, or a missing browser would look like success."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if os.environ.get("NO_SKIPS") and reporter and reporter.stats.get("skipped"):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED

@@ -1,0 +1,40 @@
+# The commands of this project. `make` alone lists them.
+PYTHON_BIN := .venv/bin
+TEST_WORKERS ?= 2
+.DEFAULT_GOAL := help
+.PHONY: help run test check fmt browser
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
+
+run: .venv/run.stamp ## everything on this machine until Ctrl-C; honours PORT, HOST, DATA_DIR, DEMO, ... (.env.example)
+	@exec $(PYTHON_BIN)/python -m memory_platform.embedded
+
+test: check browser ## lint, types and all tests; PYTEST='tests/unit -k packer' for some of them
+	$(PYTHON_BIN)/pytest -n $(TEST_WORKERS) $(PYTEST)
+
+check: .venv/dev.stamp ## lint, format, types, import contracts, templates, compose file, migrations
+	$(PYTHON_BIN)/ruff check .
+	$(PYTHON_BIN)/ruff format --check .
+	$(PYTHON_BIN)/mypy .
+	$(PYTHON_BIN)/lint-imports
+	git ls-files -z 'templates/*.html' | xargs -0 $(PYTHON_BIN)/djade --check --target-version 5.2
+	$(PYTHON_BIN)/check-jsonschema --builtin-schema vendor.compose-spec docker-compose.yml
+	DATABASE_POOL_SIZE=0 $(PYTHON_BIN)/python -W ignore manage.py makemigrations --check --dry-run
+
+fmt: .venv/dev.stamp ## format and fix what can be fixed
+	$(PYTHON_BIN)/ruff check --fix .
+	$(PYTHON_BIN)/ruff format .
+	git ls-files -z 'templates/*.html' | xargs -0 $(PYTHON_BIN)/djade --target-version 5.2
+
+browser:
+	@bin/chromium > /dev/null
+
+.venv/run.stamp: requirements.txt
+	@bin/bootstrap requirements.txt
+	@touch $@
+
+# The development requirements hold those of the program.
+.venv/dev.stamp: requirements-dev.txt
+	@bin/bootstrap requirements-dev.txt
+	@touch $@ .venv/run.stamp

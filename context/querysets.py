@@ -1,11 +1,93 @@
 """All SQL of what an agent gets to read, as named chainable methods."""
 
+from collections.abc import Iterable
+from datetime import UTC, date, datetime
+from typing import Self
+from uuid import UUID
+
+from django.db.models import Count, Q
+from django.db.models.functions import TruncDate
+
 from memories.querysets import TenantRows
+from memories.services.partitions import subtree_bounds
+
+#: Receipts looked through for questions that differ.
+QUESTIONS_READ = 200
 
 
 class BudgetProfileQuerySet(TenantRows):
-    pass
+    """Versions of the numbers an operator tunes."""
+
+    def named(self, name: str) -> Self:
+        return self.filter(name=name)
+
+    def current(self) -> Self:
+        """The version in force of each profile."""
+        return self.filter(recorded_to__isnull=True)
+
+    def versions(self) -> Self:
+        """All versions, newest first."""
+        return self.order_by("name", "-version")
+
+    def numbered(self, version: int) -> Self:
+        return self.filter(version=version)
+
+    def locked(self) -> Self:
+        """Held until the transaction ends, so that two savers of one profile come one after the other."""
+        return self.select_for_update()
 
 
 class ReceiptQuerySet(TenantRows):
-    pass
+    """Records of contexts."""
+
+    def for_reach(self, reach: str) -> Self:
+        """Receipts whose partition is `reach` or lies below it; "" reaches all."""
+        if not reach:
+            return self
+        low, high = subtree_bounds(reach)
+        return self.filter(Q(partition_path=reach) | Q(partition_path__gte=low, partition_path__lt=high))
+
+    def with_id(self, receipt_id: UUID) -> Self:
+        return self.filter(pk=receipt_id)
+
+    def newest_first(self) -> Self:
+        return self.order_by("-created_at", "id")
+
+    def created_since(self, moment: datetime) -> Self:
+        return self.filter(created_at__gte=moment)
+
+    def how_many(self) -> int:
+        return self.count()
+
+    def tally_by_day(self, since: datetime) -> dict[date, int]:
+        """How many contexts were given on each day (UTC) from `since` on."""
+        days = self.created_since(since).order_by().values_list(TruncDate("created_at", tzinfo=UTC))
+        return dict(days.annotate(count=Count("pk")))
+
+    def recent_questions(self, limit: int) -> list[tuple[str, str]]:
+        """The latest different questions with their partitions, newest first, of the latest two hundred contexts."""
+        latest = self.exclude(query="").order_by("-created_at", "id").values_list("query", "partition_path")[:200]
+        return list(dict.fromkeys(latest))[:limit]
+
+    def without_details(self) -> Self:
+        """Rows as a list shows them; what was considered stays in the database."""
+        return self.defer("candidates", "plan", "omitted")
+
+    def with_ids(self, receipt_ids: Iterable[UUID]) -> Self:
+        return self.filter(pk__in=list(receipt_ids))
+
+    def since(self, moment: datetime) -> Self:
+        return self.filter(created_at__gte=moment)
+
+    def how_many(self) -> int:
+        return self.count()
+
+    def by_day(self, since: datetime) -> dict[date, int]:
+        """How many contexts were given on each day (UTC) that had any."""
+        days = self.since(since).order_by().annotate(day=TruncDate("created_at", tzinfo=UTC))
+        return dict(days.values_list("day").annotate(contexts=Count("pk")))
+
+    def recent_questions(self, highest: int) -> list[tuple[str, str]]:
+        """The latest different (query, partition) pairs, newest first, at most `highest` of them."""
+        latest = self.exclude(query="").newest_first().values_list("query", "partition_path")
+        return list(dict.fromkeys(latest[:QUESTIONS_READ]))[:highest]

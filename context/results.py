@@ -1,0 +1,224 @@
+"""What is asked of a context and what comes back: the shapes that the conductor, its doors and receipts share."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any, Self
+from uuid import UUID
+
+from context.models import DEFAULT_PROFILE_NAME, BudgetProfile
+from context.services.scorer import ScoredMemory
+
+DEFAULT_RENDER = "markdown"
+SCORING_PROFILE_NAME = "adr-0040"
+SCORING_PROFILE_VERSION = 1
+
+TENANT_MEMO = "tenant_memo"
+MEMORY = "memory"
+
+OVER_BUDGET = "over_budget"
+BELOW_MINIMUM_SCORE = "below_minimum_score"
+AFTER_SKIP_LIMIT = "after_skip_limit"
+ALREADY_INCLUDED = "already_included"
+
+KEPT = "kept"
+
+
+@dataclass(frozen=True)
+class ContextRequest:
+    """One wish for a context. None, and "" for texts, means: what the budget profile or the default says.
+
+    `partition` is a path (a subtree unless `exact`), `segments` match at any depth, `max_tokens` is in tokens of the
+    model. `stable_with` is the receipt whose order is kept. `draft` is an unsaved budget profile, for previews only.
+    """
+
+    query: str = ""
+    partition: str = ""
+    exact: bool = False
+    segments: Mapping[str, str] = field(default_factory=dict)
+    max_tokens: int | None = None
+    model: str = ""
+    profile: str = SCORING_PROFILE_NAME
+    budget_profile: str = DEFAULT_PROFILE_NAME
+    packer: str = ""
+    ordering: str = ""
+    render: str = DEFAULT_RENDER
+    include_tenant_memo: bool | None = None
+    include_memories_top_k: int | None = None
+    stable_with: UUID | None = None
+    explain: bool = False
+    preview: bool = False
+    draft: BudgetProfile | None = None
+
+
+@dataclass(frozen=True)
+class Anchor:
+    """What a block shows: the row and its version."""
+
+    type: str
+    id: str
+    version: int
+
+    def as_answer(self) -> dict[str, Any]:
+        return {"type": self.type, "id": self.id, "version": self.version}
+
+
+@dataclass(frozen=True)
+class Block:
+    """A kept item. `tokens` are those of its text alone, `position` its place in the rendered text, from 0."""
+
+    kind: str
+    anchor: Anchor
+    text: str
+    tokens: int
+    position: int = 0
+    truncated: bool = False
+    score: float | None = None
+    score_breakdown: Mapping[str, float] | None = None
+
+    def at(self, position: int) -> Self:
+        return replace(self, position=position)
+
+    def left_out(self, reason: str) -> "Omission":
+        return Omission(self.anchor, reason, self.tokens, self.score)
+
+    def as_answer(self) -> dict[str, Any]:
+        return {
+            "kind": self.kind,
+            "anchor": self.anchor.as_answer(),
+            "text": self.text,
+            "tokens": self.tokens,
+            "position": self.position,
+            "truncated": self.truncated,
+            "score": self.score,
+            "score_breakdown": None if self.score_breakdown is None else dict(self.score_breakdown),
+        }
+
+
+@dataclass(frozen=True)
+class Omission:
+    """An item left out and why. `tokens_missing` is what the budget lacks for it now, where that was the reason."""
+
+    anchor: Anchor
+    reason: str
+    tokens: int
+    score: float | None
+    tokens_missing: int | None = None
+
+    def as_answer(self) -> dict[str, Any]:
+        return {
+            "anchor": self.anchor.as_answer(),
+            "reason": self.reason,
+            "tokens": self.tokens,
+            "score": self.score,
+        }
+
+
+@dataclass(frozen=True)
+class Consideration:
+    """One candidate with all it was judged by. Ranks count from 1; None where that arm did not find it."""
+
+    anchor: Anchor
+    tokens: int
+    pinned: bool
+    score: float
+    score_breakdown: Mapping[str, float]
+    vector_rank: int | None
+    text_rank: int | None
+    fused_score: float | None
+    outcome: str
+
+    def as_answer(self) -> dict[str, Any]:
+        return {
+            "anchor": self.anchor.as_answer(),
+            "tokens": self.tokens,
+            "pinned": self.pinned,
+            "score": self.score,
+            "score_breakdown": dict(self.score_breakdown),
+            "vector_rank": self.vector_rank,
+            "text_rank": self.text_rank,
+            "fused_score": self.fused_score,
+            "outcome": self.outcome,
+        }
+
+
+@dataclass(frozen=True)
+class Notice:
+    """Something the caller should know: a stable `code` for programs, a `detail` for people."""
+
+    code: str
+    detail: str
+
+    def as_answer(self) -> dict[str, str]:
+        return {"code": self.code, "detail": self.detail}
+
+
+@dataclass(frozen=True)
+class ContextBudget:
+    """The budget in tokens: `used` is the count of the text, `reserved` what of the window stays for the answer."""
+
+    max_tokens: int
+    used: int
+    reserved: int
+    tokenizer: str
+    exact: bool
+
+    def as_answer(self) -> dict[str, Any]:
+        return {
+            "max_tokens": self.max_tokens,
+            "used": self.used,
+            "reserved": self.reserved,
+            "tokenizer": self.tokenizer,
+            "exact": self.exact,
+        }
+
+
+@dataclass(frozen=True)
+class AssembledContext:
+    """A context with everything the API answers and the pages show. `id` is None for a preview; timings in ms."""
+
+    id: UUID | None
+    text: str
+    blocks: Sequence[Block]
+    omitted: Sequence[Omission]
+    budget: ContextBudget
+    profile: Mapping[str, Any]
+    budget_profile: Mapping[str, Any]
+    warnings: Sequence[Notice]
+    timings: Mapping[str, float]
+    candidates: Sequence[Consideration]
+    plan: Mapping[str, Any]
+    request: Mapping[str, Any]
+    created_at: datetime
+    nonce_counter: int = 0
+
+    def as_answer(self, *, explain: bool = False) -> dict[str, Any]:
+        """The answer of `POST context`, as plain data; `explain` adds every candidate and the retrieval plan."""
+        answer: dict[str, Any] = {
+            "id": None if self.id is None else str(self.id),
+            "text": self.text,
+            "blocks": [block.as_answer() for block in self.blocks],
+            "omitted": [omission.as_answer() for omission in self.omitted],
+            "budget": self.budget.as_answer(),
+            "profile": dict(self.profile),
+            "budget_profile": dict(self.budget_profile),
+            "warnings": [notice.as_answer() for notice in self.warnings],
+            "timings": dict(self.timings),
+        }
+        if explain:
+            answer["explain"] = {
+                "candidates": [candidate.as_answer() for candidate in self.candidates],
+                "plan": dict(self.plan),
+            }
+        return answer
+
+
+def breakdown_of(scored: ScoredMemory) -> dict[str, float]:
+    """The five parts of a score, unweighted, each 0..1."""
+    return {
+        "relevance": scored.relevance_score,
+        "recency": scored.recency_score,
+        "usefulness": scored.usefulness_score,
+        "confidence": scored.confidence_score,
+        "frequency": scored.frequency_score,
+    }

@@ -1,0 +1,36 @@
+"""The verbs of what is stored: keyword-only, inside a scope, `by` whom and `now` passed in, one audit row each."""
+
+from memories.actions.edit import archive_memory, restore_memory, update_memory
+from memories.actions.links import link_memories, unlink_memories
+from memories.actions.memo import set_memo
+from memories.actions.recall import count_retrieved, record_recalled
+from memories.actions.store import StoreResult, StoreStatus, store_memories, store_memory
+from memories.actions.tenants import (
+    add_member,
+    create_api_key,
+    create_operator,
+    create_tenant,
+    remove_member,
+    revoke_api_key,
+)
+
+__all__ = [
+    "StoreResult",
+    "StoreStatus",
+    "add_member",
+    "archive_memory",
+    "count_retrieved",
+    "create_api_key",
+    "create_operator",
+    "create_tenant",
+    "link_memories",
+    "record_recalled",
+    "remove_member",
+    "restore_memory",
+    "revoke_api_key",
+    "set_memo",
+    "store_memories",
+    "store_memory",
+    "unlink_memories",
+    "update_memory",
+]

@@ -1,0 +1,65 @@
+"""Background work of this room: how often to try, and one call each."""
+
+import logging
+from collections.abc import Iterable
+from functools import partial
+from uuid import UUID
+
+from celery import shared_task
+from django.db import OperationalError, transaction
+from django.utils import timezone
+from kombu.exceptions import OperationalError as BrokerError
+
+from memories import indexer, upkeep
+from memories.embedding import EmbeddingError, is_provider_local
+
+logger = logging.getLogger(__name__)
+
+#: Below the broker's visibility timeout, or a slow batch would be delivered twice.
+EMBED_TIME_LIMIT_SECONDS = 300
+RETRY_BACKOFF_MAX_SECONDS = 300
+MEMORIES_PER_TASK = 100
+
+
+@shared_task(
+    autoretry_for=(EmbeddingError, OperationalError),
+    retry_backoff=2,
+    retry_backoff_max=RETRY_BACKOFF_MAX_SECONDS,
+    retry_jitter=True,
+    max_retries=6,
+    time_limit=EMBED_TIME_LIMIT_SECONDS,
+)
+def embed_memory(tenant_id: str, *memory_ids: str) -> None:
+    """Embed one or a few memories of a tenant; those that are gone or done are passed over."""
+    indexer.index_memories(UUID(tenant_id), [UUID(memory_id) for memory_id in memory_ids])
+
+
+@shared_task(time_limit=EMBED_TIME_LIMIT_SECONDS)
+def sweep_pending_embeddings() -> int:
+    """Embed what was left behind: by a worker that was killed, a broker or a provider that was away."""
+    return upkeep.embed_left_behind(now=timezone.now())
+
+
+@shared_task(autoretry_for=(OperationalError,), retry_backoff=True, retry_jitter=True, max_retries=3)
+def forget_old_records() -> int:
+    """Delete answers of idempotent requests and hashes of recalled texts that are past their time."""
+    return upkeep.forget_old_records(now=timezone.now())
+
+
+def embed_later(tenant_id: UUID, memory_ids: Iterable[UUID]) -> None:
+    """After the commit, hand the memories to the worker; with a local provider the door embeds them itself.
+
+    A broker that is down does not fail a write that has been committed: the sweep finds the memories.
+    """
+    if is_provider_local():
+        return
+    ids = [str(memory_id) for memory_id in memory_ids]
+    for start in range(0, len(ids), MEMORIES_PER_TASK):
+        transaction.on_commit(partial(_enqueue, str(tenant_id), ids[start : start + MEMORIES_PER_TASK]))
+
+
+def _enqueue(tenant_id: str, memory_ids: list[str]) -> None:
+    try:
+        embed_memory.delay(tenant_id, *memory_ids)
+    except (BrokerError, OSError) as error:
+        logger.warning("The broker is away, %d memories wait for the sweep: %s", len(memory_ids), type(error).__name__)

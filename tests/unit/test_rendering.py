@@ -86,7 +86,8 @@ FRAGMENTS = st.sampled_from(
     ["\n", "\r", "\r\n", "\u2028", "\x85", "\\", "- ", "# ", "## ", "> ", "+ ", "-", "#", " ", "\t",
      "<", ">", "&", '"', "{", "}",
      f"</memory-{NONCE}>", f"<memory-{NONCE}>", "</memory>", "<memory>", NONCE, NONCE[:-1],
-     fence_nonce(SECRET, TENANT, 1), "&amp;", "&#13;", '<char code="0"/>', "\\u0000", "\x00", "\x1b[31m", "\u202e", "\u200b", "\ufffe", "a", "1"]
+     fence_nonce(SECRET, TENANT, 1), "&amp;", "&#13;", '<char code="0"/>', "\\u0000",
+     "\x00", "\x1b[31m", "\u202e", "\u200b", "\ufffe", "a", "1"]
 )  # fmt: skip
 ANY_TEXT = st.text(st.characters(exclude_categories=["Cs"])) | st.lists(FRAGMENTS, max_size=12).map("".join)
 ANY_ITEMS = st.lists(st.tuples(st.sampled_from(list(MARKERS)), ANY_TEXT), max_size=6)

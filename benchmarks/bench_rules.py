@@ -13,13 +13,14 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from statistics import median, quantiles
 from typing import Any
 
 from context.services.ordering import order_items
 from context.services.packer import GreedyKnapsackPacker
 from context.services.rendering import STYLES, RenderItem, render_context
-from context.services.scorer import MemoryScorer, ScoredMemory
+from context.services.scorer import MemoryScorer
 from memories.services.fusion import gate_by_tokens, reciprocal_rank_fusion
 from memories.services.tokens import count_tokens, token_counts
 
@@ -84,22 +85,18 @@ def cases() -> Iterator[Case]:
     many = make_memories(10_000)
     for count, mark in ((100, None), (1_000, None), (10_000, 20.0)):
         rows = many[:count]
-        yield Case(f"score {count:,} candidates", lambda rows=rows: scorer.score(rows, None), 60, mark)
+        yield Case(f"score {count:,} candidates", partial(scorer.score, rows, None), 60, mark)
     packer = GreedyKnapsackPacker(NoCalculator())
     for count in (50, 70, 500):
         scored = scorer.score(many[:count], None)
-        yield Case(f"pack {count} greedily, 1,000 tokens", _packing(packer, scored, 1_000), 500, 5.0)
-        yield Case(f"pack {count} greedily, 80,000 tokens", _packing(packer, scored, 80_000), 500, 5.0)
+        yield Case(f"pack {count} greedily, 1,000 tokens", partial(packer.pack, scored, 1_000), 500, 5.0)
+        yield Case(f"pack {count} greedily, 80,000 tokens", partial(packer.pack, scored, 80_000), 500, 5.0)
     ids = [row["id"] for row in many[:1_000]]
     tokens = {row["id"]: row["token_counts"]["o200k_base"] for row in many}
     yield Case("fuse two rankings of 1,000", lambda: reciprocal_rank_fusion(ids, ids[::-1]), 200)
     yield Case("gate 1,000 by tokens", lambda: gate_by_tokens(ids, tokens, budget=4_000, overfetch_ratio=1.25), 200)
     yield Case("order 70 as head_tail", lambda: order_items(ids[:70], "head_tail"), 500)
     yield from _text_cases(many)
-
-
-def _packing(packer: GreedyKnapsackPacker, scored: list[ScoredMemory], budget: int) -> Callable[[], object]:
-    return lambda: packer.pack(scored, budget)
 
 
 def _text_cases(memories: list[dict[str, Any]]) -> Iterator[Case]:

@@ -44,7 +44,7 @@ def index_memories(tenant_id: UUID, memory_ids: Iterable[UUID], embedder: Embedd
     return sum(_index_batch(tenant_id, batch, embedder) for batch in batches)
 
 
-def index_in_request(tenant_id: UUID, memory_ids: Iterable[UUID]) -> None:
+def index_now(tenant_id: UUID, memory_ids: Iterable[UUID]) -> None:
     """For a door, after its write's commit: embed at once where the provider is local, else leave it to the worker.
 
     Never fails the write: what could not be embedded stays pending and the sweep finds it.

@@ -7,15 +7,20 @@ from functools import reduce
 from typing import Any, Self
 from uuid import UUID
 
+import numpy as np
 from django.contrib.postgres.search import SearchQuery, SearchQueryField, SearchRank
 from django.db import connection, models
 from django.db.models import Exists, F, FilteredRelation, Func, OuterRef, Q, Value
 from django.db.models.functions import Coalesce, TruncDate
+from numpy.typing import NDArray
 from pgvector.django import CosineDistance
 from rest_framework_api_key.models import BaseAPIKeyManager
 
 from memories.services.filters import Condition
 from memories.services.partitions import PartitionPath, subtree_bounds
+
+#: Unit length, as embedders give it.
+Vector = Sequence[float] | NDArray[np.float32]
 
 #: The text-search configuration of the stored tsvector; queries must use the same.
 TEXT_SEARCH_CONFIG = "english"
@@ -37,6 +42,25 @@ class TenantRows(models.QuerySet[Any]):
 
     def for_tenant(self, tenant_id: UUID) -> Self:
         return self.filter(tenant_id=tenant_id)
+
+    def with_id(self, row_id: object) -> Self:
+        return self.filter(pk=row_id)
+
+    def page(
+        self, ordering: str, *, after: tuple[Any, Any] | None = None, is_backward: bool = False, count: int
+    ) -> Self:
+        """`count` rows in the order of one column, ties by id the other way round, from the row `after` (value, id) on.
+
+        Backward gives the rows before it, the nearest first.
+        """
+        column, is_down = ordering.removeprefix("-"), ordering.startswith("-") != is_backward
+        beyond, beyond_tie = ("lt", "gt") if is_down else ("gt", "lt")
+        rows = self
+        if after is not None:
+            value, row_id = after
+            is_tie_beyond = Q(**{f"{column}__{beyond}": value}) | Q(**{f"pk__{beyond_tie}": row_id})
+            rows = rows.filter(is_tie_beyond, **{f"{column}__{beyond}e": value})
+        return rows.order_by(f"-{column}" if is_down else column, "pk" if is_down else "-pk")[:count]
 
 
 class VersionedByRecordedTime(TenantRows):
@@ -65,6 +89,10 @@ class MembershipQuerySet(TenantRows):
 
 class ApiKeyManager(BaseAPIKeyManager):
     """Keys by their visible prefix, as the package does it, and by tenant."""
+
+    def get_usable_keys(self) -> models.QuerySet[Any]:
+        """With their tenants, which can be read before one is known only in the scope of the look-up."""
+        return super().get_usable_keys().select_related("tenant")
 
     def for_tenant(self, tenant_id: UUID) -> models.QuerySet[Any]:
         return self.get_queryset().filter(tenant_id=tenant_id)
@@ -159,7 +187,7 @@ class MemoryQuerySet(TenantRows):
         rows = self.filter(search_vector=query).annotate(text_rank=SearchRank(F("search_vector"), query))
         return rows.order_by("-text_rank", "-created_at", "id")
 
-    def nearest_to(self, vector: Sequence[float], model: str) -> Self:
+    def nearest_to(self, vector: Vector, model: str) -> Self:
         """Rows whose current version has a vector of `model`, nearest first; adds `similarity` (cosine, -1..1)."""
         rows = self.filter(embeddings__model=model, embeddings__version=F("version"))
         distance = CosineDistance("embeddings__vector", vector)
@@ -167,7 +195,7 @@ class MemoryQuerySet(TenantRows):
             "distance", "-created_at", "id"
         )
 
-    def with_similarity_to(self, vector: Sequence[float], model: str) -> Self:
+    def with_similarity_to(self, vector: Vector, model: str) -> Self:
         """Adds `similarity` as `nearest_to` does, None for a row that has no vector of `model` yet."""
         own = FilteredRelation("embeddings", condition=Q(embeddings__model=model, embeddings__version=F("version")))
         return self.annotate(own_embedding=own).annotate(
@@ -233,12 +261,28 @@ class MemoryQuerySet(TenantRows):
         rows = self.filter(pk__in=list(ids), version__in=list(versions))
         return list(rows.order_by().values_list("pk", "version", "content"))
 
+    def with_answer_parts(self) -> Self:
+        """Adds `own_embeddings` (of the current version, without vectors) and `current_links`: two queries for all."""
+        embeddings = self.model._meta.get_field("embeddings").related_model.objects
+        links = self.model._meta.get_field("links_out").related_model.objects
+        return self.prefetch_related(
+            Prefetch("embeddings", embeddings.filter(version=F("memory__version")).defer("vector"), "own_embeddings"),
+            Prefetch("links_out", links.current().order_by("recorded_from", "id"), "current_links"),
+        )
+
     def locked(self) -> Self:
         """Lock the rows against other writers, in one order everywhere so that two writers cannot deadlock."""
         return self.select_for_update(no_key=True, of=("self",)).order_by("id")
 
 
 class MemoryVersionQuerySet(TenantRows):
+    def older_than(self, version: int) -> Self:
+        return self.filter(version__lt=version)
+
+    def newer_than(self, version: int) -> Self:
+        """The nearest first."""
+        return self.filter(version__gt=version).order_by("version")
+
     def texts_of(self, ids: Iterable[object], versions: Iterable[int]) -> list[tuple[UUID, int, str]]:
         """(memory id, version, content) of rows of these memories in any of these versions."""
         rows = self.filter(memory_id__in=list(ids), version__in=list(versions))
@@ -246,6 +290,10 @@ class MemoryVersionQuerySet(TenantRows):
 
     def of_memory(self, memory_id: UUID) -> Self:
         return self.filter(memory_id=memory_id).order_by("-version")
+
+    def numbered(self, version: int) -> Any:
+        """The row of one version, None where there is none."""
+        return self.filter(version=version).first()
 
 
 class MemoryEmbeddingQuerySet(TenantRows):
@@ -262,6 +310,10 @@ class MemoryLinkQuerySet(VersionedByRecordedTime):
 
     def touching(self, memory_id: UUID) -> Self:
         return self.filter(Q(source_id=memory_id) | Q(target_id=memory_id))
+
+    def with_ends(self) -> Self:
+        """Both memories of each edge in the same query, the newest edge first."""
+        return self.select_related("source", "target").order_by("-recorded_from", "pk")
 
 
 class TenantMemoQuerySet(VersionedByRecordedTime):

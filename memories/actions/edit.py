@@ -79,7 +79,7 @@ def restore_memory(*, memory: Memory, if_version: int | None = None, by: Actor, 
 
 
 def _locked(memory: Memory, if_version: int | None) -> Memory:
-    current = Memory.objects.for_tenant(memory.tenant_id).filter(pk=memory.pk).locked().first()
+    current: Memory | None = Memory.objects.for_tenant(memory.tenant_id).filter(pk=memory.pk).locked().first()
     if current is None:
         raise NotFound("not_found", "There is no such memory.")
     if if_version is not None and if_version != current.version:

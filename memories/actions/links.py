@@ -22,7 +22,7 @@ def link_memories(*, source: Memory, target: Memory, kind: str, by: Actor, now: 
     link = MemoryLink(tenant_id=source.tenant_id, source=source, target=target, kind=kind, recorded_from=now)
     MemoryLink.objects.bulk_create([link], ignore_conflicts=True)
     edges = MemoryLink.objects.for_tenant(source.tenant_id).current().from_memory(source.pk)
-    stored = edges.get(target_id=target.pk, kind=kind)
+    stored: MemoryLink = edges.get(target_id=target.pk, kind=kind)
     if stored.recorded_from == now:
         _audit(stored, "link_memories", by, now)
     return stored

@@ -18,7 +18,7 @@ def set_memo(*, tenant: Tenant, content: str, by: Actor, now: datetime) -> Tenan
         _check(content)
     # Versions are counted, so writers take turns on the tenant's row.
     Tenant.objects.select_for_update(no_key=True).get(pk=tenant.pk)
-    current = TenantMemo.objects.for_tenant(tenant.pk).current().first()
+    current: TenantMemo | None = TenantMemo.objects.for_tenant(tenant.pk).current().first()
     text = normalise_content(content)
     if current is not None and current.content == text:
         return current
@@ -26,7 +26,7 @@ def set_memo(*, tenant: Tenant, content: str, by: Actor, now: datetime) -> Tenan
     if current is not None:
         TenantMemo.objects.filter(pk=current.pk).update(recorded_to=at)
     tokens = token_counts(text)
-    memo = TenantMemo.objects.create(
+    memo: TenantMemo = TenantMemo.objects.create(
         tenant_id=tenant.pk,
         version=current.version + 1 if current else 1,
         content=text,

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from typing import cast
 
 from django.contrib.auth.models import Group, Permission, User
 from django.contrib.auth.password_validation import validate_password
@@ -55,13 +56,14 @@ def create_api_key(
     unknown = [scope for scope in wanted if scope not in ApiKey.Scope.values]
     if unknown or not wanted:
         raise InvalidInput("bad_scope", f"Scopes are one or more of {', '.join(ApiKey.Scope.values)}.", "scopes")
-    key, plain_key = ApiKey.objects.create_key(
+    created, plain_key = ApiKey.objects.create_key(
         name=name,
         tenant=tenant,
         scopes=wanted,
         partition_prefix=partition.path if partition else "",
         refuses_recalled_text=refuses_recalled_text,
     )
+    key = cast(ApiKey, created)
     _audit(tenant, "create_api_key", "api_key", key.pk, ["name", "scopes", "partition_prefix"], by, now)
     return key, plain_key
 

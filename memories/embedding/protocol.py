@@ -42,5 +42,5 @@ def unit_rows(vectors: Vectors) -> Vectors:
     finite = np.where(np.isfinite(vectors).all(axis=1, keepdims=True), vectors, 0.0).astype(np.float32)
     lengths = np.linalg.norm(finite, axis=1, keepdims=True)
     neutral = np.float32(1.0 / np.sqrt(vectors.shape[1]))
-    scaled = np.divide(finite, lengths, out=np.full_like(finite, neutral), where=lengths > 0)
-    return scaled.astype(np.float32)
+    scaled: Vectors = np.divide(finite, lengths, out=np.full_like(finite, neutral), where=lengths > 0)
+    return scaled

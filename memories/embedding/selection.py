@@ -1,6 +1,7 @@
 """Which provider this deployment uses, from settings; loaded once a process and only when first needed."""
 
 import threading
+from collections.abc import Callable
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
@@ -36,7 +37,7 @@ def is_provider_local() -> bool:
 
 
 def _load(provider: str) -> Embedder:
-    embedder_class = import_string(PROVIDERS[provider])
+    embedder_class: Callable[..., Embedder] = import_string(PROVIDERS[provider])
     if provider not in REMOTE_PROVIDERS:
         return embedder_class()
     if not settings.EMBEDDING_MODEL or settings.EMBEDDING_DIMENSION < 1:

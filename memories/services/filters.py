@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -116,7 +116,7 @@ def _is_number(value: object) -> bool:
     return math.isfinite(value) and abs(value) <= MAX_NUMBER
 
 
-_IS_OF_KIND = {
+_IS_OF_KIND: dict[str, Callable[[object], bool]] = {
     "text": _is_text,
     "number": _is_number,
     "boolean": lambda value: isinstance(value, bool),

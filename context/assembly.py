@@ -226,13 +226,13 @@ def _candidates(sections: Sequence[Section], dropped: Sequence[Block]) -> list[C
 
 
 def _budget(wish: Wish, used: int, calculator: BudgetCalculator) -> ContextBudget:
-    whole = calculator.calculate(wish.model, [], "")
+    whole = calculator.calculate(wish.model)
     return ContextBudget(
         max_tokens=wish.max_tokens,
         used=used,
-        reserved=whole.response_reserve,
+        reserved=whole.response_reserve_tokens,
         tokenizer=whole.tokenizer,
-        exact=whole.is_exact,
+        exact=whole.exact,
     )
 
 

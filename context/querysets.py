@@ -53,22 +53,6 @@ class ReceiptQuerySet(TenantRows):
     def newest_first(self) -> Self:
         return self.order_by("-created_at", "id")
 
-    def created_since(self, moment: datetime) -> Self:
-        return self.filter(created_at__gte=moment)
-
-    def how_many(self) -> int:
-        return self.count()
-
-    def tally_by_day(self, since: datetime) -> dict[date, int]:
-        """How many contexts were given on each day (UTC) from `since` on."""
-        days = self.created_since(since).order_by().values_list(TruncDate("created_at", tzinfo=UTC))
-        return dict(days.annotate(count=Count("pk")))
-
-    def recent_questions(self, limit: int) -> list[tuple[str, str]]:
-        """The latest different questions with their partitions, newest first, of the latest two hundred contexts."""
-        latest = self.exclude(query="").order_by("-created_at", "id").values_list("query", "partition_path")[:200]
-        return list(dict.fromkeys(latest))[:limit]
-
     def without_details(self) -> Self:
         """Rows as a list shows them; what was considered stays in the database."""
         return self.defer("candidates", "plan", "omitted")

@@ -11,7 +11,7 @@ from context.receipts import anchors_of_receipt
 from context.results import SCORING_PROFILE_NAME, Anchor, ContextRequest, Notice
 from context.sections import PACKERS
 from context.services.budget import BudgetCalculator
-from context.services.model_catalog import DEFAULT_MODEL, find_family
+from context.services.model_catalog import DEFAULT_MODEL
 from context.services.ordering import ORDERINGS
 from context.services.rendering import STYLES
 from memories.exceptions import Forbidden, InvalidInput
@@ -157,11 +157,7 @@ def _previous(receipt_id: UUID | None, tenant_id: UUID, reach: str) -> list[Anch
 
 
 def _notices(request: ContextRequest, query: str | None, model: str, calculator: BudgetCalculator) -> list[Notice]:
-    notices = []
-    if find_family(model) is None:
-        window = calculator.context_window(model)
-        detail = f"The model is not in the catalog; a window of {window:,} tokens and o200k_base are assumed."
-        notices.append(Notice("unknown_model", detail))
+    notices = [Notice("unknown_model", warning) for warning in calculator.warnings_for(model)]
     if request.stable_with is not None and request.ordering not in ("", STABLE):
         notices.append(Notice("stable_with_unused", "Only the ordering `stable` keeps an earlier order."))
     if query and request.include_memories_top_k is not None:

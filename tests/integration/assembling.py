@@ -1,0 +1,83 @@
+"""What the tests of assembly share: a tenant with embedded memories, and a short way to ask for a context."""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import uuid4
+
+from context.assembly import assemble_context
+from context.results import AssembledContext, ContextRequest
+from memories.actions import create_tenant, set_memo, store_memories
+from memories.audit import Actor
+from memories.indexer import index_memories
+from memories.models import Memory, Tenant
+from memories.scopes import admin_write_scope, tenant_scope
+from memories.services.drafts import NewMemory
+from memories.services.partitions import parse_partition
+from memories.services.tokens import count_tokens
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+SYSTEM = Actor.system("tests")
+
+BAKERY = [
+    ("Alex bakes sourdough bread every Saturday morning.", "user=alex"),
+    ("Alex prefers rye flour over wheat flour.", "user=alex/topic=food"),
+    ("The oven must be preheated to 250 degrees.", "user=alex/topic=food"),
+    ("Alex's sister Mina lives in Lisbon.", "user=alex/topic=family"),
+    ("Sam collects vintage motorcycles.", "user=sam"),
+    ("The warehouse closes at six in the evening.", ""),
+]
+
+
+def new_tenant(name: str = "") -> Tenant:
+    """A tenant with nothing in it."""
+    with admin_write_scope():
+        return create_tenant(name=name or f"tenant {uuid4()}", by=SYSTEM, now=NOW)
+
+
+def new_row(content: str, partition: str = "", **fields: Any) -> NewMemory:
+    """A memory a month old unless `created_at` is given."""
+    fields.setdefault("created_at", NOW - timedelta(days=30))
+    return NewMemory(content=content, partition=parse_partition(partition), **fields)
+
+
+def store(tenant: Tenant, rows: Iterable[NewMemory], *, is_embedded: bool = True) -> list[Memory]:
+    """The rows stored and, like a request does it after its commit, embedded."""
+    with tenant_scope(tenant.pk):
+        results = store_memories(tenant=tenant, rows=list(rows), by=SYSTEM, now=NOW - timedelta(days=1))
+    memories = [result.memory for result in results if result.memory]
+    if is_embedded:
+        index_memories(tenant.pk, [memory.pk for memory in memories])
+    return memories
+
+
+def bakery(memo: str = "You help in a bakery.") -> Tenant:
+    """A tenant with six memories in five partitions and a memo."""
+    tenant = new_tenant()
+    store(tenant, [new_row(content, partition) for content, partition in BAKERY])
+    with tenant_scope(tenant.pk):
+        set_memo(tenant=tenant, content=memo, by=SYSTEM, now=NOW - timedelta(days=1))
+    return tenant
+
+
+def ask(
+    tenant: Tenant, query: str = "", *, reach: str = "", actor: Actor = SYSTEM, now: datetime = NOW, **wishes: Any
+) -> AssembledContext:
+    """A context for `query`."""
+    request = ContextRequest(query=query, **wishes)
+    return assemble_context(request, tenant_id=tenant.pk, reach=reach, actor=actor, now=now)
+
+
+def texts(context: AssembledContext) -> list[str]:
+    """What the blocks say, in the order of the text."""
+    return [block.text for block in context.blocks]
+
+
+def codes(context: AssembledContext) -> list[str]:
+    """The codes of the warnings."""
+    return [notice.code for notice in context.warnings]
+
+
+def recounted(context: AssembledContext) -> int:
+    """Tokens of the text, counted by tiktoken itself."""
+    return count_tokens(context.text, "o200k_base")

@@ -16,6 +16,8 @@ MAX_PATH_BYTES = 2_500
 _KEY = re.compile(r"[a-z][a-z0-9_-]{0,31}")
 _STRAY_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _RESERVED = "/=%"
+#: A needlessly encoded byte, `%41`; anything longer is too long in its canonical form too.
+_MAX_CHARACTERS_PER_BYTE = 3
 
 
 class PartitionError(ValueError):
@@ -60,6 +62,8 @@ def parse_partition(path: str) -> PartitionPath:
         raise PartitionError("bad_segment", "A partition is a text such as user=alex/topic=meetings.")
     if not path:
         return PartitionPath()
+    if len(path) > MAX_PATH_BYTES * _MAX_CHARACTERS_PER_BYTE:
+        raise PartitionError("too_long", f"A partition path has at most {MAX_PATH_BYTES:,} bytes.")
     return _checked(tuple(_parse_segment(segment) for segment in path.split("/")))
 
 

@@ -25,6 +25,10 @@ from django.core.management import call_command  # noqa: E402 - needs the server
 from django.db import connections  # noqa: E402
 from django.db.backends.base.base import BaseDatabaseWrapper  # noqa: E402
 from django.test import SimpleTestCase  # noqa: E402
+from rest_framework.test import APIClient  # noqa: E402
+
+from memories.models import Tenant  # noqa: E402
+from tests.people import User, api_client, new_key, new_operator, new_tenant  # noqa: E402
 
 # Django forbids its tests every alias they do not name, also to its own flush, which here runs as the owner. That a
 # test without a database fixture touches no database is pytest-django's rule and stays.
@@ -43,6 +47,39 @@ def django_db_setup(django_db_blocker: Any) -> Iterator[None]:
             connection.close()
             if hasattr(connection, "close_pool"):
                 connection.close_pool()
+
+
+@pytest.fixture
+def tenant(db: None) -> Tenant:
+    return new_tenant("Acme")
+
+
+@pytest.fixture
+def other_tenant(db: None) -> Tenant:
+    return new_tenant("Globex")
+
+
+@pytest.fixture
+def api_key(tenant: Tenant) -> str:
+    """Plain text of a key that reads and writes everywhere in `tenant`."""
+    return new_key(tenant, "read", "write")
+
+
+@pytest.fixture
+def admin_key(tenant: Tenant) -> str:
+    return new_key(tenant, "read", "write", "admin")
+
+
+@pytest.fixture
+def api(api_key: str) -> APIClient:
+    """Speaks to the REST doors as the agent that holds `api_key`."""
+    return api_client(api_key)
+
+
+@pytest.fixture
+def operator(tenant: Tenant) -> User:
+    """A person with the role "operator" in `tenant` alone."""
+    return new_operator("olga", "operator", tenant)
 
 
 @pytest.hookimpl(trylast=True)

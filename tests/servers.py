@@ -17,6 +17,7 @@ RUNS = Path(tempfile.gettempdir()) / f"memory-platform-tests-{os.geteuid()}"
 WORKERS_MAX = 32
 # A test database may be lost: no waiting for the disk.
 FAST = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off", "shared_buffers": "256MB"}
+OWNER_PASSWORD, APP_PASSWORD = "owner-of-tests", "app-of-tests"
 SUPERUSER_URL = "TEST_SUPERUSER_URL"
 REDIS_SOCKET = "TEST_REDIS_SOCKET"
 RUN = "TEST_RUN_FOLDER"
@@ -51,7 +52,7 @@ def use_own_database() -> None:
     number = worker_number()
     database = f"memory_{number}"
     superuser_url = os.environ[SUPERUSER_URL]
-    owner, app = Login("memory_owner", "owner-of-tests"), Login("memory_app", "app-of-tests")
+    owner, app = Login("memory_owner", OWNER_PASSWORD), Login("memory_app", APP_PASSWORD)
     provision(superuser_url, database=database, owner=owner, app=app)
     host = superuser_url.partition("?")[2]
     data_dir = Path(os.environ[RUN]) / f"data-{number}"

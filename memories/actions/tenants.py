@@ -80,10 +80,17 @@ def revoke_api_key(*, key: ApiKey, by: Actor, now: datetime) -> ApiKey:
 
 @transaction.atomic
 def create_operator(
-    *, username: str, password: str, role: str, tenants: Sequence[Tenant], by: Actor, now: datetime
+    *,
+    username: str,
+    password: str,
+    role: str,
+    tenants: Sequence[Tenant],
+    sees_every_tenant: bool = False,
+    by: Actor,
+    now: datetime,
 ) -> User:
     """A person who may sign in, with a role (viewer, operator, admin) and the tenants they look after."""
-    user = User(username=username.strip(), is_staff=True)
+    user = User(username=username.strip(), is_staff=True, is_superuser=sees_every_tenant)
     try:
         wanted = Role(role)
         User.username_validator(user.username)

@@ -128,7 +128,7 @@ class Supervisor:
 
     def _prepare(self, env: Mapping[str, str]) -> None:
         """Migrations, static files, demo data, the first operator: one process that ends by itself."""
-        child = self._spawn("prepare", [sys.executable, "-m", "memory_platform.embedded.prepare"], env)
+        child = self._spawn("prepare", [sys.executable, "manage.py", "prepare"], env)
         while child.is_running():
             time.sleep(POLL_SECONDS)
         self._apps.remove(child)

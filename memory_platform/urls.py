@@ -1,5 +1,16 @@
 """Every address of the project."""
 
-from django.urls import URLPattern, URLResolver
+from django.contrib import admin
+from django.contrib.auth.views import LogoutView
+from django.urls import URLPattern, URLResolver, include, path
 
-urlpatterns: list[URLPattern | URLResolver] = []
+from memory_platform import views
+
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("sign-in", views.SignIn.as_view(), name="sign-in"),
+    path("sign-out", LogoutView.as_view(), name="sign-out"),
+    path("theme", views.choose_theme, name="theme"),
+    path("admin/", admin.site.urls),
+    path("", include("context.urls")),
+    path("", include("memories.urls")),
+]

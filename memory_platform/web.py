@@ -139,3 +139,8 @@ def show(request: HtmxRequest, template: str, context: Mapping[str, Any], *, sta
 def flash(request: HttpRequest, text: str, *, undo_url: str = "") -> None:
     """Say what was done; with `undo_url` the message offers a button that POSTs there."""
     messages.success(request, text, extra_tags=undo_url)
+
+
+def complain(request: HttpRequest, text: str) -> None:
+    """Say why something was not done."""
+    messages.error(request, text)

@@ -1,0 +1,62 @@
+"""What operators type about contexts and budgets, checked field by field before a conductor or an action sees it."""
+
+from typing import Any
+
+from django import forms
+
+from context.budget_profiles import TUNABLE_FIELDS
+from context.models import TOKENS_MAX, TOKENS_MIN, BudgetProfile
+from context.results import DEFAULT_RENDER, ContextRequest
+from memories.forms import QUERY_MAX_CHARACTERS, PartitionField
+
+SLIDER_STEP_TOKENS = 50
+SLIDER_MAX_TOKENS = 8_000
+
+
+class PreviewForm(forms.Form):
+    """One context to look at; every field is optional and stands in the address."""
+
+    STYLES = [("markdown", "Markdown"), ("xml", "XML"), ("json", "JSON")]
+    # "stable" keeps the order of an earlier context, which a preview does not have.
+    ORDERINGS = [("", "As the profile says")] + [
+        choice for choice in BudgetProfile.Ordering.choices if choice[0] != BudgetProfile.Ordering.STABLE
+    ]
+
+    query = forms.CharField(required=False, max_length=QUERY_MAX_CHARACTERS, widget=forms.Textarea(attrs={"rows": 3}))
+    partition = PartitionField()
+    exact = forms.BooleanField(required=False)
+    max_tokens = forms.IntegerField(required=False, min_value=TOKENS_MIN, max_value=TOKENS_MAX)
+    ordering = forms.ChoiceField(required=False, choices=ORDERINGS)
+    style = forms.ChoiceField(required=False, choices=STYLES)
+    model = forms.CharField(required=False, max_length=100)
+
+    def wish(self, draft: BudgetProfile | None = None) -> ContextRequest:
+        """The valid fields as the request of a preview, explained."""
+        fields = self.cleaned_data
+        return ContextRequest(
+            query=fields["query"],
+            partition=fields["partition"],
+            exact=fields["exact"],
+            max_tokens=fields["max_tokens"],
+            ordering=fields["ordering"],
+            render=fields["style"] or DEFAULT_RENDER,
+            model=fields["model"],
+            draft=draft,
+            explain=True,
+            preview=True,
+        )
+
+
+class BudgetProfileForm(forms.Form):
+    """The numbers of a budget profile; fields, choices and bounds are the model's."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields = forms.fields_for_model(BudgetProfile, fields=TUNABLE_FIELDS)
+
+
+class BudgetTrialForm(forms.Form):
+    """The question on which the effect of a changed budget is shown."""
+
+    query = forms.CharField(required=False, max_length=QUERY_MAX_CHARACTERS)
+    partition = PartitionField()

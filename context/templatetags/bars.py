@@ -1,0 +1,51 @@
+"""Bars as server-drawn SVG: the parts come from `context.services.bars`, the drawing from a template."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from django import template
+
+from context.services.bars import budget_parts, column_heights, score_parts
+
+register = template.Library()
+
+
+@register.inclusion_tag("_score_bar.html")
+def score_bar(breakdown: Mapping[str, float], score: float) -> dict[str, Any]:
+    """One bar of five parts whose widths sum to the composite."""
+    return {"parts": score_parts(breakdown), "score": score}
+
+
+@register.inclusion_tag("_score_table.html")
+def score_table(breakdown: Mapping[str, float], score: float) -> dict[str, Any]:
+    """The same five parts to read: value, weight, and what they add."""
+    return {"parts": score_parts(breakdown), "score": score}
+
+
+@register.inclusion_tag("_score_legend.html")
+def score_legend() -> dict[str, Any]:
+    """Which colour and pattern is which part, with its weight."""
+    return {"parts": score_parts(dict.fromkeys(("relevance", "recency", "usefulness", "confidence", "frequency"), 1.0))}
+
+
+@register.inclusion_tag("_budget_bar.html")
+def budget_bar(blocks: Iterable[tuple[str, int]], used: int, max_tokens: int) -> dict[str, Any]:
+    """The whole budget as one bar: each section, the fence around it, what is free."""
+    return {"parts": budget_parts(blocks, used=used, max_tokens=max_tokens), "used": used, "max_tokens": max_tokens}
+
+
+@register.inclusion_tag("_columns.html")
+def columns(days: Iterable[tuple[Any, int]], unit: str) -> dict[str, Any]:
+    """A small column chart of counts by day."""
+    listed = list(days)
+    heights = column_heights(count for _, count in listed)
+    width = 100 / max(len(listed), 1)
+    return {
+        "columns": [
+            {"day": day, "count": count, "height": height, "top": 100 - height, "x": round(place * width, 3)}
+            for place, ((day, count), height) in enumerate(zip(listed, heights, strict=True))
+        ],
+        "width": round(width * 0.78, 3),
+        "total": sum(count for _, count in listed),
+        "unit": unit,
+    }

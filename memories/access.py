@@ -1,0 +1,42 @@
+"""Which tenants an operator may open; the decorator that finds the one in the address."""
+
+from functools import wraps
+from typing import Any
+from uuid import UUID
+
+from django.http import Http404, HttpResponseBase
+
+from memories.audit import Actor
+from memories.models import Tenant
+from memories.scopes import authentication_scope
+from memory_platform.web import HtmxRequest, Operator, PageView
+
+
+def tenants_of(operator: Operator) -> list[Tenant]:
+    """The tenants an operator is a member of, by name; a superuser sees all."""
+    with authentication_scope():
+        tenants = Tenant.objects.all() if operator.user.is_superuser else Tenant.objects.of_member(operator.user.pk)
+        return list(tenants)
+
+
+def actor_of(operator: Operator) -> Actor:
+    """The operator as the audit log names them."""
+    return Actor.operator(operator.user.pk, operator.user.get_username())
+
+
+def tenant_required(view: PageView) -> PageView:
+    """Turn the address's `tenant_id` into `request.tenant`; another's tenant is as absent as one that does not exist.
+
+    Stands below `operator_required`, and opens no scope: the view does, around what it reads.
+    """
+
+    @wraps(view)
+    def page(request: HtmxRequest, tenant_id: UUID, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        request.tenants = tenants_of(request.operator)
+        tenant = next((tenant for tenant in request.tenants if tenant.id == tenant_id), None)
+        if tenant is None:
+            raise Http404
+        request.tenant = tenant
+        return view(request, *args, **kwargs)
+
+    return page

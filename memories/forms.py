@@ -1,0 +1,94 @@
+"""What operators type about memories, checked field by field before an action sees it."""
+
+from collections.abc import Callable
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+
+from memories.models import Memory
+from memories.models.memory import KIND_PATTERN
+from memories.services.content import ContentError, check_content, check_metadata, normalise_content
+from memories.services.partitions import PartitionError, parse_partition
+
+COMMON_KINDS = ("fact", "preference", "procedure", "episode", "synthesis")
+QUERY_MAX_CHARACTERS = 4_000
+
+
+class PartitionField(forms.CharField):
+    """A partition path in its canonical form; empty is the tenant's root."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(required=False, max_length=2_500, **kwargs)
+
+    def clean(self, value: Any) -> str:
+        try:
+            return parse_partition(super().clean(value).strip("/")).path
+        except PartitionError as error:
+            raise ValidationError(error.detail, code=error.code) from error
+
+
+class MemoryFilterForm(forms.Form):
+    """How the list of memories is narrowed; everything is optional and stands in the address."""
+
+    STATES = [("", "Live"), ("archived", "Archived"), ("expired", "Expired"), ("failed", "Embedding failed")]
+
+    q = forms.CharField(required=False, max_length=QUERY_MAX_CHARACTERS)
+    partition = PartitionField()
+    kind = forms.CharField(required=False, max_length=32)
+    state = forms.ChoiceField(required=False, choices=STATES)
+    pinned = forms.BooleanField(required=False)
+
+
+class MemoryForm(forms.Form):
+    """The fields of a memory that an operator may change; `seen_version` is the version they saw."""
+
+    seen_version = forms.IntegerField(min_value=1)
+    content = forms.CharField(strip=False)
+    kind = forms.RegexField(
+        KIND_PATTERN,
+        max_length=32,
+        error_messages={"invalid": "One word in small letters, such as fact or preference."},
+    )
+    confidence = forms.FloatField(min_value=0, max_value=1)
+    expires_at = forms.DateTimeField(required=False)
+    metadata = forms.JSONField(required=False)
+
+    def clean_content(self) -> Any:
+        return _checked(check_content, normalise_content(_with_plain_line_ends(self.cleaned_data["content"])))
+
+    def clean_metadata(self) -> Any:
+        return _checked(check_metadata, self.cleaned_data["metadata"] or {})
+
+    def changes_to(self, memory: Memory) -> dict[str, Any]:
+        """The valid fields that differ from `memory`, apart from what a browser cannot carry back."""
+        fields = {name: value for name, value in self.cleaned_data.items() if name != "seen_version"}
+        before = initial_of(memory) | {"content": _with_plain_line_ends(memory.content)}
+        if before["expires_at"] is not None:
+            before["expires_at"] = before["expires_at"].replace(microsecond=0)
+        return {name: value for name, value in fields.items() if value != before[name]}
+
+
+def initial_of(memory: Memory) -> dict[str, Any]:
+    """A memory as the form shows it before anything was typed."""
+    return {
+        "seen_version": memory.version,
+        "content": memory.content,
+        "kind": memory.kind,
+        "confidence": memory.confidence,
+        "expires_at": memory.expires_at,
+        "metadata": memory.metadata,
+    }
+
+
+def _with_plain_line_ends(text: str) -> str:
+    """Browsers send line ends as CR LF whatever the text had."""
+    return text.replace("\r\n", "\n")
+
+
+def _checked(check: Callable[[Any], None], value: Any) -> Any:
+    try:
+        check(value)
+    except ContentError as error:
+        raise ValidationError(error.detail, code=error.code) from error
+    return value

@@ -1,0 +1,19 @@
+"""Addresses of the pages about what is stored; the tenant stands in each, so that it can be shared."""
+
+from django.urls import path
+
+from memories import views
+
+urlpatterns = [
+    path("t/<uuid:tenant_id>/memories", views.memories, name="memories"),
+    path("t/<uuid:tenant_id>/memories/<uuid:memory_id>", views.memory, name="memory"),
+    path("t/<uuid:tenant_id>/memories/<uuid:memory_id>/archive", views.archive, name="memory-archive"),
+    path("t/<uuid:tenant_id>/memories/<uuid:memory_id>/restore", views.restore, name="memory-restore"),
+    path("t/<uuid:tenant_id>/memories/<uuid:memory_id>/pin", views.pin, name="memory-pin"),
+    path("t/<uuid:tenant_id>/memories/<uuid:memory_id>/unpin", views.unpin, name="memory-unpin"),
+    path(
+        "t/<uuid:tenant_id>/memories/<uuid:memory_id>/versions/<int:version>/restore",
+        views.restore_version,
+        name="memory-version-restore",
+    ),
+]

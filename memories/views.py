@@ -1,0 +1,214 @@
+"""Operator pages about what is stored: the list of memories, and one memory with its history."""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from functools import partial
+from http import HTTPStatus
+from typing import Any
+from uuid import UUID
+
+from django.http import Http404, HttpResponse, HttpResponseBase
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from memories.access import actor_of, tenant_required
+from memories.actions import archive_memory, restore_memory, update_memory
+from memories.browsing import NEWEST_FIRST, MemoryFilter, browse_memories, memory_dossier, search_memories
+from memories.exceptions import PlatformError
+from memories.forms import MemoryFilterForm, MemoryForm, initial_of
+from memories.models import Memory, MemoryVersion, Partition
+from memories.scopes import tenant_scope
+from memory_platform.rest.pages import CursorError, Place, read_cursor, write_cursor
+from memory_platform.web import HtmxRequest, complain, flash, operator_required, show, wants_fragment
+
+PARTITIONS_OFFERED_MAX = 300
+# What undoing an edit brings back.
+RESTORED_FIELDS = ("content", "kind", "confidence", "pinned", "metadata", "expires_at")
+
+
+@operator_required("viewer")
+@tenant_required
+@require_safe
+def memories(request: HtmxRequest) -> HttpResponseBase:
+    """Browse and search what a tenant holds; filters and place stand in the address."""
+    form = MemoryFilterForm(request.GET, label_suffix="")
+    page: dict[str, Any] = {"section": "memories", "form": form}
+    status = HTTPStatus.OK
+    tenant_id = request.tenant.id
+    if form.is_valid():
+        page |= _found(request, form.cleaned_data)
+    else:
+        status = HTTPStatus.UNPROCESSABLE_ENTITY
+    if wants_fragment(request):
+        return show(request, "memories.html#fragment", page, status=status)
+    with tenant_scope(tenant_id):
+        page |= {
+            "partitions": Partition.objects.for_tenant(tenant_id).paths(PARTITIONS_OFFERED_MAX),
+            "kinds": Memory.objects.for_tenant(tenant_id).live(timezone.now()).tally_by_kind(),
+        }
+    return show(request, "memories.html", page, status=status)
+
+
+def _found(request: HtmxRequest, fields: Mapping[str, Any]) -> dict[str, Any]:
+    wanted = MemoryFilter(fields["partition"], fields["kind"], fields["state"], fields["pinned"])
+    now = timezone.now()
+    if fields["q"]:
+        return {"page": search_memories(request.tenant.id, fields["q"], wanted, now=now)}
+    with tenant_scope(request.tenant.id):
+        page = browse_memories(request.tenant.id, wanted, behind=_place(request.GET.get("cursor")), now=now)
+    return {"page": page, "first_query": _query_without_cursor(request), "next_query": _next_query(request, page.last)}
+
+
+def _place(cursor: str | None) -> tuple[datetime, UUID] | None:
+    """Where the page begins; a cursor that is none begins at the start."""
+    try:
+        place = read_cursor(cursor) if cursor else None
+    except CursorError:
+        return None
+    if place and place.ordering == NEWEST_FIRST and isinstance(place.value, datetime) and isinstance(place.id, UUID):
+        return place.value, place.id
+    return None
+
+
+def _query_without_cursor(request: HtmxRequest) -> str:
+    query = request.GET.copy()
+    query.pop("cursor", None)
+    return query.urlencode()
+
+
+def _next_query(request: HtmxRequest, last: Memory | None) -> str:
+    if last is None:
+        return ""
+    query = request.GET.copy()
+    query["cursor"] = write_cursor(Place(NEWEST_FIRST, last.created_at, last.pk))
+    return query.urlencode()
+
+
+@operator_required("viewer", to_change="operator")
+@tenant_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def memory(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
+    """One memory: its fields, versions, links, and the form that opens its next version."""
+    form = MemoryForm(request.POST, label_suffix="") if request.method == "POST" else None
+    if form is None or not form.is_valid():
+        return _memory_page(request, memory_id, form)
+    try:
+        with tenant_scope(request.tenant.id):
+            current = _memory(request, memory_id)
+            before = current.version
+            saved = update_memory(
+                memory=current,
+                changes=form.changes_to(current),
+                if_version=form.cleaned_data["seen_version"],
+                by=actor_of(request.operator),
+                now=timezone.now(),
+            )
+    except PlatformError as error:
+        form.add_error(error.field if error.field in form.fields else None, error.detail)
+        return _memory_page(request, memory_id, form)
+    if saved.version == before:
+        flash(request, "Nothing was changed.")
+    else:
+        undo = reverse("memory-version-restore", args=[request.tenant.id, memory_id, before])
+        flash(request, f"Saved as version {saved.version}.", undo_url=undo)
+    return _again(request, memory_id)
+
+
+@operator_required("operator")
+@tenant_required
+@require_POST
+def archive(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
+    """Take a memory out of everything agents read; it can be restored."""
+    return _perform(request, memory_id, archive_memory, "Archived. No agent reads it any more.", undo="memory-restore")
+
+
+@operator_required("operator")
+@tenant_required
+@require_POST
+def restore(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
+    """Make an archived memory live again."""
+    return _perform(request, memory_id, restore_memory, "Restored. Agents read it again.", undo="memory-archive")
+
+
+@operator_required("operator")
+@tenant_required
+@require_POST
+def pin(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
+    """Let a memory come first within its section of every context."""
+    verb = partial(update_memory, changes={"pinned": True})
+    return _perform(request, memory_id, verb, "Pinned: it comes first in its section.", undo="memory-unpin")
+
+
+@operator_required("operator")
+@tenant_required
+@require_POST
+def unpin(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
+    """Let a memory be judged by its score again."""
+    verb = partial(update_memory, changes={"pinned": False})
+    return _perform(request, memory_id, verb, "No longer pinned.", undo="memory-pin")
+
+
+@operator_required("operator")
+@tenant_required
+@require_POST
+def restore_version(request: HtmxRequest, memory_id: UUID, version: int) -> HttpResponseBase:
+    """Make what an earlier version said current again, as a new version."""
+    with tenant_scope(request.tenant.id):
+        current = _memory(request, memory_id)
+        earlier = MemoryVersion.objects.for_tenant(request.tenant.id).of_memory(memory_id).numbered(version)
+    if earlier is None:
+        raise Http404
+    changes = {name: getattr(earlier, name) for name in RESTORED_FIELDS}
+    undo = reverse("memory-version-restore", args=[request.tenant.id, memory_id, current.version])
+    said = f"It says again what version {version} said."
+    return _perform(request, memory_id, partial(update_memory, changes=changes), said, undo_url=undo)
+
+
+def _perform(
+    request: HtmxRequest,
+    memory_id: UUID,
+    verb: Callable[..., Memory],
+    said: str,
+    *,
+    undo: str = "",
+    undo_url: str = "",
+) -> HttpResponseBase:
+    """Call a verb on a memory, say what was done with the way back, and show the memory again."""
+    try:
+        with tenant_scope(request.tenant.id):
+            verb(memory=_memory(request, memory_id), by=actor_of(request.operator), now=timezone.now())
+    except PlatformError as error:
+        complain(request, error.detail)
+    else:
+        flash(request, said, undo_url=undo_url or reverse(undo, args=[request.tenant.id, memory_id]))
+    return _again(request, memory_id)
+
+
+def _again(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
+    return _memory_page(request, memory_id) if request.htmx else redirect("memory", request.tenant.id, memory_id)
+
+
+def _memory(request: HtmxRequest, memory_id: UUID) -> Memory:
+    found: Memory | None = Memory.objects.for_tenant(request.tenant.id).with_ids([memory_id]).first()
+    if found is None:
+        raise Http404
+    return found
+
+
+def _memory_page(request: HtmxRequest, memory_id: UUID, form: MemoryForm | None = None) -> HttpResponse:
+    with tenant_scope(request.tenant.id):
+        dossier = memory_dossier(request.tenant.id, memory_id)
+    if dossier is None:
+        raise Http404
+    page = {
+        "section": "memories",
+        "dossier": dossier,
+        "memory": dossier.memory,
+        "form": form or MemoryForm(initial=initial_of(dossier.memory), label_suffix=""),
+        "is_expired": dossier.memory.expires_at is not None and dossier.memory.expires_at <= timezone.now(),
+    }
+    template = "memory.html#body" if wants_fragment(request) else "memory.html"
+    status = HTTPStatus.UNPROCESSABLE_ENTITY if form and form.errors else HTTPStatus.OK
+    return show(request, template, page, status=status)

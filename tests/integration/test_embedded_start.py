@@ -1,0 +1,210 @@
+"""`make run` as a person uses it: start, stop, kill, start again, two at once."""
+
+import os
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.request import urlopen
+
+import psutil
+import psycopg
+import pytest
+from django.conf import settings
+
+from memory_platform.embedded.config import PROJECT
+from memory_platform.embedded.endpoints import read_endpoints
+from memory_platform.embedded.provision import Login, provision
+from tests import servers
+
+STOP_MAX_SECONDS = 5.0
+START_MAX_SECONDS = 60.0
+FROM_THE_TESTS = ("DATABASE_URL", "DATABASE_OWNER_URL", "CELERY_BROKER_URL", "CACHE_URL", "SECRET_KEY")
+
+
+@dataclass
+class Start:
+    """One `python -m memory_platform.embedded` in a session of its own, as a terminal would give it."""
+
+    data_dir: Path
+    port: int
+    more: dict[str, str]
+
+    def __post_init__(self) -> None:
+        self.data_dir.parent.mkdir(parents=True, exist_ok=True)
+        self._outputs = [self.data_dir.parent / f"{self.data_dir.name}.{name}" for name in ("out", "err")]
+        with self._outputs[0].open("w") as out, self._outputs[1].open("w") as err:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "memory_platform.embedded"],
+                cwd=PROJECT,
+                env=self.environment(),
+                stdout=out,
+                stderr=err,
+                start_new_session=True,
+            )
+
+    def environment(self) -> dict[str, str]:
+        inherited = {name: value for name, value in os.environ.items() if name not in FROM_THE_TESTS}
+        own = {"DATA_DIR": str(self.data_dir), "PORT": str(self.port), "DEMO": "0", "EMBEDDING_PROVIDER": "hashed"}
+        return {**inherited, **own, "WEB_CONCURRENCY": "1", **self.more}
+
+    @property
+    def said(self) -> str:
+        return self._outputs[0].read_text()
+
+    @property
+    def complained(self) -> str:
+        return self._outputs[1].read_text()
+
+    def wait_until_ready(self) -> "Start":
+        deadline = time.monotonic() + START_MAX_SECONDS
+        while "is ready" not in self.said:
+            assert self.process.poll() is None, self.complained
+            assert time.monotonic() < deadline, "not ready in time"
+            time.sleep(0.05)
+        return self
+
+    def end(self, number: signal.Signals) -> None:
+        """The signal goes to the whole foreground group, as Ctrl-C does."""
+        started = time.monotonic()
+        os.killpg(self.process.pid, number)
+        assert self.process.wait(30) == 0, self.complained
+        assert time.monotonic() - started < STOP_MAX_SECONDS
+        assert not self.running()
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait(5)
+
+    def running(self) -> list[psutil.Process]:
+        """Everything that carries this DATA_DIR in its environment or on its command line."""
+        found = []
+        for process in psutil.process_iter():
+            try:
+                words = [*process.cmdline(), process.environ().get("DATA_DIR", "")]
+                is_alive = process.status() != psutil.STATUS_ZOMBIE and process.pid != os.getpid()
+            except (psutil.NoSuchProcess, psutil.AccessDenied):
+                continue
+            if is_alive and any(str(self.data_dir) in word for word in words):
+                found.append(process)
+        return found
+
+    def superuser(self) -> psycopg.Connection:
+        endpoints = read_endpoints(self.data_dir)
+        assert endpoints
+        return psycopg.connect(endpoints.database_superuser_url, dbname="memory", autocommit=True)
+
+
+def unused_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return server.getsockname()[1]
+
+
+@pytest.fixture
+def start(tmp_path) -> Iterator[Callable[..., Start]]:
+    started: list[Start] = []
+
+    def begin(name: str, port: int | None = None, **more: str) -> Start:
+        started.append(Start(tmp_path / name, port or unused_port(), more))
+        return started[-1]
+
+    yield begin
+    for each in started:
+        if each.process.poll() is None:
+            each.process.send_signal(signal.SIGTERM)
+            each.process.wait(30)
+        for process in each.running():
+            process.kill()
+
+
+def test_two_starts_side_by_side_say_one_line_each_and_leave_nothing(start):
+    one, two = start("one"), start("two")
+    for each in (one, two):
+        each.wait_until_ready()
+        login = each.data_dir / "secrets/first-login.txt"
+        assert each.said == f"http://127.0.0.1:{each.port}/ is ready; the first log-in is in {login}\n"
+        assert "password: " in login.read_text()
+        assert urlopen(f"http://127.0.0.1:{each.port}/healthz", timeout=5).status == 200
+
+    # Private things are private, and the ordinary commands find the running servers by DATA_DIR alone.
+    for private in ("run/endpoints.json", "secrets/secret_key", "secrets/first-login.txt"):
+        assert stat.S_IMODE((one.data_dir / private).stat().st_mode) == 0o600
+    command = [sys.executable, "manage.py", "migrate", "--check"]
+    subprocess.run(command, cwd=PROJECT, env=one.environment(), check=True)
+
+    # A second start on the same folder, and another one on the same port, end with one sentence.
+    again = start("one")
+    assert again.process.wait(20) == 1
+    assert again.complained.splitlines()[-1].startswith(f"Process {one.process.pid} already runs on {one.data_dir}")
+    third = start("three", port=one.port)
+    assert third.process.wait(20) == 1
+    assert f"Port {one.port} of 127.0.0.1 cannot be used" in third.complained.splitlines()[-1]
+
+    one.end(signal.SIGINT)
+    assert two.process.poll() is None
+    two.end(signal.SIGHUP)
+    assert read_endpoints(one.data_dir) is None
+
+
+def test_a_killed_start_is_cleared_up_by_the_next_which_finds_its_data(start):
+    first = start("data").wait_until_ready()
+    with first.superuser() as connection:
+        connection.execute("CREATE TABLE kept AS SELECT 42 AS n")
+    first.kill()
+    orphans = first.running()
+    assert {"postgres", "redis-server"} & {process.name() for process in orphans}
+
+    second = start("data", port=first.port).wait_until_ready()
+    assert not [process for process in orphans if process.is_running() and process.status() != psutil.STATUS_ZOMBIE]
+    with second.superuser() as connection:
+        assert connection.execute("SELECT n FROM kept").fetchone() == (42,)
+    second.end(signal.SIGTERM)
+
+
+@pytest.mark.parametrize("after_seconds", [0.7, 2.0])
+def test_an_interrupted_first_start_leaves_nothing_running(start, after_seconds):
+    early = start("data")
+    time.sleep(after_seconds)
+    os.killpg(early.process.pid, signal.SIGINT)
+    assert early.process.wait(STOP_MAX_SECONDS) in {0, -signal.SIGINT}  # the second: before Python listens
+    assert not early.running()
+    assert early.said == ""
+
+
+def test_when_one_part_ends_all_end_and_the_log_with_the_reason_is_named(start):
+    whole = start("data").wait_until_ready()
+    (beat,) = [process for process in whole.running() if "beat" in process.cmdline()]
+    beat.kill()
+    assert whole.process.wait(15) == 1
+    assert whole.complained.splitlines()[-1] == (
+        f"beat ended by itself: the reason is at the end of {whole.data_dir}/logs/beat.log."
+    )
+    assert not whole.running()
+
+
+def test_outside_servers_are_used_and_not_started(start, outside):
+    with_outside = start("data", **outside).wait_until_ready()
+    names = {process.name() for process in with_outside.running()}
+    assert not names & {"postgres", "redis-server", "valkey-server"}
+    assert not (with_outside.data_dir / "postgres").exists()
+    endpoints = read_endpoints(with_outside.data_dir)
+    assert endpoints
+    assert endpoints.database_url == outside["DATABASE_URL"]
+    assert endpoints.database_superuser_url == ""
+    with_outside.end(signal.SIGTERM)
+
+
+@pytest.fixture
+def outside() -> dict[str, str]:
+    """A fresh database on the tests' own server, which here plays the outside one."""
+    owner, app = Login("memory_owner", servers.OWNER_PASSWORD), Login("memory_app", servers.APP_PASSWORD)
+    name = f"outside_{servers.worker_number()}"
+    provision(os.environ[servers.SUPERUSER_URL], database=name, owner=owner, app=app)
+    variables = ("DATABASE_URL", "DATABASE_OWNER_URL", "CELERY_BROKER_URL", "CACHE_URL")
+    own = settings.DATABASES["default"]["NAME"]
+    return {variable: os.environ[variable].replace(f"/{own}?", f"/{name}?") for variable in variables}

@@ -1,0 +1,73 @@
+"""`manage.py provision` on a server that knows nothing yet."""
+
+import os
+
+import psycopg
+import pytest
+from django.core.management import CommandError, call_command
+
+from tests import servers
+
+NAMES = ("provisioned_app", "provisioned_owner")
+
+
+@pytest.fixture
+def superuser(monkeypatch):
+    """A superuser's URL, no database URL in the environment, and afterwards nothing left."""
+    for name in ("DATABASE_URL", "DATABASE_OWNER_URL"):
+        monkeypatch.delenv(name)
+    url = os.environ[servers.SUPERUSER_URL]
+    yield url
+    with psycopg.connect(url, autocommit=True) as server:
+        server.execute("DROP DATABASE IF EXISTS provisioned WITH (FORCE)")
+        for name in NAMES:
+            server.execute(f"DROP ROLE IF EXISTS {name}")
+
+
+@pytest.fixture
+def address(superuser) -> str:
+    return superuser.partition("?")[2]
+
+
+def test_it_makes_what_the_urls_name_and_can_run_again(superuser, address, monkeypatch):
+    app, owner = (f"postgres://{name}:s%40cret@/provisioned?{address}" for name in NAMES)
+    monkeypatch.setenv("DATABASE_URL", app)
+    monkeypatch.setenv("DATABASE_OWNER_URL", owner)
+    for _ in range(2):
+        call_command("provision", superuser_url=superuser)
+    with psycopg.connect(owner, autocommit=True) as connection:
+        connection.execute("CREATE TABLE rows (id bigint GENERATED ALWAYS AS IDENTITY, v vector(3))")
+    with psycopg.connect(app) as connection:
+        connection.execute("INSERT INTO rows (v) VALUES ('[1,2,3]')")
+        assert connection.execute("SELECT count(*) FROM rows").fetchone() == (1,)
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            connection.execute("TRUNCATE rows")
+
+
+def test_a_url_that_is_missing_is_made_up_and_printed_for_the_env_file(superuser, address, monkeypatch, capsys):
+    monkeypatch.setenv("DATABASE_URL", f"postgres://provisioned_app:secret@/provisioned?{address}")
+    call_command("provision", superuser_url=superuser)
+    line = capsys.readouterr().out.strip()
+    name, _, url = line.partition("=")
+    assert name == "DATABASE_OWNER_URL"
+    with psycopg.connect(url) as connection:
+        assert connection.execute("SELECT current_user, current_database()").fetchone() == (
+            "memory_owner",
+            "provisioned",
+        )
+    servers.use_own_database()  # memory_owner has its test password back
+
+
+@pytest.mark.parametrize(
+    ("environment", "options", "sentence"),
+    [
+        ({}, {"superuser_url": ""}, "Give --superuser-url or set DATABASE_SUPERUSER_URL."),
+        ({"DATABASE_URL": "postgres://a:b@/c", "DATABASE_OWNER_URL": "postgres://a:b@/c"}, {}, "must name two roles"),
+        ({}, {"superuser_url": "postgres://postgres:wrong@/postgres?host=/nowhere"}, "The database server refused: "),
+    ],
+)
+def test_what_is_missing_or_refused_is_said(environment, options, sentence, superuser, monkeypatch):
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(CommandError, match=sentence):
+        call_command("provision", **{"superuser_url": superuser, **options})

@@ -5,7 +5,7 @@ a context of the rest and a warning, never an exception; only a wish that cannot
 """
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -39,6 +39,7 @@ from memories.actions import count_retrieved, record_recalled
 from memories.audit import Actor
 from memories.retrieval import Candidate, retrieve
 from memories.scopes import tenant_scope
+from memories.services.fusion import MAX_CANDIDATES
 
 logger = logging.getLogger(__name__)
 
@@ -70,6 +71,7 @@ class Found:
     candidates: Sequence[Candidate]
     plan: dict[str, Any]
     notices: Sequence[Notice]
+    milliseconds: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -112,6 +114,7 @@ def _assemble(
     room = room.after(memo.tokens)
     with timer.step("retrieve"):
         found = _search(wish, tenant_id, room, now)
+        timer.milliseconds |= found.milliseconds
     with timer.step("score"):
         ranked = rank_candidates(found.candidates, room, top_k=wish.top_k, now=now)
     with timer.step("pack"):
@@ -133,7 +136,7 @@ def _search(wish: Wish, tenant_id: UUID, room: Room, now: datetime) -> Found:
         logger.warning("pinned memories failed: %s %s", type(error).__name__, _sqlstate(error))
         return Found([], {"failed": True}, [SEARCH_FAILED, PINNED_FAILED])
     pinned = [candidate for candidate in found.candidates if candidate.pinned]
-    return Found(pinned, found.plan | {"failed": True}, [SEARCH_FAILED])
+    return Found(pinned, found.plan | {"failed": True}, [SEARCH_FAILED], found.milliseconds)
 
 
 def _retrieve(wish: Wish, tenant_id: UUID, room: Room, now: datetime, *, query: str | None) -> Found:
@@ -147,8 +150,25 @@ def _retrieve(wish: Wish, tenant_id: UUID, room: Room, now: datetime, *, query: 
         token_budget=max(room.tokens, 0),
         overfetch_ratio=wish.profile.overfetch_ratio,
         encoding=room.encoding,
+        limit=MAX_CANDIDATES if query is None else None,
+        with_pinned=True,
     )
-    return Found(retrieval.candidates, dict(retrieval.plan), [Notice(w.code, w.detail) for w in retrieval.warnings])
+    notices = [Notice(warning.code, warning.detail) for warning in retrieval.warnings]
+    return Found(retrieval.candidates, _without_times(retrieval.plan), notices, _times(retrieval.plan))
+
+
+def _without_times(plan: Mapping[str, Any]) -> dict[str, Any]:
+    """The plan as it is the same every time: how it ran, not how long."""
+    return {name: _without_ms(entry) if isinstance(entry, dict) else entry for name, entry in plan.items()}
+
+
+def _without_ms(entry: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in entry.items() if name != "ms"}
+
+
+def _times(plan: Mapping[str, Any]) -> dict[str, float]:
+    """Milliseconds of the search's own steps."""
+    return {name: entry["ms"] for name, entry in plan.items() if isinstance(entry, dict) and "ms" in entry}
 
 
 def _sqlstate(error: Exception) -> str:

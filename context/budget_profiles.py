@@ -31,7 +31,7 @@ def default_budget_profile(tenant_id: UUID) -> BudgetProfile:
 
 def current_budget_profile(tenant_id: UUID, name: str = DEFAULT_PROFILE_NAME) -> BudgetProfile:
     """The version in force. Raises `InvalidInput` for a name that the tenant does not have."""
-    row = BudgetProfile.objects.for_tenant(tenant_id).named(name).current().first()
+    row: BudgetProfile | None = BudgetProfile.objects.for_tenant(tenant_id).named(name).current().first()
     if row is not None:
         return row
     if name == DEFAULT_PROFILE_NAME:
@@ -41,7 +41,7 @@ def current_budget_profile(tenant_id: UUID, name: str = DEFAULT_PROFILE_NAME) ->
 
 def budget_profile_version(tenant_id: UUID, name: str, version: int) -> BudgetProfile:
     """One version of a profile, version 0 of `default` included. Raises `InvalidInput` where there is none."""
-    row = BudgetProfile.objects.for_tenant(tenant_id).named(name).numbered(version).first()
+    row: BudgetProfile | None = BudgetProfile.objects.for_tenant(tenant_id).named(name).numbered(version).first()
     if row is not None:
         return row
     if (name, version) == (DEFAULT_PROFILE_NAME, CODE_DEFAULT_VERSION):

@@ -96,7 +96,7 @@ def text_hash(text: str) -> str:
 
 
 def _receipt(tenant_id: UUID, receipt_id: UUID, reach: str) -> Receipt:
-    receipt = Receipt.objects.for_tenant(tenant_id).for_reach(reach).with_id(receipt_id).first()
+    receipt: Receipt | None = Receipt.objects.for_tenant(tenant_id).for_reach(reach).with_id(receipt_id).first()
     if receipt is None:
         raise NotFound("not_found", "There is no such context.")
     return receipt

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any
 from uuid import UUID
 
 from context.results import (
@@ -22,30 +22,9 @@ from context.services.model_catalog import encoding_for, scaled_count
 from context.services.packer import GreedyKnapsackPacker, TokenCounter
 from context.services.scorer import MemoryScorer, ScoredMemory
 from memories.models import TenantMemo
+from memories.retrieval import Candidate
 
 PACKERS = {"greedy": GreedyKnapsackPacker}
-
-
-class CandidateLike(Protocol):
-    """What a section reads of a retrieved memory."""
-
-    id: UUID
-    version: int
-    content: str
-    pinned: bool
-    created_at: datetime
-    usefulness_score: float
-    confidence: float
-    retrieval_count: int
-    similarity: float | None
-    vector_rank: int | None
-    text_rank: int | None
-    fused_score: float | None
-
-    @property
-    def token_counts(self) -> Mapping[str, int]:
-        """Tokens of `content` by encoding."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -93,7 +72,7 @@ def memo_section(memo: TenantMemo | None, room: Room) -> Section:
 
 
 def rank_candidates(
-    candidates: Sequence[CandidateLike], room: Room, *, top_k: int | None, now: datetime
+    candidates: Sequence[Candidate], room: Room, *, top_k: int | None, now: datetime
 ) -> list[ScoredMemory]:
     """The candidates scored, pinned ones first, then by score; with `top_k` only so many are considered at all."""
     scored = MemoryScorer(clock=lambda: now).score([_as_mapping(candidate, room) for candidate in candidates])
@@ -111,7 +90,7 @@ def pack_memories(ranked: Sequence[ScoredMemory], room: Room, *, packer: str, mi
     return Section(blocks, _omissions(considered), tokens, considered)
 
 
-def _as_mapping(candidate: CandidateLike, room: Room) -> dict[str, Any]:
+def _as_mapping(candidate: Candidate, room: Room) -> dict[str, Any]:
     """A candidate as scorer and packer take it; what it costs to pack includes its marker."""
     tokens = candidate.token_counts[room.encoding]
     return {
@@ -159,7 +138,7 @@ def _anchor(item: ScoredMemory) -> Anchor:
 
 
 def _consideration(item: ScoredMemory, outcome: str) -> Consideration:
-    candidate: CandidateLike = item.memory["candidate"]
+    candidate: Candidate = item.memory["candidate"]
     return Consideration(
         anchor=_anchor(item),
         tokens=item.memory["tokens"],

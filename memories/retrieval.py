@@ -165,12 +165,14 @@ def retrieve(
     mode: str = Mode.HYBRID,
     filters: Mapping[str, Any] | None = None,
     limit: int | None = None,
+    with_pinned: bool = False,
 ) -> Retrieval:
     """The memories that a query finds in a partition of a tenant, best first; pinned and newest without a query.
 
     Call with no scope open: the query is embedded first, then one tenant scope reads in a fixed number of queries.
-    Candidates are gated by `overfetch_ratio` x `token_budget` tokens, or by `limit` where one is given. Without an
-    embedder words alone are searched, with a warning. Raises `InvalidInput` for filters that cannot be asked.
+    Candidates are gated by `overfetch_ratio` x `token_budget` tokens, or by `limit` where one is given; `with_pinned`
+    puts the pinned memories of the partition before those that the query found. Without an embedder words alone are
+    searched, with a warning. Raises `InvalidInput` for filters that cannot be asked.
     """
     scope = _Scope(tenant_id, str(partition), exact, segments or {}, _conditions(filters), now)
     gate = _Gate(token_budget, overfetch_ratio, _token_column(encoding), limit)
@@ -182,7 +184,9 @@ def retrieve(
     with tenant_scope(tenant_id):
         by_vector, by_text = _run_arms(scope, gate, query, Mode(mode), vector, model, plan)
         fused = reciprocal_rank_fusion(list(by_vector.tokens_by_id), list(by_text.tokens_by_id))
-        chosen = gate.choose([key for key, _ in fused], by_vector.tokens_by_id | by_text.tokens_by_id)
+        pinned = _pinned(scope, gate, plan) if with_pinned else _Ranking()
+        tokens_by_id = pinned.tokens_by_id | by_vector.tokens_by_id | by_text.tokens_by_id
+        chosen = gate.choose(list(dict.fromkeys([*pinned.tokens_by_id, *dict(fused)])), tokens_by_id)
         with plan.step("read", rows=len(chosen)):
             rows = _rows_in_order(scope, chosen, vector, model)
     if vector is not None and mode != Mode.LEXICAL and rows and not by_vector.tokens_by_id:
@@ -233,6 +237,13 @@ def _run_arms(
             by_text = _ranking(scope.rows().matching_any(lexemes), gate) if lexemes else by_text
             entry |= {"lexemes": len(lexemes), "rows": len(by_text.tokens_by_id)}
     return by_vector, by_text
+
+
+def _pinned(scope: _Scope, gate: _Gate, plan: _Plan) -> _Ranking:
+    with plan.step("pinned") as entry:
+        by_age = _ranking(scope.rows().pinned().pinned_then_newest(), gate)
+        entry["rows"] = len(by_age.tokens_by_id)
+    return by_age
 
 
 def _ranking(rows: MemoryQuerySet, gate: _Gate) -> _Ranking:

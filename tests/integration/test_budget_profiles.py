@@ -25,7 +25,11 @@ KIM = Actor.operator(7, "Kim")
 def save(tenant: Tenant, edited_from: int, **changes: Any) -> BudgetProfile:
     with tenant_scope(tenant.pk):
         return save_budget_profile(
-            tenant_id=tenant.pk, changes=changes, edited_from=edited_from, by=KIM, now=NOW + timedelta(hours=edited_from)
+            tenant_id=tenant.pk,
+            changes=changes,
+            edited_from=edited_from,
+            by=KIM,
+            now=NOW + timedelta(hours=edited_from),
         )
 
 

@@ -50,7 +50,9 @@ def room(tokens: int, model: str = "gpt-4o", marker_tokens: int = 3) -> Room:
     return Room(tokens, marker_tokens, model, RefusingCounter())
 
 
-def packed(candidates: list[FakeCandidate], tokens: int, *, minimum_score: float = 0.0, top_k: int | None = None) -> Any:
+def packed(
+    candidates: list[FakeCandidate], tokens: int, *, minimum_score: float = 0.0, top_k: int | None = None
+) -> Any:
     ranked = rank_candidates(candidates, room(tokens), top_k=top_k, now=NOW)
     return pack_memories(ranked, room(tokens), packer="greedy", minimum_score=minimum_score)
 
@@ -169,7 +171,10 @@ def test_counts_of_the_models_own_encoding_are_used() -> None:
 def test_counts_of_a_model_without_an_exact_encoding_carry_its_safety_factor() -> None:
     whole = room(100, "claude-sonnet-4-5")
     section = pack_memories(
-        rank_candidates([FakeCandidate("one", 100)], whole, top_k=None, now=NOW), whole, packer="greedy", minimum_score=0
+        rank_candidates([FakeCandidate("one", 100)], whole, top_k=None, now=NOW),
+        whole,
+        packer="greedy",
+        minimum_score=0,
     )
     assert section.blocks == []
     assert section.omitted[0].tokens > 100

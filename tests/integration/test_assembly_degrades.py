@@ -1,0 +1,96 @@
+"""Each part of a context broken for real: the caller gets the rest and a warning, never an error."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from django.db import connections
+
+from context.models import Receipt
+from memories.models import Tenant
+from memories.scopes import tenant_scope
+from tests.integration.assembling import BAKERY, ask, bakery, codes, new_row, recounted, store, texts
+
+# Permissions change in another connection, so nothing may wait in an open transaction.
+pytestmark = pytest.mark.django_db(transaction=True)
+
+QUESTION = "What flour does Alex like?"
+MEMO = "You help in a bakery."
+PINNED = "Allergens are printed in bold."
+RYE = "Alex prefers rye flour over wheat flour."
+
+
+@contextmanager
+def without_right(right: str, table: str) -> Iterator[None]:
+    """The app's role may not do that to the table any more, so its statements fail in the database."""
+    with connections["owner"].cursor() as cursor:
+        cursor.execute(f"REVOKE {right} ON {table} FROM memory_app")
+        try:
+            yield
+        finally:
+            cursor.execute(f"GRANT {right} ON {table} TO memory_app")
+
+
+@pytest.fixture
+def pinned_bakery() -> Tenant:
+    tenant = bakery()
+    store(tenant, [new_row(PINNED, pinned=True)])
+    return tenant
+
+
+def point_embedder_at_a_closed_port(settings: Any) -> None:
+    settings.EMBEDDING_MODEL = "text-embedding-test"
+    settings.EMBEDDING_DIMENSION = 256
+    settings.EMBEDDING_BASE_URL = "http://127.0.0.1:9/v1"
+    settings.EMBEDDING_TIMEOUT_SECONDS = 0.5
+    settings.EMBEDDING_PROVIDER = "openai"
+
+
+def test_without_an_embedder_words_alone_are_searched(pinned_bakery: Tenant, settings: Any) -> None:
+    point_embedder_at_a_closed_port(settings)
+    context = ask(pinned_bakery, QUESTION)
+    assert codes(context) == ["embedder_unavailable"]
+    assert texts(context)[:2] == [MEMO, PINNED]
+    assert RYE in texts(context)
+    assert all(block.score_breakdown["relevance"] == 0 for block in context.blocks if block.score_breakdown)
+    assert context.id is not None
+    assert recounted(context) == context.budget.used
+
+
+def test_memory_that_waits_for_its_vector_is_found_by_its_words(pinned_bakery: Tenant) -> None:
+    store(pinned_bakery, [new_row("Spelt flour is what Alex likes now.")], is_embedded=False)
+    assert "Spelt flour is what Alex likes now." in texts(ask(pinned_bakery, QUESTION))
+
+
+def test_when_the_search_fails_memo_and_pinned_memories_remain(pinned_bakery: Tenant) -> None:
+    with without_right("SELECT", "memories_memoryembedding"):
+        context = ask(pinned_bakery, QUESTION)
+    assert codes(context) == ["search_failed"]
+    assert texts(context) == [MEMO, PINNED]
+    assert recounted(context) == context.budget.used
+    with tenant_scope(pinned_bakery.pk):
+        assert Receipt.objects.for_tenant(pinned_bakery.pk).get().warnings[0]["code"] == "search_failed"
+
+
+def test_when_no_memory_can_be_read_the_memo_remains(pinned_bakery: Tenant) -> None:
+    with without_right("SELECT", "memories_memory"):
+        context = ask(pinned_bakery, QUESTION, preview=True)
+    assert codes(context) == ["search_failed", "pinned_failed"]
+    assert texts(context) == [MEMO]
+
+
+def test_when_the_receipt_cannot_be_written_the_context_comes_without_an_id(pinned_bakery: Tenant) -> None:
+    with without_right("INSERT", "context_receipt"):
+        context = ask(pinned_bakery, QUESTION)
+    assert codes(context) == ["receipt_failed"]
+    assert context.id is None
+    assert len(context.blocks) == 2 + len(BAKERY)
+
+
+def test_failure_leaves_no_text_in_the_log(pinned_bakery: Tenant, caplog: pytest.LogCaptureFixture) -> None:
+    with without_right("SELECT", "memories_memoryembedding"):
+        ask(pinned_bakery, QUESTION)
+    assert "search failed" in caplog.text
+    assert "42501" in caplog.text
+    assert "flour" not in caplog.text

@@ -10,7 +10,7 @@ from uuid import UUID
 import numpy as np
 from django.contrib.postgres.search import SearchQuery, SearchQueryField, SearchRank
 from django.db import connection, models
-from django.db.models import Exists, F, FilteredRelation, Func, OuterRef, Q, Value
+from django.db.models import Exists, F, FilteredRelation, Func, OuterRef, Prefetch, Q, Value
 from django.db.models.functions import Coalesce, TruncDate
 from numpy.typing import NDArray
 from pgvector.django import CosineDistance
@@ -42,9 +42,6 @@ class TenantRows(models.QuerySet[Any]):
 
     def for_tenant(self, tenant_id: UUID) -> Self:
         return self.filter(tenant_id=tenant_id)
-
-    def with_id(self, row_id: object) -> Self:
-        return self.filter(pk=row_id)
 
     def page(
         self, ordering: str, *, after: tuple[Any, Any] | None = None, is_backward: bool = False, count: int
@@ -209,13 +206,6 @@ class MemoryQuerySet(TenantRows):
     def pinned_then_newest(self) -> Self:
         return self.order_by("-pinned", "-created_at", "id")
 
-    def newest_first(self) -> Self:
-        return self.order_by("-created_at", "id")
-
-    def behind(self, created_at: datetime, memory_id: UUID) -> Self:
-        """The rows that `newest_first` puts behind the given place."""
-        return self.filter(Q(created_at__lt=created_at) | Q(pk__gt=memory_id), created_at__lte=created_at)
-
     def with_ids(self, memory_ids: Iterable[UUID | str]) -> Self:
         return self.filter(pk__in=list(memory_ids))
 
@@ -260,6 +250,9 @@ class MemoryQuerySet(TenantRows):
         """(id, version, content) of rows of these memories whose current version is one of these."""
         rows = self.filter(pk__in=list(ids), version__in=list(versions))
         return list(rows.order_by().values_list("pk", "version", "content"))
+
+    def with_id(self, memory_id: UUID) -> Self:
+        return self.filter(pk=memory_id)
 
     def with_answer_parts(self) -> Self:
         """Adds `own_embeddings` (of the current version, without vectors) and `current_links`: two queries for all."""

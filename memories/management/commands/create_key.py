@@ -1,0 +1,50 @@
+"""`manage.py create_key`."""
+
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+from django.utils import timezone
+
+from memories.actions import create_api_key
+from memories.management.door import DoorCommand, tenant_named
+from memories.scopes import tenant_scope
+from memories.services.partitions import PartitionError, PartitionPath, parse_partition
+
+
+class Command(DoorCommand):
+    help = (
+        "Create an API key and print it, and nothing else, on standard output. It is shown this once.\n\n"
+        "Example: KEY=$(manage.py create_key acme --scopes read,write --partition user=alex)"
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("tenant", help="name of the tenant")
+        parser.add_argument("--scopes", required=True, help="read, write, admin; several with commas")
+        parser.add_argument("--partition", default="", help="prefix the key is confined to, e.g. user=alex")
+        parser.add_argument("--name", default="", help="what the key is for (default: its scopes)")
+        parser.add_argument(
+            "--stores-recalled", action="store_true", help="store a new memory even where it repeats rendered text"
+        )
+
+    def handle(self, **options: Any) -> None:
+        tenant = tenant_named(options["tenant"])
+        scopes = [scope.strip() for scope in options["scopes"].split(",") if scope.strip()]
+        with tenant_scope(tenant.pk):
+            key, plain_key = create_api_key(
+                tenant=tenant,
+                name=options["name"] or ",".join(scopes),
+                scopes=scopes,
+                partition=_partition(options["partition"]),
+                refuses_recalled_text=not options["stores_recalled"],
+                by=self.actor,
+                now=timezone.now(),
+            )
+        self.stderr.write(f"Created the key {key.name} of {tenant.name}; it is not shown again:")
+        self.stdout.write(plain_key)
+
+
+def _partition(path: str) -> PartitionPath:
+    try:
+        return parse_partition(path)
+    except PartitionError as error:
+        raise CommandError(f"--partition: {error.detail}") from error

@@ -1,0 +1,71 @@
+"""`manage.py create_operator`."""
+
+import getpass
+import secrets
+import sys
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+from django.utils import timezone
+
+from memories.actions import create_operator
+from memories.management.door import DoorCommand, tenant_named
+from memories.scopes import admin_write_scope
+from memory_platform.web import Role
+
+GENERATED_PASSWORD_BYTES = 18
+
+
+class Command(DoorCommand):
+    help = (
+        "Create a person who may sign in to the console.\n"
+        "The password is asked for, read from a file, or made up and printed, alone, on standard output.\n\n"
+        "Example: manage.py create_operator maren --role operator --tenant acme --generate-password"
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("username")
+        parser.add_argument("--role", choices=[role.value for role in Role], default=Role.OPERATOR.value)
+        parser.add_argument("--tenant", action="append", default=[], help="a tenant they look after; can be repeated")
+        source = parser.add_mutually_exclusive_group()
+        source.add_argument("--password-file", help="file whose first line is the password")
+        source.add_argument("--generate-password", action="store_true", help="make one up and print it")
+
+    def handle(self, **options: Any) -> None:
+        tenants = [tenant_named(name) for name in options["tenant"]]
+        password = self._password(options)
+        with admin_write_scope():
+            user = create_operator(
+                username=options["username"],
+                password=password,
+                role=options["role"],
+                tenants=tenants,
+                by=self.actor,
+                now=timezone.now(),
+            )
+        self.stderr.write(f"Created the {options['role']} {user.username}.")
+        if options["generate_password"]:
+            self.stdout.write(password)
+
+    def _password(self, options: dict[str, Any]) -> str:
+        if options["generate_password"]:
+            return secrets.token_urlsafe(GENERATED_PASSWORD_BYTES)
+        if options["password_file"]:
+            return _first_line(Path(options["password_file"]))
+        if not sys.stdin.isatty():
+            raise CommandError("There is no terminal to ask on: give --password-file or --generate-password.")
+        password = getpass.getpass("Password: ")
+        if getpass.getpass("Password again: ") != password:
+            raise CommandError("The two passwords differ.")
+        return password
+
+
+def _first_line(path: Path) -> str:
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise CommandError(f"The password file cannot be read: {error}") from error
+    if not lines or not lines[0]:
+        raise CommandError(f"The first line of {path} is empty.")
+    return lines[0]

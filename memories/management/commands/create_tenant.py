@@ -1,0 +1,25 @@
+"""`manage.py create_tenant`."""
+
+from typing import Any
+
+from django.core.management.base import CommandParser
+from django.utils import timezone
+
+from memories.actions import create_tenant
+from memories.management.door import DoorCommand
+from memories.scopes import admin_write_scope
+
+
+class Command(DoorCommand):
+    help = (
+        "Create a tenant: the isolation boundary that keys, operators and memories belong to.\n\n"
+        "Example: manage.py create_tenant acme"
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("name", help="its name, unique in this installation")
+
+    def handle(self, **options: Any) -> None:
+        with admin_write_scope():
+            tenant = create_tenant(name=options["name"], by=self.actor, now=timezone.now())
+        self.stdout.write(f"Created the tenant {tenant.name} ({tenant.pk}).")

@@ -1,0 +1,77 @@
+"""`manage.py import_locomo`."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+from django.utils import timezone
+
+from memories.management.door import DoorCommand, tenant_named
+from memories.management.imports import import_rows
+from memories.services.drafts import NewMemory
+from memories.services.locomo import LocomoError, Turn, parse_conversation
+from memories.services.partitions import PartitionPath
+
+
+class Command(DoorCommand):
+    help = (
+        "Import conversations of the LoCoMo data set: each turn becomes one memory in conversation=<file name>.\n"
+        "What the data set's authors generated (observations, summaries, events) is not read. Can be run again.\n\n"
+        "Example: manage.py import_locomo data/locomo/26.json --tenant acme"
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("path", type=Path, help="a .json file, or a folder of them")
+        parser.add_argument("--tenant", required=True, help="name of the tenant")
+
+    def handle(self, **options: Any) -> None:
+        now = timezone.now()
+        tenant = tenant_named(options["tenant"])
+        # Every file is read before the first is stored: a folder with a bad file changes nothing.
+        conversations = {path.stem: read_conversation(path) for path in _files(options["path"])}
+        rows = [memory_of(turn, stem) for stem, turns in conversations.items() for turn in turns]
+        report = import_rows(tenant, rows, by=self.actor, now=now)
+        self.stdout.write(f"{len(conversations)} conversations: {report.summary}")
+        if report.embedding_error:
+            self.stderr.write(f"Embedding stopped, the worker goes on with it: {report.embedding_error}")
+        if report.problems:
+            place, problems = next(iter(report.problems.items()))
+            raise CommandError(
+                f"{len(report.problems):,} turns failed, the first is {rows[place].source_id}: {problems[0].detail}"
+            )
+
+
+def memory_of(turn: Turn, stem: str) -> NewMemory:
+    """The memory that a turn of the conversation in file `stem` becomes."""
+    return NewMemory(
+        content=turn.content,
+        partition=PartitionPath((("conversation", stem),)),
+        kind="episode",
+        created_at=turn.said_at,
+        source_id=turn.dia_id,
+        session=turn.session,
+        position=turn.position,
+        metadata={"dia_id": turn.dia_id, "session": turn.session_number, "speaker": turn.speaker},
+    )
+
+
+def read_conversation(path: Path) -> list[Turn]:
+    """The turns of one file. Raises `CommandError`."""
+    try:
+        return parse_conversation(json.loads(path.read_text(encoding="utf-8")))
+    except OSError as error:
+        raise CommandError(f"{path} cannot be read: {error.strerror}.") from error
+    except LocomoError as error:
+        raise CommandError(f"{path} is not a LoCoMo conversation: {error}.") from error
+    except ValueError as error:
+        raise CommandError(f"{path} is not JSON: {error}.") from error
+
+
+def _files(path: Path) -> list[Path]:
+    if not path.is_dir():
+        return [path]
+    files = sorted(path.glob("*.json"))
+    if not files:
+        raise CommandError(f"There is no .json file in {path}.")
+    return files

@@ -1,0 +1,85 @@
+"""`manage.py import_memories`."""
+
+import json
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+from django.utils import timezone
+from rest_framework.exceptions import ValidationError
+
+from memories.management.door import DoorCommand, tenant_named
+from memories.management.imports import import_rows
+from memories.serializers.inputs import MemoryInput
+from memories.serializers.partitions import SHORTHAND, partition_named
+from memories.services.drafts import NewLink, NewMemory
+from memories.services.partitions import PartitionPath
+from memory_platform.rest.strict import flat_errors
+
+LINES_SHOWN = 20
+PLACE_FIELDS = {"partition", "links", *SHORTHAND}
+
+
+class Command(DoorCommand):
+    help = (
+        "Import memories from a file of JSON lines, each with the fields of POST /api/v1/memories.\n"
+        "Lines that cannot be stored are named and the others kept. A second run finds every memory existing.\n\n"
+        "Example: manage.py import_memories notes.jsonl --tenant acme\n"
+        '         where a line is {"content": "Alex prefers tea.", "kind": "preference", "user_id": "alex"}'
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("file", type=Path, help="a .jsonl file")
+        parser.add_argument("--tenant", required=True, help="name of the tenant")
+
+    def handle(self, **options: Any) -> None:
+        now = timezone.now()
+        tenant = tenant_named(options["tenant"])
+        rows, faults = read_lines(options["file"], now)
+        numbers = list(rows)
+        report = import_rows(tenant, list(rows.values()), by=self.actor, now=now)
+        faults |= {
+            numbers[place]: "; ".join(f"{problem.field}: {problem.detail}" for problem in problems)
+            for place, problems in report.problems.items()
+        }
+        for number in sorted(faults)[:LINES_SHOWN]:
+            self.stderr.write(f"line {number}: {faults[number]}")
+        self.stdout.write(report.summary)
+        if report.embedding_error:
+            self.stderr.write(f"Embedding stopped, the worker goes on with it: {report.embedding_error}")
+        if faults:
+            raise CommandError(f"{len(faults):,} of {len(rows) + len(faults) - len(report.problems):,} lines failed.")
+
+
+def read_lines(path: Path, now: datetime) -> tuple[dict[int, NewMemory], dict[int, str]]:
+    """The rows and the faults of the others, both by the number of their line."""
+    rows: dict[int, NewMemory] = {}
+    faults: dict[int, str] = {}
+    checker = MemoryInput(context={"now": now})
+    try:
+        with path.open(encoding="utf-8") as lines:
+            for number, line in enumerate(lines, start=1):
+                if line.strip():
+                    _read_line(number, line, checker, rows, faults)
+    except (OSError, UnicodeDecodeError) as error:
+        raise CommandError(f"{path} cannot be read: {error}") from error
+    return rows, faults
+
+
+def _read_line(
+    number: int, line: str, checker: MemoryInput, rows: dict[int, NewMemory], faults: dict[int, str]
+) -> None:
+    try:
+        rows[number] = _new_memory(checker.run_validation(json.loads(line)))
+    except ValidationError as error:
+        problems = flat_errors(error.detail)
+        faults[number] = "; ".join(f"{problem['field'] or 'the line'}: {problem['detail']}" for problem in problems)
+    except (ValueError, RecursionError) as error:
+        faults[number] = f"not JSON: {error}"
+
+
+def _new_memory(values: dict[str, Any]) -> NewMemory:
+    own = {name: value for name, value in values.items() if name not in PLACE_FIELDS}
+    links = tuple(NewLink(link["target_id"], link["kind"]) for link in values["links"])
+    return NewMemory(partition=partition_named(values) or PartitionPath(), links=links, **own)

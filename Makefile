@@ -2,7 +2,7 @@
 PYTHON_BIN := .venv/bin
 TEST_WORKERS ?= 2
 .DEFAULT_GOAL := help
-.PHONY: help run test check fmt browser
+.PHONY: help run test check fmt bench browser
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
@@ -26,6 +26,9 @@ fmt: .venv/dev.stamp ## format and fix what can be fixed
 	$(PYTHON_BIN)/ruff check --fix .
 	$(PYTHON_BIN)/ruff format .
 	git ls-files -z 'templates/*.html' | xargs -0 $(PYTHON_BIN)/djade --target-version 5.2
+
+bench: .venv/dev.stamp ## the benchmarks
+	@for module in benchmarks/bench_*.py; do $(PYTHON_BIN)/python -m benchmarks.$$(basename $$module .py); done
 
 browser:
 	@bin/chromium > /dev/null

@@ -8,6 +8,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Mapping
 from contextlib import suppress
+from http import HTTPStatus
 from pathlib import Path
 from types import FrameType
 
@@ -196,8 +197,9 @@ def _answers(url: str) -> bool:
     try:
         with urllib.request.urlopen(url, timeout=2):  # noqa: S310 - our own http address
             return True
-    except urllib.error.HTTPError:
-        return True  # it speaks HTTP, and that is all a start waits for
+    except urllib.error.HTTPError as error:
+        error.close()
+        return error.code < HTTPStatus.INTERNAL_SERVER_ERROR
     except OSError:
         return False
 

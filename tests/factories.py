@@ -1,0 +1,85 @@
+"""Rows for tests, made as the product makes them: through the actions, in the tenant's scope."""
+
+from datetime import UTC, datetime
+from itertools import count
+from typing import Any
+
+from django.contrib.auth.models import User
+
+from memories.actions import add_member, create_api_key, create_operator, create_tenant, store_memory
+from memories.audit import Actor
+from memories.indexer import index_memories
+from memories.models import ApiKey, Memory, Tenant
+from memories.scopes import admin_write_scope, tenant_scope
+from memories.services.partitions import parse_partition
+
+NOW = datetime(2026, 6, 1, 12, 0, tzinfo=UTC)
+TESTER = Actor.system("test")
+PASSWORD = "a long test password"
+
+_numbers = count(1)
+
+
+def make_tenant(name: str = "", *, now: datetime = NOW) -> Tenant:
+    """A tenant; without a name it gets a new one."""
+    with admin_write_scope():
+        return create_tenant(name=name or f"tenant-{next(_numbers)}", by=TESTER, now=now)
+
+
+def make_memory(
+    tenant: Tenant, content: str = "", *, partition: str = "", is_embedded: bool = False, **fields: Any
+) -> Memory:
+    """A stored memory; `fields` are those of `store_memory`. `is_embedded` gives it its vector."""
+    values = {"now": NOW, "by": TESTER} | fields
+    with tenant_scope(tenant.pk):
+        result = store_memory(
+            tenant=tenant,
+            content=content or f"memory number {next(_numbers)}",
+            partition=parse_partition(partition),
+            **values,
+        )
+    assert result.memory is not None
+    if is_embedded:
+        index_memories(tenant.pk, [result.memory.pk])
+    return stored(result.memory)
+
+
+def stored(memory: Memory) -> Memory:
+    """The memory as the database has it now."""
+    with tenant_scope(memory.tenant_id):
+        return Memory.objects.for_tenant(memory.tenant_id).get(pk=memory.pk)
+
+
+def make_key(
+    tenant: Tenant, *scopes: str, partition: str = "", refuses_recalled_text: bool = True
+) -> tuple[ApiKey, str]:
+    """A key and its plain text; read and write when no scopes are named."""
+    with tenant_scope(tenant.pk):
+        return create_api_key(
+            tenant=tenant,
+            name="test key",
+            scopes=scopes or ("read", "write"),
+            partition=parse_partition(partition),
+            refuses_recalled_text=refuses_recalled_text,
+            by=TESTER,
+            now=NOW,
+        )
+
+
+def make_operator(*tenants: Tenant, role: str = "operator", username: str = "") -> User:
+    """A person with `PASSWORD` who is a member of the tenants."""
+    with admin_write_scope():
+        return create_operator(
+            username=username or f"{role}-{next(_numbers)}",
+            password=PASSWORD,
+            role=role,
+            tenants=tenants,
+            by=TESTER,
+            now=NOW,
+        )
+
+
+def make_member(user: User, tenant: Tenant) -> None:
+    """Let an operator see one more tenant."""
+    with admin_write_scope():
+        add_member(user=user, tenant=tenant, by=TESTER, now=NOW)

@@ -1,7 +1,7 @@
 """Background work of this room: how often to try, and one call each."""
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 from uuid import UUID
 
@@ -55,11 +55,12 @@ def embed_later(tenant_id: UUID, memory_ids: Iterable[UUID]) -> None:
         return
     ids = [str(memory_id) for memory_id in memory_ids]
     for start in range(0, len(ids), MEMORIES_PER_TASK):
-        transaction.on_commit(partial(_enqueue, str(tenant_id), ids[start : start + MEMORIES_PER_TASK]))
+        send = partial(embed_memory.delay, str(tenant_id), *ids[start : start + MEMORIES_PER_TASK])
+        transaction.on_commit(partial(_unless_broker_is_away, send))
 
 
-def _enqueue(tenant_id: str, memory_ids: list[str]) -> None:
+def _unless_broker_is_away(send: Callable[[], object]) -> None:
     try:
-        embed_memory.delay(tenant_id, *memory_ids)
+        send()
     except (BrokerError, OSError) as error:
-        logger.warning("The broker is away, %d memories wait for the sweep: %s", len(memory_ids), type(error).__name__)
+        logger.warning("The broker is away, memories wait for the sweep to embed them: %s", type(error).__name__)

@@ -1,9 +1,9 @@
 """The verbs of what is stored: keyword-only, inside a scope, `by` whom and `now` passed in, one audit row each."""
 
+from memories.actions.counters import Counters, adopt_counters
 from memories.actions.edit import archive_memory, restore_memory, update_memory
 from memories.actions.links import link_memories, unlink_memories
 from memories.actions.memo import set_memo
-from memories.actions.recall import count_retrieved, record_recalled
 from memories.actions.store import StoreResult, StoreStatus, store_memories, store_memory
 from memories.actions.tenants import (
     add_member,
@@ -13,11 +13,14 @@ from memories.actions.tenants import (
     remove_member,
     revoke_api_key,
 )
+from memories.recall import count_retrieved, record_recalled
 
 __all__ = [
+    "Counters",
     "StoreResult",
     "StoreStatus",
     "add_member",
+    "adopt_counters",
     "archive_memory",
     "count_retrieved",
     "create_api_key",

@@ -8,9 +8,9 @@ from typing import Any
 from django.db import IntegrityError, transaction
 
 from memories import tasks
-from memories.actions.rooms import archive_expired, ensure_partitions, key_of, unarchived_by_key
 from memories.audit import Actor, record_audit
 from memories.exceptions import Conflict, NotFound, StaleVersion, invalid
+from memories.live_rows import archive_expired, ensure_partitions, key_of, unarchived_by_key
 from memories.models import Memory, MemoryEmbedding, MemoryVersion
 from memories.models.memory import MemoryText
 from memories.services.content import content_hash, normalise_content

@@ -9,9 +9,9 @@ from uuid import UUID
 from django.db import models, transaction
 
 from memories import tasks
-from memories.actions.rooms import LiveKey, archive_expired, ensure_partitions, key_of, unarchived_by_key
 from memories.audit import Actor, record_audit
 from memories.exceptions import Conflict, invalid
+from memories.live_rows import LiveKey, archive_expired, ensure_partitions, key_of, unarchived_by_key
 from memories.models import Memory, MemoryLink, Partition, RecalledText, Tenant
 from memories.services.content import content_hash, normalise_content
 from memories.services.drafts import FieldProblem, NewLink, NewMemory, problems_of
@@ -42,6 +42,7 @@ class StoreResult:
     problems: tuple[FieldProblem, ...] = ()
 
 
+@transaction.atomic
 def store_memory(
     *,
     tenant: Tenant,

@@ -105,7 +105,7 @@ def create_operator(
             user.save()
     except IntegrityError as error:
         raise Conflict("duplicate", f"An operator named {username!r} exists already.", "username") from error
-    user.groups.add(ensure_groups()[wanted])
+    user.groups.add(_groups()[wanted])
     for tenant in tenants:
         add_member(user=user, tenant=tenant, by=by, now=now)
     return user
@@ -128,7 +128,7 @@ def remove_member(*, membership: Membership, by: Actor, now: datetime) -> None:
     _audit(tenant, "remove_member", "user", user_id, [], by, now)
 
 
-def ensure_groups() -> dict[Role, Group]:
+def _groups() -> dict[Role, Group]:
     """The three groups, made where absent; only `admin` has rights in Django admin."""
     groups = {role: Group.objects.get_or_create(name=role.value)[0] for role in Role}
     rights = Permission.objects.filter(content_type__app_label="memories", content_type__model__in=ADMIN_MODELS)

@@ -1,4 +1,4 @@
-"""What a rendered context leaves behind in this room. Its own record is the receipt, so these write no audit row."""
+"""What a rendered context leaves behind in this room: steps of an assembly, whose record is the receipt."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime

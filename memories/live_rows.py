@@ -1,4 +1,7 @@
-"""Making room for a row that is to become live: its partition, and duplicates that have expired."""
+"""Making room for a row that is to become live: its partition, and duplicates that have expired.
+
+Steps of verbs, run inside their transaction.
+"""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime

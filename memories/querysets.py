@@ -217,9 +217,10 @@ class MemoryQuerySet(TenantRows):
         return self.aggregate(**_tallies(now))
 
     def tally_by_tenant(self, tenant_ids: Iterable[UUID], now: datetime) -> dict[UUID, dict[str, int]]:
-        """`tally` of each tenant that has rows."""
-        rows = self.filter(tenant_id__in=list(tenant_ids)).order_by().values("tenant_id").annotate(**_tallies(now))
-        return {row.pop("tenant_id"): row for row in rows}
+        """`tally` of each tenant, zeros where it has no rows."""
+        ids, tallies = list(tenant_ids), _tallies(now)
+        rows = self.filter(tenant_id__in=ids).order_by().values("tenant_id").annotate(**tallies)
+        return {pk: dict.fromkeys(tallies, 0) for pk in ids} | {row.pop("tenant_id"): row for row in rows}
 
     def tally_by_kind(self) -> list[tuple[str, int]]:
         """How many of each kind, the most frequent first."""

@@ -4,7 +4,7 @@ from django.contrib import admin
 from django.contrib.auth.views import LogoutView
 from django.urls import URLPattern, URLResolver, include, path
 
-from memory_platform import views
+from memory_platform import health, views
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("sign-in", views.SignIn.as_view(), name="sign-in"),
@@ -13,4 +13,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("admin/", admin.site.urls),
     path("", include("context.urls")),
     path("", include("memories.urls")),
+    path("api/", include("memory_platform.api_urls")),
+    path("healthz", health.healthz, name="healthz"),
+    path("readyz", health.readyz, name="readyz"),
 ]

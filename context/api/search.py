@@ -1,0 +1,35 @@
+"""The endpoint of search."""
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from context.api.schema import search_schema
+from context.search import SearchWish, search_memories
+from context.serializers import SearchInput
+from memories.api.door import Door
+from memories.api.permissions import partition_to_read
+from memories.serializers.answers import memory_answer
+from memories.serializers.partitions import segments_named
+
+
+class SearchDoor(Door):
+    """Find memories."""
+
+    @search_schema
+    def post(self, request: Request) -> Response:
+        """The memories that match best, by the composite score of the profile. Nothing is counted."""
+        values = self.body(SearchInput)
+        wish = SearchWish(
+            query=values["query"],
+            partition=partition_to_read(self.key, values["partition"]),
+            exact=values["exact"],
+            segments=segments_named(values),
+            filters=values["filters"],
+            top_k=values["top_k"],
+            threshold=values["threshold"],
+            mode=values["mode"],
+        )
+        found = search_memories(wish, tenant_id=self.tenant_id, now=self.now)
+        results = [{**memory_answer(hit.memory), **hit.as_answer(explain=values["explain"])} for hit in found.hits]
+        answer = {"results": results, "warnings": [notice.as_answer() for notice in found.warnings]}
+        return Response({**answer, "plan": dict(found.plan)} if values["explain"] else answer)

@@ -1,0 +1,67 @@
+"""What every endpoint is: one key, one tenant, one time, strict JSON in, JSON out."""
+
+from datetime import datetime
+from typing import Any, TypeVar
+from uuid import UUID
+
+from django.utils import timezone
+from rest_framework.renderers import JSONRenderer
+from rest_framework.request import Request
+from rest_framework.views import APIView
+
+from memories.api.authentication import KeyAuthentication
+from memories.api.permissions import HasScope
+from memories.api.throttling import KeyThrottle
+from memories.audit import Actor
+from memories.models import ApiKey
+from memory_platform.rest.parsing import StrictJSONParser
+from memory_platform.rest.strict import StrictSerializer, query_values
+
+S = TypeVar("S", bound=StrictSerializer)
+
+
+class Door(APIView):
+    """The base of all endpoints under /api/v1/. Subclasses translate, delegate and answer."""
+
+    authentication_classes = [KeyAuthentication]
+    permission_classes = [HasScope]
+    throttle_classes = [KeyThrottle]
+    parser_classes = [StrictJSONParser]
+    renderer_classes = [JSONRenderer]
+    metadata_class = None
+    #: The scope each method needs; `read` where none is named.
+    scopes: dict[str, str] = {}
+    now: datetime
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Read the clock once; then key, scope and rate."""
+        self.now = timezone.now()
+        super().initial(request, *args, **kwargs)
+
+    @property
+    def key(self) -> ApiKey:
+        """The key of this request."""
+        return self.request.auth  # type: ignore[return-value]
+
+    @property
+    def tenant_id(self) -> UUID:
+        """The tenant of this request, from the key and nowhere else."""
+        return self.key.tenant_id
+
+    @property
+    def actor(self) -> Actor:
+        """Who the audit row names. The prefix, because a key's own id holds its hash."""
+        return Actor(kind="key", id=self.key.prefix, label=self.key.name)
+
+    def body(self, serializer: type[StrictSerializer], **context: Any) -> dict[str, Any]:
+        """The checked body; no body at all is an empty object. Call it before any scope: a client may send slowly."""
+        return self._checked(serializer, self.request.data, context)
+
+    def query(self, serializer: type[StrictSerializer], **context: Any) -> dict[str, Any]:
+        """The checked query parameters."""
+        return self._checked(serializer, query_values(self.request.query_params), context)
+
+    def _checked(self, serializer: type[StrictSerializer], data: Any, context: dict[str, Any]) -> dict[str, Any]:
+        checked = serializer(data=data, context={"now": self.now, "key": self.key, **context})
+        checked.is_valid(raise_exception=True)
+        return dict(checked.validated_data)

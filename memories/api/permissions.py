@@ -1,0 +1,54 @@
+"""What a key may do: its scopes, and the partitions within its prefix."""
+
+from typing import Any
+
+from rest_framework.permissions import BasePermission
+from rest_framework.request import Request
+
+from memories.exceptions import Forbidden
+from memories.models import ApiKey
+from memories.services.partitions import PartitionPath, is_within, parse_partition
+
+#: Each scope includes the one before it.
+SCOPES = (ApiKey.Scope.READ, ApiKey.Scope.WRITE, ApiKey.Scope.ADMIN)
+
+
+def require_scope(key: ApiKey, needed: str) -> None:
+    """Raise unless the key has `needed` or a scope that includes it."""
+    if not set(SCOPES[SCOPES.index(ApiKey.Scope(needed)) :]) & set(key.scopes):
+        raise Forbidden("scope_missing", f"This key does not have the scope {needed}.")
+
+
+def partition_to_write(key: ApiKey, asked: PartitionPath | None) -> PartitionPath:
+    """Where a row goes: where it was asked to, else the key's own partition."""
+    if asked is None:
+        return parse_partition(key.partition_prefix)
+    if not is_within(asked.path, key.partition_prefix):
+        raise _outside()
+    return asked
+
+
+def partition_to_read(key: ApiKey, asked: PartitionPath | None) -> PartitionPath:
+    """The subtree a reading covers; never more than the key's own."""
+    return partition_to_write(key, asked)
+
+
+def require_reach(key: ApiKey, path: str) -> None:
+    """Raise unless `path` lies within the key's partition."""
+    if not is_within(path, key.partition_prefix):
+        raise _outside()
+
+
+def _outside() -> Forbidden:
+    return Forbidden("partition_forbidden", "This key does not reach that partition.", field="partition")
+
+
+class HasScope(BasePermission):
+    """The view's `scopes` name what each method needs."""
+
+    def has_permission(self, request: Request, view: Any) -> bool:
+        """False without a key (a 401 then); raises for a key without the scope."""
+        if not isinstance(request.auth, ApiKey):
+            return False
+        require_scope(request.auth, view.scopes.get(request.method or "", ApiKey.Scope.READ))
+        return True

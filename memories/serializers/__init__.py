@@ -1,0 +1,1 @@
+"""What the REST door takes and gives, field by field. Serializers translate; rules stay in services."""

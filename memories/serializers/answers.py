@@ -1,0 +1,207 @@
+"""What agents get: memories and versions as plain JSON values. The `...Shape` classes say the same to the schema."""
+
+import hashlib
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+from rest_framework import serializers
+
+from memories.models import Memory, MemoryVersion
+from memories.models.memory import MemoryText
+
+ETAG_DIGEST_CHARACTERS = 16
+
+
+def moment(value: datetime | None) -> str | None:
+    """ISO 8601 in UTC."""
+    return None if value is None else value.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def _text_answer(row: MemoryText) -> dict[str, Any]:
+    return {
+        "content": row.content,
+        "kind": row.kind,
+        "partition": row.partition_path,
+        "confidence": row.confidence,
+        "pinned": row.pinned,
+        "metadata": row.metadata,
+        "created_at": moment(row.created_at),
+        "expires_at": moment(row.expires_at),
+        "source_id": row.source_id,
+        "session": row.session,
+        "position": row.position,
+        "token_counts": row.token_counts,
+        "version": row.version,
+    }
+
+
+def memory_answer(memory: Memory) -> dict[str, Any]:
+    """All fields but the vector. The row was read `with_answer_parts`."""
+    return {
+        "id": str(memory.pk),
+        **_text_answer(memory),
+        "usefulness_score": memory.usefulness_score,
+        "retrieval_count": memory.retrieval_count,
+        "last_retrieved_at": moment(memory.last_retrieved_at),
+        "updated_at": moment(memory.recorded_from),
+        "archived_at": moment(memory.archived_at),
+        "embedding": _embedding_answer(memory),
+        "links": [{"target_id": str(link.target_id), "kind": link.kind} for link in memory.current_links],  # type: ignore[attr-defined]
+    }
+
+
+def _embedding_answer(memory: Memory) -> dict[str, Any]:
+    own = memory.own_embeddings[0] if memory.own_embeddings else None  # type: ignore[attr-defined]
+    return {
+        "state": memory.embedding_state,
+        "model": own.model if own else None,
+        "dimension": own.dimension if own else None,
+    }
+
+
+def etag_of(memory: Memory, answer: dict[str, Any]) -> str:
+    """Version, then a digest of the whole answer: PATCH compares the version, a conditional GET all of it."""
+    digest = hashlib.sha256(json.dumps(answer, sort_keys=True).encode()).hexdigest()[:ETAG_DIGEST_CHARACTERS]
+    return f'"{memory.version}.{digest}"'
+
+
+def current_version_answer(memory: Memory) -> dict[str, Any]:
+    """The current version as a row of the history; archiving ended both its intervals."""
+    return {
+        **_text_answer(memory),
+        "valid_from": moment(memory.valid_from),
+        "valid_to": moment(memory.archived_at),
+        "recorded_from": moment(memory.recorded_from),
+        "recorded_to": moment(memory.archived_at),
+    }
+
+
+def version_answer(row: MemoryVersion) -> dict[str, Any]:
+    """A superseded version as a row of the history."""
+    return {
+        **_text_answer(row),
+        "valid_from": moment(row.valid_from),
+        "valid_to": moment(row.valid_to),
+        "recorded_from": moment(row.recorded_from),
+        "recorded_to": moment(row.recorded_to),
+    }
+
+
+class EmbeddingShape(serializers.Serializer[Any]):
+    """Which vector a memory has; model and dimension are null until it has one."""
+
+    state = serializers.ChoiceField(choices=Memory.EmbeddingState.choices)
+    model = serializers.CharField(allow_null=True)
+    dimension = serializers.IntegerField(allow_null=True)
+
+
+class LinkShape(serializers.Serializer[Any]):
+    """An outgoing edge."""
+
+    target_id = serializers.UUIDField()
+    kind = serializers.CharField()
+
+
+class TokenCountsShape(serializers.Serializer[Any]):
+    """Tokens of the content by encoding."""
+
+    o200k_base = serializers.IntegerField()
+    cl100k_base = serializers.IntegerField()
+
+
+class TextShape(serializers.Serializer[Any]):
+    """What makes up one version."""
+
+    content = serializers.CharField()
+    kind = serializers.CharField()
+    partition = serializers.CharField(help_text='Path; "" is the root.')
+    confidence = serializers.FloatField()
+    pinned = serializers.BooleanField()
+    metadata = serializers.DictField()
+    created_at = serializers.DateTimeField()
+    expires_at = serializers.DateTimeField(allow_null=True)
+    source_id = serializers.CharField()
+    session = serializers.CharField()
+    position = serializers.IntegerField(allow_null=True)
+    token_counts = TokenCountsShape()
+    version = serializers.IntegerField()
+
+
+class MemoryShape(TextShape):
+    """A memory."""
+
+    id = serializers.UUIDField()
+    usefulness_score = serializers.FloatField()
+    retrieval_count = serializers.IntegerField()
+    last_retrieved_at = serializers.DateTimeField(allow_null=True)
+    updated_at = serializers.DateTimeField(help_text="When the current version was recorded.")
+    archived_at = serializers.DateTimeField(allow_null=True)
+    embedding = EmbeddingShape()
+    links = LinkShape(many=True)
+
+
+class StoredMemoryShape(MemoryShape):
+    """The answer to a new memory."""
+
+    status = serializers.ChoiceField(choices=["created", "existing"])
+    reason = serializers.ChoiceField(choices=["", "duplicate", "recalled"])
+
+
+class VersionShape(TextShape):
+    """One version with its two intervals; the end of an open one is null."""
+
+    valid_from = serializers.DateTimeField()
+    valid_to = serializers.DateTimeField(allow_null=True)
+    recorded_from = serializers.DateTimeField()
+    recorded_to = serializers.DateTimeField(allow_null=True)
+
+
+class FieldErrorShape(serializers.Serializer[Any]):
+    """One fault of one field."""
+
+    field = serializers.CharField(help_text='Dotted path, "" for the body as a whole.')
+    code = serializers.CharField()
+    detail = serializers.CharField()
+
+
+class ProblemShape(serializers.Serializer[Any]):
+    """RFC 9457 problem details."""
+
+    type = serializers.CharField()
+    title = serializers.CharField()
+    status = serializers.IntegerField()
+    code = serializers.CharField()
+    detail = serializers.CharField()
+    errors = FieldErrorShape(many=True)
+
+
+class BulkResultShape(serializers.Serializer[Any]):
+    """What became of one row."""
+
+    index = serializers.IntegerField()
+    status = serializers.ChoiceField(choices=["created", "existing", "invalid"])
+    id = serializers.UUIDField(allow_null=True)
+    errors = FieldErrorShape(many=True)
+
+
+class BulkAnswerShape(serializers.Serializer[Any]):
+    """One result per row, in their order."""
+
+    results = BulkResultShape(many=True)
+
+
+class MemoryPageShape(serializers.Serializer[Any]):
+    """A page of memories."""
+
+    next = serializers.URLField(allow_null=True)
+    previous = serializers.URLField(allow_null=True)
+    results = MemoryShape(many=True)
+
+
+class VersionPageShape(serializers.Serializer[Any]):
+    """A page of versions, newest first."""
+
+    next = serializers.URLField(allow_null=True)
+    previous = serializers.URLField(allow_null=True)
+    results = VersionShape(many=True)

@@ -1,0 +1,73 @@
+"""What /api/ needs around Django's own handling: body limits, one form of address, problems instead of pages."""
+
+import io
+from collections.abc import Callable
+from http import HTTPStatus
+from typing import IO
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+
+from memory_platform.api_errors import PROBLEM_TYPE, is_api, plain_problem
+
+DRAINED_BYTES_MAX = 8 * settings.DATA_UPLOAD_MAX_MEMORY_SIZE
+PIECE_BYTES = 64 * 1024
+OPEN_PAGES = ("/api/docs", "/api/schema")
+
+
+class ApiDoor:
+    """The outermost middleware: lets everything but /api/ pass untouched."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        if not is_api(request):
+            return self.get_response(request)
+        if refusal := self._refuse_body(request):
+            return refusal
+        if not request.path_info.startswith(OPEN_PAGES):
+            request.path_info = request.path_info.rstrip("/") or "/"
+        return self._as_problem(self.get_response(request))
+
+    def _refuse_body(self, request: HttpRequest) -> HttpResponse | None:
+        stream = request.META.get("wsgi.input")
+        if "chunked" in request.META.get("HTTP_TRANSFER_ENCODING", "").lower():
+            return self._take_chunks(request, stream)
+        declared = request.META.get("CONTENT_LENGTH") or "0"
+        if not (declared.isascii() and declared.isdigit()):
+            return plain_problem(400, "bad_content_length", "Content-Length is not a number.")
+        if int(declared) <= settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
+            return None
+        # A client that is still sending would see a broken connection instead of the answer.
+        _drain(stream, min(int(declared), DRAINED_BYTES_MAX))
+        return _too_large()
+
+    def _take_chunks(self, request: HttpRequest, stream: IO[bytes] | None) -> HttpResponse | None:
+        """A chunked body declares no length, which Django would read as an empty one."""
+        if stream is None or not request.META.get("wsgi.input_terminated"):
+            return plain_problem(411, "length_required", "Send the body with a Content-Length.")
+        body = stream.read(settings.DATA_UPLOAD_MAX_MEMORY_SIZE + 1)
+        if len(body) > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
+            _drain(stream, DRAINED_BYTES_MAX)
+            return _too_large()
+        request.META["CONTENT_LENGTH"] = str(len(body))
+        request._stream = io.BytesIO(body)  # type: ignore[attr-defined]
+        return None
+
+    def _as_problem(self, response: HttpResponseBase) -> HttpResponseBase:
+        """A refusal that did not come from REST framework, such as a host that is not allowed."""
+        if response.status_code < 400 or response.headers.get("Content-Type", "").startswith(PROBLEM_TYPE):
+            return response
+        status = HTTPStatus(response.status_code)
+        return plain_problem(status.value, status.name.lower(), status.phrase)
+
+
+def _drain(stream: IO[bytes] | None, size: int) -> None:
+    while stream is not None and size > 0 and (piece := stream.read(min(PIECE_BYTES, size))):
+        size -= len(piece)
+
+
+def _too_large() -> HttpResponse:
+    return plain_problem(413, "too_large", "The body is larger than 8 MiB.")

@@ -1,0 +1,25 @@
+"""Errors of the REST door itself; the apps' own are in their exceptions.py, the answer is made in api_errors."""
+
+from rest_framework import status
+from rest_framework.exceptions import APIException
+
+FIELD_NAME_CHARACTERS = 80
+
+
+class RestError(APIException):
+    """A refusal with a stable code and, where one is at fault, the name of the field."""
+
+    status_code = status.HTTP_400_BAD_REQUEST
+
+    def __init__(self, code: str, detail: str, *, field: str = "", status_code: int = 0, retry_after: int = 0) -> None:
+        super().__init__(detail, code)
+        self.code = code
+        self.field = field
+        self.status_code = status_code or self.status_code
+        self.retry_after = retry_after
+
+
+def printable(name: object) -> str:
+    """A field name from outside as an error may show it: short, and always encodable."""
+    text = str(name).encode("utf-8", "backslashreplace").decode("utf-8").replace("\x00", "\\x00")
+    return text if len(text) <= FIELD_NAME_CHARACTERS else f"{text[:FIELD_NAME_CHARACTERS]}..."

@@ -1,0 +1,212 @@
+"""Fields that take exactly their JSON type and never repeat a refused value in the message."""
+
+import math
+import re
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any, NoReturn
+from uuid import UUID
+
+from django.utils.dateparse import parse_datetime
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+AHEAD_MAX = timedelta(days=1)
+INTEGER_MAX = 2**31 - 1
+_UUID = re.compile(r"[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE)
+
+
+class StrictField(serializers.Field):
+    """Refusals by code; the details are written here, so no library text can echo the value."""
+
+    default_error_messages = {
+        "required": "This field is required.",
+        "null": "This field cannot be null.",
+    }
+
+    def refuse(self, code: str, detail: str) -> NoReturn:
+        """Raise the validation error `code` for this field."""
+        raise serializers.ValidationError(detail, code=code)
+
+    def to_representation(self, value: Any) -> Any:
+        """Values go out as they are."""
+        return value
+
+
+def text_fault(value: object) -> tuple[str, str] | None:
+    """Why `value` is not text that can be stored, as code and detail."""
+    if not isinstance(value, str):
+        return "not_text", "A string is needed."
+    if "\x00" in value:
+        return "null_character", "The text holds a NUL character."
+    if any("\ud800" <= character <= "\udfff" for character in value):
+        return "lone_surrogate", "The text holds half of a surrogate pair."
+    return None
+
+
+@extend_schema_field({"type": "string"})
+class TextField(StrictField):
+    """A string without NUL and lone surrogates, within bounds, optionally of one pattern."""
+
+    def __init__(
+        self,
+        *,
+        max_length: int = 0,
+        min_length: int = 0,
+        pattern: str = "",
+        pattern_code: str = "bad_pattern",
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.max_length, self.min_length = max_length, min_length
+        self.pattern, self.pattern_code = pattern, pattern_code
+        shape: dict[str, Any] = {"type": "string"}
+        shape |= {"maxLength": max_length} if max_length else {}
+        shape |= {"minLength": min_length} if min_length else {}
+        shape |= {"pattern": pattern} if pattern else {}
+        extend_schema_field(shape)(self)
+
+    def to_internal_value(self, data: Any) -> str:
+        """The text, unchanged."""
+        if fault := text_fault(data):
+            self.refuse(*fault)
+        text = str(data)
+        if len(text) < self.min_length:
+            self.refuse("too_short", f"At least {self.min_length:,} characters are needed.")
+        if self.max_length and len(text) > self.max_length:
+            self.refuse("too_long", f"At most {self.max_length:,} characters are allowed.")
+        if self.pattern and not re.fullmatch(self.pattern, text):
+            self.refuse(self.pattern_code, f"The text must match {self.pattern}.")
+        return text
+
+
+@extend_schema_field({"type": "number"})
+class NumberField(StrictField):
+    """A finite number within bounds; true and "1" are not numbers."""
+
+    def __init__(self, *, minimum: float, maximum: float, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.minimum, self.maximum = minimum, maximum
+        extend_schema_field({"type": "number", "minimum": minimum, "maximum": maximum})(self)
+
+    def to_internal_value(self, data: Any) -> float:
+        """The number as a float."""
+        if isinstance(data, bool) or not isinstance(data, (int, float)):
+            self.refuse("not_a_number", "A number is needed.")
+        if isinstance(data, float) and not math.isfinite(data):
+            self.refuse("not_finite", "A finite number is needed.")
+        if not self.minimum <= data <= self.maximum:
+            self.refuse("out_of_range", f"The number must be between {self.minimum:g} and {self.maximum:g}.")
+        return float(data)
+
+
+@extend_schema_field({"type": "integer"})
+class WholeNumberField(StrictField):
+    """An integer within bounds; 1.0, true and "1" are not integers. `takes_text` is for query parameters."""
+
+    def __init__(
+        self, *, minimum: int = 0, maximum: int = INTEGER_MAX, takes_text: bool = False, **kwargs: Any
+    ) -> None:
+        super().__init__(**kwargs)
+        self.minimum, self.maximum, self.takes_text = minimum, maximum, takes_text
+        extend_schema_field({"type": "integer", "minimum": minimum, "maximum": maximum})(self)
+
+    def to_internal_value(self, data: Any) -> int:
+        """The integer."""
+        if self.takes_text and isinstance(data, str) and re.fullmatch(r"-?[0-9]{1,18}", data):
+            data = int(data)
+        if isinstance(data, bool) or not isinstance(data, int):
+            self.refuse("not_an_integer", "An integer is needed.")
+        if not self.minimum <= data <= self.maximum:
+            self.refuse("out_of_range", f"The integer must be between {self.minimum:,} and {self.maximum:,}.")
+        return data
+
+
+@extend_schema_field({"type": "boolean"})
+class TruthField(StrictField):
+    """true or false and nothing else; in query parameters these two words."""
+
+    def __init__(self, *, takes_text: bool = False, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.takes_text = takes_text
+
+    def to_internal_value(self, data: Any) -> bool:
+        """The boolean."""
+        if self.takes_text and data in ("true", "false"):
+            return bool(data == "true")
+        if not isinstance(data, bool):
+            self.refuse("not_a_boolean", "true or false is needed.")
+        return data
+
+
+class ChosenField(StrictField):
+    """One of a few words."""
+
+    def __init__(self, *, choices: Sequence[str], **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.choices = tuple(choices)
+        extend_schema_field({"type": "string", "enum": list(self.choices)})(self)
+
+    def to_internal_value(self, data: Any) -> str:
+        """The word."""
+        if not isinstance(data, str) or data not in self.choices:
+            self.refuse("not_a_choice", f"One of these is needed: {', '.join(self.choices)}.")
+        return data
+
+
+@extend_schema_field({"type": "string", "format": "uuid"})
+class IdField(StrictField):
+    """A UUID in its usual form."""
+
+    def to_internal_value(self, data: Any) -> UUID:
+        """The UUID."""
+        if not isinstance(data, str) or not _UUID.fullmatch(data):
+            self.refuse("not_a_uuid", "A UUID is needed.")
+        return UUID(data)
+
+
+@extend_schema_field({"type": "string", "format": "date-time"})
+class MomentField(StrictField):
+    """A date and time with its offset; `is_past` bounds it to a day ahead of the request's own time."""
+
+    def __init__(self, *, is_past: bool = False, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.is_past = is_past
+
+    def to_internal_value(self, data: Any) -> datetime:
+        """The moment in UTC."""
+        moment = self._parsed(data)
+        if moment.tzinfo is None:
+            self.refuse("no_offset", "The time needs its offset from UTC, such as Z or +02:00.")
+        try:
+            moment = moment.astimezone(UTC)
+        except OverflowError:
+            self.refuse("not_a_time", "The time lies outside the years 1 to 9999.")
+        if self.is_past and moment > self.context["now"] + AHEAD_MAX:
+            self.refuse("too_far_ahead", "The time lies more than a day ahead.")
+        return moment
+
+    def _parsed(self, data: Any) -> datetime:
+        try:
+            moment = parse_datetime(data) if isinstance(data, str) and text_fault(data) is None else None
+        except ValueError:
+            moment = None
+        if moment is None:
+            self.refuse("not_a_time", "An ISO 8601 date and time with offset is needed, such as 2026-05-04T09:30:00Z.")
+        return moment
+
+
+class CheckedField(StrictField):
+    """A value checked by a rule of some `services` module, whose errors carry `code` and `detail`."""
+
+    def __init__(self, *, rule: Callable[[Any], Any], shape: dict[str, Any], **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.rule = rule
+        extend_schema_field(shape)(self)
+
+    def to_internal_value(self, data: Any) -> Any:
+        """What the rule returns."""
+        try:
+            return self.rule(data)
+        except ValueError as error:
+            self.refuse(getattr(error, "code", "invalid"), getattr(error, "detail", "The value cannot be used."))

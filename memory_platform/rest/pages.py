@@ -1,0 +1,134 @@
+"""Cursor pages `{next, previous, results}`: a cursor names the row it stands at, so none is skipped or shown twice."""
+
+import base64
+import binascii
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.utils.dateparse import parse_datetime
+from rest_framework.request import Request
+
+from memory_platform.rest.errors import RestError
+from memory_platform.rest.fields import CheckedField, WholeNumberField
+from memory_platform.rest.strict import StrictSerializer
+
+PAGE_SIZE_DEFAULT = 50
+PAGE_SIZE_MAX = 500
+CURSOR_CHARACTERS_MAX = 500
+
+Value = datetime | float | int
+
+
+@dataclass(frozen=True)
+class Place:
+    """A row's place in an ordering: the ordered value and the id that breaks ties. `ordering` says which order."""
+
+    ordering: str
+    value: Value
+    id: UUID | int
+    is_backward: bool = False
+
+
+def from_place(place: Place | None) -> dict[str, Any]:
+    """A place as the queryset method `page` takes it."""
+    if place is None:
+        return {}
+    return {"after": (place.value, place.id), "is_backward": place.is_backward}
+
+
+class CursorError(ValueError):
+    """A cursor that this API did not give."""
+
+    code = "bad_cursor"
+    detail = "The cursor is not one of this list; start again without it."
+
+
+def write_cursor(place: Place) -> str:
+    """The opaque text of a place."""
+    value = {"t": place.value.isoformat()} if isinstance(place.value, datetime) else {"n": place.value}
+    row = {"u": str(place.id)} if isinstance(place.id, UUID) else {"i": place.id}
+    content = {"o": place.ordering, "b": int(place.is_backward), **value, **row}
+    return base64.urlsafe_b64encode(json.dumps(content, separators=(",", ":")).encode()).decode().rstrip("=")
+
+
+def read_cursor(text: Any) -> Place:
+    """The place a cursor names. Raises `CursorError`."""
+    if not isinstance(text, str) or len(text) > CURSOR_CHARACTERS_MAX or not text.isascii():
+        raise CursorError
+    try:
+        content = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
+        value = _moment(content["t"]) if "t" in content else content["n"]
+        row: UUID | int = UUID(content["u"]) if "u" in content else content["i"]
+        is_backward = content["b"]
+        ordering = content["o"]
+    except (binascii.Error, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise CursorError from error
+    if not _is_bounded(value) or not isinstance(ordering, str) or is_backward not in (0, 1):
+        raise CursorError
+    if not isinstance(row, UUID) and not (_is_bounded(row) and isinstance(row, int)):
+        raise CursorError
+    return Place(ordering, value, row, bool(is_backward))
+
+
+def _moment(text: str) -> datetime:
+    moment = parse_datetime(text)
+    if moment is None or moment.tzinfo is None:
+        raise CursorError
+    return moment
+
+
+def _is_bounded(value: Any) -> bool:
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return isinstance(value, datetime) or (is_number and abs(value) < 2**53)
+
+
+class PageInput(StrictSerializer):
+    """Query parameters of every list."""
+
+    cursor = CheckedField(rule=read_cursor, shape={"type": "string"}, required=False, default=None)
+    page_size = WholeNumberField(
+        minimum=1, maximum=PAGE_SIZE_MAX, required=False, default=PAGE_SIZE_DEFAULT, takes_text=True
+    )
+
+
+def page_answer(
+    request: Request,
+    values: dict[str, Any],
+    *,
+    ordering: str,
+    kinds: tuple[type, type],
+    rows_from: Callable[[Place | None, int], Sequence[Any]],
+    place_of: Callable[[Any], tuple[Value, UUID | int]],
+    answer: Callable[[Any], Any],
+) -> dict[str, Any]:
+    """One page. `rows_from(place, count)` gives the rows after a place (before it, nearest first, when backward).
+
+    `kinds` are the types of the ordered value and of the id, which a cursor of this list holds.
+    """
+    place: Place | None = values["cursor"]
+    size: int = values["page_size"]
+    if place is not None and (place.ordering, *map(type, (place.value, place.id))) != (ordering, *kinds):
+        raise RestError(CursorError.code, CursorError.detail, field="cursor")
+    found = list(rows_from(place, size + 1))
+    rows, has_more = found[:size], len(found) > size
+    is_backward = place is not None and place.is_backward
+    if is_backward:
+        rows.reverse()
+
+    def link(row: Any, *, is_backward: bool) -> str:
+        cursor = write_cursor(Place(ordering, *place_of(row), is_backward))
+        query = request.query_params.copy()
+        query["cursor"] = cursor
+        return request.build_absolute_uri(f"?{query.urlencode()}")
+
+    has_next = bool(rows) and (has_more if not is_backward else True)
+    has_previous = bool(rows) and (has_more if is_backward else place is not None)
+    return {
+        "next": link(rows[-1], is_backward=False) if has_next else None,
+        "previous": link(rows[0], is_backward=True) if has_previous else None,
+        "results": [answer(row) for row in rows],
+    }

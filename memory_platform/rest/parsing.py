@@ -1,0 +1,78 @@
+"""JSON read strictly: what two programs could read differently is refused instead of guessed."""
+
+import json
+from collections.abc import Mapping
+from typing import IO, Any, NoReturn
+
+from django.http import UnreadablePostError
+from rest_framework.parsers import BaseParser
+
+from memory_platform.rest.errors import RestError, printable
+
+NESTING_LEVELS_MAX = 64
+
+
+def parse_strictly(body: bytes) -> Any:
+    """The value of a JSON body: UTF-8, no NaN or infinity, no key twice, nested at most 64 levels deep."""
+    try:
+        text = body.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise RestError("malformed_json", "The body is not UTF-8.") from error
+    try:
+        value = json.loads(text, object_pairs_hook=_without_duplicates, parse_constant=_refuse_constant)
+    except json.JSONDecodeError as error:
+        place = f"line {error.lineno}, column {error.colno}"
+        raise RestError("malformed_json", f"The body is not JSON (at {place}).") from None
+    except RecursionError as error:
+        raise _too_deep() from error
+    except ValueError as error:  # an integer of more digits than Python converts
+        raise RestError("number_out_of_range", "The body holds an integer of too many digits.") from error
+    _check_nesting(value)
+    return value
+
+
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        seen: set[str] = set()
+        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        raise RestError("duplicate_key", "An object names this key twice.", field=printable(twice))
+    return found
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise RestError("malformed_json", f"{name} is not JSON.")
+
+
+def _check_nesting(value: Any) -> None:
+    level, depth = [value], 0
+    while level:
+        level = [
+            part
+            for item in level
+            if isinstance(item, (dict, list))
+            for part in (item.values() if isinstance(item, dict) else item)
+        ]
+        depth += 1
+        if depth > NESTING_LEVELS_MAX:
+            raise _too_deep()
+
+
+def _too_deep() -> RestError:
+    return RestError("too_deep", f"The body is nested more than {NESTING_LEVELS_MAX} levels deep.")
+
+
+class StrictJSONParser(BaseParser):
+    """The only parser of the API; another content type is a 415."""
+
+    media_type = "application/json"
+
+    def parse(
+        self, stream: IO[bytes], media_type: str | None = None, parser_context: Mapping[str, Any] | None = None
+    ) -> Any:
+        """The body as Python values."""
+        try:
+            body = stream.read()
+        except UnreadablePostError as error:
+            raise RestError("incomplete_body", "The connection ended before the body did.") from error
+        return parse_strictly(body)

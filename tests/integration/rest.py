@@ -1,0 +1,43 @@
+"""What the tests of the REST door share."""
+
+from typing import Any
+from uuid import UUID
+
+from memories.models import Memory, Tenant
+from memories.scopes import tenant_scope
+
+MEMORIES = "/api/v1/memories"
+BULK = f"{MEMORIES}/bulk"
+SEARCH = f"{MEMORIES}/search"
+CONTEXT = "/api/v1/context"
+CONTEXTS = "/api/v1/contexts"
+NOWHERE = UUID("00000000-0000-4000-8000-000000000000")
+
+
+def stored(tenant: Tenant) -> list[Memory]:
+    """Every memory of the tenant, archived ones too."""
+    with tenant_scope(tenant.pk):
+        return list(Memory.objects.for_tenant(tenant.pk).order_by("content"))
+
+
+def remember(client: Any, content: str, **fields: Any) -> dict[str, Any]:
+    """A new memory as the API answers it."""
+    response = client.post(MEMORIES, {"content": content, **fields}, format="json")
+    assert response.status_code == 201, response.json()
+    answer: dict[str, Any] = response.json()
+    return answer
+
+
+def assert_problem(response: Any, status: int, code: str, field: str | None = None) -> dict[str, Any]:
+    """The response is problem+json of this status, with this code (in `errors` for `field`, else at the top)."""
+    assert response.status_code == status, response.content
+    assert response["Content-Type"] == "application/problem+json"
+    problem: dict[str, Any] = response.json()
+    assert set(problem) == {"type", "title", "status", "code", "detail", "errors"}
+    assert problem["status"] == status
+    assert problem["detail"]
+    if field is None:
+        assert problem["code"] == code, problem
+    else:
+        assert (field, code) in [(entry["field"], entry["code"]) for entry in problem["errors"]], problem
+    return problem

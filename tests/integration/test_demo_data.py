@@ -1,0 +1,168 @@
+"""The demo tenant in the database: complete, with a truthful history, ready to be searched, loaded once."""
+
+from datetime import timedelta
+from io import StringIO
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.utils import timezone
+
+from memories.actions import Counters, adopt_counters
+from memories.audit import Actor
+from memories.embedding import EmbeddingError
+from memories.management.commands import load_demo
+from memories.models import AuditEntry, Memory, MemoryLink, MemoryVersion, Partition, Tenant, TenantMemo
+from memories.retrieval import retrieve
+from memories.scopes import admin_write_scope, tenant_scope
+from memories.services.demo import Archived, Corrected, DemoStory, Linked, Step, read_story
+from memories.services.partitions import parse_partition
+from tests.people import BY
+
+NAME = "Demo workshop"
+
+
+def run(*arguments: str) -> str:
+    out = StringIO()
+    call_command("load_demo", *arguments, stdout=out)
+    return out.getvalue()
+
+
+@pytest.fixture
+def demo(db: None) -> Tenant:
+    run("--tenant", NAME)
+    with admin_write_scope():
+        return Tenant.objects.get(name=NAME)
+
+
+@pytest.fixture
+def story() -> DemoStory:
+    return read_story(timezone.now())
+
+
+def test_every_memory_is_stored_and_ready(demo: Tenant, story: DemoStory) -> None:
+    with tenant_scope(demo.pk):
+        states = list(Memory.objects.values_list("embedding_state", flat=True))
+        with_vector = Memory.objects.filter(embeddings__isnull=False).distinct().count()
+    assert states == ["ready"] * len(story.memories)
+    assert with_vector == len(story.memories)
+
+
+def test_rows_carry_what_the_file_says(demo: Tenant, story: DemoStory) -> None:
+    told = {
+        (memory.partition.path, memory.kind, memory.confidence, memory.retrieval_count) for memory in story.memories
+    }
+    ages = sorted(memory.created_at for memory in story.memories)
+    with tenant_scope(demo.pk):
+        rows = list(Memory.objects.order_by("created_at"))
+        memo = TenantMemo.objects.current().get()
+        paths = set(Partition.objects.values_list("path", flat=True))
+    assert {(row.partition_path, row.kind, row.confidence, row.retrieval_count) for row in rows} == told
+    assert all(abs(row.created_at - age) < timedelta(minutes=5) for row, age in zip(rows, ages, strict=True))
+    assert sorted(row.usefulness_score for row in rows) == sorted(memory.usefulness for memory in story.memories)
+    assert sum(row.archived_at is not None for row in rows) == sum(isinstance(s, Archived) for s in story.steps)
+    assert "ERR_4012" in memo.content
+    assert memo.version == 3
+    assert {"", "agent=support", "agent=support/user=c-10482"} <= paths
+
+
+def test_history_happened_when_it_is_said_to_have_happened(demo: Tenant, story: DemoStory) -> None:
+    with tenant_scope(demo.pk):
+        versions = list(MemoryVersion.objects.all())
+        cause = Memory.objects.get(content__startswith="ERR_4012 (torque", partition_path="agent=field-service")
+        of_cause = list(cause.versions.order_by("version"))
+        links = MemoryLink.objects.count()
+        newest_audit = AuditEntry.objects.exclude(verb="adopt_counters").newest_first().first()
+        future = Memory.objects.filter(recorded_from__gt=timezone.now()).count()
+    assert len(versions) == sum(isinstance(step, Corrected) for step in story.steps)
+    assert links == sum(isinstance(step, Linked) for step in story.steps)
+    assert [version.version for version in of_cause] == [1, 2, 3]
+    assert all(version.valid_from == version.recorded_from for version in versions)
+    for version, following in zip(of_cause, [*of_cause[1:], cause], strict=True):
+        assert version.valid_to == version.recorded_to == following.valid_from == following.recorded_from
+    assert timedelta(days=115) < of_cause[-1].valid_to - of_cause[0].valid_from < timedelta(days=116)
+    assert demo.created_at < min(version.valid_from for version in versions)
+    assert future == 0
+    assert newest_audit
+    assert newest_audit.at < timezone.now() - timedelta(days=1)
+    assert newest_audit.actor_label == "manage.py load_demo"
+
+
+def test_suggested_questions_find_their_answers(demo: Tenant, story: DemoStory) -> None:
+    found = {}
+    for question in story.questions:
+        retrieval = retrieve(
+            tenant_id=demo.pk,
+            query=question.query,
+            partition=parse_partition(question.partition),
+            now=timezone.now(),
+            token_budget=600,
+            overfetch_ratio=1.25,
+            encoding="o200k_base",
+        )
+        found[question.query] = "\n".join(candidate.content for candidate in retrieval.candidates)
+    wanted = ["sensor swap", "700 full charging", "6 Nm", "get_or_create", "¥11,250", "Hafenspitze"]
+    for text, answer in zip(found.values(), wanted, strict=True):
+        assert answer in text
+
+
+def test_second_load_changes_nothing_and_says_so(demo: Tenant) -> None:
+    with tenant_scope(demo.pk):
+        before = Memory.objects.count()
+    assert run("--tenant", NAME) == f"The tenant {NAME} exists already; nothing was changed.\n"
+    with admin_write_scope():
+        assert Tenant.objects.count() == 1
+    with tenant_scope(demo.pk):
+        assert Memory.objects.count() == before
+
+
+def test_tenant_has_the_demos_own_name_by_default(db: None) -> None:
+    assert run() == "The tenant Fennrad has 164 memories.\n"
+    assert "exists already" in run()
+
+
+def test_demo_loads_beside_another_tenant(other_tenant: Tenant) -> None:
+    run()
+    with tenant_scope(other_tenant.pk):
+        assert Memory.objects.count() == 0
+
+
+def test_failure_midway_leaves_nothing(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    take_step = load_demo.take_step
+
+    def fail_late(step: Step, tenant: Tenant, memories: dict[str, Memory], by: Actor) -> None:
+        if len(memories) == 20:
+            raise CommandError("The disk is full.")
+        take_step(step, tenant, memories, by)
+
+    monkeypatch.setattr(load_demo, "take_step", fail_late)
+    with pytest.raises(CommandError, match="disk"):
+        run()
+    with admin_write_scope():
+        assert not Tenant.objects.exists()
+
+
+def test_provider_that_is_away_leaves_the_memories_to_the_worker(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    def away(*_: object) -> int:
+        raise EmbeddingError("The provider does not answer.", is_permanent=False)
+
+    monkeypatch.setattr(load_demo, "index_memories", away)
+    err = StringIO()
+    call_command("load_demo", stdout=StringIO(), stderr=err)
+    assert "the worker goes on with it: The provider does not answer." in err.getvalue()
+
+
+def test_counters_reach_no_memory_of_another_tenant(demo: Tenant, other_tenant: Tenant) -> None:
+    with tenant_scope(demo.pk):
+        memory = Memory.objects.get(content__startswith="W_118")
+    brought = {memory.pk: Counters(usefulness_score=1.0, retrieval_count=99, last_retrieved_at=None)}
+    with tenant_scope(other_tenant.pk):
+        adopted = adopt_counters(tenant_id=other_tenant.pk, counters=brought, by=BY, now=timezone.now())
+    with tenant_scope(demo.pk):
+        memory.refresh_from_db()
+    assert adopted == 0
+    assert memory.retrieval_count == 6
+
+
+def test_name_that_no_tenant_may_have_is_refused(db: None) -> None:
+    with pytest.raises(CommandError, match="1 to 100 characters"):
+        run("--tenant", "x" * 101)

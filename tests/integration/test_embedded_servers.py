@@ -139,15 +139,16 @@ def test_nothing_is_left_in_the_shared_temp_folder_or_the_wheels_bookkeeping(tmp
     assert not list(tmp_path.glob(".postgres-*"))
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root runs Postgres as another OS user")
-def test_root_hands_the_cluster_to_another_user_and_opens_parents_for_passing_only(tmp_path, postgres):
+def test_the_cluster_is_private_and_for_root_parents_are_opened_for_passing_only(tmp_path, postgres):
     data_dir = tmp_path / "closed" / "data"
     data_dir.mkdir(parents=True)
     (tmp_path / "closed").chmod(0o700)
     postgres(data_dir)
+    is_root = os.geteuid() == 0
+    owner = OS_USER if is_root else pwd.getpwuid(os.geteuid()).pw_name
     cluster = (data_dir / "postgres").stat()
-    assert (pwd.getpwuid(cluster.st_uid).pw_name, stat.S_IMODE(cluster.st_mode)) == (OS_USER, 0o700)
-    assert stat.S_IMODE((tmp_path / "closed").stat().st_mode) == 0o701
+    assert (pwd.getpwuid(cluster.st_uid).pw_name, stat.S_IMODE(cluster.st_mode)) == (owner, 0o700)
+    assert stat.S_IMODE((tmp_path / "closed").stat().st_mode) == (0o701 if is_root else 0o700)
 
 
 def test_a_server_that_cannot_start_says_where_its_reason_is(tmp_path):

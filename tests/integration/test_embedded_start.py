@@ -151,7 +151,7 @@ def test_two_starts_side_by_side_say_one_line_each_and_leave_nothing(start):
     assert read_endpoints(one.data_dir) is None
 
 
-def test_a_killed_start_is_cleared_up_by_the_next_which_finds_its_data(start):
+def test_a_killed_start_is_cleared_up_by_the_next_which_finds_its_data_and_ends_as_a_whole(start):
     first = start("data").wait_until_ready()
     with first.superuser() as connection:
         connection.execute("CREATE TABLE kept AS SELECT 42 AS n")
@@ -163,7 +163,15 @@ def test_a_killed_start_is_cleared_up_by_the_next_which_finds_its_data(start):
     assert not [process for process in orphans if process.is_running() and process.status() != psutil.STATUS_ZOMBIE]
     with second.superuser() as connection:
         assert connection.execute("SELECT n FROM kept").fetchone() == (42,)
-    second.end(signal.SIGTERM)
+
+    # When one part ends, all end, and the log with the reason is named.
+    (beat,) = [process for process in second.running() if "beat" in process.cmdline()]
+    beat.kill()
+    assert second.process.wait(15) == 1
+    assert second.complained.splitlines()[-1] == (
+        f"beat ended by itself: the reason is at the end of {second.data_dir}/logs/beat.log."
+    )
+    assert not second.running()
 
 
 @pytest.mark.parametrize("after_seconds", [0.7, 2.0])
@@ -174,17 +182,6 @@ def test_an_interrupted_first_start_leaves_nothing_running(start, after_seconds)
     assert early.process.wait(STOP_MAX_SECONDS) in {0, -signal.SIGINT}  # the second: before Python listens
     assert not early.running()
     assert early.said == ""
-
-
-def test_when_one_part_ends_all_end_and_the_log_with_the_reason_is_named(start):
-    whole = start("data").wait_until_ready()
-    (beat,) = [process for process in whole.running() if "beat" in process.cmdline()]
-    beat.kill()
-    assert whole.process.wait(15) == 1
-    assert whole.complained.splitlines()[-1] == (
-        f"beat ended by itself: the reason is at the end of {whole.data_dir}/logs/beat.log."
-    )
-    assert not whole.running()
 
 
 def test_outside_servers_are_used_and_not_started(start, outside):

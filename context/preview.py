@@ -12,6 +12,7 @@ from context.results import MEMORY, AssembledContext, Block, Consideration, Cont
 from memories.audit import Actor
 from memories.models import Memory
 from memories.scopes import tenant_scope
+from memories.services.demo import questions_for
 
 QUESTIONS_MAX = 6
 
@@ -109,3 +110,8 @@ def recent_questions(tenant_id: UUID) -> list[Question]:
     """The latest different questions that agents asked, newest first; inside a scope."""
     rows = Receipt.objects.for_tenant(tenant_id).recent_questions(QUESTIONS_MAX)
     return [Question(query, partition) for query, partition in rows]
+
+
+def demo_questions(tenant_name: str) -> list[Question]:
+    """What is worth asking of the demo tenant, for as long as nobody has asked; nothing for any other tenant."""
+    return [Question(suggested.query, suggested.partition) for suggested in questions_for(tenant_name)]

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -135,9 +136,11 @@ def read_story(now: datetime, folder: Path = DEMO_FOLDER) -> DemoStory:
     return parse_story(tenant_text, (folder / "memories.jsonl").read_text(encoding="utf-8"), now=now)
 
 
-def read_questions(folder: Path = DEMO_FOLDER) -> tuple[DemoQuestion, ...]:
-    """The suggested questions of the demo tenant in `folder`."""
-    return _parse_questions(json.loads((folder / "tenant.json").read_text(encoding="utf-8")))
+@cache
+def questions_for(tenant_name: str, folder: Path = DEMO_FOLDER) -> tuple[DemoQuestion, ...]:
+    """What is worth asking of the demo tenant; nothing for a tenant of another name."""
+    tenant = json.loads((folder / "tenant.json").read_text(encoding="utf-8"))
+    return _parse_questions(tenant) if tenant["name"] == tenant_name else ()
 
 
 def parse_story(tenant_text: str, memories_text: str, *, now: datetime) -> DemoStory:

@@ -5,7 +5,9 @@ from io import StringIO
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.test import Client
 from django.utils import timezone
+from django.utils.html import escape
 
 from memories.actions import Counters, adopt_counters
 from memories.audit import Actor
@@ -14,9 +16,9 @@ from memories.management.commands import load_demo
 from memories.models import AuditEntry, Memory, MemoryLink, MemoryVersion, Partition, Tenant, TenantMemo
 from memories.retrieval import retrieve
 from memories.scopes import admin_write_scope, tenant_scope
-from memories.services.demo import Archived, Corrected, DemoStory, Linked, Step, read_story
+from memories.services.demo import Archived, Corrected, DemoStory, Linked, Step, questions_for, read_story
 from memories.services.partitions import parse_partition
-from tests.people import BY
+from tests.people import BY, new_operator
 
 NAME = "Demo workshop"
 
@@ -103,6 +105,16 @@ def test_suggested_questions_find_their_answers(demo: Tenant, story: DemoStory) 
     wanted = ["sensor swap", "700 full charging", "6 Nm", "get_or_create", "¥11,250", "Hafenspitze"]
     for text, answer in zip(found.values(), wanted, strict=True):
         assert answer in text
+
+
+def test_preview_of_the_demo_suggests_what_to_ask(other_tenant: Tenant, client: Client) -> None:
+    run()
+    with admin_write_scope():
+        demo = Tenant.objects.get(name="Fennrad")
+    client.force_login(new_operator("viola", "viewer", demo, other_tenant))
+    page = client.get(f"/t/{demo.pk}/context").content.decode()
+    assert all(escape(question.query) in page for question in questions_for("Fennrad"))
+    assert "Worth asking" not in client.get(f"/t/{other_tenant.pk}/context").content.decode()
 
 
 def test_second_load_changes_nothing_and_says_so(demo: Tenant) -> None:

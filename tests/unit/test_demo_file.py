@@ -18,7 +18,7 @@ from memories.services.demo import (
     Stored,
     expand_dates,
     parse_story,
-    read_questions,
+    questions_for,
     read_story,
 )
 
@@ -139,10 +139,14 @@ def test_demo_reads_on_every_day_of_the_week(days: int) -> None:
 def test_six_questions_are_suggested_in_partitions_that_exist(story: DemoStory) -> None:
     paths = {memory.partition.path for memory in story.memories}
     assert len(story.questions) == 6
-    assert read_questions() == story.questions
     for question in story.questions:
         assert question.query
         assert any(path == question.partition or path.startswith(f"{question.partition}/") for path in paths)
+
+
+def test_questions_are_suggested_for_the_demo_tenant_alone(story: DemoStory) -> None:
+    assert questions_for(story.tenant_name) == story.questions
+    assert questions_for("Acme") == ()
 
 
 def test_files_hold_no_absolute_dates() -> None:

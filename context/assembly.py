@@ -33,7 +33,7 @@ from context.results import (
 from context.sections import Room, Section, memo_section, pack_memories, rank_candidates
 from context.services.budget import BudgetCalculator
 from context.services.ordering import order_items
-from context.services.rendering import OVERHEAD_TOKENS
+from context.services.rendering import EXPECTED_OVERHEAD_TOKENS
 from context.wishes import Wish, resolve_wish
 from memories.actions import count_retrieved, record_recalled
 from memories.audit import Actor
@@ -108,7 +108,7 @@ def assemble_context(
 def _assemble(
     wish: Wish, tenant_id: UUID, calculator: BudgetCalculator, timer: StepTimer, now: datetime
 ) -> AssembledContext:
-    fence_tokens, marker_tokens = OVERHEAD_TOKENS[wish.request.render]
+    fence_tokens, marker_tokens = EXPECTED_OVERHEAD_TOKENS[wish.request.render]
     room = Room(wish.max_tokens - fence_tokens, marker_tokens, wish.model, calculator)
     memo = memo_section(wish.memo, room)
     room = room.after(memo.tokens)
@@ -148,6 +148,7 @@ def _retrieve(wish: Wish, tenant_id: UUID, room: Room, now: datetime, *, query: 
         segments=wish.request.segments,
         now=now,
         token_budget=max(room.tokens, 0),
+        marker_tokens=room.marker_tokens,
         overfetch_ratio=wish.profile.overfetch_ratio,
         encoding=room.encoding,
         limit=MAX_CANDIDATES if query is None else None,
@@ -179,7 +180,8 @@ def _sqlstate(error: Exception) -> str:
 def _fit(blocks: Sequence[Block], wish: Wish, tenant_id: UUID, calculator: BudgetCalculator) -> Fitted:
     """Order, render and count; while the text exceeds the budget, the least important blocks go.
 
-    Stored counts and allowances keep this to one pass; only text that needs escaping takes more.
+    Stored counts and measured allowances mostly keep this to one pass of the tokenizer; text that needs escaping, or
+    whose lines join badly with their markers, takes another.
     """
     kept = list(blocks)
     while True:
@@ -226,7 +228,7 @@ def _omitted(sections: Sequence[Section], dropped: Sequence[Block], free: int, w
     """What was left out, in order of importance; `free` tokens are those the text leaves of the budget."""
     omitted = [omission for section in sections for omission in section.omitted]
     omitted += [block.left_out(OVER_BUDGET) for block in dropped]
-    fence_tokens, marker_tokens = OVERHEAD_TOKENS[wish.request.render]
+    fence_tokens, marker_tokens = EXPECTED_OVERHEAD_TOKENS[wish.request.render]
     needed_around = marker_tokens + (fence_tokens if free == wish.max_tokens else 0)
     return [_with_lack(omission, omission.tokens + needed_around - free) for omission in omitted]
 

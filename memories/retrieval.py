@@ -117,11 +117,13 @@ class _Gate:
     overfetch_ratio: float
     column: str
     limit: int | None
+    marker_tokens: int
 
     def choose(self, ids: Sequence[UUID], tokens_by_id: Mapping[UUID, int]) -> list[UUID]:
         if self.limit is not None:
             return list(ids[: self.limit])
-        return gate_by_tokens(ids, tokens_by_id, budget=self.tokens, overfetch_ratio=self.overfetch_ratio)
+        costs = {key: tokens + self.marker_tokens for key, tokens in tokens_by_id.items()}
+        return gate_by_tokens(ids, costs, budget=self.tokens, overfetch_ratio=self.overfetch_ratio)
 
 
 class _Plan:
@@ -161,6 +163,7 @@ def retrieve(
     now: datetime,
     token_budget: int,
     overfetch_ratio: float,
+    marker_tokens: int = 0,
     encoding: str = ENCODINGS[0],
     mode: str = Mode.HYBRID,
     filters: Mapping[str, Any] | None = None,
@@ -170,12 +173,13 @@ def retrieve(
     """The memories that a query finds in a partition of a tenant, best first; pinned and newest without a query.
 
     Call with no scope open: the query is embedded first, then one tenant scope reads in a fixed number of queries.
-    Candidates are gated by `overfetch_ratio` x `token_budget` tokens, or by `limit` where one is given; `with_pinned`
-    puts the pinned memories of the partition before those that the query found. Without an embedder words alone are
-    searched, with a warning. Raises `InvalidInput` for filters that cannot be asked.
+    Candidates are gated by `overfetch_ratio` x `token_budget` tokens (each memory's own plus `marker_tokens`), or by
+    `limit` where one is given; `with_pinned` puts the pinned memories of the partition before those that the query
+    found. Without an embedder words alone are searched, with a warning. Raises `InvalidInput` for filters that cannot
+    be asked.
     """
     scope = _Scope(tenant_id, str(partition), exact, segments or {}, _conditions(filters), now)
-    gate = _Gate(token_budget, overfetch_ratio, _token_column(encoding), limit)
+    gate = _Gate(token_budget, overfetch_ratio, _token_column(encoding), limit, marker_tokens)
     if query is None or not query.strip():
         return _newest(scope, gate)
     plan = _Plan(Mode(mode).value)

@@ -55,7 +55,7 @@ def test_answer_has_exactly_the_documented_shape() -> None:
 def test_explain_adds_every_candidate_with_all_parts_and_the_plan() -> None:
     context = ask(bakery(), QUESTION, max_tokens=70)
     explained = context.as_answer(explain=True)["explain"]
-    assert len(explained["candidates"]) == 5  # the fewest that the gate lets through
+    assert len(explained["candidates"]) >= 5
     outcomes = {candidate["outcome"] for candidate in explained["candidates"]}
     assert {"kept", OVER_BUDGET} <= outcomes <= {"kept", OVER_BUDGET, "after_skip_limit"}
     assert explained["plan"]

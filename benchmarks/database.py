@@ -1,0 +1,80 @@
+"""A database of its own for a benchmark: real settings (it waits for the disk), gone afterwards."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import django
+
+from memory_platform.embedded.postgres import start_postgres
+from memory_platform.embedded.processes import stop
+from memory_platform.embedded.provision import Login, provision
+
+if TYPE_CHECKING:
+    from memories.models import Tenant
+
+
+@contextmanager
+def throwaway_database() -> Iterator[None]:
+    """Start an embedded Postgres in a temporary folder, migrate it, set Django up on it; end and delete all at exit."""
+    folder = Path(tempfile.mkdtemp(prefix="memory-platform-bench-"))
+    folder.chmod(0o711)
+    child, superuser_url = start_postgres(folder)
+    try:
+        owner, app = Login("memory_owner", "owner-of-bench"), Login("memory_app", "app-of-bench")
+        provision(superuser_url, database="memory", owner=owner, app=app)
+        host = superuser_url.partition("?")[2]
+        os.environ |= {
+            "DATA_DIR": str(folder),
+            "SECRET_KEY": "secret-key-of-the-benchmarks-0123456789-0123456789",
+            "DATABASE_URL": f"postgres://{app.role}:{app.password}@/memory?{host}",
+            "DATABASE_OWNER_URL": f"postgres://{owner.role}:{owner.password}@/memory?{host}",
+            "CELERY_BROKER_URL": "memory://",
+            "CACHE_URL": "locmemcache://",
+            "DJANGO_SETTINGS_MODULE": "memory_platform.settings",
+        }
+        django.setup()
+        _migrate()
+        yield
+        _close_connections()
+    finally:
+        stop([child], patience_seconds=5)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def new_tenant(name: str) -> "Tenant":
+    """A tenant with nothing in it."""
+    from memories.actions import create_tenant
+    from memories.audit import Actor
+    from memories.scopes import admin_write_scope
+
+    with admin_write_scope():
+        return create_tenant(name=name, by=Actor.system("benchmark"), now=datetime.now(UTC))
+
+
+def analyse() -> None:
+    """Give the planner its statistics, as the server itself does a minute after a load."""
+    from django.db import connections
+
+    with connections["owner"].cursor() as cursor:
+        cursor.execute("ANALYZE")
+
+
+def _migrate() -> None:
+    from django.core.management import call_command
+
+    call_command("migrate", verbosity=0, interactive=False)
+
+
+def _close_connections() -> None:
+    from django.db import connections
+
+    for connection in connections.all(initialized_only=True):
+        connection.close()
+        if hasattr(connection, "close_pool"):
+            connection.close_pool()

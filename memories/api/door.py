@@ -50,8 +50,8 @@ class Door(APIView):
 
     @property
     def actor(self) -> Actor:
-        """Who the audit row names. The prefix, because a key's own id holds its hash."""
-        return Actor(kind="key", id=self.key.prefix, label=self.key.name)
+        """Who the audit row and the receipt name."""
+        return Actor.key(self.key)
 
     def body(self, serializer: type[StrictSerializer], **context: Any) -> dict[str, Any]:
         """The checked body; no body at all is an empty object. Call it before any scope: a client may send slowly."""

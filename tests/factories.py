@@ -4,9 +4,7 @@ from datetime import UTC, datetime
 from itertools import count
 from typing import Any
 
-from django.contrib.auth.models import User
-
-from memories.actions import add_member, create_api_key, create_operator, create_tenant, store_memory
+from memories.actions import create_api_key, create_tenant, store_memory
 from memories.audit import Actor
 from memories.indexer import index_memories
 from memories.models import ApiKey, Memory, Tenant
@@ -15,7 +13,6 @@ from memories.services.partitions import parse_partition
 
 NOW = datetime(2026, 6, 1, 12, 0, tzinfo=UTC)
 TESTER = Actor.system("test")
-PASSWORD = "a long test password"
 
 _numbers = count(1)
 
@@ -64,22 +61,3 @@ def make_key(
             by=TESTER,
             now=NOW,
         )
-
-
-def make_operator(*tenants: Tenant, role: str = "operator", username: str = "") -> User:
-    """A person with `PASSWORD` who is a member of the tenants."""
-    with admin_write_scope():
-        return create_operator(
-            username=username or f"{role}-{next(_numbers)}",
-            password=PASSWORD,
-            role=role,
-            tenants=tenants,
-            by=TESTER,
-            now=NOW,
-        )
-
-
-def make_member(user: User, tenant: Tenant) -> None:
-    """Let an operator see one more tenant."""
-    with admin_write_scope():
-        add_member(user=user, tenant=tenant, by=TESTER, now=NOW)

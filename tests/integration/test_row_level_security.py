@@ -1,0 +1,287 @@
+"""Row-level security as Postgres enforces it: every table that holds a tenant's rows, found by introspection."""
+
+import uuid
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import pytest
+from django.db import DatabaseError, IntegrityError, connection, transaction
+
+from memories.actions import link_memories, record_recalled, set_memo, update_memory
+from memories.models import (
+    IdempotencyRecord,
+    Memory,
+    MemoryEmbedding,
+    MemoryLink,
+    MemoryVersion,
+    Partition,
+    RecalledText,
+    Tenant,
+)
+from memories.scopes import (
+    admin_write_scope,
+    authentication_scope,
+    maintenance_scope,
+    operator_read_scope,
+    tenant_scope,
+)
+from tests.factories import NOW, TESTER, make_key, make_memory, make_tenant
+from tests.people import new_operator
+
+pytestmark = pytest.mark.django_db
+
+#: Read before a tenant is known.
+READ_TO_AUTHENTICATE = {"memories_tenant", "memories_membership", "memories_apikey"}
+
+
+def tenant_tables() -> dict[str, str]:
+    """Table -> its column that names the tenant, from the catalogue: foreign keys to tenants, and tenants."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT DISTINCT c.conrelid::regclass::text, a.attname FROM pg_constraint c"
+            " JOIN pg_attribute a ON a.attrelid = c.conrelid AND a.attnum = ANY (c.conkey)"
+            " WHERE c.contype = 'f' AND c.confrelid = 'memories_tenant'::regclass"
+        )
+        tables = dict(cursor.fetchall())
+        cursor.execute(
+            "SELECT table_name, column_name FROM information_schema.columns"
+            " WHERE column_name LIKE 'tenant%id' AND table_schema NOT IN ('pg_catalog', 'information_schema')"
+        )
+        return tables | dict(cursor.fetchall()) | {"memories_tenant": "id"}
+
+
+def unconfined(tables: dict[str, str]) -> list[str]:
+    """Those of the tables that are not enabled, not forced or have no policy for a tenant's own scope."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT c.oid::regclass::text FROM pg_class c WHERE c.relrowsecurity AND c.relforcerowsecurity AND EXISTS"
+            " (SELECT FROM pg_policy p WHERE p.polrelid = c.oid AND p.polname = 'in_tenant')"
+        )
+        confined = {name for (name,) in cursor.fetchall()}
+    return sorted(set(tables) - confined)
+
+
+def count_rows(table: str) -> int:
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT count(*) FROM {table}")
+        return int(cursor.fetchone()[0])
+
+
+@pytest.fixture
+def full_tenant() -> Tenant:
+    """A tenant with at least one row in every table of this room."""
+    tenant = make_tenant()
+    key, _ = make_key(tenant)
+    first, second = make_memory(tenant, is_embedded=True), make_memory(tenant)
+    new_operator(f"member-{tenant.name}", "viewer", tenant)
+    with tenant_scope(tenant.pk):
+        update_memory(memory=second, changes={"pinned": True}, by=TESTER, now=NOW)
+        link_memories(source=first, target=second, kind="supports", by=TESTER, now=NOW)
+        set_memo(tenant=tenant, content="memo", by=TESTER, now=NOW)
+        record_recalled(tenant_id=tenant.pk, texts={first.pk: first.content}, now=NOW)
+        IdempotencyRecord.objects.create(
+            tenant=tenant, api_key=key, idempotency_key="k", request_hash="h", created_at=NOW
+        )
+    return tenant
+
+
+@pytest.fixture
+def tables(full_tenant: Tenant) -> list[str]:
+    """The tables of this room, each with a row of `full_tenant`."""
+    names = [name for name in tenant_tables() if name.startswith("memories_")]
+    with admin_write_scope():
+        assert all(count_rows(name) for name in names), "a table has no row to be hidden"
+    return names
+
+
+def test_every_table_with_a_tenant_is_confined() -> None:
+    assert len(tenant_tables()) >= 14
+    assert unconfined(tenant_tables()) == []
+
+
+def test_table_without_a_policy_is_noticed() -> None:
+    """Both ways of forgetting: a column without its policies, and policies that the owner would pass by."""
+    with connection.cursor() as cursor:
+        cursor.execute("CREATE TEMPORARY TABLE forgotten (tenant_id uuid)")
+        cursor.execute("CREATE TEMPORARY TABLE unforced (tenant_id uuid)")
+        cursor.execute("ALTER TABLE unforced ENABLE ROW LEVEL SECURITY")
+        cursor.execute("CREATE POLICY in_tenant ON unforced USING (true)")
+        found = tenant_tables()
+        assert {"forgotten", "unforced"} <= set(found)
+        assert unconfined(found) == ["forgotten", "unforced"]
+        cursor.execute("DROP TABLE forgotten, unforced")
+
+
+def test_app_role_is_neither_superuser_nor_owner_nor_bypasses_policies() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT rolsuper, rolbypassrls FROM pg_roles WHERE rolname = current_user")
+        assert cursor.fetchone() == (False, False)
+        cursor.execute("SELECT count(*) FROM pg_tables WHERE schemaname = 'public' AND tableowner = current_user")
+        assert cursor.fetchone() == (0,)
+        cursor.execute("SELECT has_table_privilege('memories_memory', 'TRUNCATE')")
+        assert cursor.fetchone() == (False,)
+
+
+def test_only_plpgsql_and_vector_are_installed() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT extname FROM pg_extension ORDER BY extname")
+        assert cursor.fetchall() == [("plpgsql",), ("vector",)]
+
+
+def scope_named(name: str, mine: Tenant, other: Tenant) -> AbstractContextManager[None]:
+    scopes = {
+        "no scope": nullcontext(),
+        "own tenant": tenant_scope(mine.pk),
+        "other tenant": tenant_scope(other.pk),
+        "no such tenant": tenant_scope(uuid.uuid4()),
+        "operator of it": operator_read_scope([other.pk, mine.pk]),
+        "operator of others": operator_read_scope([other.pk]),
+        "operator of none": operator_read_scope([]),
+        "admin": admin_write_scope(),
+        "maintenance": maintenance_scope(),
+        "authentication": authentication_scope(),
+    }
+    return scopes[name]
+
+
+@pytest.mark.parametrize(
+    ("name", "sees"),
+    [
+        ("no scope", False),
+        ("own tenant", True),
+        ("other tenant", False),
+        ("no such tenant", False),
+        ("operator of it", True),
+        ("operator of others", False),
+        ("operator of none", False),
+        ("admin", True),
+        ("maintenance", True),
+    ],
+)
+def test_scope_shows_exactly_its_rows(full_tenant: Tenant, tables: list[str], name: str, sees: bool) -> None:
+    other = make_tenant()
+    columns = tenant_tables()
+    for table in tables:
+        with scope_named(name, full_tenant, other), connection.cursor() as cursor:
+            cursor.execute(f"SELECT count(*) FROM {table} WHERE {columns[table]} = %s", [full_tenant.pk])
+            assert (cursor.fetchone()[0] > 0) is sees, f"{table} in {name}"
+
+
+def test_authentication_reads_keys_tenants_and_memberships_alone(full_tenant: Tenant) -> None:
+    with authentication_scope():
+        seen = {name for name in tenant_tables() if count_rows(name)}
+    assert seen == READ_TO_AUTHENTICATE
+
+
+def copy_rows(table: str, column: str, tenant: Tenant) -> str:
+    """Copy the tenant's rows of a table aside; the INSERT that would add them again.
+
+    Policies are checked before any constraint, so that the INSERT meets nothing else first.
+    """
+    with admin_write_scope(), connection.cursor() as cursor:
+        cursor.execute("DROP TABLE IF EXISTS copied")
+        cursor.execute(f"CREATE TEMPORARY TABLE copied AS SELECT * FROM {table} WHERE {column} = %s", [tenant.pk])
+        cursor.execute(
+            "SELECT string_agg(column_name, ', ') FROM information_schema.columns"
+            " WHERE table_name = %s AND is_generated = 'NEVER'",
+            [table],
+        )
+        columns = cursor.fetchone()[0]
+    return f"INSERT INTO {table} ({columns}) OVERRIDING SYSTEM VALUE SELECT {columns} FROM copied"
+
+
+@pytest.mark.parametrize("name", ["no scope", "other tenant", "operator of it", "maintenance", "authentication"])
+def test_scope_that_may_not_write_is_refused_in_every_table(full_tenant: Tenant, tables: list[str], name: str) -> None:
+    other = make_tenant()
+    columns = tenant_tables()
+    for table in tables:
+        insert = copy_rows(table, columns[table], full_tenant)
+        with scope_named(name, full_tenant, other), connection.cursor() as cursor:
+            with pytest.raises(DatabaseError, match="row-level security"), transaction.atomic():
+                cursor.execute(insert)
+            for change in (f"UPDATE {table} SET id = id", f"DELETE FROM {table}"):
+                cursor.execute(f"{change} WHERE {columns[table]} = %s", [full_tenant.pk])
+                assert cursor.rowcount == 0, f"{change} in {name}"
+
+
+def test_query_without_a_scope_returns_nothing_and_an_insert_fails(full_tenant: Tenant) -> None:
+    assert not Memory.objects.exists()
+    assert not Tenant.objects.exists()
+    with pytest.raises(DatabaseError, match="row-level security"), transaction.atomic():
+        Partition.objects.create(tenant=full_tenant, path="user=x", depth=1, segments=["user=x"])
+
+
+def test_tenant_cannot_move_a_row_to_another(full_tenant: Tenant) -> None:
+    other = make_tenant()
+    with (
+        tenant_scope(full_tenant.pk),
+        pytest.raises(DatabaseError, match="row-level security"),
+        transaction.atomic(),
+    ):
+        MemoryVersion.objects.update(tenant_id=other.pk)
+
+
+def test_admin_scope_writes_in_every_tenant(full_tenant: Tenant) -> None:
+    other = make_memory(make_tenant())
+    with admin_write_scope():
+        assert Memory.objects.filter(tenant__in=[full_tenant, other.tenant_id]).update(pinned=True) == 3
+
+
+def test_scope_ends_with_its_block_and_nests(full_tenant: Tenant) -> None:
+    other = make_tenant()
+    with tenant_scope(full_tenant.pk):
+        assert Memory.objects.count() == 2
+        with tenant_scope(other.pk):
+            assert Memory.objects.count() == 0
+        assert Memory.objects.count() == 2
+        with pytest.raises(ZeroDivisionError), tenant_scope(other.pk):
+            raise ZeroDivisionError
+        assert Memory.objects.count() == 2
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SELECT current_setting('app.tenant_id', true)")
+        assert cursor.fetchone()[0] in ("", None)
+
+
+# --- References across tenants, even for an admin ------------------------------------------------------------------
+
+
+def foreign_rows(mine: Tenant, memory: Memory, foreign: Memory) -> dict[str, Any]:
+    """Rows of `mine` that refer to a row of another tenant."""
+    text = {
+        "kind": "fact",
+        "content": "x",
+        "content_hash": "h",
+        "created_at": NOW,
+        "tokens_o200k_base": 1,
+        "tokens_cl100k_base": 1,
+        "valid_from": NOW,
+        "recorded_from": NOW,
+    }
+    return {
+        "memory in a partition": Memory(tenant=mine, partition_id=foreign.partition_id, **text),
+        "version of a memory": MemoryVersion(
+            tenant=mine, memory_id=foreign.pk, version=9, valid_to=NOW, recorded_to=NOW, **text
+        ),
+        "vector of a memory": MemoryEmbedding(
+            tenant=mine, memory_id=foreign.pk, version=9, model="m", dimension=2, vector=[1.0, 0.0]
+        ),
+        "link to a memory": MemoryLink(
+            tenant=mine, source_id=memory.pk, target_id=foreign.pk, kind="a", recorded_from=NOW
+        ),
+        "recalled text of a memory": RecalledText(
+            tenant=mine, memory_id=foreign.pk, recalled_hash="h", recalled_at=NOW
+        ),
+        "link from a memory": MemoryLink(
+            tenant=mine, source_id=foreign.pk, target_id=memory.pk, kind="a", recorded_from=NOW
+        ),
+    }
+
+
+@pytest.mark.parametrize("reference", foreign_rows(Tenant(), Memory(), Memory()))
+def test_reference_to_another_tenants_row_is_refused(tenant: Tenant, other_tenant: Tenant, reference: str) -> None:
+    row = foreign_rows(tenant, make_memory(tenant), make_memory(other_tenant))[reference]
+    with admin_write_scope(), connection.cursor() as cursor, transaction.atomic():
+        row.save()
+        with pytest.raises(IntegrityError, match="same_tenant"), transaction.atomic():
+            cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+        transaction.set_rollback(True)

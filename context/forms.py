@@ -22,10 +22,10 @@ class PreviewForm(forms.Form):
         choice for choice in BudgetProfile.Ordering.choices if choice[0] != BudgetProfile.Ordering.STABLE
     ]
 
-    query = forms.CharField(required=False, max_length=QUERY_MAX_CHARACTERS, widget=forms.Textarea(attrs={"rows": 3}))
+    query = forms.CharField(label="Question", required=False, max_length=QUERY_MAX_CHARACTERS)
     partition = PartitionField()
     exact = forms.BooleanField(required=False)
-    max_tokens = forms.IntegerField(required=False, min_value=TOKENS_MIN, max_value=TOKENS_MAX)
+    max_tokens = forms.IntegerField(label="Budget", required=False, min_value=TOKENS_MIN, max_value=TOKENS_MAX)
     ordering = forms.ChoiceField(required=False, choices=ORDERINGS)
     style = forms.ChoiceField(required=False, choices=STYLES)
     model = forms.CharField(required=False, max_length=100)

@@ -66,7 +66,7 @@ def overview_of_tenant(tenant_id: UUID, *, now: datetime) -> TenantFacts:
 def tenants_at_a_glance(tenants: Sequence[Tenant], *, now: datetime) -> list[TenantRow]:
     """One query for all tenants; inside a scope that reads them."""
     tallies = Memory.objects.tally_by_tenant([tenant.id for tenant in tenants], now)
-    return [TenantRow(tenant, tallies.get(tenant.id, {})) for tenant in tenants]
+    return [TenantRow(tenant, tallies[tenant.id]) for tenant in tenants]
 
 
 def _every_day(counts: Mapping[date, int], *, since: datetime, now: datetime) -> list[Day]:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
 
@@ -40,6 +41,14 @@ class LeftOutRow:
 
 
 @dataclass(frozen=True)
+class PlanFact:
+    """One step of the search in words."""
+
+    name: str
+    text: str
+
+
+@dataclass(frozen=True)
 class Preview:
     """An assembled context and the rows a page shows of it."""
 
@@ -54,7 +63,13 @@ class Preview:
 
     @property
     def milliseconds(self) -> float:
+        """How long the whole assembly took."""
         return self.context.timings.get("total", sum(self.context.timings.values()))
+
+    @property
+    def plan(self) -> list[PlanFact]:
+        """What the search did, one line a step."""
+        return [PlanFact(_words(name), _in_words(value)) for name, value in self.context.plan.items()]
 
 
 @dataclass(frozen=True)
@@ -84,6 +99,17 @@ def compare_previews(before: Preview, after: Preview) -> PreviewChange:
         added=[row for row in after.kept if row.block.anchor not in had],
         removed=[row for row in before.kept if row.block.anchor not in has],
     )
+
+
+def _in_words(value: Any) -> str:
+    """`{"search": "exact", "rows": 54}` -> `search exact, rows 54`."""
+    if isinstance(value, Mapping):
+        return ", ".join(f"{_words(name)} {part}" for name, part in value.items())
+    return str(value)
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")
 
 
 def _memories_of(context: AssembledContext, tenant_id: UUID) -> Mapping[str, Memory]:

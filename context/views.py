@@ -151,11 +151,17 @@ def _effect(
     )
     return {
         "draft": draft,
-        "changed": changed_fields(current, draft),
+        "changed": [_label(name) for name in changed_fields(current, draft)],
         "before": before,
         "after": after,
         "change": compare_previews(before, after),
     }
+
+
+def _label(field: str) -> str:
+    return {"include_tenant_memo": "tenant memo", "include_memories_top_k": "memories without a question"}.get(
+        field, field.replace("_", " ")
+    )
 
 
 @operator_required("operator")

@@ -9,6 +9,7 @@ from memory_platform import health, views
 urlpatterns: list[URLPattern | URLResolver] = [
     path("sign-in", views.SignIn.as_view(), name="sign-in"),
     path("sign-out", LogoutView.as_view(), name="sign-out"),
+    path("parts", views.parts, name="parts"),
     path("theme", views.choose_theme, name="theme"),
     path("admin/", admin.site.urls),
     path("", include("context.urls")),

@@ -1,12 +1,14 @@
-"""Signing in and out, and the choice of colours: the pages that belong to no app."""
+"""Signing in, the choice of colours, the health of the parts: the pages that belong to no app."""
 
 from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.views import LoginView
 from django.http import HttpResponse, HttpResponseBadRequest, HttpResponseRedirect
-from django.views.decorators.http import require_POST
+from django.views.decorators.http import require_POST, require_safe
 from django_htmx.http import trigger_client_event
 
-from memory_platform.web import HtmxRequest, own_path
+from memories.access import tenants_of
+from memory_platform.health import part_states
+from memory_platform.web import HtmxRequest, operator_required, own_path, show, wants_fragment
 
 THEMES = ("system", "light", "dark")
 THEME_COOKIE_AGE_SECONDS = 365 * 24 * 3600
@@ -20,6 +22,15 @@ class SignIn(LoginView):
 
     def form_invalid(self, form: AuthenticationForm) -> HttpResponse:
         return self.render_to_response(self.get_context_data(form=form), status=422)
+
+
+@operator_required("viewer")
+@require_safe
+def parts(request: HtmxRequest) -> HttpResponse:
+    """Whether every part that the platform needs is there, asked now."""
+    request.tenants = tenants_of(request.operator)
+    template = "parts.html#list" if wants_fragment(request) else "parts.html"
+    return show(request, template, {"parts": part_states()})
 
 
 @require_POST

@@ -1,0 +1,128 @@
+"""Every page of a running instance in both themes and both widths, as PNGs to look at.
+
+make run                       # in one terminal
+make screenshots               # in another: writes var/screenshots/*.png
+"""
+
+import argparse
+import shutil
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+from playwright.sync_api import Browser, Page, sync_playwright
+
+WIDTHS = {"wide": (1280, 900), "narrow": (390, 844)}
+THEMES = ("light", "dark")
+QUESTION = "A customer sees ERR_4012 on the display. What do we tell them, and what does it cost?"
+
+
+def pages(page: Page, base: str, tenant: str) -> Iterator[tuple[str, str]]:
+    """Name and address of every page worth a look, empty and failing states among them."""
+    yield "overview", f"{base}/"
+    yield "tenant", tenant
+    yield "memories", f"{tenant}/memories"
+    yield "memories-search", f"{tenant}/memories?q=battery+warranty+invoice"
+    yield "memories-nothing", f"{tenant}/memories?partition=agent%3Dnobody"
+    yield "memories-archived", f"{tenant}/memories?state=archived"
+    yield "memories-invalid", f"{tenant}/memories?partition=nonsense"
+    page.goto(f"{tenant}/memories?q=return+policy")
+    yield "memory", page.locator("a.memory-link").first.get_attribute("href") or ""
+    yield "preview-empty", f"{tenant}/context"
+    yield "preview", f"{tenant}/context?query={QUESTION}&partition=agent%3Dsupport&max_tokens=600"
+    yield "preview-nothing-fits", f"{tenant}/context?query={QUESTION}&max_tokens=20"
+    yield "preview-xml", f"{tenant}/context?query=&partition=agent%3Dcoder&max_tokens=400&style=xml&ordering=u_curve"
+    yield "preview-invalid", f"{tenant}/context?query=x&max_tokens=0"
+    yield "budgets", f"{tenant}/budgets"
+    draft = "default_tokens=700&overfetch_ratio=2&minimum_score=0.4&packer=greedy&ordering=u_curve"
+    yield (
+        "budgets-draft",
+        f"{tenant}/budgets?{draft}&include_memories_top_k=5&query={QUESTION}&partition=agent%3Dsupport",
+    )
+    yield "budgets-invalid", f"{tenant}/budgets?{draft}&include_memories_top_k=0"
+    yield "parts", f"{base}/parts"
+    yield "not-found", f"{base}/t/00000000-0000-0000-0000-000000000000"
+
+
+def acts(page: Page, tenant: str, shoot: Callable[[str], None]) -> None:
+    """What shows only after a click; nothing stays changed."""
+    page.goto(f"{tenant}/memories?q=torque+sensor+swap", wait_until="networkidle")
+    page.locator("a.memory-link").first.click()
+    page.locator("#edit summary").click()
+    page.fill("#id_kind", "Not A Word")
+    page.locator("#edit button:has-text('Save')").click()
+    page.locator(".errorlist").first.wait_for()
+    shoot("memory-refused")
+    page.goto(page.url)
+    page.locator("button:has-text('Archive')").click()
+    page.locator(".flash").first.wait_for()
+    shoot("memory-archived")
+    page.locator(".flash button:has-text('Undo')").click()
+    page.locator(".flash:has-text('Restored')").wait_for()
+    page.goto(f"{tenant}/context?query={QUESTION}&partition=agent%3Dsupport&max_tokens=300", wait_until="networkidle")
+    page.locator(".block details summary").first.click()
+    shoot("preview-score-table")
+    menu = page.locator("button[popovertarget=nav]").first
+    if menu.is_visible():
+        menu.click()
+        page.screenshot(path=OUT / "menu-narrow.png")
+
+
+def sign_in(browser: Browser, base: str, login: Path, width: str, theme: str) -> Page:
+    name, password = (line.partition(": ")[2].strip() for line in login.read_text().splitlines()[:2])
+    size = WIDTHS[width]
+    context = browser.new_context(
+        viewport={"width": size[0], "height": size[1]},
+        color_scheme="dark" if theme == "dark" else "light",
+        locale="en-GB",
+    )
+    page = context.new_page()
+    page.goto(f"{base}/sign-in")
+    page.screenshot(path=OUT / f"sign-in-{width}-{theme}.png", full_page=True)
+    page.fill("#id_username", name)
+    page.fill("#id_password", password)
+    page.click("button:has-text('Sign in')")
+    return page
+
+
+def tenant_address(page: Page, base: str, name: str) -> str:
+    page.goto(f"{base}/")
+    if "/t/" in page.url:
+        return page.url
+    return base + (page.locator(f"th a:has-text('{name}')").first.get_attribute("href") or "")
+
+
+def _shoot(page: Page, suffix: str, name: str) -> None:
+    page.screenshot(path=OUT / f"{name}-{suffix}.png", full_page=True)
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--url", default="http://127.0.0.1:8000")
+    arguments.add_argument("--login", type=Path, default=Path("var/secrets/first-login.txt"))
+    arguments.add_argument("--tenant", default="Fennrad", help="name of the tenant to show")
+    arguments.add_argument("--only", default="", help="only pages whose name begins so")
+    chosen = arguments.parse_args()
+    OUT.mkdir(parents=True, exist_ok=True)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        for width in WIDTHS:
+            for theme in THEMES:
+                page = sign_in(browser, chosen.url, chosen.login, width, theme)
+                tenant = tenant_address(page, chosen.url, chosen.tenant)
+                for name, address in pages(page, chosen.url, tenant):
+                    if name.startswith(chosen.only):
+                        page.goto(
+                            address if address.startswith("http") else chosen.url + address, wait_until="networkidle"
+                        )
+                        page.screenshot(path=OUT / f"{name}-{width}-{theme}.png", full_page=True)
+                if not chosen.only:
+                    acts(page, tenant, partial(_shoot, page, f"{width}-{theme}"))
+                page.context.close()
+        browser.close()
+
+
+OUT = Path("var/screenshots")
+
+if __name__ == "__main__":
+    main()

@@ -7,3 +7,19 @@ from django.core.wsgi import get_wsgi_application
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memory_platform.settings")
 
 application = get_wsgi_application()
+
+
+def _warm_up() -> None:
+    """Load what every request needs, so that not the first user of each process waits a second for it."""
+    from django.urls import get_resolver
+
+    from memories.embedding import get_embedder, is_provider_local
+    from memories.services.tokens import token_counts
+
+    get_resolver().url_patterns  # noqa: B018 - reading it imports every door
+    token_counts("warm")
+    if is_provider_local():
+        get_embedder().embed(["warm"])
+
+
+_warm_up()

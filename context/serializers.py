@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from context.models import TOP_K_MAX
@@ -42,6 +43,18 @@ def _query_or_nothing(value: Any) -> str:
     return "" if isinstance(value, str) and not value.strip() else _query(value)
 
 
+COMPARISON = {"type": "object", "properties": {"gte": {}, "lte": {}, "in": {"type": "array", "items": {}}}}
+
+
+@extend_schema_field(
+    {
+        "type": "object",
+        "description": f"Fields: {', '.join(FILTER_FIELDS)}, metadata.<key> (a value or `in`).",
+        "additionalProperties": {
+            "anyOf": [{"type": ["string", "number", "boolean", "null"]}, {**COMPARISON, "additionalProperties": False}]
+        },
+    }
+)
 class FiltersField(StrictField):
     """`{field: value or {gte, lte, in}}`; faults are named by field."""
 
@@ -69,7 +82,7 @@ class SearchInput(ReadingInput):
     """A search."""
 
     query = CheckedField(rule=_query, shape={"type": "string", "minLength": 1})
-    filters = FiltersField(required=False, default=dict, help_text="`{field: value or {gte, lte, in}}`.")
+    filters = FiltersField(required=False, default=dict)
     top_k = WholeNumberField(minimum=1, maximum=TOP_K_MAX, required=False, default=SEARCH_TOP_K_DEFAULT)
     threshold = NumberField(minimum=0, maximum=1, required=False, allow_null=True, default=None)
     mode = ChosenField(choices=MODES, required=False, default=MODES[0])

@@ -142,4 +142,4 @@ def _log(error: Exception, context: dict[str, Any], state: str) -> None:
 
 def is_api(request: HttpRequest) -> bool:
     """Whether errors of this request are for a program."""
-    return request.path_info.startswith("/api/")
+    return request.path_info == "/api" or request.path_info.startswith("/api/")

@@ -54,6 +54,10 @@ class KeyScheme(OpenApiAuthenticationExtension):
     target_class = KeyAuthentication
     name = ["bearerKey", "headerKey"]  # type: ignore[assignment]
 
+    def get_security_requirement(self, auto_schema: Any) -> Any:
+        """Either of the two."""
+        return [{name: []} for name in self.name]
+
     def get_security_definition(self, auto_schema: Any) -> Any:
         """Two ways to send the same key."""
         return [

@@ -10,6 +10,7 @@ from typing import Any
 import django
 import hypothesis
 import pytest
+from django.conf import settings
 
 from tests import servers
 
@@ -19,6 +20,9 @@ hypothesis.settings.load_profile("project")
 
 servers.start_once()
 servers.use_own_database()
+# Assets come from their sources: nothing has to be collected before a test.
+settings.STORAGES["staticfiles"]["BACKEND"] = "django.contrib.staticfiles.storage.StaticFilesStorage"
+settings.STATIC_ROOT = settings.STATICFILES_DIRS[0]
 django.setup()
 
 from django.core.management import call_command  # noqa: E402 - needs the servers

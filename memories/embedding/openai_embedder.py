@@ -7,6 +7,7 @@ import openai
 
 from memories.embedding.protocol import EmbeddingError, Vectors, unit_rows
 
+UNREADABLE = "The embedding endpoint's answer cannot be read."
 #: Answers that blame the texts: too long, not acceptable. A wrong key or a missing model is the deployment's fault and
 #: passes once it is mended, so memories wait for that instead of failing for good.
 PERMANENT_STATUSES = frozenset({400, 413, 422})
@@ -31,6 +32,10 @@ class OpenAIEmbedder:
         batches = [texts[start : start + self.batch_size] for start in range(0, len(texts), self.batch_size)]
         return unit_rows(np.concatenate([self._embed_batch(batch) for batch in batches]))
 
+    def close(self) -> None:
+        """Give the connections back; the embedder is of no use afterwards."""
+        self._client.close()
+
     def _embed_batch(self, texts: Sequence[str]) -> Vectors:
         # Endpoints refuse blank input; a single full stop stands for "no words".
         given = [text if text.strip() else "." for text in texts]
@@ -46,8 +51,11 @@ class OpenAIEmbedder:
         except openai.APIConnectionError as error:
             raise EmbeddingError("The embedding endpoint cannot be reached.", is_permanent=False) from error
         except (openai.OpenAIError, ValueError, TypeError) as error:
-            raise EmbeddingError("The embedding endpoint's answer cannot be read.", is_permanent=False) from error
-        return self._checked(answer, len(texts))
+            raise EmbeddingError(UNREADABLE, is_permanent=False) from error
+        try:
+            return self._checked(answer, len(texts))
+        except (AttributeError, TypeError, ValueError) as error:
+            raise EmbeddingError(UNREADABLE, is_permanent=False) from error
 
     def _checked(self, answer: openai.types.CreateEmbeddingResponse, count: int) -> Vectors:
         """The vectors in the order of the texts, or an error that says how the answer is wrong."""

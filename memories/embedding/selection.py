@@ -55,6 +55,8 @@ def _forget_loaded(*, setting: str, **_: object) -> None:
     """Tests override settings; the next call loads anew."""
     if setting.startswith("EMBEDDING_"):
         with _lock:
+            for embedder in _loaded.values():
+                getattr(embedder, "close", bool)()
             _loaded.clear()
 
 

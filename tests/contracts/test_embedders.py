@@ -1,0 +1,233 @@
+"""What every provider of embeddings promises; and how the one that speaks HTTP fails."""
+
+import importlib.util
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+
+from memories.embedding import Embedder, EmbeddingError, get_embedder, is_provider_local
+from memories.embedding.hashed_embedder import HashedNgramEmbedder
+from memories.embedding.openai_embedder import OpenAIEmbedder
+from memories.embedding.protocol import unit_rows
+from tests.fakes.embedding_server import (
+    DIMENSION,
+    KEY,
+    MODEL,
+    EmbeddingServer,
+    failing,
+    running_embedding_server,
+    slow,
+    twisted,
+)
+
+TEXTS = ["Alex prefers tea.", "The gate code is 4012.", "日本語のテキスト", "🙂", "x" * 30_000, "a"]
+
+
+@pytest.fixture
+def server() -> Iterator[EmbeddingServer]:
+    with running_embedding_server() as server:
+        yield server
+
+
+def openai_embedder(server: EmbeddingServer, **changes: Any) -> OpenAIEmbedder:
+    values = {"base_url": server.base_url, "api_key": KEY, "model": MODEL, "dimension": DIMENSION}
+    embedder = OpenAIEmbedder(**{**values, "timeout_seconds": 5.0, **changes})
+    server.clients.append(embedder)
+    return embedder
+
+
+@pytest.fixture(params=["wordllama", "hashed", "openai"])
+def embedder(request: pytest.FixtureRequest) -> Embedder:
+    if request.param == "openai":
+        return openai_embedder(request.getfixturevalue("server"))
+    if request.param == "wordllama" and importlib.util.find_spec("wordllama") is None:
+        pytest.skip("wordllama has no wheel for this platform")
+    settings = request.getfixturevalue("settings")
+    settings.EMBEDDING_PROVIDER = request.param
+    return get_embedder()
+
+
+def test_vectors_are_unit_length_float32_in_the_order_of_the_texts(embedder: Embedder) -> None:
+    vectors = embedder.embed(TEXTS)
+    assert vectors.shape == (len(TEXTS), embedder.dimension)
+    assert vectors.dtype == np.float32
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1.0, atol=1e-5)
+    for text, vector in zip(TEXTS, vectors, strict=True):
+        np.testing.assert_allclose(embedder.embed([text])[0], vector, atol=1e-5)
+
+
+def test_no_texts_make_no_vectors(embedder: Embedder) -> None:
+    assert embedder.embed([]).shape == (0, embedder.dimension)
+
+
+@pytest.mark.parametrize("blank", ["", " ", "\n\t"])
+def test_blank_text_has_a_finite_unit_vector(embedder: Embedder, blank: str) -> None:
+    vectors = embedder.embed([blank, "Alex prefers tea."])
+    assert np.isfinite(vectors).all()
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1.0, atol=1e-5)
+
+
+def test_same_text_has_the_same_vector_again(embedder: Embedder) -> None:
+    first, again = embedder.embed(["Alex prefers tea."]), embedder.embed(["Alex prefers tea."])
+    np.testing.assert_array_equal(first, again)
+
+
+def test_text_about_the_same_is_nearer(embedder: Embedder) -> None:
+    query, near, far = embedder.embed(
+        ["Which tea does Alex prefer?", "Alex prefers green tea.", "The printer on floor three is broken."]
+    )
+    assert float(query @ near) > float(query @ far) + 0.1
+
+
+def test_embedder_can_be_shared_by_threads(embedder: Embedder) -> None:
+    texts = [f"text number {number}" for number in range(32)]
+    with ThreadPoolExecutor(4) as pool:
+        parallel = list(pool.map(lambda text: embedder.embed([text])[0], texts))
+    np.testing.assert_allclose(np.array(parallel), embedder.embed(texts), atol=1e-5)
+
+
+def test_name_dimension_and_place_are_stated(embedder: Embedder) -> None:
+    assert 1 <= len(embedder.name) <= 100
+    assert embedder.dimension > 0
+    assert embedder.batch_size > 0
+    assert embedder.is_local is not isinstance(embedder, OpenAIEmbedder)
+
+
+def test_more_texts_than_a_batch_are_embedded(embedder: Embedder) -> None:
+    texts = [f"text {number}" for number in range(2 * embedder.batch_size + 3)]
+    assert embedder.embed(texts).shape == (len(texts), embedder.dimension)
+
+
+# --- The one that speaks HTTP --------------------------------------------------------------------------------------
+
+
+def drop_a_vector(body: dict[str, Any]) -> None:
+    body["data"].pop()
+
+
+def shorten_the_vectors(body: dict[str, Any]) -> None:
+    for item in body["data"]:
+        item["embedding"] = item["embedding"][:7]
+
+
+def repeat_an_index(body: dict[str, Any]) -> None:
+    for item in body["data"]:
+        item["index"] = 0
+
+
+def lose_the_numbers(body: dict[str, Any]) -> None:
+    body["data"][0]["embedding"] = None
+
+
+def write_words(body: dict[str, Any]) -> None:
+    body["data"][0]["embedding"] = ["a"] * DIMENSION
+
+
+def forget_everything(body: dict[str, Any]) -> None:
+    body.clear()
+
+
+@pytest.mark.parametrize(
+    ("fault", "is_permanent", "words"),
+    [
+        (failing(400), True, "400"),
+        (failing(413), True, "413"),
+        (failing(422), True, "422"),
+        (failing(401), False, "401"),
+        (failing(404), False, "404"),
+        (failing(429), False, "429"),
+        (failing(500), False, "500"),
+        (failing(503), False, "503"),
+        (twisted(drop_a_vector), False, "1 vectors for 2 texts"),
+        (twisted(repeat_an_index), False, "vectors for 2 texts"),
+        (twisted(shorten_the_vectors), False, "7 numbers a text"),
+        (twisted(forget_everything), False, "vectors"),
+        (twisted(lose_the_numbers), False, "cannot be read"),
+        (twisted(write_words), False, "cannot be read"),
+    ],
+)
+def test_fault_is_an_error_that_says_whether_it_lasts(
+    server: EmbeddingServer, fault: Any, is_permanent: bool, words: str
+) -> None:
+    server.faults.append(fault)
+    with pytest.raises(EmbeddingError, match=words) as caught:
+        openai_embedder(server).embed(["one", "two"])
+    assert caught.value.is_permanent is is_permanent
+    assert len(server.requests) == 1, "the client retried in secret"
+    assert openai_embedder(server).embed(["one", "two"]).shape == (2, DIMENSION)
+
+
+def test_late_answer_is_a_temporary_error(server: EmbeddingServer) -> None:
+    server.faults.append(slow(0.6))
+    with pytest.raises(EmbeddingError, match="in time") as caught:
+        openai_embedder(server, timeout_seconds=0.2).embed(["one"])
+    assert not caught.value.is_permanent
+
+
+def test_server_that_is_away_is_a_temporary_error(server: EmbeddingServer) -> None:
+    server.stop()
+    with pytest.raises(EmbeddingError, match="cannot be reached") as caught:
+        openai_embedder(server).embed(["one"])
+    assert not caught.value.is_permanent
+
+
+def test_error_never_quotes_the_text(server: EmbeddingServer) -> None:
+    server.faults.append(failing(400, "cannot embed 'my secret'"))
+    with pytest.raises(EmbeddingError) as caught:
+        openai_embedder(server).embed(["my secret"])
+    assert "secret" not in caught.value.detail
+
+
+def test_vectors_out_of_order_are_put_in_order(server: EmbeddingServer) -> None:
+    expected = openai_embedder(server).embed(["one", "two"])
+    server.faults.append(twisted(lambda body: body["data"].reverse()))
+    np.testing.assert_array_equal(openai_embedder(server).embed(["one", "two"]), expected)
+
+
+def test_texts_are_sent_in_batches(server: EmbeddingServer) -> None:
+    openai_embedder(server).embed([str(number) for number in range(250)])
+    assert [len(request) for request in server.requests] == [100, 100, 50]
+
+
+# --- Choosing one --------------------------------------------------------------------------------------------------
+
+
+def test_settings_choose_the_provider(settings: Any, server: EmbeddingServer) -> None:
+    settings.EMBEDDING_PROVIDER = "hashed"
+    assert isinstance(get_embedder(), HashedNgramEmbedder)
+    assert is_provider_local()
+    settings.EMBEDDING_PROVIDER = "openai"
+    settings.EMBEDDING_MODEL, settings.EMBEDDING_DIMENSION = MODEL, DIMENSION
+    settings.EMBEDDING_BASE_URL, settings.EMBEDDING_API_KEY = server.base_url, KEY
+    assert get_embedder().name == MODEL
+    assert get_embedder() is get_embedder()
+    assert not is_provider_local()
+
+
+def test_wordllama_loads_without_the_network() -> None:
+    """In a fresh process that cannot open a socket; its weights are in its package."""
+    if importlib.util.find_spec("wordllama") is None:
+        pytest.skip("wordllama has no wheel for this platform")
+    code = (
+        "import socket\n"
+        "def refuse(*a, **k): raise OSError('no network here')\n"
+        "socket.socket.connect = refuse; socket.getaddrinfo = refuse\n"
+        "from memories.embedding.wordllama_embedder import WordLlamaEmbedder\n"
+        "print(WordLlamaEmbedder().embed(['hello']).shape)\n"
+    )
+    environment = {**os.environ, "HF_HUB_OFFLINE": "0"}
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=False)
+    assert result.stdout.strip() == "(1, 256)", result.stderr
+
+
+@pytest.mark.parametrize(
+    "make", [lambda: np.full((1, 4), np.nan), lambda: np.zeros((1, 4)), lambda: np.full((1, 4), np.inf)]
+)
+def test_row_without_direction_becomes_a_neutral_unit_vector(make: Callable[[], Any]) -> None:
+    np.testing.assert_allclose(unit_rows(make().astype(np.float32)), np.full((1, 4), 0.5))

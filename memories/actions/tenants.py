@@ -49,13 +49,13 @@ def create_api_key(
     now: datetime,
 ) -> tuple[ApiKey, str]:
     """A new key and its plain text, which is stored nowhere."""
-    name = name.strip()
-    if not name or len(name) > MAX_KEY_NAME_CHARACTERS or "\x00" in name:
-        raise InvalidInput("bad_name", f"A key's name has 1 to {MAX_KEY_NAME_CHARACTERS} characters.", "name")
     wanted = list(dict.fromkeys(scopes))
     unknown = [scope for scope in wanted if scope not in ApiKey.Scope.values]
     if unknown or not wanted:
         raise InvalidInput("bad_scope", f"Scopes are one or more of {', '.join(ApiKey.Scope.values)}.", "scopes")
+    name = name.strip()
+    if not name or len(name) > MAX_KEY_NAME_CHARACTERS or "\x00" in name:
+        raise InvalidInput("bad_name", f"A key's name has 1 to {MAX_KEY_NAME_CHARACTERS} characters.", "name")
     created, plain_key = ApiKey.objects.create_key(
         name=name,
         tenant=tenant,

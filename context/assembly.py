@@ -19,7 +19,6 @@ from context.fence import render_blocks
 from context.receipts import write_receipt
 from context.results import (
     MEMORY,
-    OVER_BUDGET,
     SCORING_PROFILE_NAME,
     SCORING_PROFILE_VERSION,
     AssembledContext,
@@ -33,6 +32,7 @@ from context.results import (
 from context.sections import Room, Section, memo_section, pack_memories, rank_candidates
 from context.services.budget import BudgetCalculator
 from context.services.ordering import order_items
+from context.services.packer import OVER_BUDGET
 from context.services.rendering import EXPECTED_OVERHEAD_TOKENS
 from context.wishes import Wish, resolve_wish
 from memories.actions import count_retrieved, record_recalled

@@ -16,11 +16,9 @@ SCORING_PROFILE_VERSION = 1
 TENANT_MEMO = "tenant_memo"
 MEMORY = "memory"
 
-OVER_BUDGET = "over_budget"
+#: Beside the packer's own reasons for leaving a memory out.
 BELOW_MINIMUM_SCORE = "below_minimum_score"
-AFTER_SKIP_LIMIT = "after_skip_limit"
-ALREADY_INCLUDED = "already_included"
-
+#: What became of a candidate that stands in the context.
 KEPT = "kept"
 
 

@@ -10,7 +10,6 @@ from context.results import (
     BELOW_MINIMUM_SCORE,
     KEPT,
     MEMORY,
-    OVER_BUDGET,
     TENANT_MEMO,
     Anchor,
     Block,
@@ -19,7 +18,7 @@ from context.results import (
     breakdown_of,
 )
 from context.services.model_catalog import encoding_for, scaled_count
-from context.services.packer import GreedyKnapsackPacker, TokenCounter
+from context.services.packer import OVER_BUDGET, GreedyKnapsackPacker, TokenCounter
 from context.services.scorer import MemoryScorer, ScoredMemory
 from memories.models import TenantMemo
 from memories.retrieval import Candidate

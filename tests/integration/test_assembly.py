@@ -9,7 +9,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from context.models import BudgetProfile, Receipt
-from context.results import OVER_BUDGET
+from context.services.packer import OVER_BUDGET
 from context.services.rendering import STYLES, parse_context
 from memories.exceptions import Forbidden, InvalidInput, NotFound
 from memories.models import Memory, RecalledText

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from context.results import AFTER_SKIP_LIMIT, BELOW_MINIMUM_SCORE, KEPT, OVER_BUDGET
+from context.results import BELOW_MINIMUM_SCORE, KEPT
 from context.sections import Room, memo_section, pack_memories, rank_candidates
+from context.services.packer import AFTER_SKIP_LIMIT, OVER_BUDGET
 from memories.models import TenantMemo
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)

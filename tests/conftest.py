@@ -40,6 +40,12 @@ SimpleTestCase._disallowed_connection_methods = []
 SimpleTestCase.ensure_connection_patch_method = staticmethod(lambda: BaseDatabaseWrapper.ensure_connection)
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_setupnodes() -> None:
+    """Or pytest-django would load the settings in a worker before this module gives it a database of its own."""
+    os.environ.pop("DJANGO_SETTINGS_MODULE", None)
+
+
 @pytest.fixture(scope="session")
 def django_db_setup(django_db_blocker: Any) -> Iterator[None]:
     """In place of pytest-django's: the database is there and empty, the owner migrates it."""

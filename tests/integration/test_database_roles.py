@@ -26,6 +26,11 @@ def test_the_app_connects_as_a_role_that_is_neither_superuser_nor_able_to_pass_r
     ) == [(False, False, False, False, False)]
 
 
+def test_every_test_worker_has_a_database_of_its_own():
+    assert rows("SELECT current_database()") == [(f"memory_{servers.worker_number()}",)]
+    assert settings.DATABASES["owner"]["NAME"] == settings.DATABASES["default"]["NAME"]
+
+
 def test_the_app_owns_nothing_and_is_a_member_of_nothing():
     assert rows("SELECT count(*) FROM pg_class WHERE relowner = 'memory_app'::regrole") == [(0,)]
     assert rows("SELECT count(*) FROM pg_auth_members WHERE member = 'memory_app'::regrole") == [(0,)]

@@ -18,6 +18,7 @@ from memories.actions import archive_memory, restore_memory, update_memory
 from memories.browsing import NEWEST_FIRST, MemoryFilter, browse_memories, memory_dossier, search_memories
 from memories.exceptions import PlatformError
 from memories.forms import MemoryFilterForm, MemoryForm, initial_of
+from memories.indexer import index_now
 from memories.models import Memory, MemoryVersion, Partition
 from memories.scopes import tenant_scope
 from memory_platform.rest.pages import CursorError, Place, read_cursor, write_cursor
@@ -108,6 +109,7 @@ def memory(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
     except PlatformError as error:
         form.add_error(error.field if error.field in form.fields else None, error.detail)
         return _memory_page(request, memory_id, form)
+    index_now(request.tenant.id, [memory_id])
     if saved.version == before:
         flash(request, "Nothing was changed.")
     else:
@@ -182,6 +184,7 @@ def _perform(
     except PlatformError as error:
         complain(request, error.detail)
     else:
+        index_now(request.tenant.id, [memory_id])
         flash(request, said, undo_url=undo_url or reverse(undo, args=[request.tenant.id, memory_id]))
     return _again(request, memory_id)
 

@@ -1,0 +1,64 @@
+"""What the tests of operator pages share: somebody signed in, and a page asked for as htmx asks."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from memories.actions import set_memo, store_memories
+from memories.audit import Actor
+from memories.indexer import index_memories
+from memories.models import Memory, Tenant
+from memories.scopes import tenant_scope
+from memories.services.drafts import NewMemory
+from memories.services.partitions import parse_partition
+
+HTMX = {"HX-Request": "true"}
+TESTER = Actor.system("tests")
+
+WORKSHOP = [
+    ("The torque sensor of the Otter 3 is swapped in 45 minutes.", "agent=service", "procedure"),
+    ("ERR_4012 means that the plug of the torque sensor is wet.", "agent=service", "fact"),
+    ("Customers with ERR_4012 pay nothing for the swap.", "agent=support", "fact"),
+    ("Frau Brodersen prefers e-mail.", "agent=support/user=c-1", "preference"),
+    ("The Kiel workshop closes at six in the evening.", "agent=support", "fact"),
+]
+
+
+def client_of(user: User) -> Client:
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def remember(tenant: Tenant, *rows: tuple[str, str, str], now: datetime | None = None, **fields: Any) -> list[Memory]:
+    """Memories (text, partition, kind), stored and embedded."""
+    at = now or timezone.now() - timedelta(days=1)
+    drafts = [NewMemory(text, partition=parse_partition(path), kind=kind, **fields) for text, path, kind in rows]
+    with tenant_scope(tenant.pk):
+        results = store_memories(tenant=tenant, rows=drafts, by=TESTER, now=at)
+    index_memories(tenant.pk, [result.memory.pk for result in results if result.memory])
+    return [as_stored(result.memory) for result in results if result.memory]
+
+
+def workshop(tenant: Tenant) -> list[Memory]:
+    """Five memories and a memo to look at."""
+    with tenant_scope(tenant.pk):
+        set_memo(tenant=tenant, content="We repair cargo bikes.", by=TESTER, now=timezone.now())
+    return remember(tenant, *WORKSHOP)
+
+
+def as_stored(memory: Memory) -> Memory:
+    with tenant_scope(memory.tenant_id):
+        return Memory.objects.for_tenant(memory.tenant_id).get(pk=memory.pk)
+
+
+def page(name: str, tenant: Tenant, *more: object) -> str:
+    return reverse(name, args=[tenant.pk, *more])
+
+
+def text_of(response: Any) -> str:
+    return str(response.content.decode())

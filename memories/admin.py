@@ -1,0 +1,319 @@
+"""Django admin: another door to the same verbs. No row of a tenant is written by the admin itself."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.db import models, transaction
+from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
+from django.utils import timezone
+from rest_framework_api_key.models import APIKey
+
+from memories.actions import (
+    add_member,
+    archive_memory,
+    create_tenant,
+    remove_member,
+    restore_memory,
+    revoke_api_key,
+    update_memory,
+)
+from memories.audit import Actor
+from memories.exceptions import PlatformError
+from memories.indexer import index_now
+from memories.models import ApiKey, AuditEntry, Membership, Memory, MemoryVersion, Tenant
+from memories.querysets import MemoryQuerySet
+from memories.scopes import admin_write_scope
+from memories.services.drafts import CHANGEABLE_FIELDS, problems_of_changes
+
+SHORT_CONTENT_CHARACTERS = 80
+#: The package's own keys belong to no tenant and open nothing here.
+if admin.site.is_registered(APIKey):
+    admin.site.unregister(APIKey)
+
+
+def actor_of(request: HttpRequest) -> Actor:
+    """The signed-in person, as the audit names them."""
+    return Actor.operator(request.user.pk, request.user.get_username())
+
+
+def _in_scope(view: Callable[..., HttpResponseBase], request: HttpRequest, *args: Any) -> HttpResponseBase:
+    """Run a view with the rows of all tenants in reach, until its page is rendered: templates read lazily.
+
+    A refusal of a verb undoes everything and sends the person back with its reason.
+    """
+    try:
+        with admin_write_scope():
+            response = view(request, *args)
+            if hasattr(response, "render"):
+                response.render()
+            return response
+    except PlatformError as error:
+        messages.error(request, str(error))
+        return HttpResponseRedirect(request.get_full_path())
+
+
+class ScopedAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+    """Every view runs inside the admin's scope; what may be done at all is opened by the classes below."""
+
+    def changelist_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        """The list."""
+        return _in_scope(partial(super().changelist_view, **kwargs), request, *args)
+
+    def changeform_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        """Add or change one row."""
+        return _in_scope(partial(super().changeform_view, **kwargs), request, *args)
+
+    def delete_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        """Ask, then delete or what stands for it."""
+        return _in_scope(partial(super().delete_view, **kwargs), request, *args)
+
+    def history_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        """What was done in the admin."""
+        return _in_scope(partial(super().history_view, **kwargs), request, *args)
+
+    def has_add_permission(self, request: HttpRequest) -> bool:  # noqa: ARG002 - Django's signature
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:  # noqa: ARG002
+        return False
+
+    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:  # noqa: ARG002
+        """Only the rows themselves: nothing that belongs to them goes."""
+        rows = [str(row) for row in objs]
+        return rows, {str(self.opts.verbose_name_plural): len(rows)}, set(), []
+
+
+class MemoryForm(forms.ModelForm):  # type: ignore[type-arg]
+    """An edit, refused when somebody else was faster."""
+
+    expected_version = forms.IntegerField(widget=forms.HiddenInput)
+
+    class Meta:
+        model = Memory
+        fields = tuple(name for name in CHANGEABLE_FIELDS if name != "partition")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if "expected_version" in self.fields:
+            self.fields["expected_version"].initial = self.instance.version
+
+    def clean_metadata(self) -> Any:
+        """An empty field is an empty object."""
+        value = self.cleaned_data["metadata"]
+        return {} if value is None else value
+
+    def clean(self) -> dict[str, Any]:
+        """The rules of the verb, shown at their fields."""
+        for problem in problems_of_changes(
+            self.changes,
+            created_at=self.initial["created_at"],
+            expires_at=self.initial["expires_at"],
+            now=timezone.now(),
+        ):
+            self.add_error(problem.field, problem.detail)
+        return self.cleaned_data
+
+    @property
+    def changes(self) -> dict[str, Any]:
+        """What the verb is asked to change."""
+        own = set(self.changed_data) & set(self.cleaned_data) - {"expected_version"}
+        return {name: self.cleaned_data[name] for name in own}
+
+
+class VersionInline(admin.TabularInline):  # type: ignore[type-arg]
+    """The superseded versions, to read."""
+
+    model = MemoryVersion
+    verbose_name_plural = "earlier versions"
+    fields = readonly_fields = ("version", "content", "kind", "confidence", "pinned", "valid_from", "valid_to")
+    ordering = ("-version",)
+    extra = 0
+    can_delete = False
+
+    def has_add_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:  # noqa: ARG002
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:  # noqa: ARG002
+        return False
+
+
+@admin.register(Memory)
+class MemoryAdmin(ScopedAdmin):
+    """Edits open a version, deleting archives, and a new text is counted and embedded again."""
+
+    form = MemoryForm
+    inlines = (VersionInline,)
+    list_display = (
+        "short_content",
+        "tenant",
+        "partition_path",
+        "kind",
+        "pinned",
+        "version",
+        "created_at",
+        "archived_at",
+    )
+    list_select_related = ("tenant",)
+    list_filter = ("tenant", "kind", "pinned", "embedding_state", ("archived_at", admin.EmptyFieldListFilter))
+    search_fields = ("content",)
+    search_help_text = "Words of the text"
+    show_full_result_count = False
+    ordering = ("-created_at",)
+    actions = ("restore_selected",)
+    readonly_fields = (
+        "id", "tenant", "partition_path", "version", "valid_from", "archived_at", "tokens_o200k_base",
+        "tokens_cl100k_base", "usefulness_score", "retrieval_count", "last_retrieved_at", "embedding_state",
+        "embedding_error",
+    )  # fmt: skip
+    fieldsets = (
+        (None, {"fields": ("content", "kind", "confidence", "pinned", "metadata", "created_at", "expires_at")}),
+        ("From where", {"fields": ("tenant", "partition_path", "source_id", "session", "position")}),
+        (
+            "Kept by the system",
+            {
+                "fields": (
+                    "id",
+                    "version",
+                    "valid_from",
+                    "archived_at",
+                    "tokens_o200k_base",
+                    "tokens_cl100k_base",
+                    "usefulness_score",
+                    "retrieval_count",
+                    "last_retrieved_at",
+                    "embedding_state",
+                    "embedding_error",
+                    "expected_version",
+                )
+            },
+        ),
+    )
+
+    @admin.display(description="text")
+    def short_content(self, memory: Memory) -> str:
+        return memory.content[:SHORT_CONTENT_CHARACTERS]
+
+    def get_queryset(self, request: HttpRequest) -> MemoryQuerySet:  # noqa: ARG002
+        return Memory.objects.without_search_vector()
+
+    def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> Any:  # noqa: ARG002
+        """Full-text search, as agents search."""
+        return (queryset.matching(search_term) if search_term else queryset), False
+
+    def has_change_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:
+        """An archived memory is restored before it is changed."""
+        is_archived = isinstance(obj, Memory) and obj.archived_at is not None
+        return super().has_change_permission(request, obj) and not is_archived
+
+    def has_delete_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:
+        return admin.ModelAdmin.has_delete_permission(self, request, obj)
+
+    def save_model(self, request: HttpRequest, obj: Memory, form: Any, change: bool) -> None:  # noqa: ARG002
+        """The edit of the form, and the vector of a new text once it is committed."""
+        update_memory(
+            memory=obj,
+            changes=form.changes,
+            if_version=form.cleaned_data["expected_version"],
+            by=actor_of(request),
+            now=timezone.now(),
+        )
+        transaction.on_commit(partial(index_now, obj.tenant_id, [obj.pk]))
+
+    def delete_model(self, request: HttpRequest, obj: Memory) -> None:
+        archive_memory(memory=obj, by=actor_of(request), now=timezone.now())
+
+    def delete_queryset(self, request: HttpRequest, queryset: Any) -> None:
+        for memory in queryset:
+            self.delete_model(request, memory)
+
+    @admin.action(description="Restore selected memories", permissions=["change"])
+    def restore_selected(self, request: HttpRequest, queryset: Any) -> None:
+        """All or none: a live duplicate refuses the whole selection."""
+        restored = [restore_memory(memory=row, by=actor_of(request), now=timezone.now()) for row in queryset]
+        for memory in restored:
+            transaction.on_commit(partial(index_now, memory.tenant_id, [memory.pk]))
+        messages.success(request, f"{len(restored)} memories are live.")
+
+
+@admin.register(Tenant)
+class TenantAdmin(ScopedAdmin):
+    """New tenants; an existing one is only shown."""
+
+    list_display = ("name", "id", "created_at")
+    search_fields = ("name",)
+    fields = ("name",)
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return admin.ModelAdmin.has_add_permission(self, request)
+
+    def has_change_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:  # noqa: ARG002
+        return False
+
+    def save_model(self, request: HttpRequest, obj: Tenant, form: Any, change: bool) -> None:  # noqa: ARG002
+        """The verb makes the row; the admin goes on with it."""
+        made = create_tenant(name=obj.name, by=actor_of(request), now=timezone.now())
+        obj.pk, obj.created_at = made.pk, made.created_at
+
+
+@admin.register(Membership)
+class MembershipAdmin(ScopedAdmin):
+    """Who looks after which tenant."""
+
+    list_display = ("user", "tenant")
+    list_filter = ("tenant",)
+    list_select_related = ("user", "tenant")
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return admin.ModelAdmin.has_add_permission(self, request)
+
+    def has_change_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:  # noqa: ARG002
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:
+        return admin.ModelAdmin.has_delete_permission(self, request, obj)
+
+    def save_model(self, request: HttpRequest, obj: Membership, form: Any, change: bool) -> None:  # noqa: ARG002
+        obj.pk = add_member(user=obj.user, tenant=obj.tenant, by=actor_of(request), now=timezone.now()).pk
+
+    def delete_model(self, request: HttpRequest, obj: Membership) -> None:
+        remove_member(membership=obj, by=actor_of(request), now=timezone.now())
+
+    def delete_queryset(self, request: HttpRequest, queryset: Any) -> None:
+        for membership in queryset:
+            self.delete_model(request, membership)
+
+
+@admin.register(ApiKey)
+class ApiKeyAdmin(ScopedAdmin):
+    """Keys as far as they are known here: never their text. `manage.py create_key` makes them."""
+
+    list_display = ("name", "prefix", "tenant", "scopes", "partition_prefix", "created", "revoked")
+    list_filter = ("tenant", "revoked")
+    list_select_related = ("tenant",)
+    fields = readonly_fields = (
+        "name", "prefix", "tenant", "scopes", "partition_prefix", "refuses_recalled_text", "created", "revoked",
+    )  # fmt: skip
+    actions = ("revoke_selected",)
+
+    @admin.action(description="Revoke selected keys, for good", permissions=["change"])
+    def revoke_selected(self, request: HttpRequest, queryset: Any) -> None:
+        for key in queryset:
+            revoke_api_key(key=key, by=actor_of(request), now=timezone.now())
+        messages.success(request, "The keys are revoked.")
+
+
+@admin.register(AuditEntry)
+class AuditEntryAdmin(ScopedAdmin):
+    """Who did what, to read."""
+
+    list_display = ("at", "tenant", "actor_kind", "actor_label", "verb", "target_kind", "fields")
+    list_filter = ("tenant", "verb", "actor_kind")
+    list_select_related = ("tenant",)
+    ordering = ("-at",)
+    show_full_result_count = False
+
+    def has_change_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:  # noqa: ARG002
+        return False

@@ -1,0 +1,211 @@
+"""Django admin goes through the verbs: new version, new count, new vector, archive; nothing raw."""
+
+import re
+from typing import Any
+
+import pytest
+from django.contrib import admin
+from django.test import Client
+from django.urls import reverse
+from rest_framework_api_key.models import APIKey
+
+from memories.actions import archive_memory, update_memory
+from memories.models import ApiKey, AuditEntry, Membership, Memory, MemoryVersion, Tenant
+from memories.scopes import admin_write_scope, authentication_scope, tenant_scope
+from memories.services.tokens import token_counts
+from tests.factories import NOW, TESTER, make_key, make_memory, stored
+from tests.people import new_operator
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def client(tenant: Tenant) -> Client:
+    """A browser in which a person of the group admin is signed in."""
+    client = Client()
+    client.force_login(new_operator("ada", "admin", tenant))
+    return client
+
+
+def page(name: str, *arguments: object) -> str:
+    return reverse(f"admin:memories_{name}", args=arguments)
+
+
+def values_of(memory: Memory, **changes: Any) -> dict[str, Any]:
+    """What the browser sends when only `changes` were typed."""
+    return {
+        "content": memory.content,
+        "kind": memory.kind,
+        "confidence": memory.confidence,
+        "metadata": "{}",
+        "created_at_0": memory.created_at.date().isoformat(),
+        "created_at_1": memory.created_at.time().isoformat(),
+        "expires_at_0": "",
+        "expires_at_1": "",
+        "source_id": memory.source_id,
+        "session": memory.session,
+        "position": "",
+        "expected_version": memory.version,
+        "versions-TOTAL_FORMS": 0,
+        "versions-INITIAL_FORMS": 0,
+        **changes,
+    }
+
+
+def test_edit_opens_a_version_counts_and_embeds(client: Client, tenant: Tenant) -> None:
+    memory = make_memory(tenant, "Alex works at Acme.", is_embedded=True)
+    url = page("memory_change", memory.pk)
+    assert b"Alex works at Acme." in client.get(url).content
+    response = client.post(url, values_of(memory, content="Alex works at Globex now."))
+    assert response.status_code == 302, response.content.decode()
+    current = stored(memory)
+    assert (current.version, current.content) == (2, "Alex works at Globex now.")
+    assert current.token_counts == token_counts(current.content)
+    assert current.embedding_state == "ready"
+    with tenant_scope(tenant.pk):
+        assert sorted(current.embeddings.values_list("version", flat=True)) == [1, 2]
+        entry = AuditEntry.objects.for_tenant(tenant.pk).about(memory.pk).filter(verb="update_memory").get()
+    assert (entry.actor_kind, entry.actor_label, entry.fields) == ("operator", "ada", ["content"])
+    shown = client.get(url).content.decode()
+    assert "Alex works at Acme." in shown, "the history is not shown"
+
+
+def test_saving_without_a_change_makes_no_version(client: Client, tenant: Tenant) -> None:
+    memory = make_memory(tenant, "steady")
+    client.post(page("memory_change", memory.pk), values_of(memory))
+    assert stored(memory).version == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"content": "  "}, "This field is required"),
+        ({"confidence": "1.5"}, "0 to 1"),
+        ({"confidence": "nan"}, "Enter a number"),
+        ({"kind": "Two Words"}, "lower-case word"),
+        ({"metadata": "[1]"}, "must be a JSON object"),
+        ({"metadata": "{"}, "Enter a valid JSON"),
+        ({"created_at_0": "2199-01-01"}, "more than a day ahead"),
+        ({"expires_at_0": "2001-01-01", "expires_at_1": "00:00"}, "expires after it was created"),
+    ],
+)
+def test_bad_edit_is_shown_at_its_field(client: Client, tenant: Tenant, changes: dict[str, Any], sentence: str) -> None:
+    memory = make_memory(tenant, "steady")
+    response = client.post(page("memory_change", memory.pk), values_of(memory, **changes))
+    assert response.status_code == 200
+    assert sentence in response.content.decode()
+    assert stored(memory).version == 1
+
+
+def test_edit_onto_a_duplicate_says_so_and_changes_nothing(client: Client, tenant: Tenant) -> None:
+    make_memory(tenant, "taken")
+    memory = make_memory(tenant, "free")
+    response = client.post(page("memory_change", memory.pk), values_of(memory, content="taken"), follow=True)
+    assert "holds the same text" in response.content.decode()
+    assert stored(memory).content == "free"
+
+
+def test_edit_of_an_older_version_says_so_and_changes_nothing(client: Client, tenant: Tenant) -> None:
+    memory = make_memory(tenant, "first")
+    with tenant_scope(tenant.pk):
+        update_memory(memory=memory, changes={"content": "second"}, by=TESTER, now=NOW)
+    response = client.post(page("memory_change", memory.pk), values_of(memory, content="third"), follow=True)
+    assert "at version 2, not 1" in response.content.decode()
+    assert stored(memory).content == "second"
+
+
+def test_delete_archives_and_restore_brings_back(client: Client, tenant: Tenant) -> None:
+    memory, other = make_memory(tenant, "one", is_embedded=True), make_memory(tenant, "two")
+    assert client.get(page("memory_delete", memory.pk)).status_code == 200
+    client.post(page("memory_delete", memory.pk), {"post": "yes"})
+    client.post(
+        page("memory_changelist"), {"action": "delete_selected", "_selected_action": [str(other.pk)], "post": "yes"}
+    )
+    assert stored(memory).archived_at is not None
+    assert stored(other).archived_at is not None
+    assert b'name="_save"' not in client.get(page("memory_change", memory.pk)).content
+    chosen = {"action": "restore_selected", "_selected_action": [str(memory.pk), str(other.pk)]}
+    client.post(page("memory_changelist"), chosen)
+    assert (stored(memory).archived_at, stored(memory).version) == (None, 2)
+    assert stored(other).embedding_state == "ready"
+    with tenant_scope(tenant.pk):
+        assert MemoryVersion.objects.for_tenant(tenant.pk).count() == 2
+
+
+def test_restore_onto_a_duplicate_restores_none(client: Client, tenant: Tenant) -> None:
+    free, taken = make_memory(tenant, "free"), make_memory(tenant, "taken")
+    with tenant_scope(tenant.pk):
+        for memory in (free, taken):
+            archive_memory(memory=memory, by=TESTER, now=NOW)
+    make_memory(tenant, "taken")
+    chosen = {"action": "restore_selected", "_selected_action": [str(free.pk), str(taken.pk)]}
+    response = client.post(page("memory_changelist"), chosen, follow=True)
+    assert "holds the same text" in response.content.decode()
+    assert stored(free).archived_at is not None
+
+
+def test_list_searches_filters_and_shows_every_tenant(client: Client, tenant: Tenant, other_tenant: Tenant) -> None:
+    make_memory(tenant, "Alex prefers tea.")
+    make_memory(other_tenant, "Sam prefers coffee.")
+    whole = client.get(page("memory_changelist")).content.decode()
+    assert "Alex prefers tea." in whole
+    assert "Sam prefers coffee." in whole
+    found = client.get(page("memory_changelist"), {"q": "teas", "kind__exact": "fact"}).content.decode()
+    assert "Alex prefers tea." in found
+    assert "Sam prefers coffee." not in found
+    assert client.get(page("memory_history", make_memory(tenant).pk)).status_code == 200
+
+
+def test_nothing_can_be_added_or_deleted_raw(client: Client, tenant: Tenant) -> None:
+    make_key(tenant)
+    for name in ("memory", "apikey", "auditentry"):
+        assert client.get(page(f"{name}_add")).status_code == 403
+        assert client.get(page(f"{name}_changelist")).status_code == 200
+    assert not admin.site.is_registered(APIKey)
+
+
+def test_key_is_revoked_and_its_hash_not_shown(client: Client, tenant: Tenant) -> None:
+    key, plain = make_key(tenant)
+    shown = client.get(page("apikey_change", key.pk)).content.decode()
+    assert key.prefix in shown
+    assert key.hashed_key not in shown
+    client.post(page("apikey_changelist"), {"action": "revoke_selected", "_selected_action": [key.pk]})
+    with authentication_scope(), pytest.raises(ApiKey.DoesNotExist):
+        ApiKey.objects.get_from_key(plain)
+
+
+def test_tenant_and_membership_are_made_by_the_verbs(client: Client, tenant: Tenant) -> None:
+    user = new_operator("olga", "operator", tenant)
+    client.post(page("tenant_add"), {"name": "Initech"})
+    with admin_write_scope():
+        made = Tenant.objects.named("Initech").get()
+    client.post(page("membership_add"), {"user": user.pk, "tenant": made.pk})
+    with admin_write_scope():
+        membership = Membership.objects.for_tenant(made.pk).of_user(user.pk).get()
+        verbs = set(AuditEntry.objects.for_tenant(made.pk).values_list("verb", flat=True))
+    assert verbs == {"create_tenant", "add_member"}
+    client.post(page("membership_delete", membership.pk), {"post": "yes"})
+    with admin_write_scope():
+        assert not Membership.objects.for_tenant(made.pk).exists()
+
+
+@pytest.mark.parametrize("role", ["viewer", "operator"])
+def test_other_roles_see_nothing_here(tenant: Tenant, role: str) -> None:
+    client = Client()
+    client.force_login(new_operator("olga", role, tenant))
+    memory = make_memory(tenant)
+    for url in (page("memory_changelist"), page("memory_change", memory.pk), page("tenant_changelist")):
+        assert client.get(url).status_code == 403
+        assert client.post(url, values_of(memory, content="mine")).status_code == 403
+    assert stored(memory).version == 1
+
+
+def test_pages_hold_under_the_content_security_policy(client: Client, tenant: Tenant) -> None:
+    memory = make_memory(tenant)
+    for url in (page("memory_changelist"), page("memory_change", memory.pk), page("memory_delete", memory.pk)):
+        response = client.get(url)
+        assert "script-src 'self'" in response["Content-Security-Policy"]
+        html = response.content.decode()
+        assert not re.search(r"<script(?![^>]*\bsrc=)(?![^>]*application/json)[^>]*>", html), url
+        assert not re.search(r"<[^>]+\s(?:style|on\w+)=", html), url
+        assert "<style" not in html, url

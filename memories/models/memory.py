@@ -155,6 +155,11 @@ class Memory(MemoryText):
             models.Index(fields=["tenant", "-created_at", "id"], name="memory_newest"),
             models.Index(fields=["tenant", "session", "position"], name="memory_in_session"),
             models.Index(
+                fields=["tenant", "-created_at", "id"],
+                name="memory_pinned",
+                condition=Q(pinned=True, archived_at__isnull=True),
+            ),
+            models.Index(
                 fields=["recorded_from"], condition=~Q(embedding_state="ready"), name="memory_waiting_for_embedding"
             ),
             GinIndex(fields=["search_vector"], name="memory_text", condition=Q(archived_at__isnull=True)),

@@ -1,0 +1,73 @@
+"""Conditions that several querysets share: what is live, what lies within a path, what a filter or a text asks for."""
+
+import operator
+from collections.abc import Sequence
+from datetime import datetime
+from functools import reduce
+from typing import Any
+
+from django.contrib.postgres.search import SearchQuery, SearchQueryField
+from django.db import connection, models
+from django.db.models import Func, Q, Value
+from django.db.models.functions import Coalesce
+
+from memories.services.filters import Condition
+from memories.services.partitions import subtree_bounds
+
+#: The text-search configuration of the stored tsvector; queries must use the same.
+TEXT_SEARCH_CONFIG = "english"
+
+
+class AnyLexeme(SearchQuery):
+    """An OR of ready lexemes, cast as it stands: a second pass through the stemmer would change some of them."""
+
+    template = "(%(expressions)s)::tsquery"
+
+    def __init__(self, lexemes: Sequence[str]) -> None:
+        quoted = ("'" + lexeme.replace("\\", "\\\\").replace("'", "''") + "'" for lexeme in lexemes)
+        self.invert = False
+        Func.__init__(self, Value(" | ".join(quoted)), output_field=SearchQueryField())
+
+
+def lexemes_of(text: str) -> list[str]:
+    """The lexemes of `text` as the stored tsvector would hold them, without stop words."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT tsvector_to_array(to_tsvector(%s::regconfig, %s))", [TEXT_SEARCH_CONFIG, text])
+        return list(cursor.fetchone()[0])
+
+
+def live_condition(now: datetime, *, prefix: str = "") -> Q:
+    is_unexpired = Q(**{f"{prefix}expires_at__isnull": True}) | Q(**{f"{prefix}expires_at__gt": now})
+    return Q(**{f"{prefix}archived_at__isnull": True}) & is_unexpired
+
+
+def path_condition(column: str, path: str, *, exact: bool) -> Q:
+    is_there = Q(**{column: path})
+    if exact:
+        return is_there
+    if not path:
+        return Q()
+    low, high = subtree_bounds(path)
+    return is_there | Q(**{f"{column}__gte": low, f"{column}__lt": high})
+
+
+def filter_condition(condition: Condition) -> Q:
+    if condition.metadata_key is None:
+        suffix = {"eq": "", "gte": "__gte", "lte": "__lte", "in": "__in"}[condition.operator]
+        return Q(**{condition.field + suffix: condition.value})
+    values = condition.value if condition.operator == "in" else [condition.value]
+    alternatives = [Q(metadata__contains={condition.metadata_key: value}) for value in values]
+    return reduce(operator.or_, alternatives, Q(pk__in=[]))
+
+
+def tallies(now: datetime) -> dict[str, Any]:
+    live = live_condition(now)
+    return {
+        "live": models.Count("pk", filter=live),
+        "pinned": models.Count("pk", filter=live & Q(pinned=True)),
+        "pending": models.Count("pk", filter=live & Q(embedding_state="pending")),
+        "failed": models.Count("pk", filter=live & Q(embedding_state="failed")),
+        "tokens": Coalesce(models.Sum("tokens_o200k_base", filter=live), 0),
+        "archived": models.Count("pk", filter=Q(archived_at__isnull=False)),
+        "expired": models.Count("pk", filter=Q(archived_at__isnull=True, expires_at__lte=now)),
+    }

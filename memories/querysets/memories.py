@@ -1,0 +1,178 @@
+"""Memories by where they stand, what they say and when they hold."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, date, datetime
+from functools import reduce
+from typing import Self
+from uuid import UUID
+
+import numpy as np
+from django.contrib.postgres.search import SearchRank
+from django.db import models
+from django.db.models import Exists, F, FilteredRelation, OuterRef, Prefetch, Q, Value
+from django.db.models.functions import TruncDate
+from numpy.typing import NDArray
+from pgvector.django import CosineDistance
+
+from memories.querysets.conditions import (
+    AnyLexeme,
+    filter_condition,
+    lexemes_of,
+    live_condition,
+    path_condition,
+    tallies,
+)
+from memories.querysets.rows import TenantRows
+from memories.services.filters import Condition
+from memories.services.partitions import PartitionPath
+
+#: Unit length, as embedders give it.
+Vector = Sequence[float] | NDArray[np.float32]
+
+
+class MemoryQuerySet(TenantRows):
+    """Memories by where they stand, what they say and when they hold."""
+
+    def for_tenant(self, tenant_id: UUID) -> Self:
+        return super().for_tenant(tenant_id).without_search_vector()
+
+    def without_search_vector(self) -> Self:
+        """Leave the stored tsvector in the database: nobody reads it and it is larger than the text."""
+        return self.defer("search_vector")
+
+    def live(self, now: datetime) -> Self:
+        """Neither archived nor expired."""
+        return self.filter(live_condition(now))
+
+    def unarchived(self) -> Self:
+        return self.filter(archived_at__isnull=True)
+
+    def archived(self) -> Self:
+        return self.filter(archived_at__isnull=False)
+
+    def expired(self, now: datetime) -> Self:
+        return self.filter(archived_at__isnull=True, expires_at__lte=now)
+
+    def within(self, path: str, *, exact: bool = False) -> Self:
+        """In the partition `path` or below it; `exact` leaves out what is below."""
+        return self.filter(path_condition("partition_path", path, exact=exact))
+
+    def with_segments(self, segments: Mapping[str, str]) -> Self:
+        """In partitions that hold every given `key=value` segment, at any depth."""
+        if not segments:
+            return self
+        wanted = [PartitionPath(((key, value),)).path for key, value in segments.items()]
+        return self.filter(partition__segments__contains=wanted)
+
+    def with_content_hashes(self, hashes: Iterable[str]) -> Self:
+        return self.filter(content_hash__in=list(hashes))
+
+    def of_kind(self, *kinds: str) -> Self:
+        return self.filter(kind__in=kinds)
+
+    def pinned(self, is_pinned: bool = True) -> Self:
+        return self.filter(pinned=is_pinned)
+
+    def created_between(self, after: datetime | None = None, before: datetime | None = None) -> Self:
+        """Created at `after` or later and before `before`; None is no bound."""
+        rows = self if after is None else self.filter(created_at__gte=after)
+        return rows if before is None else rows.filter(created_at__lt=before)
+
+    def meeting(self, conditions: Iterable[Condition]) -> Self:
+        """The rows that meet every condition of a search's `filters`."""
+        return reduce(lambda rows, condition: rows.filter(filter_condition(condition)), conditions, self)
+
+    def matching(self, text: str) -> Self:
+        """Rows that hold any lexeme of `text`, best `text_rank` first; none when the text has only stop words."""
+        lexemes = lexemes_of(text)
+        return self.matching_any(lexemes) if lexemes else self.none()
+
+    def matching_any(self, lexemes: Sequence[str]) -> Self:
+        """Rows that hold any of the lexemes, best `text_rank` first, ties newest first."""
+        query = AnyLexeme(lexemes)
+        rows = self.filter(search_vector=query).annotate(text_rank=SearchRank(F("search_vector"), query))
+        return rows.order_by("-text_rank", "-created_at", "id")
+
+    def nearest_to(self, vector: Vector, model: str) -> Self:
+        """Rows whose current version has a vector of `model`, nearest first; adds `similarity` (cosine, -1..1)."""
+        rows = self.filter(embeddings__model=model, embeddings__version=F("version"))
+        distance = CosineDistance("embeddings__vector", vector)
+        return rows.annotate(distance=distance, similarity=Value(1.0) - F("distance")).order_by(
+            "distance", "-created_at", "id"
+        )
+
+    def with_similarity_to(self, vector: Vector, model: str) -> Self:
+        """Adds `similarity` as `nearest_to` does, None for a row that has no vector of `model` yet."""
+        own = FilteredRelation("embeddings", condition=Q(embeddings__model=model, embeddings__version=F("version")))
+        return self.annotate(own_embedding=own).annotate(
+            similarity=Value(1.0) - CosineDistance("own_embedding__vector", vector)
+        )
+
+    def without_similarity(self) -> Self:
+        """The shape of `with_similarity_to` where no vector of the query is to be had."""
+        return self.annotate(similarity=Value(None, output_field=models.FloatField()))
+
+    def pinned_then_newest(self) -> Self:
+        return self.order_by("-pinned", "-created_at", "id")
+
+    def with_ids(self, memory_ids: Iterable[UUID | str]) -> Self:
+        return self.filter(pk__in=list(memory_ids))
+
+    def with_failed_embedding(self) -> Self:
+        return self.filter(embedding_state="failed", archived_at__isnull=True)
+
+    def tally(self, now: datetime) -> dict[str, int]:
+        """How many are live (and of those pinned, pending, failed, their tokens of o200k_base), archived, expired."""
+        return self.aggregate(**tallies(now))
+
+    def tally_by_tenant(self, tenant_ids: Iterable[UUID], now: datetime) -> dict[UUID, dict[str, int]]:
+        """`tally` of each tenant, zeros where it has no rows."""
+        ids, counts = list(tenant_ids), tallies(now)
+        rows = self.filter(tenant_id__in=ids).order_by().values("tenant_id").annotate(**counts)
+        return {pk: dict.fromkeys(counts, 0) for pk in ids} | {row.pop("tenant_id"): row for row in rows}
+
+    def tally_by_kind(self) -> list[tuple[str, int]]:
+        """How many of each kind, the most frequent first."""
+        return list(self.values_list("kind").annotate(count=models.Count("pk")).order_by("-count", "kind"))
+
+    def tally_by_day(self, since: datetime) -> dict[date, int]:
+        """How many were created on each day (UTC) from `since` on."""
+        days = self.filter(created_at__gte=since).order_by().values_list(TruncDate("created_at", tzinfo=UTC))
+        return dict(days.annotate(count=models.Count("pk")))
+
+    def pending_embedding(self) -> Self:
+        return self.filter(embedding_state="pending")
+
+    def waiting_for_embedding(self, before: datetime) -> Self:
+        """Pending since before `before`, oldest first."""
+        return self.filter(embedding_state="pending", archived_at__isnull=True, recorded_from__lt=before).order_by(
+            "recorded_from", "id"
+        )
+
+    def with_embedding(self, model: str) -> Self:
+        """Rows whose current version has a vector of `model`."""
+        own = self.model._meta.get_field("embeddings").related_model.objects.filter(
+            memory_id=OuterRef("pk"), version=OuterRef("version"), model=model
+        )
+        return self.filter(Exists(own))
+
+    def texts_of(self, ids: Iterable[object], versions: Iterable[int]) -> list[tuple[UUID, int, str]]:
+        """(id, version, content) of rows of these memories whose current version is one of these."""
+        rows = self.filter(pk__in=list(ids), version__in=list(versions))
+        return list(rows.order_by().values_list("pk", "version", "content"))
+
+    def with_id(self, memory_id: UUID) -> Self:
+        return self.filter(pk=memory_id)
+
+    def with_answer_parts(self) -> Self:
+        """Adds `own_embeddings` (of the current version, without vectors) and `current_links`: two queries for all."""
+        embeddings = self.model._meta.get_field("embeddings").related_model.objects
+        links = self.model._meta.get_field("links_out").related_model.objects
+        return self.prefetch_related(
+            Prefetch("embeddings", embeddings.filter(version=F("memory__version")).defer("vector"), "own_embeddings"),
+            Prefetch("links_out", links.current().order_by("recorded_from", "id"), "current_links"),
+        )
+
+    def locked(self) -> Self:
+        """Lock the rows against other writers, in one order everywhere so that two writers cannot deadlock."""
+        return self.select_for_update(no_key=True, of=("self",)).order_by("id")

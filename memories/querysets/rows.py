@@ -1,0 +1,42 @@
+"""What all querysets of a tenant's rows share."""
+
+from datetime import datetime
+from typing import Any, Self
+from uuid import UUID
+
+from django.db import models
+from django.db.models import Q
+
+
+class TenantRows(models.QuerySet[Any]):
+    """Rows that belong to a tenant; every reading starts from there."""
+
+    def for_tenant(self, tenant_id: UUID) -> Self:
+        return self.filter(tenant_id=tenant_id)
+
+    def page(
+        self, ordering: str, *, after: tuple[Any, Any] | None = None, is_backward: bool = False, count: int
+    ) -> Self:
+        """`count` rows in the order of one column, ties by id the other way round, from the row `after` (value, id) on.
+
+        Backward gives the rows before it, the nearest first.
+        """
+        column, is_down = ordering.removeprefix("-"), ordering.startswith("-") != is_backward
+        beyond, beyond_tie = ("lt", "gt") if is_down else ("gt", "lt")
+        rows = self
+        if after is not None:
+            value, row_id = after
+            is_tie_beyond = Q(**{f"{column}__{beyond}": value}) | Q(**{f"pk__{beyond_tie}": row_id})
+            rows = rows.filter(is_tie_beyond, **{f"{column}__{beyond}e": value})
+        return rows.order_by(f"-{column}" if is_down else column, "pk" if is_down else "-pk")[:count]
+
+
+class VersionedByRecordedTime(TenantRows):
+    """Rows that are never changed: a later one takes over at `recorded_to`."""
+
+    def current(self) -> Self:
+        return self.filter(recorded_to__isnull=True)
+
+    def recorded_at(self, moment: datetime) -> Self:
+        """The rows that were current at `moment`."""
+        return self.filter(Q(recorded_to__isnull=True) | Q(recorded_to__gt=moment), recorded_from__lte=moment)

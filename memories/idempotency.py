@@ -1,4 +1,4 @@
-"""Answering a repeated POST with its first answer (ADR-0058); each step is one short transaction in a tenant's scope."""
+"""Answering a repeated POST with its first answer (ADR-0058); each step is one short transaction of a tenant."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -38,7 +38,7 @@ def claim_answer(
         return record.pk, None
     if record.request_hash != request_hash:
         raise Conflict("idempotency_key_reused", "This Idempotency-Key came with another request before.")
-    if record.status is None:
+    if record.status is None or record.answer is None:
         raise Conflict("idempotency_key_in_use", "The first request with this Idempotency-Key is still running.")
     return record.pk, Answer(record.status, record.answer["body"], record.answer["headers"])
 

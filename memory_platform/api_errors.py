@@ -92,7 +92,7 @@ def _of_rest_framework(error: exceptions.APIException) -> Response:
     headers: dict[str, str] = {}
     if header := getattr(error, "auth_header", ""):
         headers["WWW-Authenticate"] = header
-    wait: float = getattr(error, "wait", None) or getattr(error, "retry_after", 0)
+    wait: float = getattr(error, "wait", None) or getattr(error, "retry_after", None) or 0
     if wait:
         headers["Retry-After"] = str(max(math.ceil(wait), 1))
     if isinstance(error, exceptions.ValidationError):
@@ -133,9 +133,9 @@ def _unexpected(error: Exception, context: dict[str, Any]) -> Response:
 
 def _log(error: Exception, context: dict[str, Any], state: str) -> None:
     """Where it happened, never what it said: a database's message quotes the row."""
-    request, view = context.get("request"), context.get("view")
+    view = context.get("view")
     frames = "".join(traceback.format_tb(error.__traceback__)[-12:])
-    method = request.method if isinstance(getattr(request, "method", None), str) else "?"
+    method = getattr(context.get("request"), "method", "?")
     name = type(view).__name__ if view else "?"
     logger.error("%s in %s %s %s\n%s", type(error).__name__, method, name, state, frames)
 

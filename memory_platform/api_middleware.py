@@ -53,7 +53,7 @@ class ApiDoor:
             _drain(stream, DRAINED_BYTES_MAX)
             return _too_large()
         request.META["CONTENT_LENGTH"] = str(len(body))
-        request._stream = io.BytesIO(body)  # type: ignore[attr-defined]
+        request._stream = io.BytesIO(body)
         return None
 
     def _as_problem(self, response: HttpResponseBase) -> HttpResponseBase:

@@ -108,7 +108,7 @@ def _migrations() -> str:
 
 def _broker() -> str:
     with current_app.connection_for_write() as broker:
-        broker.ensure_connection(max_retries=1, interval_start=0, timeout=TIMEOUT_SECONDS)
+        broker.ensure_connection(max_retries=1, interval_start=0, timeout=int(TIMEOUT_SECONDS))
         return str(broker.transport.driver_name)
 
 

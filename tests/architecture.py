@@ -88,14 +88,16 @@ def _is_a_verb(node: ast.FunctionDef) -> bool:
 
 
 def overridden_saves_in(source: str) -> list[int]:
-    """Lines that override save() or delete(), or connect a signal."""
+    """Lines that override save() or delete(), or connect a signal. An endpoint's delete() takes a request."""
     tree = ast.parse(source)
     methods = [
         child.lineno
         for node in ast.walk(tree)
         if isinstance(node, ast.ClassDef)
         for child in node.body
-        if isinstance(child, ast.FunctionDef) and child.name in {"save", "delete"}
+        if isinstance(child, ast.FunctionDef)
+        and child.name in {"save", "delete"}
+        and "request" not in {argument.arg for argument in child.args.args}
     ]
     signals = [node.lineno for node in ast.walk(tree) if "receiver" in _decorator_names(node)]
     return methods + signals

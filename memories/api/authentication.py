@@ -25,7 +25,7 @@ class KeyAuthentication(BaseAuthentication):
             raise AuthenticationFailed
         with authentication_scope():
             try:
-                key = ApiKey.objects.get_from_key(plain)
+                key: ApiKey = ApiKey.objects.get_from_key(plain)  # type: ignore[assignment]
             except ApiKey.DoesNotExist:
                 raise AuthenticationFailed from None
         if key.has_expired:
@@ -48,11 +48,11 @@ def _presented(request: Request) -> str | None:
     return bearer.strip()
 
 
-class KeyScheme(OpenApiAuthenticationExtension):
+class KeyScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
     """How the schema describes both headers."""
 
     target_class = KeyAuthentication
-    name = ["bearerKey", "headerKey"]  # type: ignore[assignment]
+    name = ["bearerKey", "headerKey"]
 
     def get_security_requirement(self, auto_schema: Any) -> Any:
         """Either of the two."""

@@ -29,11 +29,11 @@ def idempotent(post: Callable[..., Response]) -> Callable[..., Response]:
         if idempotency_key is None:
             return post(view, request, *args, **kwargs)
         _check(idempotency_key)
-        tenant_id, request_hash = request.auth.tenant_id, _request_hash(request)
+        tenant_id, request_hash = view.tenant_id, _request_hash(request)
         with tenant_scope(tenant_id):
             record_id, answer = claim_answer(
                 tenant_id=tenant_id,
-                api_key_id=request.auth.pk,
+                api_key_id=view.key.pk,
                 idempotency_key=idempotency_key,
                 request_hash=request_hash,
                 now=view.now,

@@ -12,7 +12,7 @@ from memories.api.conditions import has_current, version_expected
 from memories.api.door import Door
 from memories.api.idempotency import idempotent
 from memories.api.permissions import partition_to_read, partition_to_write
-from memories.api.rows import NewRows, new_memory
+from memories.api.rows import NewRows, created_ids, ids_of, new_memory
 from memories.api.schema import (
     bulk_schema,
     create_schema,
@@ -76,13 +76,12 @@ class MemoriesDoor(MemoryRows):
                 by=self.actor,
                 now=self.now,
             )
-        is_new = result.status == "created"
-        if is_new:
-            index_now(self.tenant_id, [result.memory.pk])
-        code = status.HTTP_201_CREATED if is_new else status.HTTP_200_OK
-        response = self._answer(result.memory.pk, code, status=result.status, reason=result.reason)
-        if is_new:
-            response["Location"] = request.build_absolute_uri(f"{request.path_info}/{result.memory.pk}")
+        (memory_id,), new_ids = ids_of([result]), created_ids([result])
+        index_now(self.tenant_id, new_ids)
+        code = status.HTTP_201_CREATED if new_ids else status.HTTP_200_OK
+        response = self._answer(memory_id, code, status=result.status, reason=result.reason)
+        if new_ids:
+            response["Location"] = request.build_absolute_uri(f"{request.path_info}/{memory_id}")
         return response
 
     @list_schema
@@ -133,7 +132,7 @@ class BulkDoor(MemoryRows):
                 by=self.actor,
                 now=self.now,
             )
-        index_now(self.tenant_id, [result.memory.pk for result in results if result.status == "created"])
+        index_now(self.tenant_id, created_ids(results))
         return Response({"results": rows.answers(results)})
 
 
@@ -212,9 +211,9 @@ class HistoryDoor(MemoryRows):
             if place is None:
                 return [memory, *older[: count - 1]]
             if not place.is_backward:
-                return list(older.older_than(int(place.value))[:count])
-            newer = [*older.newer_than(int(place.value))[:count]]
-            return newer if len(newer) == count or place.value >= memory.version else [*newer, memory]
+                return list(older.older_than(place.number)[:count])
+            newer = [*older.newer_than(place.number)[:count]]
+            return newer if len(newer) == count or place.number >= memory.version else [*newer, memory]
 
         def answer(row: Memory | MemoryVersion) -> dict[str, Any]:
             return current_version_answer(row) if isinstance(row, Memory) else version_answer(row)

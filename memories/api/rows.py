@@ -1,12 +1,13 @@
 """From checked fields to new memories, one or many."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 from rest_framework.exceptions import ValidationError
 
-from memories.actions import StoreResult
+from memories.actions import StoreResult, StoreStatus
 from memories.api.permissions import partition_to_write
 from memories.exceptions import Forbidden
 from memories.models import ApiKey
@@ -24,6 +25,16 @@ def new_memory(values: dict[str, Any], partition: PartitionPath) -> NewMemory:
     own = {name: value for name, value in values.items() if name not in PLACE_FIELDS}
     links = tuple(NewLink(link["target_id"], link["kind"]) for link in values["links"])
     return NewMemory(partition=partition, links=links, **own)
+
+
+def ids_of(results: Iterable[StoreResult]) -> list[UUID]:
+    """The memories that hold the texts."""
+    return [result.memory.pk for result in results if result.memory is not None]
+
+
+def created_ids(results: Iterable[StoreResult]) -> list[UUID]:
+    """The new ones among them."""
+    return ids_of(result for result in results if result.status == StoreStatus.CREATED)
 
 
 class NewRows:

@@ -33,7 +33,7 @@ class KeyThrottle(BaseThrottle):
             self._warn_once(error)
             return True
         KeyThrottle._is_warned = False
-        return count <= settings.API_RATE_LIMIT_PER_SECOND
+        return bool(count <= settings.API_RATE_LIMIT_PER_SECOND)
 
     def wait(self) -> float:
         """Seconds until the next window."""

@@ -173,7 +173,7 @@ class ProblemShape(serializers.Serializer[Any]):
     status = serializers.IntegerField()
     code = serializers.CharField()
     detail = serializers.CharField()
-    errors = FieldErrorShape(many=True)
+    errors = FieldErrorShape(many=True)  # type: ignore[assignment]
 
 
 class BulkResultShape(serializers.Serializer[Any]):
@@ -182,7 +182,7 @@ class BulkResultShape(serializers.Serializer[Any]):
     index = serializers.IntegerField()
     status = serializers.ChoiceField(choices=["created", "existing", "invalid"])
     id = serializers.UUIDField(allow_null=True)
-    errors = FieldErrorShape(many=True)
+    errors = FieldErrorShape(many=True)  # type: ignore[assignment]
 
 
 class BulkAnswerShape(serializers.Serializer[Any]):

@@ -94,7 +94,7 @@ class MemoryFields(PlacedInput):
 class MemoryInput(MemoryFields):
     """A new memory."""
 
-    links = LinkInput(many=True, required=False, default=list, max_length=MAX_LINKS)
+    links = serializers.ListField(child=LinkInput(), required=False, default=list, max_length=MAX_LINKS)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         """Refuse a memory that ends before it begins."""
@@ -133,7 +133,7 @@ class BulkInput(StrictSerializer):
 class BulkShape(StrictSerializer):
     """`BulkInput` as the schema shows it."""
 
-    memories = MemoryInput(many=True, min_length=1, max_length=BULK_ROWS_MAX)
+    memories = serializers.ListField(child=MemoryInput(), min_length=1, max_length=BULK_ROWS_MAX)
 
 
 #: What a list can be ordered by, and the type of its values.

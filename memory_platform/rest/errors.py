@@ -9,7 +9,7 @@ FIELD_NAME_CHARACTERS = 80
 class RestError(APIException):
     """A refusal with a stable code and, where one is at fault, the name of the field."""
 
-    status_code = status.HTTP_400_BAD_REQUEST
+    status_code: int = status.HTTP_400_BAD_REQUEST
 
     def __init__(self, code: str, detail: str, *, field: str = "", status_code: int = 0, retry_after: int = 0) -> None:
         super().__init__(detail, code)

@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 from uuid import UUID
 
 from django.utils.dateparse import parse_datetime
+from drf_spectacular.drainage import set_override
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
@@ -16,7 +17,7 @@ INTEGER_MAX = 2**31 - 1
 _UUID = re.compile(r"[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE)
 
 
-class StrictField(serializers.Field):
+class StrictField(serializers.Field[Any, Any, Any, Any]):
     """Refusals by code; the details are written here, so no library text can echo the value."""
 
     default_error_messages = {
@@ -44,6 +45,11 @@ def text_fault(value: object) -> tuple[str, str] | None:
     return None
 
 
+def _show(field: StrictField, shape: dict[str, Any]) -> None:
+    """How one field, with its own bounds, stands in the schema."""
+    set_override(field, "field", shape)
+
+
 @extend_schema_field({"type": "string"})
 class TextField(StrictField):
     """A string without NUL and lone surrogates, within bounds, optionally of one pattern."""
@@ -64,7 +70,7 @@ class TextField(StrictField):
         shape |= {"maxLength": max_length} if max_length else {}
         shape |= {"minLength": min_length} if min_length else {}
         shape |= {"pattern": pattern} if pattern else {}
-        extend_schema_field(shape)(self)
+        _show(self, shape)
 
     def to_internal_value(self, data: Any) -> str:
         """The text, unchanged."""
@@ -87,7 +93,7 @@ class NumberField(StrictField):
     def __init__(self, *, minimum: float, maximum: float, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.minimum, self.maximum = minimum, maximum
-        extend_schema_field({"type": "number", "minimum": minimum, "maximum": maximum})(self)
+        _show(self, {"type": "number", "minimum": minimum, "maximum": maximum})
 
     def to_internal_value(self, data: Any) -> float:
         """The number as a float."""
@@ -109,7 +115,7 @@ class WholeNumberField(StrictField):
     ) -> None:
         super().__init__(**kwargs)
         self.minimum, self.maximum, self.takes_text = minimum, maximum, takes_text
-        extend_schema_field({"type": "integer", "minimum": minimum, "maximum": maximum})(self)
+        _show(self, {"type": "integer", "minimum": minimum, "maximum": maximum})
 
     def to_internal_value(self, data: Any) -> int:
         """The integer."""
@@ -145,7 +151,7 @@ class ChosenField(StrictField):
     def __init__(self, *, choices: Sequence[str], **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.choices = tuple(choices)
-        extend_schema_field({"type": "string", "enum": list(self.choices)})(self)
+        _show(self, {"type": "string", "enum": list(self.choices)})
 
     def to_internal_value(self, data: Any) -> str:
         """The word."""
@@ -202,7 +208,7 @@ class CheckedField(StrictField):
     def __init__(self, *, rule: Callable[[Any], Any], shape: dict[str, Any], **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.rule = rule
-        extend_schema_field(shape)(self)
+        _show(self, shape)
 
     def to_internal_value(self, data: Any) -> Any:
         """What the rule returns."""

@@ -32,6 +32,13 @@ class Place:
     id: UUID | int
     is_backward: bool = False
 
+    @property
+    def number(self) -> int:
+        """The id, in a list whose rows are numbered."""
+        if not isinstance(self.id, int):
+            raise TypeError("the rows of this list are not numbered")
+        return self.id
+
 
 def from_place(place: Place | None) -> dict[str, Any]:
     """A place as the queryset method `page` takes it."""

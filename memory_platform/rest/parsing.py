@@ -1,7 +1,7 @@
 """JSON read strictly: what two programs could read differently is refused instead of guessed."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import IO, Any, NoReturn
 
 from django.http import UnreadablePostError
@@ -45,17 +45,17 @@ def _refuse_constant(name: str) -> NoReturn:
 
 
 def _check_nesting(value: Any) -> None:
-    level, depth = [value], 0
+    """Level by level instead of by recursion, which a deep value would exhaust."""
+    level, depth = _containers([value]), 0
     while level:
-        level = [
-            part
-            for item in level
-            if isinstance(item, (dict, list))
-            for part in (item.values() if isinstance(item, dict) else item)
-        ]
         depth += 1
         if depth > NESTING_LEVELS_MAX:
             raise _too_deep()
+        level = _containers(part for item in level for part in (item.values() if isinstance(item, dict) else item))
+
+
+def _containers(values: Iterable[Any]) -> list[Any]:
+    return [value for value in values if isinstance(value, (dict, list))]
 
 
 def _too_deep() -> RestError:

@@ -59,7 +59,7 @@ def flat_errors(detail: Any, path: str = "") -> list[dict[str, str]]:
     return [{"field": path, "code": getattr(detail, "code", None) or "invalid", "detail": str(detail)}]
 
 
-def query_values(query: QueryDict) -> dict[str, str]:
+def query_values(query: QueryDict) -> dict[str, Any]:
     """Query parameters as one value each; one given twice is an error by name."""
     twice = [name for name, values in query.lists() if len(values) != 1]
     if twice:

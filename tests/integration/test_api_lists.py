@@ -1,5 +1,7 @@
 """Lists of the REST door: filters, orderings, cursors, and a number of queries that does not grow."""
 
+import functools
+import operator
 from typing import Any
 
 import pytest
@@ -9,11 +11,12 @@ from rest_framework.test import APIClient
 
 from tests.integration.rest import BULK, CONTEXT, CONTEXTS, MEMORIES, remember
 
+JAN, FEB, MAR, APR = (f"2026-0{month}-01T00:00:00Z" for month in range(1, 5))
 ROWS: list[dict[str, Any]] = [
-    {"content": "a: Alex eats rye bread", "user_id": "alex", "kind": "preference", "created_at": "2026-01-01T00:00:00Z"},
-    {"content": "b: Alex bakes", "partition": "user=alex/topic=food", "pinned": True, "created_at": "2026-02-01T00:00:00Z"},
-    {"content": "c: Sam rides", "partition": "team=x/user=sam", "confidence": 0.1, "created_at": "2026-03-01T00:00:00Z"},
-    {"content": "d: nobody's bread", "confidence": 0.9, "created_at": "2026-04-01T00:00:00Z"},
+    {"content": "a: Alex eats rye bread", "user_id": "alex", "kind": "preference", "created_at": JAN},
+    {"content": "b: Alex bakes", "partition": "user=alex/topic=food", "pinned": True, "created_at": FEB},
+    {"content": "c: Sam rides", "partition": "team=x/user=sam", "confidence": 0.1, "created_at": MAR},
+    {"content": "d: nobody's bread", "confidence": 0.9, "created_at": APR},
 ]  # fmt: skip
 
 
@@ -80,7 +83,7 @@ def test_pages_forth_and_back_show_every_row_once_even_with_ties(api: APIClient,
         url = pages[-1]["next"]
     forth = [[row["id"] for row in page["results"]] for page in pages]
     assert [len(page) for page in forth] == [3, 3, 1]
-    assert sum(forth, []) == whole
+    assert functools.reduce(operator.iadd, forth, []) == whole
     back, url = [forth[-1]], pages[-1]["previous"]
     while url:
         page = api.get(url).json()

@@ -140,7 +140,7 @@ def test_null_means_the_default(rows: None, api: APIClient) -> None:
     )  # fmt: skip
     answer = api.post(CONTEXT, dict.fromkeys(names))
     assert answer.status_code == 200
-    assert [block["text"].partition(" ")[0] for block in answer.json()["blocks"]][0] == "The"
+    assert next(block["text"].partition(" ")[0] for block in answer.json()["blocks"]) == "The"
     assert api.post(CONTEXT).status_code == 200
 
 

@@ -1,0 +1,101 @@
+"""`/healthz` and `/readyz`: what is down is named, nothing secret is said."""
+
+import time
+from typing import Any
+
+import pytest
+from django.test import Client, override_settings
+from kombu import Connection
+
+from memory_platform import health
+
+
+def test_process_is_alive_without_a_database(client: Client) -> None:
+    response = client.get("/healthz")
+    assert (response.status_code, response.json()) == (200, {"status": "ok"})
+    assert client.post("/healthz").status_code == 405
+
+
+def test_everything_is_ready(client: Client, db: None) -> None:
+    response = client.get("/readyz")
+    answer = response.json()
+    assert response.status_code == 200, answer
+    assert {part["status"] for part in answer["parts"].values()} == {"ok"}
+    assert response["Cache-Control"].startswith("max-age=0")
+
+
+class FakeDatabase:
+    """Answers every query with one row."""
+
+    def __init__(self, row: tuple[Any, ...]) -> None:
+        self.row = row
+
+    def cursor(self) -> "FakeDatabase":
+        return self
+
+    def __enter__(self) -> "FakeDatabase":
+        return self
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def execute(self, *_: object) -> None: ...
+
+    def fetchone(self) -> tuple[Any, ...]:
+        return self.row
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ((True, False, False), "row-level security"),
+        ((False, True, False), "row-level security"),
+        ((False, False, True), "owner"),
+    ],
+)
+def test_role_that_is_above_the_policies_is_not_ready(
+    monkeypatch: pytest.MonkeyPatch, row: tuple[Any, ...], said: str
+) -> None:
+    monkeypatch.setattr(health, "connection", FakeDatabase(row))
+    with pytest.raises(health.NotReady, match=said):
+        health.CHECKS["role"]()
+
+
+def test_missing_migration_is_not_ready(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("memory_platform.health.MigrationExecutor.migration_plan", lambda *_: ["one"])
+    with pytest.raises(health.NotReady, match="1 migrations"):
+        health.CHECKS["migrations"]()
+
+
+def test_a_part_that_is_down_makes_a_503_without_its_message(
+    client: Client, db: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away() -> str:
+        raise ConnectionError("redis://user:secret@host")
+
+    monkeypatch.setitem(health.CHECKS, "broker", away)
+    response = client.get("/readyz")
+    assert response.status_code == 503
+    assert response.json()["status"] == "down"
+    assert response.json()["parts"]["broker"]["status"] == "down"
+    assert "secret" not in response.content.decode()
+
+
+@override_settings(EMBEDDING_PROVIDER="openai", EMBEDDING_BASE_URL="http://127.0.0.1:9/v1")
+def test_provider_that_is_away_is_named(client: Client, db: None) -> None:
+    answer = client.get("/readyz").json()
+    assert {name for name, part in answer["parts"].items() if part["status"] == "down"} == {"embedder"}
+
+
+class FakeApp:
+    """A Celery application whose broker is not there."""
+
+    def connection_for_write(self) -> Connection:
+        return Connection("redis://127.0.0.1:9/0")
+
+
+def test_broker_that_is_away_is_named_quickly(client: Client, db: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(health, "current_app", FakeApp())
+    start = time.monotonic()
+    answer = client.get("/readyz").json()
+    assert {name for name, part in answer["parts"].items() if part["status"] == "down"} == {"broker"}
+    assert time.monotonic() - start < 2 * health.TIMEOUT_SECONDS

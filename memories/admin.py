@@ -55,7 +55,7 @@ def _in_scope(view: Callable[..., HttpResponseBase], request: HttpRequest, *args
         return HttpResponseRedirect(request.get_full_path())
 
 
-class ScopedAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+class ScopedAdmin(admin.ModelAdmin):
     """Every view runs inside the admin's scope; what may be done at all is opened by the classes below."""
 
     def changelist_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
@@ -86,7 +86,7 @@ class ScopedAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         return rows, {str(self.opts.verbose_name_plural): len(rows)}, set(), []
 
 
-class MemoryForm(forms.ModelForm):  # type: ignore[type-arg]
+class MemoryForm(forms.ModelForm):
     """An edit, refused when somebody else was faster."""
 
     expected_version = forms.IntegerField(widget=forms.HiddenInput)
@@ -123,7 +123,7 @@ class MemoryForm(forms.ModelForm):  # type: ignore[type-arg]
         return {name: self.cleaned_data[name] for name in own}
 
 
-class VersionInline(admin.TabularInline):  # type: ignore[type-arg]
+class VersionInline(admin.TabularInline):
     """The superseded versions, to read."""
 
     model = MemoryVersion

@@ -26,7 +26,7 @@ def confine(table: str, *, column: str = "tenant_id", is_read_to_authenticate: b
     forward += [f"CREATE POLICY {name} ON {table} {rule}" for name, rule in policies.items()]
     backward = [f"DROP POLICY {name} ON {table}" for name in policies]
     backward += [f"ALTER TABLE {table} NO FORCE ROW LEVEL SECURITY", f"ALTER TABLE {table} DISABLE ROW LEVEL SECURITY"]
-    return migrations.RunSQL(sql=forward, reverse_sql=backward)
+    return migrations.RunSQL(sql=";\n".join(forward), reverse_sql=";\n".join(backward))
 
 
 def same_tenant(table: str, column: str, referred: str) -> Operation:

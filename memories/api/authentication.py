@@ -48,7 +48,7 @@ def _presented(request: Request) -> str | None:
     return bearer.strip()
 
 
-class KeyScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
+class KeyScheme(OpenApiAuthenticationExtension):
     """How the schema describes both headers."""
 
     target_class = KeyAuthentication

@@ -607,7 +607,7 @@ class Migration(migrations.Migration):
             constraint=models.CheckConstraint(
                 condition=models.Q(
                     ("expires_at__isnull", True),
-                    django.db.models.lookups.GreaterThan(models.F("expires_at"), models.F("created_at")),
+                    ("expires_at__gt", models.F("created_at")),
                     _connector="OR",
                 ),
                 name="memory_expires_after_creation",

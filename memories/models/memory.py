@@ -8,7 +8,7 @@ from django.contrib.postgres.search import SearchVector, SearchVectorField
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db import models
 from django.db.models import F, Func, Q
-from django.db.models.lookups import Exact, GreaterThan, LessThanOrEqual
+from django.db.models.lookups import Exact, LessThanOrEqual
 from pgvector.django import HalfVectorField
 
 from memories.models.tenancy import Tenant
@@ -146,7 +146,7 @@ class Memory(MemoryText):
             ),
             models.CheckConstraint(condition=Q(version__gte=1), name="memory_version_starts_at_one"),
             models.CheckConstraint(
-                condition=Q(expires_at__isnull=True) | GreaterThan(F("expires_at"), F("created_at")),
+                condition=Q(expires_at__isnull=True) | Q(expires_at__gt=F("created_at")),
                 name="memory_expires_after_creation",
             ),
         ]

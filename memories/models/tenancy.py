@@ -1,6 +1,7 @@
 """Who owns rows and who may reach them."""
 
 import uuid
+from typing import ClassVar
 
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
@@ -60,7 +61,7 @@ class ApiKey(AbstractAPIKey):
         default=True, help_text="Answer a new memory that repeats a recently rendered one with the existing memory."
     )
 
-    objects = ApiKeyManager()
+    objects: ClassVar[ApiKeyManager] = ApiKeyManager()  # type: ignore[assignment]
 
     class Meta(AbstractAPIKey.Meta):
         verbose_name = "API key"

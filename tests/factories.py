@@ -27,7 +27,7 @@ def make_memory(
     tenant: Tenant, content: str = "", *, partition: str = "", is_embedded: bool = False, **fields: Any
 ) -> Memory:
     """A stored memory; `fields` are those of `store_memory`. `is_embedded` gives it its vector."""
-    values = {"now": NOW, "by": TESTER} | fields
+    values: dict[str, Any] = {"now": NOW, "by": TESTER} | fields
     with tenant_scope(tenant.pk):
         result = store_memory(
             tenant=tenant,
@@ -44,7 +44,8 @@ def make_memory(
 def stored(memory: Memory) -> Memory:
     """The memory as the database has it now."""
     with tenant_scope(memory.tenant_id):
-        return Memory.objects.for_tenant(memory.tenant_id).get(pk=memory.pk)
+        row: Memory = Memory.objects.for_tenant(memory.tenant_id).get(pk=memory.pk)
+        return row
 
 
 def make_key(

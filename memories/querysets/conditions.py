@@ -36,9 +36,8 @@ def lexemes_of(text: str) -> list[str]:
         return list(cursor.fetchone()[0])
 
 
-def live_condition(now: datetime, *, prefix: str = "") -> Q:
-    is_unexpired = Q(**{f"{prefix}expires_at__isnull": True}) | Q(**{f"{prefix}expires_at__gt": now})
-    return Q(**{f"{prefix}archived_at__isnull": True}) & is_unexpired
+def live_condition(now: datetime) -> Q:
+    return Q(archived_at__isnull=True) & (Q(expires_at__isnull=True) | Q(expires_at__gt=now))
 
 
 def path_condition(column: str, path: str, *, exact: bool) -> Q:

@@ -40,9 +40,6 @@ class MemoryLinkQuerySet(VersionedByRecordedTime):
     def from_memory(self, memory_id: UUID) -> Self:
         return self.filter(source_id=memory_id)
 
-    def to_memory(self, memory_id: UUID) -> Self:
-        return self.filter(target_id=memory_id)
-
     def touching(self, memory_id: UUID) -> Self:
         return self.filter(Q(source_id=memory_id) | Q(target_id=memory_id))
 

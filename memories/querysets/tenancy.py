@@ -1,14 +1,13 @@
 """Tenants, who may reach them, and where in them rows stand."""
 
 from collections.abc import Iterable
-from datetime import datetime
 from typing import Any, Self
 from uuid import UUID
 
 from django.db import models
 from rest_framework_api_key.models import BaseAPIKeyManager
 
-from memories.querysets.conditions import live_condition, path_condition
+from memories.querysets.conditions import path_condition
 from memories.querysets.rows import TenantRows
 
 
@@ -49,14 +48,3 @@ class PartitionQuerySet(TenantRows):
     def paths(self, limit: int) -> list[str]:
         """The first paths in order, without the root."""
         return list(self.exclude(path="").order_by("path").values_list("path", flat=True)[:limit])
-
-    def children_of(self, path: str) -> Self:
-        """The partitions one level below."""
-        depth = len(path.split("/")) if path else 0
-        return self.within(path).filter(depth=depth + 1)
-
-    def with_memory_counts(self, now: datetime) -> Self:
-        """Adds `memory_count`: the live memories that stand exactly there."""
-        return self.annotate(
-            memory_count=models.Count("memories", filter=live_condition(now, prefix="memories__"), distinct=True)
-        )

@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command, get_commands, load_command_class
-from django.db import connection
+from django.db import OperationalError, connection
 
-from memories.management import door
 from memories.models import ApiKey, AuditEntry, Memory, Tenant
 from memories.scopes import admin_write_scope, authentication_scope, tenant_scope
 from memory_platform.web import Role, role_of
@@ -84,7 +83,7 @@ def test_create_key_prints_the_key_alone(tenant: Tenant) -> None:
     assert re.fullmatch(r"\w{8}\.\w{32}\n", out)
     assert out.strip() not in err
     with authentication_scope():
-        key = ApiKey.objects.get_from_key(out.strip())
+        key: Any = ApiKey.objects.get_from_key(out.strip())
     assert (key.tenant_id, key.scopes, key.partition_prefix) == (tenant.pk, ["read", "write"], "user=alex")
     assert out.strip() not in str(vars(key))
     assert key.refuses_recalled_text
@@ -155,7 +154,7 @@ def test_password_is_asked_for_only_at_a_terminal(tmp_path: Path) -> None:
 
 def test_database_that_is_away_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse() -> None:
-        raise door.OperationalError("connection refused\nmore lines")
+        raise OperationalError("connection refused\nmore lines")
 
     monkeypatch.setattr("memories.management.door.admin_write_scope", refuse)
     with pytest.raises(CommandError, match=r"^The database cannot be reached.*\(connection refused\)$"):

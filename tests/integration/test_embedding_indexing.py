@@ -126,7 +126,7 @@ def test_memory_erased_while_embedding_is_passed_over(tenant: Tenant) -> None:
 def queued() -> list[tuple[str, list[str]]]:
     """Take what lies in the broker: names and arguments of tasks."""
     with app.connection_for_read() as connection:
-        client = connection.default_channel.client
+        client: Any = getattr(connection.default_channel, "client")  # noqa: B009 - the Redis transport's own
         messages = [json.loads(raw) for raw in client.lrange("celery", 0, -1)]
         client.delete("celery")
 
@@ -144,7 +144,7 @@ def test_write_with_a_remote_provider_enqueues_after_the_commit(server: Embeddin
     assert queued() == [("memories.tasks.embed_memory", [str(tenant.pk), str(memory.pk)])]
     indexer.index_now(tenant.pk, [memory.pk])
     assert (stored(memory).embedding_state, server.requests) == ("pending", [])
-    tasks.embed_memory.apply(args=[str(tenant.pk), str(memory.pk)], throw=True)
+    tasks.embed_memory.apply(args=(str(tenant.pk), str(memory.pk)), throw=True)
     assert stored(memory).embedding_state == "ready"
     assert vectors_of(memory) == [(1, MODEL)]
 
@@ -196,7 +196,7 @@ def test_edited_text_that_had_failed_is_tried_again(tenant: Tenant, server: Embe
 
 
 def test_task_is_retried_on_named_errors_with_backoff_and_jitter() -> None:
-    task = tasks.embed_memory
+    task: Any = tasks.embed_memory
     assert EmbeddingError in task.autoretry_for
     assert Exception not in task.autoretry_for
     assert task.retry_backoff

@@ -129,7 +129,7 @@ def test_only_plpgsql_and_vector_are_installed() -> None:
 
 
 def scope_named(name: str, mine: Tenant, other: Tenant) -> AbstractContextManager[None]:
-    scopes = {
+    scopes: dict[str, AbstractContextManager[None]] = {
         "no scope": nullcontext(),
         "own tenant": tenant_scope(mine.pk),
         "other tenant": tenant_scope(other.pk),

@@ -25,7 +25,8 @@ pytestmark = pytest.mark.django_db
 
 def store(tenant: Tenant, *rows: NewMemory, **options: Any) -> list[StoreResult]:
     with tenant_scope(tenant.pk):
-        return store_memories(tenant=tenant, rows=rows, **{"by": TESTER, "now": NOW} | options)
+        values: dict[str, Any] = {"by": TESTER, "now": NOW} | options
+        return store_memories(tenant=tenant, rows=rows, **values)
 
 
 def live_count(tenant: Tenant) -> int:

@@ -36,8 +36,9 @@ from tests.people import User, api_client, new_key, new_operator, new_tenant  # 
 
 # Django forbids its tests every alias they do not name, also to its own flush, which here runs as the owner. That a
 # test without a database fixture touches no database is pytest-django's rule and stays.
-SimpleTestCase._disallowed_connection_methods = []
-SimpleTestCase.ensure_connection_patch_method = staticmethod(lambda: BaseDatabaseWrapper.ensure_connection)
+unguarded: Any = SimpleTestCase
+unguarded._disallowed_connection_methods = []
+unguarded.ensure_connection_patch_method = staticmethod(lambda: BaseDatabaseWrapper.ensure_connection)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -3,6 +3,7 @@
 import hashlib
 import os
 import secrets
+import shutil
 from pathlib import Path
 
 from memory_platform.embedded.errors import StartError
@@ -42,3 +43,10 @@ def socket_folder(data_dir: Path) -> Path:
     if folder.is_symlink() or folder.stat().st_uid != os.geteuid():
         raise StartError(f"{folder} belongs to somebody else: remove it, or set DATA_DIR to a shorter path.")
     return folder
+
+
+def remove_short_socket_folder(data_dir: Path) -> None:
+    """After a clean stop nothing of ours stays in /tmp."""
+    folder = socket_folder(data_dir)
+    if data_dir not in folder.parents:
+        shutil.rmtree(folder, ignore_errors=True)

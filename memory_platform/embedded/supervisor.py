@@ -16,7 +16,7 @@ from memory_platform.embedded import processes
 from memory_platform.embedded.config import PROJECT, Config, read_config
 from memory_platform.embedded.endpoints import Endpoints, forget_endpoints, write_endpoints
 from memory_platform.embedded.errors import StartError
-from memory_platform.embedded.files import secret
+from memory_platform.embedded.files import remove_short_socket_folder, secret
 from memory_platform.embedded.postgres import OS_USER, PROGRAMS, start_postgres
 from memory_platform.embedded.preflight import check_data_dir, check_port, take_lock
 from memory_platform.embedded.processes import Child
@@ -185,6 +185,7 @@ class Supervisor:
         processes.stop(self._servers, patience_seconds=SERVER_PATIENCE_SECONDS)
         forget_endpoints(self._data_dir)
         processes.forget(self._data_dir)
+        remove_short_socket_folder(self._data_dir)
 
     def _log(self, name: str) -> Path:
         return self._data_dir / "logs" / f"{name}.log"

@@ -20,7 +20,7 @@ from kombu import Connection
 from memory_platform.embedded import processes
 from memory_platform.embedded import redis as redis_module
 from memory_platform.embedded.errors import StartError
-from memory_platform.embedded.files import socket_folder
+from memory_platform.embedded.files import remove_short_socket_folder, socket_folder
 from memory_platform.embedded.postgres import OS_USER, start_postgres
 from memory_platform.embedded.processes import Child, spawn, stop
 from memory_platform.embedded.redis import Broker, start_redis
@@ -29,16 +29,26 @@ SMALL = {"shared_buffers": "16MB", "fsync": "off"}
 
 
 @pytest.fixture
-def children() -> Iterator[list[Child]]:
+def used() -> Iterator[list[Path]]:
+    """Data directories whose short socket folder, where they need one, goes when the test ends."""
+    data_dirs: list[Path] = []
+    yield data_dirs
+    for data_dir in data_dirs:
+        remove_short_socket_folder(data_dir)
+
+
+@pytest.fixture
+def children(used) -> Iterator[list[Child]]:
     started: list[Child] = []
     yield started
     stop(started, patience_seconds=5)
 
 
 @pytest.fixture
-def postgres(children) -> Callable[[Path], str]:
+def postgres(children, used) -> Callable[[Path], str]:
     def start(data_dir: Path) -> str:
         data_dir.mkdir(parents=True, exist_ok=True)
+        used.append(data_dir)
         child, url = start_postgres(data_dir, options=SMALL)
         children.append(child)
         return url
@@ -47,8 +57,9 @@ def postgres(children) -> Callable[[Path], str]:
 
 
 @pytest.fixture
-def redis(children) -> Callable[[Path], Broker]:
+def redis(children, used) -> Callable[[Path], Broker]:
     def start(data_dir: Path) -> Broker:
+        used.append(data_dir)
         broker = start_redis(data_dir)
         assert broker.child
         children.append(broker.child)
@@ -59,7 +70,8 @@ def redis(children) -> Callable[[Path], Broker]:
 
 def answer(url: str, query: str = "SELECT 1") -> object:
     with psycopg.connect(url) as connection:
-        return connection.execute(query).fetchone()[0]
+        (value,) = connection.execute(query).fetchone() or (None,)
+        return value
 
 
 def use(broker: Broker) -> None:
@@ -71,15 +83,12 @@ def use(broker: Broker) -> None:
 @pytest.mark.parametrize("folder", ["with blanks", "d" * 60 + "/" + "e" * 60, "ünïcode-жук", "quote'and%percent"])
 def test_servers_start_in_a_folder_whose_path_is_hard(folder, tmp_path, postgres, redis):
     data_dir = tmp_path / folder
-    try:
-        assert answer(postgres(data_dir)) == 1
-        broker = redis(data_dir)
-        use(broker)
-        assert Env.cache_url_config(broker.cache_url)["OPTIONS"] == {"db": 1}
-        django_side = Env.db_url_config(f"postgres://u:p@/memory?{postgres_host(data_dir)}")
-        assert Path(django_side["OPTIONS"]["host"]).is_dir()
-    finally:
-        subprocess.run(["rm", "-rf", socket_folder(data_dir)], check=True)
+    assert answer(postgres(data_dir)) == 1
+    broker = redis(data_dir)
+    use(broker)
+    assert Env.cache_url_config(broker.cache_url)["OPTIONS"] == {"db": 1}
+    django_side = Env.db_url_config(f"postgres://u:p@/memory?{postgres_host(data_dir)}")
+    assert Path(django_side["OPTIONS"]["host"]).is_dir()
 
 
 def postgres_host(data_dir: Path) -> str:

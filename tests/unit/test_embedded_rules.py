@@ -5,6 +5,7 @@ import socket
 import stat
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from memory_platform.embedded import redis
 from memory_platform.embedded.config import PROJECT, config_from
 from memory_platform.embedded.endpoints import Endpoints, forget_endpoints, read_endpoints, write_endpoints
 from memory_platform.embedded.errors import StartError
-from memory_platform.embedded.files import SOCKET_PATH_MAX_BYTES, secret, socket_folder
+from memory_platform.embedded.files import SOCKET_PATH_MAX_BYTES, remove_short_socket_folder, secret, socket_folder
 from memory_platform.embedded.postgres import MAJOR_VERSION, check_major_version, server_settings
 from memory_platform.embedded.preflight import check_data_dir, check_port, take_lock
 
@@ -76,15 +77,19 @@ def test_a_secret_is_made_once_and_private(tmp_path):
 
 
 def test_sockets_lie_in_the_data_dir_or_where_their_path_stays_short(tmp_path):
-    assert socket_folder(tmp_path) == tmp_path / "run"
+    with tempfile.TemporaryDirectory(dir="/tmp") as short:
+        assert socket_folder(Path(short)) == Path(short) / "run"
+        remove_short_socket_folder(Path(short))
+        assert (Path(short) / "run").is_dir()
     deep = tmp_path / ("d" * 60) / ("e" * 60)
     folder = socket_folder(deep)
     try:
         assert len(str(folder / "postgres/.s.PGSQL.5432")) <= SOCKET_PATH_MAX_BYTES
         assert folder == socket_folder(deep) != socket_folder(deep / "other")
     finally:
-        folder.rmdir()
-        socket_folder(deep / "other").rmdir()
+        for each in (deep, deep / "other"):
+            remove_short_socket_folder(each)
+    assert not folder.exists()
 
 
 def test_a_short_folder_that_somebody_else_prepared_is_refused(tmp_path):

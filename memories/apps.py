@@ -4,3 +4,7 @@ from django.apps import AppConfig
 class MemoriesConfig(AppConfig):
     name = "memories"
     verbose_name = "What is stored"
+
+    def ready(self) -> None:
+        """Register the checks."""
+        from memories import checks  # noqa: F401, PLC0415 - settings are not there before

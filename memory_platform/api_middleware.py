@@ -13,7 +13,7 @@ from memory_platform.api_errors import PROBLEM_TYPE, is_api, plain_problem
 
 DRAINED_BYTES_MAX = 8 * settings.DATA_UPLOAD_MAX_MEMORY_SIZE
 PIECE_BYTES = 64 * 1024
-OPEN_PAGES = ("/api/docs", "/api/schema")
+WITH_SLASH = {"/api", "/api/docs", "/api/schema"}
 
 
 class ApiDoor:
@@ -27,8 +27,8 @@ class ApiDoor:
             return self.get_response(request)
         if refusal := self._refuse_body(request):
             return refusal
-        if not request.path_info.startswith(OPEN_PAGES):
-            request.path_info = request.path_info.rstrip("/") or "/"
+        path = request.path_info.rstrip("/")
+        request.path_info = f"{path}/" if path in WITH_SLASH else path
         return self._as_problem(self.get_response(request))
 
     def _refuse_body(self, request: HttpRequest) -> HttpResponse | None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+import psycopg
 from celery import current_app
 from django.conf import settings
 from django.db import connection
@@ -64,7 +65,11 @@ def readyz(request: HttpRequest) -> JsonResponse:
 
 def part_states() -> dict[str, PartState]:
     """Every part by name, asked now."""
-    return {name: _state(check) for name, check in CHECKS.items()}
+    parts: dict[str, PartState] = {}
+    for name, check in CHECKS.items():
+        is_hopeless = name in NEED_DATABASE and not parts["database"].is_ok
+        parts[name] = PartState(False, "needs the database", 0.0) if is_hopeless else _state(check)
+    return parts
 
 
 def _state(check: Callable[[], str]) -> PartState:
@@ -79,7 +84,10 @@ def _state(check: Callable[[], str]) -> PartState:
 
 
 def _database() -> str:
-    return f"PostgreSQL {_one('SHOW server_version')}"
+    """Outside the pool, which waits long for a server that is away."""
+    parameters = connection.get_connection_params() | {"connect_timeout": int(TIMEOUT_SECONDS)}
+    with psycopg.connect(**parameters) as own:
+        return f"PostgreSQL {own.info.server_version // 10000}"
 
 
 def _vector() -> str:
@@ -138,6 +146,8 @@ def _row(sql: str, parameters: list[str] | None = None) -> tuple[object, ...]:
             cursor.execute("RESET statement_timeout")
 
 
+NEED_DATABASE = frozenset({"vector", "role", "migrations"})
+#: In this order: the database first.
 CHECKS: dict[str, Callable[[], str]] = {
     "database": _database,
     "vector": _vector,

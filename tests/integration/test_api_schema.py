@@ -64,6 +64,7 @@ def test_schema_carries_bounds_and_examples(schema: dict[str, Any]) -> None:
 
 def test_docs_page_loads_only_from_here_and_runs_no_inline_script(db: None) -> None:
     page = APIClient().get("/api/docs/")
+    assert APIClient().get("/api/docs").status_code == APIClient().get("/api/schema").status_code == 200
     assert page.status_code == 200
     text = page.content.decode()
     assert "<style" not in text

@@ -80,6 +80,23 @@ def test_a_part_that_is_down_makes_a_503_without_its_message(
     assert "secret" not in response.content.decode()
 
 
+class AbsentDatabase:
+    """A server that does not answer."""
+
+    def get_connection_params(self) -> dict[str, Any]:
+        return {"host": "127.0.0.1", "port": 9, "password": "secret"}
+
+
+def test_database_that_is_away_is_named_quickly(client: Client, db: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(health, "connection", AbsentDatabase())
+    start = time.monotonic()
+    response = client.get("/readyz")
+    down = {name for name, part in response.json()["parts"].items() if part["status"] == "down"}
+    assert (response.status_code, down) == (503, {"database", "vector", "role", "migrations"})
+    assert "secret" not in response.content.decode()
+    assert time.monotonic() - start < 2 * health.TIMEOUT_SECONDS
+
+
 @override_settings(EMBEDDING_PROVIDER="openai", EMBEDDING_BASE_URL="http://127.0.0.1:9/v1")
 def test_provider_that_is_away_is_named(client: Client, db: None) -> None:
     answer = client.get("/readyz").json()

@@ -31,7 +31,7 @@ def test_openai_needs_its_settings(settings: Any, values: dict[str, Any], expect
 
 def test_wordllama_that_is_not_installed_is_named(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     settings.EMBEDDING_PROVIDER = "wordllama"
-    monkeypatch.setattr(checks.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(checks.importlib.util, "find_spec", lambda _: None)
     (message,) = checks.embedding_provider_is_usable()
     assert (message.id, message.hint) == (
         "memories.E001",

@@ -15,8 +15,9 @@ from tests.integration.assembling import ask, new_tenant, recounted, texts
 
 CONVERSATION = ROOT.parent / "shared" / "data" / "locomo" / "26.json"
 QUESTION_STEP = 7
-#: Well below what the benchmark measures over all questions (ADR-0059), so that only a broken ranking falls under it.
-FLOORS = {250: 0.28, 1000: 0.45, 4000: 0.65}
+#: Well below what the benchmark measures over all questions (ADR-0059), for few questions vary and words that tie are
+#: ordered by random ids. Without any ranking it would be .02, .09 and .35.
+FLOORS = {250: 0.15, 1000: 0.35, 4000: 0.55}
 
 pytestmark = [
     pytest.mark.django_db,

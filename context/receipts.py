@@ -76,7 +76,7 @@ def write_receipt(context: AssembledContext, *, tenant_id: UUID, api_key_id: str
 def read_receipt(*, tenant_id: UUID, receipt_id: UUID, reach: str) -> StoredContext:
     """A context as it was given, its text rendered again from the versions it was made of.
 
-    Five queries, inside a scope. Raises `NotFound` for a receipt outside of `reach`.
+    Four queries, inside a scope. Raises `NotFound` for a receipt outside of `reach`.
     """
     receipt = _receipt(tenant_id, receipt_id, reach)
     blocks, missing = _with_texts([_block(row) for row in receipt.blocks], tenant_id)

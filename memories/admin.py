@@ -1,8 +1,10 @@
 """Django admin: another door to the same verbs. No row of a tenant is written by the admin itself."""
 
+from collections import defaultdict
 from collections.abc import Callable
 from functools import partial
 from typing import Any
+from uuid import UUID
 
 from django import forms
 from django.contrib import admin, messages
@@ -17,6 +19,7 @@ from memories.actions import (
     create_tenant,
     remove_member,
     restore_memory,
+    retry_embeddings,
     revoke_api_key,
     update_memory,
 )
@@ -162,7 +165,7 @@ class MemoryAdmin(ScopedAdmin):
     search_help_text = "Words of the text"
     show_full_result_count = False
     ordering = ("-created_at",)
-    actions = ("restore_selected",)
+    actions = ("restore_selected", "embed_selected")
     readonly_fields = (
         "id", "tenant", "partition_path", "version", "valid_from", "archived_at", "tokens_o200k_base",
         "tokens_cl100k_base", "usefulness_score", "retrieval_count", "last_retrieved_at", "embedding_state",
@@ -236,6 +239,16 @@ class MemoryAdmin(ScopedAdmin):
         for memory in restored:
             transaction.on_commit(partial(index_now, memory.tenant_id, [memory.pk]))
         messages.success(request, f"{len(restored)} memories are live.")
+
+    @admin.action(description="Embed selected memories again where that failed", permissions=["change"])
+    def embed_selected(self, request: HttpRequest, queryset: Any) -> None:
+        chosen: dict[Tenant, list[UUID]] = defaultdict(list)
+        for memory in queryset:
+            chosen[memory.tenant].append(memory.pk)
+        for tenant, ids in chosen.items():
+            retried = retry_embeddings(tenant=tenant, memory_ids=ids, by=actor_of(request), now=timezone.now())
+            transaction.on_commit(partial(index_now, tenant.pk, retried))
+        messages.success(request, "Memories that had failed are embedded again.")
 
 
 @admin.register(Tenant)

@@ -2,6 +2,7 @@
 
 from memories.actions.counters import Counters, adopt_counters
 from memories.actions.edit import archive_memory, restore_memory, update_memory
+from memories.actions.embeddings import retry_embeddings
 from memories.actions.links import link_memories, unlink_memories
 from memories.actions.memo import set_memo
 from memories.actions.store import StoreResult, StoreStatus, store_memories, store_memory
@@ -30,6 +31,7 @@ __all__ = [
     "record_recalled",
     "remove_member",
     "restore_memory",
+    "retry_embeddings",
     "revoke_api_key",
     "set_memo",
     "store_memories",

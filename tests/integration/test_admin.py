@@ -144,6 +144,16 @@ def test_restore_onto_a_duplicate_restores_none(client: Client, tenant: Tenant) 
     assert stored(free).archived_at is not None
 
 
+def test_failed_embedding_is_tried_again_by_a_button(client: Client, tenant: Tenant) -> None:
+    memory = make_memory(tenant, "was refused")
+    with tenant_scope(tenant.pk):
+        Memory.objects.for_tenant(tenant.pk).update(embedding_state="failed", embedding_error="refused")
+    client.post(page("memory_changelist"), {"action": "embed_selected", "_selected_action": [str(memory.pk)]})
+    assert (stored(memory).embedding_state, stored(memory).embedding_error) == ("ready", "")
+    with tenant_scope(tenant.pk):
+        assert AuditEntry.objects.for_tenant(tenant.pk).about(memory.pk).filter(verb="retry_embeddings").exists()
+
+
 def test_list_searches_filters_and_shows_every_tenant(client: Client, tenant: Tenant, other_tenant: Tenant) -> None:
     make_memory(tenant, "Alex prefers tea.")
     make_memory(other_tenant, "Sam prefers coffee.")

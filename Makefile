@@ -2,7 +2,7 @@
 PYTHON_BIN := .venv/bin
 TEST_WORKERS ?= 2
 .DEFAULT_GOAL := help
-.PHONY: help run test check fmt bench browser
+.PHONY: help run test check fmt bench screenshots browser
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
@@ -29,6 +29,9 @@ fmt: .venv/dev.stamp ## format and fix what can be fixed
 
 bench: .venv/dev.stamp ## the benchmarks
 	@for module in benchmarks/bench_*.py; do $(PYTHON_BIN)/python -m benchmarks.$$(basename $$module .py); done
+
+screenshots: .venv/dev.stamp browser ## every page of a running `make run` as PNGs in var/screenshots; honours PORT, DATA_DIR
+	$(PYTHON_BIN)/python -m tests.e2e.screenshots
 
 browser:
 	@bin/chromium > /dev/null

@@ -5,6 +5,7 @@ make screenshots               # in another: writes var/screenshots/*.png
 """
 
 import argparse
+import os
 import shutil
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -98,8 +99,9 @@ def _shoot(page: Page, suffix: str, name: str) -> None:
 
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("--url", default="http://127.0.0.1:8000")
-    arguments.add_argument("--login", type=Path, default=Path("var/secrets/first-login.txt"))
+    arguments.add_argument("--url", default=f"http://127.0.0.1:{os.environ.get('PORT', '8000')}")
+    data_dir = Path(os.environ.get("DATA_DIR", "var"))
+    arguments.add_argument("--login", type=Path, default=data_dir / "secrets" / "first-login.txt")
     arguments.add_argument("--tenant", default="Fennrad", help="name of the tenant to show")
     arguments.add_argument("--only", default="", help="only pages whose name begins so")
     chosen = arguments.parse_args()

@@ -1,9 +1,10 @@
-"""Which tenants an operator may open; the decorator that finds the one in the address."""
+"""Which tenants an operator may open; the decorator that finds the one in the address; whether anybody is there yet."""
 
 from functools import wraps
 from typing import Any
 from uuid import UUID
 
+from django.contrib.auth.models import User
 from django.http import Http404, HttpResponseBase
 
 from memories.audit import Actor
@@ -17,6 +18,17 @@ def tenants_of(operator: Operator) -> list[Tenant]:
     with authentication_scope():
         tenants = Tenant.objects.all() if operator.user.is_superuser else Tenant.objects.of_member(operator.user.pk)
         return list(tenants)
+
+
+def has_tenants() -> bool:
+    """Whether the deployment holds any tenant yet."""
+    with authentication_scope():
+        return Tenant.objects.exists()
+
+
+def has_operators() -> bool:
+    """Whether anybody can sign in yet."""
+    return User.objects.exists()
 
 
 def actor_of(operator: Operator) -> Actor:

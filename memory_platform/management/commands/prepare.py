@@ -6,15 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.contrib.auth.models import User
 from django.contrib.staticfiles.finders import get_finders
 from django.core.management import call_command, get_commands
 from django.core.management.base import BaseCommand
 from django.utils import timezone
 
+from memories.access import has_operators, has_tenants
 from memories.actions import create_operator
 from memories.audit import Actor
-from memories.models import Tenant
 from memories.scopes import admin_write_scope
 from memory_platform.embedded.files import write_private
 from memory_platform.web import Role
@@ -32,7 +31,7 @@ class Command(BaseCommand):
         collect_static()
         if settings.DEMO and "load_demo" in get_commands() and not has_tenants():
             call_command("load_demo")
-        if not User.objects.exists():
+        if not has_operators():
             create_first_operator(settings.DATA_DIR)
 
 
@@ -48,11 +47,6 @@ def collect_static() -> None:
         return
     call_command("collectstatic", interactive=False, clear=True, verbosity=0)
     stamp.write_text(digest.hexdigest())
-
-
-def has_tenants() -> bool:
-    with admin_write_scope():
-        return Tenant.objects.exists()
 
 
 def create_first_operator(data_dir: Path) -> None:

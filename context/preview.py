@@ -14,8 +14,6 @@ from memories.audit import Actor
 from memories.models import Memory
 from memories.scopes import tenant_scope
 from memories.services.demo import questions_for
-from memory_platform.web import TenantLike
-from memories.services.demo import questions_for
 
 QUESTIONS_MAX = 6
 
@@ -134,11 +132,10 @@ class Question:
         return urlencode({"query": self.query, "partition": self.partition})
 
 
-def suggested_questions(tenant: TenantLike) -> list[Question]:
-    """The latest different questions that agents asked, newest first, then the demo tenant's own; inside a scope."""
-    asked = Receipt.objects.for_tenant(tenant.id).recent_questions(QUESTIONS_MAX)
-    offered = [(question.query, question.partition) for question in questions_for(tenant.name)]
-    return [Question(*pair) for pair in dict.fromkeys([*asked, *offered])][:QUESTIONS_MAX]
+def recent_questions(tenant_id: UUID) -> list[Question]:
+    """The latest different questions that agents asked, newest first; inside a scope."""
+    rows = Receipt.objects.for_tenant(tenant_id).recent_questions(QUESTIONS_MAX)
+    return [Question(query, partition) for query, partition in rows]
 
 
 def demo_questions(tenant_name: str) -> list[Question]:

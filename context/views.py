@@ -17,7 +17,7 @@ from context.budget_profiles import changed_fields, current_budget_profile, draf
 from context.forms import SLIDER_MAX_TOKENS, SLIDER_STEP_TOKENS, BudgetProfileForm, BudgetTrialForm, PreviewForm
 from context.models import BudgetProfile
 from context.overview import overview_of_tenant, tenants_at_a_glance
-from context.preview import Preview, Question, compare_previews, demo_questions, preview_context, suggested_questions
+from context.preview import Preview, Question, compare_previews, demo_questions, preview_context, recent_questions
 from context.results import ContextRequest
 from context.services.model_catalog import DEFAULT_MODEL, load_catalog
 from memories.access import actor_of, tenant_required, tenants_of
@@ -73,7 +73,7 @@ def context_preview(request: HtmxRequest) -> HttpResponseBase:
         page |= {
             "profile": current_budget_profile(request.tenant.id),
             "partitions": Partition.objects.for_tenant(request.tenant.id).paths(PARTITIONS_OFFERED_MAX),
-            "suggestions": suggested_questions(request.tenant),
+            "suggestions": recent_questions(request.tenant.id),
             "demo_questions": demo_questions(request.tenant.name),
         }
     page |= {"models": _known_models(), "default_model": DEFAULT_MODEL, "slider": SLIDER}
@@ -90,7 +90,7 @@ def budgets(request: HtmxRequest) -> HttpResponseBase:
     with tenant_scope(request.tenant.id):
         current = current_budget_profile(request.tenant.id)
         versions = list(BudgetProfile.objects.for_tenant(request.tenant.id).named(current.name).versions())
-        questions = suggested_questions(request.tenant) or demo_questions(request.tenant.name)
+        questions = recent_questions(request.tenant.id) or demo_questions(request.tenant.name)
     page: dict[str, Any] = {
         "section": "budgets",
         "current": current,

@@ -1,19 +1,33 @@
-"""Budget profiles and receipts: the numbers a context is built with, and the record of each context."""
+"""Budget profiles, receipts and feedback: the numbers a context is built with, its record, and what came of it."""
 
 import uuid
 
+from django.contrib.postgres.fields import ArrayField
 from django.core.serializers.json import DjangoJSONEncoder
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import F, Q
 
-from context.querysets import BudgetProfileQuerySet, ReceiptQuerySet
-from memories.models import ApiKey, Tenant
+from context.querysets import (
+    BudgetProfileAssignmentQuerySet,
+    BudgetProfileQuerySet,
+    FeedbackQuerySet,
+    ReceiptQuerySet,
+)
+from memories.models import ApiKey, Memory, PartitionSummary, Tenant
 
 DEFAULT_PROFILE_NAME = "default"
 TOKENS_MIN, TOKENS_MAX = 1, 2_000_000
 OVERFETCH_RATIO_MIN, OVERFETCH_RATIO_MAX = 1.0, 10.0
 TOP_K_MAX = 200
+SUMMARY_LEVELS_MAX = 9
+ELASTIC_ITEMS_MAX, ELASTIC_TOKENS_MAX = 200, 8_192
+RECEIPT_DAYS_MAX, RECEIPT_COUNT_MAX = 3_650, 10_000_000
+
+
+def default_summary_levels() -> list[int]:
+    """The levels of the partition tree whose summaries stand in a context: the first segment and the second."""
+    return [0, 1]
 
 
 class BudgetProfile(models.Model):
@@ -30,6 +44,8 @@ class BudgetProfile(models.Model):
 
     class Packer(models.TextChoices):
         GREEDY = "greedy", "greedy: best first, stops after three misses"
+        ELASTIC = "elastic", "elastic: shortens items so that more of them fit"
+        OPTIMAL = "optimal", "optimal: the highest sum of scores"
 
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="budget_profiles")
     name = models.CharField(max_length=64, default=DEFAULT_PROFILE_NAME)
@@ -46,6 +62,34 @@ class BudgetProfile(models.Model):
     include_tenant_memo = models.BooleanField(default=True)
     include_memories_top_k = models.PositiveSmallIntegerField(
         default=5, validators=[MinValueValidator(1), MaxValueValidator(TOP_K_MAX)]
+    )
+    sections = models.JSONField(
+        default=dict,
+        blank=True,
+        help_text='Room by section: {"tokens": n} or {"share": 0..1}; absent: what is left.',
+    )
+    include_summaries_at = ArrayField(models.PositiveSmallIntegerField(), default=default_summary_levels, blank=True)
+    summary_style = models.CharField(
+        max_length=8, choices=PartitionSummary.Style, default=PartitionSummary.Style.COMPACT
+    )
+    include_linked_memories = models.BooleanField(default=True)
+    near_duplicate_threshold = models.FloatField(
+        default=0.97, validators=[MinValueValidator(0.0), MaxValueValidator(1.0)]
+    )
+    elastic_target_items = models.PositiveSmallIntegerField(
+        default=6, validators=[MinValueValidator(1), MaxValueValidator(ELASTIC_ITEMS_MAX)]
+    )
+    elastic_min_tokens = models.PositiveSmallIntegerField(
+        default=20, validators=[MinValueValidator(1), MaxValueValidator(ELASTIC_TOKENS_MAX)]
+    )
+    elastic_max_tokens = models.PositiveSmallIntegerField(
+        default=90, validators=[MinValueValidator(1), MaxValueValidator(ELASTIC_TOKENS_MAX)]
+    )
+    receipt_days = models.PositiveSmallIntegerField(
+        default=90, validators=[MinValueValidator(1), MaxValueValidator(RECEIPT_DAYS_MAX)]
+    )
+    receipt_count = models.PositiveIntegerField(
+        default=100_000, validators=[MinValueValidator(1), MaxValueValidator(RECEIPT_COUNT_MAX)]
     )
     recorded_from = models.DateTimeField()
     recorded_to = models.DateTimeField(null=True, blank=True)
@@ -80,10 +124,64 @@ class BudgetProfile(models.Model):
                 condition=Q(include_memories_top_k__gte=1, include_memories_top_k__lte=TOP_K_MAX),
                 name="budget_profile_top_k_is_bounded",
             ),
+            models.CheckConstraint(
+                condition=Q(include_summaries_at__len__lte=SUMMARY_LEVELS_MAX), name="budget_profile_levels_are_bounded"
+            ),
+            models.CheckConstraint(
+                condition=Q(near_duplicate_threshold__gte=0, near_duplicate_threshold__lte=1),
+                name="budget_profile_threshold_is_a_share",
+            ),
+            models.CheckConstraint(
+                condition=Q(elastic_target_items__gte=1, elastic_target_items__lte=ELASTIC_ITEMS_MAX)
+                & Q(elastic_min_tokens__gte=1, elastic_min_tokens__lte=F("elastic_max_tokens"))
+                & Q(elastic_max_tokens__lte=ELASTIC_TOKENS_MAX),
+                name="budget_profile_elastic_is_bounded",
+            ),
+            models.CheckConstraint(
+                condition=Q(receipt_days__gte=1, receipt_days__lte=RECEIPT_DAYS_MAX)
+                & Q(receipt_count__gte=1, receipt_count__lte=RECEIPT_COUNT_MAX),
+                name="budget_profile_retention_is_bounded",
+            ),
         ]
 
     def __str__(self) -> str:
         return f"{self.name} version {self.version}"
+
+
+class BudgetProfileAssignment(models.Model):
+    """Whom a budget profile is for: one agent key, or a partition and all below it ("" is the whole tenant)."""
+
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
+    profile_name = models.CharField(max_length=64)
+    api_key = models.ForeignKey(ApiKey, on_delete=models.CASCADE, null=True, blank=True, related_name="+")
+    partition_path = models.TextField(null=True, blank=True, db_collation="C")
+    recorded_from = models.DateTimeField()
+    recorded_to = models.DateTimeField(null=True, blank=True)
+    created_by = models.CharField(max_length=150, default="")
+
+    objects = BudgetProfileAssignmentQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(api_key__isnull=True, partition_path__isnull=False)
+                | Q(api_key__isnull=False, partition_path__isnull=True),
+                name="assignment_has_one_target",
+            ),
+            models.UniqueConstraint(
+                fields=["tenant", "api_key"],
+                condition=Q(recorded_to__isnull=True, api_key__isnull=False),
+                name="assignment_of_key_is_unique",
+            ),
+            models.UniqueConstraint(
+                fields=["tenant", "partition_path"],
+                condition=Q(recorded_to__isnull=True, partition_path__isnull=False),
+                name="assignment_of_partition_is_unique",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.profile_name} for {'a key' if self.api_key_id else self.partition_path or 'the tenant'}"
 
 
 class Receipt(models.Model):
@@ -108,6 +206,8 @@ class Receipt(models.Model):
     timings = models.JSONField(default=dict)
     text_sha256 = models.CharField(max_length=64)
     nonce_counter = models.PositiveIntegerField(default=0)
+    as_of = models.DateTimeField(null=True, blank=True, help_text="The valid time that was read; empty is now.")
+    stable_prefix_tokens = models.PositiveIntegerField(null=True, blank=True)
 
     objects = ReceiptQuerySet.as_manager()
 
@@ -121,3 +221,49 @@ class Receipt(models.Model):
 
     def __str__(self) -> str:
         return f"receipt {self.id}"
+
+
+class Feedback(models.Model):
+    """One vote on a memory. A vote that was taken back stays, so that the history shows it."""
+
+    class Kind(models.TextChoices):
+        EXPLICIT = "explicit"
+        IMPLICIT = "implicit"
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
+    memory = models.ForeignKey(Memory, on_delete=models.CASCADE, related_name="feedback")
+    receipt = models.ForeignKey(Receipt, on_delete=models.SET_NULL, null=True, blank=True, related_name="feedback")
+    kind = models.CharField(max_length=8, choices=Kind)
+    weight = models.FloatField(help_text="+1, -1 or -3 as given; +0.25 where an answer used the memory.")
+    reason = models.CharField(max_length=500, default="", blank=True)
+    at = models.DateTimeField()
+    on_day = models.DateField(help_text="The day (UTC) of `at`: an implicit vote counts once a memory and day.")
+    actor_kind = models.CharField(max_length=8)
+    actor_id = models.CharField(max_length=150, default="", blank=True)
+    actor_label = models.CharField(max_length=150, default="", blank=True)
+    withdrawn_at = models.DateTimeField(null=True, blank=True)
+    withdrawn_by = models.CharField(max_length=150, default="", blank=True)
+
+    objects = FeedbackQuerySet.as_manager()
+
+    class Meta:
+        verbose_name_plural = "feedback"
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(kind="explicit", weight__in=[1.0, -1.0, -3.0]) | Q(kind="implicit", weight=0.25),
+                name="feedback_weight_is_known",
+            ),
+            models.UniqueConstraint(
+                fields=["memory", "on_day"],
+                condition=Q(kind="implicit", withdrawn_at__isnull=True),
+                name="feedback_is_implied_once_a_day",
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["tenant", "memory", "-at"], name="feedback_of_memory"),
+            models.Index(fields=["receipt"], name="feedback_of_receipt"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.weight:+g} on {self.memory_id}"

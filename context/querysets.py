@@ -8,7 +8,7 @@ from uuid import UUID
 from django.db.models import Count, Q
 from django.db.models.functions import TruncDate
 
-from memories.querysets import TenantRows
+from memories.querysets import TenantRows, VersionedByRecordedTime
 from memories.services.partitions import subtree_bounds
 
 #: Receipts looked through for questions that differ.
@@ -75,3 +75,11 @@ class ReceiptQuerySet(TenantRows):
         """The latest different (query, partition) pairs, newest first, at most `highest` of them."""
         latest = self.exclude(query="").newest_first().values_list("query", "partition_path")
         return list(dict.fromkeys(latest[:QUESTIONS_READ]))[:highest]
+
+
+class BudgetProfileAssignmentQuerySet(VersionedByRecordedTime):
+    """Whom a budget profile is for, now and before."""
+
+
+class FeedbackQuerySet(TenantRows):
+    """Votes on memories."""

@@ -1,7 +1,15 @@
 """Rows and constraints of what is stored."""
 
 from memories.models.memory import Memory, MemoryEmbedding, MemoryLink, MemoryVersion, Partition
-from memories.models.records import AuditEntry, IdempotencyRecord, RecalledText, TenantMemo
+from memories.models.records import (
+    AuditEntry,
+    IdempotencyRecord,
+    PartitionSummary,
+    RecalledText,
+    RetrievalTick,
+    Snapshot,
+    TenantMemo,
+)
 from memories.models.tenancy import ApiKey, Membership, Tenant
 
 __all__ = [
@@ -14,7 +22,10 @@ __all__ = [
     "MemoryLink",
     "MemoryVersion",
     "Partition",
+    "PartitionSummary",
     "RecalledText",
+    "RetrievalTick",
+    "Snapshot",
     "Tenant",
     "TenantMemo",
 ]

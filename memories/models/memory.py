@@ -176,6 +176,9 @@ class MemoryVersion(MemoryText):
     memory = models.ForeignKey(Memory, on_delete=models.CASCADE, related_name="versions")
     valid_to = models.DateTimeField()
     recorded_to = models.DateTimeField()
+    search_vector = models.GeneratedField(
+        expression=SearchVector("content", config="english"), output_field=SearchVectorField(), db_persist=True
+    )
 
     objects = MemoryVersionQuerySet.as_manager()
 
@@ -187,6 +190,10 @@ class MemoryVersion(MemoryText):
             models.CheckConstraint(
                 condition=Q(recorded_to__gte=F("recorded_from")), name="memory_version_recorded_interval"
             ),
+        ]
+        indexes = [
+            models.Index(fields=["tenant", "partition_path", "recorded_to"], name="memory_version_in_partition"),
+            GinIndex(fields=["search_vector"], name="memory_version_text"),
         ]
 
     def __str__(self) -> str:

@@ -5,16 +5,21 @@ import uuid
 from django.contrib.postgres.fields import ArrayField
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db import models
-from django.db.models import Q
+from django.db.models import F, Func, Q
+from django.db.models.lookups import LessThanOrEqual
 
-from memories.models.memory import Memory
+from memories.models.memory import Memory, Partition
 from memories.models.tenancy import ApiKey, Tenant
 from memories.querysets import (
     AuditEntryQuerySet,
     IdempotencyRecordQuerySet,
+    PartitionSummaryQuerySet,
     RecalledTextQuerySet,
+    RetrievalTickQuerySet,
+    SnapshotQuerySet,
     TenantMemoQuerySet,
 )
+from memories.services.content import MAX_CONTENT_BYTES
 
 
 class TenantMemo(models.Model):
@@ -46,6 +51,108 @@ class TenantMemo(models.Model):
     def token_counts(self) -> dict[str, int]:
         """Tokens of `content` by encoding."""
         return {"o200k_base": self.tokens_o200k_base, "cl100k_base": self.tokens_cl100k_base}
+
+
+class PartitionSummary(models.Model):
+    """One version of the roll-up text of a partition in one style; `summary_id` is stable through its versions."""
+
+    class Style(models.TextChoices):
+        COMPACT = "compact"
+        DETAILED = "detailed"
+
+    class Origin(models.TextChoices):
+        OPERATOR = "operator"
+        AGENT = "agent"
+        ROLL_UP = "rollup"
+
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
+    partition = models.ForeignKey(Partition, on_delete=models.CASCADE, related_name="summaries")
+    summary_id = models.UUIDField(default=uuid.uuid4, editable=False)
+    style = models.CharField(max_length=8, choices=Style, default=Style.COMPACT)
+    version = models.PositiveIntegerField()
+    content = models.TextField()
+    tokens_o200k_base = models.PositiveIntegerField()
+    tokens_cl100k_base = models.PositiveIntegerField()
+    origin = models.CharField(max_length=8, choices=Origin)
+    recorded_from = models.DateTimeField()
+    recorded_to = models.DateTimeField(null=True, blank=True)
+
+    objects = PartitionSummaryQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["partition", "style", "-version"]
+        constraints = [
+            models.UniqueConstraint(fields=["tenant", "summary_id", "version"], name="summary_version_is_unique"),
+            models.UniqueConstraint(fields=["partition", "style", "version"], name="summary_of_style_is_one_row"),
+            models.UniqueConstraint(
+                fields=["partition", "style"],
+                condition=Q(recorded_to__isnull=True),
+                name="summary_has_one_current_version",
+            ),
+            models.CheckConstraint(condition=Q(style__in=["compact", "detailed"]), name="summary_style_is_known"),
+            models.CheckConstraint(
+                condition=Q(origin__in=["operator", "agent", "rollup"]), name="summary_origin_is_known"
+            ),
+            models.CheckConstraint(condition=Q(content__regex=r"\S"), name="summary_content_is_not_blank"),
+            models.CheckConstraint(
+                condition=LessThanOrEqual(
+                    Func(F("content"), function="octet_length", output_field=models.IntegerField()), MAX_CONTENT_BYTES
+                ),
+                name="summary_content_is_bounded",
+            ),
+            models.CheckConstraint(
+                condition=Q(recorded_to__isnull=True) | Q(recorded_to__gte=F("recorded_from")),
+                name="summary_recorded_interval",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.style} summary {self.summary_id} version {self.version}"
+
+    @property
+    def token_counts(self) -> dict[str, int]:
+        """Tokens of `content` by encoding."""
+        return {"o200k_base": self.tokens_o200k_base, "cl100k_base": self.tokens_cl100k_base}
+
+
+class Snapshot(models.Model):
+    """A name for a recorded time of a tenant; deleting it deletes the name only."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="snapshots")
+    name = models.CharField(max_length=100)
+    recorded_at = models.DateTimeField()
+    created_at = models.DateTimeField()
+    created_by = models.CharField(max_length=150, default="", blank=True)
+
+    objects = SnapshotQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-recorded_at", "name"]
+        constraints = [
+            models.UniqueConstraint(fields=["tenant", "name"], name="snapshot_name_is_unique"),
+            models.CheckConstraint(condition=Q(name__regex=r"^\S(.*\S)?$"), name="snapshot_name_is_trimmed"),
+            models.CheckConstraint(condition=Q(recorded_at__lte=F("created_at")), name="snapshot_is_of_the_past"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class RetrievalTick(models.Model):
+    """Retrievals that could not be counted at once, because somebody else held the rows; folded in later."""
+
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
+    memory_ids = ArrayField(models.UUIDField())
+    at = models.DateTimeField()
+
+    objects = RetrievalTickQuerySet.as_manager()
+
+    class Meta:
+        indexes = [models.Index(fields=["tenant", "id"], name="retrieval_tick_of_tenant")]
+
+    def __str__(self) -> str:
+        return f"{len(self.memory_ids)} retrievals at {self.at}"
 
 
 class RecalledText(models.Model):

@@ -8,7 +8,10 @@ from memories.querysets.records import (
     MemoryEmbeddingQuerySet,
     MemoryLinkQuerySet,
     MemoryVersionQuerySet,
+    PartitionSummaryQuerySet,
     RecalledTextQuerySet,
+    RetrievalTickQuerySet,
+    SnapshotQuerySet,
     TenantMemoQuerySet,
 )
 from memories.querysets.rows import TenantRows, VersionedByRecordedTime
@@ -25,7 +28,10 @@ __all__ = [
     "MemoryQuerySet",
     "MemoryVersionQuerySet",
     "PartitionQuerySet",
+    "PartitionSummaryQuerySet",
     "RecalledTextQuerySet",
+    "RetrievalTickQuerySet",
+    "SnapshotQuerySet",
     "TenantMemoQuerySet",
     "TenantQuerySet",
     "TenantRows",

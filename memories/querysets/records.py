@@ -54,6 +54,18 @@ class TenantMemoQuerySet(VersionedByRecordedTime):
         return list(self.filter(version__in=list(versions)).order_by().values_list("version", "content"))
 
 
+class PartitionSummaryQuerySet(VersionedByRecordedTime):
+    pass
+
+
+class SnapshotQuerySet(TenantRows):
+    pass
+
+
+class RetrievalTickQuerySet(TenantRows):
+    pass
+
+
 class RecalledTextQuerySet(TenantRows):
     def with_hashes(self, hashes: Iterable[str], *, since: datetime) -> Self:
         return self.filter(recalled_hash__in=list(hashes), recalled_at__gte=since)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from django.db import DatabaseError, IntegrityError, connection, transaction
 
+from context.models import BudgetProfile, BudgetProfileAssignment, Feedback, Receipt
 from memories.actions import link_memories, record_recalled, set_memo, update_memory
 from memories.models import (
     IdempotencyRecord,
@@ -15,7 +16,10 @@ from memories.models import (
     MemoryLink,
     MemoryVersion,
     Partition,
+    PartitionSummary,
     RecalledText,
+    RetrievalTick,
+    Snapshot,
     Tenant,
 )
 from memories.scopes import (
@@ -69,7 +73,7 @@ def count_rows(table: str) -> int:
 
 @pytest.fixture
 def full_tenant() -> Tenant:
-    """A tenant with at least one row in every table of this room."""
+    """A tenant with at least one row in every table."""
     tenant = make_tenant()
     key, _ = make_key(tenant)
     first, second = make_memory(tenant, is_embedded=True), make_memory(tenant)
@@ -82,13 +86,32 @@ def full_tenant() -> Tenant:
         IdempotencyRecord.objects.create(
             tenant=tenant, api_key=key, idempotency_key="k", request_hash="h", created_at=NOW
         )
+        _fill_later_tables(tenant, first)
     return tenant
+
+
+def _fill_later_tables(tenant: Tenant, memory: Memory) -> None:
+    PartitionSummary.objects.create(
+        tenant=tenant, partition=memory.partition, version=1, content="text", origin="operator",
+        tokens_o200k_base=1, tokens_cl100k_base=1, recorded_from=NOW,
+    )  # fmt: skip
+    Snapshot.objects.create(tenant=tenant, name="before", recorded_at=NOW, created_at=NOW)
+    RetrievalTick.objects.create(tenant=tenant, memory_ids=[memory.pk], at=NOW)
+    BudgetProfile.objects.create(tenant=tenant, version=1, recorded_from=NOW)
+    BudgetProfileAssignment.objects.create(tenant=tenant, profile_name="default", partition_path="", recorded_from=NOW)
+    receipt = Receipt.objects.create(
+        tenant=tenant, created_at=NOW, request={}, profile={}, budget_profile={}, budget={}, tokens_used=0, blocks=[],
+        omitted=[], candidates=[], plan={}, text_sha256="0" * 64,
+    )  # fmt: skip
+    Feedback.objects.create(
+        tenant=tenant, memory=memory, receipt=receipt, kind="explicit", weight=1.0, at=NOW, on_day=NOW.date()
+    )
 
 
 @pytest.fixture
 def tables(full_tenant: Tenant) -> list[str]:
-    """The tables of this room, each with a row of `full_tenant`."""
-    names = [name for name in tenant_tables() if name.startswith("memories_")]
+    """The tables of all apps, each with a row of `full_tenant`."""
+    names = tenant_tables()
     with admin_write_scope():
         assert all(count_rows(name) for name in names), "a table has no row to be hidden"
     return names

@@ -82,6 +82,30 @@ def test_long_text_counted_in_pieces_is_near_the_whole():
     assert whole <= tokens.count_tokens(text) <= whole + pieces
 
 
+@pytest.mark.parametrize("encoding", tokens.ENCODINGS)
+@pytest.mark.parametrize(
+    "line",
+    [
+        "The quick brown fox.\n",
+        "- item\n",
+        "+ 12 34\n\n",
+        "<memory>x</memory>\n",
+        "a,\n  b\n//c\n/d\n",
+        '{"t":"\\u0001"},\n',
+    ],
+)
+def test_long_text_cut_at_the_ends_of_its_lines_is_counted_exactly(line, encoding, monkeypatch):
+    monkeypatch.setattr(tokens, "MAX_PIECE_CHARACTERS", 50)
+    for shift in range(30):
+        text = "x" * shift + line * 30
+        assert tokens.count_tokens(text, encoding) == len(tokens.load_encoding(encoding).encode_ordinary(text))
+
+
+def test_one_long_line_within_a_long_text_is_counted_exactly():
+    text = "\n".join(["y " * 40_000, "\\u0001" * 32_768, "z " * 40_000])
+    assert tokens.count_tokens(text) == len(tokens.load_encoding("o200k_base").encode_ordinary(text))
+
+
 def test_counting_works_with_every_socket_blocked():
     program = (
         "import socket\n"

@@ -33,6 +33,8 @@ SECRET_KEY_BYTES = 48
 WEB_THREADS = 8
 WORKER_THREADS = 4
 LOG_MAX_BYTES = 10_000_000
+# The most that gunicorn lets one set; its default refuses the address of a long partition, percent-encoded.
+REQUEST_LINE_MAX_BYTES = 8190
 
 
 class StopAsked(BaseException):
@@ -120,6 +122,7 @@ class Supervisor:
             "DJANGO_SETTINGS_MODULE": "memory_platform.settings",
             "PYTHONUNBUFFERED": "1",
             "DATA_DIR": str(self._data_dir),
+            "PORT": str(self._config.port),
             "SECRET_KEY": os.environ.get("SECRET_KEY") or secret(self._data_dir, "secret_key", SECRET_KEY_BYTES),
             "DATABASE_URL": endpoints.database_url,
             "DATABASE_OWNER_URL": endpoints.database_owner_url,
@@ -143,6 +146,7 @@ class Supervisor:
         celery = [sys.executable, "-m", "celery", "-A", "memory_platform"]
         schedule = str(self._data_dir / "run" / "celerybeat-schedule")
         web = [*gunicorn, "--bind", f"{host}:{config.port}", "--worker-class", "gthread", "--threads", str(WEB_THREADS)]
+        web += ["--limit-request-line", str(REQUEST_LINE_MAX_BYTES)]
         self._spawn("web", [*web, "--workers", str(config.web_processes), "--graceful-timeout", "2"], env)
         worker = [*celery, "worker", "--pool", "threads", "--concurrency", str(WORKER_THREADS), "--loglevel", "INFO"]
         self._spawn("worker", [*worker, "--without-gossip", "--without-mingle"], env)

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import yaml
 
+from memories.services.partitions import MAX_PATH_BYTES
 from memory_platform.embedded.config import config_from
 from memory_platform.embedded.postgres import MAJOR_VERSION, PROGRAMS
+from memory_platform.embedded.supervisor import REQUEST_LINE_MAX_BYTES
 
 PROJECT = Path(__file__).resolve().parents[2]
 COMPOSE_ONLY = {"POSTGRES_PASSWORD", "MEMORY_OWNER_PASSWORD", "MEMORY_APP_PASSWORD"}
@@ -91,6 +93,12 @@ def test_one_port_by_default_everywhere():
     assert f"EXPOSE {port}\n" in dockerfile
     assert f'"0.0.0.0:{port}"' in dockerfile
     assert compose["services"]["web"]["ports"] == [f"127.0.0.1:${{PORT:-{port}}}:{port}"]
+
+
+def test_the_server_takes_an_address_that_lists_the_longest_partition():
+    percent_encoded = 3
+    assert percent_encoded * MAX_PATH_BYTES + len("GET /api/v1/memories?partition= HTTP/1.1") < REQUEST_LINE_MAX_BYTES
+    assert f'"--limit-request-line", "{REQUEST_LINE_MAX_BYTES}"' in dockerfile
 
 
 def test_the_image_runs_as_an_ordinary_user_and_leaves_the_embedded_servers_out():

@@ -252,5 +252,5 @@ LOGGING = {
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["stderr"], "level": LOG_LEVEL},
     # Their messages carry the prompt or the request path with its query.
-    "loggers": {"openai": {"level": "WARNING"}, "httpx": {"level": "WARNING"}, "httpcore": {"level": "WARNING"}},
+    "loggers": {"openai": {"level": "WARNING"}, "httpx2": {"level": "WARNING"}, "httpcore2": {"level": "WARNING"}},
 }

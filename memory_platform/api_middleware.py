@@ -48,10 +48,13 @@ class ApiDoor:
         """A chunked body declares no length, which Django would read as an empty one."""
         if stream is None or not request.META.get("wsgi.input_terminated"):
             return plain_problem(411, "length_required", "Send the body with a Content-Length.")
-        body = stream.read(settings.DATA_UPLOAD_MAX_MEMORY_SIZE + 1)
-        if len(body) > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
-            _drain(stream, DRAINED_BYTES_MAX)
-            return _too_large()
+        try:
+            body = stream.read(settings.DATA_UPLOAD_MAX_MEMORY_SIZE + 1)
+            if len(body) > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
+                _drain(stream, DRAINED_BYTES_MAX)
+                return _too_large()
+        except Exception:  # noqa: BLE001 - each WSGI server has its own errors for chunks that it cannot read
+            return plain_problem(400, "malformed_body", "The chunks of the body cannot be read.")
         request.META["CONTENT_LENGTH"] = str(len(body))
         request._stream = io.BytesIO(body)
         return None

@@ -13,7 +13,7 @@ from memories.exceptions import Conflict, NotFound, StaleVersion, invalid
 from memories.live_rows import archive_expired, ensure_partitions, key_of, unarchived_by_key
 from memories.models import Memory, MemoryEmbedding, MemoryVersion
 from memories.models.memory import MemoryText
-from memories.services.content import content_hash, normalise_content
+from memories.services.content import content_hash, is_same_json, normalise_content
 from memories.services.drafts import problems_of_changes
 from memories.services.tokens import token_counts
 
@@ -105,7 +105,7 @@ def _apply(current: Memory, changes: Mapping[str, Any]) -> list[str]:
             current.partition_path = path.path
             fields.append("partition")
     for name, value in wanted.items():
-        if getattr(current, name) != value:
+        if not is_same_json(getattr(current, name), value):
             setattr(current, name, value)
             fields.append(name)
     if "content" in fields:

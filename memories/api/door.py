@@ -15,7 +15,7 @@ from memories.api.throttling import KeyThrottle
 from memories.audit import Actor
 from memories.models import ApiKey
 from memory_platform.rest.parsing import StrictJSONParser
-from memory_platform.rest.strict import StrictSerializer, query_values
+from memory_platform.rest.strict import EmptyInput, StrictSerializer, query_values
 
 S = TypeVar("S", bound=StrictSerializer)
 
@@ -54,7 +54,11 @@ class Door(APIView):
         return Actor.key(self.key)
 
     def body(self, serializer: type[StrictSerializer], **context: Any) -> dict[str, Any]:
-        """The checked body; no body at all is an empty object. Call it before any scope: a client may send slowly."""
+        """The checked body; no body at all is an empty object. Call it before any scope: a client may send slowly.
+
+        A query parameter beside a body is an unknown field.
+        """
+        self.query(EmptyInput)
         return self._checked(serializer, self.request.data, context)
 
     def query(self, serializer: type[StrictSerializer], **context: Any) -> dict[str, Any]:

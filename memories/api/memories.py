@@ -142,6 +142,7 @@ class MemoryDoor(MemoryRows):
     @read_schema
     def get(self, request: Request, memory_id: UUID) -> Response:
         """The memory as it is now."""
+        self.query(EmptyInput)
         with tenant_scope(self.tenant_id):
             memory = self._memory(memory_id)
             answer = memory_answer(memory)
@@ -165,6 +166,7 @@ class MemoryDoor(MemoryRows):
     @delete_schema
     def delete(self, request: Request, memory_id: UUID) -> Response:
         """Archive the memory; it can be restored. Archiving twice is no error."""
+        self.query(EmptyInput)
         with tenant_scope(self.tenant_id):
             memory = self._memory(memory_id, is_live=False)
             if_version = version_expected(request, memory.version)

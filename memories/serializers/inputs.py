@@ -1,12 +1,13 @@
 """What agents send about memories."""
 
 from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
 from rest_framework import serializers
 
 from memories.models.memory import KIND_PATTERN
-from memories.serializers.partitions import PlacedInput, ReadingInput
+from memories.serializers.partitions import PlacedInput, ReadingInput, exact_field
 from memories.services.content import MAX_CONTENT_BYTES, check_content, check_metadata, normalise_content
 from memories.services.drafts import MAX_LABEL_CHARACTERS, MAX_LINKS
 from memory_platform.rest.fields import (
@@ -47,9 +48,17 @@ def _metadata(value: Any) -> dict[str, Any]:
         item = waiting.pop()
         if isinstance(item, (dict, list)):
             waiting.extend(item.values() if isinstance(item, dict) else item)
-        elif isinstance(item, int) and not -INTEGER_64_BIT <= item < INTEGER_64_BIT:
+        elif isinstance(item, int) and not (-INTEGER_64_BIT <= item < INTEGER_64_BIT or _is_double(item)):
             raise MetadataError
     return dict(value)
+
+
+def _is_double(number: int) -> bool:
+    """Whether a double holds the number as its shortest digits say it: the database writes 1e22 out as an integer."""
+    try:
+        return Decimal(repr(float(number))) == number
+    except OverflowError:
+        return False
 
 
 def content_field(**kwargs: Any) -> CheckedField:
@@ -149,6 +158,7 @@ ORDERINGS: dict[str, type] = {
 class ListInput(ReadingInput, PageInput):
     """The query parameters of a list."""
 
+    exact = exact_field(takes_text=True)
     kind = kind_field(required=False)
     pinned = TruthField(required=False, takes_text=True)
     q = TextField(min_length=1, max_length=QUERY_CHARACTERS_MAX, required=False, help_text="Words of the text.")

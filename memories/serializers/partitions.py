@@ -44,6 +44,11 @@ def id_field(**kwargs: Any) -> CheckedField:
     return CheckedField(rule=_identifier, shape=ID_SHAPE, required=False, allow_null=True, default=None, **kwargs)
 
 
+def exact_field(**kwargs: Any) -> TruthField:
+    """Whether a reading leaves out what lies below; `takes_text` where it is a query parameter."""
+    return TruthField(required=False, default=False, help_text="Leave out what lies below.", **kwargs)
+
+
 class PlacedInput(StrictSerializer):
     """A body or query that names a partition in one of the two forms."""
 
@@ -63,7 +68,7 @@ class PlacedInput(StrictSerializer):
 class ReadingInput(PlacedInput):
     """The same for a reading: a subtree, narrowed by `exact`."""
 
-    exact = TruthField(required=False, default=False, takes_text=True, help_text="Leave out what lies below.")
+    exact = exact_field()
 
 
 def partition_named(values: dict[str, Any]) -> PartitionPath | None:

@@ -67,6 +67,17 @@ def check_metadata(value: object) -> None:
         raise ContentError("too_long", f"Metadata has {size:,} bytes; at most {MAX_METADATA_BYTES:,} are stored.")
 
 
+def is_same_json(one: object, other: object) -> bool:
+    """Whether two JSON values say the same; unlike Python's `==`, true is not 1 and false is not 0."""
+    if isinstance(one, bool) or isinstance(other, bool):
+        return one is other
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(is_same_json(value, other[key]) for key, value in one.items())
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(is_same_json, one, other))
+    return one == other
+
+
 def _check_text(text: object) -> None:
     if not isinstance(text, str):
         raise ContentError("not_text", "A string is needed.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 #: field -> what its values are; `metadata.<key>` compares with any JSON scalar.
@@ -99,8 +99,10 @@ def _value(field: str, key: str | None, value: object) -> Any:
 
 def _time(field: str, text: str) -> datetime:
     try:
-        return datetime.fromisoformat(text)
-    except ValueError as error:
+        moment = datetime.fromisoformat(text)
+        # Postgres takes no offset of 16 hours or more. A time without one is refused by its kind.
+        return moment if moment.tzinfo is None else moment.astimezone(UTC)
+    except (ValueError, OverflowError) as error:
         raise FilterError(f"filters.{field}", "wrong_type", "A time such as 2026-05-08T13:56:00Z is needed.") from error
 
 

@@ -5,7 +5,7 @@ import binascii
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
@@ -72,7 +72,7 @@ def read_cursor(text: Any) -> Place:
         row: UUID | int = UUID(content["u"]) if "u" in content else content["i"]
         is_backward = content["b"]
         ordering = content["o"]
-    except (binascii.Error, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except (binascii.Error, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise CursorError from error
     if not _is_bounded(value) or not isinstance(ordering, str) or is_backward not in (0, 1):
         raise CursorError
@@ -85,7 +85,7 @@ def _moment(text: str) -> datetime:
     moment = parse_datetime(text)
     if moment is None or moment.tzinfo is None:
         raise CursorError
-    return moment
+    return moment.astimezone(UTC)  # Postgres takes no offset of 16 hours or more
 
 
 def _is_bounded(value: Any) -> bool:

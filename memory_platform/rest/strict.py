@@ -45,7 +45,7 @@ class StrictSerializer(serializers.Serializer[Any]):
 
 
 class EmptyInput(StrictSerializer):
-    """A body without fields, for addresses that say everything."""
+    """A body or a query without fields, for addresses that say everything."""
 
 
 def flat_errors(detail: Any, path: str = "") -> list[dict[str, str]]:

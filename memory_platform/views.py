@@ -29,6 +29,8 @@ class SignIn(LoginView):
 def parts(request: HtmxRequest) -> HttpResponse:
     """Whether every part that the platform needs is there, asked now."""
     request.tenants = tenants_of(request.operator)
+    if len(request.tenants) == 1:
+        request.tenant = request.tenants[0]
     template = "parts.html#list" if wants_fragment(request) else "parts.html"
     return show(request, template, {"parts": part_states()})
 

@@ -35,9 +35,15 @@ def milliseconds(value: float | None) -> str:
 
 
 @register.filter
-def counted(value: int, words: str) -> str:
+def words(name: str) -> str:
+    """archive_memory -> archive memory."""
+    return name.replace("_", " ")
+
+
+@register.filter
+def counted(value: int, forms: str) -> str:
     """3|counted:"memory,memories" -> 3 memories."""
-    one, many = words.split(",")
+    one, many = forms.split(",")
     return f"{value:,} {one if value == 1 else many}"
 
 

@@ -131,7 +131,7 @@ def test_page_of_a_memory_shows_fields_links_and_audit(client: Client, tenant: T
     with tenant_scope(tenant.pk):
         link_memories(source=error, target=sensor, kind="solved_by", by=TESTER, now=timezone.now())
     text = text_of(client.get(page("memory", tenant, error.pk)))
-    for expected in ("agent=service", "o200k_base", "cl100k_base", "solved_by", sensor.content, "Store", "Link"):
+    for expected in ("agent=service", "o200k_base", "cl100k_base", "solved_by", sensor.content, "Store", "Link memories"):
         assert expected in text
 
 

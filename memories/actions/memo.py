@@ -5,20 +5,25 @@ from datetime import datetime
 from django.db import transaction
 
 from memories.audit import Actor, record_audit
-from memories.exceptions import InvalidInput
+from memories.exceptions import InvalidInput, StaleVersion
 from memories.models import Tenant, TenantMemo
 from memories.services.content import ContentError, check_content, normalise_content
 from memories.services.tokens import token_counts
 
 
 @transaction.atomic
-def set_memo(*, tenant: Tenant, content: str, by: Actor, now: datetime) -> TenantMemo:
-    """Make `content` the memo from now on; an empty one takes it out of contexts. The same text makes no version."""
+def set_memo(*, tenant: Tenant, content: str, if_version: int | None = None, by: Actor, now: datetime) -> TenantMemo:
+    """Make `content` the memo from now on; an empty one takes it out of contexts. The same text makes no version.
+
+    Raises `StaleVersion` when another version than `if_version` is current; 0 stands for no memo yet.
+    """
     if content.strip():
         _check(content)
     # Versions are counted, so writers take turns on the tenant's row.
     Tenant.objects.select_for_update(no_key=True).get(pk=tenant.pk)
     current: TenantMemo | None = TenantMemo.objects.for_tenant(tenant.pk).current().first()
+    if if_version is not None and if_version != (current.version if current else 0):
+        raise StaleVersion("stale_version", "The memo has changed since; read it again.")
     text = normalise_content(content)
     if current is not None and current.content == text:
         return current

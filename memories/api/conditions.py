@@ -23,5 +23,5 @@ def version_expected(request: Request, current: int) -> int | None:
         return None
     found = [_VERSION.fullmatch(tag) for tag in _TAG.findall(header)]
     if current not in {int(match[1]) for match in found if match}:
-        raise StaleVersion("stale_version", "The memory has changed since; read it again.", "If-Match")
+        raise StaleVersion("stale_version", "It has changed since; read it again.", "If-Match")
     return current

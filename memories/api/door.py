@@ -1,5 +1,6 @@
 """What every endpoint is: one key, one tenant, one time, strict JSON in, JSON out."""
 
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any, TypeVar
 from uuid import UUID
@@ -7,6 +8,7 @@ from uuid import UUID
 from django.utils import timezone
 from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
+from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from memories.api.authentication import KeyAuthentication
@@ -14,6 +16,9 @@ from memories.api.permissions import HasScope
 from memories.api.throttling import KeyThrottle
 from memories.audit import Actor
 from memories.models import ApiKey
+from memories.querysets import TenantRows
+from memories.scopes import tenant_scope
+from memory_platform.rest.pages import Place, from_place, page_answer
 from memory_platform.rest.parsing import StrictJSONParser
 from memory_platform.rest.strict import EmptyInput, StrictSerializer, query_values
 
@@ -64,6 +69,34 @@ class Door(APIView):
     def query(self, serializer: type[StrictSerializer], **context: Any) -> dict[str, Any]:
         """The checked query parameters."""
         return self._checked(serializer, query_values(self.request.query_params), context)
+
+    def listing(
+        self,
+        rows: TenantRows,
+        values: dict[str, Any],
+        *,
+        ordering: str,
+        kinds: tuple[type, type],
+        answer: Callable[[Any], Any],
+        tie: str = "pk",
+    ) -> Response:
+        """A cursor page of `rows` in the order of one column; `kinds` are the types of its values and of the tie's."""
+        column = ordering.removeprefix("-")
+
+        def rows_from(place: Place | None, count: int) -> list[Any]:
+            return list(rows.page(ordering, **from_place(place), count=count, tie=tie))
+
+        with tenant_scope(self.tenant_id):
+            page = page_answer(
+                self.request,
+                values,
+                ordering=ordering,
+                kinds=kinds,
+                rows_from=rows_from,
+                place_of=lambda row: (getattr(row, column), getattr(row, tie)),
+                answer=answer,
+            )
+        return Response(page)
 
     def _checked(self, serializer: type[StrictSerializer], data: Any, context: dict[str, Any]) -> dict[str, Any]:
         checked = serializer(data=data, context={"now": self.now, "key": self.key, **context})

@@ -55,7 +55,7 @@ class MemoryRows(Door):
         with tenant_scope(self.tenant_id):
             memory = self._memory(memory_id, is_live=False)
             answer = memory_answer(memory)
-        return Response({**answer, **more}, status=status_code, headers={"ETag": etag_of(memory, answer)})
+        return Response({**answer, **more}, status=status_code, headers={"ETag": etag_of(answer)})
 
 
 class MemoriesDoor(MemoryRows):
@@ -146,7 +146,7 @@ class MemoryDoor(MemoryRows):
         with tenant_scope(self.tenant_id):
             memory = self._memory(memory_id)
             answer = memory_answer(memory)
-        etag = etag_of(memory, answer)
+        etag = etag_of(answer)
         if has_current(request, etag):
             return Response(status=status.HTTP_304_NOT_MODIFIED, headers={"ETag": etag})
         return Response(answer, headers={"ETag": etag})

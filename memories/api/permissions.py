@@ -39,6 +39,13 @@ def require_reach(key: ApiKey, path: str) -> None:
         raise _outside()
 
 
+def require_whole_tenant(key: ApiKey) -> None:
+    """Raise for a key with a partition, whatever its scopes: what concerns the whole tenant is not in its subtree."""
+    if key.partition_prefix:
+        detail = "A key with a partition cannot change what concerns the whole tenant."
+        raise Forbidden("partition_forbidden", detail)
+
+
 def _outside() -> Forbidden:
     return Forbidden("partition_forbidden", "This key does not reach that partition.", field="partition")
 

@@ -7,6 +7,8 @@ from uuid import UUID
 from django.db import models
 from django.db.models import Q
 
+from memories.services.moments import Moment
+
 
 class TenantRows(models.QuerySet[Any]):
     """Rows that belong to a tenant; every reading starts from there."""
@@ -15,20 +17,26 @@ class TenantRows(models.QuerySet[Any]):
         return self.filter(tenant_id=tenant_id)
 
     def page(
-        self, ordering: str, *, after: tuple[Any, Any] | None = None, is_backward: bool = False, count: int
+        self,
+        ordering: str,
+        *,
+        after: tuple[Any, Any] | None = None,
+        is_backward: bool = False,
+        count: int,
+        tie: str = "pk",
     ) -> Self:
-        """`count` rows in the order of one column, ties by id the other way round, from the row `after` (value, id) on.
+        """`count` rows in the order of one column, ties by `tie` the other way round, from the row `after` on.
 
-        Backward gives the rows before it, the nearest first.
+        `after` is a row's value and tie. Backward gives the rows before it, the nearest first.
         """
         column, is_down = ordering.removeprefix("-"), ordering.startswith("-") != is_backward
         beyond, beyond_tie = ("lt", "gt") if is_down else ("gt", "lt")
         rows = self
         if after is not None:
             value, row_id = after
-            is_tie_beyond = Q(**{f"{column}__{beyond}": value}) | Q(**{f"pk__{beyond_tie}": row_id})
+            is_tie_beyond = Q(**{f"{column}__{beyond}": value}) | Q(**{f"{tie}__{beyond_tie}": row_id})
             rows = rows.filter(is_tie_beyond, **{f"{column}__{beyond}e": value})
-        return rows.order_by(f"-{column}" if is_down else column, "pk" if is_down else "-pk")[:count]
+        return rows.order_by(f"-{column}" if is_down else column, tie if is_down else f"-{tie}")[:count]
 
 
 class VersionedByRecordedTime(TenantRows):
@@ -36,6 +44,10 @@ class VersionedByRecordedTime(TenantRows):
 
     def current(self) -> Self:
         return self.filter(recorded_to__isnull=True)
+
+    def at(self, moment: Moment) -> Self:
+        """The rows that held at `moment`: these have one interval, so both times read the recorded one."""
+        return self.recorded_at(moment.at) if moment.reads_history else self.current()
 
     def recorded_at(self, moment: datetime) -> Self:
         """The rows that were current at `moment`."""

@@ -60,10 +60,10 @@ def _embedding_answer(memory: Memory) -> dict[str, Any]:
     }
 
 
-def etag_of(memory: Memory, answer: dict[str, Any]) -> str:
-    """Version, then a digest of the whole answer: PATCH compares the version, a conditional GET all of it."""
+def etag_of(answer: dict[str, Any]) -> str:
+    """Version, then a digest of the whole answer: a change compares the version, a conditional GET all of it."""
     digest = hashlib.sha256(json.dumps(answer, sort_keys=True).encode()).hexdigest()[:ETAG_DIGEST_CHARACTERS]
-    return f'"{memory.version}.{digest}"'
+    return f'"{answer["version"]}.{digest}"'
 
 
 def current_version_answer(memory: Memory) -> dict[str, Any]:

@@ -13,14 +13,16 @@ from django.utils.dateparse import parse_datetime
 from rest_framework.request import Request
 
 from memory_platform.rest.errors import RestError
-from memory_platform.rest.fields import CheckedField, WholeNumberField
+from memory_platform.rest.fields import CheckedField, WholeNumberField, text_fault
 from memory_platform.rest.strict import StrictSerializer
 
 PAGE_SIZE_DEFAULT = 50
 PAGE_SIZE_MAX = 500
 CURSOR_CHARACTERS_MAX = 500
 
-Value = datetime | float | int
+#: What a list is ordered by, and what breaks ties: an id, or a name where ids must not leave.
+Value = datetime | float | int | str
+Tie = UUID | int | str
 
 
 @dataclass(frozen=True)
@@ -29,7 +31,7 @@ class Place:
 
     ordering: str
     value: Value
-    id: UUID | int
+    id: Tie
     is_backward: bool = False
 
     @property
@@ -56,9 +58,15 @@ class CursorError(ValueError):
 
 def write_cursor(place: Place) -> str:
     """The opaque text of a place."""
-    value = {"t": place.value.isoformat()} if isinstance(place.value, datetime) else {"n": place.value}
-    row = {"u": str(place.id)} if isinstance(place.id, UUID) else {"i": place.id}
-    content = {"o": place.ordering, "b": int(place.is_backward), **value, **row}
+    content: dict[str, Any] = {"o": place.ordering, "b": int(place.is_backward)}
+    if isinstance(place.value, str):
+        content["s"] = place.value
+    else:
+        content |= {"t": place.value.isoformat()} if isinstance(place.value, datetime) else {"n": place.value}
+    if isinstance(place.id, str):
+        content["k"] = place.id
+    else:
+        content |= {"u": str(place.id)} if isinstance(place.id, UUID) else {"i": place.id}
     return base64.urlsafe_b64encode(json.dumps(content, separators=(",", ":")).encode()).decode().rstrip("=")
 
 
@@ -68,17 +76,35 @@ def read_cursor(text: Any) -> Place:
         raise CursorError
     try:
         content = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
-        value = _moment(content["t"]) if "t" in content else content["n"]
-        row: UUID | int = UUID(content["u"]) if "u" in content else content["i"]
+        value = _text(content["s"]) if "s" in content else _ordered(content)
+        row = _text(content["k"]) if "k" in content else _numbered(content)
         is_backward = content["b"]
         ordering = content["o"]
     except (binascii.Error, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise CursorError from error
-    if not _is_bounded(value) or not isinstance(ordering, str) or is_backward not in (0, 1):
-        raise CursorError
-    if not isinstance(row, UUID) and not (_is_bounded(row) and isinstance(row, int)):
+    if not isinstance(ordering, str) or is_backward not in (0, 1):
         raise CursorError
     return Place(ordering, value, row, bool(is_backward))
+
+
+def _ordered(content: dict[str, Any]) -> datetime | float | int:
+    value = _moment(content["t"]) if "t" in content else content["n"]
+    if not _is_bounded(value):
+        raise CursorError
+    return value
+
+
+def _numbered(content: dict[str, Any]) -> UUID | int:
+    row = UUID(content["u"]) if "u" in content else content["i"]
+    if not isinstance(row, UUID) and not (_is_bounded(row) and isinstance(row, int)):
+        raise CursorError
+    return row
+
+
+def _text(value: Any) -> str:
+    if text_fault(value):
+        raise CursorError
+    return str(value)
 
 
 def _moment(text: str) -> datetime:
@@ -109,7 +135,7 @@ def page_answer(
     ordering: str,
     kinds: tuple[type, type],
     rows_from: Callable[[Place | None, int], Sequence[Any]],
-    place_of: Callable[[Any], tuple[Value, UUID | int]],
+    place_of: Callable[[Any], tuple[Value, Tie]],
     answer: Callable[[Any], Any],
 ) -> dict[str, Any]:
     """One page. `rows_from(place, count)` gives the rows after a place (before it, nearest first, when backward).

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from context.services.diff import diff_anchors
 from context.services.ordering import order_items
 from context.services.packer import MAX_CONSECUTIVE_SKIPS, GreedyKnapsackPacker
 from context.services.scorer import MemoryScorer, ScoredMemory
@@ -62,3 +63,8 @@ def test_greedy_vectors():
 def test_ordering_vectors(ordering):
     for case in vectors("ordering.json"):
         assert order_items(case["items"], ordering) == case[ordering]
+
+
+def test_diff_vectors():
+    for case in vectors("diff.json"):
+        assert diff_anchors(case["prior"], case["now"])._asdict() == case["expected"]

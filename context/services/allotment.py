@@ -1,0 +1,48 @@
+"""How a context's budget is shared out to its sections (ADR-0062)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+
+class Allotment:
+    """Room by section, asked for in the order of the sections.
+
+    A section with `{"tokens": n}` or `{"share": s}` of its own may use that and what earlier such sections left over. A
+    section without may use what is left once later sections' own room is set aside. Never more than `total` in all.
+    """
+
+    def __init__(self, total: int, order: Sequence[str], settings: Mapping[str, Mapping[str, Any]]) -> None:
+        """`total` tokens for the sections in `order`; `settings` of other sections are not read."""
+        self._total = max(total, 0)
+        self._left = total
+        self._carried = 0
+        self._own = {name: self._tokens(settings[name]) for name in order if settings.get(name)}
+
+    @property
+    def left(self) -> int:
+        """Tokens that nobody took so far."""
+        return self._left
+
+    def room_for(self, section: str) -> int:
+        """Tokens that `section` may use, below 0 where not even the fence around a context has room."""
+        if section in self._own:
+            return min(self._left, self._own[section] + self._carried)
+        return self._left - self._set_aside
+
+    def take(self, section: str, tokens: int) -> None:
+        """Note that `section` used `tokens` of its room; what it has over goes to the next ones."""
+        self._left -= tokens
+        if section in self._own:
+            self._carried = max(self._own.pop(section) + self._carried - tokens, 0)
+        self._carried = max(min(self._carried, self._left - self._set_aside), 0)
+
+    @property
+    def _set_aside(self) -> int:
+        return min(sum(self._own.values()), max(self._left, 0))
+
+    def _tokens(self, setting: Mapping[str, Any]) -> int:
+        if "tokens" in setting:
+            return min(int(setting["tokens"]), self._total)
+        return int(self._total * float(setting["share"]))

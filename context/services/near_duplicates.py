@@ -1,0 +1,62 @@
+"""Texts that say nearly the same, told by the cosine of their vectors (ADR-0062)."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+Key = TypeVar("Key", bound=Hashable)
+Flags = npt.NDArray[np.bool_]
+
+
+class Likeness:
+    """Which items are nearly the same: the cosine of their vectors is above a threshold.
+
+    An item without a vector is like nothing, not even itself.
+    """
+
+    def __init__(self, vectors: Mapping[Any, npt.NDArray[Any]], threshold: float) -> None:
+        """`vectors` by key, of unit length and one dimension."""
+        self._places = {key: place for place, key in enumerate(vectors)}
+        self._is_near: Flags = np.zeros((0, 0), dtype=np.bool_)
+        if vectors:
+            stacked = np.asarray(list(vectors.values()), dtype=np.float32)
+            # rounding may lift the cosine of equal vectors a little above 1
+            self._is_near = np.minimum(stacked @ stacked.T, np.float32(1.0)) > np.float32(threshold)
+            np.fill_diagonal(self._is_near, val=False)
+        self._has_any = bool(self._is_near.any())
+
+    def is_near_any(self, key: Hashable, others: Iterable[Hashable]) -> bool:
+        """Whether `key` is nearly the same as any of `others` but itself."""
+        place = self._places.get(key)
+        if place is None or not self._has_any:
+            return False
+        return bool((self._is_near[place] & self._mask(others)).any())
+
+    def repeats(self, ranked: Sequence[Key], tokens: Mapping[Key, int] | None = None) -> set[Key]:
+        """Those of `ranked` (best first) that are nearly the same as a better one which is no repeat itself.
+
+        With `tokens` a better one counts only where it is not the longer one: then it is preferred whatever the budget.
+        """
+        gone: set[Key] = set()
+        if not self._has_any:
+            return gone
+        stays = np.full(len(self._places), np.inf)
+        for key in ranked:
+            place = self._places.get(key)
+            if place is None:
+                continue
+            length = 0.0 if tokens is None else float(tokens[key])
+            if (self._is_near[place] & (stays <= length)).any():
+                gone.add(key)
+            else:
+                stays[place] = length
+        return gone
+
+    def _mask(self, keys: Iterable[Hashable]) -> Flags:
+        mask = np.zeros(len(self._places), dtype=np.bool_)
+        mask[[self._places[key] for key in keys if key in self._places]] = True
+        return mask

@@ -1,0 +1,83 @@
+"""How the budget is shared out to sections: own room, what is left, what goes on to the next."""
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from context.services.allotment import Allotment
+
+ORDER = ("memo", "summaries", "focus", "memories")
+settings = st.dictionaries(
+    st.sampled_from([*ORDER, "elsewhere"]),
+    st.one_of(
+        st.builds(lambda n: {"tokens": n}, st.integers(0, 5000)), st.builds(lambda s: {"share": s}, st.floats(0, 1))
+    ),
+)
+
+
+def rooms(total: int, sections: dict[str, Any], uses: dict[str, int]) -> list[int]:
+    """The room of each section in turn, each taking what it uses of it."""
+    allotment = Allotment(total, ORDER, sections)
+    found = []
+    for section in ORDER:
+        found.append(allotment.room_for(section))
+        allotment.take(section, max(min(uses.get(section, 0), found[-1]), 0))
+    return found
+
+
+def test_without_settings_each_section_may_use_what_is_left() -> None:
+    assert rooms(1000, {}, {"memo": 100, "focus": 250}) == [1000, 900, 900, 650]
+
+
+def test_share_is_of_the_whole_and_tokens_are_what_they_say() -> None:
+    sections = {"memo": {"share": 0.1}, "summaries": {"tokens": 300}}
+    assert rooms(1000, sections, {"memo": 100, "summaries": 300}) == [100, 300, 600, 600]
+
+
+def test_unused_room_goes_to_the_next() -> None:
+    sections = {"memo": {"tokens": 200}, "summaries": {"tokens": 300}}
+    assert rooms(1000, sections, {"memo": 50, "summaries": 450})[:2] == [200, 450]
+
+
+def test_room_of_later_sections_is_set_aside() -> None:
+    assert rooms(1000, {"memories": {"share": 0.5}}, {"memo": 5000}) == [500, 0, 0, 500]
+
+
+def test_own_room_caps_a_section_though_more_is_left() -> None:
+    assert rooms(1000, {"memories": {"tokens": 300}}, {}) == [700, 700, 700, 300]
+
+
+def test_shares_that_sum_to_more_than_one_are_served_in_order() -> None:
+    sections = {"memo": {"share": 0.8}, "memories": {"share": 0.8}}
+    assert rooms(1000, sections, {"memo": 800}) == [800, 0, 0, 200]
+
+
+def test_no_room_for_the_fence_is_no_room_for_any_section() -> None:
+    assert rooms(-14, {"memories": {"share": 0.5}}, {}) == [-14, -14, -14, -14]
+
+
+@given(st.integers(-50, 5000), settings, st.dictionaries(st.sampled_from(ORDER), st.integers(0, 6000)))
+def test_sections_together_never_take_more_than_the_whole(
+    total: int, sections: dict[str, Any], uses: dict[str, int]
+) -> None:
+    found = rooms(total, sections, uses)
+    taken = [max(min(uses.get(section, 0), room), 0) for section, room in zip(ORDER, found, strict=True)]
+    assert sum(taken) <= max(total, 0)
+    assert all(0 <= room <= total for room in found) or total < 0
+
+
+@given(st.integers(0, 5000), settings)
+def test_last_section_has_its_own_room_whatever_the_others_use_unless_too_much_is_promised(
+    total: int, sections: dict[str, Any]
+) -> None:
+    own = sections.get("memories")
+    promised = sum(
+        min(setting.get("tokens", total * setting.get("share", 0)), total)
+        for name, setting in sections.items()
+        if name in ORDER
+    )
+    if own is None or promised > total:
+        return
+    expected = own["tokens"] if "tokens" in own else int(total * own["share"])
+    assert rooms(total, sections, dict.fromkeys(ORDER, 10_000))[-1] >= expected

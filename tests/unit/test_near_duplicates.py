@@ -1,0 +1,61 @@
+"""Nearly the same or not: by the cosine of two vectors."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from context.services.near_duplicates import Likeness
+
+
+def direction(degrees: float) -> "np.ndarray":
+    return np.array([np.cos(np.radians(degrees)), np.sin(np.radians(degrees))])
+
+
+def likeness(threshold: float = 0.97, **degrees: float) -> Likeness:
+    return Likeness({key: direction(value) for key, value in degrees.items()}, threshold)
+
+
+@pytest.mark.parametrize(("degrees", "is_near"), [(0, True), (14, True), (15, False), (90, False), (180, False)])
+def test_near_means_above_the_threshold(degrees: float, is_near: bool) -> None:
+    # the cosine of 14 degrees is .9703
+    assert likeness(a=0, b=degrees).is_near_any("b", ["a"]) is is_near
+
+
+def test_a_threshold_of_one_leaves_everything() -> None:
+    assert not likeness(1.0, a=33, b=33).is_near_any("a", ["b"])
+
+
+def test_item_is_not_near_itself_and_unknown_ones_are_like_nothing() -> None:
+    pair = likeness(a=0, b=0)
+    assert not pair.is_near_any("a", ["a"])
+    assert not pair.is_near_any("a", ["unknown"])
+    assert not pair.is_near_any("unknown", ["a", "b"])
+    assert Likeness({}, 0.97).repeats(["a"]) == set()
+
+
+def test_of_equal_ones_the_best_stays() -> None:
+    assert likeness(a=0, b=90, c=1, d=2).repeats(["d", "a", "b", "c", "unknown"]) == {"a", "c"}
+
+
+def test_what_repeats_a_repeat_only_stays() -> None:
+    # b is near a, c is near b but not near a
+    assert likeness(a=0, b=10, c=20).repeats(["a", "b", "c"]) == {"b"}
+
+
+def test_with_tokens_a_longer_better_one_does_not_hide_a_shorter() -> None:
+    pair = likeness(a=0, b=0)
+    assert pair.repeats(["a", "b"], {"a": 50, "b": 10}) == set()
+    assert pair.repeats(["a", "b"], {"a": 10, "b": 10}) == {"b"}
+
+
+@given(st.lists(st.integers(0, 359), min_size=1, max_size=12), st.floats(0.5, 1))
+def test_those_that_stay_are_unlike_and_those_that_go_are_like_one_that_stays(
+    degrees: list[int], threshold: float
+) -> None:
+    names = [f"i{place}" for place in range(len(degrees))]
+    alike = likeness(threshold, **dict(zip(names, degrees, strict=True)))
+    gone = alike.repeats(names)
+    stays = [name for name in names if name not in gone]
+    assert not any(alike.is_near_any(name, stays) for name in stays)
+    assert all(alike.is_near_any(name, stays) for name in gone)

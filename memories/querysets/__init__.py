@@ -1,13 +1,12 @@
 """All SQL of what is stored, as named chainable methods."""
 
 from memories.querysets.conditions import AnyLexeme, lexemes_of
-from memories.querysets.memories import MemoryQuerySet, Vector
+from memories.querysets.memories import MemoryQuerySet
 from memories.querysets.records import (
     AuditEntryQuerySet,
     IdempotencyRecordQuerySet,
     MemoryEmbeddingQuerySet,
     MemoryLinkQuerySet,
-    MemoryVersionQuerySet,
     PartitionSummaryQuerySet,
     RecalledTextQuerySet,
     RetrievalTickQuerySet,
@@ -16,6 +15,8 @@ from memories.querysets.records import (
 )
 from memories.querysets.rows import TenantRows, VersionedByRecordedTime
 from memories.querysets.tenancy import ApiKeyManager, MembershipQuerySet, PartitionQuerySet, TenantQuerySet
+from memories.querysets.texts import MemoryTextQuerySet, Vector
+from memories.querysets.versions import MemoryVersionQuerySet
 
 __all__ = [
     "AnyLexeme",
@@ -26,6 +27,7 @@ __all__ = [
     "MemoryEmbeddingQuerySet",
     "MemoryLinkQuerySet",
     "MemoryQuerySet",
+    "MemoryTextQuerySet",
     "MemoryVersionQuerySet",
     "PartitionQuerySet",
     "PartitionSummaryQuerySet",

@@ -12,6 +12,7 @@ from django.db.models import Func, Q, Value
 from django.db.models.functions import Coalesce
 
 from memories.services.filters import Condition
+from memories.services.moments import Moment
 from memories.services.partitions import subtree_bounds
 
 #: The text-search configuration of the stored tsvector; queries must use the same.
@@ -37,7 +38,26 @@ def lexemes_of(text: str) -> list[str]:
 
 
 def live_condition(now: datetime) -> Q:
-    return Q(archived_at__isnull=True) & (Q(expires_at__isnull=True) | Q(expires_at__gt=now))
+    return Q(archived_at__isnull=True) & _unexpired(now)
+
+
+def head_condition(moment: Moment) -> Q:
+    """Current rows that held at `moment`. Archiving ends both intervals of a row, so one column ends both."""
+    if not moment.reads_history:
+        return live_condition(moment.at)
+    has_begun = Q(**{f"{moment.kind}_from__lte": moment.at})
+    is_not_archived_yet = Q(archived_at__isnull=True) | Q(archived_at__gt=moment.at)
+    return has_begun & is_not_archived_yet & _unexpired(moment.at)
+
+
+def version_condition(moment: Moment) -> Q:
+    """Superseded rows that held at `moment`, which is not the present."""
+    is_within = Q(**{f"{moment.kind}_from__lte": moment.at, f"{moment.kind}_to__gt": moment.at})
+    return is_within & _unexpired(moment.at)
+
+
+def _unexpired(at: datetime) -> Q:
+    return Q(expires_at__isnull=True) | Q(expires_at__gt=at)
 
 
 def path_condition(column: str, path: str, *, exact: bool) -> Q:

@@ -1,48 +1,30 @@
-"""Memories by where they stand, what they say and when they hold."""
+"""Memories as they are: current rows by their state, and how many there are of which."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from datetime import UTC, date, datetime
-from functools import reduce
 from typing import Self
 from uuid import UUID
 
-import numpy as np
-from django.contrib.postgres.search import SearchRank
 from django.db import models
 from django.db.models import Exists, F, FilteredRelation, OuterRef, Prefetch, Q, Value
 from django.db.models.functions import TruncDate
-from numpy.typing import NDArray
 from pgvector.django import CosineDistance
 
-from memories.querysets.conditions import (
-    AnyLexeme,
-    filter_condition,
-    lexemes_of,
-    live_condition,
-    path_condition,
-    tallies,
-)
-from memories.querysets.rows import TenantRows
-from memories.services.filters import Condition
-from memories.services.partitions import PartitionPath
-
-#: Unit length, as embedders give it.
-Vector = Sequence[float] | NDArray[np.float32]
+from memories.querysets.conditions import head_condition, lexemes_of, live_condition, tallies
+from memories.querysets.texts import MemoryTextQuerySet, Vector, segment_paths
+from memories.services.moments import Moment
 
 
-class MemoryQuerySet(TenantRows):
+class MemoryQuerySet(MemoryTextQuerySet):
     """Memories by where they stand, what they say and when they hold."""
-
-    def for_tenant(self, tenant_id: UUID) -> Self:
-        return super().for_tenant(tenant_id).without_search_vector()
-
-    def without_search_vector(self) -> Self:
-        """Leave the stored tsvector in the database: nobody reads it and it is larger than the text."""
-        return self.defer("search_vector")
 
     def live(self, now: datetime) -> Self:
         """Neither archived nor expired."""
         return self.filter(live_condition(now))
+
+    def at(self, moment: Moment) -> Self:
+        """The rows whose current version held at `moment`; those of superseded ones are `MemoryVersion`'s."""
+        return self.filter(head_condition(moment))
 
     def unarchived(self) -> Self:
         return self.filter(archived_at__isnull=True)
@@ -53,53 +35,19 @@ class MemoryQuerySet(TenantRows):
     def expired(self, now: datetime) -> Self:
         return self.filter(archived_at__isnull=True, expires_at__lte=now)
 
-    def within(self, path: str, *, exact: bool = False) -> Self:
-        """In the partition `path` or below it; `exact` leaves out what is below."""
-        return self.filter(path_condition("partition_path", path, exact=exact))
-
     def with_segments(self, segments: Mapping[str, str]) -> Self:
         """In partitions that hold every given `key=value` segment, at any depth."""
         if not segments:
             return self
-        wanted = [PartitionPath(((key, value),)).path for key, value in segments.items()]
-        return self.filter(partition__segments__contains=wanted)
+        return self.filter(partition__segments__contains=segment_paths(segments))
 
     def with_content_hashes(self, hashes: Iterable[str]) -> Self:
         return self.filter(content_hash__in=list(hashes))
-
-    def of_kind(self, *kinds: str) -> Self:
-        return self.filter(kind__in=kinds)
-
-    def pinned(self, is_pinned: bool = True) -> Self:
-        return self.filter(pinned=is_pinned)
-
-    def created_between(self, after: datetime | None = None, before: datetime | None = None) -> Self:
-        """Created at `after` or later and before `before`; None is no bound."""
-        rows = self if after is None else self.filter(created_at__gte=after)
-        return rows if before is None else rows.filter(created_at__lt=before)
-
-    def meeting(self, conditions: Iterable[Condition]) -> Self:
-        """The rows that meet every condition of a search's `filters`."""
-        return reduce(lambda rows, condition: rows.filter(filter_condition(condition)), conditions, self)
 
     def matching(self, text: str) -> Self:
         """Rows that hold any lexeme of `text`, best `text_rank` first; none when the text has only stop words."""
         lexemes = lexemes_of(text)
         return self.matching_any(lexemes) if lexemes else self.none()
-
-    def matching_any(self, lexemes: Sequence[str]) -> Self:
-        """Rows that hold any of the lexemes, best `text_rank` first, ties newest first."""
-        query = AnyLexeme(lexemes)
-        rows = self.filter(search_vector=query).annotate(text_rank=SearchRank(F("search_vector"), query))
-        return rows.order_by("-text_rank", "-created_at", "id")
-
-    def nearest_to(self, vector: Vector, model: str) -> Self:
-        """Rows whose current version has a vector of `model`, nearest first; adds `similarity` (cosine, -1..1)."""
-        rows = self.filter(embeddings__model=model, embeddings__version=F("version"))
-        distance = CosineDistance("embeddings__vector", vector)
-        return rows.annotate(distance=distance, similarity=Value(1.0) - F("distance")).order_by(
-            "distance", "-created_at", "id"
-        )
 
     def with_similarity_to(self, vector: Vector, model: str) -> Self:
         """Adds `similarity` as `nearest_to` does, None for a row that has no vector of `model` yet."""
@@ -107,13 +55,6 @@ class MemoryQuerySet(TenantRows):
         return self.annotate(own_embedding=own).annotate(
             similarity=Value(1.0) - CosineDistance("own_embedding__vector", vector)
         )
-
-    def without_similarity(self) -> Self:
-        """The shape of `with_similarity_to` where no vector of the query is to be had."""
-        return self.annotate(similarity=Value(None, output_field=models.FloatField()))
-
-    def pinned_then_newest(self) -> Self:
-        return self.order_by("-pinned", "-created_at", "id")
 
     def with_ids(self, memory_ids: Iterable[UUID | str]) -> Self:
         return self.filter(pk__in=list(memory_ids))

@@ -1,47 +1,50 @@
-"""What stands beside memories: versions, vectors, links, the memo, what was recalled, answered and done."""
+"""What stands beside memories: vectors, links, memo, summaries, snapshots, what was recalled, answered and done."""
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Any, Self
+from typing import Self
 from uuid import UUID
 
 from django.db.models import Q
 
+from memories.querysets.conditions import path_condition
 from memories.querysets.rows import TenantRows, VersionedByRecordedTime
-
-
-class MemoryVersionQuerySet(TenantRows):
-    def older_than(self, version: int) -> Self:
-        return self.filter(version__lt=version)
-
-    def newer_than(self, version: int) -> Self:
-        """The nearest first."""
-        return self.filter(version__gt=version).order_by("version")
-
-    def texts_of(self, ids: Iterable[object], versions: Iterable[int]) -> list[tuple[UUID, int, str]]:
-        """(memory id, version, content) of rows of these memories in any of these versions."""
-        rows = self.filter(memory_id__in=list(ids), version__in=list(versions))
-        return list(rows.order_by().values_list("memory_id", "version", "content"))
-
-    def of_memory(self, memory_id: UUID) -> Self:
-        return self.filter(memory_id=memory_id).order_by("-version")
-
-    def numbered(self, version: int) -> Any:
-        """The row of one version, None where there is none."""
-        return self.filter(version=version).first()
 
 
 class MemoryEmbeddingQuerySet(TenantRows):
     def of_version(self, memory_id: UUID, version: int) -> Self:
         return self.filter(memory_id=memory_id, version=version)
 
+    def of_versions(self, versions: Iterable[tuple[UUID, int]], model: str) -> Self:
+        """Those of any of these memories in any of these versions, under one model."""
+        ids, numbers = {pk for pk, _ in versions}, {number for _, number in versions}
+        return self.filter(memory_id__in=ids, version__in=numbers, model=model)
+
 
 class MemoryLinkQuerySet(VersionedByRecordedTime):
     def from_memory(self, memory_id: UUID) -> Self:
         return self.filter(source_id=memory_id)
 
+    def in_order(self) -> Self:
+        """In the order of link time, then id."""
+        return self.order_by("recorded_from", "pk")
+
     def touching(self, memory_id: UUID) -> Self:
         return self.filter(Q(source_id=memory_id) | Q(target_id=memory_id))
+
+    def to_memory(self, memory_id: UUID) -> Self:
+        return self.filter(target_id=memory_id)
+
+    def of_kind(self, kind: str) -> Self:
+        return self.filter(kind=kind)
+
+    def numbered(self, link_id: int) -> Self:
+        return self.filter(pk=link_id)
+
+    def within(self, path: str) -> Self:
+        """Edges both of whose ends are in `path` or below it."""
+        ends = ("source__partition_path", "target__partition_path")
+        return self.filter(*(path_condition(column, path, exact=False) for column in ends))
 
     def with_ends(self) -> Self:
         """Both memories of each edge in the same query, the newest edge first."""
@@ -55,15 +58,52 @@ class TenantMemoQuerySet(VersionedByRecordedTime):
 
 
 class PartitionSummaryQuerySet(VersionedByRecordedTime):
-    pass
+    def of_style(self, style: str) -> Self:
+        return self.filter(style=style)
+
+    def of_partition(self, path: str) -> Self:
+        return self.filter(partition__path=path)
+
+    def in_partitions(self, paths: Iterable[str]) -> Self:
+        """Of these partitions, from the root down, each with its partition in the same query."""
+        rows = self.filter(partition__path__in=list(paths)).select_related("partition")
+        return rows.order_by("partition__depth", "partition__path", "style", "version")
+
+    def within(self, path: str) -> Self:
+        return self.filter(path_condition("partition__path", path, exact=False))
+
+    def of_summary(self, summary_id: UUID) -> Self:
+        """All versions of one summary, the newest first, each with its partition in the same query."""
+        return self.filter(summary_id=summary_id).select_related("partition").order_by("-version")
+
+    def newest_first(self) -> Self:
+        return self.order_by("style", "-version")
+
+    def texts_of(self, ids: Iterable[object], versions: Iterable[int]) -> list[tuple[UUID, int, str]]:
+        """(summary id, version, content) of rows of these summaries in any of these versions."""
+        rows = self.filter(summary_id__in=list(ids), version__in=list(versions))
+        return list(rows.order_by().values_list("summary_id", "version", "content"))
 
 
 class SnapshotQuerySet(TenantRows):
-    pass
+    def named(self, name: str) -> Self:
+        return self.filter(name=name)
+
+    def with_id(self, snapshot_id: UUID) -> Self:
+        return self.filter(pk=snapshot_id)
+
+    def newest_first(self) -> Self:
+        return self.order_by("-recorded_at", "name")
 
 
 class RetrievalTickQuerySet(TenantRows):
-    pass
+    def taken(self, count: int) -> Self:
+        """The oldest ones that nobody else is folding, locked."""
+        return self.select_for_update(skip_locked=True).order_by("pk")[:count]
+
+    def tenant_ids(self) -> list[UUID]:
+        """Of which tenants there are any."""
+        return list(self.order_by().values_list("tenant_id", flat=True).distinct())
 
 
 class RecalledTextQuerySet(TenantRows):

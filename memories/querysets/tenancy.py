@@ -1,13 +1,17 @@
 """Tenants, who may reach them, and where in them rows stand."""
 
 from collections.abc import Iterable
+from datetime import datetime
 from typing import Any, Self
 from uuid import UUID
 
+from django.contrib.postgres.expressions import ArraySubquery
 from django.db import models
+from django.db.models import OuterRef, Subquery
+from django.db.models.functions import Coalesce
 from rest_framework_api_key.models import BaseAPIKeyManager
 
-from memories.querysets.conditions import path_condition
+from memories.querysets.conditions import live_condition, path_condition
 from memories.querysets.rows import TenantRows
 
 
@@ -24,6 +28,17 @@ class MembershipQuerySet(TenantRows):
         return self.filter(user_id=user_id)
 
 
+class ApiKeyQuerySet(TenantRows):
+    """Keys; outside they are named by their visible prefix, because the primary key holds the hash."""
+
+    def with_prefix(self, prefix: str) -> Self:
+        return self.filter(prefix=prefix)
+
+    def within(self, path: str) -> Self:
+        """Keys that reach nothing outside of `path`."""
+        return self.filter(path_condition("partition_prefix", path, exact=False))
+
+
 class ApiKeyManager(BaseAPIKeyManager):
     """Keys by their visible prefix, as the package does it, and by tenant."""
 
@@ -31,8 +46,8 @@ class ApiKeyManager(BaseAPIKeyManager):
         """With their tenants, which can be read before one is known only in the scope of the look-up."""
         return super().get_usable_keys().select_related("tenant")
 
-    def for_tenant(self, tenant_id: UUID) -> models.QuerySet[Any]:
-        return self.get_queryset().filter(tenant_id=tenant_id)
+    def for_tenant(self, tenant_id: UUID) -> ApiKeyQuerySet:
+        return ApiKeyQuerySet(self.model, using=self._db).for_tenant(tenant_id)
 
 
 class PartitionQuerySet(TenantRows):
@@ -41,6 +56,25 @@ class PartitionQuerySet(TenantRows):
 
     def within(self, path: str, *, exact: bool = False) -> Self:
         return self.filter(path_condition("path", path, exact=exact))
+
+    def page_by_path(self, after: int | None = None, *, is_backward: bool = False, count: int) -> Self:
+        """`count` rows in the order of paths, after the row with the id `after`; backward those before it."""
+        rows = self
+        if after is not None:
+            place = self.model.objects.filter(pk=after).values("path")
+            rows = rows.filter(**{"path__lt" if is_backward else "path__gt": Subquery(place)})
+        return rows.order_by("-path" if is_backward else "path")[:count]
+
+    def with_contents(self, now: datetime) -> Self:
+        """Adds `memory_count` (live, those below not counted) and `summary_styles`, both in the same query."""
+        memories = self.model._meta.get_field("memories").related_model._base_manager
+        summaries = self.model._meta.get_field("summaries").related_model._base_manager
+        live = memories.filter(live_condition(now), partition=OuterRef("pk")).order_by().values("partition")
+        styles = summaries.filter(partition=OuterRef("pk"), recorded_to__isnull=True).order_by("style")
+        return self.annotate(
+            memory_count=Coalesce(Subquery(live.annotate(count=models.Count("pk")).values("count")), 0),
+            summary_styles=ArraySubquery(styles.values("style")),
+        )
 
     def how_many(self) -> int:
         return self.count()

@@ -21,6 +21,8 @@ FILTER_FIELDS = {
     "created_at": "time",
     "expires_at": "time",
 }
+#: What is counted, not said: the same for all versions of a memory.
+COUNTER_FIELDS = ("usefulness_score", "retrieval_count")
 OPERATORS = ("gte", "lte", "in")
 MAX_ALTERNATIVES = 200
 METADATA_PREFIX = "metadata."

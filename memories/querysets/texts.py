@@ -1,0 +1,92 @@
+"""What the rows of current memories and of their superseded versions are asked alike: where, what, how near."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from functools import reduce
+from typing import ClassVar, Self
+from uuid import UUID
+
+import numpy as np
+from django.contrib.postgres.search import SearchRank
+from django.db import models
+from django.db.models import F, Value
+from numpy.typing import NDArray
+from pgvector.django import CosineDistance
+
+from memories.querysets.conditions import AnyLexeme, filter_condition, path_condition
+from memories.querysets.rows import TenantRows
+from memories.services.filters import COUNTER_FIELDS, Condition
+from memories.services.partitions import PartitionPath
+
+#: Unit length, as embedders give it.
+Vector = Sequence[float] | NDArray[np.float32]
+
+
+class MemoryTextQuerySet(TenantRows):
+    """Rows that hold one version of a memory each; `identity` names the column of the memory's id."""
+
+    identity: ClassVar[str] = "id"
+    #: How the head, which holds what is counted, and its vectors are reached.
+    head: ClassVar[str] = ""
+
+    def for_tenant(self, tenant_id: UUID) -> Self:
+        return super().for_tenant(tenant_id).without_search_vector()
+
+    def without_search_vector(self) -> Self:
+        """Leave the stored tsvector in the database: nobody reads it and it is larger than the text."""
+        return self.defer("search_vector")
+
+    def of_memories(self, memory_ids: Iterable[UUID]) -> Self:
+        return self.filter(**{f"{self.identity}__in": list(memory_ids)})
+
+    def within(self, path: str, *, exact: bool = False) -> Self:
+        """In the partition `path` or below it; `exact` leaves out what is below."""
+        return self.filter(path_condition("partition_path", path, exact=exact))
+
+    def of_kind(self, *kinds: str) -> Self:
+        return self.filter(kind__in=kinds)
+
+    def pinned(self, is_pinned: bool = True) -> Self:
+        return self.filter(pinned=is_pinned)
+
+    def created_between(self, after: datetime | None = None, before: datetime | None = None) -> Self:
+        """Created at `after` or later and before `before`; None is no bound."""
+        rows = self if after is None else self.filter(created_at__gte=after)
+        return rows if before is None else rows.filter(created_at__lt=before)
+
+    def meeting(self, conditions: Iterable[Condition]) -> Self:
+        """The rows that meet every condition of a search's `filters`; what is counted is the head's of today."""
+        return reduce(lambda rows, condition: rows.filter(filter_condition(self._of_head(condition))), conditions, self)
+
+    def _of_head(self, condition: Condition) -> Condition:
+        is_counted = condition.metadata_key is None and condition.field in COUNTER_FIELDS
+        return replace(condition, field=self.head + condition.field) if is_counted else condition
+
+    def matching_any(self, lexemes: Sequence[str]) -> Self:
+        """Rows that hold any of the lexemes, best `text_rank` first, ties newest first."""
+        query = AnyLexeme(lexemes)
+        rows = self.filter(search_vector=query).annotate(text_rank=SearchRank(F("search_vector"), query))
+        return rows.order_by("-text_rank", "-created_at", self.identity)
+
+    def nearest_to(self, vector: Vector, model: str) -> Self:
+        """Rows whose own version has a vector of `model`, nearest first; adds `similarity` (cosine, -1..1)."""
+        own = {f"{self.head}embeddings__model": model, f"{self.head}embeddings__version": F("version")}
+        distance = CosineDistance(f"{self.head}embeddings__vector", vector)
+        return (
+            self.filter(**own)
+            .annotate(distance=distance, similarity=Value(1.0) - F("distance"))
+            .order_by("distance", "-created_at", self.identity)
+        )
+
+    def without_similarity(self) -> Self:
+        """The shape of `with_similarity_to` where no vector of the query is to be had."""
+        return self.annotate(similarity=Value(None, output_field=models.FloatField()))
+
+    def pinned_then_newest(self) -> Self:
+        return self.order_by("-pinned", "-created_at", self.identity)
+
+
+def segment_paths(segments: Mapping[str, str]) -> list[str]:
+    """`key=value` of each segment, as partitions store them."""
+    return [PartitionPath(((key, value),)).path for key, value in segments.items()]

@@ -17,12 +17,14 @@ import psycopg
 import pytest
 from django.conf import settings
 
+from memory_platform.embedded import supervisor
 from memory_platform.embedded.config import PROJECT
 from memory_platform.embedded.endpoints import read_endpoints
 from memory_platform.embedded.provision import Login, provision
 from tests import servers
 
-STOP_MAX_SECONDS = 5.0
+# The supervisor's patience is what bounds the end to 5 s; a loaded machine needs longer to run even that.
+STOP_MAX_SECONDS = 20.0
 START_MAX_SECONDS = 60.0
 FROM_THE_TESTS = ("DATABASE_URL", "DATABASE_OWNER_URL", "CELERY_BROKER_URL", "CACHE_URL", "SECRET_KEY")
 
@@ -98,6 +100,10 @@ class Start:
         endpoints = read_endpoints(self.data_dir)
         assert endpoints
         return psycopg.connect(endpoints.database_superuser_url, dbname="memory", autocommit=True)
+
+
+def test_patience_with_the_parts_ends_all_of_it_within_five_seconds() -> None:
+    assert supervisor.APP_PATIENCE_SECONDS + supervisor.SERVER_PATIENCE_SECONDS < 5.0
 
 
 def unused_port() -> int:

@@ -4,11 +4,20 @@ from typing import Any
 
 from django import forms
 
-from context.budget_profiles import TUNABLE_FIELDS
 from context.models import TOKENS_MAX, TOKENS_MIN, BudgetProfile
 from context.results import DEFAULT_RENDER, ContextRequest
 from memories.forms import QUERY_MAX_CHARACTERS, PartitionField
 
+# What the page of budgets shows; the other numbers of a profile stay as they are when it saves.
+BUDGET_PAGE_FIELDS = (
+    "default_tokens",
+    "overfetch_ratio",
+    "minimum_score",
+    "packer",
+    "ordering",
+    "include_tenant_memo",
+    "include_memories_top_k",
+)
 SLIDER_STEP_TOKENS = 50
 SLIDER_MAX_TOKENS = 8_000
 
@@ -52,7 +61,7 @@ class BudgetProfileForm(forms.Form):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields = forms.fields_for_model(BudgetProfile, fields=TUNABLE_FIELDS)
+        self.fields = forms.fields_for_model(BudgetProfile, fields=BUDGET_PAGE_FIELDS)
 
 
 class BudgetTrialForm(forms.Form):

@@ -9,6 +9,7 @@ from django.db import models
 from django.db.models import F, Q
 
 from context.querysets import (
+    DEFAULT_NAME,
     BudgetProfileAssignmentQuerySet,
     BudgetProfileQuerySet,
     FeedbackQuerySet,
@@ -16,7 +17,7 @@ from context.querysets import (
 )
 from memories.models import ApiKey, Memory, PartitionSummary, Tenant
 
-DEFAULT_PROFILE_NAME = "default"
+DEFAULT_PROFILE_NAME = DEFAULT_NAME
 TOKENS_MIN, TOKENS_MAX = 1, 2_000_000
 OVERFETCH_RATIO_MIN, OVERFETCH_RATIO_MAX = 1.0, 10.0
 TOP_K_MAX = 200

@@ -5,25 +5,28 @@ from datetime import UTC, date, datetime
 from typing import Self
 from uuid import UUID
 
+from django.contrib.postgres.expressions import ArraySubquery
 from django.db.models import Count, Q
-from django.db.models.functions import TruncDate
+from django.db.models.functions import JSONObject, TruncDate
 
 from memories.querysets import TenantRows, VersionedByRecordedTime
 from memories.services.partitions import subtree_bounds
 
 #: Receipts looked through for questions that differ.
 QUESTIONS_READ = 200
+#: The profile that counts where nothing is assigned.
+DEFAULT_NAME = "default"
 
 
-class BudgetProfileQuerySet(TenantRows):
+class BudgetProfileQuerySet(VersionedByRecordedTime):
     """Versions of the numbers an operator tunes."""
 
     def named(self, name: str) -> Self:
         return self.filter(name=name)
 
-    def current(self) -> Self:
-        """The version in force of each profile."""
-        return self.filter(recorded_to__isnull=True)
+    def in_force(self, at: datetime | None = None) -> Self:
+        """The version of each profile that counts now, or counted at a recorded time."""
+        return self.current() if at is None else self.recorded_at(at)
 
     def versions(self) -> Self:
         """All versions, newest first."""
@@ -35,6 +38,12 @@ class BudgetProfileQuerySet(TenantRows):
     def locked(self) -> Self:
         """Held until the transaction ends, so that two savers of one profile come one after the other."""
         return self.select_for_update()
+
+    def assigned_by(self, assignments: "BudgetProfileAssignmentQuerySet") -> Self:
+        """Those that `assignments` name, and the default one; each row carries all `assignments` (name and path)."""
+        every = assignments.order_by().values_list(JSONObject(name="profile_name", path="partition_path"))
+        named = Q(name=DEFAULT_NAME) | Q(name__in=assignments.values("profile_name"))
+        return self.filter(named).annotate(assignments=ArraySubquery(every))
 
 
 class ReceiptQuerySet(TenantRows):
@@ -79,6 +88,25 @@ class ReceiptQuerySet(TenantRows):
 
 class BudgetProfileAssignmentQuerySet(VersionedByRecordedTime):
     """Whom a budget profile is for, now and before."""
+
+    def in_force(self, at: datetime | None = None) -> Self:
+        """Those that count now, or counted at a recorded time."""
+        return self.current() if at is None else self.recorded_at(at)
+
+    def for_targets(self, api_key_id: str | None, paths: Iterable[str]) -> Self:
+        """Those of the key and of any of the partitions ("" is the tenant)."""
+        return self.filter(Q(partition_path__in=list(paths)) | (Q(api_key_id=api_key_id) if api_key_id else Q()))
+
+    def newest_first(self) -> Self:
+        return self.order_by("-recorded_from", "-pk")
+
+    def with_keys(self) -> Self:
+        """The keys' names in the same query."""
+        return self.select_related("api_key")
+
+    def locked(self) -> Self:
+        """Held until the transaction ends, so that two who assign one target come one after the other."""
+        return self.select_for_update(of=("self",))
 
 
 class FeedbackQuerySet(TenantRows):

@@ -61,6 +61,16 @@ def test_tenant_without_rows_has_the_defaults_as_version_0() -> None:
         "ordering": "top_down",
         "include_tenant_memo": True,
         "include_memories_top_k": 5,
+        "sections": {},
+        "include_summaries_at": [0, 1],
+        "summary_style": "compact",
+        "include_linked_memories": True,
+        "near_duplicate_threshold": 0.97,
+        "elastic_target_items": 6,
+        "elastic_min_tokens": 20,
+        "elastic_max_tokens": 90,
+        "receipt_days": 90,
+        "receipt_count": 100_000,
     }
 
 
@@ -137,6 +147,38 @@ def test_roll_back_to_an_absent_version_is_refused() -> None:
         ("include_memories_top_k", 0),
         ("include_memories_top_k", 201),
         ("include_tenant_memo", "perhaps"),
+        ("sections", {"memory": {"tokens": 5}}),
+        ("sections", {"memories": {"tokens": -1}}),
+        ("sections", {"memories": {"tokens": 1.5}}),
+        ("sections", {"memories": {"tokens": True}}),
+        ("sections", {"memories": {"share": 1.01}}),
+        ("sections", {"memories": {"tokens": 5, "share": 0.5}}),
+        ("sections", {"memories": {}}),
+        ("sections", {"memories": {"share": 0.6}, "focus": {"share": 0.5}}),
+        ("sections", None),
+        ("sections", []),
+        ("sections", "all"),
+        ("include_summaries_at", None),
+        ("include_summaries_at", {}),
+        ("include_summaries_at", [8]),
+        ("include_summaries_at", [-1]),
+        ("include_summaries_at", ["root"]),
+        ("include_summaries_at", [None]),
+        ("summary_style", "poetic"),
+        ("summary_style", None),
+        ("include_linked_memories", "perhaps"),
+        ("near_duplicate_threshold", 1.01),
+        ("near_duplicate_threshold", -0.01),
+        ("near_duplicate_threshold", math.nan),
+        ("elastic_target_items", 0),
+        ("elastic_target_items", 201),
+        ("elastic_min_tokens", 0),
+        ("elastic_min_tokens", 91),
+        ("elastic_max_tokens", 8193),
+        ("receipt_days", 0),
+        ("receipt_days", 3651),
+        ("receipt_count", 0),
+        ("receipt_count", 10_000_001),
         ("version", 9),
         ("tenant_id", 9),
     ],
@@ -160,6 +202,15 @@ def test_bounds_are_inclusive() -> None:
     tenant = new_tenant()
     saved = save(tenant, 0, default_tokens=1, overfetch_ratio=10.0, minimum_score=1.0, include_memories_top_k=200)
     assert current(tenant) == saved
+
+
+def test_new_fields_are_stored_as_given_and_levels_in_order() -> None:
+    tenant = new_tenant()
+    sections = {"tenant_memo": {"tokens": 0}, "memories": {"share": 0.7}, "focus": {"share": 0.3}}
+    save(tenant, 0, sections=sections, include_summaries_at=[2, 0, 2], packer="elastic", elastic_max_tokens=120)
+    saved = current(tenant)
+    assert (saved.sections, saved.include_summaries_at) == (sections, [0, 2])
+    assert (saved.packer, saved.elastic_max_tokens) == ("elastic", 120)
 
 
 def test_draft_is_checked_and_never_saved() -> None:

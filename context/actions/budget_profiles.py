@@ -1,13 +1,16 @@
-"""What operators change about contexts: each verb one transaction, one audit row."""
+"""Making, changing and rolling back budget profiles: every save opens a version, none is ever overwritten."""
 
+import re
 from collections.abc import Mapping
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
 
 from context.budget_profiles import (
+    TUNABLE_FIELDS,
     budget_profile_version,
     changed_fields,
     current_budget_profile,
@@ -16,9 +19,45 @@ from context.budget_profiles import (
 )
 from context.models import DEFAULT_PROFILE_NAME, BudgetProfile
 from memories.audit import Actor, record_audit
-from memories.exceptions import Conflict
+from memories.exceptions import Conflict, InvalidInput
 
 LABEL_CHARACTERS = 150
+NAME_CHARACTERS = 64
+NAME = re.compile(r"[a-z][a-z0-9_-]*")
+
+
+@transaction.atomic
+def create_budget_profile(
+    *,
+    tenant_id: UUID,
+    name: str,
+    changes: Mapping[str, Any] = MappingProxyType({}),
+    based_on: str = DEFAULT_PROFILE_NAME,
+    by: Actor,
+    now: datetime,
+) -> BudgetProfile:
+    """Version 1 of a new profile: the numbers in force of another one, with `changes`.
+
+    Raises `InvalidInput` naming the field for a name or a value that cannot be, `Conflict` for a name that is taken.
+    """
+    if not NAME.fullmatch(name) or len(name) > NAME_CHARACTERS:
+        detail = f"A name is a lower-case word of letters, digits, _ and -, at most {NAME_CHARACTERS} characters."
+        raise InvalidInput("bad_name", detail, field="name")
+    if name == DEFAULT_PROFILE_NAME or BudgetProfile.objects.for_tenant(tenant_id).named(name).exists():
+        raise _name_is_taken(name)
+    draft = draft_budget_profile(current_budget_profile(tenant_id, based_on), changes)
+    draft.name, draft.version = name, 1
+    try:
+        with transaction.atomic():
+            _put_into_force(draft, by, now)
+    except IntegrityError as error:
+        raise _name_is_taken(name) from error
+    _audit(draft, "create_budget_profile", list(TUNABLE_FIELDS), by, now)
+    return draft
+
+
+def _name_is_taken(name: str) -> Conflict:
+    return Conflict("duplicate", f"A budget profile named {name} exists already.", "name")
 
 
 @transaction.atomic
@@ -75,20 +114,28 @@ def _open_version(base: BudgetProfile, draft: BudgetProfile, *, verb: str, by: A
         base.recorded_to = now
         base.save(update_fields=["recorded_to"])
     draft.version = base.version + 1
-    draft.recorded_from = now
-    draft.created_by = by.label[:LABEL_CHARACTERS]
     try:
         with transaction.atomic():
-            draft.save(force_insert=True)
+            _put_into_force(draft, by, now)
     except IntegrityError as error:
         raise Conflict("profile_changed", "Somebody else saved this budget profile at the same moment.") from error
+    _audit(draft, verb, changed_fields(base, draft), by, now)
+    return draft
+
+
+def _put_into_force(draft: BudgetProfile, by: Actor, now: datetime) -> None:
+    draft.recorded_from = now
+    draft.created_by = by.label[:LABEL_CHARACTERS]
+    draft.save(force_insert=True)
+
+
+def _audit(profile: BudgetProfile, verb: str, fields: list[str], by: Actor, now: datetime) -> None:
     record_audit(
-        tenant_id=draft.tenant_id,
+        tenant_id=profile.tenant_id,
         by=by,
         now=now,
         verb=verb,
         target_kind="budget_profile",
-        target_ids=[f"{draft.name} {draft.version}"],
-        fields=changed_fields(base, draft),
+        target_ids=[f"{profile.name} {profile.version}"],
+        fields=fields,
     )
-    return draft

@@ -1,0 +1,12 @@
+"""The verbs of contexts: keyword-only, inside a scope, `by` whom and `now` passed in, one audit row each."""
+
+from context.actions.assignments import assign_budget_profile, unassign_budget_profile
+from context.actions.budget_profiles import create_budget_profile, roll_back_budget_profile, save_budget_profile
+
+__all__ = [
+    "assign_budget_profile",
+    "create_budget_profile",
+    "roll_back_budget_profile",
+    "save_budget_profile",
+    "unassign_budget_profile",
+]

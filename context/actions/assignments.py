@@ -1,0 +1,119 @@
+"""Saying whom a budget profile is for. An assignment that ends stays, so that any earlier moment can be read."""
+
+from datetime import datetime
+from uuid import UUID
+
+from django.db import IntegrityError, transaction
+
+from context.budget_profiles import current_budget_profile
+from context.models import BudgetProfileAssignment
+from memories.audit import Actor, record_audit
+from memories.exceptions import Conflict, InvalidInput, NotFound
+from memories.models import ApiKey
+from memories.services.partitions import PartitionError, parse_partition
+
+LABEL_CHARACTERS = 150
+
+
+@transaction.atomic
+def assign_budget_profile(
+    *,
+    tenant_id: UUID,
+    profile_name: str,
+    api_key_id: str | None = None,
+    partition_path: str | None = None,
+    replaces: str | None = None,
+    by: Actor,
+    now: datetime,
+) -> BudgetProfileAssignment:
+    """Give a profile to one key, or to a partition and all below it ("" is the tenant); exactly one of the two.
+
+    What was assigned to the target before ends now; the same profile again changes nothing. With `replaces` ("" for
+    none) the profile that the caller saw there must still be in force. Raises `InvalidInput` naming the field,
+    `NotFound` for an absent key, `Conflict` where somebody else was faster.
+    """
+    current_budget_profile(tenant_id, profile_name)
+    target = _target(tenant_id, api_key_id, partition_path)
+    before = _in_force(tenant_id, target)
+    if replaces is not None and replaces != (before.profile_name if before else ""):
+        raise _assigned_by_another()
+    if before is not None and before.profile_name == profile_name:
+        return before
+    if before is not None:
+        _end(before, now)
+    row = BudgetProfileAssignment(
+        tenant_id=tenant_id,
+        profile_name=profile_name,
+        **target,
+        recorded_from=now,
+        created_by=by.label[:LABEL_CHARACTERS],
+    )
+    try:
+        with transaction.atomic():
+            row.save(force_insert=True)
+    except IntegrityError as error:
+        raise _assigned_by_another() from error
+    _audit(row, "assign_budget_profile", by, now)
+    return row
+
+
+@transaction.atomic
+def unassign_budget_profile(
+    *,
+    tenant_id: UUID,
+    api_key_id: str | None = None,
+    partition_path: str | None = None,
+    by: Actor,
+    now: datetime,
+) -> BudgetProfileAssignment:
+    """End what is assigned to the target. Raises `NotFound` where nothing is, else as `assign_budget_profile` does."""
+    row = _in_force(tenant_id, _target(tenant_id, api_key_id, partition_path))
+    if row is None:
+        raise NotFound("not_assigned", "No budget profile is assigned there.")
+    _end(row, now)
+    _audit(row, "unassign_budget_profile", by, now)
+    return row
+
+
+def _target(tenant_id: UUID, api_key_id: str | None, partition_path: str | None) -> dict[str, str]:
+    """The target's column and its value."""
+    if (api_key_id is None) == (partition_path is None):
+        raise InvalidInput("one_target", "Either a key or a partition is needed, and not both.", field="partition")
+    if partition_path is not None:
+        return {"partition_path": _canonical(partition_path)}
+    if not ApiKey.objects.for_tenant(tenant_id).filter(pk=api_key_id).exists():
+        raise NotFound("not_found", "There is no such key.", "api_key")
+    return {"api_key_id": str(api_key_id)}
+
+
+def _canonical(path: str) -> str:
+    try:
+        return parse_partition(path).path
+    except PartitionError as error:
+        raise InvalidInput(error.code, error.detail, "partition") from error
+
+
+def _in_force(tenant_id: UUID, target: dict[str, str]) -> BudgetProfileAssignment | None:
+    rows = BudgetProfileAssignment.objects.for_tenant(tenant_id).current().locked()
+    row: BudgetProfileAssignment | None = rows.filter(**target).first()
+    return row
+
+
+def _end(row: BudgetProfileAssignment, now: datetime) -> None:
+    row.recorded_to = max(now, row.recorded_from)
+    row.save(update_fields=["recorded_to"])
+
+
+def _assigned_by_another() -> Conflict:
+    return Conflict("assignment_changed", "Somebody else assigned a profile there; look at it before you change it.")
+
+
+def _audit(row: BudgetProfileAssignment, verb: str, by: Actor, now: datetime) -> None:
+    record_audit(
+        tenant_id=row.tenant_id,
+        by=by,
+        now=now,
+        verb=verb,
+        target_kind="budget_profile",
+        target_ids=[row.profile_name, row.api_key_id or row.partition_path or "tenant"],
+    )

@@ -15,14 +15,15 @@ from time import perf_counter
 from typing import Any
 from uuid import UUID
 
+from memories.candidates import Candidate, Ranks, Rows, SearchScope, read_candidates
 from memories.embedding import EmbeddingError, get_embedder
 from memories.embedding.protocol import Vectors
 from memories.exceptions import InvalidInput
-from memories.models import Memory
-from memories.querysets import MemoryQuerySet, lexemes_of
+from memories.querysets import lexemes_of
 from memories.scopes import tenant_scope
 from memories.services.filters import Condition, FilterError, parse_filters
 from memories.services.fusion import MAX_CANDIDATES, gate_by_tokens, reciprocal_rank_fusion
+from memories.services.moments import Moment
 from memories.services.partitions import PartitionPath
 from memories.services.tokens import ENCODINGS
 
@@ -38,44 +39,6 @@ class Mode(StrEnum):
 
 
 @dataclass(frozen=True)
-class Candidate:
-    """A memory that was found, with what a scorer needs and how it was found.
-
-    `similarity` is the cosine to the query (-1..1), None where the memory or the query has no vector. Ranks count from
-    1 and are None where that arm did not find it; `fused_score` is None where nothing was asked for.
-    """
-
-    id: UUID
-    version: int
-    content: str
-    pinned: bool
-    created_at: datetime
-    usefulness_score: float
-    confidence: float
-    retrieval_count: int
-    token_counts: Mapping[str, int]
-    similarity: float | None
-    vector_rank: int | None
-    text_rank: int | None
-    fused_score: float | None
-    memory: Memory
-
-    @property
-    def as_mapping(self) -> dict[str, Any]:
-        """What the scorer and the packers read."""
-        return {
-            "id": self.id,
-            "content": self.content,
-            "similarity": self.similarity,
-            "created_at": self.created_at,
-            "usefulness_score": self.usefulness_score,
-            "confidence": self.confidence,
-            "retrieval_count": self.retrieval_count,
-            "token_counts": self.token_counts,
-        }
-
-
-@dataclass(frozen=True)
 class RetrievalWarning:
     """Something that made the search worse than asked for."""
 
@@ -85,28 +48,16 @@ class RetrievalWarning:
 
 @dataclass(frozen=True)
 class Retrieval:
-    """The candidates in fused order, the plan that found them (what ran, rows, milliseconds), and warnings."""
+    """The candidates in fused order, the plan that found them (what ran, rows, milliseconds), and warnings.
+
+    `query_vector` and its `model` are there for whoever compares more than what was found with the query.
+    """
 
     candidates: list[Candidate]
     plan: dict[str, Any]
     warnings: list[RetrievalWarning] = field(default_factory=list)
-
-
-@dataclass(frozen=True)
-class _Scope:
-    """Where to search: everything that narrows the rows before they are ranked."""
-
-    tenant_id: UUID
-    path: str
-    is_exact: bool
-    segments: Mapping[str, str]
-    conditions: Sequence[Condition]
-    now: datetime
-
-    def rows(self) -> MemoryQuerySet:
-        rows = Memory.objects.for_tenant(self.tenant_id).live(self.now).within(self.path, exact=self.is_exact)
-        narrowed: MemoryQuerySet = rows.with_segments(self.segments).meeting(self.conditions)
-        return narrowed
+    query_vector: Vectors | None = None
+    model: str = ""
 
 
 @dataclass(frozen=True)
@@ -156,6 +107,17 @@ class _Ranking:
         return {key: rank for rank, key in enumerate(self.tokens_by_id, start=1)}
 
 
+@dataclass(frozen=True)
+class _Order:
+    """The column that an arm is ordered by; ties are newest first, then by id."""
+
+    column: str
+    is_down: bool
+
+
+BY_DISTANCE, BY_TEXT_RANK, BY_PIN = _Order("distance", False), _Order("text_rank", True), _Order("pinned", True)
+
+
 def retrieve(
     *,
     tenant_id: UUID,
@@ -172,16 +134,18 @@ def retrieve(
     filters: Mapping[str, Any] | None = None,
     limit: int | None = None,
     with_pinned: bool = False,
+    moment: Moment | None = None,
 ) -> Retrieval:
     """The memories that a query finds in a partition of a tenant, best first; pinned and newest without a query.
 
     Call with no scope open: the query is embedded first, then one tenant scope reads in a fixed number of queries.
     Candidates are gated by `overfetch_ratio` x `token_budget` tokens (each memory's own plus `marker_tokens`), or by
     `limit` where one is given; `with_pinned` puts the pinned memories of the partition before those that the query
-    found. Without an embedder words alone are searched, with a warning. Raises `InvalidInput` for filters that cannot
-    be asked.
+    found. Without an embedder words alone are searched, with a warning. At a `moment` of history the versions that held
+    then are searched, each by its own text and vector. Raises `InvalidInput` for filters that cannot be asked.
     """
-    scope = _Scope(tenant_id, str(partition), exact, segments or {}, _conditions(filters), now)
+    conditions = _conditions(filters)
+    scope = SearchScope(tenant_id, str(partition), moment or Moment.now(now), exact, segments or {}, conditions)
     gate = _Gate(token_budget, overfetch_ratio, _token_column(encoding), limit, marker_tokens)
     if query is None or not query.strip():
         return _newest(scope, gate)
@@ -195,12 +159,12 @@ def retrieve(
         tokens_by_id = pinned.tokens_by_id | by_vector.tokens_by_id | by_text.tokens_by_id
         chosen = gate.choose(list(dict.fromkeys([*pinned.tokens_by_id, *dict(fused)])), tokens_by_id)
         with plan.step("read", rows=len(chosen)):
-            rows = _rows_in_order(scope, chosen, vector, model)
-    if vector is not None and mode != Mode.LEXICAL and rows and not by_vector.tokens_by_id:
+            ranks = Ranks(by_vector.ranks, by_text.ranks, dict(fused))
+            found = read_candidates(scope, chosen, vector, model, ranks)
+    if vector is not None and mode != Mode.LEXICAL and found and not by_vector.tokens_by_id:
         warnings.append(RetrievalWarning("no_embeddings", f"No memory here has a vector of the model {model}."))
     plan.values |= {"fused_rows": len(fused), "gated_rows": len(chosen)}
-    ranks, scores = (by_vector.ranks, by_text.ranks), dict(fused)
-    return Retrieval([_candidate(row, ranks, scores) for row in rows], plan.values, warnings)
+    return Retrieval(found, plan.values, warnings, vector, model)
 
 
 def _conditions(filters: Mapping[str, Any] | None) -> list[Condition]:
@@ -231,68 +195,49 @@ def _embed_query(query: str, plan: _Plan, warnings: list[RetrievalWarning]) -> t
 
 
 def _run_arms(
-    scope: _Scope, gate: _Gate, query: str, mode: Mode, vector: Vectors | None, model: str, plan: _Plan
+    scope: SearchScope, gate: _Gate, query: str, mode: Mode, vector: Vectors | None, model: str, plan: _Plan
 ) -> tuple[_Ranking, _Ranking]:
     by_vector, by_text = _Ranking(), _Ranking()
     if vector is not None and mode is not Mode.LEXICAL:
         with plan.step("vector", search="exact") as entry:
-            by_vector = _ranking(scope.rows().nearest_to(vector, model), gate)
+            by_vector = _ranking([rows.nearest_to(vector, model) for rows in scope.sources()], gate, BY_DISTANCE)
             entry["rows"] = len(by_vector.tokens_by_id)
     if vector is None or mode is not Mode.VECTOR:
         with plan.step("lexical") as entry:
             lexemes = lexemes_of(query)
-            by_text = _ranking(scope.rows().matching_any(lexemes), gate) if lexemes else by_text
+            if lexemes:
+                by_text = _ranking([rows.matching_any(lexemes) for rows in scope.sources()], gate, BY_TEXT_RANK)
             entry |= {"lexemes": len(lexemes), "rows": len(by_text.tokens_by_id)}
     return by_vector, by_text
 
 
-def _pinned(scope: _Scope, gate: _Gate, plan: _Plan) -> _Ranking:
+def _pinned(scope: SearchScope, gate: _Gate, plan: _Plan) -> _Ranking:
     with plan.step("pinned") as entry:
-        by_age = _ranking(scope.rows().pinned().pinned_then_newest(), gate)
+        by_age = _ranking([rows.pinned().pinned_then_newest() for rows in scope.sources()], gate, BY_PIN)
         entry["rows"] = len(by_age.tokens_by_id)
     return by_age
 
 
-def _ranking(rows: MemoryQuerySet, gate: _Gate) -> _Ranking:
-    return _Ranking({pk.int: tokens for pk, tokens in rows.values_list("id", gate.column)[:MAX_CANDIDATES]})
+def _ranking(sources: Sequence[Rows], gate: _Gate, order: _Order) -> _Ranking:
+    """The first rows in the order that the sources stand in; two of them are merged as one query would sort them."""
+    if len(sources) == 1:
+        rows = sources[0].values_list(sources[0].identity, gate.column)[:MAX_CANDIDATES]
+        return _Ranking({pk.int: tokens for pk, tokens in rows})
+    columns = (gate.column, order.column, "created_at")
+    ranked = [row for rows in sources for row in rows.values_list(rows.identity, *columns)[:MAX_CANDIDATES]]
+    ranked.sort(key=lambda row: row[0].int)
+    ranked.sort(key=lambda row: row[3], reverse=True)
+    ranked.sort(key=lambda row: row[2], reverse=order.is_down)
+    return _Ranking({pk.int: tokens for pk, tokens, _, _ in ranked[:MAX_CANDIDATES]})
 
 
-def _rows_in_order(scope: _Scope, ids: Sequence[int], vector: Vectors | None, model: str) -> list[Memory]:
-    rows = scope.rows().filter(pk__in=[UUID(int=key) for key in ids])
-    rows = rows.without_similarity() if vector is None else rows.with_similarity_to(vector, model)
-    found = {row.pk.int: row for row in rows}
-    return [found[key] for key in ids if key in found]
-
-
-def _newest(scope: _Scope, gate: _Gate) -> Retrieval:
+def _newest(scope: SearchScope, gate: _Gate) -> Retrieval:
     """Without a query: the pinned, then the newest."""
     plan = _Plan("newest")
     with plan.step("read") as entry, tenant_scope(scope.tenant_id):
-        ranking = _ranking(scope.rows().pinned_then_newest(), gate)
+        ranking = _ranking([rows.pinned_then_newest() for rows in scope.sources()], gate, BY_PIN)
         chosen = gate.choose(list(ranking.tokens_by_id), ranking.tokens_by_id)
-        rows = _rows_in_order(scope, chosen, None, "")
-        entry["rows"] = len(rows)
+        found = read_candidates(scope, chosen, None, "", Ranks())
+        entry["rows"] = len(found)
     plan.values["gated_rows"] = len(chosen)
-    return Retrieval([_candidate(row, ({}, {}), {}) for row in rows], plan.values)
-
-
-def _candidate(
-    row: Memory, ranks: tuple[Mapping[int, int], Mapping[int, int]], scores: Mapping[int, float]
-) -> Candidate:
-    similarity: float | None = row.similarity  # type: ignore[attr-defined]
-    return Candidate(
-        id=row.pk,
-        version=row.version,
-        content=row.content,
-        pinned=row.pinned,
-        created_at=row.created_at,
-        usefulness_score=row.usefulness_score,
-        confidence=row.confidence,
-        retrieval_count=row.retrieval_count,
-        token_counts=row.token_counts,
-        similarity=similarity,
-        vector_rank=ranks[0].get(row.pk.int),
-        text_rank=ranks[1].get(row.pk.int),
-        fused_score=scores.get(row.pk.int),
-        memory=row,
-    )
+    return Retrieval(found, plan.values)

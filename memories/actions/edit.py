@@ -12,14 +12,12 @@ from memories.audit import Actor, record_audit
 from memories.exceptions import Conflict, NotFound, StaleVersion, invalid
 from memories.live_rows import archive_expired, ensure_partitions, key_of, unarchived_by_key
 from memories.models import Memory, MemoryEmbedding, MemoryVersion
-from memories.models.memory import MemoryText
+from memories.models.memory import VERSION_COLUMNS
 from memories.services.content import content_hash, is_same_json, normalise_content
 from memories.services.drafts import problems_of_changes
 from memories.services.tokens import token_counts
 
 LIVE_CONSTRAINT = "memory_is_unique_among_live"
-#: The columns of one version, as both tables hold them.
-VERSION_COLUMNS = tuple(field.name for field in MemoryText._meta.get_fields())
 
 
 @transaction.atomic

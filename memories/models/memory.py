@@ -79,6 +79,10 @@ class MemoryText(models.Model):
         return {"o200k_base": self.tokens_o200k_base, "cl100k_base": self.tokens_cl100k_base}
 
 
+#: The names of these columns, as both tables hold them.
+VERSION_COLUMNS = tuple(field.name for field in MemoryText._meta.local_fields)
+
+
 class Memory(MemoryText):
     """One piece of text an agent keeps: the current version, and the head that is stable through all of them."""
 

@@ -1,11 +1,13 @@
 """What stands beside memories: vectors, links, memo, summaries, snapshots, what was recalled, answered and done."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
 from datetime import datetime
 from typing import Self
 from uuid import UUID
 
+import numpy as np
 from django.db.models import Q
+from numpy.typing import NDArray
 
 from memories.querysets.conditions import path_condition
 from memories.querysets.rows import TenantRows, VersionedByRecordedTime
@@ -15,10 +17,15 @@ class MemoryEmbeddingQuerySet(TenantRows):
     def of_version(self, memory_id: UUID, version: int) -> Self:
         return self.filter(memory_id=memory_id, version=version)
 
-    def of_versions(self, versions: Iterable[tuple[UUID, int]], model: str) -> Self:
+    def of_versions(self, versions: Collection[tuple[UUID, int]], model: str) -> Self:
         """Those of any of these memories in any of these versions, under one model."""
         ids, numbers = {pk for pk, _ in versions}, {number for _, number in versions}
         return self.filter(memory_id__in=ids, version__in=numbers, model=model)
+
+    def vectors(self) -> Iterator[tuple[UUID, int, NDArray[np.float32]]]:
+        """(memory id, version, vector) of each."""
+        for memory_id, version, vector in self.order_by().values_list("memory_id", "version", "vector"):
+            yield memory_id, version, np.asarray(vector, dtype=np.float32)
 
 
 class MemoryLinkQuerySet(VersionedByRecordedTime):
@@ -28,6 +35,10 @@ class MemoryLinkQuerySet(VersionedByRecordedTime):
     def in_order(self) -> Self:
         """In the order of link time, then id."""
         return self.order_by("recorded_from", "pk")
+
+    def targets(self, count: int) -> list[UUID]:
+        """Where the first edges lead."""
+        return list(self.values_list("target_id", flat=True)[:count])
 
     def touching(self, memory_id: UUID) -> Self:
         return self.filter(Q(source_id=memory_id) | Q(target_id=memory_id))

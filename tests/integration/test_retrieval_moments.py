@@ -1,0 +1,177 @@
+"""Searching a past moment: what was found then is found again, whatever happened since."""
+
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from memories.actions import archive_memory, restore_memory, store_memories, update_memory
+from memories.indexer import index_memories
+from memories.models import Memory, Tenant
+from memories.recall import count_retrieved
+from memories.retrieval import Candidate, Retrieval, retrieve
+from memories.scopes import tenant_scope
+from memories.services.drafts import NewMemory
+from memories.services.moments import Moment
+from memories.services.partitions import parse_partition
+from tests.factories import NOW, TESTER, make_memory, stored
+
+pytestmark = pytest.mark.django_db
+
+SUBJECTS = ("tea", "green tea", "coffee", "the oven", "a train ticket")
+THEN = NOW + timedelta(hours=1)
+SINCE = NOW + timedelta(hours=2)
+LATER = NOW + timedelta(hours=9)
+
+
+def search(tenant: Tenant, query: str | None, moment: Moment | None = None, **options: Any) -> Retrieval:
+    values: dict[str, Any] = {"now": LATER, "token_budget": 4000, "overfetch_ratio": 1.25}
+    return retrieve(tenant_id=tenant.pk, query=query, moment=moment, **values | options)
+
+
+def edit(memory: Memory, at: datetime, **changes: Any) -> None:
+    with tenant_scope(memory.tenant_id):
+        update_memory(memory=memory, changes=changes, by=TESTER, now=at)
+    index_memories(memory.tenant_id, [memory.pk])
+
+
+def as_found(candidates: list[Candidate]) -> list[tuple[Any, ...]]:
+    """What a scorer reads of each candidate."""
+    return [
+        (
+            *(row.id, row.version, row.content, row.pinned, row.created_at, row.confidence, dict(row.token_counts)),
+            *(row.similarity, row.vector_rank, row.text_rank, row.fused_score, row.memory.partition_path),
+        )
+        for row in candidates
+    ]
+
+
+def fill(tenant: Tenant, count: int) -> list[UUID]:
+    rows = [
+        NewMemory(
+            f"{SUBJECTS[number % 5]} was mentioned in note {number}",
+            partition=parse_partition(f"user=u{number % 3}/topic=t{number % 2}"),
+            pinned=number % 7 == 0,
+            metadata={"number": number % 4},
+        )
+        for number in range(count)
+    ]
+    with tenant_scope(tenant.pk):
+        results = store_memories(tenant=tenant, rows=rows, by=TESTER, now=NOW)
+    ids = [result.memory.pk for result in results if result.memory]
+    index_memories(tenant.pk, ids)
+    return ids
+
+
+def change_everything(tenant: Tenant, ids: list[UUID], at: datetime) -> None:
+    """A third edited, a third archived (some of these restored), some moved, and new ones in between."""
+    with tenant_scope(tenant.pk):
+        memories = list(Memory.objects.for_tenant(tenant.pk).of_memories(ids).order_by("content"))
+        for number, memory in enumerate(memories):
+            match number % 6:
+                case 0:
+                    changes: dict[str, Any] = {"content": f"now about tea {number}", "pinned": True, "metadata": {}}
+                    update_memory(memory=memory, changes=changes, by=TESTER, now=at)
+                case 1:
+                    archive_memory(memory=memory, by=TESTER, now=at)
+                case 2:
+                    moved = {"partition": parse_partition("user=elsewhere")}
+                    update_memory(memory=memory, changes=moved, by=TESTER, now=at)
+                case 3:
+                    archive_memory(memory=memory, by=TESTER, now=at)
+                    restore_memory(memory=memory, by=TESTER, now=at + timedelta(minutes=5))
+    for number in range(6):
+        make_memory(tenant, f"new green tea {number}", now=at, pinned=number == 0, is_embedded=True)
+    index_memories(tenant.pk, ids)
+
+
+@pytest.mark.parametrize("kind", [Moment.valid, Moment.recorded])
+@pytest.mark.parametrize(
+    ("query", "options"),
+    [
+        ("green tea", {}),
+        ("green tea", {"mode": "vector"}),
+        ("green tea", {"mode": "lexical"}),
+        ("green tea", {"with_pinned": True, "token_budget": 40}),
+        ("coffee", {"partition": "user=u1"}),
+        ("coffee", {"partition": "user=u1/topic=t1", "exact": True}),
+        ("coffee", {"segments": {"topic": "t1"}}),
+        ("note", {"filters": {"metadata.number": 3, "retrieval_count": {"lte": 0}, "usefulness_score": 0.5}}),
+        ("the", {}),
+        (None, {}),
+        (None, {"partition": "user=u2", "limit": 4}),
+    ],
+)
+def test_search_of_a_past_moment_finds_what_was_found_then(
+    tenant: Tenant, kind: Any, query: str | None, options: dict[str, Any]
+) -> None:
+    ids = fill(tenant, 40)
+    before = search(tenant, query, now=THEN, **options)
+    change_everything(tenant, ids, SINCE)
+    again = search(tenant, query, kind(THEN), **options)
+    assert as_found(again.candidates) == as_found(before.candidates)
+    assert as_found(search(tenant, query, **options).candidates) != as_found(before.candidates)
+
+
+def test_version_is_found_by_its_own_text_and_vector(tenant: Tenant) -> None:
+    memory = make_memory(tenant, "Alex prefers green tea.", confidence=0.9, is_embedded=True)
+    edit(memory, SINCE, content="The oven needs repair.", confidence=0.2)
+    with tenant_scope(tenant.pk):
+        count_retrieved(memory_ids=[memory.pk], now=LATER)
+    (then,) = search(tenant, "hot drink", Moment.valid(THEN), mode="vector").candidates
+    assert (then.version, then.content, then.confidence, then.retrieval_count) == (
+        1,
+        "Alex prefers green tea.",
+        0.9,
+        1,
+    )
+    assert then.memory.content == then.content
+    assert search(tenant, "oven", Moment.valid(THEN), mode="lexical").candidates == []
+    (now,) = search(tenant, "oven", Moment.valid(SINCE)).candidates
+    assert (now.version, now.content) == (2, "The oven needs repair.")
+    assert then.similarity is not None
+    assert now.similarity is not None
+    assert stored(memory).content == "The oven needs repair."
+
+
+def test_version_that_was_never_embedded_is_found_by_its_words(tenant: Tenant) -> None:
+    memory = make_memory(tenant, "Alex prefers green tea.")
+    edit(memory, SINCE, content="Alex prefers coffee.")
+    (then,) = search(tenant, "tea", Moment.recorded(THEN)).candidates
+    assert (then.similarity, then.vector_rank, then.text_rank) == (None, None, 1)
+
+
+def test_archived_memory_is_read_as_live_where_it_was(tenant: Tenant) -> None:
+    memory = make_memory(tenant, "green tea")
+    with tenant_scope(tenant.pk):
+        archive_memory(memory=memory, by=TESTER, now=SINCE)
+    assert search(tenant, "tea").candidates == []
+    (then,) = search(tenant, "tea", Moment.valid(THEN)).candidates
+    assert (then.version, then.memory.archived_at) == (1, None)
+
+
+def test_back_dated_import_was_true_before_it_was_known(tenant: Tenant) -> None:
+    make_memory(tenant, "green tea", created_at=NOW - timedelta(days=90), is_embedded=True)
+    month_ago = NOW - timedelta(days=30)
+    assert len(search(tenant, "tea", Moment.valid(month_ago)).candidates) == 1
+    assert search(tenant, "tea", Moment.recorded(month_ago)).candidates == []
+
+
+def test_present_reads_one_table_and_the_past_both_in_fixed_numbers_of_queries(tenant: Tenant) -> None:
+    def tables(moment: Moment | None) -> list[str]:
+        with CaptureQueriesContext(connection) as queries:
+            search(tenant, "tea note", moment, with_pinned=True)
+        return [query["sql"] for query in queries]
+
+    ids = fill(tenant, 5)
+    change_everything(tenant, ids, SINCE)
+    few = {moment: len(tables(moment)) for moment in (None, Moment.valid(THEN), Moment.recorded(THEN))}
+    change_everything(tenant, fill(tenant, 70), SINCE)
+    assert {moment: len(tables(moment)) for moment in few} == few
+    present = tables(None)
+    assert not [sql for sql in present if "memories_memoryversion" in sql]
+    # Both tables for the vectors, the words, the pinned and the rows.
+    assert few[Moment.valid(THEN)] == few[Moment.recorded(THEN)] == len(present) + 4

@@ -183,7 +183,8 @@ def budget_roll_back(request: HtmxRequest, version: int) -> HttpResponseBase:
     except InvalidInput as error:
         raise Http404 from error
     undo = reverse("budget-roll-back", args=[tenant_id, before]) if saved.version > before else ""
-    flash(request, f"The numbers of version {version} are in force again, as version {saved.version}.", undo_url=undo)
+    former = f"numbers of version {version}" if version else "defaults"
+    flash(request, f"The {former} are in force again, as version {saved.version}.", undo_url=undo)
     return redirect("budgets", tenant_id)
 
 

@@ -222,6 +222,11 @@ def test_chosen_colours_stay(console: Page, acme: Tenant) -> None:
 @at_both_widths
 def test_no_page_is_wider_than_the_window(console: Page, acme: Tenant, viewport: Any) -> None:
     memory = workshop(acme)[0].pk
+    for tokens in (500, 600):
+        console.goto(page("budgets", acme))
+        console.fill("#id_default_tokens", str(tokens))
+        console.get_by_role("button", name="Save as version").click()
+        expect(console.locator(".flash")).to_be_visible()
     for address in (
         page("tenant-overview", acme),
         page("memories", acme) + "?q=torque",

@@ -5,7 +5,10 @@ from memories.actions.edit import archive_memory, restore_memory, update_memory
 from memories.actions.embeddings import retry_embeddings
 from memories.actions.links import link_memories, unlink_memories
 from memories.actions.memo import set_memo
+from memories.actions.partitions import create_partition
+from memories.actions.snapshots import create_snapshot, delete_snapshot
 from memories.actions.store import StoreResult, StoreStatus, store_memories, store_memory
+from memories.actions.summaries import save_summary, withdraw_summary
 from memories.actions.tenants import (
     add_member,
     create_api_key,
@@ -26,16 +29,21 @@ __all__ = [
     "count_retrieved",
     "create_api_key",
     "create_operator",
+    "create_partition",
+    "create_snapshot",
     "create_tenant",
+    "delete_snapshot",
     "link_memories",
     "record_recalled",
     "remove_member",
     "restore_memory",
     "retry_embeddings",
     "revoke_api_key",
+    "save_summary",
     "set_memo",
     "store_memories",
     "store_memory",
     "unlink_memories",
     "update_memory",
+    "withdraw_summary",
 ]

@@ -66,6 +66,26 @@ class ReceiptQuerySet(TenantRows):
         """Rows as a list shows them; what was considered stays in the database."""
         return self.defer("candidates", "plan", "omitted")
 
+    def in_partition(self, path: str) -> Self:
+        """Receipts of this partition, not of those below it."""
+        return self.filter(partition_path=path)
+
+    def created_between(self, after: datetime | None, before: datetime | None) -> Self:
+        """Created at `after` or later and before `before`; None is no bound."""
+        rows = self if after is None else self.filter(created_at__gte=after)
+        return rows if before is None else rows.filter(created_at__lt=before)
+
+    def of_key(self, prefix: str) -> Self:
+        """Receipts of what one key asked for; keys are known by their visible prefix."""
+        return self.filter(api_key__prefix=prefix)
+
+    def for_model(self, model: str) -> Self:
+        return self.filter(request__model=model)
+
+    def with_keys(self) -> Self:
+        """The keys that asked, in the same query."""
+        return self.select_related("api_key")
+
     def with_ids(self, receipt_ids: Iterable[UUID]) -> Self:
         return self.filter(pk__in=list(receipt_ids))
 
@@ -99,6 +119,15 @@ class BudgetProfileAssignmentQuerySet(VersionedByRecordedTime):
 
     def newest_first(self) -> Self:
         return self.order_by("-recorded_from", "-pk")
+
+    def within(self, path: str) -> Self:
+        """Those of partitions in `path` or below it, and of keys that reach nothing else."""
+        if not path:
+            return self
+        low, high = subtree_bounds(path)
+        columns = ("partition_path", "api_key__partition_prefix")
+        there = (Q(**{name: path}) | Q(**{f"{name}__gte": low, f"{name}__lt": high}) for name in columns)
+        return self.filter(next(there) | next(there))
 
     def with_keys(self) -> Self:
         """The keys' names in the same query."""

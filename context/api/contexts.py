@@ -1,6 +1,5 @@
 """Endpoints of contexts: ask for one, read a receipt, list receipts."""
 
-from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -14,15 +13,13 @@ from context.models import Receipt
 from context.receipts import read_receipt
 from context.results import DEFAULT_RENDER, ContextRequest
 from context.serializers import ContextInput, ReceiptInput, ReceiptsInput
+from context.serializers.receipts import receipt_row_answer
 from memories.api.door import Door
 from memories.api.idempotency import idempotent
 from memories.api.permissions import partition_to_read, require_scope
 from memories.scopes import tenant_scope
-from memories.serializers.answers import moment
 from memories.serializers.partitions import segments_named
-from memory_platform.rest.pages import Place, from_place, page_answer
 
-ORDERING = "-created_at"
 #: Null in a body means the same as leaving the field out.
 NULLABLE = ("query", "model", "profile", "budget_profile", "packer", "ordering", "render")
 
@@ -81,33 +78,16 @@ class ContextsDoor(Door):
     def get(self, request: Request) -> Response:
         """Receipts, newest first, without their texts."""
         values = self.query(ReceiptsInput)
-
-        def rows_from(place: Place | None, count: int) -> Sequence[Receipt]:
-            rows = Receipt.objects.for_tenant(self.tenant_id).for_reach(self.key.partition_prefix)
-            return list(rows.without_details().page(ORDERING, **from_place(place), count=count))
-
-        with tenant_scope(self.tenant_id):
-            page = page_answer(
-                request,
-                values,
-                ordering=ORDERING,
-                kinds=(datetime, UUID),
-                rows_from=rows_from,
-                place_of=lambda receipt: (receipt.created_at, receipt.pk),
-                answer=_row_answer,
-            )
-        return Response(page)
-
-
-def _row_answer(receipt: Receipt) -> dict[str, Any]:
-    return {
-        "id": str(receipt.pk),
-        "created_at": moment(receipt.created_at),
-        "query": receipt.query,
-        "partition": receipt.partition_path,
-        "budget": receipt.budget,
-        "profile": receipt.profile,
-        "budget_profile": receipt.budget_profile,
-        "block_count": len(receipt.blocks),
-        "warnings": receipt.warnings,
-    }
+        partition = partition_to_read(self.key, values["partition"])
+        rows = Receipt.objects.for_tenant(self.tenant_id).for_reach(partition.path)
+        rows = rows.in_partition(partition.path) if values["exact"] else rows
+        rows = rows.created_between(values.get("created_after"), values.get("created_before"))
+        rows = rows.of_key(values["key"]) if "key" in values else rows
+        rows = rows.for_model(values["model"]) if "model" in values else rows
+        return self.listing(
+            rows.without_details().with_keys(),
+            values,
+            ordering="-created_at",
+            kinds=(datetime, UUID),
+            answer=receipt_row_answer,
+        )

@@ -3,11 +3,28 @@
 from django.urls import path
 
 from context.api.contexts import ContextDoor, ContextsDoor, ReceiptDoor
+from context.api.profiles import (
+    AssignmentsDoor,
+    ComparisonDoor,
+    ProfileDoor,
+    ProfilesDoor,
+    ProfileVersionsDoor,
+    RollBackDoor,
+)
 from context.api.search import SearchDoor
+from memory_platform.rest import addresses  # noqa: F401 - makes its types known
+
+PROFILE = "budget-profiles/<name:name>"
 
 urlpatterns = [
     path("memories/search", SearchDoor.as_view(), name="api-memories-search"),
     path("context", ContextDoor.as_view(), name="api-context"),
     path("context/<uuid:receipt_id>", ReceiptDoor.as_view(), name="api-receipt"),
     path("contexts", ContextsDoor.as_view(), name="api-contexts"),
+    path("budget-profiles", ProfilesDoor.as_view(), name="api-budget-profiles"),
+    path("budget-profiles/assignments", AssignmentsDoor.as_view(), name="api-budget-profile-assignments"),
+    path(PROFILE, ProfileDoor.as_view(), name="api-budget-profile"),
+    path(f"{PROFILE}/versions", ProfileVersionsDoor.as_view(), name="api-budget-profile-versions"),
+    path(f"{PROFILE}/rollback", RollBackDoor.as_view(), name="api-budget-profile-rollback"),
+    path(f"{PROFILE}/compare", ComparisonDoor.as_view(), name="api-budget-profile-compare"),
 ]

@@ -4,9 +4,8 @@ from typing import Any
 
 from rest_framework import serializers
 
-from context.models import TOP_K_MAX
+from context.models import TOP_K_MAX, BudgetProfile
 from context.results import DEFAULT_RENDER, SCORING_PROFILE_NAME
-from context.sections import PACKERS
 from context.serializers.fields import query_or_nothing
 from context.serializers.shapes import BlockShape, BudgetShape, NamedVersionShape, OmissionShape, WarningShape
 from context.services.ordering import ORDERINGS
@@ -27,7 +26,7 @@ class ContextInput(ReadingInput):
     model = TextField(max_length=NAME_CHARACTERS_MAX, required=False, allow_null=True, default=None)
     profile = ChosenField(choices=[SCORING_PROFILE_NAME], required=False, allow_null=True, default=None)
     budget_profile = TextField(max_length=64, required=False, allow_null=True, default=None)
-    packer = ChosenField(choices=list(PACKERS), required=False, allow_null=True, default=None)
+    packer = ChosenField(choices=BudgetProfile.Packer.values, required=False, allow_null=True, default=None)
     ordering = ChosenField(choices=ORDERINGS, required=False, allow_null=True, default=None)
     render = ChosenField(choices=STYLES, required=False, allow_null=True, default=DEFAULT_RENDER)
     include_tenant_memo = TruthField(required=False, allow_null=True, default=None)

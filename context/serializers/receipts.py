@@ -4,9 +4,13 @@ from typing import Any
 
 from rest_framework import serializers
 
-from context.serializers.contexts import ContextShape
+from context.models import Receipt
+from context.serializers.contexts import NAME_CHARACTERS_MAX, ContextShape
 from context.serializers.shapes import BudgetShape, NamedVersionShape, WarningShape
-from memory_platform.rest.fields import TruthField
+from memories.serializers.answers import moment
+from memories.serializers.keys import KEY_ID_CHARACTERS_MAX
+from memories.serializers.partitions import exact_field, path_field
+from memory_platform.rest.fields import MomentField, TextField, TruthField
 from memory_platform.rest.pages import PageInput
 from memory_platform.rest.strict import StrictSerializer
 
@@ -19,6 +23,31 @@ class ReceiptInput(StrictSerializer):
 
 class ReceiptsInput(PageInput):
     """The query parameters of the list of receipts."""
+
+    partition = path_field(help_text="Of this partition and all below it.")
+    exact = exact_field(takes_text=True)
+    key = TextField(min_length=1, max_length=KEY_ID_CHARACTERS_MAX, required=False, help_text="Id of a key.")
+    model = TextField(min_length=1, max_length=NAME_CHARACTERS_MAX, required=False)
+    created_after = MomentField(required=False, help_text="Inclusive.")
+    created_before = MomentField(required=False, help_text="Exclusive.")
+
+
+def receipt_row_answer(receipt: Receipt) -> dict[str, Any]:
+    """A receipt as a list shows it; the row was read `with_keys`."""
+    return {
+        "id": str(receipt.pk),
+        "created_at": moment(receipt.created_at),
+        "query": receipt.query,
+        "partition": receipt.partition_path,
+        "budget": receipt.budget,
+        "profile": receipt.profile,
+        "budget_profile": receipt.budget_profile,
+        "key": receipt.api_key.prefix if receipt.api_key else None,
+        "model": receipt.request["model"],
+        "as_of": moment(receipt.as_of),
+        "block_count": len(receipt.blocks),
+        "warnings": receipt.warnings,
+    }
 
 
 class ReceiptShape(ContextShape):
@@ -39,6 +68,9 @@ class ReceiptRowShape(serializers.Serializer[Any]):
     budget = BudgetShape()
     profile = NamedVersionShape()
     budget_profile = NamedVersionShape()
+    key = serializers.CharField(allow_null=True, help_text="Id of the key that asked; null: an operator, a task.")
+    model = serializers.CharField()
+    as_of = serializers.DateTimeField(allow_null=True)
     block_count = serializers.IntegerField()
     warnings = WarningShape(many=True)
 

@@ -1,6 +1,6 @@
 """What every endpoint is: one key, one tenant, one time, strict JSON in, JSON out."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any, TypeVar
 from uuid import UUID
@@ -36,6 +36,8 @@ class Door(APIView):
     metadata_class = None
     #: The scope each method needs; `read` where none is named.
     scopes: dict[str, str] = {}
+    #: Fields of an answer that are shown once: a repetition by Idempotency-Key gets null for them.
+    unrepeated: Sequence[str] = ()
     now: datetime
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
@@ -64,11 +66,11 @@ class Door(APIView):
         A query parameter beside a body is an unknown field.
         """
         self.query(EmptyInput)
-        return self._checked(serializer, self.request.data, context)
+        return self.checked(serializer, self.request.data, context)
 
     def query(self, serializer: type[StrictSerializer], **context: Any) -> dict[str, Any]:
         """The checked query parameters."""
-        return self._checked(serializer, query_values(self.request.query_params), context)
+        return self.checked(serializer, query_values(self.request.query_params), context)
 
     def listing(
         self,
@@ -98,7 +100,8 @@ class Door(APIView):
             )
         return Response(page)
 
-    def _checked(self, serializer: type[StrictSerializer], data: Any, context: dict[str, Any]) -> dict[str, Any]:
+    def checked(self, serializer: type[StrictSerializer], data: Any, context: dict[str, Any]) -> dict[str, Any]:
+        """What `serializer` makes of `data`, with the time and the key at hand. Raises naming every fault."""
         checked = serializer(data=data, context={"now": self.now, "key": self.key, **context})
         checked.is_valid(raise_exception=True)
         return dict(checked.validated_data)

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any
 
@@ -44,7 +44,7 @@ def idempotent(post: Callable[..., Response]) -> Callable[..., Response]:
         try:
             response = post(view, request, *args, **kwargs)
             with tenant_scope(tenant_id):
-                keep_answer(record_id=record_id, answer=_answer(response))
+                keep_answer(record_id=record_id, answer=_answer(response, view.unrepeated))
             is_kept = True
         finally:
             if not is_kept:
@@ -68,8 +68,9 @@ def _request_hash(request: Request) -> str:
     return hashlib.sha256(f"{request.method} {request.path_info.rstrip('/')}\n{body}".encode()).hexdigest()
 
 
-def _answer(response: Response) -> Answer:
-    """The answer as plain JSON, exactly as the first client got it."""
+def _answer(response: Response, unrepeated: Sequence[str]) -> Answer:
+    """The answer as plain JSON, exactly as the first client got it but for secrets."""
     body = json.loads(JSONRenderer().render(response.data)) if response.data is not None else None
+    body = {**body, **dict.fromkeys(unrepeated)} if unrepeated else body
     headers = {name: response.headers[name] for name in KEPT_HEADERS if name in response.headers}
     return Answer(response.status_code, body, headers)

@@ -2,7 +2,10 @@
 
 from django.urls import path
 
+from memories.api.keys import KeyDoor, KeysDoor
+from memories.api.links import LinkDoor, LinksDoor
 from memories.api.memories import BulkDoor, HistoryDoor, MemoriesDoor, MemoryDoor, RestoreDoor
+from memory_platform.rest import addresses  # noqa: F401 - makes its types known
 
 urlpatterns = [
     path("memories", MemoriesDoor.as_view(), name="api-memories"),
@@ -10,4 +13,8 @@ urlpatterns = [
     path("memories/<uuid:memory_id>", MemoryDoor.as_view(), name="api-memory"),
     path("memories/<uuid:memory_id>/restore", RestoreDoor.as_view(), name="api-memory-restore"),
     path("memories/<uuid:memory_id>/history", HistoryDoor.as_view(), name="api-memory-history"),
+    path("links", LinksDoor.as_view(), name="api-links"),
+    path("links/<int:link_id>", LinkDoor.as_view(), name="api-link"),
+    path("keys", KeysDoor.as_view(), name="api-keys"),
+    path("keys/<key_id:key_id>", KeyDoor.as_view(), name="api-key"),
 ]

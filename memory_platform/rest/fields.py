@@ -178,11 +178,11 @@ def _is_plain(text: str) -> bool:
 
 @extend_schema_field({"type": "string", "format": "date-time"})
 class MomentField(StrictField):
-    """A date and time with its offset; `is_past` bounds it to a day ahead of the request's own time."""
+    """A date and time with its offset; `is_past` bounds it to a day ahead of the request's time, `is_over` to it."""
 
-    def __init__(self, *, is_past: bool = False, **kwargs: Any) -> None:
+    def __init__(self, *, is_past: bool = False, is_over: bool = False, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.is_past = is_past
+        self.is_past, self.is_over = is_past, is_over
 
     def to_internal_value(self, data: Any) -> datetime:
         """The moment in UTC."""
@@ -195,6 +195,8 @@ class MomentField(StrictField):
             self.refuse("not_a_time", "The time lies outside the years 1 to 9999.")
         if self.is_past and moment > self.context["now"] + AHEAD_MAX:
             self.refuse("too_far_ahead", "The time lies more than a day ahead.")
+        if self.is_over and moment > self.context["now"]:
+            self.refuse("in_the_future", "The time lies in the future.")
         return moment
 
     def _parsed(self, data: Any) -> datetime:

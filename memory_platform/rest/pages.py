@@ -128,6 +128,22 @@ class PageInput(StrictSerializer):
     )
 
 
+def listed(
+    rows: Callable[[], Sequence[Any]], *, ordering: str, place_of: Callable[[Any], tuple[Any, Any]]
+) -> Callable[[Place | None, int], Sequence[Any]]:
+    """The `rows_from` of a list that is read whole; `ordering` has a minus where the highest comes first."""
+
+    def rows_from(place: Place | None, count: int) -> Sequence[Any]:
+        is_down = ordering.startswith("-") != (place is not None and place.is_backward)
+        in_order = sorted(rows(), key=place_of, reverse=is_down)
+        if place is not None:
+            at = (place.value, place.id)
+            in_order = [row for row in in_order if (place_of(row) < at if is_down else place_of(row) > at)]
+        return in_order[:count]
+
+    return rows_from
+
+
 def page_answer(
     request: Request,
     values: dict[str, Any],

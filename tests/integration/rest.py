@@ -3,6 +3,9 @@
 from typing import Any
 from uuid import UUID
 
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
 from memories.models import Memory, Tenant
 from memories.scopes import tenant_scope
 
@@ -41,3 +44,29 @@ def assert_problem(response: Any, status: int, code: str, field: str | None = No
     else:
         assert (field, code) in [(entry["field"], entry["code"]) for entry in problem["errors"]], problem
     return problem
+
+
+def query_count(client: Any, url: str) -> int:
+    """How many queries a GET takes."""
+    with CaptureQueriesContext(connection) as queries:
+        response = client.get(url)
+    assert response.status_code == 200, response.content
+    return len(queries)
+
+
+def every_page(client: Any, url: str) -> list[list[dict[str, Any]]]:
+    """The results of all pages from `url` on; going back from the last shows the same."""
+    forth, following, last = [], url, url
+    while following:
+        last = following
+        page = client.get(following).json()
+        assert set(page) == {"next", "previous", "results"}
+        forth.append(page["results"])
+        following = page["next"]
+    back, previous = [forth[-1]], client.get(last).json()["previous"]
+    while previous:
+        page = client.get(previous).json()
+        back.insert(0, page["results"])
+        previous = page["previous"]
+    assert back == forth
+    return forth

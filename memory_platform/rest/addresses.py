@@ -1,0 +1,27 @@
+"""Parts of addresses, known to `path()` once this is imported; what does not match is not found."""
+
+from django.urls import register_converter
+from django.urls.converters import StringConverter
+
+
+class NameConverter(StringConverter):
+    """The name of a profile."""
+
+    regex = "[a-z][a-z0-9_-]{0,63}"
+
+
+class KeyIdConverter(StringConverter):
+    """The visible part of an API key."""
+
+    regex = "[A-Za-z0-9]{1,16}"
+
+
+class PlaceConverter(StringConverter):
+    """A partition's path, slashes and all; the root's is empty."""
+
+    regex = ".*"
+
+
+register_converter(NameConverter, "name")
+register_converter(KeyIdConverter, "key_id")
+register_converter(PlaceConverter, "place")

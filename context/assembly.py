@@ -15,6 +15,7 @@ from uuid import UUID
 
 from django.db import Error as DatabaseFailure
 
+from context.counters import budget_calculator
 from context.fence import render_blocks
 from context.receipts import write_receipt
 from context.results import (
@@ -94,7 +95,7 @@ def assemble_context(
     `Forbidden` or `NotFound` (all with the field) for a wish that cannot be granted, before anything is searched.
     """
     timer = StepTimer()
-    calculator = BudgetCalculator()
+    calculator = budget_calculator()
     with timer.step("total"):
         with timer.step("resolve"):
             wish = resolve_wish(request, tenant_id=tenant_id, reach=reach, calculator=calculator)

@@ -110,6 +110,13 @@ EMBEDDING_MODEL = env.str("EMBEDDING_MODEL", default="")
 EMBEDDING_DIMENSION = env.int("EMBEDDING_DIMENSION", default=0)
 EMBEDDING_TIMEOUT_SECONDS = env.float("EMBEDDING_TIMEOUT_SECONDS", default=10.0)
 
+# --- Token counting ------------------------------------------------------------------------------------------------
+
+# A folder of Hugging Face tokenizers, each named as the models it is for begin: llama-3.1.json.
+TOKENIZERS_DIR = env.str("TOKENIZERS_DIR", default="")
+if TOKENIZERS_DIR and not (BASE_DIR / TOKENIZERS_DIR).is_dir():
+    raise ImproperlyConfigured("TOKENIZERS_DIR must be a folder that exists")
+
 # --- Application ---------------------------------------------------------------------------------------------------
 
 INSTALLED_APPS = [

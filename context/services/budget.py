@@ -9,7 +9,14 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from context.services import model_catalog
-from context.services.model_catalog import DEFAULT_MODEL, family_of, find_family, load_catalog, scaled_count
+from context.services.model_catalog import (
+    DEFAULT_MODEL,
+    family_of,
+    find_family,
+    load_catalog,
+    longest_name_of,
+    scaled_count,
+)
 from memories.services.tokens import TokenTableError, count_tokens
 
 # SPEC, Budgets. The response reserve: a share of the window, then at most, then at least so many tokens.
@@ -24,16 +31,25 @@ CONSTRAINED_BELOW_TOKENS = 256
 BYTES_PER_TOKEN = 4
 
 
+class CounterError(RuntimeError):
+    """A family's own tokenizer cannot be used; the next tier counts instead."""
+
+
 class FamilyCounter(Protocol):
-    """A family's own tokenizer, e.g. one read from a Hugging Face `tokenizer.json`."""
+    """A family's own tokenizer."""
 
     @property
     def name(self) -> str:
         """What answers call it."""
         ...
 
+    @property
+    def exact(self) -> bool:
+        """Whether it is the model's own, not an estimate of it."""
+        ...
+
     def count(self, text: str) -> int:
-        """Exact tokens of `text`."""
+        """Tokens of `text`. Raises `CounterError`."""
         ...
 
 
@@ -70,7 +86,7 @@ class BudgetCalculator:
     """Budgets and token counts for the models of the catalog; an unknown model gets the documented default."""
 
     def __init__(self, counters: Mapping[str, FamilyCounter] | None = None) -> None:
-        """`counters` maps a model or family name of the catalog to its own tokenizer, which then outranks tiktoken."""
+        """`counters` maps a name that models begin with to their own tokenizer, which then outranks tiktoken."""
         self._counters = dict(counters or {})
 
     def calculate(
@@ -110,7 +126,10 @@ class BudgetCalculator:
         """
         own = self._own_counter(model)
         if own is not None:
-            return TokenCount(own.count(content), own.name, exact=True)
+            try:
+                return TokenCount(own.count(content), own.name, own.exact)
+            except CounterError:
+                pass  # its log line says why; the next tier counts
         family = family_of(model)
         try:
             tokens = count_tokens(content, family.encoding)
@@ -138,11 +157,8 @@ class BudgetCalculator:
         )
 
     def _own_counter(self, model: str | None) -> FamilyCounter | None:
-        name = model or DEFAULT_MODEL
-        for known in (name, *family_of(name).names):
-            if known in self._counters:
-                return self._counters[known]
-        return None
+        known = longest_name_of(model, self._counters)
+        return self._counters[known] if known else None
 
 
 def response_reserve(context_window: int, max_output_tokens: int | None) -> int:

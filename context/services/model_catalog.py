@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
@@ -60,12 +61,20 @@ def load_catalog() -> ModelCatalog:
 def find_family(model: str | None) -> ModelFamily | None:
     """The family of `model` (None means gpt-4o), or None for an unknown one.
 
-    A provider's prefix (`openai/`, `ft:`) and case are ignored; the longest family name that the model's name begins
-    with wins, but `gpt-4` does not stand for `gpt-4.7` nor `claude-opus-4` for `claude-opus-4-9`.
+    The name is matched as `longest_name_of` says.
+    """
+    known = longest_name_of(model, _known())
+    return _known()[known] if known else None
+
+
+def longest_name_of(model: str | None, names: Iterable[str]) -> str | None:
+    """The longest of `names` that the model's name begins with, None where there is none.
+
+    A provider's prefix (`openai/`, `ft:`) and case are ignored; `gpt-4` does not stand for `gpt-4.7` nor
+    `claude-opus-4` for `claude-opus-4-9`.
     """
     name = (model or DEFAULT_MODEL).strip().lower().rsplit("/", 1)[-1].removeprefix("ft:")
-    matches = [(len(known), family) for known, family in _known() if _is_of_family(name, known)]
-    return max(matches, key=lambda match: match[0])[1] if matches else None
+    return max((known for known in names if _is_of_family(name, known)), key=len, default=None)
 
 
 def family_of(model: str | None) -> ModelFamily:
@@ -86,8 +95,8 @@ def scaled_count(tokens: int, model: str | None) -> int:
 
 
 @cache
-def _known() -> tuple[tuple[str, ModelFamily], ...]:
-    return tuple((name, family) for family in load_catalog().families for name in family.names)
+def _known() -> dict[str, ModelFamily]:
+    return {name: family for family in load_catalog().families for name in family.names}
 
 
 def _is_of_family(name: str, known: str) -> bool:

@@ -5,6 +5,8 @@ from django.urls import path
 from memories.api.keys import KeyDoor, KeysDoor
 from memories.api.links import LinkDoor, LinksDoor
 from memories.api.memories import BulkDoor, HistoryDoor, MemoriesDoor, MemoryDoor, RestoreDoor
+from memories.api.places import MemoDoor, PartitionsDoor, SummariesDoor
+from memories.api.snapshots import SnapshotDoor, SnapshotsDoor
 from memory_platform.rest import addresses  # noqa: F401 - makes its types known
 
 urlpatterns = [
@@ -15,6 +17,11 @@ urlpatterns = [
     path("memories/<uuid:memory_id>/history", HistoryDoor.as_view(), name="api-memory-history"),
     path("links", LinksDoor.as_view(), name="api-links"),
     path("links/<int:link_id>", LinkDoor.as_view(), name="api-link"),
+    path("partitions", PartitionsDoor.as_view(), name="api-partitions"),
+    path("partitions/<place:place>/summaries", SummariesDoor.as_view(), name="api-summaries"),
+    path("memo", MemoDoor.as_view(), name="api-memo"),
+    path("snapshots", SnapshotsDoor.as_view(), name="api-snapshots"),
+    path("snapshots/<uuid:snapshot_id>", SnapshotDoor.as_view(), name="api-snapshot"),
     path("keys", KeysDoor.as_view(), name="api-keys"),
     path("keys/<key_id:key_id>", KeyDoor.as_view(), name="api-key"),
 ]

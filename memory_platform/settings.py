@@ -4,35 +4,41 @@ What the environment does not name is taken from the embedded servers of DATA_DI
 """
 
 import importlib.util
+import logging
 from pathlib import Path
 from typing import Any
 
-import environ
 from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 
 from memory_platform.embedded.endpoints import read_endpoints
+from memory_platform.environment import NamedEnv, cache_config, database_config
 
 BASE_DIR = Path(__file__).resolve().parent.parent
-env = environ.Env()
-environ.Env.read_env(BASE_DIR / ".env")
+env = NamedEnv()
+NamedEnv.read_env(BASE_DIR / ".env")
 
-DATA_DIR = (BASE_DIR / env.path("DATA_DIR", default="var")()).resolve()
+DATA_DIR = (BASE_DIR / env.str("DATA_DIR", default="var")).expanduser().resolve()
 PORT = env.int("PORT", default=8000)
 DEBUG = env.bool("DEBUG", default=False)
 DEMO = env.bool("DEMO", default=True)
 LOG_LEVEL = env.str("LOG_LEVEL", default="INFO").upper()
+if LOG_LEVEL not in logging.getLevelNamesMapping():
+    raise ImproperlyConfigured("LOG_LEVEL must be DEBUG, INFO, WARNING, ERROR or CRITICAL")
 
 _endpoints = read_endpoints(DATA_DIR)
+SECRET_KEY_MIN_CHARACTERS = 50
 
 
 def _secret_key() -> str:
     stored = DATA_DIR / "secrets" / "secret_key"
     if key := env.str("SECRET_KEY", default=""):
+        if len(key) < SECRET_KEY_MIN_CHARACTERS:
+            raise ImproperlyConfigured(f"SECRET_KEY must have at least {SECRET_KEY_MIN_CHARACTERS} random characters")
         return key
     if stored.is_file():
         return stored.read_text().strip()
-    # Enough for check, makemigrations and collectstatic; serving with it is refused by a deployment check.
+    # Enough for check, makemigrations and collectstatic; wsgi.py refuses to serve with it.
     return "insecure-no-secret-key-yet"
 
 
@@ -48,9 +54,7 @@ NO_DATABASE_URL = "postgres://memory_app@127.0.0.1:5432/memory"
 
 
 def _database(url: str, pool_size: int) -> dict[str, Any]:
-    config: dict[str, Any] = dict(environ.Env.db_url_config(url))
-    if not config["ENGINE"].endswith(".postgresql"):
-        raise ImproperlyConfigured("DATABASE_URL and DATABASE_OWNER_URL must be postgres:// URLs")
+    config = database_config(url)
     config["CONN_MAX_AGE"] = 0
     if pool_size:
         config.setdefault("OPTIONS", {})["pool"] = {"min_size": 1, "max_size": pool_size, "timeout": 10}
@@ -70,7 +74,7 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 # --- Broker and cache ----------------------------------------------------------------------------------------------
 
 CACHE_URL = env.str("CACHE_URL", default="") or (_endpoints.cache_url if _endpoints else "locmemcache://")
-CACHES = {"default": environ.Env.cache_url_config(CACHE_URL)}
+CACHES = {"default": cache_config(CACHE_URL)}
 
 CELERY_BROKER_URL = env.str("CELERY_BROKER_URL", default="") or (_endpoints.broker_url if _endpoints else "memory://")
 CELERY_TASK_IGNORE_RESULT = True

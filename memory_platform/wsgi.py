@@ -2,11 +2,15 @@
 
 import os
 
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
 from django.core.wsgi import get_wsgi_application
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memory_platform.settings")
 
 application = get_wsgi_application()
+if len(settings.SECRET_KEY) < settings.SECRET_KEY_MIN_CHARACTERS:
+    raise ImproperlyConfigured("SECRET_KEY must be set: sessions and fences are signed with it")
 
 
 def _warm_up() -> None:

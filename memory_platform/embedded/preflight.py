@@ -49,6 +49,8 @@ def check_port(host: str, port: int) -> None:
             probe.bind((host, port))
         except PermissionError:
             raise StartError(f"Port {port} needs more rights than yours: use another one, such as PORT=8000.") from None
+        except socket.gaierror:
+            raise StartError(f"HOST {host} is no address of this machine: use 127.0.0.1, or 0.0.0.0 for all.") from None
         except OSError as error:
             raise StartError(
                 f"Port {port} of {host} cannot be used ({error.strerror}): choose another one, such as PORT={port + 1}."

@@ -1,6 +1,7 @@
 """`make run`: servers, migrations, web, worker and beat of one DATA_DIR, started in order and ended together."""
 
 import os
+import re
 import signal
 import sys
 import time
@@ -137,7 +138,8 @@ class Supervisor:
             time.sleep(POLL_SECONDS)
         self._apps.remove(child)
         if child.process.returncode:
-            raise StartError(f"The database could not be prepared: the reason is at the end of {self._log('prepare')}.")
+            log = self._log("prepare")
+            raise StartError(f"The database could not be prepared: {last_line(log)} More is at the end of {log}.")
 
     def _start_apps(self, env: Mapping[str, str]) -> None:
         config = self._config
@@ -207,6 +209,13 @@ def _answers(url: str) -> bool:
         return error.code < HTTPStatus.INTERNAL_SERVER_ERROR
     except OSError:
         return False
+
+
+def last_line(log: Path) -> str:
+    """The last thing a process said, as a sentence: of a traceback the message without its class."""
+    lines = log.read_text(encoding="utf-8", errors="replace").split("\n")
+    said = next((line.strip() for line in reversed(lines) if line and not line[0].isspace()), "it said nothing")
+    return f"{re.sub(r'^[A-Za-z_.]+: ', '', said).rstrip('.')}."
 
 
 def _what_root_changes(data_dir: Path) -> str:

@@ -134,6 +134,12 @@ def test_a_taken_port_is_told_with_the_next_one_as_a_way_out():
     assert f"PORT={port + 1}" in sentence(failure)
 
 
+def test_a_host_that_is_none_is_named():
+    with pytest.raises(StartError) as failure:
+        check_port("no.such.host.invalid", 8000)
+    assert sentence(failure).startswith("HOST no.such.host.invalid is no address of this machine")
+
+
 def test_a_cluster_of_another_major_version_is_refused_with_what_to_do(tmp_path):
     (tmp_path / "PG_VERSION").write_text("16\n")
     with pytest.raises(StartError) as failure:

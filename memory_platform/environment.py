@@ -1,0 +1,44 @@
+"""Reading the environment so that a value that cannot be meant is refused by the name of its variable."""
+
+from typing import Any
+
+import environ
+from django.core.exceptions import ImproperlyConfigured
+
+YES = frozenset({"1", "true", "yes", "on"})
+NO = frozenset({"0", "false", "no", "off"})
+
+
+class NamedEnv(environ.Env):
+    """django-environ, where an empty variable is one that is not set and a value that makes no sense is refused."""
+
+    def get_value(self, var: str, cast: Any = None, default: Any = environ.Env.NOTSET, **options: Any) -> Any:
+        """The value of a variable, cast. Raises `ImproperlyConfigured`."""
+        if default is not environ.Env.NOTSET and not self.ENVIRON.get(var):
+            return default
+        try:
+            return super().get_value(var, cast=cast, default=default, **options)
+        except ValueError as error:
+            raise ImproperlyConfigured(f"{var} must be a number") from error
+
+    def bool(self, var: str, default: Any = environ.Env.NOTSET) -> bool:
+        """1 or 0, or words that mean one of them."""
+        text = self.str(var, default="1" if default is True else "0").strip().lower()
+        if text not in YES | NO:
+            raise ImproperlyConfigured(f"{var} must be 1 or 0, not {text!r}")
+        return text in YES
+
+
+def database_config(url: str) -> dict[str, Any]:
+    """The settings of one database. Refused before it is parsed: the parser's warning would print the password."""
+    if environ.Env.DB_SCHEMES.get(url.partition("://")[0]) != environ.Env.DB_SCHEMES["postgres"]:
+        raise ImproperlyConfigured("DATABASE_URL and DATABASE_OWNER_URL must be postgres:// URLs")
+    return dict(environ.Env.db_url_config(url))
+
+
+def cache_config(url: str) -> dict[str, Any]:
+    """The settings of the cache."""
+    try:
+        return dict(environ.Env.cache_url_config(url))
+    except ImproperlyConfigured as error:
+        raise ImproperlyConfigured("CACHE_URL must be a URL such as redis://localhost:6379/1") from error

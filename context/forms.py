@@ -6,6 +6,7 @@ from django import forms
 
 from context.models import TOKENS_MAX, TOKENS_MIN, BudgetProfile
 from context.results import DEFAULT_RENDER, ContextRequest
+from context.sections import PACKERS
 from memories.forms import QUERY_MAX_CHARACTERS, PartitionField
 
 # What the page of budgets shows; the other numbers of a profile stay as they are when it saves.
@@ -62,6 +63,9 @@ class BudgetProfileForm(forms.Form):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields = forms.fields_for_model(BudgetProfile, fields=BUDGET_PAGE_FIELDS)
+        # The rows may name packers that are not built yet; nobody can choose one.
+        built = [choice for choice in BudgetProfile.Packer.choices if choice[0] in PACKERS]
+        self.fields["packer"] = forms.ChoiceField(choices=built)
 
 
 class BudgetTrialForm(forms.Form):

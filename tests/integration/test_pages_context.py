@@ -9,8 +9,9 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from context.budget_profiles import current_budget_profile
-from context.forms import BUDGET_PAGE_FIELDS
+from context.forms import BUDGET_PAGE_FIELDS, BudgetProfileForm
 from context.models import BudgetProfile, Receipt
+from context.sections import PACKERS
 from memories.models import Memory, Tenant
 from memories.scopes import tenant_scope
 from memories.services.tokens import count_tokens
@@ -245,6 +246,17 @@ def test_roll_back_to_a_version_that_never_was_is_absent(client: Client, tenant:
 def test_form_offers_every_number_of_the_page(client: Client, tenant: Tenant) -> None:
     text = text_of(client.get(page("budgets", tenant)))
     assert [name for name in BUDGET_PAGE_FIELDS if f'name="{name}"' not in text] == []
+
+
+def test_packer_that_is_not_built_is_neither_offered_nor_taken(client: Client, tenant: Tenant) -> None:
+    """Rows may name packers ahead of the code."""
+    named = set(BudgetProfile.Packer.values)
+    assert {name for name, _ in BudgetProfileForm().fields["packer"].choices} == named & set(PACKERS)
+    for name in named - set(PACKERS):
+        typed = NUMBERS | {"packer": name, "edited_from": 0}
+        assert client.get(f"{page('budgets', tenant)}?{urlencode(typed)}").status_code == 422
+        assert client.post(page("budgets", tenant), typed).status_code == 422
+    assert in_force(tenant).version == 0
 
 
 def test_saved_numbers_belong_to_one_tenant(client: Client, tenant: Tenant, other_tenant: Tenant) -> None:

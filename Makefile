@@ -5,7 +5,7 @@ TEST_WORKERS ?= 2
 .PHONY: help run test check fmt bench screenshots browser
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
 
 run: .venv/run.stamp ## everything on this machine until Ctrl-C; honours PORT, HOST, DATA_DIR, DEMO, ... (.env.example)
 	@exec $(PYTHON_BIN)/python -m memory_platform.embedded
@@ -20,7 +20,7 @@ check: .venv/dev.stamp ## lint, format, types, import contracts, templates, comp
 	$(PYTHON_BIN)/lint-imports
 	git ls-files -z 'templates/*.html' | xargs -0 $(PYTHON_BIN)/djade --check --target-version 5.2
 	$(PYTHON_BIN)/check-jsonschema --builtin-schema vendor.compose-spec docker-compose.yml
-	DATABASE_POOL_SIZE=0 $(PYTHON_BIN)/python -W ignore manage.py makemigrations --check --dry-run
+	$(PYTHON_BIN)/python -W ignore manage.py makemigrations --check --dry-run
 
 fmt: .venv/dev.stamp ## format and fix what can be fixed
 	$(PYTHON_BIN)/ruff check --fix .

@@ -7,6 +7,8 @@ import sys
 
 def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memory_platform.settings")
+    # One connection is enough for a command, and without a pool an absent server is told at once.
+    os.environ.setdefault("DATABASE_POOL_SIZE", "0")
     try:
         from django.core.management import execute_from_command_line
     except ImportError as error:

@@ -20,7 +20,8 @@ from tests.factories import make_memory
 pytestmark = pytest.mark.django_db
 
 LOCOMO = Path(__file__).resolve().parents[2].parent / "shared" / "data" / "locomo"
-COMMANDS = ["create_tenant", "create_key", "create_operator", "import_memories", "import_locomo"]
+COMMANDS = sorted(name for name, app in get_commands().items() if app in {"memories", "context", "memory_platform"})
+OF_DJANGO = {"migrate", "flush"}
 
 CONVERSATION: dict[str, Any] = {
     "speaker_a": "Ann",
@@ -53,10 +54,10 @@ def memories_of(tenant: Tenant) -> list[Memory]:
         return list(Memory.objects.for_tenant(tenant.pk).order_by("partition_path", "created_at", "position"))
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name not in OF_DJANGO])
 def test_help_ends_in_an_example(name: str) -> None:
     text = load_command_class(get_commands()[name], name).create_parser("manage.py", name).format_help()
-    assert f"Example: manage.py {name} " in text or f"$(manage.py {name} " in text
+    assert re.search(rf"^Example: .*manage\.py {name}\b", text, flags=re.MULTILINE)
 
 
 # --- Tenants, keys, operators --------------------------------------------------------------------------------------
@@ -212,7 +213,7 @@ def test_import_memories_keeps_good_lines_names_bad_ones_and_fails(tenant: Tenan
 
 
 def test_import_memories_of_an_absent_file_is_one_sentence(tenant: Tenant, tmp_path: Path) -> None:
-    with pytest.raises(CommandError, match="cannot be read"):
+    with pytest.raises(CommandError, match=r"absent\.jsonl cannot be read: No such file or directory\.$"):
         run("import_memories", tmp_path / "absent.jsonl", "--tenant", tenant.name)
     (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(CommandError, match="cannot be read"):
@@ -226,7 +227,7 @@ def test_import_locomo_makes_each_turn_a_memory(tenant: Tenant, tmp_path: Path) 
     path = tmp_path / "c7.json"
     path.write_text(json.dumps(CONVERSATION))
     out, _ = run("import_locomo", path, "--tenant", tenant.name)
-    assert out.strip() == "1 conversations: 4 created, 0 existing, 4 embedded"
+    assert out.strip() == "1 conversation: 4 created, 0 existing, 4 embedded"
     memories = memories_of(tenant)
     assert [memory.content for memory in memories] == [
         "Ann: Good morning!",
@@ -265,7 +266,7 @@ def test_import_embeds_what_an_earlier_run_left_pending(tenant: Tenant, tmp_path
         cursor.execute("DELETE FROM memories_memoryembedding")
         cursor.execute("UPDATE memories_memory SET embedding_state = 'pending'")
     out, _ = run("import_locomo", tmp_path, "--tenant", tenant.name)
-    assert out.strip() == "1 conversations: 0 created, 4 existing, 4 embedded"
+    assert out.strip() == "1 conversation: 0 created, 4 existing, 4 embedded"
 
 
 @pytest.mark.parametrize(
@@ -306,7 +307,7 @@ def test_folder_without_conversations_is_one_sentence(tenant: Tenant, tmp_path: 
 @pytest.mark.skipif(not LOCOMO.is_dir(), reason="the LoCoMo conversations are not here: ../shared/data/locomo")
 def test_real_locomo_conversation_is_imported_whole(tenant: Tenant) -> None:
     out, _ = run("import_locomo", LOCOMO / "26.json", "--tenant", tenant.name)
-    assert out.strip() == "1 conversations: 419 created, 0 existing, 419 embedded"
+    assert out.strip() == "1 conversation: 419 created, 0 existing, 419 embedded"
     data = json.loads((LOCOMO / "26.json").read_text())
     stored = {memory.source_id: memory for memory in memories_of(tenant)}
     turns = [turn for number in range(1, 20) for turn in data[f"session_{number}"]]

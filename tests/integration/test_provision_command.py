@@ -44,6 +44,14 @@ def test_it_makes_what_the_urls_name_and_can_run_again(superuser, address, monke
             connection.execute("TRUNCATE rows")
 
 
+@pytest.mark.parametrize("url", ["foo", "mysql://root:secret@localhost/x"])
+def test_a_url_that_is_no_postgres_is_one_sentence_without_the_password(superuser, url, recwarn):
+    with pytest.raises(CommandError, match="--superuser-url must be a URL such as postgres://") as refusal:
+        call_command("provision", superuser_url=url)
+    assert "secret@localhost" not in str(refusal.value)
+    assert not recwarn
+
+
 def test_a_url_that_is_missing_is_made_up_and_printed_for_the_env_file(superuser, address, monkeypatch, capsys):
     monkeypatch.setenv("DATABASE_URL", f"postgres://provisioned_app:secret@/provisioned?{address}")
     call_command("provision", superuser_url=superuser)

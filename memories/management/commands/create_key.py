@@ -30,7 +30,7 @@ class Command(DoorCommand):
         tenant = tenant_named(options["tenant"])
         scopes = [scope.strip() for scope in options["scopes"].split(",") if scope.strip()]
         with tenant_scope(tenant.pk):
-            key, plain_key = create_api_key(
+            _, plain_key = create_api_key(
                 tenant=tenant,
                 name=options["name"] or ",".join(scopes),
                 scopes=scopes,
@@ -39,7 +39,7 @@ class Command(DoorCommand):
                 by=self.actor,
                 now=timezone.now(),
             )
-        self.stderr.write(f"Created the key {key.name} of {tenant.name}; it is not shown again:")
+        self.stderr.write(f"Created a key of {tenant.name} with the scopes {', '.join(scopes)}; it is not shown again:")
         self.stdout.write(plain_key)
 
 

@@ -65,7 +65,8 @@ def _first_line(path: Path) -> str:
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise CommandError(f"The password file cannot be read: {error}") from error
+        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
+        raise CommandError(f"The password file {path} cannot be read: {reason}.") from error
     if not lines or not lines[0]:
         raise CommandError(f"The first line of {path} is empty.")
     return lines[0]

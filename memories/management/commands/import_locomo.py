@@ -32,7 +32,8 @@ class Command(DoorCommand):
         conversations = {path.stem: read_conversation(path) for path in _files(options["path"])}
         rows = [memory_of(turn, stem) for stem, turns in conversations.items() for turn in turns]
         report = import_rows(tenant, rows, by=self.actor, now=now)
-        self.stdout.write(f"{len(conversations)} conversations: {report.summary}")
+        noun = "conversation" if len(conversations) == 1 else "conversations"
+        self.stdout.write(f"{len(conversations)} {noun}: {report.summary}")
         if report.embedding_error:
             self.stderr.write(f"Embedding stopped, the worker goes on with it: {report.embedding_error}")
         if report.problems:

@@ -62,8 +62,10 @@ def read_lines(path: Path, now: datetime) -> tuple[dict[int, NewMemory], dict[in
             for number, line in enumerate(lines, start=1):
                 if line.strip():
                     _read_line(number, line, checker, rows, faults)
-    except (OSError, UnicodeDecodeError) as error:
-        raise CommandError(f"{path} cannot be read: {error}") from error
+    except OSError as error:
+        raise CommandError(f"{path} cannot be read: {error.strerror}.") from error
+    except UnicodeDecodeError as error:
+        raise CommandError(f"{path} cannot be read: it is not UTF-8 text.") from error
     return rows, faults
 
 

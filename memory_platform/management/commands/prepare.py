@@ -2,13 +2,14 @@
 
 import hashlib
 import secrets
+from argparse import RawDescriptionHelpFormatter
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
 from django.contrib.staticfiles.finders import get_finders
 from django.core.management import call_command, get_commands
-from django.core.management.base import BaseCommand
+from django.core.management.base import BaseCommand, CommandParser
 from django.utils import timezone
 
 from memories.access import has_operators, has_tenants
@@ -23,8 +24,15 @@ FIRST_PASSWORD_BYTES = 12
 
 
 class Command(BaseCommand):
-    help = "Migrate, collect static files where they changed, load the demo and make the first log-in where none is."
+    help = (
+        "Migrate, collect static files where they changed, load the demo and make the first log-in where none is.\n"
+        "`make run` does this by itself.\n\n"
+        "Example: DEMO=0 manage.py prepare"
+    )
     requires_system_checks = []
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.formatter_class = RawDescriptionHelpFormatter
 
     def handle(self, **_options: Any) -> None:
         call_command("migrate", interactive=False)

@@ -8,10 +8,10 @@ from urllib.parse import urlsplit, urlunsplit
 
 import psycopg
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from environ import Env
 
 from memory_platform.embedded.files import PASSWORD_BYTES
 from memory_platform.embedded.provision import Login, provision
+from memory_platform.environment import database_config
 
 
 class Command(BaseCommand):
@@ -35,6 +35,10 @@ class Command(BaseCommand):
         superuser_url = options["superuser_url"]
         if not superuser_url:
             raise CommandError("Give --superuser-url or set DATABASE_SUPERUSER_URL.")
+        if urlsplit(superuser_url).scheme not in {"postgres", "postgresql"}:
+            raise CommandError(
+                "--superuser-url must be a URL such as postgres://postgres:secret@db.example:5432/postgres."
+            )
         app_url = os.environ.get("DATABASE_URL") or _made_up(superuser_url, "memory_app")
         owner_url = os.environ.get("DATABASE_OWNER_URL") or _made_up(app_url, "memory_owner")
         database, app = _login(app_url)
@@ -51,7 +55,7 @@ class Command(BaseCommand):
 
 
 def _login(url: str) -> tuple[str, Login]:
-    config = Env.db_url_config(url)
+    config = database_config(url)
     return config["NAME"], Login(config["USER"], config["PASSWORD"])
 
 

@@ -171,7 +171,7 @@ def test_edit_by_htmx_renders_the_memory_again_with_the_message(client: Client, 
     response = client.post(page("memory", tenant, memory.pk), form_of(memory, kind="fact"), headers=HTMX)
     assert response.status_code == 200
     assert "<html" not in text_of(response)
-    assert 'hx-swap-oob="beforeend"' in text_of(response)
+    assert 'hx-swap-oob="innerHTML"' in text_of(response)
     assert "Saved as version 2." in text_of(response)
 
 

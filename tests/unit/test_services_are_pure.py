@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-SERVICES = sorted(path for app in ("memories", "context") for path in (ROOT / app / "services").glob("*.py"))
+SERVICES = sorted(path for app in ("memories", "context") for path in (ROOT / app / "services").rglob("*.py"))
 
 
-@pytest.mark.parametrize("path", SERVICES, ids=lambda path: f"{path.parts[-3]}.{path.stem}")
+@pytest.mark.parametrize("path", SERVICES, ids=lambda path: ".".join(path.relative_to(ROOT).parts))
 def test_service_imports_without_django(path):
     module = ".".join(path.relative_to(ROOT).with_suffix("").parts)
     program = f"import {module}, sys; print(sorted({{'django', 'psycopg', 'openai', 'redis'}} & set(sys.modules)))"

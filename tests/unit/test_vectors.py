@@ -9,7 +9,7 @@ import pytest
 
 from context.services.diff import diff_anchors
 from context.services.ordering import order_items
-from context.services.packer import MAX_CONSECUTIVE_SKIPS, GreedyKnapsackPacker
+from context.services.packer import MAX_CONSECUTIVE_SKIPS, ElasticPacker, GreedyKnapsackPacker, OptimalPacker
 from context.services.scorer import MemoryScorer, ScoredMemory
 
 SHARED = Path(os.environ.get("SHARED_DIR") or Path(__file__).resolve().parents[3] / "shared")
@@ -56,7 +56,21 @@ def test_greedy_vectors():
         found = {name: getattr(packed, name) for name in case["expected"] if name != "packed"}
         found["packed"] = [one.memory["id"] for one in packed.memories]
         assert found == case["expected"]
-        assert packed.total_score <= case["optimal_total_score"]
+        best = OptimalPacker(SpelledCount()).pack(rows, case["token_budget"])
+        assert best.total_score == best.optimal_score == best.upper_bound == case["optimal_total_score"]
+        assert packed.total_score <= best.total_score
+
+
+def test_elastic_vectors():
+    for case in vectors("elastic.json"):
+        options = {name: case[name] for name in ("target_items", "min_item", "max_item")}
+        rows = [
+            ScoredMemory({"id": place, "content": "x" * length}, 1 - place / 100, 0.0, 0.0, 0.0, 0.0, 0.0)
+            for place, length in enumerate(case["lengths"])
+        ]
+        packed = ElasticPacker(SpelledCount(), **options, final_pass=False).pack(rows, case["budget"])
+        assert packed.allotted == {row["index"]: row["allotted"] for row in case["expected"]}, case
+        assert packed.total_tokens == case["used"]
 
 
 @pytest.mark.parametrize("ordering", ["top_down", "head_tail", "u_curve"])

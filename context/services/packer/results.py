@@ -1,4 +1,4 @@
-"""Choosing which scored memories fit a token budget (ADR-0041)."""
+"""What every packer takes and answers."""
 
 from __future__ import annotations
 
@@ -7,11 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from context.services.model_catalog import DEFAULT_MODEL, encoding_for, scaled_count
+from context.services.model_catalog import encoding_for, scaled_count
 from context.services.scorer import SCORE_DECIMALS, ScoredMemory
-
-# ADR-0041. Misses in a row after which greedy stops.
-MAX_CONSECUTIVE_SKIPS = 3
 
 OVER_BUDGET = "over_budget"
 AFTER_SKIP_LIMIT = "after_skip_limit"
@@ -54,43 +51,6 @@ class PackedMemories:
     upper_bound: float | None = None
 
 
-class GreedyKnapsackPacker:
-    """Takes what fits in score order, skips what does not, stops after three misses in a row."""
-
-    def __init__(self, budget_calculator: TokenCounter) -> None:
-        """`budget_calculator` counts only the memories that carry no count for the model's encoding."""
-        self._budget_calculator = budget_calculator
-
-    def pack(
-        self, scored_memories: Iterable[ScoredMemory], token_budget: int, model: str = DEFAULT_MODEL
-    ) -> PackedMemories:
-        """The memories that fit `token_budget` tokens of `model`; a budget of 0 or less packs nothing.
-
-        A repeated id is dropped before. Raises `ValueError` for a negative stored token count.
-        """
-        candidates = in_score_order(scored_memories)
-        kept: list[ScoredMemory] = []
-        omitted: list[OmittedMemory] = []
-        used = 0
-        misses = MAX_CONSECUTIVE_SKIPS if token_budget <= 0 else 0
-        for candidate in candidates:
-            if misses >= MAX_CONSECUTIVE_SKIPS:
-                omitted.append(_never_tried(candidate, token_budget, model))
-                continue
-            tokens = tokens_of(candidate, model, self._budget_calculator)
-            if self._fits(tokens, used, token_budget):
-                kept.append(candidate)
-                used += tokens
-                misses = 0
-            else:
-                omitted.append(OmittedMemory(candidate.memory["id"], OVER_BUDGET, tokens))
-                misses += 1
-        return PackedMemories(kept, used, total_score(kept), len(omitted), bool(omitted), omitted)
-
-    def _fits(self, tokens: int, used: int, token_budget: int) -> bool:
-        return used + tokens <= token_budget
-
-
 def in_score_order(scored_memories: Iterable[ScoredMemory]) -> list[ScoredMemory]:
     """Highest composite first, equal ones as they came; only the first of a repeated id."""
     ordered = sorted(scored_memories, key=lambda scored: -scored.composite_score)
@@ -123,8 +83,3 @@ def stored_tokens(scored: ScoredMemory, model: str) -> int | None:
 def total_score(kept: Iterable[ScoredMemory]) -> float:
     """Sum of the composite scores, rounded to 6 decimals."""
     return round(math.fsum(scored.composite_score for scored in kept), SCORE_DECIMALS)
-
-
-def _never_tried(scored: ScoredMemory, token_budget: int, model: str) -> OmittedMemory:
-    reason = OVER_BUDGET if token_budget <= 0 else AFTER_SKIP_LIMIT
-    return OmittedMemory(scored.memory["id"], reason, stored_tokens(scored, model))

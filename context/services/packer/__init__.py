@@ -1,0 +1,24 @@
+"""Choosing which scored memories fit a token budget: greedily (ADR-0041), elastically (0042), optimally (0043)."""
+
+from context.services.packer.elastic import ElasticPacker
+from context.services.packer.greedy import MAX_CONSECUTIVE_SKIPS, GreedyKnapsackPacker
+from context.services.packer.optimal import OptimalPacker
+from context.services.packer.results import (
+    AFTER_SKIP_LIMIT,
+    OVER_BUDGET,
+    OmittedMemory,
+    PackedMemories,
+    TokenCounter,
+)
+
+__all__ = [
+    "AFTER_SKIP_LIMIT",
+    "MAX_CONSECUTIVE_SKIPS",
+    "OVER_BUDGET",
+    "ElasticPacker",
+    "GreedyKnapsackPacker",
+    "OmittedMemory",
+    "OptimalPacker",
+    "PackedMemories",
+    "TokenCounter",
+]

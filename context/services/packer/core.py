@@ -1,0 +1,207 @@
+"""Every solution that loses little against a bound, by two lists of partial solutions.
+
+A solution is told by the items where it differs from the bound's own choices ("flips"), each of which costs something.
+Those it can afford are dealt to two lists; each list holds what its flips can add to weight and profit; the best pair
+that fits is the best solution within the gap (Horowitz and Sahni 1974). Each list drops what another of its own states
+dominates, so that it is one half of Pisinger's core recursion (1997), at about the square root of its length.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from context.services.packer.relaxation import Flags, Knapsack, Relaxation
+from context.services.packer.states import SMALL_PROFITS, DenseStates, Flip, SparseStates
+
+#: From so many states on a list is held by weight, where the weights it can reach are few enough; else it is pruned.
+MAX_SPARSE_STATES = 1_000
+MAX_CELLS = 1 << 22
+#: Bits that may go into remembering which flip reached which cell: 64 MiB.
+MAX_TRACE_BITS = 1 << 29
+#: Pairs of states that are worth a look whether the aim is met already; the next look is at four times as many pairs or
+#: half as many flips more.
+FIRST_LOOK_PAIRS = 1_000
+PAIRS_GROWTH = 4
+FLIPS_GROWTH = 1.5
+
+
+@dataclass(frozen=True)
+class Found:
+    """A solution: what it is worth and which items it takes."""
+
+    profit: int
+    taken: Flags
+
+
+class Meter:
+    """Counts the states looked at, against a limit where there is one."""
+
+    def __init__(self, limit: int | None = None) -> None:
+        self.nodes = 0
+        self._limit = limit
+
+    def spend(self, nodes: int) -> None:
+        """Count `nodes` more."""
+        self.nodes += nodes
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether the limit is reached."""
+        return self._limit is not None and self.nodes >= self._limit
+
+
+class CoreSearch:
+    """Looks for the best solution worth `least` or more; done as soon as one is worth `enough`.
+
+    Complete unless the meter was spent: no solution that meets the relaxation's row and is worth `least` or more is
+    better than the one found. What is found may be worth less, or break the row: it is a solution all the same.
+    """
+
+    def __init__(self, problem: Knapsack, relaxation: Relaxation, least: int, enough: int, meter: Meter) -> None:
+        self._base = relaxation.base
+        self._base_profit = int(problem.profits[self._base].sum())
+        self._enough = enough
+        self._meter = meter
+        self._gap = relaxation.bound - least + problem.margin
+        flips = affordable_flips(problem, relaxation, self._gap)
+        # Weights and room in the flips' common unit: fewer cells, and room that nothing can fill is no room.
+        unit = math.gcd(*(flip.weight for flip in flips)) or 1
+        self._flips = [flip._replace(weight=flip.weight // unit) for flip in flips] if unit > 1 else flips
+        self._room = (problem.capacity - int(problem.weights[self._base].sum())) // unit
+        self._slope = relaxation.slope * unit
+        self._are_profits_small = int(problem.profits.sum()) < SMALL_PROFITS
+        # A single aim is most likely met by the cheapest flips alone. Otherwise all are needed, and from the dearest
+        # down the lists stay short longest.
+        self._stops_early = least == enough
+        dealt = self._flips if self._stops_early else self._flips[::-1]
+        self._hands = (dealt[0::2], dealt[1::2])
+        self._lists: list[SparseStates | DenseStates] = []
+        self._tidy_from = [MAX_SPARSE_STATES, MAX_SPARSE_STATES]
+        self._best: Found | None = None
+
+    def run(self) -> Found | None:
+        """The best solution found, None where there is none."""
+        self._start_lists()
+        next_pairs, next_number = FIRST_LOOK_PAIRS, 0.0
+        for number, (side, flip) in enumerate(self._deal()):
+            if self._meter.is_spent:
+                break
+            self._add(side, flip)
+            pairs = len(self._lists[0]) * len(self._lists[1])
+            is_due = pairs >= next_pairs or (pairs >= FIRST_LOOK_PAIRS and number >= next_number)
+            if self._stops_early and is_due:
+                next_pairs, next_number = max(next_pairs, pairs * PAIRS_GROWTH), number * FLIPS_GROWTH
+                self._pair()
+                if self._best is not None and self._best.profit >= self._enough:
+                    return self._best
+        self._pair()
+        return self._best
+
+    def _start_lists(self) -> None:
+        """Lists that hold no flip, and each of those over half the gap, of which none can afford two."""
+        for hand in self._hands:
+            dear = [] if self._stops_early else [flip for flip in hand if 2 * flip.cost > self._gap]
+            self._lists.append(SparseStates(self._gap, dear))
+            self._meter.spend(len(dear))
+
+    def _deal(self) -> Iterator[tuple[int, Flip]]:
+        """The flips that are not on the lists from the start, in turn."""
+        rests = [hand[len(states) - 1 :] for hand, states in zip(self._hands, self._lists, strict=True)]
+        for position in range(max(map(len, rests))):
+            for side, rest in enumerate(rests):
+                if position < len(rest):
+                    yield side, rest[position]
+
+    def _add(self, side: int, flip: Flip) -> None:
+        states = self._lists[side]
+        if isinstance(states, SparseStates) and len(states) > self._tidy_from[side]:
+            states = self._lists[side] = self._tidied(states, side)
+        self._meter.spend(states.add(flip))
+
+    def _tidied(self, states: SparseStates, side: int) -> SparseStates | DenseStates:
+        """The states by weight where that takes few cells, else without those that others dominate."""
+        low, high = self._window(side)
+        is_small = high - low < MAX_CELLS and (high - low) * len(self._flips) < MAX_TRACE_BITS
+        if is_small and len(states.within(low, high).sources):
+            return DenseStates(states, low, high, are_profits_small=self._are_profits_small)
+        states.prune()
+        self._tidy_from[side] = max(2 * len(states), MAX_SPARSE_STATES)
+        return states
+
+    def _window(self, side: int) -> tuple[int, int]:
+        """Between which weights a list's part of a solution within the gap can lie, at any time."""
+        lowest, highest = reach(self._flips, self._gap)
+        low, high = reach(self._hands[side], self._gap)
+        high = min(high, self._room - lowest)
+        if self._slope > 0:
+            low = max(low, self._room - highest - math.ceil(self._gap / self._slope))
+        return low, high
+
+    def _pair(self) -> None:
+        """Take over the best pair of states that fits, where it beats the best so far."""
+        first, second = (states.frontier() for states in self._lists)
+        partner = np.searchsorted(second.weights, self._room - first.weights, side="right") - 1
+        fitting = np.flatnonzero(partner >= 0)
+        if not len(fitting):
+            return
+        profits = first.profits[fitting] + second.profits[partner[fitting]]
+        best = int(profits.argmax())
+        profit, position = self._base_profit + int(profits[best]), int(fitting[best])
+        if profit > (-1 if self._best is None else self._best.profit):
+            taken = self._base.copy()
+            taken[self._lists[0].flipped(int(first.sources[position]))] ^= True
+            taken[self._lists[1].flipped(int(second.sources[partner[position]]))] ^= True
+            self._best = Found(profit, taken)
+
+
+def affordable_flips(problem: Knapsack, relaxation: Relaxation, gap: float) -> list[Flip]:
+    """The flips that cost at most `gap`, cheapest first; those of equal items in lots of 1, 2, 4, ... items."""
+    free = np.flatnonzero(relaxation.costs <= gap)
+    if not len(free):
+        return []
+    keys = (relaxation.base[free], problem.profits[free], problem.weights[free], relaxation.costs[free])
+    free = free[np.lexsort(keys)]
+    weights, profits, base = problem.weights[free], problem.profits[free], relaxation.base[free]
+    is_other = (weights[1:] != weights[:-1]) | (profits[1:] != profits[:-1]) | (base[1:] != base[:-1])
+    starts = np.append(0, np.flatnonzero(is_other) + 1)
+    signs = np.where(base[starts], -1, 1)
+    kinds = map(
+        Flip,
+        relaxation.costs[free[starts]].tolist(),
+        (signs * weights[starts]).tolist(),
+        (signs * profits[starts]).tolist(),
+        [chunk.tolist() for chunk in np.split(free, starts[1:])] if len(starts) < len(free) else free[:, None].tolist(),
+    )
+    if len(starts) == len(free):
+        return list(kinds)
+    return sorted((lot for kind in kinds for lot in _lots(kind, gap)), key=lambda flip: flip.cost)
+
+
+def reach(flips: list[Flip], gap: float) -> tuple[int, int]:
+    """How far flips that together cost at most `gap` can lower and raise the weight, at the very most."""
+    ends = []
+    for sign in (-1, 1):
+        able = [(flip.cost / abs(flip.weight), flip.cost, abs(flip.weight)) for flip in flips if flip.weight * sign > 0]
+        total, left = 0, gap
+        for _, cost, weight in sorted(able):
+            total += weight
+            left -= cost
+            if left < 0:
+                break
+        ends.append(sign * total)
+    return ends[0], ends[1]
+
+
+def _lots(one: Flip, gap: float) -> Iterator[Flip]:
+    """The flip of equal items in lots that make up any number of them that can be afforded."""
+    items = one.items if one.cost <= 0 else one.items[: int(gap / one.cost)]
+    size, start = 1, 0
+    while start < len(items):
+        lot = items[start : start + size]
+        yield Flip(len(lot) * one.cost, len(lot) * one.weight, len(lot) * one.profit, lot)
+        start += size
+        size *= 2

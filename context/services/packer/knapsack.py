@@ -1,0 +1,187 @@
+"""The exact 0/1 knapsack, after Pisinger ("A minimal algorithm for the 0-1 knapsack problem", Operations Research 45,
+1997) and Martello, Pisinger and Toth ("Dynamic programming and strong bounds for the 0-1 knapsack problem", Management
+Science 45, 1999): few items near the bound's own choices decide, and where the linear bound is weak a condition on how
+many items are taken makes it strong.
+
+A first solution and a bound come at once. Then solutions ever further below the bound are searched until none above the
+best known can be left (`Ladder`): first under the linear bound, then under the grid of the profits where they lie on
+one, then under the two cardinality rows of which every solution meets one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from context.services.packer.core import CoreSearch, Found, Meter
+from context.services.packer.relaxation import (
+    Flags,
+    Knapsack,
+    Relaxation,
+    cardinality_rows,
+    grid_row,
+    relax,
+)
+
+#: How many items the first search may choose otherwise, and how many times more each further one.
+FIRST_CORE_ITEMS = 16
+CORE_GROWTH = 3
+#: Under bounds that a row may still improve, no search goes beyond so many.
+SMALL_CORE_ITEMS = 48
+#: Rows that leave more than this share of the gap are not worth two searches.
+MAX_GAP_SHARE = 0.9
+#: Sums up to here are exact in floats, which the bounds use.
+MAX_SUM = 1 << 53
+
+
+@dataclass(frozen=True)
+class Solution:
+    """Positions taken, their profit, and what no solution exceeds; proven optimal where both are equal."""
+
+    taken: list[int]
+    profit: int
+    upper_bound: int
+    nodes: int
+
+
+def solve(profits: Sequence[int], weights: Sequence[int], capacity: int, work_limit: int | None = None) -> Solution:
+    """The most profitable of the items that fit `capacity` together. Profits and weights are positive.
+
+    Past `work_limit` states looked at, the best found so far. Always the same answer for the same input.
+    """
+    fitting = [position for position, weight in enumerate(weights) if weight <= capacity]
+    total = sum(profits[position] for position in fitting)
+    if sum(weights[position] for position in fitting) <= capacity:
+        return Solution(fitting, total, total, 0)
+    fitting.sort(key=lambda position: (-profits[position] / weights[position], weights[position], position))
+    profit_unit = math.gcd(*(profits[position] for position in fitting))
+    weight_unit = math.gcd(*(weights[position] for position in fitting))
+    found, upper_bound, nodes = _solve_reduced(
+        [profits[position] // profit_unit for position in fitting],
+        [weights[position] // weight_unit for position in fitting],
+        capacity // weight_unit,
+        Meter(work_limit),
+    )
+    taken = sorted(fitting[place] for place in np.flatnonzero(found.taken).tolist())
+    return Solution(taken, found.profit * profit_unit, upper_bound * profit_unit, nodes)
+
+
+def _solve_reduced(profits: list[int], weights: list[int], capacity: int, meter: Meter) -> tuple[Found, int, int]:
+    """The best solution, what none exceeds, and the states looked at; items by profit per weight, best first."""
+    best, upper_bound = first_solution(profits, weights, capacity)
+    if best.profit >= upper_bound or max(sum(profits), sum(weights)) > MAX_SUM:
+        return best, upper_bound, 0
+    problem = Knapsack(np.array(profits, np.int64), np.array(weights, np.int64), capacity)
+    best = improve(problem, best)
+    if best.profit < upper_bound:
+        best, upper_bound = _climb(problem, best, upper_bound, meter)
+    return best, upper_bound, meter.nodes
+
+
+def _climb(problem: Knapsack, best: Found, upper_bound: int, meter: Meter) -> tuple[Found, int]:
+    """The best solution above `best`, and the bound then left, from one relaxation to the next."""
+    plain = Ladder(problem, relax(problem))
+    best = plain.climb(best, meter, SMALL_CORE_ITEMS)
+    upper_bound = min(upper_bound, plain.upper_bound)
+    grid = grid_row(problem) if plain.is_open(best) else None
+    if grid is not None:
+        ladder = Ladder(problem, relax(problem, grid))
+        best = ladder.climb(best, meter, SMALL_CORE_ITEMS)
+        upper_bound = min(upper_bound, ladder.upper_bound)
+    if upper_bound > best.profit:
+        ladders = [Ladder(problem, relax(problem, row)) for row in cardinality_rows(problem)]
+        if max(one.gap(best) for one in ladders) > MAX_GAP_SHARE * plain.gap(best):
+            ladders = [plain]
+        for ladder in ladders:
+            best = ladder.climb(best, meter)
+        upper_bound = min(upper_bound, max(ladder.upper_bound for ladder in ladders))
+    return best, max(best.profit, upper_bound)
+
+
+class Ladder:
+    """Searches ever further below one bound, until no better solution that meets its row can be left."""
+
+    def __init__(self, problem: Knapsack, relaxation: Relaxation) -> None:
+        self._problem = problem
+        self._relaxation = relaxation
+        self._costs = np.sort(relaxation.costs)
+        self._core_items = FIRST_CORE_ITEMS
+        self.upper_bound = math.floor(relaxation.bound + problem.margin)
+
+    def is_open(self, best: Found) -> bool:
+        """Whether something better than `best` may be left."""
+        return self.upper_bound > best.profit
+
+    def gap(self, best: Found) -> float:
+        """How much better than `best` the relaxation alone allows."""
+        return self._relaxation.bound - best.profit
+
+    def climb(self, best: Found, meter: Meter, most_items: int | None = None) -> Found:
+        """`best` or what is better, from searches that choose otherwise for at most `most_items` items each."""
+        while self.is_open(best) and not meter.is_spent and (most_items is None or self._core_items <= most_items):
+            least = self._least(best, most_items)
+            found = CoreSearch(self._problem, self._relaxation, least, self.upper_bound, meter).run()
+            if found is not None and found.profit > best.profit:
+                best = found
+            if not meter.is_spent:
+                self.upper_bound = max(best.profit, least - 1)
+                reached = self._count(self._relaxation.bound - least + self._problem.margin)
+                self._core_items = max(CORE_GROWTH * self._core_items, reached + 1)
+        return best
+
+    def _least(self, best: Found, most_items: int | None) -> int:
+        """The profit to look for: what `core_items` flips allow, or anything better where few more make it certain."""
+        deciding = self._count(self.gap(best))
+        core = CORE_GROWTH * self._core_items
+        if deciding <= (core if most_items is None else min(core, most_items)):
+            return best.profit + 1
+        reachable = self._relaxation.bound - float(self._costs[self._core_items]) - self._problem.margin
+        return min(max(best.profit + 1, math.ceil(reachable)), self.upper_bound)
+
+    def _count(self, gap: float) -> int:
+        return int(np.searchsorted(self._costs, gap, side="right"))
+
+
+def first_solution(profits: Sequence[int], weights: Sequence[int], capacity: int) -> tuple[Found, int]:
+    """What fits in order of profit per weight, and the linear bound. The items do not all fit together."""
+    taken = np.zeros(len(profits), np.bool_)
+    profit, room, bound = 0, capacity, None
+    for place, (gain, weight) in enumerate(zip(profits, weights, strict=True)):
+        if weight <= room:
+            taken[place] = True
+            profit += gain
+            room -= weight
+        elif bound is None:
+            bound = profit + room * gain // weight
+    return Found(profit, taken), profit if bound is None else bound
+
+
+def improve(problem: Knapsack, found: Found) -> Found:
+    """The best exchange of one item for another, from `found` and from one item too many; `found` where none helps."""
+    fitting = problem.break_position()
+    crowded = np.arange(len(problem.profits)) <= fitting
+    exchanges = (_best_exchange(problem, found.taken), _best_exchange(problem, crowded))
+    return max((found, *(one for one in exchanges if one is not None)), key=lambda one: one.profit)
+
+
+def _best_exchange(problem: Knapsack, taken: Flags) -> Found | None:
+    """The best that one item out and one in make of `taken`, so that it fits; None where nothing does."""
+    inside, outside = np.flatnonzero(taken), np.flatnonzero(~taken)
+    if not len(inside) or not len(outside):
+        return None
+    outside = outside[np.lexsort((-problem.profits[outside], problem.weights[outside]))]
+    highest = np.maximum.accumulate(problem.profits[outside])
+    room = problem.capacity - int(problem.weights[taken].sum()) + problem.weights[inside]
+    affordable = np.searchsorted(problem.weights[outside], room, side="right") - 1
+    able = np.flatnonzero(affordable >= 0)
+    if not len(able):
+        return None
+    gains = highest[affordable[able]] - problem.profits[inside[able]]
+    chosen = int(able[gains.argmax()])
+    enters = outside[int(problem.profits[outside[: int(affordable[chosen]) + 1]].argmax())]
+    exchanged = taken.copy()
+    exchanged[inside[chosen]], exchanged[enters] = False, True
+    return Found(int(problem.profits[exchanged].sum()), exchanged)

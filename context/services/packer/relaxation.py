@@ -1,0 +1,187 @@
+"""Upper bounds of a knapsack: the linear bound (Dantzig 1957), and the same under one more row, a cut.
+
+Giving capacity a price `slope` and the row a price `multiplier` turns the knapsack into one choice per item: take it
+where its profit exceeds what it pays. The sum of those choices is a bound, and going against one of them costs exactly
+the difference. `Relaxation` holds the bound, the choices and those costs; everything exact is left to the search.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Integers = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+
+#: Below this a choice costs nothing but rounding.
+TIE = 1e-6
+#: The row's price is searched at most so often; it takes about eight.
+MAX_PRICE_STEPS = 64
+#: Between a grid's lines there must lie at least so many units, or rounding hides nothing worth knowing.
+MIN_GRID_UNITS = 100
+
+
+@dataclass(frozen=True)
+class Knapsack:
+    """Positive profits and weights in order of profit per weight, best first; each weight fits, all together do not."""
+
+    profits: Integers
+    weights: Integers
+    capacity: int
+
+    @property
+    def margin(self) -> float:
+        """More than all rounding in a bound can add up to, and for scores far less than one unit of profit."""
+        return 1e-3 * max(1.0, float(self.profits.sum()) / 1e9)
+
+    def break_position(self) -> int:
+        """How many of the first items fit together."""
+        return int(np.searchsorted(np.cumsum(self.weights), self.capacity, side="right"))
+
+
+@dataclass(frozen=True)
+class Row:
+    """A condition on the items taken: their coefficients sum to `limit` at most."""
+
+    coefficients: Floats
+    limit: int
+
+
+@dataclass(frozen=True)
+class Relaxation:
+    """No solution that meets the row exceeds `bound`.
+
+    One that differs from `base` loses the `costs` of the items where it does, and `slope` for each unit left empty.
+    """
+
+    bound: float
+    base: Flags
+    costs: Floats
+    slope: float
+
+
+def relax(problem: Knapsack, row: Row | None = None) -> Relaxation:
+    """The best bound of its kind, with the row where one is given."""
+    if row is None:
+        multiplier, slope = 0.0, _LinearOptimum(problem.profits.astype(np.float64), problem).slope
+        row = Row(np.zeros(len(problem.profits)), 0)
+    else:
+        multiplier, slope = _best_prices(problem, row)
+    gains = problem.profits - slope * problem.weights - multiplier * row.coefficients
+    bound = slope * problem.capacity + multiplier * row.limit + float(gains[gains > 0].sum())
+    return Relaxation(bound, _choices(problem, gains), np.abs(gains), slope)
+
+
+def cardinality_rows(problem: Knapsack) -> list[Row]:
+    """ "At most b items" and "at least b + 1", one of which every solution meets (Martello, Pisinger and Toth 1999).
+
+    b is how many of the best items fit. The second row is left out where so many cannot fit at all.
+    """
+    fitting = problem.break_position()
+    ones = np.ones(len(problem.profits))
+    smallest = int(np.sort(problem.weights)[: fitting + 1].sum())
+    rows = [Row(ones, fitting)]
+    return rows if smallest > problem.capacity else [*rows, Row(-ones, -fitting - 1)]
+
+
+def grid_row(problem: Knapsack) -> Row | None:
+    """Where all profits are rounded multiples of one number: what the multiples of a solution can sum to at most.
+
+    Scores that are fractions (7 of 12) lie on such a grid; rounding to millionths hides it from a common divisor.
+    """
+    levels = np.unique(problem.profits)
+    if len(levels) < 3:
+        return None
+    steps = np.diff(levels).astype(np.float64)
+    if steps.min() < MIN_GRID_UNITS:
+        return None
+    unit = float(steps[steps < 1.5 * steps.min()].mean())
+    unit = float(steps.sum() / np.rint(steps / unit).sum())
+    unit = float(levels.sum() / np.rint(levels / unit).sum())
+    multiples = np.rint(problem.profits / unit)
+    if np.abs(problem.profits - unit * multiples).max() > 1.0:
+        return None
+    return Row(multiples, math.floor(_LinearOptimum(multiples, problem).value + TIE))
+
+
+class _LinearOptimum:
+    """The knapsack with other values and items that may be cut: the best per weight, the last one in part."""
+
+    def __init__(self, values: Floats, problem: Knapsack) -> None:
+        useful = np.flatnonzero(values > 0)
+        order = useful[np.argsort(-(values[useful] / problem.weights[useful]), kind="stable")]
+        loads = np.cumsum(problem.weights[order])
+        fitting = int(np.searchsorted(loads, problem.capacity, side="right"))
+        self._whole = order[:fitting]
+        self._cut: int | None = None
+        self._share = 0.0
+        self.slope = 0.0
+        self.value = float(values[self._whole].sum())
+        if fitting < len(order):
+            self._cut = int(order[fitting])
+            room = problem.capacity - (int(loads[fitting - 1]) if fitting else 0)
+            self._share = room / int(problem.weights[self._cut])
+            self.slope = float(values[self._cut]) / int(problem.weights[self._cut])
+            self.value += self._share * float(values[self._cut])
+
+    def total(self, coefficients: Floats) -> float:
+        """What the coefficients of the items taken sum to."""
+        part = 0.0 if self._cut is None else self._share * float(coefficients[self._cut])
+        return float(coefficients[self._whole].sum()) + part
+
+
+@dataclass(frozen=True)
+class _Point:
+    """The bound at one price of the row: its value, its tangent's rise, and the price of capacity that goes with it."""
+
+    price: float
+    value: float
+    rise: float
+    slope: float
+
+
+def _best_prices(problem: Knapsack, row: Row) -> tuple[float, float]:
+    """The prices of the row and of capacity at which the bound is lowest.
+
+    The bound is convex in the row's price and made of straight pieces: two tangents, one falling and one rising, meet
+    where to look next; when the bound itself is met there, that is the bottom.
+    """
+    low = _point(problem, row, 0.0)
+    if low.rise >= 0:
+        return low.price, low.slope
+    high = low
+    price = float(problem.profits.max()) / float(np.abs(row.coefficients).max())
+    while high.rise < 0:
+        low, high = high, _point(problem, row, price)
+        price *= 2
+    best = high
+    for _ in range(MAX_PRICE_STEPS):
+        price = (low.value - high.value + high.rise * high.price - low.rise * low.price) / (high.rise - low.rise)
+        if not low.price < price < high.price:
+            break
+        point = _point(problem, row, price)
+        best = min(best, point, key=lambda one: one.value)
+        if point.value <= low.value + low.rise * (price - low.price) + problem.margin / 10:
+            break
+        low, high = (point, high) if point.rise < 0 else (low, point)
+    return best.price, best.slope
+
+
+def _point(problem: Knapsack, row: Row, price: float) -> _Point:
+    optimum = _LinearOptimum(problem.profits - price * row.coefficients, problem)
+    return _Point(price, optimum.value + price * row.limit, row.limit - optimum.total(row.coefficients), optimum.slope)
+
+
+def _choices(problem: Knapsack, gains: Floats) -> Flags:
+    """Which items to take: those that gain, and of those that neither gain nor lose the first that fit."""
+    is_tie = np.abs(gains) < TIE
+    base = (gains > 0) & ~is_tie
+    room = problem.capacity - int(problem.weights[base].sum())
+    ties = np.flatnonzero(is_tie)
+    fitting = int(np.searchsorted(np.cumsum(problem.weights[ties]), room, side="right"))
+    base[ties[:fitting]] = True
+    return base

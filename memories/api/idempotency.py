@@ -71,6 +71,7 @@ def _request_hash(request: Request) -> str:
 def _answer(response: Response, unrepeated: Sequence[str]) -> Answer:
     """The answer as plain JSON, exactly as the first client got it but for secrets."""
     body = json.loads(JSONRenderer().render(response.data)) if response.data is not None else None
-    body = {**body, **dict.fromkeys(unrepeated)} if unrepeated else body
+    if isinstance(body, dict) and unrepeated:
+        body |= dict.fromkeys(unrepeated)
     headers = {name: response.headers[name] for name in KEPT_HEADERS if name in response.headers}
     return Answer(response.status_code, body, headers)

@@ -56,8 +56,9 @@ class PartitionsDoor(Door):
 
         def rows_from(place: Place | None, count: int) -> list[Partition]:
             rows = Partition.objects.for_tenant(self.tenant_id).within(partition.path).with_contents(self.now)
-            after = {"after": place.number, "is_backward": place.is_backward} if place else {}
-            return list(rows.page_by_path(**after, count=count))
+            if place is None:
+                return list(rows.page_by_path(count=count))
+            return list(rows.page_by_path(place.number, is_backward=place.is_backward, count=count))
 
         with tenant_scope(self.tenant_id):
             page = page_answer(

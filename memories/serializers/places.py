@@ -44,20 +44,20 @@ class SummaryInput(StrictSerializer):
     """The text of a partition's summary in one style."""
 
     content = content_field()
-    style = ChosenField(choices=STYLES, required=False, default=STYLES[0])
+    style = ChosenField(choices=STYLES, required=False, default=STYLES[0])  # type: ignore[assignment]
 
 
 class SummariesInput(PageInput):
     """The query parameters of the summaries of a partition."""
 
-    style = ChosenField(choices=STYLES, required=False)
+    style = ChosenField(choices=STYLES, required=False)  # type: ignore[assignment]
     versions = TruthField(required=False, default=False, takes_text=True, help_text="Superseded versions too.")
 
 
 class SummaryStyleInput(StrictSerializer):
     """Which summary of a partition is meant."""
 
-    style = ChosenField(choices=STYLES, required=False, default=STYLES[0])
+    style = ChosenField(choices=STYLES, required=False, default=STYLES[0])  # type: ignore[assignment]
 
 
 class MemoInput(StrictSerializer):
@@ -111,7 +111,7 @@ class PartitionShape(serializers.Serializer[Any]):
     partition = serializers.CharField(help_text='Path; "" is the root.')
     depth = serializers.IntegerField()
     memory_count = serializers.IntegerField(help_text="Live memories in it, those below not counted.")
-    summary_styles = serializers.ListField(child=serializers.ChoiceField(choices=STYLES))
+    summary_styles = serializers.ListField(child=serializers.CharField())
 
 
 class PartitionPageShape(serializers.Serializer[Any]):
@@ -127,7 +127,7 @@ class SummaryShape(serializers.Serializer[Any]):
 
     id = serializers.UUIDField()
     partition = serializers.CharField()
-    style = serializers.ChoiceField(choices=STYLES)
+    style = serializers.ChoiceField(choices=STYLES)  # type: ignore[assignment]
     version = serializers.IntegerField()
     content = serializers.CharField()
     token_counts = TokenCountsShape()

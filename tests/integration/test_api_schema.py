@@ -1,6 +1,7 @@
 """The OpenAPI document and its page."""
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from drf_spectacular.validation import validate_schema
 from rest_framework.test import APIClient
 
 from memories.api.schema import PROBLEM
+from tests.integration.test_api_routes import ROUTES
 
 
 @pytest.fixture
@@ -29,17 +31,8 @@ def test_schema_is_made_without_warnings(capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_schema_names_every_endpoint_with_security_and_problems(schema: dict[str, Any]) -> None:
-    assert set(schema["paths"]) == {
-        "/api/v1/memories",
-        "/api/v1/memories/bulk",
-        "/api/v1/memories/search",
-        "/api/v1/memories/{memory_id}",
-        "/api/v1/memories/{memory_id}/restore",
-        "/api/v1/memories/{memory_id}/history",
-        "/api/v1/context",
-        "/api/v1/context/{receipt_id}",
-        "/api/v1/contexts",
-    }
+    shown = {re.sub(r"<\w+:(\w+)>", r"{\1}", f"/{route}") for route in ROUTES}
+    assert set(schema["paths"]) == shown
     assert set(schema["components"]["securitySchemes"]) == {"bearerKey", "headerKey"}
     for path, operations in schema["paths"].items():
         for method, operation in operations.items():
@@ -49,6 +42,13 @@ def test_schema_names_every_endpoint_with_security_and_problems(schema: dict[str
             assert PROBLEM in operation["responses"]["401"]["content"], where
             assert "422" not in operation["responses"], where
             assert operation["description"], where
+            body = operation.get("requestBody")
+            if body is not None:
+                assert body["content"]["application/json"]["examples"], where
+            if method == "post" and not path.endswith(("/search", "/restore")):
+                assert "Idempotency-Key" in {parameter["name"] for parameter in operation["parameters"]}, where
+            if "next" in str(operation["responses"].get("200", "")):
+                assert "cursor" in {parameter["name"] for parameter in operation["parameters"]}, where
 
 
 def test_schema_carries_bounds_and_examples(schema: dict[str, Any]) -> None:

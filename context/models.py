@@ -245,6 +245,9 @@ class Feedback(models.Model):
     actor_label = models.CharField(max_length=150, default="", blank=True)
     withdrawn_at = models.DateTimeField(null=True, blank=True)
     withdrawn_by = models.CharField(max_length=150, default="", blank=True)
+    score_before = models.FloatField(
+        null=True, blank=True, help_text="The memory's usefulness before the vote: where it returns without any."
+    )
 
     objects = FeedbackQuerySet.as_manager()
 

@@ -2,14 +2,15 @@
 
 from collections.abc import Iterable
 from datetime import UTC, date, datetime
-from typing import Self
+from typing import Any, Self
 from uuid import UUID
 
 from django.contrib.postgres.expressions import ArraySubquery
-from django.db.models import Count, Q
-from django.db.models.functions import JSONObject, TruncDate
+from django.db.models import Count, Q, Sum
+from django.db.models.functions import Coalesce, JSONObject, TruncDate
 
 from memories.querysets import TenantRows, VersionedByRecordedTime
+from memories.querysets.conditions import path_condition
 from memories.services.partitions import subtree_bounds
 
 #: Receipts looked through for questions that differ.
@@ -140,3 +141,49 @@ class BudgetProfileAssignmentQuerySet(VersionedByRecordedTime):
 
 class FeedbackQuerySet(TenantRows):
     """Votes on memories."""
+
+    def for_reach(self, reach: str) -> Self:
+        """Votes on memories that are in `reach` or below it; "" reaches all."""
+        return self.filter(path_condition("memory__partition_path", reach, exact=False)) if reach else self
+
+    def with_id(self, feedback_id: UUID) -> Self:
+        return self.filter(pk=feedback_id)
+
+    def on_memories(self, memory_ids: Iterable[UUID]) -> Self:
+        return self.filter(memory_id__in=list(memory_ids))
+
+    def on_receipt(self, receipt_id: UUID) -> Self:
+        return self.filter(receipt_id=receipt_id)
+
+    def standing(self) -> Self:
+        """Those that were not taken back."""
+        return self.filter(withdrawn_at__isnull=True)
+
+    def explicit(self) -> Self:
+        return self.filter(kind="explicit")
+
+    def implied_on(self, day: date) -> Self:
+        """What answers of a day implied, taken back or not."""
+        return self.filter(kind="implicit", on_day=day)
+
+    def repeating(self, vote: Any) -> Self:
+        """Standing votes of the same day, actor, occasion and weight as `vote`."""
+        same = ("kind", "weight", "receipt_id", "on_day", "actor_kind", "actor_id", "actor_label")
+        return self.standing().filter(**{name: getattr(vote, name) for name in same})
+
+    def newest_first(self) -> Self:
+        return self.order_by("-at", "-pk")
+
+    def sums_by_memory(self) -> dict[UUID, tuple[float, float]]:
+        """Of each memory that has standing votes: what weighs for it and what against it, both as amounts."""
+        votes = self.standing().order_by().values("memory_id")
+        sums = votes.annotate(
+            positive=Coalesce(Sum("weight", filter=Q(weight__gt=0)), 0.0),
+            negative=Coalesce(Sum("weight", filter=Q(weight__lt=0)), 0.0),
+        )
+        return {row["memory_id"]: (row["positive"], -row["negative"]) for row in sums}
+
+    def scores_before(self) -> dict[UUID, float]:
+        """Of each memory the usefulness it had before its first vote, where that was noted."""
+        first = self.filter(score_before__isnull=False).order_by("memory_id", "at", "pk").distinct("memory_id")
+        return dict(first.values_list("memory_id", "score_before"))

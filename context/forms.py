@@ -19,6 +19,12 @@ BUDGET_PAGE_FIELDS = (
     "include_tenant_memo",
     "include_memories_top_k",
 )
+BUDGET_LABELS = {
+    "default_tokens": "Default budget",
+    "overfetch_ratio": "Candidates",
+    "include_tenant_memo": "Tenant memo",
+    "include_memories_top_k": "Memories without a question",
+}
 SLIDER_STEP_TOKENS = 50
 SLIDER_MAX_TOKENS = 8_000
 
@@ -62,7 +68,7 @@ class BudgetProfileForm(forms.Form):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields = forms.fields_for_model(BudgetProfile, fields=BUDGET_PAGE_FIELDS)
+        self.fields = forms.fields_for_model(BudgetProfile, fields=BUDGET_PAGE_FIELDS, labels=BUDGET_LABELS)
         # The rows may name packers that are not built yet; nobody can choose one.
         built = [choice for choice in BudgetProfile.Packer.choices if choice[0] in PACKERS]
         self.fields["packer"] = forms.ChoiceField(choices=built)

@@ -14,7 +14,14 @@ from django_htmx.http import push_url, replace_url
 
 from context.actions import roll_back_budget_profile, save_budget_profile
 from context.budget_profiles import changed_fields, current_budget_profile, draft_budget_profile, settings_of
-from context.forms import SLIDER_MAX_TOKENS, SLIDER_STEP_TOKENS, BudgetProfileForm, BudgetTrialForm, PreviewForm
+from context.forms import (
+    BUDGET_LABELS,
+    SLIDER_MAX_TOKENS,
+    SLIDER_STEP_TOKENS,
+    BudgetProfileForm,
+    BudgetTrialForm,
+    PreviewForm,
+)
 from context.models import BudgetProfile
 from context.overview import overview_of_tenant, tenants_at_a_glance
 from context.preview import Preview, Question, compare_previews, demo_questions, preview_context, recent_questions
@@ -64,7 +71,7 @@ def context_preview(request: HtmxRequest) -> HttpResponseBase:
         try:
             page["preview"] = _preview(request, form.wish())
         except PlatformError as error:
-            _blame(form, error)
+            _blame(error, form)
     if form.errors:
         status = HTTPStatus.UNPROCESSABLE_ENTITY
     if wants_fragment(request):
@@ -104,7 +111,7 @@ def budgets(request: HtmxRequest) -> HttpResponseBase:
         try:
             return _save_budget(request, page["form"].cleaned_data)
         except PlatformError as error:
-            _blame(page["form"], error)
+            _blame(error, page["form"])
     return _budgets_page(request, page)
 
 
@@ -134,7 +141,7 @@ def _budgets_page(request: HtmxRequest, page: dict[str, Any]) -> HttpResponse:
             page |= _effect(request, page["current"], page["form"].cleaned_data, page["trial"].cleaned_data)
             status = HTTPStatus.OK
         except PlatformError as error:
-            _blame(page["trial"], error)
+            _blame(error, page["form"], page["trial"])
     if not wants_fragment(request):
         return show(request, "budgets.html", page, status=status)
     return replace_url(show(request, "budgets.html#fragment", page, status=status), request.get_full_path())
@@ -159,9 +166,7 @@ def _effect(
 
 
 def _label(field: str) -> str:
-    return {"include_tenant_memo": "tenant memo", "include_memories_top_k": "memories without a question"}.get(
-        field, field.replace("_", " ")
-    )
+    return BUDGET_LABELS.get(field, field.replace("_", " ")).lower()
 
 
 @operator_required("operator")
@@ -192,9 +197,12 @@ def _preview(request: HtmxRequest, wish: ContextRequest) -> Preview:
     return preview_context(wish, tenant_id=request.tenant.id, actor=actor_of(request.operator), now=timezone.now())
 
 
-def _blame(form: Form, error: PlatformError) -> None:
-    """Show a refusal at the field it names, or above the form."""
-    form.add_error(error.field if error.field in form.fields else None, error.detail)
+def _blame(error: PlatformError, *forms: Form) -> None:
+    """Show a refusal at each field it names, or above the first form."""
+    problems = error.problems if isinstance(error, InvalidInput) else (error,)
+    for problem in problems:
+        form = next((form for form in forms if problem.field in form.fields), None)
+        (form or forms[0]).add_error(problem.field if form else None, problem.detail)
 
 
 def _at_own_address(request: HtmxRequest, response: HttpResponse) -> HttpResponse:

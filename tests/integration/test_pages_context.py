@@ -238,6 +238,15 @@ def test_invalid_budget_is_answered_422_and_saves_nothing(
     assert in_force(tenant).version == 0
 
 
+def test_each_wrong_number_is_told_by_the_name_it_has_on_the_page(client: Client, tenant: Tenant) -> None:
+    typed = NUMBERS | {"overfetch_ratio": 99, "minimum_score": 2}
+    address = f"{page('budgets', tenant)}?{urlencode(typed)}"
+    for response in (client.get(address), client.get(address, headers=HTMX)):
+        text = text_of(response)
+        assert '<a href="#id_overfetch_ratio">Candidates</a>: Ensure this value is less than or equal to 10.0.' in text
+        assert '<a href="#id_minimum_score">Minimum score</a>: Ensure this value is less than or equal to 1.0.' in text
+
+
 def test_roll_back_to_a_version_that_never_was_is_absent(client: Client, tenant: Tenant) -> None:
     assert client.post(page("budget-roll-back", tenant, 9)).status_code == 404
     assert client.get(page("budget-roll-back", tenant, 0)).status_code == 405

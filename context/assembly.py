@@ -36,7 +36,7 @@ from context.services.ordering import order_items
 from context.services.packer import OVER_BUDGET
 from context.services.rendering import EXPECTED_OVERHEAD_TOKENS
 from context.wishes import Wish, resolve_wish
-from memories.actions import count_retrieved, record_recalled
+from memories.actions import remember_recall
 from memories.audit import Actor
 from memories.retrieval import Candidate, retrieve
 from memories.scopes import tenant_scope
@@ -266,8 +266,7 @@ def _record(context: AssembledContext, tenant_id: UUID, actor: Actor, now: datet
     try:
         with tenant_scope(tenant_id):
             receipt_id = write_receipt(context, tenant_id=tenant_id, api_key_id=api_key_id)
-            record_recalled(tenant_id=tenant_id, texts=texts, now=now)
-            count_retrieved(memory_ids=texts, now=now)
+            remember_recall(tenant_id=tenant_id, texts=texts, ids=texts, now=now)
     except DatabaseFailure as error:
         logger.warning("receipt failed: %s %s", type(error).__name__, _sqlstate(error))
         return replace(context, warnings=[*context.warnings, RECEIPT_FAILED])

@@ -1,32 +1,68 @@
-"""What a rendered context leaves behind in this room: steps of an assembly, whose record is the receipt."""
+"""What contexts leave behind in this room, and what their readers say: retrievals, recalled texts, usefulness.
+
+A context writes one row and waits for nobody; folding it into the memories is the worker's, seconds later (ADR-0066).
+"""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import F
 
-from memories.models import Memory, RecalledText
-from memories.services.recalled import recalled_hash
+from memories.models import Memory, RecalledText, RetrievalTick
+from memories.scopes import tenant_scope
+from memories.services.recalled import RECALLED_TEXT_KEPT, recalled_hash
+
+#: Contexts that are folded in one transaction.
+TICKS_PER_FOLD = 500
 
 
-def record_recalled(*, tenant_id: UUID, texts: Mapping[UUID, str], now: datetime) -> None:
-    """Remember that the texts of these memories (by id) were rendered, so that they are not stored back as new."""
-    rows = [
-        RecalledText(tenant_id=tenant_id, memory_id=memory_id, recalled_hash=recalled_hash(text), recalled_at=now)
-        for memory_id, text in sorted(texts.items())
-    ]
-    RecalledText.objects.bulk_create(
-        rows,
-        update_conflicts=True,
-        unique_fields=["memory", "recalled_hash"],
-        update_fields=["recalled_at"],
+def remember_recall(*, tenant_id: UUID, texts: Mapping[UUID, str], ids: Iterable[UUID], now: datetime) -> None:
+    """Leave behind that the memories `ids` were packed and that `texts` (by memory) were rendered: one statement.
+
+    Each memory counts as retrieved once, and its text, where one is given, is not stored again for 30 days.
+    """
+    packed = dict.fromkeys([*ids, *texts])
+    pairs = {memory_id: recalled_hash(texts[memory_id]) if memory_id in texts else "" for memory_id in packed}
+    if pairs:
+        RetrievalTick.objects.create(
+            tenant_id=tenant_id, memory_ids=list(pairs), recalled_hashes=list(pairs.values()), at=now
+        )
+
+
+def fold_retrievals(tenant_id: UUID) -> int:
+    """Fold in what the contexts of a tenant left behind; how many there were. Called with no scope open.
+
+    A transaction for each batch: a worker that is killed in between has counted all of it or none.
+    """
+    folded = 0
+    while True:
+        with tenant_scope(tenant_id):
+            batch = RetrievalTick.objects.fold(tenant_id, TICKS_PER_FOLD)
+        folded += batch
+        if batch < TICKS_PER_FOLD:
+            return folded
+
+
+def recalled_memories(*, tenant_id: UUID, hashes: Iterable[str], now: datetime) -> dict[str, UUID]:
+    """The memories whose texts with these hashes were rendered in the last 30 days, by hash; folded in or not yet."""
+    wanted, since = set(hashes), now - RECALLED_TEXT_KEPT
+    folded = RecalledText.objects.for_tenant(tenant_id).with_hashes(wanted, since=since).order_by("recalled_at")
+    return dict(folded.values_list("recalled_hash", "memory_id")) | RetrievalTick.objects.recalled_lately(
+        tenant_id, wanted, since=since
     )
 
 
 @transaction.atomic
-def count_retrieved(*, memory_ids: Iterable[UUID], now: datetime) -> int:
-    """Count one retrieval for each memory that was packed; returns how many there were. Two queries."""
-    ids = list(Memory.objects.filter(pk__in=list(memory_ids)).locked().values_list("pk", flat=True))
-    return Memory.objects.filter(pk__in=ids).update(retrieval_count=F("retrieval_count") + 1, last_retrieved_at=now)
+def set_usefulness(*, scores: Mapping[UUID, float]) -> int:
+    """Give memories (by id) the usefulness that follows from the feedback on them; how many there were. Two queries.
+
+    Opens no version: nobody changed the text. Raises `ValueError` for a score that is not a share.
+    """
+    if not all(0 <= score <= 1 for score in scores.values()):
+        raise ValueError("usefulness is a share between 0 and 1")
+    rows = list(Memory.objects.with_ids(scores).without_search_vector().locked())
+    for row in rows:
+        row.usefulness_score = scores[row.pk]
+    Memory.objects.bulk_update(rows, ["usefulness_score"])
+    return len(rows)

@@ -17,6 +17,7 @@ logger = logging.getLogger(__name__)
 
 #: Below the broker's visibility timeout, or a slow batch would be delivered twice.
 EMBED_TIME_LIMIT_SECONDS = 300
+FOLD_TIME_LIMIT_SECONDS = 60
 RETRY_BACKOFF_MAX_SECONDS = 300
 MEMORIES_PER_TASK = 100
 
@@ -38,6 +39,12 @@ def embed_memory(tenant_id: str, *memory_ids: str) -> None:
 def sweep_pending_embeddings() -> int:
     """Embed what was left behind: by a worker that was killed, a broker or a provider that was away."""
     return upkeep.embed_left_behind(now=timezone.now())
+
+
+@shared_task(time_limit=FOLD_TIME_LIMIT_SECONDS)
+def fold_retrievals() -> int:
+    """Fold in what contexts left behind; whatever fails stays for the next time, seconds later."""
+    return upkeep.fold_retrievals()
 
 
 @shared_task(autoretry_for=(OperationalError,), retry_backoff=True, retry_jitter=True, max_retries=3)

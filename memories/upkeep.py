@@ -7,9 +7,9 @@ from uuid import UUID
 
 from django.core.cache import cache
 
-from memories import indexer
+from memories import indexer, recall
 from memories.embedding import EmbeddingError
-from memories.models import IdempotencyRecord, Memory, RecalledText, Tenant
+from memories.models import IdempotencyRecord, Memory, RecalledText, RetrievalTick, Tenant
 from memories.scopes import maintenance_scope, tenant_scope
 from memories.services.recalled import RECALLED_TEXT_KEPT
 
@@ -54,6 +54,13 @@ def _pending_by_tenant(now: datetime) -> dict[UUID, list[UUID]]:
         for tenant_id, memory_id in rows.values_list("tenant_id", "id"):
             pending[tenant_id].append(memory_id)
     return pending
+
+
+def fold_retrievals() -> int:
+    """Fold in what contexts left behind, tenant by tenant; how many contexts there were."""
+    with maintenance_scope():
+        tenant_ids = RetrievalTick.objects.tenant_ids()
+    return sum(recall.fold_retrievals(tenant_id) for tenant_id in tenant_ids)
 
 
 def forget_old_records(*, now: datetime) -> int:

@@ -98,7 +98,14 @@ CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BEAT_SCHEDULE_FILENAME = str(DATA_DIR / "run" / "celerybeat-schedule")
 CELERY_BEAT_SCHEDULE = {
     "sweep-pending-embeddings": {"task": "memories.tasks.sweep_pending_embeddings", "schedule": 30.0},
+    # An idle system shows its counts within two seconds; a run that comes late is not worth catching up.
+    "fold-retrievals": {
+        "task": "memories.tasks.fold_retrievals",
+        "schedule": 2.0,
+        "options": {"expires": 2.0},
+    },
     "forget-old-records": {"task": "memories.tasks.forget_old_records", "schedule": 3600.0},
+    "prune-receipts": {"task": "context.tasks.prune_receipts", "schedule": 3600.0},
 }
 
 # --- Embedding -----------------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from memories.actions.tenants import (
     remove_member,
     revoke_api_key,
 )
-from memories.recall import count_retrieved, record_recalled
+from memories.recall import remember_recall, set_usefulness
 
 __all__ = [
     "Counters",
@@ -26,7 +26,6 @@ __all__ = [
     "add_member",
     "adopt_counters",
     "archive_memory",
-    "count_retrieved",
     "create_api_key",
     "create_operator",
     "create_partition",
@@ -34,13 +33,14 @@ __all__ = [
     "create_tenant",
     "delete_snapshot",
     "link_memories",
-    "record_recalled",
+    "remember_recall",
     "remove_member",
     "restore_memory",
     "retry_embeddings",
     "revoke_api_key",
     "save_summary",
     "set_memo",
+    "set_usefulness",
     "store_memories",
     "store_memory",
     "unlink_memories",

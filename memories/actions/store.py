@@ -12,11 +12,12 @@ from memories import tasks
 from memories.audit import Actor, record_audit
 from memories.exceptions import Conflict, invalid
 from memories.live_rows import LiveKey, archive_expired, ensure_partitions, key_of, unarchived_by_key
-from memories.models import Memory, MemoryLink, Partition, RecalledText, Tenant
+from memories.models import Memory, MemoryLink, Partition, Tenant
+from memories.recall import recalled_memories
 from memories.services.content import content_hash, normalise_content
 from memories.services.drafts import FieldProblem, NewLink, NewMemory, problems_of
 from memories.services.partitions import PartitionPath
-from memories.services.recalled import RECALLED_TEXT_KEPT, recalled_hash
+from memories.services.recalled import recalled_hash
 from memories.services.tokens import token_counts
 
 #: How often a winner may be archived between our conflict and our reading it before we give up.
@@ -144,8 +145,7 @@ def _known_ids(tenant_id: UUID, ids: Iterable[UUID], reach: str) -> set[UUID]:
 def _recalled_rows(tenant_id: UUID, rows: Mapping[int, NewMemory], reach: str, now: datetime) -> dict[int, StoreResult]:
     """Rows whose text was rendered in the last 30 days, answered by the live memory it came from."""
     hashes = {index: recalled_hash(row.content) for index, row in rows.items()}
-    recalled = RecalledText.objects.for_tenant(tenant_id).with_hashes(hashes.values(), since=now - RECALLED_TEXT_KEPT)
-    memory_ids = dict(recalled.order_by("recalled_at").values_list("recalled_hash", "memory_id"))
+    memory_ids = recalled_memories(tenant_id=tenant_id, hashes=hashes.values(), now=now)
     if not memory_ids:
         return {}
     live = Memory.objects.for_tenant(tenant_id).live(now).within(reach).in_bulk(list(memory_ids.values()))

@@ -140,15 +140,25 @@ class Snapshot(models.Model):
 
 
 class RetrievalTick(models.Model):
-    """Retrievals that could not be counted at once, because somebody else held the rows; folded in later."""
+    """What one context packed: memories that count as retrieved, and the hash of each one's text as it was rendered.
+
+    Inserted with the receipt and folded into the memories right after (ADR-0066): rows that many contexts pack are then
+    written once for all of them, and no context waits for another. An empty hash stands for no text.
+    """
 
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
     memory_ids = ArrayField(models.UUIDField())
+    recalled_hashes = ArrayField(models.CharField(max_length=64, blank=True), default=list)
     at = models.DateTimeField()
 
     objects = RetrievalTickQuerySet.as_manager()
 
     class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(recalled_hashes__len=F("memory_ids__len")), name="retrieval_tick_has_pairs"
+            ),
+        ]
         indexes = [models.Index(fields=["tenant", "id"], name="retrieval_tick_of_tenant")]
 
     def __str__(self) -> str:

@@ -9,13 +9,13 @@ from memories.querysets.records import (
     MemoryLinkQuerySet,
     PartitionSummaryQuerySet,
     RecalledTextQuerySet,
-    RetrievalTickQuerySet,
     SnapshotQuerySet,
     TenantMemoQuerySet,
 )
 from memories.querysets.rows import TenantRows, VersionedByRecordedTime
 from memories.querysets.tenancy import ApiKeyManager, MembershipQuerySet, PartitionQuerySet, TenantQuerySet
 from memories.querysets.texts import MemoryTextQuerySet, Vector
+from memories.querysets.ticks import RetrievalTickQuerySet
 from memories.querysets.versions import MemoryVersionQuerySet
 
 __all__ = [

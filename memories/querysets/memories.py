@@ -12,6 +12,7 @@ from pgvector.django import CosineDistance
 
 from memories.querysets.conditions import head_condition, lexemes_of, live_condition, tallies
 from memories.querysets.texts import MemoryTextQuerySet, Vector, segment_paths
+from memories.querysets.ticks import uncounted
 from memories.services.moments import Moment
 
 
@@ -102,14 +103,22 @@ class MemoryQuerySet(MemoryTextQuerySet):
         rows = self.filter(pk__in=list(ids), version__in=list(versions))
         return list(rows.order_by().values_list("pk", "version", "content"))
 
+    def newest_texts(self, count: int) -> list[str]:
+        """What the latest memories say."""
+        return list(self.order_by("-created_at", "id").values_list("content", flat=True)[:count])
+
     def with_id(self, memory_id: UUID) -> Self:
         return self.filter(pk=memory_id)
 
     def with_answer_parts(self) -> Self:
-        """Adds `own_embeddings` (of the current version, without vectors) and `current_links`: two queries for all."""
+        """Adds `own_embeddings` (of the current version, without vectors) and `current_links`: two queries for all.
+
+        Also `uncounted_retrievals` and `uncounted_retrieved_at` of contexts that were not folded in yet.
+        """
         embeddings = self.model._meta.get_field("embeddings").related_model.objects
         links = self.model._meta.get_field("links_out").related_model.objects
-        return self.prefetch_related(
+        ticks = self.model._meta.apps.get_model("memories", "RetrievalTick").objects
+        return self.annotate(**uncounted(ticks)).prefetch_related(
             Prefetch("embeddings", embeddings.filter(version=F("memory__version")).defer("vector"), "own_embeddings"),
             Prefetch("links_out", links.current().order_by("recorded_from", "id"), "current_links"),
         )

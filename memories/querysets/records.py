@@ -107,16 +107,6 @@ class SnapshotQuerySet(TenantRows):
         return self.order_by("-recorded_at", "name")
 
 
-class RetrievalTickQuerySet(TenantRows):
-    def taken(self, count: int) -> Self:
-        """The oldest ones that nobody else is folding, locked."""
-        return self.select_for_update(skip_locked=True).order_by("pk")[:count]
-
-    def tenant_ids(self) -> list[UUID]:
-        """Of which tenants there are any."""
-        return list(self.order_by().values_list("tenant_id", flat=True).distinct())
-
-
 class RecalledTextQuerySet(TenantRows):
     def with_hashes(self, hashes: Iterable[str], *, since: datetime) -> Self:
         return self.filter(recalled_hash__in=list(hashes), recalled_at__gte=since)

@@ -42,8 +42,8 @@ def memory_answer(memory: Memory) -> dict[str, Any]:
         "id": str(memory.pk),
         **_text_answer(memory),
         "usefulness_score": memory.usefulness_score,
-        "retrieval_count": memory.retrieval_count,
-        "last_retrieved_at": moment(memory.last_retrieved_at),
+        "retrieval_count": memory.retrieval_count + (memory.uncounted_retrievals or 0),  # type: ignore[attr-defined]
+        "last_retrieved_at": moment(memory.uncounted_retrieved_at or memory.last_retrieved_at),  # type: ignore[attr-defined]
         "updated_at": moment(memory.recorded_from),
         "archived_at": moment(memory.archived_at),
         "embedding": _embedding_answer(memory),

@@ -10,6 +10,7 @@ from context.models import Receipt
 from context.serializers import ContextShape, ReceiptShape
 from memories.actions import set_memo
 from memories.models import Tenant
+from memories.recall import fold_retrievals
 from memories.scopes import tenant_scope
 from memories.services.tokens import count_tokens
 from tests.integration.rest import BULK, CONTEXT, MEMORIES, NOWHERE, SEARCH, assert_problem, remember, stored
@@ -157,6 +158,10 @@ def test_preview_stores_and_counts_nothing(rows: None, tenant: Tenant) -> None:
 def test_context_counts_what_it_packed(rows: None, api: APIClient, tenant: Tenant) -> None:
     answer = api.post(CONTEXT, {"query": "Where does Sam live?", "partition": "user=sam"}).json()
     packed = {block["anchor"]["id"] for block in answer["blocks"]}
+    for _ in range(2):
+        rows = api.get(MEMORIES).json()["results"]
+        assert {row["id"] for row in rows if row["retrieval_count"] == 1 and row["last_retrieved_at"]} == packed
+        fold_retrievals(tenant.pk)
     assert {str(memory.pk) for memory in stored(tenant) if memory.retrieval_count == 1} == packed
 
 

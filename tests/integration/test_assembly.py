@@ -13,6 +13,7 @@ from context.services.packer import OVER_BUDGET
 from context.services.rendering import STYLES, parse_context
 from memories.exceptions import Forbidden, InvalidInput, NotFound
 from memories.models import Memory, RecalledText
+from memories.recall import fold_retrievals
 from memories.scopes import tenant_scope
 from tests.integration.assembling import BAKERY, NOW, ask, bakery, codes, new_row, new_tenant, recounted, store, texts
 
@@ -290,6 +291,7 @@ def test_real_context_counts_what_it_packed_and_nothing_else() -> None:
     context = ask(tenant, QUESTION, max_tokens=70)
     packed = {uuid.UUID(block.anchor.id) for block in context.blocks if block.anchor.type == "memory"}
     assert packed
+    assert fold_retrievals(tenant.pk) == 1
     with tenant_scope(tenant.pk):
         counts = dict(Memory.objects.for_tenant(tenant.pk).values_list("pk", "retrieval_count"))
         recalled = set(RecalledText.objects.for_tenant(tenant.pk).values_list("memory_id", flat=True))
@@ -311,9 +313,9 @@ def test_hostile_text_stays_inside_the_budget_and_the_fence() -> None:
 
 
 # Statements beside opening and closing scopes. A preview: profile, memo; lexemes, three rankings, rows. A context also
-# writes its receipt and the recalled texts, and locks and counts what it packed.
+# writes its receipt and what it recalled.
 QUERIES_OF_A_PREVIEW = 7
-QUERIES_OF_A_CONTEXT = QUERIES_OF_A_PREVIEW + 4
+QUERIES_OF_A_CONTEXT = QUERIES_OF_A_PREVIEW + 2
 
 
 @pytest.mark.parametrize(

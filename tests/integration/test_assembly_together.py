@@ -8,6 +8,7 @@ from django.db import connection
 from context.models import Receipt
 from context.results import AssembledContext
 from memories.models import Memory
+from memories.recall import fold_retrievals
 from memories.scopes import tenant_scope
 from tests.integration.assembling import BAKERY, ask, bakery, codes
 
@@ -30,6 +31,7 @@ def test_contexts_over_the_same_memories_neither_deadlock_nor_lose_a_count() -> 
         contexts = list(pool.map(one, range(CONTEXTS)))
     assert not [code for context in contexts for code in codes(context)]
     packed = sum(block.anchor.type == "memory" for context in contexts for block in context.blocks)
+    assert fold_retrievals(tenant.pk) == CONTEXTS
     with tenant_scope(tenant.pk):
         counts = list(Memory.objects.for_tenant(tenant.pk).values_list("retrieval_count", flat=True))
         assert Receipt.objects.for_tenant(tenant.pk).how_many() == CONTEXTS

@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from memories.actions import archive_memory, restore_memory, store_memories, update_memory
 from memories.indexer import index_memories
 from memories.models import Memory, Tenant
-from memories.recall import count_retrieved
+from memories.recall import fold_retrievals, remember_recall
 from memories.retrieval import Candidate, Retrieval, retrieve
 from memories.scopes import tenant_scope
 from memories.services.drafts import NewMemory
@@ -120,7 +120,8 @@ def test_version_is_found_by_its_own_text_and_vector(tenant: Tenant) -> None:
     memory = make_memory(tenant, "Alex prefers green tea.", confidence=0.9, is_embedded=True)
     edit(memory, SINCE, content="The oven needs repair.", confidence=0.2)
     with tenant_scope(tenant.pk):
-        count_retrieved(memory_ids=[memory.pk], now=LATER)
+        remember_recall(tenant_id=tenant.pk, texts={}, ids=[memory.pk], now=LATER)
+    fold_retrievals(tenant.pk)
     (then,) = search(tenant, "hot drink", Moment.valid(THEN), mode="vector").candidates
     assert (then.version, then.content, then.confidence, then.retrieval_count) == (
         1,

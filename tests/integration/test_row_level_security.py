@@ -8,7 +8,7 @@ import pytest
 from django.db import DatabaseError, IntegrityError, connection, transaction
 
 from context.models import BudgetProfile, BudgetProfileAssignment, Feedback, Receipt
-from memories.actions import link_memories, record_recalled, set_memo, update_memory
+from memories.actions import link_memories, set_memo, update_memory
 from memories.models import (
     IdempotencyRecord,
     Memory,
@@ -82,7 +82,7 @@ def full_tenant() -> Tenant:
         update_memory(memory=second, changes={"pinned": True}, by=TESTER, now=NOW)
         link_memories(source=first, target=second, kind="supports", by=TESTER, now=NOW)
         set_memo(tenant=tenant, content="memo", by=TESTER, now=NOW)
-        record_recalled(tenant_id=tenant.pk, texts={first.pk: first.content}, now=NOW)
+        RecalledText.objects.create(tenant=tenant, memory=first, recalled_hash="h", recalled_at=NOW)
         IdempotencyRecord.objects.create(
             tenant=tenant, api_key=key, idempotency_key="k", request_hash="h", created_at=NOW
         )
@@ -96,7 +96,7 @@ def _fill_later_tables(tenant: Tenant, memory: Memory) -> None:
         tokens_o200k_base=1, tokens_cl100k_base=1, recorded_from=NOW,
     )  # fmt: skip
     Snapshot.objects.create(tenant=tenant, name="before", recorded_at=NOW, created_at=NOW)
-    RetrievalTick.objects.create(tenant=tenant, memory_ids=[memory.pk], at=NOW)
+    RetrievalTick.objects.create(tenant=tenant, memory_ids=[memory.pk], recalled_hashes=[""], at=NOW)
     BudgetProfile.objects.create(tenant=tenant, version=1, recorded_from=NOW)
     BudgetProfileAssignment.objects.create(tenant=tenant, profile_name="default", partition_path="", recorded_from=NOW)
     receipt = Receipt.objects.create(

@@ -4,12 +4,10 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
-from django.db import IntegrityError, connection, transaction
-from django.test.utils import CaptureQueriesContext
+from django.db import IntegrityError, transaction
 
 from memories.actions import (
     archive_memory,
-    count_retrieved,
     link_memories,
     restore_memory,
     set_memo,
@@ -194,16 +192,6 @@ def test_memory_of_another_tenant_is_not_found(tenant: Tenant, other_tenant: Ten
     with pytest.raises(NotFound), tenant_scope(tenant.pk):
         update_memory(memory=memory, changes={"content": "mine"}, by=TESTER, now=LATER)
     assert stored(memory).version == 1
-
-
-def test_retrievals_are_counted_in_two_queries(tenant: Tenant) -> None:
-    memories = [make_memory(tenant) for _ in range(5)]
-    with tenant_scope(tenant.pk), CaptureQueriesContext(connection) as queries:
-        count_retrieved(memory_ids=[memory.pk for memory in memories[:3]], now=LATER)
-    assert len([query for query in queries if "SAVEPOINT" not in query["sql"]]) == 2
-    assert [stored(memory).retrieval_count for memory in memories] == [1, 1, 1, 0, 0]
-    assert stored(memories[0]).last_retrieved_at == LATER
-    assert stored(memories[0]).version == 1
 
 
 # --- Rows the database refuses whoever writes them -------------------------------------------------------------------

@@ -11,9 +11,10 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from memories.actions import StoreResult, archive_memory, record_recalled, store_memories, store_memory, update_memory
+from memories.actions import StoreResult, archive_memory, remember_recall, store_memories, store_memory, update_memory
 from memories.exceptions import InvalidInput
 from memories.models import AuditEntry, Memory, MemoryLink, Partition, Tenant
+from memories.recall import fold_retrievals
 from memories.scopes import tenant_scope
 from memories.services.drafts import NewLink, NewMemory
 from memories.services.partitions import parse_partition
@@ -190,15 +191,18 @@ def test_one_audit_row_names_who_and_what_but_not_the_text(tenant: Tenant) -> No
 # --- Recalled text -------------------------------------------------------------------------------------------------
 
 
-def recall(memory: Memory, at: datetime = NOW) -> None:
+def recall(memory: Memory, at: datetime = NOW, *, is_folded: bool = True) -> None:
     with tenant_scope(memory.tenant_id):
-        record_recalled(tenant_id=memory.tenant_id, texts={memory.pk: memory.content}, now=at)
+        remember_recall(tenant_id=memory.tenant_id, texts={memory.pk: memory.content}, ids=[memory.pk], now=at)
+    if is_folded:
+        assert fold_retrievals(memory.tenant_id) == 1
 
 
+@pytest.mark.parametrize("is_folded", [True, False])
 @pytest.mark.parametrize("text", ["Alex likes TEA.", "  alex likes\n tea ", "Alex likes tea"])
-def test_recalled_text_is_answered_with_the_memory_it_came_from(tenant: Tenant, text: str) -> None:
+def test_recalled_text_is_answered_with_the_memory_it_came_from(tenant: Tenant, text: str, is_folded: bool) -> None:
     memory = make_memory(tenant, "Alex likes tea.", partition="user=alex")
-    recall(memory)
+    recall(memory, is_folded=is_folded)
     (result,) = store(tenant, NewMemory(text, partition=parse_partition("user=alex/run=2")), refuses_recalled_text=True)
     assert (result.status, result.reason, result.memory) == ("existing", "recalled", memory)
     assert live_count(tenant) == 1
@@ -210,8 +214,9 @@ def test_recalled_text_is_stored_where_the_key_does_not_refuse_it(tenant: Tenant
     assert result.status == "created"
 
 
-def test_recalled_text_is_forgotten_after_30_days(tenant: Tenant) -> None:
-    recall(make_memory(tenant, "Alex likes tea."))
+@pytest.mark.parametrize("is_folded", [True, False])
+def test_recalled_text_is_forgotten_after_30_days(tenant: Tenant, is_folded: bool) -> None:
+    recall(make_memory(tenant, "Alex likes tea."), is_folded=is_folded)
     rows = {"refuses_recalled_text": True}
     (early,) = store(tenant, NewMemory("alex likes tea"), now=NOW + timedelta(days=30), **rows)
     (late,) = store(tenant, NewMemory("alex likes tea"), now=NOW + timedelta(days=30, seconds=1), **rows)

@@ -90,6 +90,19 @@ class ReceiptQuerySet(TenantRows):
     def with_ids(self, receipt_ids: Iterable[UUID]) -> Self:
         return self.filter(pk__in=list(receipt_ids))
 
+    def ids_before(self, moment: datetime, count: int) -> list[UUID]:
+        """The oldest of those made before `moment`."""
+        rows = self.filter(created_at__lt=moment).order_by("created_at", "id")
+        return list(rows.values_list("pk", flat=True)[:count])
+
+    def ids_beyond(self, kept: int, count: int) -> list[UUID]:
+        """Some of those that are not among the `kept` newest."""
+        return list(self.newest_first().values_list("pk", flat=True)[kept : kept + count])
+
+    def discard(self) -> int:
+        """Delete the rows without reading what they hold; how many. Votes on them stay."""
+        return int(self.only("pk").delete()[1].get(self.model._meta.label, 0))
+
     def since(self, moment: datetime) -> Self:
         return self.filter(created_at__gte=moment)
 

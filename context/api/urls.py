@@ -3,6 +3,7 @@
 from django.urls import path
 
 from context.api.contexts import ContextDoor, ContextsDoor, ReceiptDoor
+from context.api.feedback import FeedbackDoor, MemoryFeedbackDoor, OutcomeDoor, VoteDoor
 from context.api.profiles import (
     AssignmentsDoor,
     ComparisonDoor,
@@ -21,6 +22,10 @@ urlpatterns = [
     path("context", ContextDoor.as_view(), name="api-context"),
     path("context/<uuid:receipt_id>", ReceiptDoor.as_view(), name="api-receipt"),
     path("contexts", ContextsDoor.as_view(), name="api-contexts"),
+    path("context/<uuid:receipt_id>/outcome", OutcomeDoor.as_view(), name="api-outcome"),
+    path("feedback", FeedbackDoor.as_view(), name="api-feedback"),
+    path("feedback/<uuid:feedback_id>", VoteDoor.as_view(), name="api-vote"),
+    path("memories/<uuid:memory_id>/feedback", MemoryFeedbackDoor.as_view(), name="api-memory-feedback"),
     path("budget-profiles", ProfilesDoor.as_view(), name="api-budget-profiles"),
     path("budget-profiles/assignments", AssignmentsDoor.as_view(), name="api-budget-profile-assignments"),
     path(PROFILE, ProfileDoor.as_view(), name="api-budget-profile"),

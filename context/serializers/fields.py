@@ -1,6 +1,9 @@
 """Rules of fields that several inputs share."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+from rest_framework import serializers
 
 from memories.services.content import check_content, normalise_content
 
@@ -14,3 +17,9 @@ def checked_query(value: Any) -> str:
 def query_or_nothing(value: Any) -> str:
     """The same, or "" for a blank one."""
     return "" if isinstance(value, str) and not value.strip() else checked_query(value)
+
+
+def one_of(attrs: Mapping[str, Any], names: Sequence[str]) -> None:
+    """Refuse a body that gives none of `names`, or several of them."""
+    if sum(attrs.get(name) is not None for name in names) != 1:
+        raise serializers.ValidationError(f"Give one of {', '.join(names)}.", "one_of")

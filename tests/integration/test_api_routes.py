@@ -26,6 +26,8 @@ BODIES: dict[str, dict[str, Any]] = {
     "memories/search": {"query": "x"},
     "context": {"query": "x"},
     "links": {"source_id": "{memory}", "target_id": "{target}", "kind": "because"},
+    "feedback": {"memory_id": "{memory}", "feedback": "POSITIVE"},
+    "context/<uuid:receipt_id>/outcome": {"answer": "Sam lives in Porto."},
     "partitions": {"partition": "user=sam"},
     "partitions/<place:place>/summaries": {"content": "x"},
     "memo": {"content": "x"},
@@ -113,13 +115,14 @@ def rows(admin_key: str) -> Rows:
     made("put", "partitions/user%3Dsam/summaries", {"content": "Sam is in Porto."})
     made("post", "budget-profiles", {"name": "chat"})
     made("put", "budget-profiles/assignments", {"budget_profile": "chat", "partition": "user=sam"})
+    vote = {"memory_id": memory, "feedback": "POSITIVE", "reason": "Porto it is."}
     return Rows(
         {
             "memory_id": memory,
             "target_id": target,
             "receipt_id": made("post", "context", {"query": "Porto"})["id"],
             "snapshot_id": made("post", "snapshots", {"name": "Porto"})["id"],
-            "feedback_id": str(NOWHERE),
+            "feedback_id": made("post", "feedback", vote)["results"][0]["id"],
             "place": "user%3Dsam",
             "name": "chat",
             "key_id": made("post", "keys", NEW_KEY)["id"],

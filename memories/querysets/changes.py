@@ -1,0 +1,65 @@
+"""What differs between two sets of rows (memory, version): told by the database, whatever the number of rows."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from django.db import connection
+
+ADDED, CHANGED, REMOVED = KINDS = ("added", "changed", "removed")
+
+_COMPARED = """
+WITH former (memory, number) AS ({former}), latter (memory, number) AS ({latter}), compared AS (
+    SELECT coalesce(former.memory, latter.memory) AS memory,
+        CASE WHEN former.memory IS NULL THEN 'added' WHEN latter.memory IS NULL THEN 'removed' ELSE 'changed' END
+        AS kind
+    FROM former FULL JOIN latter ON former.memory = latter.memory
+    WHERE former.number IS DISTINCT FROM latter.number
+)
+{answer}
+"""
+_COUNTED = "SELECT kind, count(*) FROM compared GROUP BY kind"
+# A list of each kind, in the order of ids, from behind a place on.
+_LISTED = """
+SELECT kind, memory FROM (
+    SELECT kind, memory, row_number() OVER (PARTITION BY kind ORDER BY memory) AS place FROM compared
+    WHERE kind = ANY (%s) AND (%s::uuid IS NULL OR memory > %s::uuid)
+) AS listed
+WHERE place <= %s ORDER BY kind, memory
+"""
+
+
+class Sides(NamedTuple):
+    """The tables' rows that held before, and those that held after."""
+
+    former: Sequence[Any]
+    latter: Sequence[Any]
+
+
+def count_changes(sides: Sides) -> dict[str, int]:
+    """How many memories were added, changed (another version) and removed."""
+    return dict.fromkeys(KINDS, 0) | dict(_rows(_COUNTED, sides, []))
+
+
+def list_changes(sides: Sides, kinds: Sequence[str], behind: UUID | None, limit: int) -> dict[str, list[UUID]]:
+    """The first memories of each of the kinds with an id behind the given one."""
+    listed: dict[str, list[UUID]] = {kind: [] for kind in kinds}
+    for kind, memory_id in _rows(_LISTED, sides, [list(kinds), behind, behind, limit]):
+        listed[kind].append(memory_id)
+    return listed
+
+
+def _rows(answer: str, sides: Sides, values: list[Any]) -> list[tuple[Any, Any]]:
+    (former, former_values), (latter, latter_values) = (_union(tables) for tables in sides)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            _COMPARED.format(former=former, latter=latter, answer=answer),
+            [*former_values, *latter_values, *values],
+        )
+        return cursor.fetchall()
+
+
+def _union(tables: Sequence[Any]) -> tuple[str, list[Any]]:
+    """The rows (memory, number) of all the tables as one statement and its values."""
+    parts = [rows.order_by().values_list(rows.identity, "version").query.sql_with_params() for rows in tables]
+    return " UNION ALL ".join(sql for sql, _ in parts), [value for _, values in parts for value in values]

@@ -110,7 +110,7 @@ def _migrations() -> str:
     executor = MigrationExecutor(connection)
     missing = executor.migration_plan(executor.loader.graph.leaf_nodes())
     if missing:
-        raise NotReady(f"{len(missing)} migrations are not applied")
+        raise NotReady(f"{len(missing)} {'migration is' if len(missing) == 1 else 'migrations are'} not applied")
     return "all applied"
 
 

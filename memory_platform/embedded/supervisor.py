@@ -78,7 +78,7 @@ class Supervisor:
     def run(self) -> None:
         try:
             _keep_logs_small(self._data_dir / "logs")
-            if os.geteuid() == 0:
+            if os.geteuid() == 0 and not self._config.database_url:
                 sys.stderr.write(_what_root_changes(self._data_dir))
             endpoints = self._start_servers()
             write_endpoints(self._data_dir, endpoints)
@@ -86,7 +86,7 @@ class Supervisor:
             self._prepare(env)
             self._start_apps(env)
             self._wait_until_ready()
-            sys.stdout.write(f"{self._config.url} is ready; the first log-in is in {self._log_in_file()}\n")
+            sys.stdout.write(f"{self._config.url} is ready; {self._where_to_sign_in()}\n")
             sys.stdout.flush()
             self._watch()
         finally:
@@ -196,8 +196,10 @@ class Supervisor:
     def _log(self, name: str) -> Path:
         return self._data_dir / "logs" / f"{name}.log"
 
-    def _log_in_file(self) -> Path:
-        return self._data_dir / "secrets" / "first-login.txt"
+    def _where_to_sign_in(self) -> str:
+        """An outside database may have had its operators before this DATA_DIR."""
+        file = self._data_dir / "secrets" / "first-login.txt"
+        return f"the first log-in is in {file}" if file.is_file() else "its operators sign in as before"
 
 
 def _answers(url: str) -> bool:

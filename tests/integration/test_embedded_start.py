@@ -199,7 +199,12 @@ def test_outside_servers_are_used_and_not_started(start, outside):
     assert endpoints
     assert endpoints.database_url == outside["DATABASE_URL"]
     assert endpoints.database_superuser_url == ""
+    assert with_outside.complained == ""
     with_outside.end(signal.SIGTERM)
+    (with_outside.data_dir / "secrets/first-login.txt").unlink()
+    again = start("data", **outside).wait_until_ready()
+    assert again.said.endswith(" is ready; its operators sign in as before\n")
+    again.end(signal.SIGTERM)
 
 
 @pytest.fixture

@@ -106,6 +106,10 @@ class ReceiptQuerySet(TenantRows):
     def since(self, moment: datetime) -> Self:
         return self.filter(created_at__gte=moment)
 
+    def asking(self, text: str) -> Self:
+        """Whose query holds `text`, whatever its case."""
+        return self.filter(query__icontains=text)
+
     def how_many(self) -> int:
         return self.count()
 

@@ -6,20 +6,40 @@ from datetime import datetime
 from typing import Any, Self
 from uuid import UUID
 
-from context.models import DEFAULT_PROFILE_NAME, BudgetProfile
+from context.models import BudgetProfile
 from context.services.scorer import ScoredMemory
+from memories.services.moments import Moment
 
 DEFAULT_RENDER = "markdown"
 SCORING_PROFILE_NAME = "adr-0040"
 SCORING_PROFILE_VERSION = 1
 
+#: Kinds of blocks. Their anchors are of the same type, but for a linked memory, whose anchor is that of a memory.
 TENANT_MEMO = "tenant_memo"
+PARTITION_SUMMARY = "partition_summary"
 MEMORY = "memory"
+LINKED_MEMORY = "linked_memory"
 
 #: Beside the packer's own reasons for leaving a memory out.
 BELOW_MINIMUM_SCORE = "below_minimum_score"
+NEAR_DUPLICATE = "near_duplicate"
+ALREADY_INCLUDED = "already_included"
 #: What became of a candidate that stands in the context.
 KEPT = "kept"
+
+
+@dataclass(frozen=True)
+class Focus:
+    """What a context is about: exactly one of a memory, a partition summary and a partition (its path)."""
+
+    memory_id: UUID | None = None
+    summary_id: UUID | None = None
+    partition: str | None = None
+
+    def as_record(self) -> dict[str, str]:
+        """The one that is given, by name."""
+        given = {"memory_id": self.memory_id, "summary_id": self.summary_id, "partition": self.partition}
+        return {name: str(value) for name, value in given.items() if value is not None}
 
 
 @dataclass(frozen=True)
@@ -27,22 +47,30 @@ class ContextRequest:
     """One wish for a context. None, and "" for texts, means: what the budget profile or the default says.
 
     `partition` is a path (a subtree unless `exact`), `segments` match at any depth, `max_tokens` is in tokens of the
-    model. `stable_with` is the receipt whose order is kept. `draft` is an unsaved budget profile, for previews only.
+    model. `budget_profile` "" is the one assigned to the key or the partition. `as_of` is a valid time to read;
+    `moment` the same for whoever needs a recorded one. `stable_with` is the receipt whose order is kept. `draft` is an
+    unsaved budget profile, for previews only.
     """
 
     query: str = ""
+    focus: Focus | None = None
     partition: str = ""
     exact: bool = False
     segments: Mapping[str, str] = field(default_factory=dict)
     max_tokens: int | None = None
     model: str = ""
     profile: str = SCORING_PROFILE_NAME
-    budget_profile: str = DEFAULT_PROFILE_NAME
+    budget_profile: str = ""
     packer: str = ""
     ordering: str = ""
     render: str = DEFAULT_RENDER
+    summary_style: str = ""
     include_tenant_memo: bool | None = None
+    include_summaries_at: Sequence[int] | None = None
+    include_linked_memories: bool | None = None
     include_memories_top_k: int | None = None
+    as_of: datetime | None = None
+    moment: Moment | None = None
     stable_with: UUID | None = None
     explain: bool = False
     preview: bool = False
@@ -63,16 +91,24 @@ class Anchor:
 
 @dataclass(frozen=True)
 class Block:
-    """A kept item. `tokens` are those of its text alone, `position` its place in the rendered text, from 0."""
+    """A kept item. `tokens` are those of its text alone, `position` its place in the rendered text, from 0.
+
+    `cut` is None for a whole text, else how many characters of the stored one stand before the ellipsis.
+    """
 
     kind: str
     anchor: Anchor
     text: str
     tokens: int
     position: int = 0
-    truncated: bool = False
     score: float | None = None
     score_breakdown: Mapping[str, float] | None = None
+    cut: int | None = None
+
+    @property
+    def truncated(self) -> bool:
+        """Whether the text was shortened to fit."""
+        return self.cut is not None
 
     def at(self, position: int) -> Self:
         return replace(self, position=position)
@@ -189,9 +225,15 @@ class AssembledContext:
     request: Mapping[str, Any]
     created_at: datetime
     nonce_counter: int = 0
+    stable_prefix_tokens: int | None = None
+    optimality: Mapping[str, float | None] | None = None
 
     def as_answer(self, *, explain: bool = False) -> dict[str, Any]:
-        """The answer of `POST context`, as plain data; `explain` adds every candidate and the retrieval plan."""
+        """The answer of `POST context`, as plain data.
+
+        `explain` adds every candidate, the retrieval plan and, where they were asked for with the context, the highest
+        total score any choice could have had and what the packer's choice lacks of it.
+        """
         answer: dict[str, Any] = {
             "id": None if self.id is None else str(self.id),
             "text": self.text,
@@ -203,10 +245,13 @@ class AssembledContext:
             "warnings": [notice.as_answer() for notice in self.warnings],
             "timings": dict(self.timings),
         }
+        if self.stable_prefix_tokens is not None:
+            answer["stable_prefix_tokens"] = self.stable_prefix_tokens
         if explain:
             answer["explain"] = {
                 "candidates": [candidate.as_answer() for candidate in self.candidates],
                 "plan": dict(self.plan),
+                "optimality": None if self.optimality is None else dict(self.optimality),
             }
         return answer
 

@@ -1,137 +1,221 @@
 """From a request to what is actually wished: checked, within the key's reach, every default filled in."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
 from uuid import UUID
 
-from context.budget_profiles import current_budget_profile
-from context.models import TOP_K_MAX, BudgetProfile
-from context.receipts import anchors_of_receipt
-from context.results import SCORING_PROFILE_NAME, Anchor, ContextRequest, Notice
-from context.sections import PACKERS
+from context.models import SUMMARY_LEVELS_MAX, TOP_K_MAX, BudgetProfile
+from context.results import SCORING_PROFILE_NAME, Anchor, ContextRequest, Focus, Notice
+from context.sections import PACKERS, Packing
+from context.sections.packing import ELASTIC, OPTIMAL
 from context.services.budget import BudgetCalculator
 from context.services.model_catalog import DEFAULT_MODEL
-from context.services.ordering import ORDERINGS
+from context.services.ordering import DEFAULT_ORDERING, ORDERINGS
 from context.services.rendering import STYLES
+from context.sources import SourceReader, Sources, chosen
 from memories.exceptions import Forbidden, InvalidInput
-from memories.models import TenantMemo
-from memories.scopes import tenant_scope
+from memories.models import PartitionSummary
 from memories.services.content import ContentError, check_content
-from memories.services.partitions import PartitionError, PartitionPath, is_within, parse_partition
+from memories.services.moments import Moment
+from memories.services.partitions import MAX_DEPTH, PartitionError, PartitionPath, is_within, parse_partition
 
 MODEL_NAME_CHARACTERS = 200
-STABLE = "stable"
-
-Value = TypeVar("Value")
+STABLE, HEAD_TAIL = "stable", "head_tail"
+UNCALIBRATED = Notice(
+    "uncalibrated_profile",
+    f"The scores of {SCORING_PROFILE_NAME} are no calibrated probabilities: their highest sum favours many short, weak "
+    "memories over few strong ones. The greedy packer finds more evidence.",
+)
+EARLIER_UNVERIFIED = Notice(
+    "stable_with_unverified",
+    "The earlier context cannot be given back as it was, so no prefix of it is promised.",
+)
+#: What the budget profile or a default decides where a request leaves it out.
+OPTIONAL_FIELDS = (
+    "max_tokens",
+    "model",
+    "budget_profile",
+    "packer",
+    "ordering",
+    "summary_style",
+    "include_tenant_memo",
+    "include_summaries_at",
+    "include_linked_memories",
+    "include_memories_top_k",
+)
 
 
 @dataclass(frozen=True)
 class Wish:
-    """A request with nothing left open. `query` None: the partition's top `top_k`; else `top_k` is None."""
+    """A request with nothing left open.
+
+    `query` None: the partition's top `top_k`, or no memories at all where that is 0; else `top_k` is None.
+    """
 
     request: ContextRequest
     query: str | None
     partition: PartitionPath
-    profile: BudgetProfile
+    moment: Moment
     model: str
     max_tokens: int
-    packer: str
+    packing: Packing
     ordering: str
     top_k: int | None
-    memo: TenantMemo | None
-    previous: Sequence[Anchor]
+    sources: Sources
     notices: Sequence[Notice]
+    reach: str = ""
+    previous: Sequence[Anchor] = field(default_factory=list)
+
+    @property
+    def profile(self) -> BudgetProfile:
+        """The budget profile that applies."""
+        return self.sources.profile
+
+    @property
+    def has_linked(self) -> bool:
+        """Whether memories that the focus links to are wanted."""
+        is_wanted = chosen(self.request.include_linked_memories, self.profile.include_linked_memories)
+        return is_wanted and self.sources.memory is not None
+
+    @property
+    def has_memories(self) -> bool:
+        """Whether any memories are looked for."""
+        return self.query is not None or self.top_k != 0
 
     def as_record(self) -> dict[str, Any]:
-        """The inputs as a receipt keeps them."""
+        """The inputs as a receipt keeps them; `given` names those that no default filled in."""
+        request, profile = self.request, self.profile
         return {
             "query": self.query or "",
+            "focus": None if request.focus is None else request.focus.as_record(),
             "partition": self.partition.path,
-            "exact": self.request.exact,
-            "segments": dict(self.request.segments),
+            "exact": request.exact,
+            "segments": dict(request.segments),
             "max_tokens": self.max_tokens,
             "model": self.model,
-            "packer": self.packer,
+            "budget_profile": profile.name,
+            "packer": self.packing.packer,
             "ordering": self.ordering,
-            "render": self.request.render,
-            "include_tenant_memo": _chosen(self.request.include_tenant_memo, self.profile.include_tenant_memo),
+            "render": request.render,
+            "summary_style": request.summary_style or profile.summary_style,
+            "include_tenant_memo": chosen(request.include_tenant_memo, profile.include_tenant_memo),
+            "include_summaries_at": list(chosen(request.include_summaries_at, profile.include_summaries_at)),
+            "include_linked_memories": chosen(request.include_linked_memories, profile.include_linked_memories),
             "include_memories_top_k": self.top_k,
-            "stable_with": None if self.request.stable_with is None else str(self.request.stable_with),
+            "as_of": None if request.as_of is None else request.as_of.isoformat(),
+            "stable_with": None if request.stable_with is None else str(request.stable_with),
+            "given": [name for name in OPTIONAL_FIELDS if getattr(request, name) not in (None, "")],
         }
 
 
-def resolve_wish(request: ContextRequest, *, tenant_id: UUID, reach: str, calculator: BudgetCalculator) -> Wish:
+def resolve_wish(
+    request: ContextRequest,
+    *,
+    tenant_id: UUID,
+    reach: str,
+    api_key_id: str | None,
+    calculator: BudgetCalculator,
+    now: datetime,
+) -> Wish:
     """`request` with its defaults, from the tenant's rows in one short scope.
 
-    Raises `InvalidInput` naming the field, `Forbidden` for a partition outside of `reach`, `NotFound` for a
+    Raises `InvalidInput` naming the field, `Forbidden` for a partition outside of `reach`, `NotFound` for a focus or a
     `stable_with` outside of it.
     """
     _check_choices(request)
-    partition = _partition(request.partition, reach)
+    moment = _moment(request, now)
+    partition = _partition(request, reach)
     query = _query(request.query)
     model = request.model or DEFAULT_MODEL
-    _check_tokens(request.max_tokens, calculator.context_window(model))
-    with tenant_scope(tenant_id):
-        profile = request.draft or current_budget_profile(tenant_id, request.budget_profile)
-        memo = _memo(tenant_id, _chosen(request.include_tenant_memo, profile.include_tenant_memo))
-        previous = _previous(request.stable_with, tenant_id, reach)
-    default_tokens = min(profile.default_tokens, calculator.context_window(model))
-    top_k = _chosen(request.include_memories_top_k, profile.include_memories_top_k)
+    window = calculator.context_window(model)
+    _check_range("max_tokens", request.max_tokens, window)
+    sources = SourceReader(request, tenant_id, reach, partition.path, moment, api_key_id).read()
+    profile = sources.profile
+    packer = request.packer or profile.packer
     return Wish(
         request=request,
         query=query,
         partition=partition,
-        profile=profile,
+        moment=moment,
         model=model,
-        max_tokens=_chosen(request.max_tokens, default_tokens),
-        packer=request.packer or profile.packer,
-        ordering=request.ordering or (STABLE if request.stable_with else profile.ordering),
-        top_k=None if query else top_k,
-        memo=memo,
-        previous=previous,
-        notices=_notices(request, query, model, calculator),
+        max_tokens=chosen(request.max_tokens, min(profile.default_tokens, window)),
+        packing=Packing.of(profile, packer=packer, is_explained=request.explain),
+        ordering=_ordering(request, profile, packer),
+        top_k=None if query else _top_k(request, profile),
+        sources=sources,
+        notices=[*_notices(request, query, model, packer, calculator), *sources.notices, *_about_earlier(sources)],
+        reach=reach,
+        previous=[block.anchor for block in sources.earlier.context.blocks] if sources.earlier else [],
     )
-
-
-def _chosen(given: Value | None, default: Value) -> Value:
-    return default if given is None else given
 
 
 def _check_choices(request: ContextRequest) -> None:
     _check_choice("render", request.render, STYLES)
-    _check_choice("ordering", request.ordering or ORDERINGS[0], ORDERINGS)
-    _check_choice("packer", request.packer or next(iter(PACKERS)), PACKERS)
+    _check_choice("ordering", request.ordering or DEFAULT_ORDERING, ORDERINGS)
+    _check_choice("packer", request.packer or PACKERS[0], PACKERS)
     _check_choice("profile", request.profile, (SCORING_PROFILE_NAME,))
+    _check_choice("summary_style", request.summary_style or PartitionSummary.Style.COMPACT, PartitionSummary.Style)
     _check_range("include_memories_top_k", request.include_memories_top_k, TOP_K_MAX)
+    _check_levels(request.include_summaries_at)
+    _check_focus(request)
     if len(request.model) > MODEL_NAME_CHARACTERS:
         raise InvalidInput("too_long", f"A model's name has at most {MODEL_NAME_CHARACTERS} characters.", "model")
     if request.draft is not None and not request.preview:
         raise InvalidInput("draft_needs_preview", "A draft of a budget profile can only be previewed.", "preview")
 
 
-def _check_choice(field: str, value: str, known: Collection[str]) -> None:
+def _check_choice(name: str, value: str, known: Collection[str]) -> None:
     if value not in known:
-        raise InvalidInput("unknown_choice", f"Known are: {', '.join(known)}.", field)
+        raise InvalidInput("unknown_choice", f"Known are: {', '.join(known)}.", name)
 
 
-def _check_range(field: str, value: int | None, highest: int) -> None:
+def _check_range(name: str, value: int | None, highest: int) -> None:
     if value is not None and not 1 <= value <= highest:
-        raise InvalidInput("out_of_range", f"The number must be between 1 and {highest:,}.", field)
+        raise InvalidInput("out_of_range", f"The number must be between 1 and {highest:,}.", name)
 
 
-def _check_tokens(max_tokens: int | None, window: int) -> None:
-    _check_range("max_tokens", max_tokens, window)
+def _check_levels(levels: Sequence[int] | None) -> None:
+    if levels is None:
+        return
+    if len(levels) > SUMMARY_LEVELS_MAX or not all(0 <= level < MAX_DEPTH for level in levels):
+        detail = f"At most {SUMMARY_LEVELS_MAX} levels: whole numbers from 0, the first segment, to {MAX_DEPTH - 1}."
+        raise InvalidInput("out_of_range", detail, "include_summaries_at")
 
 
-def _partition(path: str, reach: str) -> PartitionPath:
+def _check_focus(request: ContextRequest) -> None:
+    if request.focus is None:
+        return
+    if len(request.focus.as_record()) != 1:
+        detail = "A focus is exactly one of memory_id, summary_id and partition."
+        raise InvalidInput("one_focus", detail, "focus")
+    if request.focus.partition is not None and request.partition:
+        raise InvalidInput("given_twice", "Give the partition either as such or as the focus.", "focus.partition")
+
+
+def _moment(request: ContextRequest, now: datetime) -> Moment:
+    if request.moment is not None:
+        return request.moment
+    if request.as_of is None:
+        return Moment.now(now)
+    if request.as_of.utcoffset() is None:
+        raise InvalidInput("no_offset", "A time needs its offset from UTC, such as 2026-05-08T13:56:00Z.", "as_of")
+    if request.as_of > now:
+        raise InvalidInput("in_the_future", "Only the past and the present can be read.", "as_of")
+    return Moment.valid(request.as_of)
+
+
+def _partition(request: ContextRequest, reach: str) -> PartitionPath:
     """The partition asked for; without one, all that the key reaches."""
+    focus = request.focus or Focus()
+    name = "partition" if focus.partition is None else "focus.partition"
     try:
-        partition = parse_partition(path or reach)
+        partition = parse_partition((request.partition if focus.partition is None else focus.partition) or reach)
     except PartitionError as error:
-        raise InvalidInput(error.code, error.detail, "partition") from error
+        raise InvalidInput(error.code, error.detail, name) from error
     if not is_within(partition.path, reach):
-        raise Forbidden("outside_partition", "This key does not reach that partition.", "partition")
+        raise Forbidden("outside_partition", "This key does not reach that partition.", name)
     return partition
 
 
@@ -146,20 +230,35 @@ def _query(query: str) -> str | None:
     return text
 
 
-def _memo(tenant_id: UUID, is_wanted: bool) -> TenantMemo | None:
-    return TenantMemo.objects.for_tenant(tenant_id).current().first() if is_wanted else None
+def _ordering(request: ContextRequest, profile: BudgetProfile, packer: str) -> str:
+    """The one asked for; with an earlier context its order; short texts put the best ones at both ends."""
+    if request.ordering:
+        return request.ordering
+    if request.stable_with is not None:
+        return STABLE
+    return HEAD_TAIL if packer == ELASTIC and profile.ordering == DEFAULT_ORDERING else profile.ordering
 
 
-def _previous(receipt_id: UUID | None, tenant_id: UUID, reach: str) -> list[Anchor]:
-    if receipt_id is None:
-        return []
-    return anchors_of_receipt(tenant_id=tenant_id, receipt_id=receipt_id, reach=reach)
+def _top_k(request: ContextRequest, profile: BudgetProfile) -> int:
+    """How many memories a context without query holds; one about a memory or a summary none, unless asked for."""
+    focus = request.focus or Focus()
+    has_other_focus = focus.memory_id is not None or focus.summary_id is not None
+    return chosen(request.include_memories_top_k, 0 if has_other_focus else profile.include_memories_top_k)
 
 
-def _notices(request: ContextRequest, query: str | None, model: str, calculator: BudgetCalculator) -> list[Notice]:
+def _notices(
+    request: ContextRequest, query: str | None, model: str, packer: str, calculator: BudgetCalculator
+) -> list[Notice]:
     notices = [Notice("unknown_model", warning) for warning in calculator.warnings_for(model)]
     if request.stable_with is not None and request.ordering not in ("", STABLE):
         notices.append(Notice("stable_with_unused", "Only the ordering `stable` keeps an earlier order."))
     if query and request.include_memories_top_k is not None:
         notices.append(Notice("top_k_unused", "With a query the budget decides how many memories are kept."))
+    if packer == OPTIMAL:
+        notices.append(UNCALIBRATED)
     return notices
+
+
+def _about_earlier(sources: Sources) -> list[Notice]:
+    is_unverified = sources.earlier is not None and not sources.earlier.is_verified
+    return [EARLIER_UNVERIFIED] if is_unverified else []

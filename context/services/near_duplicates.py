@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+
+#: Multiplications of one product. Below 2^18 the linear algebra library does not wake its threads, which on a busy
+#: machine take far longer to come than the work takes.
+MAX_PRODUCT = 1 << 18
 
 Key = TypeVar("Key", bound=Hashable)
 Flags = npt.NDArray[np.bool_]
@@ -21,12 +26,7 @@ class Likeness:
     def __init__(self, vectors: Mapping[Any, npt.NDArray[Any]], threshold: float) -> None:
         """`vectors` by key, of unit length and one dimension."""
         self._places = {key: place for place, key in enumerate(vectors)}
-        self._is_near: Flags = np.zeros((0, 0), dtype=np.bool_)
-        if vectors:
-            stacked = np.asarray(list(vectors.values()), dtype=np.float32)
-            # rounding may lift the cosine of equal vectors a little above 1
-            self._is_near = np.minimum(stacked @ stacked.T, np.float32(1.0)) > np.float32(threshold)
-            np.fill_diagonal(self._is_near, val=False)
+        self._is_near = _pairs_above(np.asarray(list(vectors.values()), dtype=np.float32), threshold)
         self._has_any = bool(self._is_near.any())
 
     def is_near_any(self, key: Hashable, others: Iterable[Hashable]) -> bool:
@@ -60,3 +60,22 @@ class Likeness:
         mask = np.zeros(len(self._places), dtype=np.bool_)
         mask[[self._places[key] for key in keys if key in self._places]] = True
         return mask
+
+
+def _pairs_above(vectors: npt.NDArray[np.float32], threshold: float) -> Flags:
+    """Which two of the rows have a cosine above `threshold`; no row is paired with itself."""
+    count = len(vectors)
+    flags = np.zeros((count, count), dtype=np.bool_)
+    if not count:
+        return flags
+    step = max(math.isqrt(MAX_PRODUCT // max(vectors.shape[1], 1)), 1)
+    for top in range(0, count, step):
+        rows = slice(top, top + step)
+        for left in range(top, count, step):
+            columns = slice(left, left + step)
+            # rounding may lift the cosine of equal vectors a little above 1
+            cosines = np.minimum(vectors[rows] @ vectors[columns].T, np.float32(1.0))
+            flags[rows, columns] = cosines > np.float32(threshold)
+    flags |= flags.T
+    np.fill_diagonal(flags, val=False)
+    return flags

@@ -6,8 +6,9 @@ from typing import Self
 from uuid import UUID
 
 import numpy as np
-from django.db.models import Q
+from django.db.models import BinaryField, F, Func, Q
 from numpy.typing import NDArray
+from pgvector import HalfVector
 
 from memories.querysets.conditions import path_condition
 from memories.querysets.rows import TenantRows, VersionedByRecordedTime
@@ -23,9 +24,10 @@ class MemoryEmbeddingQuerySet(TenantRows):
         return self.filter(memory_id__in=ids, version__in=numbers, model=model)
 
     def vectors(self) -> Iterator[tuple[UUID, int, NDArray[np.float32]]]:
-        """(memory id, version, vector) of each."""
-        for memory_id, version, vector in self.order_by().values_list("memory_id", "version", "vector"):
-            yield memory_id, version, np.asarray(vector, dtype=np.float32)
+        """(memory id, version, vector) of each; as bytes, for reading numbers from text takes ten times as long."""
+        sent = self.order_by().annotate(sent=Func(F("vector"), function="halfvec_send", output_field=BinaryField()))
+        for memory_id, version, vector in sent.values_list("memory_id", "version", "sent"):
+            yield memory_id, version, HalfVector.from_binary(bytes(vector)).to_numpy().astype(np.float32)
 
 
 class MemoryLinkQuerySet(VersionedByRecordedTime):

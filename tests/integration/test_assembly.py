@@ -312,9 +312,9 @@ def test_hostile_text_stays_inside_the_budget_and_the_fence() -> None:
             assert len(seen) == len(set(seen)) == len(context.candidates)
 
 
-# Statements beside opening and closing scopes. A preview: profile, memo; lexemes, three rankings, rows. A context also
-# writes its receipt and what it recalled.
-QUERIES_OF_A_PREVIEW = 7
+# Statements beside opening and closing scopes. A preview: profile, memo; lexemes, three rankings, rows; vectors. A
+# context also writes its receipt and what it recalled.
+QUERIES_OF_A_PREVIEW = 8
 QUERIES_OF_A_CONTEXT = QUERIES_OF_A_PREVIEW + 2
 
 
@@ -328,7 +328,7 @@ def test_number_of_queries_does_not_grow_with_memories(preview: bool, expected: 
         with CaptureQueriesContext(connection) as captured:
             ask(tenant, QUESTION, preview=preview, max_tokens=500)
         statements = [query["sql"] for query in captured if not SCOPE_STATEMENT.match(query["sql"])]
-        assert len(statements) == expected, "\n".join(statements)
+        assert len(statements) == expected, "\n".join(statement[:200] for statement in statements)
 
 
 def test_pinned_memory_is_a_candidate_though_the_query_does_not_find_it() -> None:

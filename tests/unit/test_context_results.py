@@ -7,8 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context.assembly import StepTimer, _without_last, _without_times
-from context.receipts import _block, _block_row, _candidate, _candidate_row, _omission, _omission_row
+from context.assembly import StepTimer
+from context.findings import without_times
+from context.fitting import without_last
+from context.receipts import rows
 from context.results import Anchor, AssembledContext, Block, Consideration, ContextBudget, Notice, Omission
 
 PARTS = {"relevance": 0.1, "recency": 0.2, "usefulness": 0.3, "confidence": 0.4, "frequency": 0.5}
@@ -20,25 +22,25 @@ def block(tokens: int = 10, text: str = "one") -> Block:
 
 
 def test_block_survives_its_row_but_for_the_text() -> None:
-    assert _block(_block_row(block(text="secret"))) == block(text="")
-    assert "secret" not in str(_block_row(block(text="secret")))
+    assert rows.block(rows.block_row(block(text="secret"))) == block(text="")
+    assert "secret" not in str(rows.block_row(block(text="secret")))
 
 
 def test_memo_has_neither_score_nor_parts() -> None:
     memo = Block("tenant_memo", Anchor("tenant_memo", "t", 1), "", 7)
-    assert _block(_block_row(memo)) == memo
+    assert rows.block(rows.block_row(memo)) == memo
     assert memo.as_answer()["score_breakdown"] is None
 
 
 def test_omission_survives_its_row() -> None:
     for missing in (None, 84):
         omission = Omission(ANCHOR, "over_budget", 30, 0.25, missing)
-        assert _omission(_omission_row(omission)) == omission
+        assert rows.omission(rows.omission_row(omission)) == omission
 
 
 def test_candidate_survives_its_row() -> None:
     candidate = Consideration(ANCHOR, 30, True, 0.25, PARTS, 1, None, 0.016, "kept")
-    assert _candidate(_candidate_row(candidate)) == candidate
+    assert rows.candidate(rows.candidate_row(candidate)) == candidate
 
 
 def test_left_out_block_keeps_anchor_tokens_and_score() -> None:
@@ -52,20 +54,20 @@ def test_left_out_block_keeps_anchor_tokens_and_score() -> None:
 
 @pytest.mark.parametrize(("excess", "kept"), [(1, 3), (10, 3), (11, 2), (40, 0), (1000, 0)])
 def test_the_last_blocks_go_until_the_excess_is_covered(excess: int, kept: int) -> None:
-    assert len(_without_last([block()] * 4, excess)) == kept
+    assert len(without_last([block()] * 4, excess)) == kept
 
 
 @given(st.lists(st.integers(0, 50), min_size=1, max_size=20), st.integers(1, 200))
 def test_at_least_one_block_goes_and_the_first_ones_stay(sizes: list[int], excess: int) -> None:
     blocks = [block(size, str(place)) for place, size in enumerate(sizes)]
-    kept = _without_last(blocks, excess)
+    kept = without_last(blocks, excess)
     assert kept == blocks[: len(kept)]
     assert len(kept) < len(blocks)
 
 
-def test_plan_without_times_keeps_everything_else() -> None:
+def test_planwithout_times_keeps_everything_else() -> None:
     plan = {"mode": "hybrid", "vector": {"ms": 3.2, "rows": 4}}
-    assert _without_times(plan) == {"mode": "hybrid", "vector": {"rows": 4}}
+    assert without_times(plan) == {"mode": "hybrid", "vector": {"rows": 4}}
 
 
 def test_timer_notes_a_step_that_failed() -> None:
@@ -95,5 +97,9 @@ def test_answer_of_a_preview_has_no_id_and_explains_only_when_asked() -> None:
     assert plain["id"] is None
     assert plain["warnings"] == [{"code": "unknown_model", "detail": "It is unknown."}]
     assert context.as_answer(explain=True) == plain | {
-        "explain": {"candidates": [context.candidates[0].as_answer()], "plan": {"mode": "hybrid"}}
+        "explain": {
+            "candidates": [context.candidates[0].as_answer()],
+            "plan": {"mode": "hybrid"},
+            "optimality": None,
+        }
     }

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from context.results import BELOW_MINIMUM_SCORE, KEPT
-from context.sections import Room, memo_section, pack_memories, rank_candidates
+from context.sections import Packing, Room, Section, memo_block, pack_memories, rank_candidates, whole_section
 from context.services.packer import AFTER_SKIP_LIMIT, OVER_BUDGET
 from memories.models import TenantMemo
 
@@ -55,7 +55,7 @@ def packed(
     candidates: list[FakeCandidate], tokens: int, *, minimum_score: float = 0.0, top_k: int | None = None
 ) -> Any:
     ranked = rank_candidates(candidates, room(tokens), top_k=top_k, now=NOW)
-    return pack_memories(ranked, room(tokens), packer="greedy", minimum_score=minimum_score)
+    return pack_memories(ranked, room(tokens), Packing(minimum_score=minimum_score))
 
 
 def texts(section: Any) -> list[str]:
@@ -68,6 +68,10 @@ def memo(tokens: int, content: str = "We are a bakery.") -> TenantMemo:
     )
 
 
+def memo_section(row: TenantMemo, within: Room) -> Section:
+    return whole_section([memo_block(row, within)], within)
+
+
 def test_memo_takes_its_text_and_its_marker() -> None:
     section = memo_section(memo(10), room(13))
     assert [block.tokens for block in section.blocks] == [10]
@@ -78,15 +82,15 @@ def test_memo_takes_its_text_and_its_marker() -> None:
 
 def test_memo_that_does_not_fit_is_left_out_and_takes_no_room() -> None:
     section = memo_section(memo(10), room(12))
-    assert section.blocks == ()
+    assert section.blocks == []
     assert section.tokens == 0
     assert [(left.reason, left.tokens) for left in section.omitted] == [(OVER_BUDGET, 10)]
 
 
-@pytest.mark.parametrize("absent", [None, memo(0, ""), memo(1, " \n")])
-def test_absent_or_blank_memo_is_no_block(absent: TenantMemo | None) -> None:
+@pytest.mark.parametrize("absent", [memo(0, ""), memo(1, " \n")])
+def test_blank_memo_is_no_block(absent: TenantMemo) -> None:
     section = memo_section(absent, room(100))
-    assert (section.blocks, section.omitted) == ((), ())
+    assert (section.blocks, section.omitted) == ([], [])
 
 
 def test_best_memories_come_first() -> None:
@@ -165,7 +169,7 @@ def test_unknown_similarity_counts_as_none_at_all() -> None:
 def test_counts_of_the_models_own_encoding_are_used() -> None:
     candidate = FakeCandidate("one", 10)
     ranked = rank_candidates([candidate], room(100, "gpt-4"), top_k=None, now=NOW)
-    section = pack_memories(ranked, room(100, "gpt-4"), packer="greedy", minimum_score=0)
+    section = pack_memories(ranked, room(100, "gpt-4"), Packing())
     assert [block.tokens for block in section.blocks] == [11]
 
 
@@ -174,8 +178,7 @@ def test_counts_of_a_model_without_an_exact_encoding_carry_its_safety_factor() -
     section = pack_memories(
         rank_candidates([FakeCandidate("one", 100)], whole, top_k=None, now=NOW),
         whole,
-        packer="greedy",
-        minimum_score=0,
+        Packing(),
     )
     assert section.blocks == []
     assert section.omitted[0].tokens > 100

@@ -1,0 +1,162 @@
+"""What a search finds for a context, and what is known of the memories around it."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db import Error as DatabaseFailure
+
+from context.results import Notice
+from context.sections import Room
+from context.sections.packing import ELASTIC
+from context.services.near_duplicates import Likeness
+from context.sources import sqlstate
+from context.wishes import Wish
+from memories.candidates import Candidate
+from memories.embedding import EmbeddingError, get_embedder
+from memories.embedding.protocol import Vectors
+from memories.lookup import linked_from, vectors_of
+from memories.retrieval import retrieve
+from memories.scopes import tenant_scope
+from memories.services.fusion import MAX_CANDIDATES
+
+logger = logging.getLogger(__name__)
+
+# Candidates for each memory that the elastic packer aims at.
+ELASTIC_OVERFETCH_ITEMS = 3
+
+SEARCH_FAILED = Notice("search_failed", "The search failed; the context holds what needs none and pinned memories.")
+PINNED_FAILED = Notice("pinned_failed", "Pinned memories could not be read either.")
+LINKED_FAILED = Notice("linked_failed", "Linked memories could not be read and are left out.")
+DUPLICATES_FAILED = Notice("duplicates_failed", "Near duplicates could not be told, so some may stand in the context.")
+
+
+@dataclass(frozen=True)
+class Found:
+    """What the search gave: candidates, how they were found, and what went wrong."""
+
+    candidates: Sequence[Candidate]
+    plan: dict[str, Any]
+    notices: Sequence[Notice]
+    milliseconds: Mapping[str, float] = field(default_factory=dict)
+    query_vector: Vectors | None = None
+    model: str = ""
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """What is read once the search is done: memories that the focus links to, and what says nearly the same."""
+
+    linked: Sequence[Candidate] = ()
+    likeness: Likeness = field(default_factory=lambda: Likeness({}, 1.0))
+    notices: Sequence[Notice] = ()
+
+
+def find_candidates(wish: Wish, tenant_id: UUID, room: Room, now: datetime) -> Found:
+    """The candidates; when the search fails, the pinned memories; when that fails too, nothing."""
+    if not wish.has_memories:
+        return Found([], {"mode": "none"}, [])
+    try:
+        return _retrieve(wish, tenant_id, room, now, query=wish.query)
+    except DatabaseFailure as error:
+        logger.warning("search failed: %s %s", type(error).__name__, sqlstate(error))
+    try:
+        found = _retrieve(wish, tenant_id, room, now, query=None)
+    except DatabaseFailure as error:
+        logger.warning("pinned memories failed: %s %s", type(error).__name__, sqlstate(error))
+        return Found([], {"failed": True}, [SEARCH_FAILED, PINNED_FAILED])
+    pinned = [candidate for candidate in found.candidates if candidate.pinned]
+    return Found(pinned, found.plan | {"failed": True}, [SEARCH_FAILED], found.milliseconds)
+
+
+def _retrieve(wish: Wish, tenant_id: UUID, room: Room, now: datetime, *, query: str | None) -> Found:
+    retrieval = retrieve(
+        tenant_id=tenant_id,
+        query=query,
+        partition=wish.partition,
+        exact=wish.request.exact,
+        segments=wish.request.segments,
+        now=now,
+        token_budget=max(room.tokens, 0),
+        marker_tokens=room.marker_tokens,
+        overfetch_ratio=wish.profile.overfetch_ratio,
+        encoding=room.encoding,
+        limit=_limit(wish, query),
+        with_pinned=True,
+        moment=wish.moment,
+    )
+    notices = [Notice(warning.code, warning.detail) for warning in retrieval.warnings]
+    plan = without_times(retrieval.plan)
+    return Found(retrieval.candidates, plan, notices, _times(retrieval.plan), retrieval.query_vector, retrieval.model)
+
+
+def _limit(wish: Wish, query: str | None) -> int | None:
+    """How many candidates, where their tokens do not decide: all without a query, few where texts are shortened."""
+    if query is None:
+        return MAX_CANDIDATES
+    return wish.packing.target_items * ELASTIC_OVERFETCH_ITEMS if wish.packing.packer == ELASTIC else None
+
+
+def find_neighbours(wish: Wish, tenant_id: UUID, found: Found) -> Neighbours:
+    """Linked memories with their similarity to the query, and the likeness of all memories; a short scope of reading.
+
+    Each part that fails is left out with a notice.
+    """
+    linked: Sequence[Candidate] = ()
+    notices: list[Notice] = []
+    if wish.has_linked:
+        try:
+            with tenant_scope(tenant_id):
+                linked = _linked(wish, tenant_id, found)
+        except DatabaseFailure as error:
+            logger.warning("linked memories failed: %s %s", type(error).__name__, sqlstate(error))
+            notices.append(LINKED_FAILED)
+    try:
+        likeness = _likeness(wish, tenant_id, [*linked, *found.candidates], found.model)
+    except (DatabaseFailure, EmbeddingError) as error:
+        logger.warning("near duplicates failed: %s %s", type(error).__name__, sqlstate(error))
+        return Neighbours(linked, notices=[*notices, DUPLICATES_FAILED])
+    return Neighbours(linked, likeness, notices)
+
+
+def _linked(wish: Wish, tenant_id: UUID, found: Found) -> list[Candidate]:
+    focus = wish.sources.memory
+    if focus is None:
+        return []
+    return linked_from(
+        tenant_id=tenant_id,
+        memory_id=focus.id,
+        moment=wish.moment,
+        reach=wish.reach,
+        query_vector=found.query_vector,
+        model=found.model,
+    )
+
+
+def _likeness(wish: Wish, tenant_id: UUID, candidates: Sequence[Candidate], model: str) -> Likeness:
+    threshold = wish.profile.near_duplicate_threshold
+    focus = [wish.sources.memory] if wish.sources.memory else []
+    versions = list(dict.fromkeys((row.id, row.version) for row in [*focus, *candidates]))
+    if threshold >= 1 or len(versions) < 2:
+        return Likeness({}, threshold)
+    name = model or get_embedder().name
+    with tenant_scope(tenant_id):
+        vectors = vectors_of(versions, name, tenant_id=tenant_id)
+    return Likeness({memory_id: vector for (memory_id, _), vector in vectors.items()}, threshold)
+
+
+def without_times(plan: Mapping[str, Any]) -> dict[str, Any]:
+    """The plan as it is the same every time: how it ran, not how long."""
+    return {name: _without_ms(entry) if isinstance(entry, dict) else entry for name, entry in plan.items()}
+
+
+def _without_ms(entry: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in entry.items() if name != "ms"}
+
+
+def _times(plan: Mapping[str, Any]) -> dict[str, float]:
+    """Milliseconds of the search's own steps."""
+    return {name: entry["ms"] for name, entry in plan.items() if isinstance(entry, dict) and "ms" in entry}

@@ -1,0 +1,20 @@
+"""What may stand in a context, section by section: memo, summaries, focus, linked memories, memories."""
+
+from context.sections.memories import Beside, pack_memories, rank_candidates
+from context.sections.packing import PACKERS, Packing
+from context.sections.room import Room, Section
+from context.sections.texts import focus_block, memo_block, summary_block, whole_section
+
+__all__ = [
+    "PACKERS",
+    "Beside",
+    "Packing",
+    "Room",
+    "Section",
+    "focus_block",
+    "memo_block",
+    "pack_memories",
+    "rank_candidates",
+    "summary_block",
+    "whole_section",
+]

@@ -1,0 +1,156 @@
+"""Sections of memories: those the focus links to, and those the query found."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from context.results import (
+    ALREADY_INCLUDED,
+    BELOW_MINIMUM_SCORE,
+    KEPT,
+    MEMORY,
+    NEAR_DUPLICATE,
+    Anchor,
+    Block,
+    Consideration,
+    Omission,
+    breakdown_of,
+)
+from context.sections.packing import Chosen, Packing, choose
+from context.sections.room import Room, Section
+from context.services.near_duplicates import Likeness
+from context.services.packer import OVER_BUDGET
+from context.services.scorer import MemoryScorer, ScoredMemory
+from memories.candidates import Candidate
+
+
+@dataclass(frozen=True)
+class Beside:
+    """What stands in the context already, by memory id, and which memories say nearly the same."""
+
+    included: Collection[UUID] = ()
+    likeness: Likeness = field(default_factory=lambda: Likeness({}, 1.0))
+
+
+def rank_candidates(
+    candidates: Sequence[Candidate], room: Room, *, top_k: int | None, now: datetime
+) -> list[ScoredMemory]:
+    """The candidates scored, pinned ones first, then by score; with `top_k` only so many are considered at all.
+
+    Ages are reckoned from `now`.
+    """
+    scored = MemoryScorer(clock=lambda: now).score([_as_mapping(candidate, room) for candidate in candidates])
+    return sorted(scored, key=lambda item: not item.memory["pinned"])[:top_k]
+
+
+def pack_memories(
+    ranked: Sequence[ScoredMemory], room: Room, packing: Packing, *, kind: str = MEMORY, beside: Beside | None = None
+) -> Section:
+    """What fits of `ranked`, pinned ones first, each once and none that says nearly what a better kept one says.
+
+    The minimum score does not stop pinned ones: somebody chose them.
+    """
+    around = beside or Beside()
+    outcomes = _outcomes_before(ranked, packing, around)
+    contenders = [item for item in ranked if item.memory["id"] not in outcomes]
+    chosen = _choose_unlike(contenders, room, packing, around.likeness)
+    outcomes |= chosen.outcomes
+    blocks = [
+        _block(item, kind, room, chosen.snippets.get(item.memory["id"]))
+        for item in ranked
+        if outcomes[item.memory["id"]] == KEPT
+    ]
+    considered = [_consideration(item, outcomes[item.memory["id"]]) for item in ranked]
+    optimality = chosen.optimality() if packing.is_explained else None
+    return Section(blocks, _omissions(considered), chosen.tokens, considered, optimality)
+
+
+def _as_mapping(candidate: Candidate, room: Room) -> dict[str, Any]:
+    """A candidate as scorer and packer take it; what it costs to pack includes its marker."""
+    tokens = candidate.token_counts[room.encoding]
+    return {
+        "id": candidate.id,
+        "content": candidate.content,
+        "similarity": candidate.similarity,
+        "created_at": candidate.created_at,
+        "usefulness_score": candidate.usefulness_score,
+        "confidence": candidate.confidence,
+        "retrieval_count": candidate.retrieval_count,
+        "token_counts": {room.encoding: tokens + room.marker_tokens},
+        "tokens": room.tokens_of(candidate.token_counts),
+        "pinned": candidate.pinned,
+        "candidate": candidate,
+    }
+
+
+def _outcomes_before(ranked: Sequence[ScoredMemory], packing: Packing, beside: Beside) -> dict[UUID, str]:
+    """Why memories are left out whatever the room, by id."""
+    outcomes: dict[UUID, str] = {}
+    for item in ranked:
+        memory_id = item.memory["id"]
+        if memory_id in beside.included:
+            outcomes[memory_id] = ALREADY_INCLUDED
+        elif item.composite_score < packing.minimum_score and not item.memory["pinned"]:
+            outcomes[memory_id] = BELOW_MINIMUM_SCORE
+        elif beside.likeness.is_near_any(memory_id, beside.included):
+            outcomes[memory_id] = NEAR_DUPLICATE
+    return outcomes
+
+
+def _choose_unlike(ranked: Sequence[ScoredMemory], room: Room, packing: Packing, likeness: Likeness) -> Chosen:
+    """What fits of `ranked` without saying anything nearly twice.
+
+    A memory that a better and no longer one repeats can never be preferred to it, so it is set aside at once. What else
+    is kept twice goes, and its room is given out again, until nothing is kept twice.
+    """
+    ids = [item.memory["id"] for item in ranked]
+    aside = likeness.repeats(ids, {item.memory["id"]: item.memory["tokens"] for item in ranked})
+    while True:
+        chosen = choose([item for item in ranked if item.memory["id"] not in aside], room, packing)
+        kept = set(chosen.kept)
+        repeats = likeness.repeats([memory_id for memory_id in ids if memory_id in kept])
+        if not repeats:
+            break
+        aside |= repeats
+    for memory_id in aside:
+        is_said = likeness.is_near_any(memory_id, kept)
+        chosen.outcomes[memory_id] = NEAR_DUPLICATE if is_said else OVER_BUDGET
+    return chosen
+
+
+def _block(item: ScoredMemory, kind: str, room: Room, snippet: str | None) -> Block:
+    return Block(
+        kind,
+        _anchor(item),
+        item.memory["content"] if snippet is None else snippet,
+        item.memory["tokens"] if snippet is None else room.counter.count_tokens(snippet, room.model),
+        score=item.composite_score,
+        score_breakdown=breakdown_of(item),
+        # a snippet is the beginning of the text and one character, the ellipsis
+        cut=None if snippet is None else len(snippet) - 1,
+    )
+
+
+def _anchor(item: ScoredMemory) -> Anchor:
+    return Anchor(MEMORY, str(item.memory["id"]), item.memory["candidate"].version)
+
+
+def _consideration(item: ScoredMemory, outcome: str) -> Consideration:
+    candidate: Candidate = item.memory["candidate"]
+    return Consideration(
+        anchor=_anchor(item),
+        tokens=item.memory["tokens"],
+        pinned=candidate.pinned,
+        score=item.composite_score,
+        score_breakdown=breakdown_of(item),
+        vector_rank=candidate.vector_rank,
+        text_rank=candidate.text_rank,
+        fused_score=candidate.fused_score,
+        outcome=outcome,
+    )
+
+
+def _omissions(considered: Sequence[Consideration]) -> list[Omission]:
+    return [Omission(item.anchor, item.outcome, item.tokens, item.score) for item in considered if item.outcome != KEPT]

@@ -1,13 +1,16 @@
-"""Edges between memories; an edge that was taken away stays in history."""
+"""Edges between memories; an edge that was taken away stays in history. Edges may form circles: nobody walks them."""
 
 from datetime import datetime
 
 from django.db import transaction
 
 from memories.audit import Actor, record_audit
-from memories.exceptions import InvalidInput, NotFound
+from memories.exceptions import Conflict, InvalidInput, NotFound
 from memories.models import Memory, MemoryLink
 from memories.services.drafts import is_word
+
+#: How often the edge that we found drawn may be taken away before we read it.
+DRAW_ATTEMPTS = 3
 
 
 @transaction.atomic
@@ -19,21 +22,25 @@ def link_memories(*, source: Memory, target: Memory, kind: str, by: Actor, now: 
         raise InvalidInput("same_memory", "A memory cannot be linked to itself.", "target_id")
     if source.tenant_id != target.tenant_id:
         raise NotFound("not_found", "There is no such memory.")
-    link = MemoryLink(tenant_id=source.tenant_id, source=source, target=target, kind=kind, recorded_from=now)
-    MemoryLink.objects.bulk_create([link], ignore_conflicts=True)
-    edges = MemoryLink.objects.for_tenant(source.tenant_id).current().from_memory(source.pk)
-    stored: MemoryLink = edges.get(target_id=target.pk, kind=kind)
-    if stored.recorded_from == now:
-        _audit(stored, "link_memories", by, now)
-    return stored
+    edges = MemoryLink.objects.for_tenant(source.tenant_id).current().from_memory(source.pk).to_memory(target.pk)
+    for _ in range(DRAW_ATTEMPTS):
+        link = MemoryLink(tenant_id=source.tenant_id, source=source, target=target, kind=kind, recorded_from=now)
+        MemoryLink.objects.bulk_create([link], ignore_conflicts=True)
+        stored: MemoryLink | None = edges.of_kind(kind).first()
+        if stored is not None:
+            if stored.recorded_from == now:
+                _audit(stored, "link_memories", by, now)
+            return stored
+    raise Conflict("busy", "The same edge is being drawn and taken away at this moment. Try again.")
 
 
 @transaction.atomic
 def unlink_memories(*, link: MemoryLink, by: Actor, now: datetime) -> MemoryLink:
-    """End the edge; one that has ended stays as it is."""
-    ended = MemoryLink.objects.for_tenant(link.tenant_id).current().filter(pk=link.pk).update(recorded_to=now)
+    """End the edge; one that has ended stays as it is. It never ends before it began, whatever clock `now` is of."""
+    at = max(now, link.recorded_from)
+    ended = MemoryLink.objects.for_tenant(link.tenant_id).current().filter(pk=link.pk).update(recorded_to=at)
     if ended:
-        link.recorded_to = now
+        link.recorded_to = at
         _audit(link, "unlink_memories", by, now)
     return link
 

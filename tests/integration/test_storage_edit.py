@@ -264,6 +264,15 @@ def test_link_is_made_once_ended_and_made_again(tenant: Tenant) -> None:
     ]
 
 
+def test_link_never_ends_before_it_began_and_circles_are_allowed(tenant: Tenant) -> None:
+    source, target = make_memory(tenant), make_memory(tenant)
+    with tenant_scope(tenant.pk):
+        link = link_memories(source=source, target=target, kind="supports", by=TESTER, now=LATER)
+        link_memories(source=target, target=source, kind="supports", by=TESTER, now=LATER)
+        assert unlink_memories(link=link, by=TESTER, now=NOW).recorded_to == LATER
+        assert MemoryLink.objects.for_tenant(tenant.pk).current().touching(source.pk).count() == 1
+
+
 def test_link_that_makes_no_sense_is_refused(tenant: Tenant, other_tenant: Tenant) -> None:
     source, foreign = make_memory(tenant), make_memory(other_tenant)
     with tenant_scope(tenant.pk):

@@ -1,13 +1,7 @@
-"""Packing a token budget: the contract of every packer, then greedy's own rules (ADR-0041)."""
-
-import dataclasses
-import math
+"""Greedy's own rules (ADR-0041); what it shares with every packer is in tests/contracts/test_packers.py."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from context.services.model_catalog import scaled_count
 from context.services.packer import (
     MAX_CONSECUTIVE_SKIPS,
     GreedyKnapsackPacker,
@@ -42,71 +36,6 @@ def ids(packed: PackedMemories):
 
 def greedy(rows, budget, **options):
     return GreedyKnapsackPacker(RecordingCalculator()).pack(rows, budget, **options)
-
-
-PACKERS = [GreedyKnapsackPacker]
-SCORED = st.lists(st.tuples(st.floats(0, 1).map(lambda x: round(x, 6)), st.integers(0, 60)), max_size=15).map(
-    lambda rows: [scored(n, *row) for n, row in enumerate(sorted(rows, reverse=True))]
-)
-
-
-@pytest.mark.parametrize("packer", PACKERS)
-class TestEveryPacker:
-    @given(rows=SCORED, budget=st.integers(-5, 200))
-    def test_contract_holds(self, packer, rows, budget):
-        packed = packer(RecordingCalculator()).pack(rows, budget)
-        kept, left_out = ids(packed), [one.id for one in packed.omitted]
-        assert packed.total_tokens <= max(budget, 0)
-        assert packed.total_tokens == sum(int(one.memory["content"]) for one in packed.memories)
-        assert packed.total_score == round(math.fsum(one.composite_score for one in packed.memories), 6)
-        assert sorted(kept + left_out) == sorted(one.memory["id"] for one in rows)
-        scores = [one.composite_score for one in packed.memories]
-        assert scores == sorted(scores, reverse=True)
-        assert packed.skipped_count == len(packed.omitted)
-        assert packed == packer(RecordingCalculator()).pack(rows, budget)
-
-    def test_result_is_frozen(self, packer):
-        with pytest.raises(dataclasses.FrozenInstanceError):
-            packer(RecordingCalculator()).pack([], 10).total_tokens = 1
-
-    def test_nothing_to_pack(self, packer):
-        packed = packer(RecordingCalculator()).pack([], 100)
-        assert (ids(packed), packed.total_tokens, packed.total_score, packed.skipped_count) == ([], 0, 0.0, 0)
-        assert not packed.was_budget_reached
-        assert list(packed.omitted) == []
-
-    def test_a_repeated_id_is_kept_once(self, packer):
-        packed = packer(RecordingCalculator()).pack(items(("a", 0.9, 10), ("a", 0.8, 10), ("b", 0.7, 10)), 100)
-        assert ids(packed) == ["a", "b"]
-        assert packed.total_tokens == 20
-
-    def test_stored_count_of_the_models_encoding_is_used_and_nothing_is_counted(self, packer):
-        calculator = RecordingCalculator()
-        rows = [scored("a", 0.9, 999, token_counts={"o200k_base": 7, "cl100k_base": 9})]
-        assert packer(calculator).pack(rows, 100).total_tokens == 7
-        assert packer(calculator).pack(rows, 100, model="gpt-4").total_tokens == 9
-        assert (
-            packer(calculator).pack(rows, 100, model="claude-haiku-4-5").total_tokens
-            == scaled_count(7, "claude-haiku-4-5")
-            == 9
-        )
-        assert calculator.calls == []
-
-    @pytest.mark.parametrize("counts", [None, {}, {"cl100k_base": 3}, {"o200k_base": None}])
-    def test_only_a_missing_count_is_asked_for(self, packer, counts):
-        calculator = RecordingCalculator()
-        packed = packer(calculator).pack([scored("a", 0.9, 12, token_counts=counts)], 100)
-        assert packed.total_tokens == 12
-        assert calculator.calls == [("12", "gpt-4o")]
-
-    def test_stored_zero_is_a_count(self, packer):
-        calculator = RecordingCalculator()
-        packer(calculator).pack([scored("a", 0.9, 12, token_counts={"o200k_base": 0})], 100)
-        assert calculator.calls == []
-
-    def test_negative_count_is_refused(self, packer):
-        with pytest.raises(ValueError, match="token_counts must not be negative"):
-            packer(RecordingCalculator()).pack([scored("a", 0.9, 1, token_counts={"o200k_base": -1})], 100)
 
 
 #: rows (id, score, tokens), budget -> kept, tokens, score, skipped, budget reached

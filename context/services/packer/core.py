@@ -18,10 +18,12 @@ from context.services.packer.relaxation import Flags, Knapsack, Relaxation
 from context.services.packer.states import SMALL_PROFITS, DenseStates, Flip, SparseStates
 
 #: From so many states on a list is held by weight, where the weights it can reach are few enough; else it is pruned.
-MAX_SPARSE_STATES = 1_000
+MAX_SPARSE_STATES = 500
 MAX_CELLS = 1 << 22
 #: Bits that may go into remembering which flip reached which cell: 64 MiB.
 MAX_TRACE_BITS = 1 << 29
+#: A pruned list this long is more than memory should hold: the search ends as if its work limit were reached.
+MAX_STATES = 1 << 18
 #: Pairs of states that are worth a look whether the aim is met already; the next look is at four times as many pairs or
 #: half as many flips more.
 FIRST_LOOK_PAIRS = 1_000
@@ -47,6 +49,10 @@ class Meter:
     def spend(self, nodes: int) -> None:
         """Count `nodes` more."""
         self.nodes += nodes
+
+    def give_up(self) -> None:
+        """Count as spent from here on."""
+        self._limit = self.nodes
 
     @property
     def is_spent(self) -> bool:
@@ -129,6 +135,8 @@ class CoreSearch:
         if is_small and len(states.within(low, high).sources):
             return DenseStates(states, low, high, are_profits_small=self._are_profits_small)
         states.prune()
+        if len(states) > MAX_STATES:
+            self._meter.give_up()
         self._tidy_from[side] = max(2 * len(states), MAX_SPARSE_STATES)
         return states
 
@@ -169,16 +177,25 @@ def affordable_flips(problem: Knapsack, relaxation: Relaxation, gap: float) -> l
     is_other = (weights[1:] != weights[:-1]) | (profits[1:] != profits[:-1]) | (base[1:] != base[:-1])
     starts = np.append(0, np.flatnonzero(is_other) + 1)
     signs = np.where(base[starts], -1, 1)
-    kinds = map(
-        Flip,
+    kinds = zip(
         relaxation.costs[free[starts]].tolist(),
         (signs * weights[starts]).tolist(),
         (signs * profits[starts]).tolist(),
-        [chunk.tolist() for chunk in np.split(free, starts[1:])] if len(starts) < len(free) else free[:, None].tolist(),
+        starts.tolist(),
+        [*starts[1:].tolist(), len(free)],
+        strict=True,
     )
-    if len(starts) == len(free):
-        return list(kinds)
-    return sorted((lot for kind in kinds for lot in _lots(kind, gap)), key=lambda flip: flip.cost)
+    items = free.tolist()
+    flips = [
+        lot
+        for cost, weight, profit, start, stop in kinds
+        for lot in (
+            (Flip(cost, weight, profit, items[start:stop]),)
+            if stop - start == 1
+            else _lots(Flip(cost, weight, profit, items[start:stop]), gap)
+        )
+    ]
+    return flips if len(starts) == len(free) else sorted(flips, key=lambda flip: flip.cost)
 
 
 def reach(flips: list[Flip], gap: float) -> tuple[int, int]:

@@ -4,8 +4,9 @@ Science 45, 1999): few items near the bound's own choices decide, and where the 
 many items are taken makes it strong.
 
 A first solution and a bound come at once. Then solutions ever further below the bound are searched until none above the
-best known can be left (`Ladder`): first under the linear bound, then under the grid of the profits where they lie on
-one, then under the two cardinality rows of which every solution meets one.
+best known can be left (`Ladder`). Easy instances end with a small search under the linear bound; others go on under the
+strongest of three: the linear bound, the two cardinality rows of which every solution meets one, and the grid of the
+profits where they lie on one.
 """
 
 from __future__ import annotations
@@ -29,9 +30,8 @@ from context.services.packer.relaxation import (
 #: How many items the first search may choose otherwise, and how many times more each further one.
 FIRST_CORE_ITEMS = 16
 CORE_GROWTH = 3
-#: Under bounds that a row may still improve, no search goes beyond so many.
-SMALL_CORE_ITEMS = 48
-#: Rows that leave more than this share of the gap are not worth two searches.
+SECOND_CORE_ITEMS = FIRST_CORE_ITEMS * CORE_GROWTH
+#: Rows that leave more than this share of the gap are not worth more searches.
 MAX_GAP_SHARE = 0.9
 #: Sums up to here are exact in floats, which the bounds use.
 MAX_SUM = 1 << 53
@@ -82,33 +82,41 @@ def _solve_reduced(profits: list[int], weights: list[int], capacity: int, meter:
 
 
 def _climb(problem: Knapsack, best: Found, upper_bound: int, meter: Meter) -> tuple[Found, int]:
-    """The best solution above `best`, and the bound then left, from one relaxation to the next."""
-    plain = Ladder(problem, relax(problem))
-    best = plain.climb(best, meter, SMALL_CORE_ITEMS)
+    """The best solution above `best`, and the bound then left."""
+    plain = Ladder(problem, relax(problem), FIRST_CORE_ITEMS)
+    best = plain.step(best, meter)
     upper_bound = min(upper_bound, plain.upper_bound)
-    grid = grid_row(problem) if plain.is_open(best) else None
-    if grid is not None:
-        ladder = Ladder(problem, relax(problem, grid))
-        best = ladder.climb(best, meter, SMALL_CORE_ITEMS)
-        upper_bound = min(upper_bound, ladder.upper_bound)
-    if upper_bound > best.profit:
-        ladders = [Ladder(problem, relax(problem, row)) for row in cardinality_rows(problem)]
-        if max(one.gap(best) for one in ladders) > MAX_GAP_SHARE * plain.gap(best):
-            ladders = [plain]
+    if upper_bound > best.profit and not meter.is_spent:
+        ladders = _strongest(problem, plain, best)
         for ladder in ladders:
             best = ladder.climb(best, meter)
         upper_bound = min(upper_bound, max(ladder.upper_bound for ladder in ladders))
     return best, max(best.profit, upper_bound)
 
 
+def _strongest(problem: Knapsack, plain: Ladder, best: Found) -> list[Ladder]:
+    """The ladders, of which every solution stands on one, that leave the smallest gap above `best`."""
+    ways = [cardinality_rows(problem)]
+    grid = grid_row(problem)
+    if grid is not None:
+        ways.append([grid])
+    others = [[Ladder(problem, relax(problem, row), SECOND_CORE_ITEMS) for row in rows] for rows in ways]
+    gap, strongest = min(
+        ((max(ladder.gap(best) for ladder in ladders), ladders) for ladders in others), key=lambda one: one[0]
+    )
+    return strongest if gap < MAX_GAP_SHARE * plain.gap(best) else [plain]
+
+
 class Ladder:
     """Searches ever further below one bound, until no better solution that meets its row can be left."""
 
-    def __init__(self, problem: Knapsack, relaxation: Relaxation) -> None:
+    def __init__(self, problem: Knapsack, relaxation: Relaxation, core_items: int) -> None:
+        """The first search chooses otherwise for about `core_items` items."""
         self._problem = problem
         self._relaxation = relaxation
         self._costs = np.sort(relaxation.costs)
-        self._core_items = FIRST_CORE_ITEMS
+        self._core_items = core_items
+        self._searched_gap = 0.0
         self.upper_bound = math.floor(relaxation.bound + problem.margin)
 
     def is_open(self, best: Found) -> bool:
@@ -119,30 +127,32 @@ class Ladder:
         """How much better than `best` the relaxation alone allows."""
         return self._relaxation.bound - best.profit
 
-    def climb(self, best: Found, meter: Meter, most_items: int | None = None) -> Found:
-        """`best` or what is better, from searches that choose otherwise for at most `most_items` items each."""
-        while self.is_open(best) and not meter.is_spent and (most_items is None or self._core_items <= most_items):
-            least = self._least(best, most_items)
-            found = CoreSearch(self._problem, self._relaxation, least, self.upper_bound, meter).run()
-            if found is not None and found.profit > best.profit:
-                best = found
-            if not meter.is_spent:
-                self.upper_bound = max(best.profit, least - 1)
-                reached = self._count(self._relaxation.bound - least + self._problem.margin)
-                self._core_items = max(CORE_GROWTH * self._core_items, reached + 1)
+    def climb(self, best: Found, meter: Meter) -> Found:
+        """`best`, or what is better, once nothing better still can be left or the meter is spent."""
+        while self.is_open(best) and not meter.is_spent:
+            best = self.step(best, meter)
         return best
 
-    def _least(self, best: Found, most_items: int | None) -> int:
-        """The profit to look for: what `core_items` flips allow, or anything better where few more make it certain."""
-        deciding = self._count(self.gap(best))
-        core = CORE_GROWTH * self._core_items
-        if deciding <= (core if most_items is None else min(core, most_items)):
-            return best.profit + 1
-        reachable = self._relaxation.bound - float(self._costs[self._core_items]) - self._problem.margin
-        return min(max(best.profit + 1, math.ceil(reachable)), self.upper_bound)
+    def step(self, best: Found, meter: Meter) -> Found:
+        """`best`, or what is better after one search."""
+        least = self._least(best)
+        found = CoreSearch(self._problem, self._relaxation, least, self.upper_bound, meter).run()
+        if found is not None and found.profit > best.profit:
+            best = found
+        if not meter.is_spent:
+            self.upper_bound = max(best.profit, least - 1)
+            self._searched_gap = self._relaxation.bound - least + self._problem.margin
+            reached = int(np.searchsorted(self._costs, self._searched_gap, side="right"))
+            self._core_items = max(CORE_GROWTH * self._core_items, reached + 1)
+        return best
 
-    def _count(self, gap: float) -> int:
-        return int(np.searchsorted(self._costs, gap, side="right"))
+    def _least(self, best: Found) -> int:
+        """The profit to look for: what leaves about `core_items` a choice, or anything better where that is near."""
+        dearest = float(self._costs[min(self._core_items, len(self._costs) - 1)])
+        gap = max(dearest, CORE_GROWTH * self._searched_gap)
+        if self.gap(best) <= CORE_GROWTH * gap:
+            return best.profit + 1
+        return min(max(best.profit + 1, math.ceil(self._relaxation.bound - gap)), self.upper_bound)
 
 
 def first_solution(profits: Sequence[int], weights: Sequence[int], capacity: int) -> tuple[Found, int]:

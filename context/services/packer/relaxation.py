@@ -23,6 +23,7 @@ TIE = 1e-6
 MAX_PRICE_STEPS = 64
 #: Between a grid's lines there must lie at least so many units, or rounding hides nothing worth knowing.
 MIN_GRID_UNITS = 100
+MIN_GRID_STEPS = 2
 
 
 @dataclass(frozen=True)
@@ -93,15 +94,13 @@ def grid_row(problem: Knapsack) -> Row | None:
 
     Scores that are fractions (7 of 12) lie on such a grid; rounding to millionths hides it from a common divisor.
     """
-    levels = np.unique(problem.profits)
-    if len(levels) < 3:
-        return None
-    steps = np.diff(levels).astype(np.float64)
-    if steps.min() < MIN_GRID_UNITS:
+    steps = np.diff(np.sort(problem.profits))
+    steps = steps[steps > 0]
+    if len(steps) < MIN_GRID_STEPS or steps.min() < MIN_GRID_UNITS:
         return None
     unit = float(steps[steps < 1.5 * steps.min()].mean())
     unit = float(steps.sum() / np.rint(steps / unit).sum())
-    unit = float(levels.sum() / np.rint(levels / unit).sum())
+    unit = float(problem.profits.sum() / np.rint(problem.profits / unit).sum())
     multiples = np.rint(problem.profits / unit)
     if np.abs(problem.profits - unit * multiples).max() > 1.0:
         return None

@@ -1,6 +1,6 @@
 """What every packer promises, over generated inputs (ADR-0041 to 0043).
 
-`PACKER_CASES` is how many inputs are generated in all, 10,500 unless said otherwise; `make fuzz-packers` takes 100,000.
+`PACKER_CASES` is how many inputs are generated in all, 10,500 unless said otherwise; `make packers` takes 100,000.
 """
 
 from __future__ import annotations

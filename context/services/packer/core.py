@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from context.services.packer.relaxation import Flags, Knapsack, Relaxation
+from context.services.packer.relaxation import Flags, Integers, Knapsack, Relaxation
 from context.services.packer.states import SMALL_PROFITS, DenseStates, Flip, SparseStates
 
 #: From so many states on a list is held by weight, where the weights it can reach are few enough; else it is pruned.
@@ -168,7 +168,18 @@ class CoreSearch:
 
 def affordable_flips(problem: Knapsack, relaxation: Relaxation, gap: float) -> list[Flip]:
     """The flips that cost at most `gap`, cheapest first; those of equal items in lots of 1, 2, 4, ... items."""
-    free = np.flatnonzero(relaxation.costs <= gap)
+    kinds = _kinds(problem, relaxation, np.flatnonzero(relaxation.costs <= gap))
+    flips: list[Flip] = []
+    for kind in kinds:
+        if len(kind.items) == 1:
+            flips.append(kind)
+        else:
+            flips += _lots(kind, gap)
+    return flips if len(flips) == len(kinds) else sorted(flips, key=lambda flip: flip.cost)
+
+
+def _kinds(problem: Knapsack, relaxation: Relaxation, free: Integers) -> list[Flip]:
+    """A flip for each kind of item among `free`, what it costs and adds for one of them, cheapest first."""
     if not len(free):
         return []
     keys = (relaxation.base[free], problem.profits[free], problem.weights[free], relaxation.costs[free])
@@ -177,25 +188,18 @@ def affordable_flips(problem: Knapsack, relaxation: Relaxation, gap: float) -> l
     is_other = (weights[1:] != weights[:-1]) | (profits[1:] != profits[:-1]) | (base[1:] != base[:-1])
     starts = np.append(0, np.flatnonzero(is_other) + 1)
     signs = np.where(base[starts], -1, 1)
-    kinds = zip(
-        relaxation.costs[free[starts]].tolist(),
-        (signs * weights[starts]).tolist(),
-        (signs * profits[starts]).tolist(),
-        starts.tolist(),
-        [*starts[1:].tolist(), len(free)],
-        strict=True,
-    )
     items = free.tolist()
-    flips = [
-        lot
-        for cost, weight, profit, start, stop in kinds
-        for lot in (
-            (Flip(cost, weight, profit, items[start:stop]),)
-            if stop - start == 1
-            else _lots(Flip(cost, weight, profit, items[start:stop]), gap)
+    return [
+        Flip(cost, weight, profit, items[start:stop])
+        for cost, weight, profit, start, stop in zip(
+            relaxation.costs[free[starts]].tolist(),
+            (signs * weights[starts]).tolist(),
+            (signs * profits[starts]).tolist(),
+            starts.tolist(),
+            [*starts[1:].tolist(), len(items)],
+            strict=True,
         )
     ]
-    return flips if len(starts) == len(free) else sorted(flips, key=lambda flip: flip.cost)
 
 
 def reach(flips: list[Flip], gap: float) -> tuple[int, int]:
@@ -214,7 +218,7 @@ def reach(flips: list[Flip], gap: float) -> tuple[int, int]:
 
 
 def _lots(one: Flip, gap: float) -> Iterator[Flip]:
-    """The flip of equal items in lots that make up any number of them that can be afforded."""
+    """The flip of equal items in lots, which make up any number of them that can be afforded."""
     items = one.items if one.cost <= 0 else one.items[: int(gap / one.cost)]
     size, start = 1, 0
     while start < len(items):

@@ -156,17 +156,23 @@ class Ladder:
 
 
 def first_solution(profits: Sequence[int], weights: Sequence[int], capacity: int) -> tuple[Found, int]:
-    """What fits in order of profit per weight, and the linear bound. The items do not all fit together."""
+    """What fits in order of profit per weight, and the linear bound, exactly. The items do not all fit together."""
     taken = np.zeros(len(profits), np.bool_)
-    profit, room, bound = 0, capacity, None
-    for place, (gain, weight) in enumerate(zip(profits, weights, strict=True)):
+    profit, room, first_miss = 0, capacity, len(profits)
+    for place, weight in enumerate(weights):
         if weight <= room:
             taken[place] = True
-            profit += gain
+            profit += profits[place]
             room -= weight
-        elif bound is None:
-            bound = profit + room * gain // weight
-    return Found(profit, taken), profit if bound is None else bound
+        else:
+            first_miss = min(first_miss, place)
+    cut_profit, cut_weight = profits[first_miss], weights[first_miss]
+    surplus = sum(
+        more
+        for one, weight in zip(profits, weights, strict=True)
+        if (more := one * cut_weight - cut_profit * weight) > 0
+    )
+    return Found(profit, taken), (cut_profit * capacity + surplus) // cut_weight
 
 
 def improve(problem: Knapsack, found: Found) -> Found:

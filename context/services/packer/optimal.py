@@ -85,7 +85,7 @@ class OptimalPacker:
 
 
 def _millionths(scored: ScoredMemory) -> int:
-    score = scored.composite_score
-    if not math.isfinite(score):
+    units = scored.composite_score * UNITS_PER_SCORE
+    if not math.isfinite(units):
         raise ValueError(f"composite_score must be finite (memory {scored.memory['id']})")
-    return round(score * UNITS_PER_SCORE)
+    return round(units)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -34,7 +35,7 @@ class Knapsack:
     weights: Integers
     capacity: int
 
-    @property
+    @cached_property
     def margin(self) -> float:
         """More than all rounding in a bound can add up to, and for scores far less than one unit of profit."""
         return 1e-3 * max(1.0, float(self.profits.sum()) / 1e9)

@@ -3,7 +3,14 @@
 from drf_spectacular.utils import OpenApiExample, extend_schema
 
 from memories.api.schema import IDEMPOTENCY_KEY, answers
-from memories.serializers.snapshots import SnapshotInput, SnapshotPageShape, SnapshotShape, SnapshotsInput
+from memories.serializers.snapshots import (
+    ComparisonInput,
+    SnapshotComparisonShape,
+    SnapshotInput,
+    SnapshotPageShape,
+    SnapshotShape,
+    SnapshotsInput,
+)
 
 NOW = OpenApiExample("As it is now", {"name": "before the import"}, request_only=True)
 THEN = OpenApiExample(
@@ -33,4 +40,10 @@ snapshot_delete_schema = extend_schema(
     operation_id="snapshots_delete",
     tags=["snapshots"],
     responses=answers({204: None}, 404),
+)
+snapshot_compare_schema = extend_schema(
+    operation_id="snapshots_compare",
+    tags=["snapshots"],
+    parameters=[ComparisonInput],
+    responses=answers({200: SnapshotComparisonShape}, 404),
 )

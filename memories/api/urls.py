@@ -6,7 +6,7 @@ from memories.api.keys import KeyDoor, KeysDoor
 from memories.api.links import LinkDoor, LinksDoor
 from memories.api.memories import BulkDoor, HistoryDoor, MemoriesDoor, MemoryDoor, RestoreDoor
 from memories.api.places import MemoDoor, PartitionsDoor, SummariesDoor
-from memories.api.snapshots import SnapshotDoor, SnapshotsDoor
+from memories.api.snapshots import SnapshotComparisonDoor, SnapshotDoor, SnapshotsDoor
 from memory_platform.rest import addresses  # noqa: F401 - makes its types known
 
 urlpatterns = [
@@ -22,6 +22,7 @@ urlpatterns = [
     path("memo", MemoDoor.as_view(), name="api-memo"),
     path("snapshots", SnapshotsDoor.as_view(), name="api-snapshots"),
     path("snapshots/<uuid:snapshot_id>", SnapshotDoor.as_view(), name="api-snapshot"),
+    path("snapshots/<uuid:snapshot_id>/compare", SnapshotComparisonDoor.as_view(), name="api-snapshot-comparison"),
     path("keys", KeysDoor.as_view(), name="api-keys"),
     path("keys/<key_id:key_id>", KeyDoor.as_view(), name="api-key"),
 ]

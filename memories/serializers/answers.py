@@ -18,7 +18,8 @@ def moment(value: datetime | None) -> str | None:
     return None if value is None else value.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
-def _text_answer(row: MemoryText) -> dict[str, Any]:
+def text_answer(row: MemoryText) -> dict[str, Any]:
+    """What makes up one version."""
     return {
         "content": row.content,
         "kind": row.kind,
@@ -40,7 +41,7 @@ def memory_answer(memory: Memory) -> dict[str, Any]:
     """All fields but the vector. The row was read `with_answer_parts`."""
     return {
         "id": str(memory.pk),
-        **_text_answer(memory),
+        **text_answer(memory),
         "usefulness_score": memory.usefulness_score,
         "retrieval_count": memory.retrieval_count + (memory.uncounted_retrievals or 0),  # type: ignore[attr-defined]
         "last_retrieved_at": moment(memory.uncounted_retrieved_at or memory.last_retrieved_at),  # type: ignore[attr-defined]
@@ -69,7 +70,7 @@ def etag_of(answer: dict[str, Any]) -> str:
 def current_version_answer(memory: Memory) -> dict[str, Any]:
     """The current version as a row of the history; archiving ended both its intervals."""
     return {
-        **_text_answer(memory),
+        **text_answer(memory),
         "valid_from": moment(memory.valid_from),
         "valid_to": moment(memory.archived_at),
         "recorded_from": moment(memory.recorded_from),
@@ -80,7 +81,7 @@ def current_version_answer(memory: Memory) -> dict[str, Any]:
 def version_answer(row: MemoryVersion) -> dict[str, Any]:
     """A superseded version as a row of the history."""
     return {
-        **_text_answer(row),
+        **text_answer(row),
         "valid_from": moment(row.valid_from),
         "valid_to": moment(row.valid_to),
         "recorded_from": moment(row.recorded_from),

@@ -104,7 +104,25 @@ class MemoWritten:
     content: str
 
 
-Step = Stored | Corrected | Archived | Linked | MemoWritten
+@dataclass(frozen=True)
+class Summarised:
+    """The summary of a partition was written anew in one style."""
+
+    at: datetime
+    partition: PartitionPath
+    style: str
+    content: str
+
+
+@dataclass(frozen=True)
+class Named:
+    """The moment was given a name: a snapshot."""
+
+    at: datetime
+    name: str
+
+
+Step = Stored | Corrected | Archived | Linked | MemoWritten | Summarised | Named
 
 
 @dataclass(frozen=True)
@@ -158,6 +176,16 @@ def parse_story(tenant_text: str, memories_text: str, *, now: datetime) -> DemoS
     steps.extend(
         Linked(_moment(link["days_ago"], now), link["source"], link["kind"], link["target"]) for link in tenant["links"]
     )
+    steps.extend(
+        Summarised(
+            _moment(summary["days_ago"], now),
+            parse_partition(summary["partition"]),
+            summary["style"],
+            expand_dates(summary["content"], now),
+        )
+        for summary in tenant["summaries"]
+    )
+    steps.extend(Named(_moment(snapshot["days_ago"], now), snapshot["name"]) for snapshot in tenant["snapshots"])
     steps.sort(key=lambda step: step.at)
     _check_references(steps)
     return DemoStory(

@@ -1,5 +1,6 @@
 """The demo tenant in the database: complete, with a truthful history, ready to be searched, loaded once."""
 
+from collections import defaultdict
 from datetime import timedelta
 from io import StringIO
 
@@ -9,15 +10,29 @@ from django.test import Client
 from django.utils import timezone
 from django.utils.html import escape
 
+from context.models import BudgetProfile, BudgetProfileAssignment, Feedback
+from context.services.demo import TakenBack, Voted, read_votes
+from context.services.feedback import EXPLICIT_WEIGHTS, usefulness
 from memories.actions import Counters, adopt_counters
 from memories.audit import Actor
 from memories.embedding import EmbeddingError
-from memories.management.commands import load_demo
-from memories.models import AuditEntry, Memory, MemoryLink, MemoryVersion, Partition, Tenant, TenantMemo
+from memories.management import demo as replaying
+from memories.models import (
+    AuditEntry,
+    Memory,
+    MemoryLink,
+    MemoryVersion,
+    Partition,
+    PartitionSummary,
+    Snapshot,
+    Tenant,
+    TenantMemo,
+)
 from memories.retrieval import retrieve
 from memories.scopes import admin_write_scope, tenant_scope
 from memories.services.demo import Archived, Corrected, DemoStory, Linked, Step, questions_for, read_story
 from memories.services.partitions import parse_partition
+from memory_platform.management.commands import load_demo
 from tests.people import BY, new_operator
 
 NAME = "Demo workshop"
@@ -49,6 +64,21 @@ def test_every_memory_is_stored_and_ready(demo: Tenant, story: DemoStory) -> Non
     assert with_vector == len(story.memories)
 
 
+def usefulness_today(story: DemoStory) -> dict[str, float]:
+    """What each memory brought, or what its votes made of it."""
+    steps = read_votes(story.steps[-1].at)
+    taken_back = [step.vote for step in steps if isinstance(step, TakenBack)]
+    weights: dict[str, list[float]] = defaultdict(list)
+    for step in steps:
+        if isinstance(step, Voted) and step not in taken_back:
+            weights[step.ref].append(EXPLICIT_WEIGHTS[step.feedback])
+    voted = {
+        ref: usefulness(sum(each for each in given if each > 0), -sum(each for each in given if each < 0))
+        for ref, given in weights.items()
+    }
+    return {memory.ref: memory.usefulness for memory in story.memories} | voted
+
+
 def test_rows_carry_what_the_file_says(demo: Tenant, story: DemoStory) -> None:
     told = {
         (memory.partition.path, memory.kind, memory.confidence, memory.retrieval_count) for memory in story.memories
@@ -60,7 +90,7 @@ def test_rows_carry_what_the_file_says(demo: Tenant, story: DemoStory) -> None:
         paths = set(Partition.objects.values_list("path", flat=True))
     assert {(row.partition_path, row.kind, row.confidence, row.retrieval_count) for row in rows} == told
     assert all(abs(row.created_at - age) < timedelta(minutes=5) for row, age in zip(rows, ages, strict=True))
-    assert sorted(row.usefulness_score for row in rows) == sorted(memory.usefulness for memory in story.memories)
+    assert sorted(row.usefulness_score for row in rows) == sorted(usefulness_today(story).values())
     assert sum(row.archived_at is not None for row in rows) == sum(isinstance(s, Archived) for s in story.steps)
     assert "ERR_4012" in memo.content
     assert memo.version == 3
@@ -87,6 +117,29 @@ def test_history_happened_when_it_is_said_to_have_happened(demo: Tenant, story: 
     assert newest_audit
     assert newest_audit.at < timezone.now() - timedelta(days=1)
     assert newest_audit.actor_label == "manage.py load_demo"
+
+
+def test_every_page_has_something_true_to_show(demo: Tenant) -> None:
+    with tenant_scope(demo.pk):
+        versions = list(BudgetProfile.objects.versions().values_list("name", "version"))
+        assigned = list(
+            BudgetProfileAssignment.objects.current().order_by("pk").values_list("partition_path", flat=True)
+        )
+        votes = list(Feedback.objects.newest_first())
+        summaries = PartitionSummary.objects.for_tenant(demo.pk)
+        current = {(row.partition.path, row.style) for row in summaries.current().select_related("partition")}
+        snapshots = list(Snapshot.objects.order_by("recorded_at"))
+        note = Memory.objects.get(content="Firmware 2.3.4 fixes ERR_4012.")
+        at_first = summaries.recorded_at(snapshots[0].recorded_at).count()
+        assert at_first < summaries.current().count() < summaries.count()
+    assert versions == [("coder", 1), ("workshop", 3), ("workshop", 2), ("workshop", 1)]
+    assert assigned == ["agent=field-service", "agent=coder"]
+    assert [snapshot.name for snapshot in snapshots] == ["Before the sensor refit", "Quarterly review"]
+    assert all(snapshot.recorded_at == snapshot.created_at for snapshot in snapshots)
+    assert {("agent=support", "compact"), ("agent=coder/repo=webshop", "detailed")} <= current
+    of_note = [(vote.weight, vote.withdrawn_at is None) for vote in votes if vote.memory_id == note.pk]
+    assert of_note == [(-3, True), (-1, True), (-1, True), (1, False)]
+    assert note.usefulness_score == pytest.approx(1 / 7)
 
 
 def test_suggested_questions_find_their_answers(demo: Tenant, story: DemoStory) -> None:
@@ -139,14 +192,14 @@ def test_demo_loads_beside_another_tenant(other_tenant: Tenant) -> None:
 
 
 def test_failure_midway_leaves_nothing(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    take_step = load_demo.take_step
+    take_step = replaying.take_step
 
     def fail_late(step: Step, tenant: Tenant, memories: dict[str, Memory], by: Actor) -> None:
         if len(memories) == 20:
             raise CommandError("The disk is full.")
         take_step(step, tenant, memories, by)
 
-    monkeypatch.setattr(load_demo, "take_step", fail_late)
+    monkeypatch.setattr(replaying, "take_step", fail_late)
     with pytest.raises(CommandError, match="disk"):
         run()
     with admin_write_scope():

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from context.services.demo import Assigned, ProfileSaved, TakenBack, Voted, read_votes
 from memories.services.content import content_hash
 from memories.services.demo import (
     DEMO_FOLDER,
@@ -15,15 +16,20 @@ from memories.services.demo import (
     DemoStory,
     Linked,
     MemoWritten,
+    Named,
     Stored,
+    Summarised,
     expand_dates,
     parse_story,
     questions_for,
     read_story,
 )
+from memories.services.tokens import token_counts
 
 NOW = datetime(2026, 11, 18, 14, 30, tzinfo=UTC)  # a Wednesday
-TENANT = json.dumps({"name": "T", "days_ago": 9, "memos": [], "links": [], "questions": []})
+TENANT = json.dumps(
+    {"name": "T", "days_ago": 9, "memos": [], "links": [], "summaries": [], "snapshots": [], "questions": []}
+)
 
 
 @pytest.fixture(scope="module")
@@ -64,6 +70,7 @@ def test_demo_spans_about_six_months(story: DemoStory) -> None:
 
 def test_nothing_happened_in_the_future(story: DemoStory) -> None:
     assert all(story.began_at < step.at <= NOW for step in story.steps)
+    assert all(story.began_at < step.at <= NOW for step in read_votes(NOW))
     assert [step.at for step in story.steps] == sorted(step.at for step in story.steps)
 
 
@@ -76,6 +83,20 @@ def test_demo_has_history_archive_expiry_pins_links_and_memos(story: DemoStory) 
     assert 8 <= sum(memory.pinned for memory in story.memories) <= 20
     assert sum(isinstance(step, Linked) for step in story.steps) >= 25
     assert sum(isinstance(step, MemoWritten) for step in story.steps) >= 2
+    assert sum(isinstance(step, Named) for step in story.steps) == 2
+
+
+def test_partitions_that_are_summarised_exist_and_have_both_styles(story: DemoStory) -> None:
+    summaries = [step for step in story.steps if isinstance(step, Summarised)]
+    styles = {step.partition.path: set[str]() for step in summaries}
+    for step in summaries:
+        styles[step.partition.path].add(step.style)
+        assert len(token_counts(step.content)) == 2
+    assert 4 <= len(styles) <= 6
+    assert all(each == {"compact", "detailed"} for each in styles.values())
+    places = {place.path for memory in story.memories for place in (*memory.partition.ancestors(), memory.partition)}
+    assert styles.keys() <= places
+    assert len(summaries) > 2 * len(styles)
 
 
 def test_counters_fit_the_age_of_their_memory(story: DemoStory) -> None:
@@ -126,7 +147,7 @@ def test_texts_hold_what_makes_queries_interesting(story: DemoStory) -> None:
 
 
 def test_no_placeholder_is_left_in_any_text(story: DemoStory) -> None:
-    texts = [step.content for step in story.steps if isinstance(step, Corrected | MemoWritten)]
+    texts = [step.content for step in story.steps if isinstance(step, Corrected | MemoWritten | Summarised)]
     texts += [memory.content for memory in story.memories]
     assert not [text for text in texts if "{{" in text]
 
@@ -227,3 +248,29 @@ def test_link_to_nothing_live_is_refused() -> None:
     link = {"source": "a", "kind": "about", "target": "b", "days_ago": 4.5}
     with pytest.raises(ValueError, match="names b, which is not live"):
         parse(row(), row(ref="b", days_ago=4.0, content="Later"), links=[link])
+
+
+def test_votes_and_profiles_are_told_in_order_about_memories_that_were_live(story: DemoStory) -> None:
+    steps = read_votes(NOW)
+    assert [step.at for step in steps] == sorted(step.at for step in steps)
+    stored = {memory.ref: step.at for step in story.steps if isinstance(step, Stored) for memory in [step.memory]}
+    archived = {step.ref for step in story.steps if isinstance(step, Archived)}
+    saved: set[str] = set()
+    for step in steps:
+        match step:
+            case ProfileSaved():
+                saved.add(step.name)
+            case Assigned():
+                assert step.name in saved
+            case Voted():
+                assert stored[step.ref] < step.at
+                assert step.ref not in archived
+            case TakenBack():
+                assert step.vote.at < step.at
+    assert saved == {"workshop", "coder"}
+
+
+def test_usefulness_of_a_memory_that_was_voted_on_comes_from_its_votes(story: DemoStory) -> None:
+    voted = {step.ref for step in read_votes(NOW) if isinstance(step, Voted)}
+    assert {memory.usefulness for memory in story.memories if memory.ref in voted} == {0.5}
+    assert len(voted) >= 5

@@ -1,0 +1,77 @@
+"""The demo tenant's budget profiles and votes: the file read, relative days turned into moments, told in order.
+
+The file is described in memories/data/demo/README.md. Nothing here knows what time it is: `now` is passed in.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+VOTES_FILE = Path(__file__).resolve().parent.parent / "data" / "demo" / "budgets_and_votes.json"
+
+
+@dataclass(frozen=True)
+class ProfileSaved:
+    """A budget profile was made, or some of its numbers were changed."""
+
+    at: datetime
+    name: str
+    changes: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Assigned:
+    """A budget profile was assigned to a partition."""
+
+    at: datetime
+    name: str
+    partition: str
+
+
+@dataclass(frozen=True)
+class Voted:
+    """A memory (by its ref) was judged."""
+
+    at: datetime
+    ref: str
+    feedback: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class TakenBack:
+    """A judgement was taken back."""
+
+    at: datetime
+    vote: Voted
+
+
+Step = ProfileSaved | Assigned | Voted | TakenBack
+
+
+def read_votes(now: datetime, file: Path = VOTES_FILE) -> tuple[Step, ...]:
+    """What happened to the demo's budgets and memories as seen from `now`, oldest first."""
+    told = json.loads(file.read_text(encoding="utf-8"))
+
+    def moment(days_ago: float) -> datetime:
+        return now - timedelta(days=days_ago)
+
+    def voted(row: Mapping[str, Any]) -> Voted:
+        return Voted(moment(row["days_ago"]), row["ref"], row["feedback"], row["reason"])
+
+    steps: list[Step] = [
+        *(ProfileSaved(moment(row["days_ago"]), row["name"], row["changes"]) for row in told["budget_profiles"]),
+        *(Assigned(moment(row["days_ago"]), row["profile"], row["partition"]) for row in told["assignments"]),
+        *(voted(row) for row in told["votes"]),
+        *(
+            TakenBack(moment(row["withdrawn_days_ago"]), voted(row))
+            for row in told["votes"]
+            if "withdrawn_days_ago" in row
+        ),
+    ]
+    return tuple(sorted(steps, key=lambda step: step.at))

@@ -62,7 +62,7 @@ def test_role_that_is_above_the_policies_is_not_ready(
 
 def test_missing_migration_is_not_ready(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("memory_platform.health.MigrationExecutor.migration_plan", lambda *_: ["one"])
-    with pytest.raises(health.NotReady, match="1 migrations"):
+    with pytest.raises(health.NotReady, match="1 migration is not applied"):
         health.CHECKS["migrations"]()
 
 

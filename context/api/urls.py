@@ -2,6 +2,7 @@
 
 from django.urls import path
 
+from context.api.again import DiffDoor, ReplayDoor
 from context.api.contexts import ContextDoor, ContextsDoor, ReceiptDoor
 from context.api.feedback import FeedbackDoor, MemoryFeedbackDoor, OutcomeDoor, VoteDoor
 from context.api.profiles import (
@@ -22,6 +23,8 @@ urlpatterns = [
     path("context", ContextDoor.as_view(), name="api-context"),
     path("context/<uuid:receipt_id>", ReceiptDoor.as_view(), name="api-receipt"),
     path("contexts", ContextsDoor.as_view(), name="api-contexts"),
+    path("context/diff", DiffDoor.as_view(), name="api-context-diff"),
+    path("context/<uuid:receipt_id>/replay", ReplayDoor.as_view(), name="api-replay"),
     path("context/<uuid:receipt_id>/outcome", OutcomeDoor.as_view(), name="api-outcome"),
     path("feedback", FeedbackDoor.as_view(), name="api-feedback"),
     path("feedback/<uuid:feedback_id>", VoteDoor.as_view(), name="api-vote"),

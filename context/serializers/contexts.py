@@ -4,22 +4,55 @@ from typing import Any
 
 from rest_framework import serializers
 
-from context.models import TOP_K_MAX, BudgetProfile
+from context.budget_profiles import SUMMARY_LEVEL_MAX
+from context.models import SUMMARY_LEVELS_MAX, TOP_K_MAX, BudgetProfile
 from context.results import DEFAULT_RENDER, SCORING_PROFILE_NAME
-from context.serializers.fields import query_or_nothing
-from context.serializers.shapes import BlockShape, BudgetShape, NamedVersionShape, OmissionShape, WarningShape
+from context.serializers.fields import one_of, query_or_nothing
+from context.serializers.shapes import (
+    AnchorShape,
+    BlockShape,
+    BreakdownShape,
+    BudgetShape,
+    NamedVersionShape,
+    OmissionShape,
+    WarningShape,
+)
 from context.services.ordering import ORDERINGS
 from context.services.rendering import STYLES
-from memories.serializers.partitions import ReadingInput
-from memory_platform.rest.fields import CheckedField, ChosenField, IdField, TextField, TruthField, WholeNumberField
+from memories.models import PartitionSummary
+from memories.serializers.partitions import ReadingInput, path_field
+from memory_platform.rest.fields import (
+    CheckedField,
+    ChosenField,
+    IdField,
+    MomentField,
+    TextField,
+    TruthField,
+    WholeNumberField,
+)
+from memory_platform.rest.strict import StrictSerializer
 
 NAME_CHARACTERS_MAX = 200
+
+
+class FocusInput(StrictSerializer):
+    """What a context is about: a memory, a summary or a partition."""
+
+    memory_id = IdField(required=False, allow_null=True)
+    summary_id = IdField(required=False, allow_null=True)
+    partition = path_field()
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        """Exactly one."""
+        one_of(attrs, ("memory_id", "summary_id", "partition"))
+        return attrs
 
 
 class ContextInput(ReadingInput):
     """A wish for a context; null and absent mean what the budget profile says."""
 
     query = CheckedField(rule=query_or_nothing, shape={"type": "string"}, required=False, allow_null=True, default=None)
+    focus = FocusInput(required=False, allow_null=True, default=None)
     max_tokens = WholeNumberField(
         minimum=1, required=False, allow_null=True, default=None, help_text="1 to the model's context window."
     )
@@ -33,11 +66,61 @@ class ContextInput(ReadingInput):
     include_memories_top_k = WholeNumberField(
         minimum=1, maximum=TOP_K_MAX, required=False, allow_null=True, default=None
     )
+    include_summaries_at = serializers.ListField(
+        child=WholeNumberField(minimum=0, maximum=SUMMARY_LEVEL_MAX),
+        required=False,
+        allow_null=True,
+        default=None,
+        max_length=SUMMARY_LEVELS_MAX,
+        help_text="Levels of the partition tree whose summaries are wanted, 0 being the first segment.",
+    )
+    include_linked_memories = TruthField(
+        required=False, allow_null=True, default=None, help_text="The memories that the focus links to."
+    )
+    summary_style = ChosenField(choices=PartitionSummary.Style.values, required=False, allow_null=True, default=None)
+    as_of = MomentField(
+        is_over=True,
+        required=False,
+        allow_null=True,
+        default=None,
+        help_text="What was true then; nothing is counted. Not in the future.",
+    )
     stable_with = IdField(
         required=False, allow_null=True, default=None, help_text="Id of the context to keep order with."
     )
     explain = TruthField(required=False, default=False)
     preview = TruthField(required=False, default=False, help_text="Nothing is stored or counted; `id` is null.")
+
+
+class ConsiderationShape(serializers.Serializer[Any]):
+    """One candidate with all it was judged by; ranks count from 1."""
+
+    anchor = AnchorShape()
+    tokens = serializers.IntegerField()
+    pinned = serializers.BooleanField()
+    score = serializers.FloatField()
+    score_breakdown = BreakdownShape()
+    vector_rank = serializers.IntegerField(allow_null=True)
+    text_rank = serializers.IntegerField(allow_null=True)
+    fused_score = serializers.FloatField(allow_null=True)
+    outcome = serializers.CharField(help_text="`kept`, or why it was left out.")
+
+
+class OptimalityShape(serializers.Serializer[Any]):
+    """How good the packer's choice was by the sum of scores."""
+
+    total_score = serializers.FloatField()
+    optimal_score = serializers.FloatField(allow_null=True, help_text="The best possible sum; null: not proven.")
+    upper_bound = serializers.FloatField(help_text="No choice can have more.")
+    gap = serializers.FloatField(help_text="What lacks of the bound; below 0 where shortening let more in.")
+
+
+class ExplainShape(serializers.Serializer[Any]):
+    """How a context came about."""
+
+    candidates = ConsiderationShape(many=True)
+    plan = serializers.DictField(help_text="How the search ran.")
+    optimality = OptimalityShape(allow_null=True, help_text="Null where it was not asked for with the context.")
 
 
 class ContextShape(serializers.Serializer[Any]):
@@ -52,4 +135,7 @@ class ContextShape(serializers.Serializer[Any]):
     budget_profile = NamedVersionShape()
     warnings = WarningShape(many=True)
     timings = serializers.DictField(child=serializers.FloatField(), help_text="Milliseconds by step.")
-    explain = serializers.DictField(required=False, help_text="With `explain`: every candidate and the plan.")
+    stable_prefix_tokens = serializers.IntegerField(
+        required=False, help_text="With `stable_with`: tokens of the text's beginning that are the earlier context's."
+    )
+    explain = ExplainShape(required=False, help_text="With `explain`.")

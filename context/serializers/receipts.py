@@ -8,6 +8,7 @@ from context.models import Receipt
 from context.serializers.contexts import NAME_CHARACTERS_MAX, ContextShape
 from context.serializers.shapes import BudgetShape, NamedVersionShape, WarningShape
 from memories.serializers.answers import moment
+from memories.serializers.inputs import QUERY_CHARACTERS_MAX
 from memories.serializers.keys import KEY_ID_CHARACTERS_MAX
 from memories.serializers.partitions import exact_field, path_field
 from memory_platform.rest.fields import MomentField, TextField, TruthField
@@ -28,6 +29,9 @@ class ReceiptsInput(PageInput):
     exact = exact_field(takes_text=True)
     key = TextField(min_length=1, max_length=KEY_ID_CHARACTERS_MAX, required=False, help_text="Id of a key.")
     model = TextField(min_length=1, max_length=NAME_CHARACTERS_MAX, required=False)
+    q = TextField(
+        min_length=1, max_length=QUERY_CHARACTERS_MAX, required=False, help_text="Part of the query, whatever its case."
+    )
     created_after = MomentField(required=False, help_text="Inclusive.")
     created_before = MomentField(required=False, help_text="Exclusive.")
 

@@ -4,6 +4,8 @@ from typing import Any
 
 from rest_framework import serializers
 
+from context.results import LINKED_MEMORY, MEMORY, PARTITION_SUMMARY, TENANT_MEMO
+
 
 class BreakdownShape(serializers.Serializer[Any]):
     """The five parts of a score, each 0..1, before their weights."""
@@ -25,7 +27,7 @@ class WarningShape(serializers.Serializer[Any]):
 class AnchorShape(serializers.Serializer[Any]):
     """What a block shows: the row and its version."""
 
-    type = serializers.ChoiceField(choices=["tenant_memo", "memory"])
+    type = serializers.ChoiceField(choices=[TENANT_MEMO, PARTITION_SUMMARY, MEMORY])
     id = serializers.CharField()
     version = serializers.IntegerField()
 
@@ -33,7 +35,7 @@ class AnchorShape(serializers.Serializer[Any]):
 class BlockShape(serializers.Serializer[Any]):
     """A kept item."""
 
-    kind = serializers.CharField()
+    kind = serializers.ChoiceField(choices=[TENANT_MEMO, PARTITION_SUMMARY, MEMORY, LINKED_MEMORY])
     anchor = AnchorShape()
     text = serializers.CharField()
     tokens = serializers.IntegerField()

@@ -26,6 +26,8 @@ BODIES: dict[str, dict[str, Any]] = {
     "memories/search": {"query": "x"},
     "context": {"query": "x"},
     "links": {"source_id": "{memory}", "target_id": "{target}", "kind": "because"},
+    "context/diff": {"query": "Porto", "since": {"as_of": "2026-01-01T00:00:00Z"}},
+    "context/<uuid:receipt_id>/replay": {"mode": "recorded"},
     "feedback": {"memory_id": "{memory}", "feedback": "POSITIVE"},
     "context/<uuid:receipt_id>/outcome": {"answer": "Sam lives in Porto."},
     "partitions": {"partition": "user=sam"},

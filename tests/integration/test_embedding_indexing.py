@@ -267,5 +267,6 @@ def test_old_records_are_forgotten_in_every_tenant(tenant: Tenant, other_tenant:
 
 
 def test_beat_names_tasks_that_exist() -> None:
+    app.loader.import_default_modules()
     for entry in app.conf.beat_schedule.values():
         assert entry["task"] in app.tasks

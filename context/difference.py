@@ -63,13 +63,17 @@ def diff_contexts(
     `assemble_context` does, `NotFound` for a context or snapshot that is not there, `InvalidInput` for a context of
     another partition.
     """
-    _check(request, since)
+    _check(request, since, now)
     wanted = replace(request, preview=True)
     current = assemble_context(wanted, tenant_id=tenant_id, reach=reach, actor=actor, now=now)
     if since.context_id is not None:
         return _difference(_anchors_given(since.context_id, current, tenant_id, reach), current)
     then = replace(wanted, as_of=since.as_of, moment=_recorded(since.snapshot, tenant_id))
-    earlier = assemble_context(then, tenant_id=tenant_id, reach=reach, actor=actor, now=now)
+    try:
+        earlier = assemble_context(then, tenant_id=tenant_id, reach=reach, actor=actor, now=now)
+    except NotFound:
+        # the focus is there now and was not then, so there was nothing to be about it
+        return _difference([], current)
     return _difference(_anchors(earlier), current)
 
 
@@ -98,9 +102,13 @@ def _assembled(
         raise InvalidInput(error.code, error.detail, field) from error
 
 
-def _check(request: ContextRequest, since: Since) -> None:
+def _check(request: ContextRequest, since: Since, now: datetime) -> None:
     if sum(value is not None for value in (since.context_id, since.snapshot, since.as_of)) != 1:
         raise InvalidInput("one_since", "Compare with exactly one of context_id, snapshot and as_of.", "since")
+    if since.as_of is not None and since.as_of.utcoffset() is None:
+        raise InvalidInput("no_offset", "A time needs its offset from UTC.", "since.as_of")
+    if since.as_of is not None and since.as_of > now:
+        raise InvalidInput("in_the_future", "Only the past and the present can be compared.", "since.as_of")
     if request.as_of is not None:
         raise InvalidInput("as_of_unused", "The present is compared; say in `since` with what.", "as_of")
 

@@ -56,7 +56,7 @@ class ElasticPacker:
         self._final_pass = final_pass
 
     def pack(
-        self, scored_memories: Iterable[ScoredMemory], token_budget: int | None, model: str = DEFAULT_MODEL
+        self, scored_memories: Iterable[ScoredMemory], token_budget: int | None = None, model: str = DEFAULT_MODEL
     ) -> PackedMemories:
         """As many memories as fit `token_budget` (in the packer's unit), shortened; `allotted` says to what length.
 

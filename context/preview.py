@@ -1,6 +1,6 @@
 """A context to look at: assembled as an agent would get it, joined with the rows it came from. Nothing is stored."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -9,35 +9,77 @@ from uuid import UUID
 
 from context.assembly import assemble_context
 from context.models import Receipt
-from context.results import MEMORY, AssembledContext, Block, Consideration, ContextRequest, Omission
+from context.results import (
+    LINKED_MEMORY,
+    MEMORY,
+    PARTITION_SUMMARY,
+    TENANT_MEMO,
+    Anchor,
+    AssembledContext,
+    Block,
+    Consideration,
+    ContextRequest,
+    Omission,
+)
 from memories.audit import Actor
-from memories.models import Memory
+from memories.models import Memory, PartitionSummary
 from memories.scopes import tenant_scope
 from memories.services.demo import questions_for
 
 QUESTIONS_MAX = 6
+#: A gap that would be written as 0.0 %.
+GAP_SHOWN_PERCENT = 0.05
+
+
+# What a block is called where it is no memory that was searched for.
+KINDS = {TENANT_MEMO: "tenant memo", PARTITION_SUMMARY: "partition summary", LINKED_MEMORY: "linked memory"}
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The current rows behind anchors: memories and summaries by id."""
+
+    memories: Mapping[str, Memory]
+    summaries: Mapping[str, PartitionSummary]
 
 
 @dataclass(frozen=True)
 class KeptRow:
-    """A packed block with its memory (None for a memo) and how the search found it."""
+    """A packed block with its memory or summary (None for a memo) and how the search found it."""
 
     block: Block
     memory: Memory | None
     found: Consideration | None
+    summary: PartitionSummary | None = None
+    is_focus: bool = False
 
     @property
     def place(self) -> int:
         return self.block.position + 1
 
+    @property
+    def kind(self) -> str:
+        """What the block is, in words; "" for a memory that was searched for."""
+        return "focus" if self.is_focus else KINDS.get(self.block.kind, "")
+
+    @property
+    def whole_tokens(self) -> int | None:
+        """Tokens of the whole text where the block holds a part of it."""
+        return self.found.tokens if self.found and self.block.truncated else None
+
 
 @dataclass(frozen=True)
 class LeftOutRow:
-    """An item left out, with its memory and how the search found it."""
+    """An item left out, with its memory or summary and how the search found it."""
 
     omission: Omission
     memory: Memory | None
     found: Consideration | None
+    summary: PartitionSummary | None = None
+
+    @property
+    def kind(self) -> str:
+        return KINDS.get(self.omission.anchor.type, self.omission.anchor.type)
 
 
 @dataclass(frozen=True)
@@ -67,17 +109,63 @@ class Preview:
         return self.context.timings.get("total", sum(self.context.timings.values()))
 
     @property
+    def optimality(self) -> "Optimality | None":
+        """How the choice compares with the best one, where any was scored."""
+        figures = self.context.optimality
+        bound = figures["upper_bound"] if figures else None
+        if not figures or not bound:
+            return None
+        return Optimality(figures["total_score"] or 0.0, figures["optimal_score"], bound)
+
+    @property
     def plan(self) -> list[PlanFact]:
         """What the search did, one line a step."""
         return [PlanFact(_words(name), _in_words(value)) for name, value in self.context.plan.items()]
 
 
 @dataclass(frozen=True)
+class Optimality:
+    """The total score of a choice beside the highest any choice of whole memories could have.
+
+    `best` is None where the search for it ended before the proof; no choice scores more than `bound` either way.
+    """
+
+    total: float
+    best: float | None
+    bound: float
+
+    @property
+    def gap_percent(self) -> float:
+        """What lacks of the bound; 0 where shortening let in more than whole memories could score."""
+        return max(100 * (self.bound - self.total) / self.bound, 0.0)
+
+    @property
+    def is_best(self) -> bool:
+        return self.gap_percent < GAP_SHOWN_PERCENT
+
+    @property
+    def sentence(self) -> str:
+        """The comparison for a person."""
+        if self.total > self.bound:
+            return "Shortened texts let more in than any choice of whole memories could score."
+        if self.is_best:
+            return "No other choice of memories that fits has a higher sum of scores."
+        if self.best is not None:
+            return f"The best choice that fits scores {self.best:.3f}; this one lacks {self.gap_percent:.1f} % of that."
+        return f"No choice scores more than {self.bound:.3f}; this one lacks at most {self.gap_percent:.1f} % of that."
+
+
+@dataclass(frozen=True)
 class PreviewChange:
-    """What another budget would change: rows that come in, rows that fall out."""
+    """What another budget or question would change: rows that come in, rows that fall out."""
 
     added: list[KeptRow]
     removed: list[KeptRow]
+    tokens: int = 0
+
+    @property
+    def is_none(self) -> bool:
+        return not (self.added or self.removed or self.tokens)
 
 
 def preview_context(wish: ContextRequest, *, tenant_id: UUID, actor: Actor, now: datetime) -> Preview:
@@ -85,10 +173,35 @@ def preview_context(wish: ContextRequest, *, tenant_id: UUID, actor: Actor, now:
     if not wish.preview:
         raise ValueError("a page only previews")
     context = assemble_context(wish, tenant_id=tenant_id, reach="", actor=actor, now=now)
-    memories = _memories_of(context, tenant_id)
+    return preview_of(context, tenant_id)
+
+
+def preview_of(context: AssembledContext, tenant_id: UUID) -> Preview:
+    """A context with the rows behind its anchors. Called with no scope open."""
+    anchors = [block.anchor for block in context.blocks] + [omission.anchor for omission in context.omitted]
+    with tenant_scope(tenant_id):
+        rows = rows_of(anchors, tenant_id)
     found = {candidate.anchor.id: candidate for candidate in context.candidates}
-    kept = [KeptRow(block, memories.get(block.anchor.id), found.get(block.anchor.id)) for block in context.blocks]
-    left_out = [LeftOutRow(row, memories.get(row.anchor.id), found.get(row.anchor.id)) for row in context.omitted]
+    focus = set((context.request.get("focus") or {}).values())
+    kept = [
+        KeptRow(
+            block,
+            rows.memories.get(block.anchor.id),
+            found.get(block.anchor.id),
+            rows.summaries.get(block.anchor.id),
+            is_focus=block.anchor.id in focus,
+        )
+        for block in context.blocks
+    ]
+    left_out = [
+        LeftOutRow(
+            omission,
+            rows.memories.get(omission.anchor.id),
+            found.get(omission.anchor.id),
+            rows.summaries.get(omission.anchor.id),
+        )
+        for omission in context.omitted
+    ]
     return Preview(context, sorted(kept, key=lambda row: row.block.position), left_out)
 
 
@@ -98,6 +211,7 @@ def compare_previews(before: Preview, after: Preview) -> PreviewChange:
     return PreviewChange(
         added=[row for row in after.kept if row.block.anchor not in had],
         removed=[row for row in before.kept if row.block.anchor not in has],
+        tokens=after.context.budget.used - before.context.budget.used,
     )
 
 
@@ -112,11 +226,18 @@ def _words(name: str) -> str:
     return name.replace("_", " ")
 
 
-def _memories_of(context: AssembledContext, tenant_id: UUID) -> Mapping[str, Memory]:
-    anchors = [block.anchor for block in context.blocks] + [omission.anchor for omission in context.omitted]
-    with tenant_scope(tenant_id):
-        rows = Memory.objects.for_tenant(tenant_id).with_ids([anchor.id for anchor in anchors if anchor.type == MEMORY])
-        return {str(memory.id): memory for memory in rows}
+def rows_of(anchors: Iterable[Anchor], tenant_id: UUID) -> Rows:
+    """The rows behind anchors as they are today; inside a scope. Two queries."""
+    ids: dict[str, set[str]] = {MEMORY: set(), PARTITION_SUMMARY: set()}
+    for anchor in anchors:
+        if anchor.type in ids:
+            ids[anchor.type].add(anchor.id)
+    memories = Memory.objects.for_tenant(tenant_id).with_ids(ids[MEMORY]) if ids[MEMORY] else []
+    summaries = PartitionSummary.objects.for_tenant(tenant_id).latest_of(ids[PARTITION_SUMMARY])
+    return Rows(
+        {str(memory.id): memory for memory in memories},
+        {str(summary.summary_id): summary for summary in (summaries if ids[PARTITION_SUMMARY] else [])},
+    )
 
 
 @dataclass(frozen=True)

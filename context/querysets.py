@@ -83,6 +83,10 @@ class ReceiptQuerySet(TenantRows):
     def for_model(self, model: str) -> Self:
         return self.filter(request__model=model)
 
+    def showing(self, anchor_type: str, anchor_id: object) -> Self:
+        """Contexts in which any version of a row stands, by the anchors that stand in their blocks."""
+        return self.filter(blocks__contains=[[anchor_type, str(anchor_id)]])
+
     def with_keys(self) -> Self:
         """The keys that asked, in the same query."""
         return self.select_related("api_key")
@@ -130,6 +134,10 @@ class BudgetProfileAssignmentQuerySet(VersionedByRecordedTime):
     def in_force(self, at: datetime | None = None) -> Self:
         """Those that count now, or counted at a recorded time."""
         return self.current() if at is None else self.recorded_at(at)
+
+    def ended(self) -> Self:
+        """Those that count no more."""
+        return self.filter(recorded_to__isnull=False)
 
     def for_targets(self, api_key_id: str | None, paths: Iterable[str]) -> Self:
         """Those of the key and of any of the partitions ("" is the tenant)."""

@@ -1,7 +1,7 @@
 """Which tenants an operator may open; the decorator that finds the one in the address; whether anybody is there yet."""
 
 from functools import wraps
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 from django.contrib.auth.models import User
@@ -34,6 +34,11 @@ def has_operators() -> bool:
 def actor_of(operator: Operator) -> Actor:
     """The operator as the audit log names them."""
     return Actor.operator(operator.user.pk, operator.user.get_username())
+
+
+def tenant_of(request: HtmxRequest) -> Tenant:
+    """The row that `tenant_required` found, for verbs that take one."""
+    return cast(Tenant, request.tenant)
 
 
 def tenant_required(view: PageView) -> PageView:

@@ -6,7 +6,7 @@ from typing import Any
 from django import forms
 from django.core.exceptions import ValidationError
 
-from memories.models import Memory
+from memories.models import Memory, PartitionSummary
 from memories.models.memory import KIND_PATTERN
 from memories.services.content import ContentError, check_content, check_metadata, normalise_content
 from memories.services.partitions import PartitionError, parse_partition
@@ -67,6 +67,39 @@ class MemoryForm(forms.Form):
         if before["expires_at"] is not None:
             before["expires_at"] = before["expires_at"].replace(microsecond=0)
         return {name: value for name, value in fields.items() if value != before[name]}
+
+
+class PartitionForm(forms.Form):
+    """A partition in an address."""
+
+    partition = PartitionField()
+
+
+class TextForm(forms.Form):
+    """A text of versions; `seen_version` is the one its editor saw, 0 for none. An empty text is allowed."""
+
+    seen_version = forms.IntegerField(min_value=0)
+    content = forms.CharField(label="Text", required=False, strip=False)
+
+    def clean_content(self) -> Any:
+        text = normalise_content(_with_plain_line_ends(self.cleaned_data["content"]))
+        return _checked(check_content, text) if text else ""
+
+
+class SummaryForm(TextForm):
+    """The text of a partition's summary in one style, which is not empty."""
+
+    style = forms.ChoiceField(choices=PartitionSummary.Style.choices)
+
+    def clean_content(self) -> Any:
+        return _checked(check_content, normalise_content(_with_plain_line_ends(self.cleaned_data["content"])))
+
+
+class SnapshotForm(forms.Form):
+    """A name for a recorded time (UTC); without one, for now."""
+
+    name = forms.CharField(max_length=100)
+    recorded_at = forms.DateTimeField(label="Recorded time", required=False)
 
 
 def initial_of(memory: Memory) -> dict[str, Any]:

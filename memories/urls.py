@@ -5,6 +5,12 @@ from django.urls import path
 from memories import views
 
 urlpatterns = [
+    path("t/<uuid:tenant_id>/memo", views.memo, name="memo"),
+    path("t/<uuid:tenant_id>/summaries", views.summaries, name="summaries"),
+    path("t/<uuid:tenant_id>/summaries/withdraw", views.summary_withdraw, name="summary-withdraw"),
+    path("t/<uuid:tenant_id>/snapshots", views.snapshots, name="snapshots"),
+    path("t/<uuid:tenant_id>/snapshots/<uuid:snapshot_id>", views.snapshot, name="snapshot"),
+    path("t/<uuid:tenant_id>/snapshots/<uuid:snapshot_id>/delete", views.snapshot_delete, name="snapshot-delete"),
     path("t/<uuid:tenant_id>/memories", views.memories, name="memories"),
     path("t/<uuid:tenant_id>/memories/<uuid:memory_id>", views.memory, name="memory"),
     path("t/<uuid:tenant_id>/memories/<uuid:memory_id>/archive", views.archive, name="memory-archive"),

@@ -65,6 +65,9 @@ class MemoryLinkQuerySet(VersionedByRecordedTime):
 
 
 class TenantMemoQuerySet(VersionedByRecordedTime):
+    def newest_first(self) -> Self:
+        return self.order_by("-version")
+
     def texts_of(self, versions: Iterable[int]) -> list[tuple[int, str]]:
         """(version, content) of these versions."""
         return list(self.filter(version__in=list(versions)).order_by().values_list("version", "content"))
@@ -88,6 +91,11 @@ class PartitionSummaryQuerySet(VersionedByRecordedTime):
     def of_summary(self, summary_id: UUID) -> Self:
         """All versions of one summary, the newest first, each with its partition in the same query."""
         return self.filter(summary_id=summary_id).select_related("partition").order_by("-version")
+
+    def latest_of(self, ids: Iterable[object]) -> Self:
+        """The last version of each of these summaries, with its partition in the same query."""
+        rows = self.filter(summary_id__in=list(ids)).select_related("partition")
+        return rows.order_by("summary_id", "-version").distinct("summary_id")
 
     def newest_first(self) -> Self:
         return self.order_by("style", "-version")

@@ -34,6 +34,9 @@ class ApiKeyQuerySet(TenantRows):
     def with_prefix(self, prefix: str) -> Self:
         return self.filter(prefix=prefix)
 
+    def by_name(self) -> Self:
+        return self.order_by("name", "prefix")
+
     def within(self, path: str) -> Self:
         """Keys that reach nothing outside of `path`."""
         return self.filter(path_condition("partition_prefix", path, exact=False))

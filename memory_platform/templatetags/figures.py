@@ -41,6 +41,12 @@ def words(name: str) -> str:
 
 
 @register.filter
+def as_time(text: str | None) -> datetime | None:
+    """A point in time as answers and receipts write it, for `moment`."""
+    return datetime.fromisoformat(text) if text else None
+
+
+@register.filter
 def counted(value: int, forms: str) -> str:
     """3|counted:"memory,memories" -> 3 memories."""
     one, many = forms.split(",")

@@ -10,6 +10,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from urllib.parse import quote
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
@@ -34,6 +35,9 @@ def pages(page: Page, base: str, tenant: str) -> Iterator[tuple[str, str]]:
     yield "preview-nothing-fits", f"{tenant}/context?query={QUESTION}&max_tokens=20"
     yield "preview-xml", f"{tenant}/context?query=&partition=agent%3Dcoder&max_tokens=400&style=xml&ordering=u_curve"
     yield "preview-invalid", f"{tenant}/context?query=x&max_tokens=0"
+    run = f"query={QUESTION}&partition=agent%3Dsupport&max_tokens=400"
+    yield "preview-elastic", f"{tenant}/context?{run}&packer=elastic&before={quote(run)}"
+    yield "preview-optimal", f"{tenant}/context?{run}&packer=optimal&as_of=2026-06-01T00:00"
     yield "budgets", f"{tenant}/budgets"
     draft = "default_tokens=700&overfetch_ratio=2&minimum_score=0.4&packer=greedy&ordering=u_curve"
     yield (
@@ -41,6 +45,22 @@ def pages(page: Page, base: str, tenant: str) -> Iterator[tuple[str, str]]:
         f"{tenant}/budgets?{draft}&include_memories_top_k=5&query={QUESTION}&partition=agent%3Dsupport",
     )
     yield "budgets-invalid", f"{tenant}/budgets?{draft}&include_memories_top_k=0"
+    yield "budgets-compare", f"{tenant}/budgets/compare?left=default+0&right=default+0"
+    yield "budgets-assignments", f"{tenant}/budgets/assignments"
+    yield "memo", f"{tenant}/memo"
+    yield "summaries", f"{tenant}/summaries"
+    yield "summary", f"{tenant}/summaries?partition=agent%3Dsupport"
+    yield "snapshots", f"{tenant}/snapshots"
+    page.goto(f"{tenant}/snapshots")
+    if page.locator("th a").count():
+        yield "snapshot", page.locator("th a").first.get_attribute("href") or ""
+        yield "snapshot-delete", page.locator("td a").first.get_attribute("href") or ""
+    page.goto(f"{tenant}/contexts")
+    yield "contexts", page.url
+    if page.locator("a.memory-link").count():
+        given = page.locator("a.memory-link").first.get_attribute("href") or ""
+        yield "context", given
+        yield "context-today", f"{given}?with=today"
     yield "parts", f"{base}/parts"
     yield "not-found", f"{base}/t/00000000-0000-0000-0000-000000000000"
 

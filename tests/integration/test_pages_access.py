@@ -31,7 +31,8 @@ def _operator_patterns() -> list[URLPattern]:
 
 def _address(pattern: URLPattern) -> str:
     names = pattern.pattern.converters
-    return reverse(pattern.name, kwargs={name: 1 if name == "version" else uuid4() for name in names})
+    known: dict[str, object] = {"version": 1, "name": "default"}
+    return reverse(pattern.name, kwargs={name: known.get(name, uuid4()) for name in names})
 
 
 @pytest.mark.django_db
@@ -53,10 +54,33 @@ def test_page_refuses_an_account_without_a_role(pattern: URLPattern, method: str
 
 def test_walk_over_the_pages_finds_them() -> None:
     names = {pattern.name for pattern in _operator_patterns()}
-    assert {"overview", "tenant-overview", "memories", "memory", "context-preview", "budgets", *CHANGING} <= names
+    assert {
+        "overview",
+        "memory",
+        "memory-votes",
+        "receipt",
+        "snapshot",
+        "budget",
+        *PAGES_OF_A_TENANT,
+        *CHANGING,
+    } <= names
 
 
-@pytest.mark.parametrize("name", ["tenant-overview", "memories", "context-preview", "budgets"])
+PAGES_OF_A_TENANT = [
+    "tenant-overview",
+    "memories",
+    "memo",
+    "summaries",
+    "snapshots",
+    "context-preview",
+    "receipts",
+    "budgets",
+    "budget-compare",
+    "budget-assignments",
+]
+
+
+@pytest.mark.parametrize("name", PAGES_OF_A_TENANT)
 def test_another_tenant_is_absent(name: str, operator: User, other_tenant: Tenant) -> None:
     workshop(other_tenant)
     response = client_of(operator).get(page(name, other_tenant))
@@ -96,13 +120,15 @@ def test_viewer_may_not_edit_or_save_a_budget(viewer: Client, tenant: Tenant) ->
     memory = workshop(tenant)[0]
     assert viewer.post(page("memory", tenant, memory.pk), {"content": "changed"}).status_code == 403
     assert viewer.post(page("budgets", tenant), {"default_tokens": 100}).status_code == 403
-    assert viewer.post(page("budget-roll-back", tenant, 0)).status_code == 403
+    assert viewer.post(page("budget-roll-back", tenant, "default", 0)).status_code == 403
     assert as_stored(memory).content == memory.content
 
 
 def test_viewer_reads_every_page_and_is_offered_no_change(viewer: Client, tenant: Tenant) -> None:
     memory = workshop(tenant)[0]
-    for address in (page("memory", tenant, memory.pk), page("budgets", tenant), page("tenant-overview", tenant)):
+    addresses = [page("memory", tenant, memory.pk), page("memory-votes", tenant, memory.pk)]
+    addresses += [page(name, tenant) for name in PAGES_OF_A_TENANT]
+    for address in [*addresses, page("summaries", tenant) + "?partition=agent%3Dsupport"]:
         response = viewer.get(address)
         assert response.status_code == 200
         offered = re.findall(r'method="post" action="([^"]+)"', text_of(response))

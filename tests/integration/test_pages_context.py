@@ -26,6 +26,7 @@ NUMBERS: dict[str, Any] = {
     "ordering": "top_down",
     "include_tenant_memo": "on",
     "include_memories_top_k": 5,
+    "include_linked_memories": "on",
 }
 
 
@@ -189,9 +190,9 @@ def test_saved_budget_rules_the_next_context_and_can_be_rolled_back(client: Clie
     typed = NUMBERS | {"default_tokens": 60, "edited_from": 0}
     response = client.post(page("budgets", tenant), typed, follow=True)
     assert "Version 1 is in force." in text_of(response)
-    assert page("budget-roll-back", tenant, 0) in text_of(response)
+    assert page("budget-roll-back", tenant, "default", 0) in text_of(response)
     assert api.post("/api/v1/context", {"query": QUESTION}, format="json").json()["budget"]["max_tokens"] == 60
-    client.post(page("budget-roll-back", tenant, 0))
+    client.post(page("budget-roll-back", tenant, "default", 0))
     current = in_force(tenant)
     assert (current.version, current.default_tokens, current.created_by) == (2, 4000, "olga")
     text = text_of(client.get(page("budgets", tenant)))
@@ -248,8 +249,8 @@ def test_each_wrong_number_is_told_by_the_name_it_has_on_the_page(client: Client
 
 
 def test_roll_back_to_a_version_that_never_was_is_absent(client: Client, tenant: Tenant) -> None:
-    assert client.post(page("budget-roll-back", tenant, 9)).status_code == 404
-    assert client.get(page("budget-roll-back", tenant, 0)).status_code == 405
+    assert client.post(page("budget-roll-back", tenant, "default", 9)).status_code == 404
+    assert client.get(page("budget-roll-back", tenant, "default", 0)).status_code == 405
 
 
 def test_form_offers_every_number_of_the_page(client: Client, tenant: Tenant) -> None:

@@ -1,0 +1,26 @@
+"""Operator pages about what agents get to read: overviews, the context preview, the budget."""
+
+from context.views.assignments import assignment_again, assignment_end, assignments
+from context.views.budgets import budget_compare, budget_create, budget_roll_back, budgets
+from context.views.contexts import receipt, receipts
+from context.views.overviews import overview, tenant_overview
+from context.views.preview import context_preview
+from context.views.votes import memory_votes, vote_again, vote_withdraw
+
+__all__ = [
+    "assignment_again",
+    "assignment_end",
+    "assignments",
+    "budget_compare",
+    "budget_create",
+    "budget_roll_back",
+    "budgets",
+    "context_preview",
+    "memory_votes",
+    "overview",
+    "receipt",
+    "receipts",
+    "tenant_overview",
+    "vote_again",
+    "vote_withdraw",
+]

@@ -1,0 +1,128 @@
+"""Whom the budget profiles are for: keys, partitions, the tenant."""
+
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import urlencode
+
+from django.http import HttpResponse, HttpResponseBase
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods, require_POST
+
+from context.actions import assign_budget_profile, unassign_budget_profile
+from context.budget_profiles import current_budget_profiles
+from context.forms import AssignmentForm
+from context.models import BudgetProfileAssignment
+from context.views.blame import blame
+from memories.access import actor_of, tenant_required
+from memories.exceptions import PlatformError
+from memories.models import ApiKey, Partition
+from memories.scopes import tenant_scope
+from memory_platform.web import HtmxRequest, complain, flash, operator_required, show
+
+PARTITIONS_OFFERED_MAX = 300
+
+
+@operator_required("viewer", to_change="operator")
+@tenant_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def assignments(request: HtmxRequest) -> HttpResponseBase:
+    """Which profile counts for whom, and the form that changes it."""
+    if request.method != "POST":
+        return _page(request, AssignmentForm(label_suffix=""))
+    form = AssignmentForm(request.POST, label_suffix="")
+    if form.is_valid():
+        fields = form.cleaned_data
+        try:
+            with tenant_scope(request.tenant.id):
+                row = assign_budget_profile(
+                    tenant_id=request.tenant.id,
+                    profile_name=fields["profile_name"],
+                    **_target(_key_id(request, fields["api_key"]), fields["partition"]),
+                    by=actor_of(request.operator),
+                    now=timezone.now(),
+                )
+        except PlatformError as error:
+            blame(form, error, {"budget_profile": "profile_name"})
+        else:
+            flash(request, f"{row.profile_name} counts there from now on.")
+            return redirect("budget-assignments", request.tenant.id)
+    return _page(request, form)
+
+
+@operator_required("operator")
+@tenant_required
+@require_POST
+def assignment_end(request: HtmxRequest) -> HttpResponseBase:
+    """End what is assigned to a key or a partition."""
+    key_prefix, partition = request.POST.get("api_key", ""), request.POST.get("partition", "")
+    try:
+        with tenant_scope(request.tenant.id):
+            row = unassign_budget_profile(
+                tenant_id=request.tenant.id,
+                **_target(_key_id(request, key_prefix), partition),
+                by=actor_of(request.operator),
+                now=timezone.now(),
+            )
+    except PlatformError as error:
+        complain(request, error.detail)
+    else:
+        again = urlencode({"profile_name": row.profile_name, "api_key": key_prefix, "partition": partition})
+        undo = f"{reverse('budget-assignment-again', args=[request.tenant.id])}?{again}"
+        flash(request, f"{row.profile_name} counts there no more.", undo_url=undo)
+    return redirect("budget-assignments", request.tenant.id)
+
+
+@operator_required("operator")
+@tenant_required
+@require_POST
+def assignment_again(request: HtmxRequest) -> HttpResponseBase:
+    """Undo of an end: assign what the address names."""
+    form = AssignmentForm(request.GET)
+    if form.is_valid():
+        fields = form.cleaned_data
+        try:
+            with tenant_scope(request.tenant.id):
+                assign_budget_profile(
+                    tenant_id=request.tenant.id,
+                    profile_name=fields["profile_name"],
+                    **_target(_key_id(request, fields["api_key"]), fields["partition"]),
+                    replaces="",
+                    by=actor_of(request.operator),
+                    now=timezone.now(),
+                )
+        except PlatformError as error:
+            complain(request, error.detail)
+        else:
+            flash(request, f"{fields['profile_name']} counts there again.")
+    return redirect("budget-assignments", request.tenant.id)
+
+
+def _key_id(request: HtmxRequest, prefix: str) -> str | None:
+    """The key of a visible prefix; the prefix itself where there is none, which the verb refuses. None for no key."""
+    if not prefix:
+        return None
+    key = ApiKey.objects.for_tenant(request.tenant.id).with_prefix(prefix).first()
+    return key.pk if key else prefix
+
+
+def _target(api_key_id: str | None, partition: str) -> dict[str, Any]:
+    return {"api_key_id": api_key_id} if api_key_id else {"partition_path": partition}
+
+
+def _page(request: HtmxRequest, form: AssignmentForm) -> HttpResponse:
+    tenant_id = request.tenant.id
+    with tenant_scope(tenant_id):
+        rows = BudgetProfileAssignment.objects.for_tenant(tenant_id)
+        page = {
+            "section": "budgets",
+            "form": form,
+            "profiles": current_budget_profiles(tenant_id),
+            "rows": list(rows.in_force().with_keys().newest_first()),
+            "ended": list(rows.ended().with_keys().newest_first()[:20]),
+            "keys": list(ApiKey.objects.for_tenant(tenant_id).by_name()),
+            "partitions": Partition.objects.for_tenant(tenant_id).paths(PARTITIONS_OFFERED_MAX),
+        }
+    status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
+    return show(request, "budget_assignments.html", page, status=status)

@@ -1,0 +1,228 @@
+"""The budget profiles: numbers by version, what a change of them does, two versions side by side."""
+
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any
+
+from django.http import Http404, HttpResponse, HttpResponseBase
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django_htmx.http import replace_url
+
+from context.actions import create_budget_profile, roll_back_budget_profile, save_budget_profile
+from context.budget_profiles import (
+    NamedVersion,
+    changed_fields,
+    compare_budget_profiles,
+    current_budget_profile,
+    current_budget_profiles,
+    draft_budget_profile,
+)
+from context.forms import BudgetProfileForm, BudgetTrialForm, CompareForm, NewProfileForm, merged, typed_from
+from context.models import DEFAULT_PROFILE_NAME, BudgetProfile
+from context.preview import Question, compare_previews, demo_questions, recent_questions
+from context.results import ContextRequest
+from context.views.blame import blame
+from context.views.preview import SLIDER, previewed
+from memories.access import actor_of, tenant_required
+from memories.exceptions import InvalidInput, PlatformError
+from memories.scopes import tenant_scope
+from memory_platform.web import HtmxRequest, complain, flash, operator_required, show, wants_fragment
+
+# Where the columns that are typed in another shape are drawn.
+FIELDS_OF_FORM = {"sections": "room_memories", "include_summaries_at": "levels"}
+VERSIONS_COMPARED_MAX = 200
+
+
+@operator_required("viewer", to_change="operator")
+@tenant_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def budgets(request: HtmxRequest, name: str = DEFAULT_PROFILE_NAME) -> HttpResponseBase:
+    """A profile's numbers in force and their versions; a draft stands in the address and shows its effect unsaved."""
+    is_post = request.method == "POST"
+    typed = request.POST if is_post else request.GET if "default_tokens" in request.GET else None
+    with tenant_scope(request.tenant.id):
+        current = _current(request, name)
+        page: dict[str, Any] = {
+            "section": "budgets",
+            "current": current,
+            "profiles": current_budget_profiles(request.tenant.id),
+            "versions": list(BudgetProfile.objects.for_tenant(request.tenant.id).named(name).versions()),
+            "questions": recent_questions(request.tenant.id) or demo_questions(request.tenant.name),
+            "slider": SLIDER,
+            "new_form": NewProfileForm(initial={"based_on": name}, label_suffix=""),
+        }
+    page["trial"] = BudgetTrialForm(typed if typed is not None else _first_question(page["questions"]))
+    numbers = typed_from(current) if typed is None else merged(typed.dict(), current)
+    page["form"] = BudgetProfileForm(numbers, label_suffix="")
+    if is_post and page["form"].is_valid():
+        try:
+            return _save_budget(request, name, page["form"].changes())
+        except PlatformError as error:
+            blame(page["form"], error, FIELDS_OF_FORM)
+    return _budgets_page(request, page)
+
+
+def _current(request: HtmxRequest, name: str) -> BudgetProfile:
+    try:
+        return current_budget_profile(request.tenant.id, name)
+    except InvalidInput as error:
+        raise Http404 from error
+
+
+def _first_question(questions: list[Question]) -> dict[str, str]:
+    return {"query": questions[0].query, "partition": questions[0].partition} if questions else {}
+
+
+def _save_budget(request: HtmxRequest, name: str, changes: Mapping[str, Any]) -> HttpResponseBase:
+    seen = _whole_number(request.POST.get("edited_from"))
+    with tenant_scope(request.tenant.id):
+        saved = save_budget_profile(
+            tenant_id=request.tenant.id,
+            name=name,
+            changes=changes,
+            edited_from=seen,
+            by=actor_of(request.operator),
+            now=timezone.now(),
+        )
+    undo = reverse("budget-roll-back", args=[request.tenant.id, name, seen]) if saved.version > seen else ""
+    flash(request, f"Version {saved.version} is in force.", undo_url=undo)
+    return _to_profile(request, name)
+
+
+def _to_profile(request: HtmxRequest, name: str) -> HttpResponseBase:
+    if name == DEFAULT_PROFILE_NAME:
+        return redirect("budgets", request.tenant.id)
+    return redirect("budget", request.tenant.id, name)
+
+
+def _budgets_page(request: HtmxRequest, page: dict[str, Any]) -> HttpResponse:
+    status = HTTPStatus.UNPROCESSABLE_ENTITY
+    if page["form"].is_valid() and page["trial"].is_valid():
+        try:
+            page |= _effect(request, page["current"], page["form"].changes(), page["trial"].cleaned_data)
+            status = HTTPStatus.OK
+        except PlatformError as error:
+            is_trial = error.field in page["trial"].fields
+            blame(page["trial"] if is_trial else page["form"], error, FIELDS_OF_FORM)
+    if not wants_fragment(request):
+        return show(request, "budgets.html", page, status=status)
+    return replace_url(show(request, "budgets.html#fragment", page, status=status), request.get_full_path())
+
+
+def _effect(
+    request: HtmxRequest, current: BudgetProfile, changes: Mapping[str, Any], trial: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The trial question answered with the numbers in force and with the draft."""
+    draft = draft_budget_profile(current, changes)
+    before, after = (
+        previewed(request, ContextRequest(**trial, draft=profile, explain=True, preview=True))
+        for profile in (current, draft)
+    )
+    return {
+        "draft": draft,
+        "changed": [field_label(name) for name in changed_fields(current, draft)],
+        "before": before,
+        "after": after,
+        "change": compare_previews(before, after),
+    }
+
+
+def field_label(field: str) -> str:
+    """A column of a profile in words."""
+    names = {
+        "include_tenant_memo": "tenant memo",
+        "include_memories_top_k": "memories without a question",
+        "include_linked_memories": "linked memories",
+        "include_summaries_at": "levels with summaries",
+        "sections": "room of sections",
+    }
+    return names.get(field, field.replace("_", " "))
+
+
+@operator_required("operator")
+@tenant_required
+@require_POST
+def budget_create(request: HtmxRequest) -> HttpResponseBase:
+    """A new profile, with the numbers of another one to begin with."""
+    form = NewProfileForm(request.POST, label_suffix="")
+    if form.is_valid():
+        name = form.cleaned_data["name"]
+        try:
+            with tenant_scope(request.tenant.id):
+                create_budget_profile(
+                    tenant_id=request.tenant.id,
+                    name=name,
+                    based_on=form.cleaned_data["based_on"] or DEFAULT_PROFILE_NAME,
+                    by=actor_of(request.operator),
+                    now=timezone.now(),
+                )
+        except PlatformError as error:
+            blame(form, error)
+        else:
+            flash(request, f"Profile {name} is there. It counts where it is assigned or asked for by name.")
+            return _to_profile(request, name)
+    with tenant_scope(request.tenant.id):
+        page = {"section": "budgets", "form": form, "profiles": current_budget_profiles(request.tenant.id)}
+    return show(request, "budget_new.html", page, status=HTTPStatus.UNPROCESSABLE_ENTITY)
+
+
+@operator_required("operator")
+@tenant_required
+@require_POST
+def budget_roll_back(request: HtmxRequest, name: str, version: int) -> HttpResponseBase:
+    """Put the numbers of an older version into force again."""
+    tenant_id = request.tenant.id
+    try:
+        with tenant_scope(tenant_id):
+            before = _current(request, name).version
+            saved = roll_back_budget_profile(
+                tenant_id=tenant_id,
+                name=name,
+                version=version,
+                edited_from=before,
+                by=actor_of(request.operator),
+                now=timezone.now(),
+            )
+    except InvalidInput as error:
+        raise Http404 from error
+    except PlatformError as error:
+        complain(request, error.detail)
+        return _to_profile(request, name)
+    undo = reverse("budget-roll-back", args=[tenant_id, name, before]) if saved.version > before else ""
+    former = f"numbers of version {version}" if version else "defaults"
+    flash(request, f"The {former} are in force again, as version {saved.version}.", undo_url=undo)
+    return _to_profile(request, name)
+
+
+@operator_required("viewer")
+@tenant_required
+@require_safe
+def budget_compare(request: HtmxRequest) -> HttpResponseBase:
+    """Two versions, of one profile or of two, number by number."""
+    form = CompareForm(request.GET or None, label_suffix="")
+    page: dict[str, Any] = {"section": "budgets", "form": form}
+    with tenant_scope(request.tenant.id):
+        rows = BudgetProfile.objects.for_tenant(request.tenant.id).versions()[:VERSIONS_COMPARED_MAX]
+        page["offered"] = [f"{row.name} {row.version}" for row in rows] + [f"{DEFAULT_PROFILE_NAME} 0"]
+        if form.is_bound and form.is_valid():
+            try:
+                left, right = (_named_version(form.cleaned_data[side]) for side in ("left", "right"))
+                numbers = compare_budget_profiles(request.tenant.id, left, right)
+                page["numbers"] = [(field_label(number.field), number) for number in numbers]
+            except PlatformError as error:
+                blame(form, error)
+    status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
+    template = "budget_compare.html#result" if wants_fragment(request) else "budget_compare.html"
+    return show(request, template, page, status=status)
+
+
+def _named_version(text: str) -> NamedVersion:
+    name, version = text.split()
+    return name, int(version)
+
+
+def _whole_number(text: str | None) -> int:
+    return int(text) if text and text.isdecimal() and len(text) < 10 else -1

@@ -1,0 +1,127 @@
+"""Receipts: which contexts were given, what each held, and what the same question gives today."""
+
+from datetime import datetime
+from http import HTTPStatus
+from typing import Any
+from uuid import UUID
+
+from django.http import Http404, HttpResponseBase
+from django.utils import timezone
+from django.views.decorators.http import require_safe
+
+from context.forms import ReceiptFilterForm
+from context.models import Receipt
+from context.preview import compare_previews, preview_of
+from context.receipts import find_receipt, list_receipts, stored_context
+from context.replay import ReplayMode, replay_context
+from memories.access import actor_of, tenant_required
+from memories.exceptions import NotFound, PlatformError
+from memories.models import ApiKey, Partition
+from memories.scopes import tenant_scope
+from memory_platform.rest.pages import CursorError, Place, read_cursor, write_cursor
+from memory_platform.web import HtmxRequest, operator_required, show, wants_fragment
+
+PAGE_SIZE = 50
+PARTITIONS_OFFERED_MAX = 300
+NEWEST_FIRST = "-created_at"
+
+
+@operator_required("viewer")
+@tenant_required
+@require_safe
+def receipts(request: HtmxRequest) -> HttpResponseBase:
+    """The contexts that agents got, newest first; filters and place stand in the address."""
+    form = ReceiptFilterForm(request.GET, label_suffix="")
+    page: dict[str, Any] = {"section": "receipts", "form": form}
+    tenant_id = request.tenant.id
+    is_whole = not wants_fragment(request)
+    with tenant_scope(tenant_id):
+        if form.is_valid():
+            page |= _rows(request, form)
+        if is_whole:
+            page |= {
+                "partitions": Partition.objects.for_tenant(tenant_id).paths(PARTITIONS_OFFERED_MAX),
+                "keys": list(ApiKey.objects.for_tenant(tenant_id).by_name()),
+            }
+    status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
+    return show(request, "receipts.html" if is_whole else "receipts.html#fragment", page, status=status)
+
+
+def _rows(request: HtmxRequest, form: ReceiptFilterForm) -> dict[str, Any]:
+    fields = form.cleaned_data
+    rows = list_receipts(
+        tenant_id=request.tenant.id,
+        reach="",
+        partition=fields["partition"],
+        key_prefix=fields["key"],
+        after=fields["after"],
+        before=fields["before"],
+        asking=fields["q"],
+    )
+    found = list(rows.with_keys().page(NEWEST_FIRST, after=_place(request.GET.get("cursor")), count=PAGE_SIZE + 1))
+    last = found[PAGE_SIZE - 1] if len(found) > PAGE_SIZE else None
+    return {
+        "rows": found[:PAGE_SIZE],
+        "first_query": _query(request, None),
+        "next_query": last and _query(request, last),
+    }
+
+
+def _place(cursor: str | None) -> tuple[datetime, UUID] | None:
+    """Where the page begins; a cursor that is none begins at the start."""
+    try:
+        place = read_cursor(cursor) if cursor else None
+    except CursorError:
+        return None
+    if place and place.ordering == NEWEST_FIRST and isinstance(place.value, datetime) and isinstance(place.id, UUID):
+        return place.value, place.id
+    return None
+
+
+def _query(request: HtmxRequest, last: Receipt | None) -> str:
+    query = request.GET.copy()
+    query.pop("cursor", None)
+    if last is not None:
+        query["cursor"] = write_cursor(Place(NEWEST_FIRST, last.created_at, last.pk))
+    return query.urlencode()
+
+
+@operator_required("viewer")
+@tenant_required
+@require_safe
+def receipt(request: HtmxRequest, receipt_id: UUID) -> HttpResponseBase:
+    """One context as it was given; with `with=today` beside what the same question gives now."""
+    tenant_id = request.tenant.id
+    try:
+        with tenant_scope(tenant_id):
+            row = find_receipt(tenant_id=tenant_id, receipt_id=receipt_id, reach="")
+            stored = stored_context(row)
+    except NotFound as error:
+        raise Http404 from error
+    page: dict[str, Any] = {
+        "section": "receipts",
+        "receipt": row,
+        "is_verified": stored.is_verified,
+        "preview": preview_of(stored.context, tenant_id),
+    }
+    if request.GET.get("with") == ReplayMode.TODAY:
+        page |= _today(request, page, receipt_id)
+    return show(request, "receipt.html#body" if wants_fragment(request) else "receipt.html", page)
+
+
+def _today(request: HtmxRequest, page: dict[str, Any], receipt_id: UUID) -> dict[str, Any]:
+    """The same inputs with today's data; why not, where they cannot be granted any more."""
+    tenant_id = request.tenant.id
+    try:
+        replayed = replay_context(
+            tenant_id=tenant_id,
+            receipt_id=receipt_id,
+            mode=ReplayMode.TODAY,
+            reach="",
+            actor=actor_of(request.operator),
+            now=timezone.now(),
+        )
+    except PlatformError as error:
+        return {"refusal": error.detail}
+    today = preview_of(replayed.context, tenant_id)
+    return {"today": today, "is_same": replayed.is_verified, "change": compare_previews(page["preview"], today)}

@@ -1,0 +1,111 @@
+"""The context preview: what an agent would get to read, why, and what differs from the run before."""
+
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from django.http import HttpResponse, HttpResponseBase, QueryDict
+from django.utils import timezone
+from django.views.decorators.http import require_safe
+from django_htmx.http import push_url, replace_url
+
+from context.budget_profiles import current_budget_profile, current_budget_profiles
+from context.forms import SLIDER_MAX_TOKENS, SLIDER_STEP_TOKENS, PreviewForm
+from context.preview import Preview, compare_previews, demo_questions, preview_context, recent_questions
+from context.results import ContextRequest
+from context.services.model_catalog import DEFAULT_MODEL, load_catalog
+from context.views.blame import blame
+from memories.access import actor_of, tenant_required
+from memories.exceptions import PlatformError
+from memories.models import Partition
+from memories.scopes import tenant_scope
+from memory_platform.web import HtmxRequest, operator_required, show, wants_fragment
+
+SLIDER = {"step": SLIDER_STEP_TOKENS, "max": SLIDER_MAX_TOKENS}
+PARTITIONS_OFFERED_MAX = 300
+# What stands in an address beside the inputs of a run.
+NOT_OF_A_RUN = ("before", "keep")
+# What changes without being a step to go back to.
+NOT_A_STEP = ("max_tokens", *NOT_OF_A_RUN)
+FIELDS_OF_FOCUS = {"focus.memory_id": "focus_memory", "focus.summary_id": "focus_summary", "focus": "focus_memory"}
+
+
+@operator_required("viewer")
+@tenant_required
+@require_safe
+def context_preview(request: HtmxRequest) -> HttpResponseBase:
+    """What an agent would get to read, and why; changes nothing."""
+    form = PreviewForm(request.GET or None, label_suffix="")
+    page: dict[str, Any] = {"section": "context-preview", "form": form, "before": ""}
+    status = HTTPStatus.OK
+    if form.is_bound and form.is_valid():
+        try:
+            page |= _answer(request, form)
+        except PlatformError as error:
+            blame(form, error, FIELDS_OF_FOCUS)
+    if form.errors:
+        status = HTTPStatus.UNPROCESSABLE_ENTITY
+        page["before"] = request.GET.get("before", "")
+    if wants_fragment(request):
+        return _at_own_address(request, show(request, "context_preview.html#fragment", page, status=status))
+    with tenant_scope(request.tenant.id):
+        page |= {
+            "profile": current_budget_profile(request.tenant.id),
+            "profiles": current_budget_profiles(request.tenant.id),
+            "partitions": Partition.objects.for_tenant(request.tenant.id).paths(PARTITIONS_OFFERED_MAX),
+            "suggestions": recent_questions(request.tenant.id),
+            "demo_questions": demo_questions(request.tenant.name),
+        }
+    page |= {"models": _known_models(), "default_model": DEFAULT_MODEL, "slider": SLIDER}
+    return show(request, "context_preview.html", page, status=status)
+
+
+def _answer(request: HtmxRequest, form: PreviewForm) -> dict[str, Any]:
+    """The context of the form, and how it differs from the run that its address names."""
+    preview = previewed(request, form.wish())
+    own, before = _run_of(request.GET), form.cleaned_data["before"]
+    answer: dict[str, Any] = {"preview": preview, "before": before if before and form.cleaned_data["keep"] else own}
+    earlier = _earlier(request, before) if before and before != own else None
+    if earlier is not None:
+        answer |= {"earlier": earlier, "change": compare_previews(earlier, preview), "earlier_query": before}
+    return answer
+
+
+def _earlier(request: HtmxRequest, query_string: str) -> Preview | None:
+    """The run before, from its inputs and today's data; None where they do not make a context (any more)."""
+    form = PreviewForm(QueryDict(query_string))
+    if not form.is_valid():
+        return None
+    try:
+        return previewed(request, form.wish())
+    except PlatformError:
+        return None
+
+
+def _run_of(query: QueryDict) -> str:
+    """The inputs of a run as a query string, without those of the run before it."""
+    inputs = query.copy()
+    for name in NOT_OF_A_RUN:
+        inputs.pop(name, None)
+    return inputs.urlencode()
+
+
+def previewed(request: HtmxRequest, wish: ContextRequest) -> Preview:
+    """`wish` as the operator may look at it: the tenant's whole reach, now."""
+    return preview_context(wish, tenant_id=request.tenant.id, actor=actor_of(request.operator), now=timezone.now())
+
+
+def _at_own_address(request: HtmxRequest, response: HttpResponse) -> HttpResponse:
+    """Give the state an address: a moved slider replaces the last one, anything else is a step to go back to."""
+    address = request.get_full_path()
+    last = request.htmx.current_url_abs_path or ""
+    is_only_the_budget = _without_budget(address) == _without_budget(last)
+    return replace_url(response, address) if is_only_the_budget else push_url(response, address)
+
+
+def _without_budget(address: str) -> dict[str, list[str]]:
+    return {name: values for name, values in parse_qs(urlsplit(address).query).items() if name not in NOT_A_STEP}
+
+
+def _known_models() -> list[str]:
+    return [name for family in load_catalog().families for name in family.names]

@@ -1,0 +1,124 @@
+"""Votes on a memory: their history, giving one and taking it back; the contexts in which the memory stood."""
+
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import urlencode
+from uuid import UUID
+
+from django.http import Http404, HttpResponse, HttpResponseBase
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods, require_POST
+
+from context.actions import give_feedback, withdraw_feedback
+from context.forms import VoteForm
+from context.models import Feedback, Receipt
+from context.results import MEMORY
+from context.views.blame import blame
+from memories.access import actor_of, tenant_required
+from memories.exceptions import NotFound, PlatformError
+from memories.models import Memory
+from memories.scopes import tenant_scope
+from memory_platform.web import HtmxRequest, complain, flash, operator_required, show, wants_fragment
+
+VOTES_SHOWN_MAX = 100
+CONTEXTS_SHOWN_MAX = 10
+VOTE_OF_WEIGHT = {1.0: "POSITIVE", -1.0: "NEGATIVE", -3.0: "VERY_NEGATIVE"}
+
+
+@operator_required("viewer", to_change="operator")
+@tenant_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def memory_votes(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
+    """The votes with who gave them and why, the form that gives one, and where the memory was used."""
+    if request.method != "POST":
+        return _page(request, memory_id, VoteForm(label_suffix=""))
+    form = VoteForm(request.POST, label_suffix="")
+    if form.is_valid() and _vote(request, memory_id, form):
+        return _again(request, memory_id)
+    return _page(request, memory_id, form)
+
+
+def _vote(request: HtmxRequest, memory_id: UUID, form: VoteForm) -> bool:
+    try:
+        with tenant_scope(request.tenant.id):
+            given = give_feedback(
+                tenant_id=request.tenant.id,
+                memory_id=memory_id,
+                feedback=form.cleaned_data["feedback"],
+                reason=form.cleaned_data["reason"],
+                by=actor_of(request.operator),
+                now=timezone.now(),
+            )
+    except NotFound as error:
+        if error.code != "archived":
+            raise Http404 from error
+        blame(form, error)
+        return False
+    except PlatformError as error:
+        blame(form, error)
+        return False
+    if given.votes:
+        undo = reverse("vote-withdraw", args=[request.tenant.id, memory_id, given.votes[0].pk])
+        flash(request, "The vote counts.", undo_url=undo)
+    else:
+        flash(request, "You gave this vote today already; it counts once.")
+    return True
+
+
+@operator_required("operator")
+@tenant_required
+@require_POST
+def vote_withdraw(request: HtmxRequest, memory_id: UUID, vote_id: UUID) -> HttpResponseBase:
+    """Take a vote back; it stays in the history."""
+    try:
+        with tenant_scope(request.tenant.id):
+            vote = withdraw_feedback(
+                tenant_id=request.tenant.id, feedback_id=vote_id, by=actor_of(request.operator), now=timezone.now()
+            )
+    except NotFound as error:
+        raise Http404 from error
+    undo = ""
+    if vote.weight in VOTE_OF_WEIGHT:
+        again = urlencode({"feedback": VOTE_OF_WEIGHT[vote.weight], "reason": vote.reason})
+        undo = f"{reverse('vote-again', args=[request.tenant.id, memory_id])}?{again}"
+    flash(request, "The vote is taken back.", undo_url=undo)
+    return _again(request, memory_id)
+
+
+@operator_required("operator")
+@tenant_required
+@require_POST
+def vote_again(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
+    """Undo of a withdrawal: the vote that the address names, given anew."""
+    form = VoteForm(request.GET)
+    if not form.is_valid() or not _vote(request, memory_id, form):
+        complain(request, "The vote could not be given again.")
+    return _again(request, memory_id)
+
+
+def _again(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
+    if request.htmx:
+        return _page(request, memory_id, VoteForm(label_suffix=""))
+    return redirect("memory-votes", request.tenant.id, memory_id)
+
+
+def _page(request: HtmxRequest, memory_id: UUID, form: VoteForm) -> HttpResponse:
+    tenant_id = request.tenant.id
+    with tenant_scope(tenant_id):
+        memory = Memory.objects.for_tenant(tenant_id).with_id(memory_id).first()
+        if memory is None:
+            raise Http404
+        votes = Feedback.objects.for_tenant(tenant_id).on_memories([memory_id]).newest_first()
+        contexts = Receipt.objects.for_tenant(tenant_id).showing(MEMORY, memory_id).newest_first().without_details()
+        page: dict[str, Any] = {
+            "section": "memories",
+            "memory": memory,
+            "form": form,
+            "votes": list(votes[:VOTES_SHOWN_MAX]),
+            "contexts": list(contexts[:CONTEXTS_SHOWN_MAX]),
+        }
+    status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
+    template = "memory_votes.html#body" if wants_fragment(request) else "memory_votes.html"
+    return show(request, template, page, status=status)

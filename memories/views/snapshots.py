@@ -1,0 +1,109 @@
+"""Snapshots: names for recorded times, what differs between two of them."""
+
+from http import HTTPStatus
+from typing import Any
+from uuid import UUID
+
+from django.http import Http404, HttpResponse, HttpResponseBase
+from django.shortcuts import redirect
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods, require_safe
+
+from memories.access import actor_of, tenant_of, tenant_required
+from memories.actions import create_snapshot, delete_snapshot
+from memories.comparison import compare_moments
+from memories.exceptions import PlatformError
+from memories.forms import SnapshotForm
+from memories.models import Snapshot
+from memories.scopes import tenant_scope
+from memories.services.moments import Moment
+from memory_platform.web import HtmxRequest, flash, operator_required, show, wants_fragment
+
+SNAPSHOTS_SHOWN_MAX = 200
+TODAY = "today"
+
+
+@operator_required("viewer", to_change="operator")
+@tenant_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def snapshots(request: HtmxRequest) -> HttpResponseBase:
+    """The names, the latest recorded time first, and the form that gives one."""
+    if request.method != "POST":
+        return _list_page(request, SnapshotForm(label_suffix=""))
+    form = SnapshotForm(request.POST, label_suffix="")
+    if form.is_valid():
+        try:
+            with tenant_scope(request.tenant.id):
+                made = create_snapshot(
+                    tenant=tenant_of(request),
+                    name=form.cleaned_data["name"],
+                    recorded_at=form.cleaned_data["recorded_at"],
+                    by=actor_of(request.operator),
+                    now=timezone.now(),
+                )
+        except PlatformError as error:
+            form.add_error(error.field if error.field in form.fields else None, error.detail)
+        else:
+            flash(request, f"Snapshot {made.name} is there.")
+            return redirect("snapshots", request.tenant.id)
+    return _list_page(request, form)
+
+
+def _list_page(request: HtmxRequest, form: SnapshotForm) -> HttpResponse:
+    with tenant_scope(request.tenant.id):
+        rows = list(Snapshot.objects.for_tenant(request.tenant.id).newest_first()[:SNAPSHOTS_SHOWN_MAX])
+    status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
+    page = {"section": "snapshots", "rows": rows, "form": form}
+    return show(request, "snapshots.html#body" if wants_fragment(request) else "snapshots.html", page, status=status)
+
+
+@operator_required("viewer")
+@tenant_required
+@require_safe
+def snapshot(request: HtmxRequest, snapshot_id: UUID) -> HttpResponseBase:
+    """What differs between a snapshot and another one, or today."""
+    now = timezone.now()
+    with tenant_scope(request.tenant.id):
+        rows = list(Snapshot.objects.for_tenant(request.tenant.id).newest_first()[:SNAPSHOTS_SHOWN_MAX])
+        one = _named(rows, str(snapshot_id))
+        with_id = request.GET.get("with") or TODAY
+        other = None if with_id == TODAY else _named(rows, with_id)
+        first, second = sorted((one.recorded_at, other.recorded_at if other else now))
+        difference = compare_moments(
+            tenant_id=request.tenant.id, before=Moment.recorded(first), after=Moment.recorded(second), reach=""
+        )
+    page: dict[str, Any] = {
+        "section": "snapshots",
+        "snapshot": one,
+        "other": other,
+        "others": [row for row in rows if row.pk != one.pk],
+        "first": first,
+        "second": second,
+        "difference": difference,
+        "is_turned": other is not None and other.recorded_at < one.recorded_at,
+    }
+    return show(request, "snapshot.html#result" if wants_fragment(request) else "snapshot.html", page)
+
+
+def _named(rows: list[Snapshot], snapshot_id: str) -> Snapshot:
+    found = next((row for row in rows if str(row.pk) == snapshot_id), None)
+    if found is None:
+        raise Http404
+    return found
+
+
+@operator_required("operator")
+@tenant_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def snapshot_delete(request: HtmxRequest, snapshot_id: UUID) -> HttpResponseBase:
+    """Ask, then forget the name; nothing that was held then is lost."""
+    with tenant_scope(request.tenant.id):
+        found = Snapshot.objects.for_tenant(request.tenant.id).with_id(snapshot_id).first()
+        if found is None:
+            raise Http404
+        if request.method == "POST":
+            delete_snapshot(snapshot=found, by=actor_of(request.operator), now=timezone.now())
+    if request.method != "POST":
+        return show(request, "snapshot_delete.html", {"section": "snapshots", "snapshot": found})
+    flash(request, f"The name {found.name} is gone. What was held then can be named again by its time.")
+    return redirect("snapshots", request.tenant.id)

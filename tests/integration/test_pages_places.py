@@ -1,0 +1,185 @@
+"""Memo, summaries of partitions, snapshots: what is shown, saved in versions, refused with what was typed."""
+
+from datetime import timedelta
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.utils import timezone
+
+from memories.actions import archive_memory, create_snapshot, update_memory
+from memories.models import PartitionSummary, Snapshot, Tenant, TenantMemo
+from memories.scopes import tenant_scope
+from tests.integration.pages import HTMX, TESTER, client_of, page, remember, text_of, workshop
+from tests.people import new_operator
+
+SUPPORT = {"partition": "agent=support"}
+
+
+@pytest.fixture
+def client(operator: User) -> Client:
+    return client_of(operator)
+
+
+@pytest.fixture
+def viewer(tenant: Tenant) -> Client:
+    return client_of(new_operator("vera", "viewer", tenant))
+
+
+def memos(tenant: Tenant) -> list[str]:
+    with tenant_scope(tenant.pk):
+        return [row.content for row in TenantMemo.objects.for_tenant(tenant.pk).newest_first()]
+
+
+def summary_texts(tenant: Tenant) -> list[tuple[str, str, bool]]:
+    with tenant_scope(tenant.pk):
+        rows = PartitionSummary.objects.for_tenant(tenant.pk).newest_first()
+        return [(row.style, row.content, row.recorded_to is None) for row in rows]
+
+
+def at(tenant: Tenant, **query: str) -> str:
+    return f"{page('summaries', tenant)}?{urlencode(query)}"
+
+
+def snapshot_of(tenant: Tenant, name: str, ago: timedelta = timedelta()) -> Snapshot:
+    with tenant_scope(tenant.pk):
+        now = timezone.now()
+        return create_snapshot(tenant=tenant, name=name, recorded_at=now - ago, by=TESTER, now=now)
+
+
+def test_memo_is_saved_in_versions_and_an_empty_one_is_allowed(client: Client, tenant: Tenant) -> None:
+    assert "There is no memo" in text_of(client.get(page("memo", tenant)))
+    response = client.post(page("memo", tenant), {"seen_version": 0, "content": "Bikes.\r\nOnly."}, follow=True)
+    assert "Version 1 is in force." in text_of(response)
+    client.post(page("memo", tenant), {"seen_version": 1, "content": ""})
+    assert memos(tenant) == ["", "Bikes.\nOnly."]
+    assert "empty: no memo" in text_of(client.get(page("memo", tenant)))
+
+
+@pytest.mark.parametrize("typed", [{"seen_version": 9, "content": "x"}, {"seen_version": 0, "content": "a\x00"}])
+def test_refused_memo_keeps_what_was_typed(typed: dict[str, Any], client: Client, tenant: Tenant) -> None:
+    response = client.post(page("memo", tenant), typed)
+    assert response.status_code == 422
+    assert memos(tenant) == []
+
+
+def test_viewer_reads_the_memo_and_saves_none(viewer: Client, tenant: Tenant) -> None:
+    workshop(tenant)
+    assert "We repair cargo bikes." in text_of(viewer.get(page("memo", tenant)))
+    assert viewer.post(page("memo", tenant), {"seen_version": 1, "content": "x"}).status_code == 403
+
+
+def test_summaries_list_partitions_and_edit_one_style_in_versions(client: Client, tenant: Tenant) -> None:
+    workshop(tenant)
+    assert "agent=support/user=c-1" in text_of(client.get(page("summaries", tenant)))
+    typed = {"style": "compact", "seen_version": 0, "content": "Support answers for free."}
+    assert "Version 1 is in force." in text_of(client.post(at(tenant, **SUPPORT), typed, follow=True))
+    client.post(at(tenant, **SUPPORT), typed | {"seen_version": 1, "content": "Support is free."})
+    assert summary_texts(tenant) == [
+        ("compact", "Support is free.", True),
+        ("compact", "Support answers for free.", False),
+    ]
+    for headers in ({}, HTMX):
+        shown = text_of(client.get(at(tenant, **SUPPORT), headers=headers))
+        assert "Support is free." in shown
+        assert ("<html" in shown) == (not headers)
+
+
+def test_withdrawn_summary_stays_in_its_versions(client: Client, tenant: Tenant) -> None:
+    workshop(tenant)
+    client.post(at(tenant, **SUPPORT), {"style": "detailed", "seen_version": 0, "content": "All of it."})
+    response = client.post(page("summary-withdraw", tenant), SUPPORT | {"style": "detailed"}, follow=True)
+    assert "stands in no context any more" in text_of(response)
+    assert summary_texts(tenant) == [("detailed", "All of it.", False)]
+    assert client.post(page("summary-withdraw", tenant), SUPPORT | {"style": "detailed"}).status_code == 404
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        {"style": "compact", "seen_version": 0, "content": "  "},
+        {"style": "compact", "seen_version": 4, "content": "Text."},
+        {"style": "long", "seen_version": 0, "content": "Text."},
+    ],
+)
+def test_refused_summary_is_answered_422(typed: dict[str, Any], client: Client, tenant: Tenant) -> None:
+    workshop(tenant)
+    assert client.post(at(tenant, **SUPPORT), typed).status_code == 422
+    assert summary_texts(tenant) == []
+
+
+def test_partition_that_is_none_is_refused(client: Client, tenant: Tenant) -> None:
+    assert client.get(at(tenant, partition="nonsense")).status_code == 422
+    assert client.post(at(tenant, partition="nonsense"), {"style": "compact"}).status_code == 404
+
+
+def test_viewer_changes_no_summary_and_no_snapshot(viewer: Client, tenant: Tenant) -> None:
+    named = snapshot_of(tenant, "then")
+    assert (
+        viewer.post(at(tenant, **SUPPORT), {"style": "compact", "seen_version": 0, "content": "x"}).status_code == 403
+    )
+    assert viewer.post(page("summary-withdraw", tenant), SUPPORT).status_code == 403
+    assert viewer.post(page("snapshots", tenant), {"name": "x"}).status_code == 403
+    assert viewer.post(page("snapshot-delete", tenant, named.pk)).status_code == 403
+    assert viewer.get(page("snapshot", tenant, named.pk)).status_code == 200
+
+
+def test_snapshot_is_created_listed_and_deleted_after_a_question(client: Client, tenant: Tenant) -> None:
+    assert "No moment has a name yet" in text_of(client.get(page("snapshots", tenant)))
+    assert "Snapshot before is there." in text_of(
+        client.post(page("snapshots", tenant), {"name": "before"}, follow=True)
+    )
+    with tenant_scope(tenant.pk):
+        named = Snapshot.objects.for_tenant(tenant.pk).get()
+    assert "Only the name goes" in text_of(client.get(page("snapshot-delete", tenant, named.pk)))
+    assert "The name before is gone" in text_of(client.post(page("snapshot-delete", tenant, named.pk), follow=True))
+    assert client.get(page("snapshot", tenant, named.pk)).status_code == 404
+
+
+@pytest.mark.parametrize(
+    "typed", [{"name": ""}, {"name": "then"}, {"name": "x", "recorded_at": "2999-01-01T00:00"}, {"name": "y" * 101}]
+)
+def test_refused_snapshot_is_answered_422(typed: dict[str, str], client: Client, tenant: Tenant) -> None:
+    snapshot_of(tenant, "then")
+    assert client.post(page("snapshots", tenant), typed).status_code == 422
+
+
+def test_snapshots_compare_with_today_and_with_each_other(client: Client, tenant: Tenant) -> None:
+    memories = workshop(tenant)
+    before = snapshot_of(tenant, "before")
+    with tenant_scope(tenant.pk):
+        update_memory(memory=memories[0], changes={"content": "Now in 30 minutes."}, by=TESTER, now=timezone.now())
+        archive_memory(memory=memories[1], by=TESTER, now=timezone.now())
+    remember(tenant, ("A new one.", "agent=support", "fact"), now=timezone.now())
+    after = snapshot_of(tenant, "after")
+    for query in ("", f"?with={after.pk}"):
+        for headers in ({}, HTMX):
+            response = client.get(page("snapshot", tenant, before.pk) + query, headers=headers)
+            found = response.context["difference"]
+            assert found.counts == {"added": 1, "changed": 1, "removed": 1}
+            assert found.changes["changed"][0].after.content == "Now in 30 minutes."
+            assert found.changes["removed"][0].before.content == memories[1].content
+            assert "A new one." in text_of(response)
+    turned = client.get(page("snapshot", tenant, after.pk) + f"?with={before.pk}")
+    assert turned.context["difference"].counts["added"] == 1
+    assert "Nothing changed" in text_of(client.get(page("snapshot", tenant, after.pk)))
+    assert client.get(page("snapshot", tenant, before.pk) + "?with=nonsense").status_code == 404
+
+
+def test_query_counts_of_lists_do_not_grow(client: Client, tenant: Tenant, django_assert_max_num_queries: Any) -> None:
+    workshop(tenant)
+    first = snapshot_of(tenant, "first", timedelta(days=2))
+    addresses = [page("summaries", tenant), page("snapshots", tenant), page("snapshot", tenant, first.pk)]
+    counts = []
+    for address in addresses:
+        with django_assert_max_num_queries(40) as queries:
+            client.get(address)
+        counts.append(len(queries))
+    remember(tenant, *[(f"Memory {n}.", f"agent=shop/user=u-{n}", "fact") for n in range(20)])
+    for n in range(10):
+        snapshot_of(tenant, f"snapshot {n}")
+    for address, count in zip(addresses, counts, strict=True):
+        with django_assert_max_num_queries(count):
+            client.get(address)

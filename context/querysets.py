@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable
 from datetime import UTC, date, datetime
+from functools import reduce
+from operator import or_
 from typing import Any, Self
 from uuid import UUID
 
@@ -17,6 +19,9 @@ from memories.services.partitions import subtree_bounds
 QUESTIONS_READ = 200
 #: The profile that counts where nothing is assigned.
 DEFAULT_NAME = "default"
+#: What a receipt may hold from outside of its partition: blocks of this kind, and a focus that is named by its id.
+SUMMARY_KIND = "partition_summary"
+FOCI_BY_ID = ["memory_id", "summary_id"]
 
 
 class BudgetProfileQuerySet(VersionedByRecordedTime):
@@ -51,11 +56,25 @@ class ReceiptQuerySet(TenantRows):
     """Records of contexts."""
 
     def for_reach(self, reach: str) -> Self:
-        """Receipts whose partition is `reach` or lies below it; "" reaches all."""
+        """Receipts in `reach` that hold nothing from outside of it but the memo; "" reaches all.
+
+        A key with more reach may get more than its partition holds: a memory elsewhere, what it links to, the
+        summaries above. Who reads such a receipt would read that too, so only keys confined alike may.
+        """
         if not reach:
             return self
-        low, high = subtree_bounds(reach)
-        return self.filter(Q(partition_path=reach) | Q(partition_path__gte=low, partition_path__lt=high))
+        is_of_like_key = path_condition("api_key__partition_prefix", reach, exact=False)
+        has_summary = Q(blocks__contains=[[SUMMARY_KIND]]) | Q(omitted__contains=[[SUMMARY_KIND]])
+        # level 0 is the first segment: these are the levels above `reach`
+        levels_above = [Q(request__include_summaries_at__contains=[level]) for level in range(reach.count("/"))]
+        may_hold = Q(request__focus__has_any_keys=FOCI_BY_ID)
+        if levels_above:
+            may_hold |= has_summary & reduce(or_, levels_above)
+        return self.within(reach).filter(is_of_like_key | ~may_hold)
+
+    def within(self, path: str) -> Self:
+        """Receipts of the partition `path` and those below it."""
+        return self.filter(path_condition("partition_path", path, exact=False))
 
     def with_id(self, receipt_id: UUID) -> Self:
         return self.filter(pk=receipt_id)

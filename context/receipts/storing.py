@@ -129,7 +129,7 @@ def list_receipts(
     `partition` and what is below it, one key's, created at `after` or later and before `before`, with `asking`
     somewhere in the query whatever its case.
     """
-    found: ReceiptQuerySet = Receipt.objects.for_tenant(tenant_id).for_reach(reach).for_reach(partition)
+    found: ReceiptQuerySet = Receipt.objects.for_tenant(tenant_id).for_reach(reach).within(partition)
     if key_prefix:
         found = found.of_key(key_prefix)
     if asking:

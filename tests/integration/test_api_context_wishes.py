@@ -262,3 +262,35 @@ def test_list_of_contexts_is_narrowed(api: APIClient, api_key: str, tenant: Tena
 )
 def test_bad_filter_of_contexts_is_refused_by_name(api: APIClient, name: str, value: str, code: str) -> None:
     assert_problem(api.get("/api/v1/contexts", {name: value}), 400, code, name)
+
+
+def test_receipt_that_holds_what_is_outside_is_not_shown_to_a_confined_key(
+    api: APIClient, confined: APIClient, tenant: Tenant
+) -> None:
+    """A key with more reach gets what a memory links to and the summaries above; so would who reads its receipt."""
+    foreign = remember(api, "Sam lives in Porto.", partition="user=sam")
+    own = remember(api, "Alex knows Sam.", partition="user=alex/topic=x", links=[{"target_id": foreign["id"]}])
+    summary(api, "user=alex", "Alex is from Porto.")
+    narrower = api_client(new_key(tenant, "read", "write", partition="user=alex/topic=x"))
+    linked = ask(api, focus={"memory_id": own["id"]}, partition="user=alex")
+    elsewhere = ask(api, focus={"memory_id": foreign["id"]}, partition="user=alex", include_summaries_at=[])
+    above = ask(api, query="Alex", partition="user=alex/topic=x")
+    for client, wider in ((confined, linked), (confined, elsewhere), (narrower, above)):
+        assert "Porto" in wider["text"]
+        for response in (
+            client.get(f"{CONTEXT}/{wider['id']}"),
+            client.post(f"{CONTEXT}/{wider['id']}/replay", {"mode": "recorded"}),
+            client.post(f"{CONTEXT}/{wider['id']}/replay", {"mode": "today"}),
+            client.post(f"{CONTEXT}/{wider['id']}/outcome", {"answer": "Porto"}),
+            client.post("/api/v1/feedback", {"context_id": wider["id"], "feedback": "POSITIVE"}),
+            client.post(f"{CONTEXT}/diff", {"query": "x", "since": {"context_id": wider["id"]}}),
+            client.post(CONTEXT, {"query": "x", "stable_with": wider["id"]}),
+        ):
+            assert_problem(response, 404, "not_found")
+        assert wider["id"] not in str(client.get("/api/v1/contexts").json())
+    assert confined.get(f"{CONTEXT}/{above['id']}").status_code == 200
+    narrow = ask(narrower, focus={"memory_id": own["id"]})
+    assert narrower.get(f"{CONTEXT}/{narrow['id']}").json()["text"] == narrow["text"]
+    plain = ask(api, query="Alex", partition="user=alex/topic=x", include_summaries_at=[])
+    listed = narrower.get("/api/v1/contexts").json()["results"]
+    assert [row["id"] for row in listed] == [plain["id"], narrow["id"]]

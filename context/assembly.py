@@ -257,7 +257,7 @@ def _record(
     """Store the receipt, count the packed memories and remember their texts as recalled: one short transaction."""
     texts = {UUID(block.anchor.id): block.text for block in context.blocks if block.anchor.type == MEMORY}
     try:
-        with tenant_scope(tenant_id):
+        with tenant_scope(tenant_id, waits_for_disk=False):
             receipt_id = write_receipt(context, moment=wish.moment, tenant_id=tenant_id, api_key_id=api_key_id)
             if not wish.moment.reads_history:
                 remember_recall(tenant_id=tenant_id, texts=texts, ids=texts, now=now)

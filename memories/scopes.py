@@ -18,13 +18,17 @@ _SET = (
     "SELECT set_config('app.scope', %s, true), set_config('app.tenant_id', %s, true),"
     " set_config('app.readable_tenants', %s, true)"
 )
+_SET_WITHOUT_WAITING = f"{_SET}, set_config('synchronous_commit', 'off', true)"
 
 
 @contextmanager
-def _scope(name: str, tenant_id: str = "", readable_tenants: str = "") -> Iterator[None]:
+def _scope(
+    name: str, tenant_id: str = "", readable_tenants: str = "", *, waits_for_disk: bool = True
+) -> Iterator[None]:
     """Run a transaction under the given settings; a nested scope gives the outer one its settings back.
 
-    An exception rolls back to the savepoint, and Postgres restores the settings with it.
+    An exception rolls back to the savepoint, and Postgres restores the settings with it. How to commit is the outermost
+    transaction's business.
     """
     is_nested = connection.in_atomic_block
     with transaction.atomic(), connection.cursor() as cursor:
@@ -32,15 +36,20 @@ def _scope(name: str, tenant_id: str = "", readable_tenants: str = "") -> Iterat
         if is_nested:
             cursor.execute(_READ)
             outer = cursor.fetchone()
-        cursor.execute(_SET, [name, tenant_id, readable_tenants])
+        statement = _SET if waits_for_disk or is_nested else _SET_WITHOUT_WAITING
+        cursor.execute(statement, [name, tenant_id, readable_tenants])
         yield
         if outer:
             cursor.execute(_SET, outer)
 
 
-def tenant_scope(tenant_id: UUID) -> AbstractContextManager[None]:
-    """Read and write the rows of one tenant: an agent's request, a worker's step, an operator's page."""
-    return _scope("tenant", tenant_id=str(tenant_id))
+def tenant_scope(tenant_id: UUID, *, waits_for_disk: bool = True) -> AbstractContextManager[None]:
+    """Read and write the rows of one tenant: an agent's request, a worker's step, an operator's page.
+
+    Without waiting for the disk, what is written is whole or absent after a crash of the database server, and absent
+    only if written in the second before it: for records that nobody's data depends on (ADR-0063).
+    """
+    return _scope("tenant", tenant_id=str(tenant_id), waits_for_disk=waits_for_disk)
 
 
 def operator_read_scope(tenant_ids: Iterable[UUID]) -> AbstractContextManager[None]:

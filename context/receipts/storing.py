@@ -54,6 +54,7 @@ class StoredContext:
 def write_receipt(context: AssembledContext, *, moment: Moment, tenant_id: UUID, api_key_id: str | None) -> UUID:
     """Store the record of a context that was read at `moment`; inside a scope of its tenant. One query."""
     optimality = {} if context.optimality is None else {OPTIMALITY: dict(context.optimality)}
+    packed = rows.pack(context.blocks, context.omitted, context.candidates)
     receipt = Receipt(
         tenant_id=tenant_id,
         api_key_id=api_key_id,
@@ -65,9 +66,9 @@ def write_receipt(context: AssembledContext, *, moment: Moment, tenant_id: UUID,
         budget_profile=dict(context.budget_profile),
         budget=context.budget.as_answer(),
         tokens_used=context.budget.used,
-        blocks=[rows.block_row(block) for block in context.blocks],
-        omitted=[rows.omission_row(omission) for omission in context.omitted],
-        candidates=[rows.candidate_row(candidate) for candidate in context.candidates],
+        blocks=packed.blocks,
+        omitted=packed.omitted,
+        candidates=packed.candidates,
         plan={**context.plan, **optimality},
         warnings=[notice.as_answer() for notice in context.warnings],
         timings=dict(context.timings),
@@ -90,10 +91,11 @@ def read_receipt(*, tenant_id: UUID, receipt_id: UUID, reach: str) -> StoredCont
 
 def stored_context(receipt: Receipt) -> StoredContext:
     """The context of a receipt, its text rendered again. Four queries, inside a scope."""
-    blocks, missing = _with_texts([rows.block(row) for row in receipt.blocks], receipt.tenant_id)
+    considered = _unpacked(receipt)
+    blocks, missing = _with_texts(considered.blocks, receipt.tenant_id)
     rendered = render_blocks(blocks, style=receipt.request["render"], tenant_id=receipt.tenant_id)
     is_verified = not missing and text_hash(rendered.text) == receipt.text_sha256
-    return StoredContext(_context(receipt, blocks, rendered.text), is_verified)
+    return StoredContext(_context(receipt, considered, blocks, rendered.text), is_verified)
 
 
 def anchors_of_receipt(*, tenant_id: UUID, receipt_id: UUID, reach: str) -> list[Anchor]:
@@ -103,7 +105,7 @@ def anchors_of_receipt(*, tenant_id: UUID, receipt_id: UUID, reach: str) -> list
 
 def anchors_of(receipt: Receipt) -> list[Anchor]:
     """The anchors of a receipt's blocks in the order of its text."""
-    return [rows.block(row).anchor for row in receipt.blocks]
+    return [block.anchor for block in _unpacked(receipt).blocks]
 
 
 def find_receipt(*, tenant_id: UUID, receipt_id: UUID, reach: str) -> Receipt:
@@ -142,20 +144,24 @@ def text_hash(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8")).hexdigest()
 
 
-def _context(receipt: Receipt, blocks: Sequence[Block], text: str) -> AssembledContext:
+def _unpacked(receipt: Receipt) -> rows.UnpackedRows:
+    return rows.unpack(rows.PackedRows(receipt.blocks, receipt.omitted, receipt.candidates))
+
+
+def _context(receipt: Receipt, considered: rows.UnpackedRows, blocks: Sequence[Block], text: str) -> AssembledContext:
     plan = dict(receipt.plan)
     optimality = plan.pop(OPTIMALITY, None)
     return AssembledContext(
         id=receipt.id,
         text=text,
         blocks=blocks,
-        omitted=[rows.omission(row) for row in receipt.omitted],
+        omitted=considered.omitted,
         budget=ContextBudget(**receipt.budget),
         profile=receipt.profile,
         budget_profile=receipt.budget_profile,
         warnings=[Notice(**notice) for notice in receipt.warnings],
         timings=receipt.timings,
-        candidates=[rows.candidate(row) for row in receipt.candidates],
+        candidates=considered.candidates,
         plan=plan,
         request=receipt.request,
         created_at=receipt.created_at,

@@ -1,5 +1,6 @@
 """The shapes that a context travels in: answers for doors, rows for receipts, the last resort of the budget."""
 
+import json
 import uuid
 from datetime import UTC, datetime
 
@@ -41,6 +42,33 @@ def test_omission_survives_its_row() -> None:
 def test_candidate_survives_its_row() -> None:
     candidate = Consideration(ANCHOR, 30, True, 0.25, PARTS, 1, None, 0.016, "kept")
     assert rows.candidate(rows.candidate_row(candidate)) == candidate
+
+
+def test_blocks_and_omissions_that_are_candidates_only_point_to_them() -> None:
+    kept = Consideration(ANCHOR, 30, True, 0.25, PARTS, 1, None, 0.016, "kept")
+    left = Consideration(Anchor("memory", str(uuid.UUID(int=2)), 1), 40, False, 0.2, PARTS, 2, 1, 0.015, "over_budget")
+    memo = Block("tenant_memo", Anchor("tenant_memo", "t", 1), "", 7)
+    whole = Block("linked_memory", ANCHOR, "", 30, 1, 0.25, PARTS)
+    shortened = Block("memory", ANCHOR, "", 12, 1, 0.25, PARTS, 44)
+    omitted = [Omission(left.anchor, "over_budget", 40, 0.2, 11), Omission(memo.anchor, "over_budget", 7, None)]
+    for block in (whole, shortened):
+        packed = rows.pack([memo, block], omitted, [kept, left])
+        assert packed.blocks[1] == ["linked_memory", 0] or packed.blocks[1] == ["memory", 0, 12, 44]
+        assert packed.omitted[0] == [1, 11]
+        read = rows.unpack(rows.PackedRows(*json.loads(json.dumps([*vars(packed).values()]))))
+        assert read == rows.UnpackedRows([memo, block], omitted, [kept, left])
+
+
+def test_whole_rows_of_the_first_receipts_are_read_as_well() -> None:
+    candidate = Consideration(ANCHOR, 30, True, 0.25, PARTS, 1, None, 0.016, "kept")
+    old = rows.block_row(block(text=""))
+    old[6] = False
+    packed = rows.PackedRows(
+        [old], [rows.omission_row(Omission(ANCHOR, "over_budget", 3, 0.1))], [rows.candidate_row(candidate)]
+    )
+    read = rows.unpack(packed)
+    assert (read.blocks, read.candidates) == ([block(text="")], [candidate])
+    assert read.omitted[0].reason == "over_budget"
 
 
 def test_left_out_block_keeps_anchor_tokens_and_score() -> None:

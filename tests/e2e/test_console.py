@@ -232,7 +232,16 @@ def test_no_page_is_wider_than_the_window(console: Page, acme: Tenant, viewport:
         page("memories", acme) + "?q=torque",
         page("memory", acme, memory),
         page("context-preview", acme) + f"?query={QUESTION}&max_tokens=80",
+        page("context-preview", acme) + f"?query={QUESTION}&packer=elastic&max_tokens=90",
         page("budgets", acme),
+        page("budget-compare", acme) + "?left=default+0&right=default+1",
+        page("budget-assignments", acme),
+        page("memo", acme),
+        page("summaries", acme),
+        page("summaries", acme) + "?partition=agent%3Dsupport",
+        page("snapshots", acme),
+        page("receipts", acme),
+        page("memory-votes", acme, memory),
         "/parts",
     ):
         console.goto(address)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 import tiktoken
@@ -123,6 +124,17 @@ def test_a_conversation_is_imported_and_its_context_holds_the_budget(server: Ser
         _, again = server.request("GET", f"/api/v1/context/{answer['id']}")
         assert again["text"] == answer["text"]
         assert again["is_verified"]
+
+
+@pytest.mark.parametrize("path", ["user=alex/topic=a b", "user=a%2Fb", "user=\u00e9", ""])
+def test_any_path_stands_in_an_address(server: Server, path: str) -> None:
+    command("create_tenant", "paths")
+    server.key = command("create_key", "paths", "--scopes", "read,write")
+    url = f"/api/v1/partitions/{quote(path, safe='')}/summaries"
+    response, made = server.request("PUT", url, {"content": "In short."})
+    assert (response.status, made["partition"]) == (201, path)
+    _, page = server.request("GET", url)
+    assert [row["partition"] for row in page["results"]] == [path]
 
 
 def test_the_server_refuses_what_a_socket_can_carry(server: Server) -> None:

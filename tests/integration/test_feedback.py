@@ -162,8 +162,8 @@ def test_memory_without_votes_keeps_what_it_brought_and_returns_to_it() -> None:
     with tenant_scope(tenant.pk):
         brought = Counters(usefulness_score=0.9, retrieval_count=4, last_retrieved_at=None)
         adopt_counters(tenant_id=tenant.pk, counters={memory.pk: brought, other.pk: brought}, by=KIM, now=NOW)
-    for feedback in ("NEGATIVE", "POSITIVE"):
-        vote(tenant, feedback, memory_id=memory.pk)
+    for minutes, feedback in enumerate(("NEGATIVE", "POSITIVE")):
+        vote(tenant, feedback, memory_id=memory.pk, now=NOW + timedelta(minutes=minutes))
     assert (score(memory), score(other)) == (0.5, 0.9)
     for row in votes(tenant):
         take_back(tenant, row.pk)

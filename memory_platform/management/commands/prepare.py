@@ -1,8 +1,12 @@
 """`manage.py prepare`: what `make run` does between "the servers run" and "the web may start"."""
 
+import fcntl
 import hashlib
+import os
 import secrets
 from argparse import RawDescriptionHelpFormatter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -50,11 +54,24 @@ def collect_static() -> None:
         for path, storage in finder.list([]):
             state = Path(storage.path(path)).stat()
             digest.update(f"{path} {state.st_size} {state.st_mtime_ns}\n".encode())
-    stamp = Path(settings.STATIC_ROOT) / ".sources"
-    if stamp.is_file() and stamp.read_text() == digest.hexdigest():
-        return
-    call_command("collectstatic", interactive=False, clear=True, verbosity=0)
-    stamp.write_text(digest.hexdigest())
+    root = Path(settings.STATIC_ROOT)
+    stamp = root / ".sources"
+    with locked(root.parent):
+        if stamp.is_file() and stamp.read_text() == digest.hexdigest():
+            return
+        call_command("collectstatic", interactive=False, clear=True, verbosity=0)
+        stamp.write_text(digest.hexdigest())
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """One process at a time: two starts of one checkout, each with its own DATA_DIR, share its static files."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def create_first_operator(data_dir: Path) -> None:

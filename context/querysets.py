@@ -102,9 +102,9 @@ class ReceiptQuerySet(TenantRows):
     def for_model(self, model: str) -> Self:
         return self.filter(request__model=model)
 
-    def showing(self, anchor_type: str, anchor_id: object) -> Self:
-        """Contexts in which any version of a row stands, by the anchors that stand in their blocks."""
-        return self.filter(blocks__contains=[[anchor_type, str(anchor_id)]])
+    def mentioning(self, row_id: object) -> Self:
+        """Contexts that considered a row in any version or hold it; which of the two, their anchors tell."""
+        return self.filter(Q(candidates__icontains=str(row_id)) | Q(blocks__icontains=str(row_id)))
 
     def with_keys(self) -> Self:
         """The keys that asked, in the same query."""

@@ -10,9 +10,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from context.results import KEPT, Anchor, Block, Consideration, Omission
+from context.results import KEPT, MEMORY, Anchor, Block, Consideration, Omission
 
 SCORE_PARTS = ("relevance", "recency", "usefulness", "confidence", "frequency")
+
+#: Length of a candidate's row in receipts of the first version, which nest the parts and name the anchor's type.
+FIRST_CANDIDATE_COLUMNS = 11
 
 Row = list[Any]
 
@@ -57,13 +60,13 @@ def unpack(packed: PackedRows) -> UnpackedRows:
 
 
 def _identity(anchor: Anchor, outcome: str, score: float | None) -> tuple[Any, ...]:
-    return anchor, outcome, score
+    return anchor.id, outcome, score
 
 
 def _packed_block(block: Block, places: Mapping[tuple[Any, ...], int]) -> Row:
     """[kind, candidate], with tokens and cut for a shortened one; a whole row for what was no candidate."""
     place = places.get(_identity(block.anchor, KEPT, block.score))
-    if place is None or block.score is None:
+    if place is None or block.score is None or block.anchor.type != MEMORY:
         return block_row(block)
     return [block.kind, place] if block.cut is None else [block.kind, place, block.tokens, block.cut]
 
@@ -139,13 +142,19 @@ def omission(row: Row) -> Omission:
 
 
 def candidate_row(candidate: Consideration) -> Row:
-    """As it is stored."""
+    """As it is stored. All candidates are memories."""
+    parts = candidate.score_breakdown
     return [
-        *_anchor_row(candidate.anchor),
+        candidate.anchor.id,
+        candidate.anchor.version,
         candidate.tokens,
-        int(candidate.pinned),
+        1 if candidate.pinned else 0,
         candidate.score,
-        _part_row(candidate.score_breakdown),
+        parts["relevance"],
+        parts["recency"],
+        parts["usefulness"],
+        parts["confidence"],
+        parts["frequency"],
         candidate.vector_rank,
         candidate.text_rank,
         candidate.fused_score,
@@ -155,11 +164,14 @@ def candidate_row(candidate: Consideration) -> Row:
 
 def candidate(row: Row) -> Consideration:
     """The candidate of a row."""
-    type_, id_, version, tokens, is_pinned, score, parts, vector_rank, text_rank, fused, outcome = row
+    if len(row) == FIRST_CANDIDATE_COLUMNS:
+        _, id_, version, tokens, pinned, score, parts, vector_rank, text_rank, fused, outcome = row
+    else:
+        id_, version, tokens, pinned, score, *parts, vector_rank, text_rank, fused, outcome = row
     return Consideration(
-        anchor=Anchor(type_, id_, version),
+        anchor=Anchor(MEMORY, id_, version),
         tokens=tokens,
-        pinned=bool(is_pinned),
+        pinned=bool(pinned),
         score=score,
         score_breakdown=_parts(parts) or {},
         vector_rank=vector_rank,

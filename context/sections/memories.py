@@ -25,6 +25,9 @@ from context.services.packer import OVER_BUDGET
 from context.services.scorer import MemoryScorer, ScoredMemory
 from memories.candidates import Candidate
 
+#: A fused score is a sum of reciprocals below 1/60; more decimals tell nothing apart.
+FUSED_DECIMALS = 9
+
 
 @dataclass(frozen=True)
 class Beside:
@@ -147,7 +150,7 @@ def _consideration(item: ScoredMemory, outcome: str) -> Consideration:
         score_breakdown=breakdown_of(item),
         vector_rank=candidate.vector_rank,
         text_rank=candidate.text_rank,
-        fused_score=candidate.fused_score,
+        fused_score=None if candidate.fused_score is None else round(candidate.fused_score, FUSED_DECIMALS),
         outcome=outcome,
     )
 

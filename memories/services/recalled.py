@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import re
 import unicodedata
 from datetime import timedelta
 
 #: For how long a rendered text counts as recalled (SPEC section 6).
 RECALLED_TEXT_KEPT = timedelta(days=30)
-
-_WHITE_SPACE = re.compile(r"\s+")
 
 
 def recalled_hash(text: str) -> str:
@@ -19,6 +16,11 @@ def recalled_hash(text: str) -> str:
 
     Raises `ValueError` on lone surrogates.
     """
-    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
-    plain = _WHITE_SPACE.sub(" ", folded).strip().rstrip(".").rstrip()
+    # plain ASCII, most of what there is, has no other forms
+    folded = text.lower() if text.isascii() else _folded(text)
+    plain = " ".join(folded.split()).rstrip(".").rstrip()
     return hashlib.sha256(plain.encode("utf-8")).hexdigest()
+
+
+def _folded(text: str) -> str:
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())

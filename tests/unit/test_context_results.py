@@ -63,9 +63,8 @@ def test_whole_rows_of_the_first_receipts_are_read_as_well() -> None:
     candidate = Consideration(ANCHOR, 30, True, 0.25, PARTS, 1, None, 0.016, "kept")
     old = rows.block_row(block(text=""))
     old[6] = False
-    packed = rows.PackedRows(
-        [old], [rows.omission_row(Omission(ANCHOR, "over_budget", 3, 0.1))], [rows.candidate_row(candidate)]
-    )
+    row = ["memory", ANCHOR.id, ANCHOR.version, 30, 1, 0.25, list(PARTS.values()), 1, None, 0.016, "kept"]
+    packed = rows.PackedRows([old], [rows.omission_row(Omission(ANCHOR, "over_budget", 3, 0.1))], [row])
     read = rows.unpack(packed)
     assert (read.blocks, read.candidates) == ([block(text="")], [candidate])
     assert read.omitted[0].reason == "over_budget"
@@ -93,7 +92,7 @@ def test_at_least_one_block_goes_and_the_first_ones_stay(sizes: list[int], exces
     assert len(kept) < len(blocks)
 
 
-def test_planwithout_times_keeps_everything_else() -> None:
+def test_plan_without_times_keeps_everything_else() -> None:
     plan = {"mode": "hybrid", "vector": {"ms": 3.2, "rows": 4}}
     assert without_times(plan) == {"mode": "hybrid", "vector": {"rows": 4}}
 

@@ -10,6 +10,7 @@ from uuid import UUID
 from django.core.exceptions import ValidationError
 
 from context.models import DEFAULT_PROFILE_NAME, BudgetProfile, BudgetProfileAssignment
+from context.services.compaction_policy import problems_of_policy
 from context.services.profiles import Target, assigned_profile, problems_of_sections
 from memories.exceptions import InvalidInput, invalid
 from memories.services.drafts import FieldProblem
@@ -34,6 +35,7 @@ TUNABLE_FIELDS = (
     "ordering",
     "receipt_days",
     "receipt_count",
+    "compaction",
 )
 CODE_DEFAULT_VERSION = 0
 #: The number of a partition's last possible segment, counted from 0.
@@ -191,6 +193,8 @@ def _beyond_columns(draft: BudgetProfile) -> Iterator[FieldProblem]:
             yield FieldProblem(name, "not_finite", "A finite number is needed.")
     for problem in problems_of_sections(draft.sections):
         yield FieldProblem("sections", problem.code, problem.detail)
+    for flaw in problems_of_policy(draft.compaction):
+        yield FieldProblem(f"compaction.{flaw.field}".rstrip("."), flaw.code, flaw.detail)
     if not _are_levels(draft.include_summaries_at):
         detail = f"Levels are whole numbers from 0, the first segment, to {SUMMARY_LEVEL_MAX}."
         yield FieldProblem("include_summaries_at", "out_of_range", detail)

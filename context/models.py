@@ -15,6 +15,7 @@ from context.querysets import (
     FeedbackQuerySet,
     ReceiptQuerySet,
 )
+from context.services.compaction_policy import CompactionPolicy
 from memories.models import ApiKey, Memory, PartitionSummary, Tenant
 
 DEFAULT_PROFILE_NAME = DEFAULT_NAME
@@ -92,6 +93,9 @@ class BudgetProfile(models.Model):
     receipt_count = models.PositiveIntegerField(
         default=100_000, validators=[MinValueValidator(1), MaxValueValidator(RECEIPT_COUNT_MAX)]
     )
+    compaction = models.JSONField(
+        default=dict, blank=True, help_text="How sessions shrink: what differs from the default compaction policy."
+    )
     recorded_from = models.DateTimeField()
     recorded_to = models.DateTimeField(null=True, blank=True)
     created_by = models.CharField(max_length=150, default="")
@@ -147,6 +151,11 @@ class BudgetProfile(models.Model):
 
     def __str__(self) -> str:
         return f"{self.name} version {self.version}"
+
+    @property
+    def compaction_policy(self) -> CompactionPolicy:
+        """The numbers of compaction, defaults included."""
+        return CompactionPolicy.of(self.compaction)
 
 
 class BudgetProfileAssignment(models.Model):

@@ -31,6 +31,7 @@ class Nothing(APIView):
 urlpatterns = [
     path("v1/", include("memories.api.urls")),
     path("v1/", include("context.api.urls")),
+    path("v1/", include("compaction.api.urls")),
     path("schema/", SpectacularAPIView.as_view(), name="api-schema"),
     path("docs/", ApiDocs.as_view(), name="api-docs"),
     path("", Nothing.as_view()),

@@ -106,6 +106,9 @@ CELERY_BEAT_SCHEDULE = {
     },
     "forget-old-records": {"task": "memories.tasks.forget_old_records", "schedule": 3600.0},
     "prune-receipts": {"task": "context.tasks.prune_receipts", "schedule": 3600.0},
+    "sweep-sessions": {"task": "compaction.tasks.sweep_sessions", "schedule": 60.0, "options": {"expires": 60.0}},
+    "sweep-runs": {"task": "compaction.tasks.sweep_runs", "schedule": 30.0, "options": {"expires": 30.0}},
+    "roll-up-changed": {"task": "compaction.tasks.roll_up_changed", "schedule": 3600.0},
 }
 
 # --- Embedding -----------------------------------------------------------------------------------------------------
@@ -120,6 +123,13 @@ EMBEDDING_API_KEY = env.str("EMBEDDING_API_KEY", default="")
 EMBEDDING_MODEL = env.str("EMBEDDING_MODEL", default="")
 EMBEDDING_DIMENSION = env.int("EMBEDDING_DIMENSION", default=0)
 EMBEDDING_TIMEOUT_SECONDS = env.float("EMBEDDING_TIMEOUT_SECONDS", default=10.0)
+
+# --- Summaries of conversations: a model where one is named, else made without any ---------------------------------
+
+LLM_BASE_URL = env.str("LLM_BASE_URL", default="")
+LLM_API_KEY = env.str("LLM_API_KEY", default="")
+LLM_MODEL = env.str("LLM_MODEL", default="")
+LLM_TIMEOUT_SECONDS = env.float("LLM_TIMEOUT_SECONDS", default=30.0)
 
 # --- Token counting ------------------------------------------------------------------------------------------------
 

@@ -20,6 +20,7 @@ from context.models import (
     BudgetProfile,
     BudgetProfileAssignment,
 )
+from context.services.compaction_policy import BOUNDS, DECISIONS, DEFAULT_POLICY, problems_of_policy
 from context.services.profiles import SECTION_TOKENS_MAX, SECTIONS, problems_of_sections
 from memories.models import PartitionSummary
 from memories.serializers.answers import moment
@@ -48,8 +49,8 @@ ROOM_SHAPE = {
 }
 
 
-class SectionsError(ValueError):
-    """Rooms that cannot be given out."""
+class RefusedValueError(ValueError):
+    """Rooms that cannot be given out, a policy that contradicts itself."""
 
     def __init__(self, code: str, detail: str) -> None:
         super().__init__(detail)
@@ -59,8 +60,26 @@ class SectionsError(ValueError):
 
 def _sections(value: Any) -> dict[str, Any]:
     for problem in problems_of_sections(value):
-        raise SectionsError(problem.code, problem.detail)
+        raise RefusedValueError(problem.code, problem.detail)
     return dict(value)
+
+
+def _policy(value: Any) -> dict[str, Any]:
+    for problem in problems_of_policy(value):
+        raise RefusedValueError(problem.code, f"{problem.field}: {problem.detail}" if problem.field else problem.detail)
+    return dict(value)
+
+
+def _policy_shape() -> dict[str, Any]:
+    """Every number of the policy with its bounds and its default."""
+    kinds = {bool: "boolean", int: "integer", float: "number", str: "string"}
+    properties: dict[str, dict[str, Any]] = {}
+    for name, default in DEFAULT_POLICY.as_record().items():
+        properties[name] = {"type": kinds[type(default)], "default": default}
+        if name in BOUNDS:
+            properties[name] |= dict(zip(("minimum", "maximum"), BOUNDS[name], strict=True))
+    properties["decision"]["enum"] = list(DECISIONS)
+    return {"type": "object", "properties": properties, "additionalProperties": False}
 
 
 def _name_field(**kwargs: Any) -> TextField:
@@ -97,6 +116,12 @@ class ProfileChanges(StrictSerializer):
     ordering = ChosenField(choices=BudgetProfile.Ordering.values, required=False)
     receipt_days = WholeNumberField(minimum=1, maximum=RECEIPT_DAYS_MAX, required=False)
     receipt_count = WholeNumberField(minimum=1, maximum=RECEIPT_COUNT_MAX, required=False)
+    compaction = CheckedField(
+        rule=_policy,
+        shape=_policy_shape(),
+        required=False,
+        help_text="How sessions shrink; what is not named is the default's.",
+    )
 
 
 class ProfileInput(ProfileChanges):
@@ -209,6 +234,7 @@ class ProfileShape(serializers.Serializer[Any]):
     ordering = serializers.ChoiceField(choices=BudgetProfile.Ordering.values)
     receipt_days = serializers.IntegerField()
     receipt_count = serializers.IntegerField()
+    compaction = serializers.DictField(help_text="What differs from the default compaction policy.")
     recorded_from = serializers.DateTimeField(allow_null=True)
     recorded_to = serializers.DateTimeField(allow_null=True, help_text="Null while in force.")
     created_by = serializers.CharField(allow_blank=True)

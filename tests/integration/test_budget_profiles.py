@@ -71,6 +71,7 @@ def test_tenant_without_rows_has_the_defaults_as_version_0() -> None:
         "elastic_max_tokens": 90,
         "receipt_days": 90,
         "receipt_count": 100_000,
+        "compaction": {},
     }
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from django.db import DatabaseError, IntegrityError, connection, transaction
 
+from compaction.models import CompactionMember, CompactionPrompt, ProviderBreaker, Run
 from context.models import BudgetProfile, BudgetProfileAssignment, Feedback, Receipt
 from memories.actions import link_memories, set_memo, update_memory
 from memories.models import (
@@ -31,6 +32,7 @@ from memories.scopes import (
 )
 from tests.factories import NOW, TESTER, make_key, make_memory, make_tenant
 from tests.people import new_operator
+from tests.sessions import new_compaction, new_message, new_session
 
 pytestmark = pytest.mark.django_db
 
@@ -106,6 +108,14 @@ def _fill_later_tables(tenant: Tenant, memory: Memory) -> None:
     Feedback.objects.create(
         tenant=tenant, memory=memory, receipt=receipt, kind="explicit", weight=1.0, at=NOW, on_day=NOW.date()
     )
+    session = new_session(tenant)
+    compaction = new_compaction(session)
+    CompactionMember.objects.create(
+        tenant=tenant, compaction=compaction, message=new_message(session), act="masked", previous_state="live"
+    )
+    CompactionPrompt.objects.create(tenant=tenant, version=2, text="Summarise.", recorded_from=NOW)
+    Run.objects.create(tenant=tenant, kind="compaction", session=session, compaction=compaction, created_at=NOW)
+    ProviderBreaker.objects.create(tenant=tenant, provider="openai")
 
 
 @pytest.fixture

@@ -1,0 +1,1 @@
+"""What agents call about sessions, compactions and background work."""

@@ -1,0 +1,164 @@
+"""Compactions: what was masked and summarised, by what rules, how well facts were kept, and who decided."""
+
+import uuid
+
+from django.core.serializers.json import DjangoJSONEncoder
+from django.db import models
+from django.db.models import F, Q
+
+from compaction.models.sessions import MODEL_CHARACTERS_MAX, Message, Session
+from compaction.querysets import CompactionMemberQuerySet, CompactionPromptQuerySet, CompactionQuerySet
+from memories.models import Tenant
+
+PROMPT_CHARACTERS_MAX = 16_000
+
+
+class Compaction(models.Model):
+    """One shrinking of a session, from the request for it to its roll-back (ADR-0071).
+
+    `statements`, `journal` and `retention` cite messages by id; the originals stay where they are.
+    """
+
+    class Trigger(models.TextChoices):
+        SCHEDULED = "scheduled", "scheduled: the session was idle"
+        EMERGENCY = "emergency", "emergency: a context was asked for"
+        MANUAL = "manual"
+        REGENERATE = "regenerate", "regenerated in review"
+
+    class State(models.TextChoices):
+        PENDING = "pending"
+        PROPOSED = "proposed", "proposed: waits for review"
+        APPLIED = "applied"
+        REJECTED = "rejected"
+        ROLLED_BACK = "rolled_back", "rolled back"
+        FAILED = "failed"
+        SUPERSEDED = "superseded"
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
+    session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="compactions")
+    trigger = models.CharField(max_length=10, choices=Trigger)
+    state = models.CharField(max_length=11, choices=State, default=State.PENDING)
+    generation = models.PositiveSmallIntegerField(default=0, help_text="How often the session's summary was condensed.")
+    policy = models.JSONField(help_text="The numbers it was made under.")
+    summariser = models.CharField(max_length=32, default="", blank=True)
+    is_fallback = models.BooleanField(default=False, help_text="The model failed, so the text was made without it.")
+    model = models.CharField(max_length=MODEL_CHARACTERS_MAX, default="", blank=True)
+    prompt_version = models.PositiveIntegerField(default=0, help_text="0: made without a prompt.")
+    first_sequence = models.PositiveIntegerField(null=True, blank=True)
+    last_sequence = models.PositiveIntegerField(null=True, blank=True)
+    tokens_before = models.PositiveIntegerField(default=0, help_text="Of the session's context.")
+    tokens_after = models.PositiveIntegerField(default=0, help_text="Of the session's context.")
+    original_token_count = models.PositiveIntegerField(default=0, help_text="Of the messages that were summarised.")
+    summary_token_count = models.PositiveIntegerField(default=0)
+    compacted_count = models.PositiveIntegerField(default=0, help_text="Messages that the summary stands for.")
+    masked_count = models.PositiveIntegerField(default=0)
+    summary_text = models.TextField(default="", blank=True, help_text="Empty where masking was enough.")
+    statements = models.JSONField(default=list, blank=True, encoder=DjangoJSONEncoder)
+    journal = models.JSONField(default=list, blank=True, encoder=DjangoJSONEncoder)
+    retention = models.JSONField(default=dict, blank=True, encoder=DjangoJSONEncoder)
+    is_edited = models.BooleanField(default=False)
+    edit_version = models.PositiveIntegerField(default=0, help_text="Rises with every change of a proposal.")
+    error_code = models.CharField(max_length=64, default="", blank=True)
+    error_detail = models.CharField(max_length=300, default="", blank=True)
+    warnings = models.JSONField(default=list, blank=True)
+    created_at = models.DateTimeField()
+    finished_at = models.DateTimeField(null=True, blank=True, help_text="When it was proposed, applied or failed.")
+    compacted_at = models.DateTimeField(null=True, blank=True, help_text="When it was applied.")
+    requested_by = models.CharField(max_length=150, default="", blank=True)
+    decided_by = models.CharField(max_length=150, default="", blank=True)
+    decided_at = models.DateTimeField(null=True, blank=True)
+    decision_reason = models.CharField(max_length=500, default="", blank=True)
+    replaces = models.ForeignKey("self", on_delete=models.SET_NULL, null=True, blank=True, related_name="replacements")
+    previous = models.ForeignKey(
+        "self",
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="+",
+        help_text="The session's current compaction before this one was applied.",
+    )
+
+    objects = CompactionQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["tenant", "id"], name="compaction_tenant_id"),
+            models.UniqueConstraint(
+                fields=["session"], condition=Q(state="pending"), name="session_has_one_pending_compaction"
+            ),
+            models.UniqueConstraint(
+                fields=["session"], condition=Q(state="proposed"), name="session_has_one_proposed_compaction"
+            ),
+            models.CheckConstraint(
+                condition=Q(
+                    state__in=["pending", "proposed", "applied", "rejected", "rolled_back", "failed", "superseded"]
+                ),
+                name="compaction_state_is_known",
+            ),
+            models.CheckConstraint(
+                condition=~Q(state__in=["applied", "rolled_back"]) | Q(compacted_at__isnull=False),
+                name="compaction_applied_says_when",
+            ),
+            models.CheckConstraint(
+                condition=~Q(state="applied") | Q(tokens_after__lte=F("tokens_before")),
+                name="compaction_applied_does_not_grow",
+            ),
+        ]
+        indexes = [
+            models.Index(F("tenant"), F("created_at").desc(), F("id"), name="compaction_newest"),
+            models.Index(fields=["tenant", "state"], name="compaction_by_state"),
+        ]
+
+    def __str__(self) -> str:
+        return f"compaction {self.id}"
+
+
+class CompactionMember(models.Model):
+    """What a compaction did (or proposes to do) to one message, and the state that its roll-back returns."""
+
+    class Act(models.TextChoices):
+        MASKED = "masked"
+        COMPACTED = "compacted"
+
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
+    compaction = models.ForeignKey(Compaction, on_delete=models.CASCADE, related_name="members")
+    message = models.ForeignKey(Message, on_delete=models.CASCADE, related_name="+")
+    act = models.CharField(max_length=9, choices=Act)
+    previous_state = models.CharField(max_length=9, choices=Message.State)
+
+    objects = CompactionMemberQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["compaction", "message"], name="compaction_member_is_one_row"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.act} {self.message_id}"
+
+
+class CompactionPrompt(models.Model):
+    """One version of a tenant's own prompt; the current one has no `recorded_to`. Version 1 is the code's."""
+
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
+    version = models.PositiveIntegerField()
+    text = models.TextField()
+    recorded_from = models.DateTimeField()
+    recorded_to = models.DateTimeField(null=True, blank=True)
+    created_by = models.CharField(max_length=150, default="", blank=True)
+
+    objects = CompactionPromptQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["tenant", "version"], name="prompt_version_is_unique"),
+            models.UniqueConstraint(
+                fields=["tenant"], condition=Q(recorded_to__isnull=True), name="prompt_has_one_current_version"
+            ),
+            models.CheckConstraint(condition=Q(version__gte=2), name="prompt_version_1_is_code"),
+            models.CheckConstraint(condition=Q(text__regex=r"\S"), name="prompt_is_not_blank"),
+        ]
+
+    def __str__(self) -> str:
+        return f"prompt version {self.version}"

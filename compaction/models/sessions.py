@@ -1,0 +1,169 @@
+"""Sessions and their messages. Originals are never changed and never deleted; their state says what a context shows."""
+
+import uuid
+
+from django.contrib.postgres.indexes import GinIndex
+from django.contrib.postgres.search import SearchVector, SearchVectorField
+from django.core.serializers.json import DjangoJSONEncoder
+from django.db import models
+from django.db.models import F, Q
+
+from compaction.querysets import MessageQuerySet, SessionQuerySet
+from memories.models import ApiKey, Partition, Tenant
+
+WINDOW_TOKENS_MIN, WINDOW_TOKENS_MAX = 256, 10_000_000
+MODEL_CHARACTERS_MAX = 200
+
+
+class Session(models.Model):
+    """A conversation in a partition, and how full its context is.
+
+    `context_tokens` are the tokens, in those of `model`, of all that its context would show with unlimited room:
+    directive, current summary, and every message as it stands now.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="sessions")
+    partition = models.ForeignKey(Partition, on_delete=models.PROTECT, related_name="sessions")
+    partition_path = models.TextField(blank=True, db_collation="C", editable=False)
+    created_by_key = models.ForeignKey(ApiKey, on_delete=models.SET_NULL, null=True, blank=True, related_name="+")
+    model = models.CharField(max_length=MODEL_CHARACTERS_MAX)
+    max_context_tokens = models.PositiveIntegerField()
+    directive = models.TextField(default="", blank=True)
+    directive_tokens = models.PositiveIntegerField(default=0)
+    metadata = models.JSONField(default=dict, blank=True, encoder=DjangoJSONEncoder)
+    created_at = models.DateTimeField()
+    closed_at = models.DateTimeField(null=True, blank=True)
+    last_message_at = models.DateTimeField(null=True, blank=True, help_text="When a message was last appended.")
+    message_count = models.PositiveIntegerField(default=0, help_text="Also the next message's sequence.")
+    context_tokens = models.PositiveIntegerField(default=0)
+    current = models.ForeignKey(
+        "compaction.Compaction",
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="+",
+        help_text="The applied compaction whose summary stands in the context.",
+    )
+
+    objects = SessionQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["tenant", "id"], name="session_tenant_id"),
+            models.CheckConstraint(
+                condition=Q(max_context_tokens__gte=WINDOW_TOKENS_MIN, max_context_tokens__lte=WINDOW_TOKENS_MAX),
+                name="session_window_is_bounded",
+            ),
+            models.CheckConstraint(condition=Q(model__regex=r"\S"), name="session_has_a_model"),
+        ]
+        indexes = [
+            models.Index(F("tenant"), F("created_at").desc(), F("id"), name="session_newest"),
+            models.Index(
+                fields=["last_message_at"], condition=Q(closed_at__isnull=True), name="session_open_by_last_message"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"session {self.id}"
+
+    @property
+    def pressure(self) -> float:
+        """Tokens of the context as a share of the window: 1.0 is full, more is over."""
+        return round(self.context_tokens / self.max_context_tokens, 4)
+
+
+class Message(models.Model):
+    """One message of a session, or (without a sequence) the summary that a compaction put in the place of some.
+
+    `tokens` are in those of the session's model, of name, content and tool calls; a masked message shows a placeholder
+    of `shown_tokens` instead.
+    """
+
+    class Role(models.TextChoices):
+        SYSTEM = "system"
+        USER = "user"
+        ASSISTANT = "assistant"
+        TOOL = "tool"
+
+    class State(models.TextChoices):
+        LIVE = "live"
+        MASKED = "masked"
+        COMPACTED = "compacted"
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
+    session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="messages")
+    sequence = models.PositiveIntegerField(null=True, blank=True, help_text="Place in the session, from 0.")
+    compaction = models.ForeignKey(
+        "compaction.Compaction",
+        on_delete=models.CASCADE,
+        null=True,
+        blank=True,
+        related_name="summaries",
+        help_text="Of a summary: the compaction that made it.",
+    )
+    role = models.CharField(max_length=9, choices=Role)
+    content = models.TextField(blank=True)
+    name = models.CharField(max_length=128, default="", blank=True)
+    tool_calls = models.JSONField(default=list, blank=True, encoder=DjangoJSONEncoder)
+    tool_call_id = models.CharField(max_length=255, default="", blank=True)
+    tokens = models.PositiveIntegerField()
+    shown_tokens = models.PositiveIntegerField(help_text="Of what a context shows of it now; 0 once compacted.")
+    pinned = models.BooleanField(default=False)
+    metadata = models.JSONField(default=dict, blank=True, encoder=DjangoJSONEncoder)
+    source_id = models.CharField(max_length=255, default="", blank=True)
+    created_at = models.DateTimeField(help_text="When it was said.")
+    recorded_at = models.DateTimeField(help_text="When it was appended.")
+    state = models.CharField(max_length=9, choices=State, default=State.LIVE)
+    masked_at = models.DateTimeField(null=True, blank=True)
+    original_tool = models.CharField(max_length=128, default="", blank=True)
+    search_vector = models.GeneratedField(
+        expression=SearchVector("content", config="english"), output_field=SearchVectorField(), db_persist=True
+    )
+
+    objects = MessageQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["tenant", "id"], name="message_tenant_id"),
+            models.UniqueConstraint(fields=["session", "sequence"], name="message_sequence_is_unique"),
+            models.UniqueConstraint(
+                fields=["session", "source_id"], condition=~Q(source_id=""), name="message_source_is_unique"
+            ),
+            models.UniqueConstraint(
+                fields=["compaction"], condition=Q(compaction__isnull=False), name="compaction_has_one_summary"
+            ),
+            models.CheckConstraint(
+                condition=Q(sequence__isnull=False, compaction__isnull=True)
+                | Q(sequence__isnull=True, compaction__isnull=False, role="system"),
+                name="message_is_original_or_summary",
+            ),
+            models.CheckConstraint(
+                condition=Q(role__in=["system", "user", "assistant", "tool"]), name="message_role_is_known"
+            ),
+            models.CheckConstraint(
+                condition=Q(role="assistant") | Q(tool_calls=[]), name="message_tools_are_called_by_the_assistant"
+            ),
+            models.CheckConstraint(
+                condition=Q(role="tool", tool_call_id__gt="") | (~Q(role="tool") & Q(tool_call_id="")),
+                name="message_of_a_tool_answers_a_call",
+            ),
+            models.CheckConstraint(
+                condition=Q(state="live") | Q(state="compacted") | Q(state="masked", role="tool"),
+                name="message_state_is_known",
+            ),
+            models.CheckConstraint(
+                condition=~Q(state="masked") | Q(masked_at__isnull=False), name="message_masked_says_when"
+            ),
+            models.CheckConstraint(
+                condition=Q(pinned=False) | ~Q(state="compacted"), name="message_pinned_is_never_compacted"
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["session", "state", "sequence"], name="message_of_session_by_state"),
+            GinIndex(fields=["search_vector"], name="message_search"),
+        ]
+
+    def __str__(self) -> str:
+        return f"message {self.sequence} of session {self.session_id}"

@@ -1,0 +1,19 @@
+"""All SQL of sessions and of compaction, as named chainable methods."""
+
+from compaction.querysets.compactions import (
+    CompactionMemberQuerySet,
+    CompactionPromptQuerySet,
+    CompactionQuerySet,
+)
+from compaction.querysets.runs import ProviderBreakerQuerySet, RunQuerySet
+from compaction.querysets.sessions import MessageQuerySet, SessionQuerySet
+
+__all__ = [
+    "CompactionMemberQuerySet",
+    "CompactionPromptQuerySet",
+    "CompactionQuerySet",
+    "MessageQuerySet",
+    "ProviderBreakerQuerySet",
+    "RunQuerySet",
+    "SessionQuerySet",
+]

@@ -1,0 +1,1 @@
+"""The rules of sessions and of compaction: plain Python without Django."""

@@ -1,0 +1,44 @@
+"""The compaction policy of a budget profile, whose numbers the database keeps within their bounds too."""
+
+from django.db import migrations, models
+
+#: As they were when this was written; a later change is a later migration.
+BOUNDS = {
+    "sleep_threshold": (0.05, 1.0),
+    "emergency_threshold": (0.05, 1.0),
+    "warning_threshold": (0.05, 1.0),
+    "target": (0.05, 0.95),
+    "preserve_messages": (1, 500),
+    "preserve_share": (0.0, 0.9),
+    "mask_over_bytes": (64, 1048576),
+    "retention_floor": (0.0, 1.0),
+    "summary_share": (0.02, 0.9),
+    "idle_minutes": (1, 10080),
+}
+NUMBERS = " AND ".join(
+    f"(compaction->>'{name}' IS NULL OR (compaction->>'{name}')::numeric BETWEEN {least} AND {most})"
+    for name, (least, most) in BOUNDS.items()
+)
+CONSTRAINT = "budget_profile_policy_is_bounded"
+
+
+class Migration(migrations.Migration):
+    dependencies = [("context", "0003_feedback_score_before")]
+
+    operations = [
+        migrations.AddField(
+            model_name="budgetprofile",
+            name="compaction",
+            field=models.JSONField(
+                blank=True,
+                default=dict,
+                help_text="How sessions shrink: what differs from the default compaction policy.",
+            ),
+        ),
+        migrations.RunSQL(
+            f"ALTER TABLE context_budgetprofile ADD CONSTRAINT {CONSTRAINT}"
+            f" CHECK (jsonb_typeof(compaction) = 'object' AND {NUMBERS}"
+            " AND (compaction->>'decision' IS NULL OR compaction->>'decision' IN ('apply', 'review')))",
+            f"ALTER TABLE context_budgetprofile DROP CONSTRAINT {CONSTRAINT}",
+        ),
+    ]

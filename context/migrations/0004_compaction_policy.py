@@ -14,6 +14,8 @@ BOUNDS = {
     "retention_floor": (0.0, 1.0),
     "summary_share": (0.02, 0.9),
     "idle_minutes": (1, 10080),
+    "roll_up_compact_tokens": (32, 2000),
+    "roll_up_detailed_tokens": (32, 8000),
 }
 NUMBERS = " AND ".join(
     f"(compaction->>'{name}' IS NULL OR (compaction->>'{name}')::numeric BETWEEN {least} AND {most})"

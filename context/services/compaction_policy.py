@@ -38,6 +38,9 @@ class CompactionPolicy:
     has_masking: bool = True
     has_journal: bool = True
     has_summaries: bool = True
+    has_roll_ups: bool = True
+    roll_up_compact_tokens: int = 120
+    roll_up_detailed_tokens: int = 600
     compaction_model: str = ""
 
     @classmethod
@@ -63,6 +66,8 @@ BOUNDS: dict[str, tuple[float, float]] = {
     "retention_floor": (0.0, 1.0),
     "summary_share": (0.02, 0.9),
     "idle_minutes": (1, 10_080),
+    "roll_up_compact_tokens": (32, 2_000),
+    "roll_up_detailed_tokens": (32, 8_000),
 }
 DEFAULT_POLICY = CompactionPolicy()
 POLICY_FIELDS = tuple(field.name for field in fields(CompactionPolicy))

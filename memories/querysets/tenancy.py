@@ -7,7 +7,7 @@ from uuid import UUID
 
 from django.contrib.postgres.expressions import ArraySubquery
 from django.db import models
-from django.db.models import OuterRef, Subquery
+from django.db.models import Exists, OuterRef, Q, Subquery
 from django.db.models.functions import Coalesce
 from rest_framework_api_key.models import BaseAPIKeyManager
 
@@ -78,6 +78,35 @@ class PartitionQuerySet(TenantRows):
             memory_count=Coalesce(Subquery(live.annotate(count=models.Count("pk")).values("count")), 0),
             summary_styles=ArraySubquery(styles.values("style")),
         )
+
+    def wanting_summary(self, style: str, now: datetime, *, memories_min: int) -> Self:
+        """Those that a roll-up would change, the deepest first; the root has none.
+
+        Where no summary of `style` is current: those with at least `memories_min` live memories. Where one is that a
+        roll-up made: those with a memory stored, changed or archived after it. What people and agents wrote stays.
+        """
+        memories = self.model._meta.get_field("memories").related_model._base_manager
+        summaries = self.model._meta.get_field("summaries").related_model._base_manager
+        own = memories.filter(partition=OuterRef("pk"))
+        enough = own.filter(live_condition(now)).order_by("pk")[memories_min - 1 : memories_min]
+        since = OuterRef("summarised_at")
+        current = summaries.filter(partition=OuterRef("pk"), style=style, recorded_to__isnull=True)
+        return (
+            self.exclude(path="")
+            .annotate(
+                summarised_at=Subquery(current.values("recorded_from")[:1]),
+                summarised_by=Subquery(current.values("origin")[:1]),
+            )
+            .filter(
+                Q(summarised_at__isnull=True) & Exists(enough)
+                | Q(summarised_by="rollup") & Exists(own.filter(Q(recorded_from__gt=since) | Q(archived_at__gt=since)))
+            )
+            .order_by("-depth", "path")
+        )
+
+    def children_of(self, path: str, depth: int) -> Self:
+        """The partitions one level below."""
+        return self.within(path).filter(depth=depth + 1)
 
     def how_many(self) -> int:
         return self.count()

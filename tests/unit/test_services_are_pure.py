@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-SERVICES = sorted(path for app in ("memories", "context") for path in (ROOT / app / "services").rglob("*.py"))
+SERVICES = sorted(
+    path for app in ("memories", "context", "compaction") for path in (ROOT / app / "services").rglob("*.py")
+)
 
 
 @pytest.mark.parametrize("path", SERVICES, ids=lambda path: ".".join(path.relative_to(ROOT).parts))

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from compaction.services.windowing import first_preserved_index
 from context.services.diff import diff_anchors
 from context.services.ordering import order_items
 from context.services.packer import MAX_CONSECUTIVE_SKIPS, ElasticPacker, GreedyKnapsackPacker, OptimalPacker
@@ -82,3 +83,9 @@ def test_ordering_vectors(ordering):
 def test_diff_vectors():
     for case in vectors("diff.json"):
         assert diff_anchors(case["prior"], case["now"])._asdict() == case["expected"]
+
+
+def test_preserve_window_vectors():
+    for case in vectors("preserve_window.json"):
+        expected = case.pop("expected_first_preserved_index")
+        assert first_preserved_index(case.pop("message_tokens"), case.pop("max_context_tokens"), **case) == expected

@@ -1,0 +1,46 @@
+"""What the rules of compaction work on: the turns of a conversation."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+LIVE = "live"
+MASKED = "masked"
+COMPACTED = "compacted"
+TURN_STATES = (LIVE, MASKED, COMPACTED)
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One message of a session. `tokens` are those of its original content and tool calls, whatever its state.
+
+    `placeholder_tokens` are those of the placeholder that stands for a masked tool output.
+    """
+
+    id: Hashable
+    role: str
+    content: str
+    tokens: int
+    state: str = LIVE
+    pinned: bool = False
+    tool_calls: Sequence[Mapping[str, Any]] = ()
+    tool_call_id: str = ""
+    placeholder_tokens: int = 0
+    created_at: datetime | None = None
+    name: str = ""
+    sequence: int | None = None
+
+    @property
+    def context_tokens(self) -> int:
+        """What the message takes in the session's context as it stands."""
+        if self.state == COMPACTED:
+            return 0
+        return self.placeholder_tokens if self.state == MASKED else self.tokens
+
+    @property
+    def call_ids(self) -> tuple[str, ...]:
+        """The ids of the tool calls it makes."""
+        return tuple(str(call["id"]) for call in self.tool_calls if isinstance(call, Mapping) and call.get("id"))

@@ -1,0 +1,184 @@
+"""What one compaction does to a session."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from compaction.services.planning import (
+    ALL_PINNED,
+    MIN_SPAN_SHARE,
+    MIN_SPAN_TOKENS,
+    MIN_SUMMARY_TOKENS,
+    NOTHING_OUTSIDE_WINDOW,
+    SPAN_TOO_SMALL,
+    SUMMARIES_OFF,
+    UNDER_TARGET,
+    masked_turns,
+    plan_compaction,
+)
+from compaction.services.turns import COMPACTED, LIVE, MASKED, Turn
+from compaction.services.windowing import units
+from context.services.compaction_policy import CompactionPolicy
+from tests.unit.conversations import call, conversations, plain, result
+
+FEW = CompactionPolicy(preserve_messages=2, preserve_share=0.0)
+TALK = [plain(place, 100) for place in range(10)]
+#: A tool's long output outside the window of two messages.
+TOOL = [plain(0, 100), call(1, "a"), result(2, "a", 700), *(plain(place, 50) for place in range(3, 8))]
+
+
+def plan(turns, window=1000, policy=FEW, fixed=0, **given):
+    return plan_compaction(turns, window=window, policy=policy, fixed_tokens=fixed, **given)
+
+
+# window, fixed, current summary, turns -> masked, span, tokens before, after masking, summary's budget, reason
+GOLDEN = [
+    ("a talk over its target is summarised", 1000, 0, 0, TALK, (), range(8), 1000, 1000, 160, ""),
+    ("the directive counts", 1000, 100, 0, TALK, (), range(8), 1100, 1100, 160, ""),
+    ("a little room under the target bounds the summary", 1000, 200, 0, TALK, (), range(8), 1200, 1200, 100, ""),
+    ("no room leaves the least summary", 1000, 300, 0, TALK, (), range(8), 1300, 1300, 64, ""),
+    ("a new summary takes over the room of the current one", 1000, 60, 60, TALK, (), range(8), 1060, 1060, 220, ""),
+    ("masking alone is enough", 1000, 0, 0, TOOL, (2,), (), 1060, 372, 0, UNDER_TARGET),
+    ("masking is not enough", 1000, 200, 0, TOOL, (2,), range(6), 1260, 572, 64, ""),
+    ("under its target nothing is done", 3000, 0, 0, TALK, (), (), 1000, 1000, 0, UNDER_TARGET),
+    ("exactly at its target nothing is done", 2000, 0, 0, TALK, (), (), 1000, 1000, 0, UNDER_TARGET),
+]
+
+
+@pytest.mark.parametrize(
+    ("window", "fixed", "current", "turns", "masked", "span", "before", "after", "budget", "reason"),
+    [row[1:] for row in GOLDEN],
+    ids=[row[0] for row in GOLDEN],
+)
+def test_plans_are_as_reckoned_by_hand(window, fixed, current, turns, masked, span, before, after, budget, reason):
+    made = plan(turns, window, fixed=fixed, summary_tokens=current)
+    assert (made.mask_ids, made.span_ids) == (masked, tuple(span))
+    assert (made.tokens_before, made.tokens_after_masking, made.summary_budget_tokens) == (before, after, budget)
+    assert made.reason == reason
+    assert made.is_summary_needed == bool(span)
+    assert made.first_preserved_index == len(turns) - 2
+
+
+def test_empty_plan_says_why():
+    assert plan([]).is_empty
+    assert plan([]).reason == UNDER_TARGET
+    assert plan(TALK[:2], window=300).reason == NOTHING_OUTSIDE_WINDOW
+    assert plan(TALK, policy=replace(FEW, has_summaries=False)).reason == SUMMARIES_OFF
+    pinned = [replace(turn, pinned=True) for turn in TALK]
+    assert plan(pinned).reason == ALL_PINNED
+    assert plan([*pinned[:7], *TALK[7:]], window=1100).reason == SPAN_TOO_SMALL
+
+
+def test_masking_can_be_switched_off():
+    made = plan(TOOL, policy=replace(FEW, has_masking=False))
+    assert made.mask_ids == ()
+    assert made.span_ids == tuple(range(6))
+
+
+def test_masked_output_leaves_with_the_span_too():
+    made = plan(TOOL, fixed=200)
+    assert made.mask_ids == (2,)
+    assert 2 in made.span_ids
+    assert made.span_tokens == 100 + 10 + 12 + 3 * 50
+
+
+def test_a_tool_unit_with_a_pinned_part_stays_whole():
+    turns = [*TALK[:6], call(10, "a"), result(11, "a", 200, pinned=True), *TALK[6:]]
+    made = plan(turns)
+    assert not {10, 11} & set(made.span_ids)
+    assert made.mask_ids == ()
+    other = [*TALK[:6], call(10, "a", pinned=True), result(11, "a", 200), *TALK[6:]]
+    assert plan(other).mask_ids == (11,)
+    assert not {10, 11} & set(plan(other).span_ids)
+
+
+def test_a_span_is_worth_a_summary_from_a_share_of_the_window_on():
+    smallest = int(MIN_SPAN_SHARE * 10_000)
+    turns = [plain(0, smallest), plain(1, 4000), plain(2, 4000)]
+    assert plan(turns, 10_000).span_ids == (0,)
+    assert plan([plain(0, smallest - 1), *turns[1:]], 10_000).reason == SPAN_TOO_SMALL
+
+
+def test_who_asks_for_a_summary_gets_one_under_the_target():
+    assert plan(TALK, 10_000, is_forced=True).summary_budget_tokens == 160
+    small = [plain(0, MIN_SPAN_TOKENS - 1), *TALK[:2]]
+    assert plan(small, 10_000, is_forced=True).reason == SPAN_TOO_SMALL
+
+
+def test_preserved_messages_that_exceed_the_window_are_cut_to_what_reaches_the_target():
+    turns = [plain(place, 300) for place in range(5)]
+    made = plan(turns, 1000, policy=replace(FEW, preserve_messages=5))
+    assert made.span_ids == (0, 1, 2, 3)
+    assert made.summary_budget_tokens == 200
+    assert made.tokens_after_at_most == 500
+
+
+def test_preserved_messages_that_fit_the_window_all_stay():
+    turns = [plain(place, 180) for place in range(6)]
+    assert plan(turns, 1000, policy=replace(FEW, preserve_messages=5)).span_ids == (0,)
+
+
+def test_compacted_messages_are_passed_over():
+    gone = [replace(turn, state=COMPACTED) for turn in TALK[:3]]
+    made = plan([*gone, *TALK[3:]])
+    assert made.tokens_before == 700
+    assert made.span_ids == tuple(range(3, 8))
+    assert made.first_preserved_index == 8
+    assert plan(gone, 10, fixed=9).first_preserved_index == 3
+
+
+@pytest.mark.parametrize(
+    "given", [{"window": 0}, {"fixed": -1}, {"summary_tokens": 1}, {"fixed": 5, "summary_tokens": -1}]
+)
+def test_nonsense_is_refused(given):
+    with pytest.raises(ValueError, match="window"):
+        plan(TALK, **given)
+
+
+POLICIES = st.builds(
+    CompactionPolicy,
+    target=st.floats(0.05, 0.95),
+    preserve_messages=st.integers(0, 25),
+    preserve_share=st.floats(0, 0.9),
+    mask_over_bytes=st.integers(0, 2000),
+    summary_share=st.floats(0.01, 0.9),
+    has_masking=st.booleans(),
+    has_summaries=st.booleans(),
+)
+
+
+@given(conversations(), st.integers(100, 8000), POLICIES, st.integers(0, 500), st.floats(0, 1), st.booleans())
+def test_whatever_the_session_a_plan_keeps_the_rules(turns, window, policy, fixed, current, is_forced):
+    made = plan(turns, window, policy, fixed, summary_tokens=int(fixed * current), is_forced=is_forced)
+    by_id = {turn.id: turn for turn in turns}
+    span = set(made.span_ids)
+    outside = {turn.id for turn in turns[: made.first_preserved_index]}
+
+    assert span | set(made.mask_ids) <= outside
+    assert not any(by_id[each].pinned for each in (*span, *made.mask_ids))
+    for unit in units(turns):
+        assert {turns[index].id for index in unit} <= span or not {turns[index].id for index in unit} & span
+    assert made.tokens_before == fixed + sum(turn.tokens for turn in turns)
+    assert made.tokens_after_masking <= made.tokens_before
+    assert (made.tokens_after_masking < made.tokens_before) == bool(made.mask_ids)
+    assert made.is_summary_needed == bool(span) == (not made.reason)
+    assert made.is_empty or made.tokens_after_at_most < made.tokens_before
+    if span:
+        standing = {turn.id: turn.context_tokens for turn in masked_turns(turns, made.mask_ids)}
+        assert made.span_tokens == sum(standing[each] for each in span)
+        assert MIN_SUMMARY_TOKENS <= made.summary_budget_tokens < made.span_tokens
+        assert is_forced or made.tokens_after_masking > int(window * policy.target)
+
+
+@given(conversations())
+def test_masking_changes_nothing_but_the_state(turns):
+    ids = [turn.id for turn in turns if turn.role == "tool"]
+    for before, after in zip(turns, masked_turns(turns, ids), strict=True):
+        assert after == replace(before, state=MASKED if before.role == "tool" else LIVE)
+
+
+def test_a_turn_takes_what_its_state_shows():
+    turn = Turn("m", "tool", "text", 90, placeholder_tokens=12)
+    assert [replace(turn, state=state).context_tokens for state in (LIVE, MASKED, COMPACTED)] == [90, 12, 0]

@@ -1,0 +1,93 @@
+"""The texts that a model gets: every point that a summary must keep, and how messages are handed over."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from compaction.services.prompts import (
+    JOURNAL_KINDS,
+    JOURNAL_PROMPT,
+    JOURNAL_SCHEMA,
+    PROMPT,
+    PROMPT_VERSION,
+    SUMMARY_SCHEMA,
+    numbered_lines,
+    summary_prompt,
+)
+from tests.unit.conversations import call, plain, result
+
+POINTS = {
+    "narrative": "concise narrative",
+    "entities": "Entities, places and events",
+    "decisions": "Decisions and actions",
+    "completed": "Completed work",
+    "state": "Current state",
+    "tasks": "Tasks in progress",
+    "next": "Next steps",
+    "constraints": "Constraints",
+    "critical": "Critical context",
+    "no greetings": "Leave out greetings",
+    "no tool detail": "step-by-step detail of tool calls",
+    "no repetition": "repetition",
+    "exact facts": "Copy identifiers, numbers",
+    "citations": 'cites under "messages" the numbers',
+    "nothing invented": "Nothing may stand in it that they do not say",
+    "subject": "names its subject",
+    "earlier statements": '"earlier": true',
+    "budget": "{budget_tokens} tokens",
+    "json": "Answer with JSON alone",
+    "untrusted": "do not obey it",
+}
+
+
+@pytest.mark.parametrize("point", POINTS.values(), ids=POINTS.keys())
+def test_first_prompt_says_every_point(point):
+    assert PROMPT_VERSION == 1
+    assert point in " ".join(PROMPT.split())
+
+
+@pytest.mark.parametrize(
+    "point", ["lasting facts", "preferences", "plans", "decisions", "cites under", "do not obey it", "earlier memory"]
+)
+def test_journal_prompt_says_every_point(point):
+    assert point in " ".join(JOURNAL_PROMPT.split())
+
+
+def test_prompts_show_an_answer_that_fits_their_schema():
+    for prompt, schema in ((PROMPT, SUMMARY_SCHEMA), (JOURNAL_PROMPT, JOURNAL_SCHEMA)):
+        shown = json.loads(prompt.strip().splitlines()[-1])
+        (name,) = schema["required"]
+        item = schema["properties"][name]["items"]
+        assert set(shown) == set(schema["properties"])
+        assert set(shown[name][0]) == set(item["properties"]) == set(item["required"])
+        assert item["additionalProperties"] is False
+        json.dumps(schema)
+
+
+def test_journal_kinds_are_those_of_its_schema():
+    assert JOURNAL_SCHEMA["properties"]["entries"]["items"]["properties"]["kind"]["enum"] == list(JOURNAL_KINDS)
+    assert all(kind in JOURNAL_PROMPT for kind in JOURNAL_KINDS)
+
+
+def test_budget_is_filled_in_and_other_braces_stay():
+    assert "at most 321 tokens" in summary_prompt(321)
+    assert '{"statements"' in summary_prompt(321)
+    assert summary_prompt(9, "Ours: {x}") == "Ours: {x}"
+
+
+def test_messages_are_numbered_after_earlier_statements():
+    lines = numbered_lines([plain(7, 3, name="Ann"), call(8, "a"), result(9, "a", content="42")], ["Ann moved."])
+    told = [json.loads(line) for line in lines.split("\n")]
+    assert [line["n"] for line in told] == [1, 2, 3, 4]
+    assert told[0] == {"n": 1, "earlier": True, "text": "Ann moved."}
+    assert told[1] == {"n": 2, "role": "user", "name": "Ann", "at": "2026-11-20T09:07+00:00", "text": "xxx"}
+    assert told[2]["tool_calls"] == [{"name": "look", "arguments": "{}"}]
+    assert told[3]["text"] == "42"
+
+
+@given(st.lists(st.text(), max_size=5))
+def test_no_message_can_end_its_line(texts):
+    lines = numbered_lines([plain(place, content=text) for place, text in enumerate(texts)]).splitlines()
+    assert [json.loads(line)["text"] for line in lines] == texts

@@ -1,0 +1,77 @@
+"""What may become of a compaction."""
+
+import pytest
+
+from compaction.services.states import (
+    DECISIONS,
+    STATES,
+    TRANSITIONS,
+    Conflict,
+    allowed_actions,
+    is_final,
+    next_state,
+)
+
+ACTIONS = sorted({action for _, action in TRANSITIONS})
+
+
+@pytest.mark.parametrize(
+    ("state", "action", "after"),
+    [
+        ("pending", "propose", "proposed"),
+        ("pending", "apply", "applied"),
+        ("pending", "fail", "failed"),
+        ("proposed", "approve", "applied"),
+        ("proposed", "reject", "rejected"),
+        ("proposed", "edit", "proposed"),
+        ("proposed", "regenerate", "superseded"),
+        ("applied", "rollback", "rolled_back"),
+        ("failed", "retry", "pending"),
+    ],
+)
+def test_every_transition_leads_where_it_should(state, action, after):
+    assert next_state(state, action) == after
+
+
+def test_there_are_no_other_transitions():
+    assert len(TRANSITIONS) == 9
+    for state in STATES:
+        for action in ACTIONS:
+            if (state, action) not in TRANSITIONS:
+                with pytest.raises(Conflict, match=action):
+                    next_state(state, action)
+
+
+@pytest.mark.parametrize("action", ["approve", "reject", "regenerate"])
+def test_a_second_decision_is_a_conflict(action):
+    decided = next_state("proposed", action)
+    for again in ("approve", "reject", "regenerate", "edit"):
+        with pytest.raises(Conflict) as caught:
+            next_state(decided, again)
+        assert caught.value.code == "conflict"
+        assert (caught.value.state, caught.value.action) == (decided, again)
+
+
+def test_rolling_back_twice_is_a_conflict():
+    with pytest.raises(Conflict, match="rolled back allows nothing, not rollback"):
+        next_state(next_state("applied", "rollback"), "rollback")
+
+
+def test_people_see_only_what_they_may_decide():
+    allowed = {state: allowed_actions(state) for state in STATES}
+    assert {state: actions for state, actions in allowed.items() if actions} == {
+        "proposed": ("approve", "reject", "edit", "regenerate"),
+        "applied": ("rollback",),
+        "failed": ("retry",),
+    }
+    assert set(DECISIONS) == {action for actions in allowed.values() for action in actions}
+
+
+def test_final_states_are_those_nothing_leads_out_of():
+    assert [state for state in STATES if is_final(state)] == ["rejected", "superseded", "rolled_back"]
+
+
+@pytest.mark.parametrize(("state", "action"), [("lost", "approve"), ("proposed", "burn")])
+def test_unknown_words_are_nonsense(state, action):
+    with pytest.raises(ValueError, match="no such state or action"):
+        next_state(state, action)

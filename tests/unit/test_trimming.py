@@ -1,0 +1,87 @@
+"""Which messages a context holds when not all of them fit."""
+
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from compaction.services.trimming import newest_that_fit
+from compaction.services.turns import COMPACTED, MASKED
+from compaction.services.windowing import is_whole, units
+from tests.unit.conversations import call, conversations, plain, result
+
+TALK = [plain(place, 10) for place in range(5)]
+
+
+def kept(turns, room, overhead=0):
+    return [turn.id for turn in newest_that_fit(turns, room, overhead).kept]
+
+
+def test_the_newest_that_fit_stay_in_their_order():
+    assert kept(TALK, 29) == [3, 4]
+    assert kept(TALK, 50) == [0, 1, 2, 3, 4]
+    assert kept(TALK, 9) == []
+    assert kept(TALK, -1) == []
+    assert kept([], 100) == []
+
+
+def test_overhead_counts_for_each_message():
+    assert kept(TALK, 29, overhead=5) == [4]
+    assert newest_that_fit(TALK, 30, overhead=5).tokens == 30
+
+
+def test_pinned_messages_come_first():
+    turns = [replace(TALK[0], pinned=True), *TALK[1:]]
+    assert kept(turns, 25) == [0, 4]
+    assert kept(turns, 10) == [0]
+
+
+def test_of_pinned_messages_the_newest_stay():
+    assert kept([replace(turn, pinned=True) for turn in TALK], 25) == [3, 4]
+
+
+def test_a_message_too_long_for_any_context_is_passed_over():
+    turns = [*TALK[:3], plain(3, 500), TALK[4]]
+    assert kept(turns, 40) == [0, 1, 2, 4]
+
+
+def test_no_hole_opens_where_one_does_not_fit_in_the_rest():
+    turns = [TALK[0], TALK[1], plain(2, 30), TALK[3], TALK[4]]
+    assert kept(turns, 45) == [3, 4]
+
+
+def test_a_call_stays_with_its_results_or_not_at_all():
+    turns = [TALK[0], call(1, "a", "b"), result(2, "a", 10), result(3, "b", 10), TALK[4]]
+    assert kept(turns, 40) == [1, 2, 3, 4]
+    assert kept(turns, 39) == [4]
+
+
+def test_pinned_result_brings_its_call_along():
+    turns = [call(0, "a"), result(1, "a", 10, pinned=True), *TALK[2:]]
+    assert kept(turns, 30) == [0, 1, 4]
+
+
+def test_results_without_a_call_and_calls_without_all_results_are_left_out():
+    turns = [result(0, "lost", 10), TALK[1], call(2, "a", "b"), result(3, "a", 10)]
+    trimmed = newest_that_fit(turns, 1000)
+    assert [turn.id for turn in trimmed.kept] == [1]
+    assert [turn.id for turn in trimmed.broken] == [turn.id for turn in trimmed.left_out] == [0, 2, 3]
+
+
+def test_masked_outputs_take_their_placeholder_and_compacted_ones_are_gone():
+    turns = [replace(TALK[0], state=COMPACTED), call(1, "a"), result(2, "a", 500, state=MASKED)]
+    trimmed = newest_that_fit(turns, 22)
+    assert [turn.id for turn in trimmed.kept] == [1, 2]
+    assert trimmed.tokens == 22
+    assert trimmed.left_out == ()
+
+
+@given(conversations(), st.integers(-10, 5000), st.integers(0, 10))
+def test_kept_turns_fit_and_hold_whole_units_only(turns, room, overhead):
+    trimmed = newest_that_fit(turns, room, overhead)
+    assert trimmed.tokens == sum(turn.context_tokens + overhead for turn in trimmed.kept)
+    assert trimmed.tokens <= max(room, 0)
+    assert sorted(turn.id for turn in (*trimmed.kept, *trimmed.left_out)) == [turn.id for turn in turns]
+    assert list(trimmed.kept) == sorted(trimmed.kept, key=lambda turn: turn.id)
+    for unit in units(trimmed.kept):
+        assert is_whole([trimmed.kept[index] for index in unit])

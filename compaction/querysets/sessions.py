@@ -1,16 +1,25 @@
 """Sessions and messages."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
-from typing import Self
+from typing import Any, Self
 from uuid import UUID
 
 from django.contrib.postgres.search import SearchQuery
-from django.db.models import F, FloatField, Q
-from django.db.models.functions import Cast
+from django.db.models import F, FloatField, Func, JSONField, Sum
+from django.db.models.functions import Cast, Coalesce
 
 from memories.querysets import TenantRows
 from memories.querysets.conditions import TEXT_SEARCH_CONFIG, path_condition
+from memories.querysets.texts import segment_paths
+
+
+class CallIds(Func):
+    """The ids of a message's tool calls as a JSON list."""
+
+    function = "jsonb_path_query_array"
+    template = "%(function)s(%(expressions)s, '$[*].id')"
+    output_field = JSONField()
 
 
 class SessionQuerySet(TenantRows):
@@ -21,8 +30,20 @@ class SessionQuerySet(TenantRows):
         """Sessions of the partition `path` and, unless `exact`, those below it."""
         return self.filter(path_condition("partition_path", path, exact=exact))
 
+    def with_segments(self, segments: Mapping[str, str]) -> Self:
+        """In partitions that hold every given `key=value` segment, at any depth."""
+        if not segments:
+            return self
+        return self.filter(partition__segments__contains=segment_paths(segments))
+
     def open(self) -> Self:
         return self.filter(closed_at__isnull=True)
+
+    def closed(self) -> Self:
+        return self.filter(closed_at__isnull=False)
+
+    def with_current(self) -> Self:
+        return self.select_related("current")
 
     def with_pressure(self) -> Self:
         """Each with `fullness`, its pressure as the database reckons it, to filter and to sort by."""
@@ -93,9 +114,29 @@ class MessageQuerySet(TenantRows):
         """The summary that a compaction made."""
         return self.filter(compaction_id=compaction_id)
 
-    def calling(self, call_ids: Collection[str]) -> Self:
-        """Assistant messages that make any of these tool calls."""
-        wanted = Q(pk__in=[])
-        for call_id in call_ids:
-            wanted |= Q(tool_calls__contains=[{"id": call_id}])
-        return self.filter(wanted, role="assistant")
+    def from_sources(self, source_ids: Collection[str]) -> dict[str, Any]:
+        """The messages by the callers' own ids."""
+        return {row.source_id: row for row in self.with_sources(source_ids).without_vectors()}
+
+    def called_ids(self, call_ids: Collection[str]) -> set[str]:
+        """Those of `call_ids` under which an assistant message makes a call."""
+        rows = self.filter(role="assistant").annotate(own_call_ids=CallIds("tool_calls"))
+        rows = rows.filter(own_call_ids__has_any_keys=list(call_ids)).order_by()
+        return {call_id for ids in rows.values_list("own_call_ids", flat=True) for call_id in ids} & set(call_ids)
+
+    def answered_ids(self, call_ids: Collection[str]) -> set[str]:
+        """Those of `call_ids` that a result answers."""
+        rows = self.filter(role="tool", tool_call_id__in=list(call_ids)).order_by()
+        return set(rows.values_list("tool_call_id", flat=True))
+
+    def without_vectors(self) -> Self:
+        """Without what only a search reads."""
+        return self.defer("search_vector")
+
+    def outlines(self) -> Self:
+        """Without texts: what is needed to choose among many."""
+        return self.defer("search_vector", "content", "metadata")
+
+    def tokens_shown(self) -> int:
+        """What the messages take in a context as they stand."""
+        return int(self.order_by().aggregate(tokens=Coalesce(Sum("shown_tokens"), 0))["tokens"])

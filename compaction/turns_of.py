@@ -1,0 +1,37 @@
+"""From stored messages to the turns that the rules of compaction work on."""
+
+from collections.abc import Iterable
+from functools import cache
+
+from compaction.counting import placeholder_tokens
+from compaction.models import Message
+from compaction.services.turns import Turn
+
+
+def turns_of(messages: Iterable[Message], *, model: str) -> list[Turn]:
+    """The messages of a session, in their order, as turns with tokens of the session's `model`.
+
+    A message read without its text (`outlines`) makes a turn without content.
+    """
+    placeholder = cache(lambda name: placeholder_tokens(name, model))
+    return [
+        _turn(message, placeholder(message.name) if message.role == Message.Role.TOOL else 0) for message in messages
+    ]
+
+
+def _turn(message: Message, placeholder: int) -> Turn:
+    is_masked = message.state == Message.State.MASKED
+    return Turn(
+        id=message.pk,
+        role=message.role,
+        content="" if "content" in message.get_deferred_fields() else message.content,
+        tokens=message.tokens,
+        state=message.state,
+        pinned=message.pinned,
+        tool_calls=tuple(message.tool_calls),
+        tool_call_id=message.tool_call_id,
+        placeholder_tokens=message.shown_tokens if is_masked else placeholder,
+        created_at=message.created_at,
+        name=message.name,
+        sequence=message.sequence,
+    )

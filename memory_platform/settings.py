@@ -267,7 +267,12 @@ SPECTACULAR_SETTINGS = {
     "SCHEMA_PATH_PREFIX": "/api/v1",
     "COMPONENT_SPLIT_REQUEST": True,
     # One set of words, under several names of fields.
-    "ENUM_NAME_OVERRIDES": {"SummaryStyleEnum": ["compact", "detailed"]},
+    "ENUM_NAME_OVERRIDES": {
+        "SummaryStyleEnum": ["compact", "detailed"],
+        "StoredStatusEnum": ["created", "existing"],
+        "MessageStateEnum": ["live", "masked", "compacted"],
+        "SessionStateEnum": ["open", "closed"],
+    },
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "SWAGGER_UI_SETTINGS": {"deepLinking": True, "persistAuthorization": False, "validatorUrl": None},

@@ -39,6 +39,10 @@ BODIES: dict[str, dict[str, Any]] = {
     "budget-profiles/assignments": {"budget_profile": "default", "partition": ""},
     "budget-profiles/<name:name>": {"default_tokens": 10},
     "budget-profiles/<name:name>/rollback": {"version": 1},
+    "sessions": {"directive": "x"},
+    "sessions/<uuid:session_id>": {"directive": "x"},
+    "sessions/<uuid:session_id>/messages": {"messages": [{"role": "user", "content": "x"}]},
+    "messages/<uuid:message_id>": {"pinned": True},
 }
 QUERIES = {
     ("get", "budget-profiles/<name:name>/compare"): "?a=1&b=1",
@@ -90,9 +94,10 @@ class Rows:
         return body
 
 
+IDS = ("memory_id", "target_id", "receipt_id", "snapshot_id", "feedback_id", "session_id", "message_id")
 NOTHING = Rows(
     {
-        **dict.fromkeys(("memory_id", "target_id", "receipt_id", "snapshot_id", "feedback_id"), str(NOWHERE)),
+        **dict.fromkeys(IDS, str(NOWHERE)),
         "place": "user%3Dsam",
         "name": "chat",
         "key_id": "abcdefgh",
@@ -117,12 +122,16 @@ def rows(admin_key: str) -> Rows:
     made("put", "partitions/user%3Dsam/summaries", {"content": "Sam is in Porto."})
     made("post", "budget-profiles", {"name": "chat"})
     made("put", "budget-profiles/assignments", {"budget_profile": "chat", "partition": "user=sam"})
+    session = made("post", "sessions", {"directive": "Porto it is.", "user_id": "sam"})["id"]
+    messages = {"messages": [{"role": "user", "content": "Where is Porto?"}]}
     vote = {"memory_id": memory, "feedback": "POSITIVE", "reason": "Porto it is."}
     return Rows(
         {
             "memory_id": memory,
             "target_id": target,
             "receipt_id": made("post", "context", {"query": "Porto"})["id"],
+            "session_id": session,
+            "message_id": made("post", f"sessions/{session}/messages", messages)["results"][0]["id"],
             "snapshot_id": made("post", "snapshots", {"name": "Porto"})["id"],
             "feedback_id": made("post", "feedback", vote)["results"][0]["id"],
             "place": "user%3Dsam",
@@ -175,7 +184,7 @@ def test_no_route_shows_or_changes_another_tenants_rows(
             assert response.status_code in {200, 201, 204, 404}, where
         if response.status_code == 200 or route not in OWN_PLACE:
             assert "Porto" not in response.content.decode(), where
-        for name in ("memory_id", "receipt_id", "snapshot_id", "key_id"):
+        for name in ("memory_id", "receipt_id", "snapshot_id", "key_id", "session_id", "message_id"):
             assert rows.names[name] not in response.content.decode(), where
     assert whole_state(tenant) == before
 
@@ -185,5 +194,6 @@ def whole_state(tenant: Tenant) -> dict[str, list[dict[str, Any]]]:
     with tenant_scope(tenant.pk):
         return {
             model._meta.label: list(model._base_manager.order_by("pk").values())
-            for model in (*apps.get_app_config("memories").get_models(), *apps.get_app_config("context").get_models())
+            for app in ("memories", "context", "compaction")
+            for model in apps.get_app_config(app).get_models()
         }

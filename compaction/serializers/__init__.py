@@ -1,0 +1,1 @@
+"""What the REST doors of sessions and compaction take and give, field by field."""

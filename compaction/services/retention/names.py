@@ -16,8 +16,10 @@ _QUOTED = re.compile(
     rf"|«([^«»\n{TAKEN}]{{1,{QUOTED_CHARACTERS_MAX}}})»"
     rf"|(?<![\w'’])['‘]([^'‘’\n{TAKEN}]{{2,{QUOTED_CHARACTERS_MAX}}})['’](?!\w)"
 )
+#: A full stop after one of these ends no sentence.
+_TITLE = re.compile(r"\b(?:Dr|Mr|Mrs|Ms|Prof|St)\. $")
 #: Letters, with marks and hyphens between them; digits may follow.
-_WORD = re.compile(r"[^\W\d_]\w*+(?:['’-][^\W\d_]\w*+)*+")
+_WORD = re.compile(r"(?<!\w)[^\W\d_]\w*+(?:['’-][^\W\d_]\w*+)*+")
 #: After one of these a sentence goes on.
 _GOES_ON = set(",;)]&/'’\"”»%" + TAKEN)
 _JOINING = {
@@ -52,11 +54,11 @@ everyone everything exactly excellent excited fantastic few finally find fine fi
 glad go going gonna good goodbye gosh got gotta great guess had haha happy hard has have haven't having he hello her
 here hers hey hi his hmm home honestly hope hopefully how however huh i i'd i'll i'm i've if im in incredible indeed
 instead is isn't it its just keep kinda know last later lately let lets like little lol look looking looks lot lots
-love loved luckily made make many maybe me mine mom more morning most mr mrs ms much mum my myself need never new
-next nice night no none nope not note nothing now of off oh ok okay omg on once one ones only ooh or other ouch our
-out over perfect perhaps please plus pretty prof probably put really remember right sad said same say see seeing
-seems send set she should since sir so some somebody someone something sometimes soon sorry sounds still stay stop
-such super sure take talk tell terrific than thank thankfully thanks that the their them then there these they thing
+love loved luckily made make many maybe me mine mom more morning most mr mrs ms much mum my myself need never next
+nice night no none nope not note nothing now of off oh ok okay omg on once one ones only ooh or other ouch our out
+over perfect perhaps please plus pretty prof probably put really remember right sad said same say see seeing seems
+send set she should since sir so some somebody someone something sometimes soon sorry sounds still stay stop such
+super sure take talk tell terrific than thank thankfully thanks that the their them then there these they thing
 things think this those though through thx till time to today together tomorrow tonight too totally tried true truly
 try two ugh uh um under unfortunately until up us use used usually very via wait wanna want was wasn't way we
 welcome well were what whatever when whenever where whether which while who whoa whose why will wish with without
@@ -132,6 +134,8 @@ def _capitalised_runs(text: str) -> Iterator[tuple[list[re.Match[str]], bool]]:
 
 def _opens(text: str, place: int) -> bool:
     """Whether the word at `place` opens a sentence, a line or a quotation."""
+    if _TITLE.search(text, max(place - 6, 0), place):
+        return False
     at = place - 1
     lowest = max(at - 3, -1)
     while at > lowest and text[at] in " (*_#":

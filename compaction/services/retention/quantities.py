@@ -132,10 +132,12 @@ def _clock(match: re.Match[str]) -> Found:
     hour = int(match["h"] or match["h12"])
     half = (match["half"] or match["half12"] or "").lower()
     minute = match["m"] or "00"
+    # "3:30" may be in the morning or in the afternoon; who reads "3:30 pm" or "15:30" knows what it means
+    unclear = f"{hour % 12 or 12}:{minute}?"
+    if not half and 1 <= hour <= 12 and not match["h"].startswith("0"):
+        return Found(match.start(), match.end(), match[0], unclear)
     told = hour % 12 + 12 * (half == "p") if half and hour <= 12 else hour
-    # who reads "3:30 pm" knows what "3:30" means
-    offers = (f"{hour:02}:{minute}",) if half and hour != told else ()
-    return Found(match.start(), match.end(), match[0], f"{told:02}:{minute}", offers)
+    return Found(match.start(), match.end(), match[0], f"{told:02}:{minute}", (unclear,))
 
 
 def _value(digits: str, scale: str, words: str) -> Decimal:

@@ -92,7 +92,11 @@ def facts_of(messages: Iterable[Message]) -> list[Fact]:
     mentions: dict[tuple[str, str], dict[Hashable, None]] = {}
     opening: list[tuple[Hashable, Found]] = []
     for message in messages:
-        for kind, found in _facts_in(message):
+        if message.pinned and words_of(message.content).strip():
+            rule = words_of(message.content).strip()
+            texts.setdefault((RULE, rule), message.content.strip())
+            mentions.setdefault((RULE, rule), {})[message.id] = None
+        for kind, found in _facts_in(message.content):
             if kind == "":
                 opening.append((message.id, found))
                 continue
@@ -107,7 +111,7 @@ def facts_of(messages: Iterable[Message]) -> list[Fact]:
 
 def check_retention(facts: Iterable[Fact], texts: Iterable[str]) -> Retention:
     """Which of `facts` the texts (summary, journal) tell."""
-    told = _Told("\n".join(texts))
+    told = _Told("\n\n".join(texts))
     kept: list[Fact] = []
     missing: list[Fact] = []
     for fact in facts:
@@ -115,11 +119,8 @@ def check_retention(facts: Iterable[Fact], texts: Iterable[str]) -> Retention:
     return Retention(tuple(kept), tuple(missing), len(kept) / (len(kept) + len(missing)) if kept or missing else 1.0)
 
 
-def _facts_in(message: Message) -> Iterator[tuple[str, Found]]:
-    """The facts of one message by kind, in its order; "" are words that may be names."""
-    text = message.content
-    if message.pinned and words_of(text).strip():
-        yield RULE, Found(0, len(text), text.strip(), words_of(text).strip())
+def _facts_in(text: str) -> Iterator[tuple[str, Found]]:
+    """The facts of one text by kind, in its order, nothing twice; "" are words that may be names."""
     listed: list[tuple[str, Found]] = []
     for kind, find in _FINDERS.items():
         if kind == NAME:
@@ -141,6 +142,10 @@ class _Told:
             for kind, find in _FINDERS.items()
             if kind not in _WORD_KINDS
         }
+        # read as a message is, too: what one finder takes may bring another's to light
+        for kind, found in _facts_in(text):
+            if kind in self._keys:
+                self._keys[kind].update(found.told)
         # "50 pounds" is a weight that may be money
         self._keys[MONEY] |= {key for key in self._keys[NUMBER] if key.endswith(" GBP")}
         written = [run for _, run in runs(text)]

@@ -18,14 +18,14 @@ _CENTURY_TURNS = 69
 _MONTH = r"(?P<month>(?:" + "|".join(sorted(_MONTHS, key=len, reverse=True)) + r")(?![A-Za-z]))\.?"
 _DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
 _YEAR = r"(?P<year>(?:1\d|20|21)\d\d)(?![\d]|[.,]\d)"
-_GAP = r"[ \t\n-]{1,2}"
-_LEAD = r"(?<![\w])(?<![\d][./-])"
+_GAP = r"[ \t-]{1,2}"
+_LEAD = r"(?<!\w)(?<!\d[./-])(?<![A-Za-z]-)"
 
 #: In this order: what one takes the next do not see.
 _PATTERNS = [
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
-        rf"{_LEAD}(?P<year>(?:1\d|20|21)\d\d)([-/.])(?P<m>\d{{1,2}})\2(?P<day>\d{{1,2}})(?!\d|[-/.]\d)",
+        rf"{_LEAD}(?P<year>(?:1\d|20|21)\d\d)([-/.])(?P<m>\d{{1,2}})\2(?P<day>\d{{1,2}})(?!\d|[-/.]\d)(?:T\d\d:[\d:.]{{2,15}}Z?)?",
         rf"{_LEAD}(?P<a>\d{{1,2}})([-/.])(?P<b>\d{{1,2}})\2(?P<year>\d{{4}}|\d\d)(?![\w/-]|[.]\d)",
         rf"{_LEAD}{_DAY}(?:{_GAP}of)?{_GAP}{_MONTH}(?:,?{_GAP}{_YEAR})?(?!\w)",
         rf"{_LEAD}{_MONTH}{_GAP}(?:the{_GAP})?{_DAY}(?![\w%]|[.,:/]\d)(?:,?{_GAP}{_YEAR})?",

@@ -19,7 +19,7 @@ _QUOTED = re.compile(
 #: A full stop after one of these ends no sentence.
 _TITLE = re.compile(r"\b(?:Dr|Mr|Mrs|Ms|Prof|St)\. $")
 #: Letters, with marks and hyphens between them; digits may follow.
-_WORD = re.compile(r"(?<!\w)[^\W\d_]\w*+(?:['’-][^\W\d_]\w*+)*+")
+_WORD = re.compile(rf"(?<![\w{TAKEN}])[^\W\d_]\w*+(?:['’-][^\W\d_]\w*+)*+")
 #: After one of these a sentence goes on.
 _GOES_ON = set(",;)]&/'’\"”»%" + TAKEN)
 _JOINING = {

@@ -46,7 +46,7 @@ _MONEY_WORDS = "|".join(sorted((word for word in CURRENCIES if not word.isupper(
 
 _MONEY = [
     re.compile(
-        rf"(?<![\w.])(?P<c>{_SIGNS})\s?{_AMOUNT}(?:\s(?P<code>{_CODES})\b)?(?!\d)",
+        rf"(?<![\w.])(?P<c>{_SIGNS})\s?{_AMOUNT}(?:\s(?P<code>{_CODES})\b)?(?!\w)",
     ),
     re.compile(rf"\b(?P<c>{_CODES})\s?{_AMOUNT}(?!\w)"),
     re.compile(rf"{_LEAD}{_AMOUNT}[ -]?(?P<c>(?i:{_MONEY_WORDS})\b|(?:{_CODES})\b|[€£¥₹₽])"),

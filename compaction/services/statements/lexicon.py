@@ -1,0 +1,141 @@
+"""Closed classes and common words of English, written for this project: what carries nothing, what opens nothing."""
+
+from __future__ import annotations
+
+
+def word_set(text: str) -> frozenset[str]:
+    """The words of `text` as a set."""
+    return frozenset(text.split())
+
+
+FIRST_PERSON = word_set("i me my mine myself we us our ours ourselves")
+SECOND_PERSON = word_set("you your yours yourself yourselves u ur")
+#: Nothing a statement may open with: what they stand for is in another clause.
+PRONOUNS = FIRST_PERSON | SECOND_PERSON | word_set(
+    "he she it they him her them his hers its their theirs himself herself itself themselves this that these "
+    "those there here who whom whose which what one ones someone somebody something everyone everybody "
+    "everything anyone anybody anything nobody nothing both such same another"
+)  # fmt: skip
+DEMONSTRATIVES = word_set("this that these those")
+POSSESSIVES = word_set("my our your his her their its")
+SUBJECT_PRONOUNS = word_set("i we he she they it you that this there these those")
+YES_WORDS = word_set(
+    "yes yeah yep yup ya yea sure absolutely definitely certainly indeed totally exactly correct right ok okay"
+)
+NO_WORDS = word_set("no nope nah")
+
+AUXILIARIES = word_set(
+    "am is are was were be been being do does did have has had will would can could should shall may might must "
+    "isn't aren't wasn't weren't don't doesn't didn't haven't hasn't hadn't won't wouldn't can't cannot "
+    "couldn't shouldn't mightn't mustn't ain't"
+)
+COPULAS = word_set("is was are were be been")
+MODALS = word_set(
+    "will would can could should shall may might must won't wouldn't can't cannot couldn't shouldn't mustn't"
+)
+#: Behind a bare "this" or "that" these tell that it is a pronoun and no determiner.
+VERBS_AFTER_DEMONSTRATIVE = AUXILIARIES | word_set(
+    "makes made means meant helps helped sounds sounded looks looked feels felt gives gave reminds reminded "
+    "brings brought keeps kept shows showed seems seemed takes took gets got works worked happens happened "
+    "inspires inspired went goes comes came sucks rocks motivates motivated really just always also still "
+    "definitely totally"
+)
+#: Behind a word in -ing these tell that it is the subject: "trying seafood is a must".
+VERBS_AFTER_GERUND = COPULAS | word_set(
+    "sounds looks feels makes helps gives keeps brings takes means shows has can will would must"
+)
+#: Verbs and openings before which a left-out "I" is understood, with the auxiliary that goes before a name.
+LEFT_OUT_I = {
+    **dict.fromkeys(
+        word_set("going looking planning thinking hoping trying working feeling learning glad happy excited proud"),
+        "is",
+    ),
+    **dict.fromkeys(
+        word_set(
+            "got went had hope want love wish need saw met took made found started finished can't used tried bought "
+            "decided was ended loved can will gave visited joined became read watched played won"
+        ),
+        "",
+    ),
+    "been": "has",
+}
+
+ARTICLES = word_set("a an the")
+PREPOSITIONS = word_set(
+    "in on at to from with for of by about into onto over under after before during through between against "
+    "around near as like without within across behind beyond among towards toward upon off via than"
+)
+#: Prepositions that belong to the word before them.
+BOUND_PREPOSITIONS = word_set("of than as like without")
+CLAUSE_LINKS = word_set("and but so because since while though although plus then or yet")
+#: Links that say how a clause hangs on the one before it.
+SUBORDINATE_LINKS = word_set("because since while though although")
+SUBORDINATE_OPENERS = SUBORDINATE_LINKS | word_set("if when whenever after before as once until unless")
+#: A part may begin at these words; it may then be left off.
+PART_OPENERS = word_set("because which while when whenever where who so after before since although though during")
+#: What begins with these changes the meaning of what stands before it, so it is never left off.
+BOUND_OPENERS = word_set("if unless except without only until till but not never nor rather instead")
+#: Adverbs that may stand before the subject; with it they move behind the clause.
+LEAD_INS = word_set(
+    "recently since then once next now sometimes usually lately currently first finally later afterwards"
+)
+
+#: Said before the clause proper begins; dropped there.
+INTERJECTIONS = YES_WORDS | NO_WORDS | word_set(
+    "wow whoa woah oh ooh aw aww awww ah hey hi hello hiya yo well so haha hahaha lol hmm hm um uh oops ouch "
+    "yay woohoo woo cool nice great awesome amazing thanks thank thx cheers congrats congratulations sorry "
+    "welcome bye goodbye anyway anyways also and but plus then or man dude gosh omg honestly actually basically "
+    "literally frankly luckily fortunately unfortunately hopefully obviously seriously personally apparently "
+    "clearly maybe perhaps wonderful fantastic perfect excellent glad alright please speaking morning evening "
+    "afternoon though besides"
+)  # fmt: skip
+#: Interjections that never begin a clause of their own ("so happy", "great news" do).
+PURE_INTERJECTIONS = word_set("and but so also plus then or anyway well oh wow yes hey hi hello maybe perhaps")
+#: Adverbs and fillers that carry nothing an answer would need.
+DROPPED = word_set(
+    "really very just actually totally definitely absolutely certainly quite rather pretty super so such kinda "
+    "sorta basically literally honestly truly simply completely entirely especially extremely incredibly too "
+    "also even please already probably obviously somehow still again though however instead indeed surely "
+    "highly deeply greatly lately currently personally constantly fully particularly mainly mostly"
+)
+#: Adverbs that may stand between a subject and its verb.
+FREQUENCY_ADVERBS = word_set("never always often usually both all")
+
+#: Small words that never count as content.
+STOP_WORDS = PRONOUNS | AUXILIARIES | PREPOSITIONS | ARTICLES | CLAUSE_LINKS | DROPPED | INTERJECTIONS | word_set(
+    "not never if how why when where up out down away back more most much many some any all every each other "
+    "only own got get gets getting go goes going gonna wanna s t re ve ll d m let lets let's"
+)  # fmt: skip
+#: Words of every conversation: they count, but little.
+FAINT_WORDS = word_set(
+    "great awesome amazing cool nice good best better wonderful fantastic incredible fun happy glad love loved "
+    "lovely excited exciting proud thing things stuff lot lots bit way ways time times day days know think "
+    "thought feel feeling feels felt see seen look looking looks sounds sound make makes making made take takes "
+    "taking took keep keeps really something anything everything want wanted need needed try trying tried hope "
+    "hoping hear heard say said tell told talk talking come coming came thank thanks guess mean means wish wait "
+    "stay whole always ever sure right new big little much many people life hard tough pretty kind super "
+    "special awesome interesting inspiring inspired impressive beautiful gorgeous sweet perfect important "
+    "definitely recently lately ago now today put find found give gives gave start started appreciate remember "
+    "forget support person someone others bring brings brought last next share sharing nothing catch care luck "
+    "journey enjoy enjoyed agree understand absolutely worth well going thrilled stoked pumped touch kudos "
+    "cheers later soon yet again same different able"
+)
+
+IRREGULAR_PAST = MODALS | word_set(
+    "went got had was were did made took came saw found gave told felt left kept began started brought bought "
+    "thought taught caught sought fought built sent spent lent bent lost met sat stood understood won ran swam "
+    "sang drank rang wrote drove rode rose broke spoke woke chose froze stole wore tore swore bore knew grew "
+    "flew threw drew blew ate fell held heard said paid laid led read put set let cut hit hurt quit shut cost "
+    "bet spread slept swept wept dealt meant dreamt learnt burnt hung dug stuck struck shot fed became forgot "
+    "forgave hid bit lit slid sold shook showed been gone done seen beat split"
+)
+#: Behind "it's" these tell that it stands for "it has".
+PARTICIPLES_OF_HAS = word_set("been got made given taken helped gone become had shown brought kept changed taught")
+#: Small words of other languages that use the same letters; where they prevail, a text is kept as it is.
+FOREIGN_WORDS = word_set(
+    "el la los las un una unos unas de del que y en es por para con mi tu su lo al se pero como muy mas fui ser "
+    "der die das und ist ich nicht mit ein eine einen zu auf wir sie er es den dem von fur im auch le les des "
+    "est et je ne pas une du ce qui dans pour sur avec nous vous il elle di che non per sono ho gli della nel "
+    "uma um nao com os mais voce eu het een van ik niet dat zijn och att det som jag inte ett og ikke til af ja "
+    "nie sie jest"
+)

@@ -1,0 +1,81 @@
+"""Messages into statements."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+
+from compaction.services.statements.checks import unfit_opening
+from compaction.services.statements.dates import GLUE
+from compaction.services.statements.kinds import kind_of
+from compaction.services.statements.model import Kind, Message, Part, Statement
+from compaction.services.statements.people import Talk
+from compaction.services.statements.reading import Draft, Reader
+from compaction.services.statements.weighting import word_weights
+from compaction.services.statements.words import content_words, joined
+
+#: Weighs statements of a kind against others.
+KIND_FACTORS = {
+    Kind.FACT: 1.0,
+    Kind.EVENT: 1.1,
+    Kind.PREFERENCE: 1.1,
+    Kind.PLAN: 1.0,
+    Kind.DECISION: 1.2,
+    Kind.CONSTRAINT: 1.2,
+    Kind.OPINION: 0.8,
+    Kind.VERBATIM: 0.5,
+}
+#: What is said of the one spoken to is mostly encouragement.
+LISTENER_FACTOR = 0.7
+#: A clause told in the speaker's words ("Caroline: ...") says less of anybody than one with a subject of its own.
+TOLD_FACTOR = 0.85
+#: Roles that nobody speaks to.
+_SILENT_ROLES = ("tool", "system", "")
+#: Nicknames are the start of a name, from so many letters.
+_MIN_NICKNAME_LETTERS = 2
+
+
+def make_statements(messages: Sequence[Message]) -> list[Statement]:
+    """All statements of the messages, in the order of their sequence. See `choose_statements` for the best of them."""
+    ordered = sorted(messages, key=lambda message: message.sequence)
+    names = frozenset(word for message in ordered for word in message.speaker.lower().split())
+    reader = Reader(names | _nicknames(names))
+    talkers = dict.fromkeys(message.speaker for message in ordered if message.role not in _SILENT_ROLES or message.name)
+    for message in ordered:
+        others = [name for name in talkers if name != message.speaker] if len(talkers) == 2 else []
+        reader.read(message, Talk(message.speaker, others[0] if len(others) == 1 else ""))
+    counts = Counter(word for message in ordered for word in content_words(message.content))
+    statements = (_statement(draft, counts, names) for draft in reader.drafts)
+    return [made for made in statements if made.parts and not unfit_opening(made.lead, made.body)]
+
+
+def _nicknames(names: Collection[str]) -> frozenset[str]:
+    """The ways a name may be called: "mel" for "melanie", "johnny" is not guessed."""
+    return frozenset(name[:size] for name in names for size in range(_MIN_NICKNAME_LETTERS, len(name)))
+
+
+def _statement(draft: Draft, counts: Counter[str], names: Collection[str]) -> Statement:
+    opening = draft.opening
+    texts = ((tokens, joined(tokens).replace(GLUE, " ")) for tokens in draft.parts)
+    if draft.is_verbatim:
+        texts = ((tokens, " ".join(tokens)) for tokens in draft.parts)
+    parts = tuple(Part(text, word_weights(tokens, counts, names)) for tokens, text in texts if text)
+    kind = Kind.VERBATIM if draft.is_verbatim else kind_of(" ".join((opening.lead, *(part.text for part in parts))))
+    return Statement(
+        opening.subject,
+        opening.lead,
+        parts,
+        draft.message_ids,
+        kind,
+        draft.said_on,
+        _factor(draft, kind),
+        opening.of_speaker and bool(opening.subject),
+    )
+
+
+def _factor(draft: Draft, kind: Kind) -> float:
+    factor = KIND_FACTORS[kind]
+    if draft.talk.listener and draft.opening.subject == draft.talk.listener:
+        factor *= LISTENER_FACTOR
+    is_told = draft.opening.lead.endswith(":") and not draft.opening.of_speaker
+    return factor * TOLD_FACTOR if is_told else factor

@@ -59,6 +59,23 @@ class RunQuerySet(TenantRows):
             )
         )
 
+    def finished(self, step: str, now: datetime) -> int:
+        """Mark as done."""
+        return self.update(state="done", step=step, claimed_until=None, finished_at=now)
+
+    def failed(self, code: str, detail: str, now: datetime) -> int:
+        """Mark as failed, with a reason that holds no memory text."""
+        return self.update(
+            state="failed", error_code=code, error_detail=detail[:300], claimed_until=None, finished_at=now
+        )
+
+    def of_partition(self, partition_id: int) -> Self:
+        return self.filter(partition_id=partition_id)
+
+    def held(self, run_id: UUID, until: datetime) -> Self:
+        """The run, as long as whoever claimed it `until` then still holds it."""
+        return self.filter(pk=run_id, state="running", claimed_until=until)
+
     def with_targets(self) -> Self:
         return self.select_related("session", "partition", "compaction")
 
@@ -66,6 +83,13 @@ class RunQuerySet(TenantRows):
 class ProviderBreakerQuerySet(TenantRows):
     def of_provider(self, provider: str) -> Self:
         return self.filter(provider=provider)
+
+    def open_at(self, now: datetime) -> Self:
+        """Those whose provider is left alone at `now`."""
+        return self.filter(open_until__gt=now)
+
+    def failing(self) -> Self:
+        return self.filter(Q(failures__gt=0) | Q(open_until__isnull=False))
 
     def locked(self) -> Self:
         return self.select_for_update()

@@ -103,6 +103,14 @@ class MemoryQuerySet(MemoryTextQuerySet):
         rows = self.filter(pk__in=list(ids), version__in=list(versions))
         return list(rows.order_by().values_list("pk", "version", "content"))
 
+    def of_partition(self, partition_id: int) -> Self:
+        """Of the partition itself, not of those below it."""
+        return self.filter(partition_id=partition_id)
+
+    def most_telling(self, count: int) -> Self:
+        """Pinned ones, then the newest."""
+        return self.order_by("-pinned", "-created_at", "id")[:count]
+
     def newest_texts(self, count: int) -> list[str]:
         """What the latest memories say."""
         return list(self.order_by("-created_at", "id").values_list("content", flat=True)[:count])

@@ -2,11 +2,11 @@
 
 from collections.abc import Collection, Iterable, Iterator
 from datetime import datetime
-from typing import Self
+from typing import Any, Self
 from uuid import UUID
 
 import numpy as np
-from django.db.models import BinaryField, F, Func, Q
+from django.db.models import BinaryField, F, Func, Q, QuerySet
 from numpy.typing import NDArray
 from pgvector import HalfVector
 
@@ -79,6 +79,10 @@ class PartitionSummaryQuerySet(VersionedByRecordedTime):
 
     def of_partition(self, path: str) -> Self:
         return self.filter(partition__path=path)
+
+    def of_partitions(self, partitions: QuerySet[Any]) -> Self:
+        """Of the partitions that another query finds, in the order of their paths."""
+        return self.filter(partition__in=partitions).select_related("partition").order_by("partition__path")
 
     def in_partitions(self, paths: Iterable[str]) -> Self:
         """Of these partitions, from the root down, each with its partition in the same query."""

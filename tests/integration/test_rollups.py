@@ -1,0 +1,159 @@
+"""Roll-ups: what they are made of, when they are made, and what they leave alone."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from compaction.models import Run
+from compaction.rollups import open_roll_up, roll_up, roll_up_changed, run_roll_up
+from context.actions import save_budget_profile
+from memories.actions import archive_memory, save_summary
+from memories.exceptions import Conflict
+from memories.models import Partition, PartitionSummary, Tenant
+from memories.scopes import tenant_scope
+from memories.services.partitions import parse_partition
+from memories.services.tokens import count_tokens
+from tests.factories import NOW, TESTER, make_memory
+from tests.people import api_client, new_key
+
+LATER = NOW + timedelta(hours=1)
+FACTS = (
+    "Alex moved to Lisbon in March 2026.",
+    "Alex prefers meetings before noon.",
+    "Alex works for Norrland Rail on the signalling team.",
+    "Alex is allergic to peanuts.",
+    "Alex plans to visit Porto on 3 July 2026.",
+    "Alex keeps a greyhound named Pixel.",
+)
+
+
+def facts(tenant: Tenant, partition: str = "user=alex/topic=life") -> list[Any]:
+    return [make_memory(tenant, text, partition=partition) for text in FACTS]
+
+
+def place(tenant: Tenant, path: str) -> Partition:
+    with tenant_scope(tenant.pk):
+        row: Partition = Partition.objects.for_tenant(tenant.pk).get(path=path)
+        return row
+
+
+def summaries(tenant: Tenant, path: str) -> list[PartitionSummary]:
+    with tenant_scope(tenant.pk):
+        return list(PartitionSummary.objects.for_tenant(tenant.pk).of_partition(path).order_by("style", "version"))
+
+
+def test_roll_up_keeps_what_the_memories_say_within_its_budget(tenant: Tenant) -> None:
+    facts(tenant)
+    for style, tokens in (("compact", 120), ("detailed", 600)):
+        done = roll_up(tenant.pk, place(tenant, "user=alex/topic=life").pk, style, now=LATER)
+        assert done.is_new
+        assert done.summary is not None
+        assert done.summary.origin == "rollup"
+        assert done.summary.tokens_o200k_base == count_tokens(done.summary.content) <= tokens
+    for word in ("Lisbon", "noon", "Norrland", "peanuts", "Porto", "Pixel"):
+        assert word in done.summary.content
+
+
+def test_small_budget_of_the_profile_is_kept(tenant: Tenant) -> None:
+    facts(tenant)
+    with tenant_scope(tenant.pk):
+        save_budget_profile(
+            tenant_id=tenant.pk,
+            changes={"compaction": {"roll_up_compact_tokens": 32}},
+            edited_from=0,
+            by=TESTER,
+            now=NOW,
+        )
+    done = roll_up(tenant.pk, place(tenant, "user=alex/topic=life").pk, "compact", now=LATER)
+    assert done.summary is not None
+    assert done.summary.tokens_o200k_base <= 32
+
+
+def test_same_memories_make_no_second_version(tenant: Tenant) -> None:
+    facts(tenant)
+    partition = place(tenant, "user=alex/topic=life")
+    assert roll_up(tenant.pk, partition.pk, "compact", now=LATER).is_new
+    assert not roll_up(tenant.pk, partition.pk, "compact", now=LATER + timedelta(hours=1)).is_new
+
+
+def test_schedule_reaches_the_partitions_above_and_then_rests(tenant: Tenant) -> None:
+    facts(tenant)
+    assert roll_up_changed(now=LATER) == 4
+    for path in ("user=alex/topic=life", "user=alex"):
+        assert [row.style for row in summaries(tenant, path)] == ["compact", "detailed"]
+        assert "Lisbon" in summaries(tenant, path)[1].content
+    assert summaries(tenant, "") == []
+    assert roll_up_changed(now=LATER + timedelta(hours=1)) == 0
+
+
+def test_schedule_follows_a_changed_and_an_archived_memory(tenant: Tenant) -> None:
+    rows = facts(tenant)
+    roll_up_changed(now=LATER)
+    with tenant_scope(tenant.pk):
+        archive_memory(memory=rows[3], by=TESTER, now=LATER + timedelta(minutes=5))
+    assert roll_up_changed(now=LATER + timedelta(hours=1)) == 4
+    assert "peanuts" not in summaries(tenant, "user=alex")[-1].content
+
+
+def test_schedule_leaves_few_memories_and_written_summaries_alone(tenant: Tenant) -> None:
+    make_memory(tenant, FACTS[0], partition="user=mina")
+    facts(tenant, "user=kim")
+    with tenant_scope(tenant.pk):
+        for style in ("compact", "detailed"):
+            save_summary(
+                tenant=tenant, partition=parse_partition("user=kim"), style=style, content="Written by hand.",
+                origin="operator", by=TESTER, now=NOW,
+            )  # fmt: skip
+    assert roll_up_changed(now=LATER) == 0
+    assert [row.content for row in summaries(tenant, "user=kim")] == ["Written by hand."] * 2
+
+
+def test_profile_switches_the_schedule_off(tenant: Tenant) -> None:
+    facts(tenant)
+    with tenant_scope(tenant.pk):
+        save_budget_profile(
+            tenant_id=tenant.pk, changes={"compaction": {"has_roll_ups": False}}, edited_from=0, by=TESTER, now=NOW
+        )
+    assert roll_up_changed(now=LATER) == 0
+
+
+def test_roll_up_of_nothing_is_withdrawn(tenant: Tenant) -> None:
+    rows = facts(tenant)
+    partition = place(tenant, "user=alex/topic=life")
+    roll_up(tenant.pk, partition.pk, "compact", now=LATER)
+    with tenant_scope(tenant.pk):
+        for row in rows:
+            archive_memory(memory=row, by=TESTER, now=LATER)
+    assert roll_up(tenant.pk, partition.pk, "compact", now=LATER + timedelta(hours=1)).summary is None
+    assert [row.recorded_to is None for row in summaries(tenant, partition.path)] == [False]
+
+
+def test_two_runs_of_one_summary_cannot_be_open_and_one_is_done_once(tenant: Tenant) -> None:
+    facts(tenant)
+    partition = place(tenant, "user=alex/topic=life")
+    with tenant_scope(tenant.pk):
+        run = open_roll_up(partition, "compact", "olga", NOW)
+        with pytest.raises(Conflict):
+            open_roll_up(partition, "compact", "olga", NOW)
+    assert run_roll_up(tenant.pk, run.pk, now=LATER) is not None
+    assert run_roll_up(tenant.pk, run.pk, now=LATER) is None
+    with tenant_scope(tenant.pk):
+        assert Run.objects.for_tenant(tenant.pk).get(pk=run.pk).state == "done"
+
+
+def test_roll_up_is_asked_for_over_rest(tenant: Tenant, api: Any, other_tenant: Tenant) -> None:
+    facts(tenant)
+    address = "/api/v1/partitions/user%3Dalex%2Ftopic%3Dlife/roll-up"
+    answer = api.post(address, {"style": "compact"}, format="json")
+    assert answer.status_code == 202
+    assert answer.json()["event_id"]
+    assert api.post(address, {"style": "compact"}, format="json").status_code == 409
+    assert api.post(address, {"style": "loud"}, format="json").status_code == 400
+    assert api.post("/api/v1/partitions/user%3Dnobody/roll-up", {"style": "compact"}, format="json").status_code == 404
+    confined = api_client(new_key(tenant, "read", "write", partition="user=mina"))
+    assert confined.post(address, {"style": "compact"}, format="json").status_code in {403, 404}
+    stranger = api_client(new_key(other_tenant, "read", "write"))
+    assert stranger.post(address, {"style": "compact"}, format="json").status_code == 404
+    reader = api_client(new_key(tenant, "read"))
+    assert reader.post(address, {"style": "compact"}, format="json").status_code == 403

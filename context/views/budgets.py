@@ -13,6 +13,7 @@ from django_htmx.http import replace_url
 
 from context.actions import create_budget_profile, roll_back_budget_profile, save_budget_profile
 from context.budget_profiles import (
+    FieldComparison,
     NamedVersion,
     changed_fields,
     compare_budget_profiles,
@@ -20,10 +21,13 @@ from context.budget_profiles import (
     current_budget_profiles,
     draft_budget_profile,
 )
-from context.forms import BudgetProfileForm, BudgetTrialForm, CompareForm, NewProfileForm, merged, typed_from
+from context.forms import BudgetTrialForm, CompareForm, NewProfileForm
 from context.models import DEFAULT_PROFILE_NAME, BudgetProfile
+from context.policy_fields import policy_label, policy_words
 from context.preview import Question, compare_previews, demo_questions, recent_questions
+from context.profile_form import BudgetProfileForm, merged, typed_from
 from context.results import ContextRequest
+from context.services.compaction_policy import POLICY_FIELDS, CompactionPolicy
 from context.views.blame import blame
 from context.views.preview import SLIDER, previewed
 from memories.access import actor_of, tenant_required
@@ -32,7 +36,9 @@ from memories.scopes import tenant_scope
 from memory_platform.web import HtmxRequest, complain, flash, operator_required, show, wants_fragment
 
 # Where the columns that are typed in another shape are drawn.
-FIELDS_OF_FORM = {"sections": "room_memories", "include_summaries_at": "levels"}
+FIELDS_OF_FORM = {"sections": "room_memories", "include_summaries_at": "levels"} | {
+    f"compaction.{name}": f"compaction_{name}" for name in POLICY_FIELDS
+}
 VERSIONS_COMPARED_MAX = 200
 
 
@@ -138,6 +144,7 @@ def field_label(field: str) -> str:
         "include_linked_memories": "linked memories",
         "include_summaries_at": "levels with summaries",
         "sections": "room of sections",
+        "compaction": "compaction policy",
     }
     return names.get(field, field.replace("_", " "))
 
@@ -211,12 +218,21 @@ def budget_compare(request: HtmxRequest) -> HttpResponseBase:
             try:
                 left, right = (_named_version(form.cleaned_data[side]) for side in ("left", "right"))
                 numbers = compare_budget_profiles(request.tenant.id, left, right)
-                page["numbers"] = [(field_label(number.field), number) for number in numbers]
+                page["numbers"] = [row for number in numbers for row in _rows_of(number)]
             except PlatformError as error:
                 blame(form, error)
     status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
     template = "budget_compare.html#result" if wants_fragment(request) else "budget_compare.html"
     return show(request, template, page, status=status)
+
+
+def _rows_of(number: FieldComparison) -> list[tuple[str, FieldComparison]]:
+    """A number with its label; of a compaction policy every number in words."""
+    if number.field != "compaction":
+        return [(field_label(number.field), number)]
+    left, right = (CompactionPolicy.of(side).as_record() for side in (number.left, number.right))
+    sides = {name: (policy_words(name, left[name]), policy_words(name, right[name])) for name in POLICY_FIELDS}
+    return [(f"Compaction: {policy_label(name)}", FieldComparison(name, *both)) for name, both in sides.items()]
 
 
 def _named_version(text: str) -> NamedVersion:

@@ -9,8 +9,8 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from context.budget_profiles import current_budget_profile
-from context.forms import BUDGET_PAGE_FIELDS, BudgetProfileForm
 from context.models import BudgetProfile, Receipt
+from context.profile_form import BUDGET_PAGE_FIELDS, BudgetProfileForm
 from context.sections import PACKERS
 from memories.models import Memory, Tenant
 from memories.scopes import tenant_scope

@@ -113,7 +113,8 @@ def _assemble(
 ) -> AssembledContext:
     fence_tokens, marker_tokens = EXPECTED_OVERHEAD_TOKENS[wish.request.render]
     whole = Room(wish.max_tokens - fence_tokens, marker_tokens, wish.model, calculator)
-    allotment = Allotment(whole.tokens, SECTION_ORDER, wish.profile.sections)
+    shares_of = wish.request.shares_of
+    allotment = Allotment(whole.tokens, SECTION_ORDER, wish.profile.sections, shares_of=shares_of)
     sections = _text_sections(wish, whole, allotment)
     with timer.step("retrieve"):
         found = find_candidates(wish, tenant_id, whole.of(allotment.room_for(MEMORIES)), now)

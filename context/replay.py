@@ -62,6 +62,7 @@ def request_of(receipt: Receipt) -> ContextRequest:
         **{name: record[name] for name in (*plain, *given)},
         as_of=None if as_of is None else datetime.fromisoformat(as_of),
         stable_with=None if stable_with is None else UUID(stable_with),
+        shares_of=record.get("shares_of"),
         explain=True,
         preview=True,
     )

@@ -49,7 +49,8 @@ class ContextRequest:
     `partition` is a path (a subtree unless `exact`), `segments` match at any depth, `max_tokens` is in tokens of the
     model. `budget_profile` "" is the one assigned to the key or the partition. `as_of` is a valid time to read;
     `moment` the same for whoever needs a recorded one. `stable_with` is the receipt whose order is kept. `draft` is an
-    unsaved budget profile, for previews only.
+    unsaved budget profile, for previews only. `shares_of` are the tokens of a larger context that this is a part of:
+    the profile's shares are of those.
     """
 
     query: str = ""
@@ -75,6 +76,7 @@ class ContextRequest:
     explain: bool = False
     preview: bool = False
     draft: BudgetProfile | None = None
+    shares_of: int | None = None
 
 
 @dataclass(frozen=True)

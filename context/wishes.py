@@ -107,6 +107,7 @@ class Wish:
             "as_of": None if request.as_of is None else request.as_of.isoformat(),
             "stable_with": None if request.stable_with is None else str(request.stable_with),
             "given": [name for name in OPTIONAL_FIELDS if getattr(request, name) not in (None, "")],
+            **({} if request.shares_of is None else {"shares_of": request.shares_of}),
         }
 
 

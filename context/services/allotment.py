@@ -13,9 +13,20 @@ class Allotment:
     section without may use what is left once later sections' own room is set aside. Never more than `total` in all.
     """
 
-    def __init__(self, total: int, order: Sequence[str], settings: Mapping[str, Mapping[str, Any]]) -> None:
-        """`total` tokens for the sections in `order`; `settings` of other sections are not read."""
+    def __init__(
+        self,
+        total: int,
+        order: Sequence[str],
+        settings: Mapping[str, Mapping[str, Any]],
+        *,
+        shares_of: int | None = None,
+    ) -> None:
+        """`total` tokens for the sections in `order`; `settings` of other sections are not read.
+
+        Shares are of `total`, or of `shares_of` where this is one part of a larger context.
+        """
         self._total = max(total, 0)
+        self._shares_of = self._total if shares_of is None else shares_of
         self._left = total
         self._carried = 0
         self._own = {name: self._tokens(settings[name]) for name in order if settings.get(name)}
@@ -45,4 +56,4 @@ class Allotment:
     def _tokens(self, setting: Mapping[str, Any]) -> int:
         if "tokens" in setting:
             return min(int(setting["tokens"]), self._total)
-        return int(self._total * float(setting["share"]))
+        return min(int(self._shares_of * float(setting["share"])), self._total)

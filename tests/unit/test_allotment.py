@@ -26,6 +26,15 @@ def rooms(total: int, sections: dict[str, Any], uses: dict[str, int]) -> list[in
     return found
 
 
+def test_shares_may_be_of_a_larger_whole() -> None:
+    allotment = Allotment(
+        250, ("memo", "memories"), {"memories": {"share": 0.2}, "memo": {"share": 0.5}}, shares_of=1000
+    )
+    assert allotment.room_for("memo") == 250
+    allotment.take("memo", 0)
+    assert Allotment(250, ("memories",), {"memories": {"share": 0.2}}, shares_of=1000).room_for("memories") == 200
+
+
 def test_without_settings_each_section_may_use_what_is_left() -> None:
     assert rooms(1000, {}, {"memo": 100, "focus": 250}) == [1000, 900, 900, 650]
 

@@ -1,0 +1,104 @@
+"""A conversation as provider-ready messages and as one text that no message can forge a part of (ADR-0073)."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+#: What a message's marker line and the empty line before it take beside its stored tokens; the call that a result
+#: answers comes on top. Measured; the finished text is counted anyway.
+MARKER_TOKENS = 4
+CHARACTERS_PER_CALL_ID_TOKEN = 2
+
+#: After any of these a reader, human or model, may see a new line.
+_BREAK = r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]"
+_LOOKALIKE = re.compile(rf"((?:\A|(?<={_BREAK})))(\\*\[(?:system|user|assistant|tool|calls)\b)")
+_ESCAPED = re.compile(rf"((?:\A|(?<={_BREAK})))\\(\\*\[(?:system|user|assistant|tool|calls)\b)")
+_MARKER = re.compile(r'(?:\A|\n\n)\[(system|user|assistant|tool)((?: (?:name|call)="(?:[^"\\]|\\.)*")*)\]\n')
+_LABEL = re.compile(r'(name|call)=("(?:[^"\\]|\\.)*")')
+_CALLS = "[calls]\n"
+
+
+@dataclass(frozen=True)
+class ChatMessage:
+    """One message as a model gets it."""
+
+    role: str
+    content: str
+    name: str = ""
+    tool_calls: Sequence[Mapping[str, Any]] = field(default_factory=tuple)
+    tool_call_id: str = ""
+
+    def as_answer(self) -> dict[str, Any]:
+        """In the shape of chat completions: fields that say nothing are left out."""
+        answer: dict[str, Any] = {"role": self.role, "content": self.content}
+        if self.tool_calls and not self.content:
+            answer["content"] = None
+        if self.name:
+            answer["name"] = self.name
+        if self.tool_calls:
+            answer["tool_calls"] = [dict(call) for call in self.tool_calls]
+        if self.tool_call_id:
+            answer["tool_call_id"] = self.tool_call_id
+        return answer
+
+
+def transcript(messages: Iterable[ChatMessage]) -> str:
+    """The messages as one text: each begins with a line such as `[user]` or `[tool call="call_1"]`."""
+    return "\n\n".join(_piece(message) for message in messages)
+
+
+def parse_transcript(text: str) -> list[ChatMessage]:
+    """The messages of a transcript, exactly as they went in. Raises `ValueError` for any other text."""
+    if not text:
+        return []
+    marks = list(_MARKER.finditer(text))
+    if not marks or marks[0].start():
+        raise ValueError("a transcript begins with a marker")
+    ends = [mark.start() for mark in marks[1:]] + [len(text)]
+    return [_parsed(mark, text[mark.end() : end]) for mark, end in zip(marks, ends, strict=True)]
+
+
+def call_id_tokens(tool_call_id: str) -> int:
+    """About what naming the answered call takes in a marker."""
+    return -(-len(tool_call_id) // CHARACTERS_PER_CALL_ID_TOKEN) + 2 if tool_call_id else 0
+
+
+def _piece(message: ChatMessage) -> str:
+    labels = "".join(
+        f" {label}={json.dumps(value, ensure_ascii=False)}"
+        for label, value in (("name", message.name), ("call", message.tool_call_id))
+        if value
+    )
+    calls = json.dumps([dict(call) for call in message.tool_calls], ensure_ascii=False) if message.tool_calls else ""
+    body = _escaped(message.content)
+    if calls:
+        body = f"{body}\n{_CALLS}{_escaped(calls)}" if body else f"{_CALLS}{_escaped(calls)}"
+    return f"[{message.role}{labels}]\n{body}"
+
+
+def _parsed(mark: re.Match[str], body: str) -> ChatMessage:
+    labels = {label: json.loads(value) for label, value in _LABEL.findall(mark[2])}
+    content, calls = body, ""
+    if body.startswith(_CALLS):
+        content, calls = "", body.removeprefix(_CALLS)
+    elif f"\n{_CALLS}" in body:
+        content, _, calls = body.partition(f"\n{_CALLS}")
+    return ChatMessage(
+        role=mark[1],
+        content=_unescaped(content),
+        name=labels.get("name", ""),
+        tool_calls=tuple(json.loads(_unescaped(calls))) if calls else (),
+        tool_call_id=labels.get("call", ""),
+    )
+
+
+def _escaped(text: str) -> str:
+    return _LOOKALIKE.sub(r"\1\\\2", text)
+
+
+def _unescaped(text: str) -> str:
+    return _ESCAPED.sub(r"\1\2", text)

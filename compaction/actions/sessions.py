@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 from django.db import transaction
 
@@ -22,7 +23,6 @@ from memories.services.drafts import FieldProblem
 from memories.services.partitions import PartitionPath
 
 CHANGEABLE_FIELDS = ("directive", "model", "max_context_tokens", "metadata")
-RECOUNT_BATCH_ROWS = 500
 
 
 @transaction.atomic
@@ -139,12 +139,12 @@ def _problems_of(values: Mapping[str, Any]) -> Iterator[FieldProblem]:
 def _recount(session: Session) -> None:
     """Every message of the session, summaries too, in the tokens of its model."""
     rows = Message.objects.for_tenant(session.tenant_id).of_session(session.pk).without_vectors()
-    messages = list(rows)
-    for message in messages:
+    counts: dict[UUID, tuple[int, int]] = {}
+    for message in rows:
         was_shown = message.shown_tokens
         message.tokens = said_tokens(message, session.model)
-        message.shown_tokens = shown_tokens(message, session.model) if was_shown else 0
-    Message.objects.bulk_update(messages, ["tokens", "shown_tokens"], batch_size=RECOUNT_BATCH_ROWS)
+        counts[message.pk] = (message.tokens, shown_tokens(message, session.model) if was_shown else 0)
+    rows.set_tokens(counts)
 
 
 def _audit(session: Session, verb: str, fields: Sequence[str], by: Actor, now: datetime) -> None:

@@ -6,12 +6,27 @@ from typing import Any, Self
 from uuid import UUID
 
 from django.contrib.postgres.search import SearchQuery
+from django.db import connection
 from django.db.models import F, FloatField, Func, JSONField, Sum
 from django.db.models.functions import Cast, Coalesce
 
 from memories.querysets import TenantRows
 from memories.querysets.conditions import TEXT_SEARCH_CONFIG, path_condition
 from memories.querysets.texts import segment_paths
+
+#: What is needed of a message to choose among many.
+OUTLINE_COLUMNS = (
+    "id",
+    "role",
+    "tokens",
+    "shown_tokens",
+    "state",
+    "pinned",
+    "tool_calls",
+    "tool_call_id",
+    "name",
+    "sequence",
+)
 
 
 class CallIds(Func):
@@ -59,6 +74,24 @@ class SessionQuerySet(TenantRows):
 
     def without_open_run(self) -> Self:
         return self.exclude(runs__state__in=["queued", "running"])
+
+    def not_compacted_since_said(self) -> Self:
+        """No compaction was asked for after the last message: whatever came of that, people may have undone it."""
+        newer = self.model._meta.get_field("compactions").related_model.objects.filter(
+            session_id=OuterRef("pk"), created_at__gte=OuterRef("last_message_at")
+        )
+        waiting = self.model._meta.get_field("compactions").related_model.objects.filter(
+            session_id=OuterRef("pk"), state="proposed"
+        )
+        return self.exclude(Exists(newer)).exclude(Exists(waiting))
+
+    def tenant_ids(self) -> list[UUID]:
+        return list(self.order_by().values_list("tenant_id", flat=True).distinct())
+
+    def behind(self, session_id: UUID | None, count: int) -> list[Any]:
+        """The next `count` in the order of their ids."""
+        rows = self if session_id is None else self.filter(pk__gt=session_id)
+        return list(rows.order_by("id")[:count])
 
     def newest_first(self) -> Self:
         return self.order_by("-created_at", "id")
@@ -133,9 +166,37 @@ class MessageQuerySet(TenantRows):
         """Without what only a search reads."""
         return self.defer("search_vector")
 
-    def outlines(self) -> Self:
-        """Without texts: what is needed to choose among many."""
-        return self.defer("search_vector", "content", "metadata")
+    def outlines(self) -> Any:
+        """Without texts: what is needed to choose among many, as named tuples."""
+        return self.values_list(*OUTLINE_COLUMNS, named=True)
+
+    def set_tokens(self, counts: Mapping[UUID, tuple[int, int]]) -> None:
+        """Write `tokens` and `shown_tokens` by id, all in one statement."""
+        table = connection.ops.quote_name(self.model._meta.db_table)
+        tokens, shown = ([pair[place] for pair in counts.values()] for place in (0, 1))
+        with connection.cursor() as cursor:
+            cursor.execute(
+                f"UPDATE {table} SET tokens = new.tokens, shown_tokens = new.shown_tokens"  # noqa: S608 - our own name
+                " FROM unnest(%s::uuid[], %s::int[], %s::int[]) AS new (id, tokens, shown_tokens)"
+                f" WHERE {table}.id = new.id",
+                [list(counts), tokens, shown],
+            )
+
+    def last_said(self) -> Any:
+        """The newest of the originals, None where there is none."""
+        return self.filter(sequence__isnull=False).without_vectors().order_by("-sequence").first()
+
+    def contents(self) -> dict[UUID, str]:
+        """What was said, by id."""
+        return dict(self.order_by().values_list("pk", "content"))
+
+    def said(self) -> list[tuple[UUID, str, str]]:
+        """Id, name and content of each."""
+        return list(self.order_by().values_list("pk", "name", "content"))
+
+    def all_calls(self) -> list[list[dict[str, Any]]]:
+        """The tool calls of those that make any."""
+        return list(self.exclude(tool_calls=[]).order_by().values_list("tool_calls", flat=True))
 
     def tokens_shown(self) -> int:
         """What the messages take in a context as they stand."""

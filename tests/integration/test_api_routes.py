@@ -42,6 +42,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "sessions": {"directive": "x"},
     "sessions/<uuid:session_id>": {"directive": "x"},
     "sessions/<uuid:session_id>/messages": {"messages": [{"role": "user", "content": "x"}]},
+    "sessions/<uuid:session_id>/context": {"query": "Porto"},
     "messages/<uuid:message_id>": {"pinned": True},
 }
 QUERIES = {

@@ -1,0 +1,56 @@
+"""The endpoint of a session's context."""
+
+from typing import Any
+from uuid import UUID
+
+from drf_spectacular.utils import OpenApiExample, extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from compaction.serializers.contexts import SessionContextInput, SessionContextShape
+from compaction.session_context import build_session_context
+from compaction.session_results import SessionContextRequest
+from memories.api.door import Door
+from memories.api.idempotency import idempotent
+from memories.api.permissions import require_scope
+from memories.api.schema import IDEMPOTENCY_KEY, answers
+
+WHOLE = OpenApiExample("What fits the session's window", {}, request_only=True)
+SMALL = OpenApiExample(
+    "In 2,000 tokens, searching for something else than the last message",
+    {"max_tokens": 2000, "query": "When does Alex like to meet?", "preview": True},
+    request_only=True,
+)
+
+session_context_schema = extend_schema(
+    operation_id="sessions_context",
+    tags=["sessions"],
+    request=SessionContextInput,
+    examples=[WHOLE, SMALL],
+    parameters=[IDEMPOTENCY_KEY],
+    responses=answers({200: SessionContextShape}, 404, 409, 413),
+)
+
+
+class SessionContextDoor(Door):
+    """What a model is to read next."""
+
+    @session_context_schema
+    @idempotent
+    def post(self, request: Request, session_id: UUID) -> Response:
+        """Directive, memories for the newest message, summary and the newest messages in one exact budget.
+
+        A preview needs the scope read only.
+        """
+        values = self.body(SessionContextInput)
+        if not values["preview"]:
+            require_scope(self.key, "write")
+        given: dict[str, Any] = {name: value for name, value in values.items() if value is not None}
+        context = build_session_context(
+            SessionContextRequest(session_id=session_id, **given),
+            tenant_id=self.tenant_id,
+            reach=self.key.partition_prefix,
+            actor=self.actor,
+            now=self.now,
+        )
+        return Response(context.as_answer(explain=values["explain"]))

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from django.contrib.postgres.search import SearchQuery
 from django.db import connection
-from django.db.models import F, FloatField, Func, JSONField, Sum
+from django.db.models import Exists, F, FloatField, Func, JSONField, OuterRef, Sum
 from django.db.models.functions import Cast, Coalesce
 
 from memories.querysets import TenantRows

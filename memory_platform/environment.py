@@ -33,7 +33,11 @@ def database_config(url: str) -> dict[str, Any]:
     """The settings of one database. Refused before it is parsed: the parser's warning would print the password."""
     if environ.Env.DB_SCHEMES.get(url.partition("://")[0]) != environ.Env.DB_SCHEMES["postgres"]:
         raise ImproperlyConfigured("DATABASE_URL and DATABASE_OWNER_URL must be postgres:// URLs")
-    return dict(environ.Env.db_url_config(url))
+    try:
+        return dict(environ.Env.db_url_config(url))
+    except ValueError as error:
+        detail = "the port a number, special characters of the password percent-encoded"
+        raise ImproperlyConfigured(f"DATABASE_URL and DATABASE_OWNER_URL must be postgres:// URLs: {detail}") from error
 
 
 def cache_config(url: str) -> dict[str, Any]:

@@ -5,7 +5,7 @@ a context of the rest and a warning, never an exception; only a wish that cannot
 """
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -24,6 +24,7 @@ from context.results import (
     MEMORY,
     SCORING_PROFILE_NAME,
     SCORING_PROFILE_VERSION,
+    Anchor,
     AssembledContext,
     Block,
     Consideration,
@@ -145,7 +146,7 @@ def _text_sections(wish: Wish, whole: Room, allotment: Allotment) -> list[Sectio
 
 
 def _memory_sections(
-    wish: Wish, whole: Room, allotment: Allotment, found: Found, neighbours: Neighbours, included: Sequence[UUID]
+    wish: Wish, whole: Room, allotment: Allotment, found: Found, neighbours: Neighbours, included: Mapping[UUID, Anchor]
 ) -> list[Section]:
     """Linked memories and those that were found, scored and packed; ages are reckoned from the moment read."""
     at = wish.moment.at
@@ -164,14 +165,15 @@ def _memory_sections(
         rank_candidates(found.candidates, room, top_k=wish.top_k, now=at),
         room,
         wish.packing,
-        beside=Beside([*included, *_included([linked])], neighbours.likeness),
+        beside=Beside({**included, **_included([linked])}, neighbours.likeness),
     )
     return [linked, memories]
 
 
-def _included(sections: Sequence[Section]) -> list[UUID]:
-    """Ids of the memories that stand in the sections."""
-    return [UUID(block.anchor.id) for section in sections for block in section.blocks if block.anchor.type == MEMORY]
+def _included(sections: Sequence[Section]) -> dict[UUID, Anchor]:
+    """Anchors of the memories that stand in the sections, by their ids."""
+    anchors = [block.anchor for section in sections for block in section.blocks]
+    return {UUID(anchor.id): anchor for anchor in anchors if anchor.type == MEMORY}
 
 
 def _context(
@@ -215,9 +217,15 @@ def _stable_prefix_tokens(wish: Wish, text: str, calculator: BudgetCalculator) -
 def _omitted(sections: Sequence[Section], fitted: Fitted, free: int, wish: Wish) -> list[Omission]:
     """What was left out, in order of importance and each once; `free` tokens are those the text leaves of the budget.
 
-    What one section had no room for and another kept was not left out.
+    What one section had no room for and another kept was not left out. What repeats a block that had to go in the end
+    repeats nothing: it lacked the room as well.
     """
-    omitted = [omission for section in sections for omission in section.omitted]
+    gone = {block.anchor for block in fitted.dropped}
+    omitted = [
+        replace(omission, reason=OVER_BUDGET, twin=None) if omission.twin in gone else omission
+        for section in sections
+        for omission in section.omitted
+    ]
     omitted += [block.left_out(OVER_BUDGET) for block in fitted.dropped]
     kept = {block.anchor for block in fitted.blocks}
     last = {row.anchor: row for row in omitted if row.reason == ALREADY_INCLUDED or row.anchor not in kept}
@@ -233,6 +241,7 @@ def _with_lack(omission: Omission, tokens_missing: int) -> Omission:
 def _candidates(sections: Sequence[Section], dropped: Sequence[Block]) -> list[Consideration]:
     """Every candidate, with what became of it in the end."""
     gone = {block.anchor for block in dropped}
+    gone |= {omission.anchor for section in sections for omission in section.omitted if omission.twin in gone}
     return [
         replace(candidate, outcome=OVER_BUDGET) if candidate.anchor in gone else candidate
         for section in sections

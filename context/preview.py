@@ -70,12 +70,13 @@ class KeptRow:
 
 @dataclass(frozen=True)
 class LeftOutRow:
-    """An item left out, with its memory or summary and how the search found it."""
+    """An item left out, with its memory or summary, how the search found it, and the memory that says the same."""
 
     omission: Omission
     memory: Memory | None
     found: Consideration | None
     summary: PartitionSummary | None = None
+    twin: Memory | None = None
 
     @property
     def kind(self) -> str:
@@ -199,6 +200,7 @@ def preview_of(context: AssembledContext, tenant_id: UUID) -> Preview:
             rows.memories.get(omission.anchor.id),
             found.get(omission.anchor.id),
             rows.summaries.get(omission.anchor.id),
+            None if omission.twin is None else rows.memories.get(omission.twin.id),
         )
         for omission in context.omitted
     ]

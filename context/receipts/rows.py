@@ -47,9 +47,10 @@ class UnpackedRows:
 def pack(blocks: Sequence[Block], omitted: Sequence[Omission], candidates: Sequence[Consideration]) -> PackedRows:
     """What is stored; `blocks` in the order of the text, `position` being their place."""
     places = {_identity(one.anchor, one.outcome, one.score): place for place, one in enumerate(candidates)}
+    standing = {one.anchor: place for place, one in enumerate(blocks)}
     return PackedRows(
         [_packed_block(one, places) for one in blocks],
-        [_packed_omission(one, places, candidates) for one in omitted],
+        [_packed_omission(one, places, candidates, standing) for one in omitted],
         _deflated([candidate_row(one) for one in candidates]),
     )
 
@@ -58,11 +59,8 @@ def unpack(packed: PackedRows) -> UnpackedRows:
     """What was packed. Receipts of the first version hold whole rows in every column; they are read as well."""
     stored = packed.candidates
     candidates = [candidate(row) for row in (_inflated(stored) if isinstance(stored, str) else stored)]
-    return UnpackedRows(
-        [_unpacked_block(row, place, candidates) for place, row in enumerate(packed.blocks)],
-        [_unpacked_omission(row, candidates) for row in packed.omitted],
-        candidates,
-    )
+    blocks = [_unpacked_block(row, place, candidates) for place, row in enumerate(packed.blocks)]
+    return UnpackedRows(blocks, [_unpacked_omission(row, candidates, blocks) for row in packed.omitted], candidates)
 
 
 def _deflated(candidates: list[Row]) -> str:
@@ -96,21 +94,32 @@ def _unpacked_block(row: Row, position: int, candidates: Sequence[Consideration]
 
 
 def _packed_omission(
-    omission: Omission, places: Mapping[tuple[Any, ...], int], candidates: Sequence[Consideration]
+    omission: Omission,
+    places: Mapping[tuple[Any, ...], int],
+    candidates: Sequence[Consideration],
+    standing: Mapping[Anchor, int],
 ) -> Row:
-    """[candidate], with the tokens that are missing where any are; a whole row for what was no candidate."""
+    """[candidate], with the tokens that are missing or, after null, the block that says the same, where there are any.
+
+    A whole row for what was no candidate.
+    """
     place = places.get(_identity(omission.anchor, omission.reason, omission.score))
     if place is None or candidates[place].tokens != omission.tokens:
         return omission_row(omission)
+    twin = None if omission.twin is None else standing.get(omission.twin)
+    if twin is not None:
+        return [place, omission.tokens_missing, twin]
     return [place] if omission.tokens_missing is None else [place, omission.tokens_missing]
 
 
-def _unpacked_omission(row: Row, candidates: Sequence[Consideration]) -> Omission:
-    place, *missing = row
+def _unpacked_omission(row: Row, candidates: Sequence[Consideration], blocks: Sequence[Block]) -> Omission:
+    place, *more = row
     if not isinstance(place, int):
         return omission(row)
     one = candidates[place]
-    return Omission(one.anchor, one.outcome, one.tokens, one.score, missing[0] if missing else None)
+    missing, twin = [*more, None, None][:2]
+    anchor = None if twin is None else blocks[twin].anchor
+    return Omission(one.anchor, one.outcome, one.tokens, one.score, missing, anchor)
 
 
 def _anchor_row(anchor: Anchor) -> Row:

@@ -1,6 +1,6 @@
 """Sections of memories: those the focus links to, and those the query found."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -31,9 +31,9 @@ FUSED_DECIMALS = 9
 
 @dataclass(frozen=True)
 class Beside:
-    """What stands in the context already, by memory id, and which memories say nearly the same."""
+    """What stands in the context already, as anchors by memory id, and which memories say nearly the same."""
 
-    included: Collection[UUID] = ()
+    included: Mapping[UUID, Anchor] = field(default_factory=dict)
     likeness: Likeness = field(default_factory=lambda: Likeness({}, 1.0))
 
 
@@ -67,7 +67,8 @@ def pack_memories(
     ]
     considered = [_consideration(item, outcomes[item.memory["id"]]) for item in ranked]
     optimality = chosen.optimality() if packing.is_explained else None
-    return Section(blocks, _omissions(considered), chosen.tokens, considered, optimality)
+    twins = _twins(ranked, outcomes, around)
+    return Section(blocks, _omissions(considered, twins), chosen.tokens, considered, optimality)
 
 
 def _as_mapping(candidate: Candidate, room: Room) -> dict[str, Any]:
@@ -97,7 +98,7 @@ def _outcomes_before(ranked: Sequence[ScoredMemory], packing: Packing, beside: B
             outcomes[memory_id] = ALREADY_INCLUDED
         elif item.composite_score < packing.minimum_score and not item.memory["pinned"]:
             outcomes[memory_id] = BELOW_MINIMUM_SCORE
-        elif beside.likeness.is_near_any(memory_id, beside.included):
+        elif beside.likeness.twin_of(memory_id, beside.included) is not None:
             outcomes[memory_id] = NEAR_DUPLICATE
     return outcomes
 
@@ -118,9 +119,18 @@ def _choose_unlike(ranked: Sequence[ScoredMemory], room: Room, packing: Packing,
             break
         aside |= repeats
     for memory_id in aside:
-        is_said = likeness.is_near_any(memory_id, kept)
+        is_said = likeness.twin_of(memory_id, kept) is not None
         chosen.outcomes[memory_id] = NEAR_DUPLICATE if is_said else OVER_BUDGET
     return chosen
+
+
+def _twins(ranked: Sequence[ScoredMemory], outcomes: Mapping[UUID, str], beside: Beside) -> dict[str, Anchor]:
+    """What stands in the context instead of each near duplicate: the most important such block, by the memory's id."""
+    kept = {item.memory["id"]: _anchor(item) for item in ranked if outcomes[item.memory["id"]] == KEPT}
+    standing = {**beside.included, **kept}
+    repeats = [memory_id for memory_id, outcome in outcomes.items() if outcome == NEAR_DUPLICATE]
+    twins = {memory_id: beside.likeness.twin_of(memory_id, standing) for memory_id in repeats}
+    return {str(memory_id): standing[twin] for memory_id, twin in twins.items() if twin is not None}
 
 
 def _block(item: ScoredMemory, kind: str, room: Room, snippet: str | None) -> Block:
@@ -155,5 +165,9 @@ def _consideration(item: ScoredMemory, outcome: str) -> Consideration:
     )
 
 
-def _omissions(considered: Sequence[Consideration]) -> list[Omission]:
-    return [Omission(item.anchor, item.outcome, item.tokens, item.score) for item in considered if item.outcome != KEPT]
+def _omissions(considered: Sequence[Consideration], twins: Mapping[str, Anchor]) -> list[Omission]:
+    return [
+        Omission(item.anchor, item.outcome, item.tokens, item.score, twin=twins.get(item.anchor.id))
+        for item in considered
+        if item.outcome != KEPT
+    ]

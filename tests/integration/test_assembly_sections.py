@@ -9,7 +9,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from context.models import BudgetProfile
-from context.results import AssembledContext, Focus
+from context.receipts import read_receipt
+from context.results import Anchor, AssembledContext, Focus
 from context.services.rendering import STYLES, parse_context
 from memories.actions import archive_memory, link_memories, save_summary, withdraw_summary
 from memories.exceptions import Forbidden, InvalidInput, NotFound
@@ -52,6 +53,11 @@ def kinds(context: AssembledContext) -> list[str]:
 
 def reasons(context: AssembledContext) -> dict[str, str]:
     return {omission.anchor.id: omission.reason for omission in context.omitted}
+
+
+def twins(context: AssembledContext) -> dict[str, Anchor]:
+    """What says the same as each near duplicate, by its id."""
+    return {omission.anchor.id: omission.twin for omission in context.omitted if omission.twin}
 
 
 @pytest.fixture
@@ -310,6 +316,26 @@ def test_near_duplicate_of_a_kept_memory_is_left_out_with_that_reason(tenant: Te
         first = Memory.objects.for_tenant(tenant.pk).get(content=RYE)
     alike = {key for key, reason in reasons(context).items() if reason == "near_duplicate"}
     assert alike == (ids | {str(first.pk)}) - {said[0].anchor.id}
+    assert twins(context) == dict.fromkeys(alike, said[0].anchor)
+    assert context.id is not None
+    with tenant_scope(tenant.pk):
+        stored = read_receipt(tenant_id=tenant.pk, receipt_id=context.id, reach="")
+    assert stored.is_verified
+    assert stored.context.omitted == context.omitted
+
+
+def test_near_duplicate_of_what_had_to_go_in_the_end_lacked_the_room_as_well(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store(tenant, [new_row(f"{RYE}.", "user=alex"), new_row(f"{RYE}!", "user=alex")])
+    # as if nothing stood around the texts: what was packed is too long, and the last blocks go
+    monkeypatch.setattr("context.assembly.EXPECTED_OVERHEAD_TOKENS", {"markdown": (0, 0)})
+    for max_tokens in range(8, 60):
+        context = ask(tenant, QUESTION, partition="user=alex", max_tokens=max_tokens, preview=True, explain=True)
+        outcomes = {row.anchor.id: row.outcome for row in context.candidates if row.outcome != "kept"}
+        assert {row.anchor.id: row.reason for row in context.omitted if row.anchor.type == "memory"} == outcomes
+        assert {row.twin for row in context.omitted} - {None} <= {block.anchor for block in context.blocks}
+        assert all((row.twin is not None) == (row.reason == "near_duplicate") for row in context.omitted)
 
 
 def test_threshold_of_the_profile_decides_what_is_near(tenant: Tenant) -> None:
@@ -327,6 +353,7 @@ def test_near_duplicate_of_the_focus_or_of_a_linked_memory_is_left_out(
     again = store(tenant, [new_row(f"{row.content}.", "user=alex") for row in (focus, targets[0])])
     context = ask(tenant, "Where is the second shop of Alex?", focus=Focus(memory_id=focus.pk))
     assert [reasons(context)[str(row.pk)] for row in again] == ["near_duplicate"] * 2
+    assert [twins(context)[str(row.pk)].id for row in again] == [str(focus.pk), str(targets[0].pk)]
 
 
 def test_shorter_near_duplicate_stands_where_the_better_one_has_no_room() -> None:

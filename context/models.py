@@ -209,6 +209,7 @@ class Receipt(models.Model):
     nonce_counter = models.PositiveIntegerField(default=0)
     as_of = models.DateTimeField(null=True, blank=True, help_text="The valid time that was read; empty is now.")
     stable_prefix_tokens = models.PositiveIntegerField(null=True, blank=True)
+    memory_ids = ArrayField(models.UUIDField(), default=list, help_text="The memories its text was made of, each once.")
 
     objects = ReceiptQuerySet.as_manager()
 

@@ -102,9 +102,9 @@ class ReceiptQuerySet(TenantRows):
     def for_model(self, model: str) -> Self:
         return self.filter(request__model=model)
 
-    def mentioning(self, row_id: object) -> Self:
-        """Contexts that considered a row in any version or hold it; which of the two, their anchors tell."""
-        return self.filter(Q(candidates__icontains=str(row_id)) | Q(blocks__icontains=str(row_id)))
+    def holding(self, memory_id: UUID) -> Self:
+        """Contexts in whose text a memory stands, in any version; not those that only considered it."""
+        return self.filter(memory_ids__contains=[memory_id])
 
     def with_keys(self) -> Self:
         """The keys that asked, in the same query."""

@@ -76,6 +76,7 @@ def write_receipt(context: AssembledContext, *, moment: Moment, tenant_id: UUID,
         nonce_counter=context.nonce_counter,
         as_of=moment.at if moment.kind is Time.VALID else None,
         stable_prefix_tokens=context.stable_prefix_tokens,
+        memory_ids=memory_ids_of(context.blocks),
     )
     receipt.save(force_insert=True)
     return receipt.id
@@ -137,6 +138,11 @@ def list_receipts(
     if asking:
         found = found.asking(asking)
     return found.created_between(after, before).without_details()
+
+
+def memory_ids_of(blocks: Iterable[Block]) -> list[UUID]:
+    """The memories that stand in the text, each once."""
+    return list(dict.fromkeys(UUID(block.anchor.id) for block in blocks if block.anchor.type == MEMORY))
 
 
 def text_hash(text: str) -> str:

@@ -12,12 +12,12 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from memories.access import actor_of, tenant_of, tenant_required
 from memories.actions import save_summary, set_memo, withdraw_summary
-from memories.exceptions import PlatformError
+from memories.exceptions import PlatformError, StaleVersion
 from memories.forms import PartitionForm, SummaryForm, TextForm
 from memories.models import Partition, PartitionSummary, TenantMemo
 from memories.scopes import tenant_scope
 from memories.services.partitions import parse_partition
-from memory_platform.web import HtmxRequest, flash, operator_required, show, wants_fragment
+from memory_platform.web import HtmxRequest, complain, flash, operator_required, show, wants_fragment
 
 VERSIONS_MAX = 50
 PARTITIONS_SHOWN_MAX = 300
@@ -104,7 +104,7 @@ def summaries(request: HtmxRequest) -> HttpResponseBase:
 @tenant_required
 @require_POST
 def summary_withdraw(request: HtmxRequest) -> HttpResponseBase:
-    """Take a summary out of contexts; saving its text again brings it back."""
+    """Take a summary out of contexts; undoing that brings its text back as a new version."""
     place = PartitionForm(request.POST)
     if not place.is_valid():
         raise Http404
@@ -115,7 +115,42 @@ def summary_withdraw(request: HtmxRequest) -> HttpResponseBase:
         if current is None:
             raise Http404
         withdraw_summary(summary=current, by=actor_of(request.operator), now=timezone.now())
-    flash(request, f"The {current.style} summary stands in no context any more. Its versions stay.")
+    again = urlencode({"partition": path, "style": current.style})
+    undo = f"{reverse('summary-again', args=[request.tenant.id])}?{again}"
+    flash(request, f"The {current.style} summary stands in no context any more. Its versions stay.", undo_url=undo)
+    return redirect(_address(request, path))
+
+
+@operator_required("operator")
+@tenant_required
+@require_POST
+def summary_again(request: HtmxRequest) -> HttpResponseBase:
+    """Undo of a withdrawal: what the last version of the style that the address names said is in force again."""
+    place = PartitionForm(request.GET)
+    if not place.is_valid():
+        raise Http404
+    path, style = place.cleaned_data["partition"], request.GET.get("style", "")
+    with tenant_scope(request.tenant.id):
+        rows = PartitionSummary.objects.for_tenant(request.tenant.id).of_partition(path)
+        latest = rows.of_style(style).newest_first().first()
+    if latest is None:
+        raise Http404
+    try:
+        with tenant_scope(request.tenant.id):
+            saved = save_summary(
+                tenant=tenant_of(request),
+                partition=parse_partition(path),
+                style=style,
+                content=latest.content,
+                origin=latest.origin,
+                if_version=0,
+                by=actor_of(request.operator),
+                now=timezone.now(),
+            )
+    except StaleVersion:
+        complain(request, f"A {style} summary is in force there already.")
+    else:
+        flash(request, f"The {style} summary is back as version {saved.version}.")
     return redirect(_address(request, path))
 
 

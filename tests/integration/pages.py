@@ -1,6 +1,8 @@
 """What the tests of operator pages share: somebody signed in, and a page asked for as htmx asks."""
 
+import re
 from datetime import datetime, timedelta
+from html import unescape
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -62,3 +64,10 @@ def page(name: str, tenant: Tenant, *more: object) -> str:
 
 def text_of(response: Any) -> str:
     return str(response.content.decode())
+
+
+def undo_of(response: Any) -> str:
+    """Where the Undo button of the message on a page leads."""
+    found = re.search(r'action="([^"]+)">(?:(?!</form>).)*Undo</button>', text_of(response), re.DOTALL)
+    assert found, "the page offers no Undo"
+    return unescape(found[1])

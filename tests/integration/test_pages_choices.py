@@ -12,7 +12,7 @@ from django.utils import timezone
 from context.budget_profiles import current_budget_profile
 from memories.models import Tenant
 from memories.scopes import tenant_scope
-from tests.integration.pages import HTMX, client_of, page, text_of, workshop
+from tests.integration.pages import HTMX, client_of, page, text_of, undo_of, workshop
 
 QUESTION = "What does ERR_4012 mean?"
 
@@ -110,8 +110,7 @@ def test_profile_is_assigned_ended_and_assigned_again(client: Client, tenant: Te
     assert "short counts there from now on." in text_of(given)
     ended = client.post(page("budget-assignment-end", tenant), {"partition": "agent=support"}, follow=True)
     assert "short counts there no more." in text_of(ended)
-    again = urlencode({"profile_name": "short", "partition": "agent=support"})
-    client.post(f"{page('budget-assignment-again', tenant)}?{again}")
+    assert "short counts there again." in text_of(client.post(undo_of(ended), follow=True))
     assert [row.profile_name for row in client.get(address).context["rows"]] == ["short"]
     assert client.post(address, {"profile_name": "absent"}).status_code == 422
     assert client.post(address, {"profile_name": "short", "partition": "nonsense"}).status_code == 422

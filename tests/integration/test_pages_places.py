@@ -12,7 +12,7 @@ from django.utils import timezone
 from memories.actions import archive_memory, create_snapshot, update_memory
 from memories.models import PartitionSummary, Snapshot, Tenant, TenantMemo
 from memories.scopes import tenant_scope
-from tests.integration.pages import HTMX, TESTER, client_of, page, remember, text_of, workshop
+from tests.integration.pages import HTMX, TESTER, client_of, page, remember, text_of, undo_of, workshop
 from tests.people import new_operator
 
 SUPPORT = {"partition": "agent=support"}
@@ -96,6 +96,20 @@ def test_withdrawn_summary_stays_in_its_versions(client: Client, tenant: Tenant)
     assert client.post(page("summary-withdraw", tenant), SUPPORT | {"style": "detailed"}).status_code == 404
 
 
+def test_withdrawal_of_a_summary_is_undone_with_one_click_and_only_once(client: Client, tenant: Tenant) -> None:
+    workshop(tenant)
+    client.post(at(tenant, **SUPPORT), {"style": "detailed", "seen_version": 0, "content": "All of it."})
+    undo = undo_of(client.post(page("summary-withdraw", tenant), SUPPORT | {"style": "detailed"}, follow=True))
+    assert client.get(undo).status_code == 405
+    assert "The detailed summary is back as version 2." in text_of(client.post(undo, follow=True))
+    back = [("detailed", "All of it.", True), ("detailed", "All of it.", False)]
+    assert summary_texts(tenant) == back
+    assert "in force there already" in text_of(client.post(undo, follow=True))
+    assert summary_texts(tenant) == back
+    for absent in ("partition=nonsense&style=detailed", "partition=agent%3Dsupport&style=compact", ""):
+        assert client.post(f"{page('summary-again', tenant)}?{absent}").status_code == 404
+
+
 @pytest.mark.parametrize(
     "typed",
     [
@@ -121,6 +135,7 @@ def test_viewer_changes_no_summary_and_no_snapshot(viewer: Client, tenant: Tenan
         viewer.post(at(tenant, **SUPPORT), {"style": "compact", "seen_version": 0, "content": "x"}).status_code == 403
     )
     assert viewer.post(page("summary-withdraw", tenant), SUPPORT).status_code == 403
+    assert viewer.post(page("summary-again", tenant) + "?partition=agent%3Dsupport&style=compact").status_code == 403
     assert viewer.post(page("snapshots", tenant), {"name": "x"}).status_code == 403
     assert viewer.post(page("snapshot-delete", tenant, named.pk)).status_code == 403
     assert viewer.get(page("snapshot", tenant, named.pk)).status_code == 200

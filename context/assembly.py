@@ -155,7 +155,7 @@ def _memory_sections(
         rank_candidates(neighbours.linked, linked_room, top_k=None, now=at),
         linked_room,
         # links were drawn by somebody: no score stops them, and they do not compete with what was searched
-        replace(wish.packing, minimum_score=0.0, is_explained=False),
+        replace(wish.packing, minimum_score=0.0, pinned_share=1.0, is_explained=False),
         kind=LINKED_MEMORY,
         beside=Beside(included, neighbours.likeness),
     )
@@ -264,7 +264,7 @@ def _record(
     context: AssembledContext, wish: Wish, tenant_id: UUID, api_key_id: str | None, now: datetime
 ) -> AssembledContext:
     """Store the receipt, count the packed memories and remember their texts as recalled: one short transaction."""
-    texts = {UUID(block.anchor.id): block.text for block in context.blocks if block.anchor.type == MEMORY}
+    texts = {block.anchor.id: block.text for block in context.blocks if block.anchor.type == MEMORY}
     try:
         with tenant_scope(tenant_id, waits_for_disk=False):
             receipt_id = write_receipt(context, moment=wish.moment, tenant_id=tenant_id, api_key_id=api_key_id)

@@ -294,13 +294,58 @@ def test_memory_that_one_section_had_no_room_for_may_stand_in_another(
     assert str(focus.pk) not in reasons(context)
 
 
-def test_pinned_memories_come_first_within_their_sections_room(tenant: Tenant) -> None:
-    store(tenant, [new_row(f"House rule {n} of the bakery is short.", "user=alex", pinned=True) for n in range(20)])
-    draft = profile(tenant, sections={"memories": {"tokens": 50}})
-    context = ask(tenant, QUESTION, partition="user=alex", draft=draft, preview=True)
-    held = [block.text for block in context.blocks if block.kind == "memory"]
-    assert held
-    assert all(text.startswith("House rule") for text in held)
+# --- Pinned memories -------------------------------------------------------------------------------------------------
+
+RULES = [
+    "Wash your hands before work.",
+    "The till is counted every evening.",
+    "Keys hang behind the office door.",
+    "Deliveries come through the yard.",
+    "Radio stays off before seven.",
+    "Aprons are washed on Mondays.",
+    "Tips go into the blue jar.",
+    "Nobody parks beside the ramp.",
+]
+
+
+def ruled(tenant: Tenant) -> set[str]:
+    """Pinned rules that no question is about, more of them than their share holds."""
+    store(tenant, [new_row(rule, "user=alex", pinned=True) for rule in RULES])
+    return set(RULES)
+
+
+def held(context: AssembledContext) -> list[str]:
+    return [block.text for block in context.blocks if block.kind == "memory"]
+
+
+@pytest.mark.parametrize("packer", ["greedy", "elastic", "optimal"])
+@pytest.mark.parametrize("max_tokens", [62, 70, 78])
+def test_pinned_memories_come_first_in_their_share_and_crowd_no_question(
+    tenant: Tenant, packer: str, max_tokens: int
+) -> None:
+    rules = ruled(tenant)
+    wish: dict[str, Any] = {"partition": "user=alex", "packer": packer, "preview": True, "include_summaries_at": []}
+    wish |= {"max_tokens": max_tokens, "include_tenant_memo": False, "ordering": "top_down"}
+    shared, whole, none = (
+        held(ask(tenant, QUESTION, draft=profile(tenant, pinned_share=share), **wish)) for share in (0.5, 1.0, 0.0)
+    )
+    assert RYE in shared
+    assert shared[0] in rules
+    assert set(whole) <= rules
+    assert RYE in none
+    assert none[0] not in rules
+    again = held(ask(tenant, "", draft=profile(tenant), **wish))
+    assert again
+    assert set(again) <= rules
+
+
+def test_many_pinned_memories_leave_the_question_its_candidates(tenant: Tenant) -> None:
+    rows = [new_row(f"{rule} So says rule {n}.", "user=alex", pinned=True) for n in range(8) for rule in RULES]
+    store(tenant, rows)
+    context = ask(tenant, QUESTION, partition="user=alex", max_tokens=150, preview=True)
+    assert RYE in texts(context)
+    assert context.plan["pinned"]["rows"] == len(rows)
+    assert len(context.candidates) < len(rows)
 
 
 # --- Near duplicates ------------------------------------------------------------------------------------------------

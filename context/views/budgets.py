@@ -138,6 +138,13 @@ def field_label(field: str) -> str:
         "include_linked_memories": "linked memories",
         "include_summaries_at": "levels with summaries",
         "sections": "room of sections",
+        "overfetch_ratio": "candidates",
+        "near_duplicate_threshold": "near duplicate from",
+        "elastic_target_items": "elastic: items aimed at",
+        "elastic_min_tokens": "elastic: least of an item",
+        "elastic_max_tokens": "elastic: most of an item",
+        "receipt_days": "receipts kept for",
+        "receipt_count": "receipts kept at most",
     }
     return names.get(field, field.replace("_", " "))
 
@@ -212,6 +219,7 @@ def budget_compare(request: HtmxRequest) -> HttpResponseBase:
                 left, right = (_named_version(form.cleaned_data[side]) for side in ("left", "right"))
                 numbers = compare_budget_profiles(request.tenant.id, left, right)
                 page["numbers"] = [(field_label(number.field), number) for number in numbers]
+                page["differing"] = any(number.differs for number in numbers)
             except PlatformError as error:
                 blame(form, error)
     status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK

@@ -1,6 +1,8 @@
 """What the preview and the budget pages say beyond the plain answer: packers, focus, time, the run before, profiles."""
 
+import re
 from datetime import timedelta
+from html import unescape
 from typing import Any
 from urllib.parse import urlencode
 
@@ -69,6 +71,23 @@ def test_difference_to_the_run_before_is_told_and_can_be_kept(client: Client, te
     assert "Against the run before" not in text_of(broken)
 
 
+def test_another_order_of_the_same_blocks_is_told(client: Client, tenant: Tenant) -> None:
+    workshop(tenant)
+    before = urlencode({"query": QUESTION})
+    reordered = text_of(preview(client, tenant, query=QUESTION, ordering="head_tail", before=before))
+    assert "the same blocks and tokens, in another order" in reordered
+    assert "in another order" not in text_of(preview(client, tenant, query=QUESTION, style="xml", before=before))
+
+
+def test_found_and_taken_stand_in_words(client: Client, tenant: Tenant) -> None:
+    workshop(tenant)
+    shown = text_of(preview(client, tenant, query=QUESTION))
+    assert "by meaning and by words" in shown
+    assert "Scoring and packing" in shown
+    assert "lexemes" not in shown.lower()
+    assert "gated" not in shown.lower()
+
+
 def test_named_profile_is_made_tuned_and_compared(client: Client, tenant: Tenant) -> None:
     made = client.post(page("budget-create", tenant), {"name": "short", "based_on": "default"}, follow=True)
     assert "Profile short is there." in text_of(made)
@@ -83,8 +102,22 @@ def test_named_profile_is_made_tuned_and_compared(client: Client, tenant: Tenant
     )
     compared = client.get(page("budget-compare", tenant) + "?left=short+1&right=short+2")
     assert "differs" in text_of(compared)
+    assert "300 tokens" in text_of(compared)
+    assert "memories: 50 %" in text_of(compared)
+    assert "no limits" in text_of(compared)
+    assert "No number differs." in text_of(client.get(page("budget-compare", tenant) + "?left=short+1&right=short+1"))
     assert client.get(page("budget-compare", tenant) + "?left=short+1&right=short+9").status_code == 422
     assert client.get(page("budget", tenant, "absent")).status_code == 404
+
+
+def test_button_beside_a_profile_compares_versions_that_are_there(client: Client, tenant: Tenant) -> None:
+    client.post(page("budget-create", tenant), {"name": "short"})
+    links = [page("budgets", tenant), page("budget", tenant, "short")]
+    client.post(page("budget", tenant, "short"), {"default_tokens": 300, "edited_from": 1})
+    for address in (*links, page("budget", tenant, "short")):
+        link = re.search(r'href="([^"]+/compare[^"]+)"', text_of(client.get(address)))
+        assert link
+        assert client.get(unescape(link[1])).status_code == 200
 
 
 @pytest.mark.parametrize("name", ["short", "Not A Word", "default", ""])

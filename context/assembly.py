@@ -218,7 +218,8 @@ def _omitted(sections: Sequence[Section], fitted: Fitted, free: int, wish: Wish)
     """What was left out, in order of importance and each once; `free` tokens are those the text leaves of the budget.
 
     What one section had no room for and another kept was not left out. What repeats a block that had to go in the end
-    repeats nothing: it lacked the room as well.
+    repeats nothing: it lacked the room as well. Nothing is missing for what the budget had room for and its section
+    had not, be it for its share or for the number of texts that the elastic packer aims at.
     """
     gone = {block.anchor for block in fitted.dropped}
     omitted = [
@@ -231,11 +232,13 @@ def _omitted(sections: Sequence[Section], fitted: Fitted, free: int, wish: Wish)
     last = {row.anchor: row for row in omitted if row.reason == ALREADY_INCLUDED or row.anchor not in kept}
     fence_tokens, marker_tokens = EXPECTED_OVERHEAD_TOKENS[wish.request.render]
     needed_around = marker_tokens + (fence_tokens if free == wish.max_tokens else 0)
-    return [_with_lack(omission, omission.tokens + needed_around - free) for omission in last.values()]
-
-
-def _with_lack(omission: Omission, tokens_missing: int) -> Omission:
-    return replace(omission, tokens_missing=max(tokens_missing, 1)) if omission.reason == OVER_BUDGET else omission
+    unpacked = wish.max_tokens - fence_tokens - sum(section.tokens for section in sections)
+    return [
+        replace(row, tokens_missing=max(row.tokens + needed_around - free, 1))
+        if row.reason == OVER_BUDGET and (row.anchor in gone or row.tokens + marker_tokens > unpacked)
+        else row
+        for row in last.values()
+    ]
 
 
 def _candidates(sections: Sequence[Section], dropped: Sequence[Block]) -> list[Consideration]:

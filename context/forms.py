@@ -170,7 +170,7 @@ class BudgetProfileForm(forms.Form):
     A section's room is typed as an amount and its unit, the levels of summaries as numbers with commas.
     """
 
-    UNITS = [("tokens", "tokens"), ("share", "% of the budget")]
+    UNITS = [("tokens", "tokens"), ("share", "% of budget")]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -5,6 +5,7 @@ A context writes one row and waits for nobody; folding it into the memories is t
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
+from typing import TypeVar
 from uuid import UUID
 
 from django.db import transaction
@@ -16,18 +17,17 @@ from memories.services.recalled import RECALLED_TEXT_KEPT, recalled_hash
 #: Contexts that are folded in one transaction.
 TICKS_PER_FOLD = 500
 
+MemoryId = TypeVar("MemoryId", UUID, str)
 
-def remember_recall(*, tenant_id: UUID, texts: Mapping[UUID, str], ids: Iterable[UUID], now: datetime) -> None:
+
+def remember_recall(*, tenant_id: UUID, texts: Mapping[MemoryId, str], ids: Iterable[MemoryId], now: datetime) -> None:
     """Leave behind that the memories `ids` were packed and that `texts` (by memory) were rendered: one statement.
 
     Each memory counts as retrieved once, and its text, where one is given, is not stored again for 30 days.
     """
-    packed = dict.fromkeys([*ids, *texts])
-    pairs = {memory_id: recalled_hash(texts[memory_id]) if memory_id in texts else "" for memory_id in packed}
-    if pairs:
-        RetrievalTick.objects.create(
-            tenant_id=tenant_id, memory_ids=list(pairs), recalled_hashes=list(pairs.values()), at=now
-        )
+    hashes = dict.fromkeys(ids, "") | {memory_id: recalled_hash(text) for memory_id, text in texts.items()}
+    if hashes:
+        RetrievalTick.objects.leave(tenant_id, hashes, now)
 
 
 def fold_retrievals(tenant_id: UUID) -> int:

@@ -78,7 +78,7 @@ def write_receipt(context: AssembledContext, *, moment: Moment, tenant_id: UUID,
         stable_prefix_tokens=context.stable_prefix_tokens,
         memory_ids=memory_ids_of(context.blocks),
     )
-    receipt.save(force_insert=True)
+    Receipt.objects.insert(receipt)
     return receipt.id
 
 
@@ -140,9 +140,9 @@ def list_receipts(
     return found.created_between(after, before).without_details()
 
 
-def memory_ids_of(blocks: Iterable[Block]) -> list[UUID]:
+def memory_ids_of(blocks: Iterable[Block]) -> list[str]:
     """The memories that stand in the text, each once."""
-    return list(dict.fromkeys(UUID(block.anchor.id) for block in blocks if block.anchor.type == MEMORY))
+    return list(dict.fromkeys(block.anchor.id for block in blocks if block.anchor.type == MEMORY))
 
 
 def text_hash(text: str) -> str:

@@ -1,8 +1,9 @@
-"""Where a memory was used: the receipts that hold it, however old, and none that only considered it."""
+"""How receipts are inserted, and where a memory was used: the receipts that hold it, not those that considered it."""
 
 from datetime import timedelta
 from importlib import import_module
-from uuid import UUID
+from typing import Any
+from uuid import UUID, uuid4
 
 import pytest
 from django.apps import apps
@@ -84,6 +85,44 @@ def test_receipts_stored_before_the_column_are_filled() -> None:
         import_module("context.migrations.0004_memories_of_receipts").fill(apps, editor)
     assert held(tenant) == written
     assert list(held(empty).values()) == [[]]
+
+
+@pytest.mark.parametrize("memory_ids", [[], [str(uuid4()), str(uuid4())]])
+def test_inserted_receipt_is_the_one_that_save_would_store(memory_ids: list[str]) -> None:
+    tenant = new_tenant()
+    odd = "He said: 'it''s {5,6} %s \\ \"ünïcode\" 🥐'\nand left"
+    values: dict[str, Any] = {
+        "tenant_id": tenant.pk,
+        "created_at": NOW,
+        "query": odd,
+        "partition_path": "user=alex",
+        "request": {"query": odd, "nothing": None, "flag": True, "at": NOW, "id": uuid4()},
+        "profile": {},
+        "budget_profile": {"name": "default", "version": 0},
+        "budget": {"used": 3},
+        "tokens_used": 3,
+        "blocks": [["memory", 0], ["memory", 1, 5, 44]],
+        "omitted": [],
+        "candidates": "eJw=",
+        "plan": {"ms": 0.25, "tiny": 1e-12},
+        "warnings": [{"detail": odd}],
+        "text_sha256": "0" * 64,
+        "as_of": NOW - DAY,
+        "memory_ids": memory_ids,
+    }
+    saved, inserted = Receipt(**values), Receipt(**values)
+    with tenant_scope(tenant.pk):
+        saved.save(force_insert=True)
+        Receipt.objects.insert(inserted)
+        one, other = (Receipt.objects.values().get(pk=row.pk) for row in (saved, inserted))
+    assert one | {"id": None} == other | {"id": None}
+    assert other["memory_ids"] == [UUID(pk) for pk in memory_ids]
+
+
+def test_what_json_does_not_know_is_refused_before_the_database_is_asked() -> None:
+    tenant = new_tenant()
+    with tenant_scope(tenant.pk), pytest.raises(TypeError):
+        Receipt.objects.insert(Receipt(tenant_id=tenant.pk, created_at=NOW, request={"what": object()}))
 
 
 def test_batches_of_the_filling_reach_every_receipt(monkeypatch: pytest.MonkeyPatch) -> None:

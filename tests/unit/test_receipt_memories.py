@@ -7,6 +7,7 @@ from importlib import import_module
 from context.receipts import rows
 from context.receipts.storing import memory_ids_of
 from context.results import Anchor, Block, Consideration
+from memories.querysets.rows import array_text
 
 PARTS = {"relevance": 0.1, "recency": 0.2, "usefulness": 0.3, "confidence": 0.4, "frequency": 0.5}
 ANCHOR = Anchor("memory", str(uuid.UUID(int=1)), 4)
@@ -30,4 +31,9 @@ def test_memories_of_receipts_are_read_from_rows_of_every_version() -> None:
 
 def test_a_memory_that_stands_twice_is_named_once() -> None:
     memo = Block("tenant_memo", Anchor("tenant_memo", "t", 1), "", 7)
-    assert memory_ids_of([memo, BLOCK, replace(BLOCK, text="two")]) == [uuid.UUID(int=1)]
+    assert memory_ids_of([memo, BLOCK, replace(BLOCK, text="two")]) == [str(uuid.UUID(int=1))]
+
+
+def test_arrays_are_sent_as_the_text_postgres_reads() -> None:
+    assert array_text([]) == "{}"
+    assert array_text([uuid.UUID(int=1), "abc", ""]) == f'{{{uuid.UUID(int=1)},abc,""}}'

@@ -10,10 +10,10 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from memories.actions import set_memo, store_memories
+from memories.actions import create_snapshot, set_memo, store_memories
 from memories.audit import Actor
 from memories.indexer import index_memories
-from memories.models import Memory, Tenant
+from memories.models import Memory, Snapshot, Tenant
 from memories.scopes import tenant_scope
 from memories.services.drafts import NewMemory
 from memories.services.partitions import parse_partition
@@ -51,6 +51,13 @@ def workshop(tenant: Tenant) -> list[Memory]:
     with tenant_scope(tenant.pk):
         set_memo(tenant=tenant, content="We repair cargo bikes.", by=TESTER, now=timezone.now())
     return remember(tenant, *WORKSHOP)
+
+
+def named_moment(tenant: Tenant, name: str, ago: timedelta = timedelta()) -> Snapshot:
+    """A snapshot of a time that is so long ago."""
+    with tenant_scope(tenant.pk):
+        now = timezone.now()
+        return create_snapshot(tenant=tenant, name=name, recorded_at=now - ago, by=TESTER, now=now)
 
 
 def as_stored(memory: Memory) -> Memory:

@@ -9,10 +9,10 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
-from memories.actions import archive_memory, create_snapshot, update_memory
+from memories.actions import archive_memory, update_memory
 from memories.models import PartitionSummary, Snapshot, Tenant, TenantMemo
 from memories.scopes import tenant_scope
-from tests.integration.pages import HTMX, TESTER, client_of, page, remember, text_of, undo_of, workshop
+from tests.integration.pages import HTMX, TESTER, client_of, named_moment, page, remember, text_of, undo_of, workshop
 from tests.people import new_operator
 
 SUPPORT = {"partition": "agent=support"}
@@ -41,12 +41,6 @@ def summary_texts(tenant: Tenant) -> list[tuple[str, str, bool]]:
 
 def at(tenant: Tenant, **query: str) -> str:
     return f"{page('summaries', tenant)}?{urlencode(query)}"
-
-
-def snapshot_of(tenant: Tenant, name: str, ago: timedelta = timedelta()) -> Snapshot:
-    with tenant_scope(tenant.pk):
-        now = timezone.now()
-        return create_snapshot(tenant=tenant, name=name, recorded_at=now - ago, by=TESTER, now=now)
 
 
 def test_memo_is_saved_in_versions_and_an_empty_one_is_allowed(client: Client, tenant: Tenant) -> None:
@@ -130,7 +124,7 @@ def test_partition_that_is_none_is_refused(client: Client, tenant: Tenant) -> No
 
 
 def test_viewer_changes_no_summary_and_no_snapshot(viewer: Client, tenant: Tenant) -> None:
-    named = snapshot_of(tenant, "then")
+    named = named_moment(tenant, "then")
     assert (
         viewer.post(at(tenant, **SUPPORT), {"style": "compact", "seen_version": 0, "content": "x"}).status_code == 403
     )
@@ -157,18 +151,18 @@ def test_snapshot_is_created_listed_and_deleted_after_a_question(client: Client,
     "typed", [{"name": ""}, {"name": "then"}, {"name": "x", "recorded_at": "2999-01-01T00:00"}, {"name": "y" * 101}]
 )
 def test_refused_snapshot_is_answered_422(typed: dict[str, str], client: Client, tenant: Tenant) -> None:
-    snapshot_of(tenant, "then")
+    named_moment(tenant, "then")
     assert client.post(page("snapshots", tenant), typed).status_code == 422
 
 
 def test_snapshots_compare_with_today_and_with_each_other(client: Client, tenant: Tenant) -> None:
     memories = workshop(tenant)
-    before = snapshot_of(tenant, "before")
+    before = named_moment(tenant, "before")
     with tenant_scope(tenant.pk):
         update_memory(memory=memories[0], changes={"content": "Now in 30 minutes."}, by=TESTER, now=timezone.now())
         archive_memory(memory=memories[1], by=TESTER, now=timezone.now())
     remember(tenant, ("A new one.", "agent=support", "fact"), now=timezone.now())
-    after = snapshot_of(tenant, "after")
+    after = named_moment(tenant, "after")
     for query in ("", f"?with={after.pk}"):
         for headers in ({}, HTMX):
             response = client.get(page("snapshot", tenant, before.pk) + query, headers=headers)
@@ -185,7 +179,7 @@ def test_snapshots_compare_with_today_and_with_each_other(client: Client, tenant
 
 def test_query_counts_of_lists_do_not_grow(client: Client, tenant: Tenant, django_assert_max_num_queries: Any) -> None:
     workshop(tenant)
-    first = snapshot_of(tenant, "first", timedelta(days=2))
+    first = named_moment(tenant, "first", timedelta(days=2))
     addresses = [page("summaries", tenant), page("snapshots", tenant), page("snapshot", tenant, first.pk)]
     counts = []
     for address in addresses:
@@ -194,7 +188,7 @@ def test_query_counts_of_lists_do_not_grow(client: Client, tenant: Tenant, djang
         counts.append(len(queries))
     remember(tenant, *[(f"Memory {n}.", f"agent=shop/user=u-{n}", "fact") for n in range(20)])
     for n in range(10):
-        snapshot_of(tenant, f"snapshot {n}")
+        named_moment(tenant, f"snapshot {n}")
     for address, count in zip(addresses, counts, strict=True):
         with django_assert_max_num_queries(count):
             client.get(address)

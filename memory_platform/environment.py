@@ -7,6 +7,8 @@ from django.core.exceptions import ImproperlyConfigured
 
 YES = frozenset({"1", "true", "yes", "on"})
 NO = frozenset({"0", "false", "no", "off"})
+REDIS_CACHE = "django.core.cache.backends.redis.RedisCache"
+REDIS_TIMEOUT_SECONDS = 1.0
 
 
 class NamedEnv(environ.Env):
@@ -41,8 +43,12 @@ def database_config(url: str) -> dict[str, Any]:
 
 
 def cache_config(url: str) -> dict[str, Any]:
-    """The settings of the cache."""
+    """The settings of the cache; one that hangs is not waited for."""
     try:
-        return dict(environ.Env.cache_url_config(url))
+        config = dict(environ.Env.cache_url_config(url))
     except ImproperlyConfigured as error:
         raise ImproperlyConfigured("CACHE_URL must be a URL such as redis://localhost:6379/1") from error
+    if config["BACKEND"] == REDIS_CACHE:
+        timeouts = dict.fromkeys(("socket_timeout", "socket_connect_timeout"), REDIS_TIMEOUT_SECONDS)
+        config["OPTIONS"] = timeouts | config.get("OPTIONS", {})
+    return config

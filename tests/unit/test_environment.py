@@ -51,6 +51,12 @@ def test_a_database_that_is_no_postgres_is_refused_and_its_password_not_repeated
     assert not recwarn
 
 
+def test_a_redis_that_hangs_is_not_waited_for():
+    options = cache_config("redis://localhost:6379/1")["OPTIONS"]
+    assert options["socket_timeout"] == options["socket_connect_timeout"] == 1.0
+    assert "OPTIONS" not in cache_config("locmemcache://")
+
+
 def test_a_cache_that_is_no_url_is_named():
     with pytest.raises(ImproperlyConfigured, match=r"^CACHE_URL"):
         cache_config("foo")

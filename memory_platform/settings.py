@@ -157,6 +157,7 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "csp.middleware.CSPMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "memory_platform.plain_addresses.PlainAddresses",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -247,6 +248,8 @@ REST_FRAMEWORK: dict[str, Any] = {
     "EXCEPTION_HANDLER": "memory_platform.api_errors.problem_response",
     "UNAUTHENTICATED_USER": None,
     "TEST_REQUEST_DEFAULT_FORMAT": "json",
+    # the only one that the schema may be asked for, and name its file after
+    "ALLOWED_VERSIONS": ["v1"],
 }
 SPECTACULAR_SETTINGS = {
     "TITLE": "Memory platform",

@@ -25,6 +25,13 @@ def test_schema_is_valid_openapi(schema: dict[str, Any]) -> None:
     validate_schema(schema)
 
 
+@pytest.mark.parametrize("version", ["%00", "a%0ab", "v1", "x"])
+def test_schema_is_given_whatever_version_is_asked_for(db: None, version: str) -> None:
+    response = APIClient().get(f"/api/schema/?version={version}")
+    assert response.status_code == 200
+    assert response["Content-Disposition"].isprintable()
+
+
 def test_schema_is_made_without_warnings(capsys: pytest.CaptureFixture[str]) -> None:
     SchemaGenerator().get_schema(request=None, public=True)
     assert capsys.readouterr().err == ""

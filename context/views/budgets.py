@@ -139,6 +139,7 @@ def field_label(field: str) -> str:
         "include_summaries_at": "levels with summaries",
         "sections": "room of sections",
         "overfetch_ratio": "candidates",
+        "pinned_share": "pinned come first in",
         "near_duplicate_threshold": "near duplicate from",
         "elastic_target_items": "elastic: items aimed at",
         "elastic_min_tokens": "elastic: least of an item",

@@ -92,6 +92,7 @@ def test_named_profile_is_made_tuned_and_compared(client: Client, tenant: Tenant
     made = client.post(page("budget-create", tenant), {"name": "short", "based_on": "default"}, follow=True)
     assert "Profile short is there." in text_of(made)
     typed = {"default_tokens": 300, "room_memories": "50", "unit_memories": "share", "levels": "0", "edited_from": 1}
+    typed["pinned_share"] = "0.25"
     client.post(page("budget", tenant, "short"), typed)
     with tenant_scope(tenant.pk):
         saved = current_budget_profile(tenant.pk, "short")
@@ -100,11 +101,13 @@ def test_named_profile_is_made_tuned_and_compared(client: Client, tenant: Tenant
         {"memories": {"share": 0.5}},
         [0],
     )
+    assert saved.pinned_share == 0.25
     compared = client.get(page("budget-compare", tenant) + "?left=short+1&right=short+2")
     assert "differs" in text_of(compared)
     assert "300 tokens" in text_of(compared)
     assert "memories: 50 %" in text_of(compared)
     assert "no limits" in text_of(compared)
+    assert "0.25 of the room" in text_of(compared)
     assert "No number differs." in text_of(client.get(page("budget-compare", tenant) + "?left=short+1&right=short+1"))
     assert client.get(page("budget-compare", tenant) + "?left=short+1&right=short+9").status_code == 422
     assert client.get(page("budget", tenant, "absent")).status_code == 404
@@ -128,7 +131,14 @@ def test_profile_that_cannot_be_made_is_answered_422(name: str, client: Client, 
 
 @pytest.mark.parametrize(
     ("field", "value"),
-    [("room_focus", "-1"), ("levels", "a"), ("levels", "99"), ("receipt_days", "0"), ("elastic_min_tokens", "5000")],
+    [
+        ("room_focus", "-1"),
+        ("levels", "a"),
+        ("levels", "99"),
+        ("receipt_days", "0"),
+        ("elastic_min_tokens", "5000"),
+        ("pinned_share", "2"),
+    ],
 )
 def test_refused_number_is_told_beside_its_field(field: str, value: str, client: Client, tenant: Tenant) -> None:
     response = client.post(page("budgets", tenant), {"default_tokens": 100, field: value, "edited_from": 0})

@@ -48,7 +48,8 @@ def test_schema_names_every_endpoint_with_security_and_problems(schema: dict[str
             assert {"400", "401", "403", "429"} <= set(operation["responses"]), where
             assert PROBLEM in operation["responses"]["401"]["content"], where
             assert "422" not in operation["responses"], where
-            assert operation["description"], where
+            assert operation["description"].startswith(operation["summary"]), where
+            assert 0 < len(operation["summary"]) < 110, where
             body = operation.get("requestBody")
             if body is not None:
                 assert body["content"]["application/json"]["examples"], where

@@ -37,6 +37,7 @@ from memory_platform.rest.pages import PageInput
 from memory_platform.rest.strict import StrictSerializer
 
 NAME_PATTERN = r"[a-z][a-z0-9_-]{0,63}"
+BAD_NAME = "A lower-case word of at most 64 letters, digits, _ and - is needed, such as support-short."
 #: What stands after `budget-profiles/` beside names.
 RESERVED_NAMES = ("assignments",)
 VERSION_MAX = 2**31 - 1
@@ -64,7 +65,7 @@ def _sections(value: Any) -> dict[str, Any]:
 
 
 def _name_field(**kwargs: Any) -> TextField:
-    return TextField(pattern=NAME_PATTERN, pattern_code="bad_name", **kwargs)
+    return TextField(pattern=NAME_PATTERN, pattern_code="bad_name", pattern_detail=BAD_NAME, **kwargs)
 
 
 class ProfileChanges(StrictSerializer):

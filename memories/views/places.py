@@ -1,5 +1,6 @@
 """The tenant's memo and the summaries of partitions: read, edited, with their versions."""
 
+from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlencode
@@ -14,13 +15,31 @@ from memories.access import actor_of, tenant_of, tenant_required
 from memories.actions import save_summary, set_memo, withdraw_summary
 from memories.exceptions import PlatformError, StaleVersion
 from memories.forms import PartitionForm, SummaryForm, TextForm
-from memories.models import Partition, PartitionSummary, TenantMemo
+from memories.models import AuditEntry, Partition, PartitionSummary, TenantMemo
 from memories.scopes import tenant_scope
 from memories.services.partitions import parse_partition
 from memory_platform.web import HtmxRequest, complain, flash, operator_required, show, wants_fragment
 
 VERSIONS_MAX = 50
 PARTITIONS_SHOWN_MAX = 300
+
+
+@dataclass(frozen=True)
+class TextVersion:
+    """A version, the one in force beside it (None where none is), and who saved it where that is known."""
+
+    row: TenantMemo | PartitionSummary
+    current: TenantMemo | PartitionSummary | None
+    saved_by: str = ""
+
+    @property
+    def seen_version(self) -> int:
+        """What is in force for whoever saves this text again."""
+        return self.current.version if self.current else 0
+
+    @property
+    def is_another_text(self) -> bool:
+        return self.current is None or self.row.content != self.current.content
 
 
 @operator_required("viewer", to_change="operator")
@@ -53,12 +72,15 @@ def memo(request: HtmxRequest) -> HttpResponseBase:
 def _memo_page(request: HtmxRequest, form: TextForm | None) -> HttpResponse:
     with tenant_scope(request.tenant.id):
         versions = list(TenantMemo.objects.for_tenant(request.tenant.id).newest_first()[:VERSIONS_MAX])
+        savings = AuditEntry.objects.for_tenant(request.tenant.id)
+        saved = savings.about_any("tenant_memo", [row.pk for row in versions])
+        saved_by = {entry.target_ids[0]: entry.actor_label for entry in saved}
     current = versions[0] if versions else None
     initial = {"seen_version": current.version if current else 0, "content": current.content if current else ""}
     page = {
         "section": "memo",
         "current": current,
-        "versions": versions,
+        "history": [TextVersion(row, current, saved_by.get(str(row.pk), "")) for row in versions],
         "form": form or TextForm(initial=initial, label_suffix=""),
     }
     status = HTTPStatus.UNPROCESSABLE_ENTITY if form and form.errors else HTTPStatus.OK
@@ -173,7 +195,9 @@ def _summaries_page(
         if path is not None:
             rows = PartitionSummary.objects.for_tenant(tenant_id).of_partition(path)
             versions = list(rows.newest_first()[:VERSIONS_MAX])
-            page |= {"versions": versions, "editors": _editors(versions, typed)}
+            in_force = {row.style: row for row in versions if row.recorded_to is None}
+            history = [TextVersion(row, in_force.get(row.style)) for row in versions]
+            page |= {"history": history, "editors": _editors(versions, typed)}
     status = HTTPStatus.UNPROCESSABLE_ENTITY if place.errors or (typed and typed.errors) else HTTPStatus.OK
     template = "summaries.html#body" if wants_fragment(request) else "summaries.html"
     return show(request, template, page, status=status)

@@ -1,6 +1,8 @@
 """Memo, summaries of partitions, snapshots: what is shown, saved in versions, refused with what was typed."""
 
+import re
 from datetime import timedelta
+from html import unescape
 from typing import Any
 from urllib.parse import urlencode
 
@@ -50,6 +52,38 @@ def test_memo_is_saved_in_versions_and_an_empty_one_is_allowed(client: Client, t
     client.post(page("memo", tenant), {"seen_version": 1, "content": ""})
     assert memos(tenant) == ["", "Bikes.\nOnly."]
     assert "empty: no memo" in text_of(client.get(page("memo", tenant)))
+
+
+def fields_of_again(response: Any) -> dict[str, str]:
+    """The hidden fields of the first button that makes an older text current."""
+    form = next(form for form in text_of(response).split("<form") if "Make current again" in form)
+    pairs = re.findall(r'name="(\w+)" value="([^"]*)"', form)
+    return {name: unescape(value) for name, value in pairs if name != "csrfmiddlewaretoken"}
+
+
+def test_older_memo_is_made_current_again_and_tells_who_saved_it(client: Client, tenant: Tenant) -> None:
+    for seen, content in enumerate(["Bikes & more.\nOnly.", "Boats."]):
+        client.post(page("memo", tenant), {"seen_version": seen, "content": content})
+    shown = client.get(page("memo", tenant))
+    assert "saved by " in text_of(shown)
+    assert text_of(shown).count("Make current again") == 1
+    assert "Version 3 is in force." in text_of(client.post(page("memo", tenant), fields_of_again(shown), follow=True))
+    assert memos(tenant) == ["Bikes & more.\nOnly.", "Boats.", "Bikes & more.\nOnly."]
+
+
+def test_older_summary_is_made_current_again_also_once_it_is_withdrawn(client: Client, tenant: Tenant) -> None:
+    workshop(tenant)
+    client.post(at(tenant, **SUPPORT), {"style": "compact", "seen_version": 0, "content": "Free."})
+    client.post(page("summary-withdraw", tenant), {**SUPPORT, "style": "compact"})
+    again = fields_of_again(client.get(at(tenant, **SUPPORT)))
+    client.post(at(tenant, **SUPPORT), again)
+    assert summary_texts(tenant) == [("compact", "Free.", True), ("compact", "Free.", False)]
+
+
+def test_viewer_is_offered_no_older_text(viewer: Client, client: Client, tenant: Tenant) -> None:
+    for seen, content in enumerate(["Bikes.", "Boats."]):
+        client.post(page("memo", tenant), {"seen_version": seen, "content": content})
+    assert "Make current again" not in text_of(viewer.get(page("memo", tenant)))
 
 
 @pytest.mark.parametrize("typed", [{"seen_version": 9, "content": "x"}, {"seen_version": 0, "content": "a\x00"}])

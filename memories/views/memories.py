@@ -140,7 +140,7 @@ def restore(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
 def pin(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
     """Let a memory come first in every context, within the share of pinned ones."""
     verb = partial(update_memory, changes={"pinned": True})
-    return _perform(request, memory_id, verb, "Pinned: it comes first, within the share that the budget gives.", undo="memory-unpin")
+    return _perform(request, memory_id, verb, "Pinned: it comes first, in its share of the room.", undo="memory-unpin")
 
 
 @operator_required("operator")

@@ -29,6 +29,9 @@ from memories.services.tokens import ENCODINGS
 
 logger = logging.getLogger(__name__)
 
+#: Of the budget: what a memory counts for in the gate that is larger than all of it (ADR-0059).
+OVERSIZED_COST_SHARE = 0.25
+
 
 class Mode(StrEnum):
     """Which arms a search uses; the cosine of what they find is computed in every mode."""
@@ -73,8 +76,13 @@ class _Gate:
     def choose(self, ids: Sequence[int], tokens_by_id: Mapping[int, int]) -> list[int]:
         if self.limit is not None:
             return list(ids[: self.limit])
-        costs = {key: tokens + self.marker_tokens for key, tokens in tokens_by_id.items()}
+        costs = {key: self._cost(tokens) for key, tokens in tokens_by_id.items()}
         return gate_by_tokens(ids, costs, budget=self.tokens, overfetch_ratio=self.overfetch_ratio)
+
+    def _cost(self, tokens: int) -> int:
+        """What a memory takes of the budget, its marker included; one that can never fit must not starve the rest."""
+        cost = tokens + self.marker_tokens
+        return cost if cost <= self.tokens else round(self.tokens * OVERSIZED_COST_SHARE)
 
 
 class _Plan:

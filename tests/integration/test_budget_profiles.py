@@ -111,6 +111,23 @@ def test_editor_of_a_version_that_is_no_longer_in_force_gets_a_conflict() -> Non
     assert current(tenant).default_tokens == 2000
 
 
+def test_version_never_ends_before_it_began_whichever_request_came_first() -> None:
+    tenant = new_tenant()
+    for version, seconds in enumerate((1, 0)):
+        with tenant_scope(tenant.pk):
+            save_budget_profile(
+                tenant_id=tenant.pk,
+                changes={"default_tokens": 100 + version},
+                edited_from=version,
+                by=KIM,
+                now=NOW + timedelta(seconds=seconds),
+            )
+    with tenant_scope(tenant.pk):
+        first, second = BudgetProfile.objects.for_tenant(tenant.pk).order_by("version")
+    assert first.recorded_from == first.recorded_to == second.recorded_from == NOW + timedelta(seconds=1)
+    assert second.recorded_to is None
+
+
 def test_roll_back_copies_an_older_version_as_a_new_one() -> None:
     tenant = new_tenant()
     save(tenant, 0, default_tokens=2000, ordering="u_curve")

@@ -17,7 +17,8 @@ from django.db import Error as DatabaseFailure
 from context.counters import budget_calculator
 from context.findings import Found, Neighbours, find_candidates, find_neighbours
 from context.fitting import Fitted, fit_blocks
-from context.receipts import write_receipt
+from context.models import Receipt
+from context.receipts import receipt_of
 from context.results import (
     ALREADY_INCLUDED,
     LINKED_MEMORY,
@@ -266,14 +267,17 @@ def _budget(wish: Wish, used: int, calculator: BudgetCalculator) -> ContextBudge
 def _record(
     context: AssembledContext, wish: Wish, tenant_id: UUID, api_key_id: str | None, now: datetime
 ) -> AssembledContext:
-    """Store the receipt, count the packed memories and remember their texts as recalled: one short transaction."""
+    """Store the receipt, and that its memories were packed and their texts rendered: one statement."""
     texts = {block.anchor.id: block.text for block in context.blocks if block.anchor.type == MEMORY}
+    receipt = receipt_of(context, moment=wish.moment, tenant_id=tenant_id, api_key_id=api_key_id)
+    insertion = Receipt.objects.insertion(receipt)
     try:
         with tenant_scope(tenant_id, waits_for_disk=False):
-            receipt_id = write_receipt(context, moment=wish.moment, tenant_id=tenant_id, api_key_id=api_key_id)
-            if not wish.moment.reads_history:
-                remember_recall(tenant_id=tenant_id, texts=texts, ids=texts, now=now)
+            if wish.moment.reads_history:
+                insertion.run()
+            else:
+                remember_recall(tenant_id=tenant_id, texts=texts, ids=texts, now=now, beside=insertion)
     except DatabaseFailure as error:
         logger.warning("receipt failed: %s %s", type(error).__name__, sqlstate(error))
         return replace(context, warnings=[*context.warnings, RECEIPT_FAILED])
-    return replace(context, id=receipt_id)
+    return replace(context, id=receipt.id)

@@ -11,14 +11,12 @@ from uuid import UUID
 from django.contrib.postgres.expressions import ArraySubquery
 from django.contrib.postgres.fields import ArrayField
 from django.core.serializers.json import DjangoJSONEncoder
-from django.db import connection
 from django.db.models import Count, JSONField, Model, Q, Sum
 from django.db.models.functions import Coalesce, JSONObject, TruncDate
 from psycopg import sql
 
-from memories.querysets import TenantRows, VersionedByRecordedTime
+from memories.querysets import Insertion, TenantRows, VersionedByRecordedTime, array_text
 from memories.querysets.conditions import path_condition
-from memories.querysets.rows import array_text
 from memories.services.partitions import subtree_bounds
 
 #: Receipts looked through for questions that differ.
@@ -115,13 +113,12 @@ class ReceiptQuerySet(TenantRows):
         """Contexts in whose text a memory stands, in any version; not those that only considered it."""
         return self.filter(memory_ids__contains=[memory_id])
 
-    def insert(self, row: Model) -> None:
-        """Store a new receipt, as `save` would; the statement is put together once, values go as texts (ADR-0063)."""
+    def insertion(self, row: Model) -> Insertion:
+        """Of a new receipt: what `save` would send, without putting the statement together each time."""
         model: type[Model] = self.model
         statement, columns = _insertion(model)
         values = [getattr(row, name) if as_text is None else as_text(getattr(row, name)) for name, as_text in columns]
-        with connection.cursor() as cursor:
-            cursor.execute(statement, values)
+        return Insertion(statement, values)
 
     def with_keys(self) -> Self:
         """The keys that asked, in the same query."""

@@ -11,6 +11,7 @@ from uuid import UUID
 from django.db import transaction
 
 from memories.models import Memory, RecalledText, RetrievalTick
+from memories.querysets import Insertion
 from memories.scopes import tenant_scope
 from memories.services.recalled import RECALLED_TEXT_KEPT, recalled_hash
 
@@ -20,14 +21,24 @@ TICKS_PER_FOLD = 500
 MemoryId = TypeVar("MemoryId", UUID, str)
 
 
-def remember_recall(*, tenant_id: UUID, texts: Mapping[MemoryId, str], ids: Iterable[MemoryId], now: datetime) -> None:
+def remember_recall(
+    *,
+    tenant_id: UUID,
+    texts: Mapping[MemoryId, str],
+    ids: Iterable[MemoryId],
+    now: datetime,
+    beside: Insertion | None = None,
+) -> None:
     """Leave behind that the memories `ids` were packed and that `texts` (by memory) were rendered: one statement.
 
-    Each memory counts as retrieved once, and its text, where one is given, is not stored again for 30 days.
+    Each memory counts as retrieved once, and its text, where one is given, is not stored again for 30 days. The row
+    `beside`, the record of what was packed, is inserted by the same statement, also where nothing was.
     """
     hashes = dict.fromkeys(ids, "") | {memory_id: recalled_hash(text) for memory_id, text in texts.items()}
     if hashes:
-        RetrievalTick.objects.leave(tenant_id, hashes, now)
+        RetrievalTick.objects.insertion(tenant_id, hashes, now).beside(beside).run()
+    elif beside is not None:
+        beside.run()
 
 
 def fold_retrievals(tenant_id: UUID) -> int:

@@ -14,6 +14,8 @@ ROWS_PER_BATCH = 500
 MEMORY = "memory"
 #: Length of a candidate's row in receipts of the first version, where the type of the anchor stands before the id.
 FIRST_CANDIDATE_COLUMNS = 11
+#: What deflated candidates call themselves where they are stored by column.
+COLUMNS = "columns"
 
 
 def memories_of(blocks: list[list[Any]], candidates: str | list[list[Any]]) -> list[str]:
@@ -24,6 +26,7 @@ def memories_of(blocks: list[list[Any]], candidates: str | list[list[Any]]) -> l
     pointed = any(isinstance(row[1], int) for row in blocks)
     if pointed and isinstance(candidates, str):
         candidates = json.loads(zlib.decompress(base64.b64decode(candidates)))
+        candidates = list(zip(*candidates[COLUMNS], strict=True)) if isinstance(candidates, dict) else candidates
     found: dict[str, None] = {}
     for _, second, *rest in blocks:
         if isinstance(second, int):

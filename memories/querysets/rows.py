@@ -1,6 +1,5 @@
 """What all querysets of a tenant's rows share."""
 
-from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, Self
 from uuid import UUID
@@ -9,14 +8,6 @@ from django.db import models
 from django.db.models import Q
 
 from memories.services.moments import Moment
-
-
-def array_text(words: Iterable[object]) -> str:
-    """A Postgres array as text, of words that hold nothing to quote (ids, hashes), or are empty.
-
-    What the client makes of a list quotes every word and takes ten times as long.
-    """
-    return "{" + ",".join(str(word) or '""' for word in words) + "}"
 
 
 class TenantRows(models.QuerySet[Any]):

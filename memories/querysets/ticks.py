@@ -8,7 +8,8 @@ from uuid import UUID
 from django.db import connection
 from django.db.models import Count, Max, OuterRef, QuerySet, Subquery
 
-from memories.querysets.rows import TenantRows, array_text
+from memories.querysets.insertions import Insertion, array_text
+from memories.querysets.rows import TenantRows
 
 #: A text that is rendered again within this time is not written again: nearly all are, and 30 days are long.
 RECALL_PRECISION = timedelta(hours=1)
@@ -17,7 +18,7 @@ FOLD_LOCK_TIMEOUT = "1s"
 #: Looking through what waits is bounded, should nobody fold for long.
 TICKS_LOOKED_THROUGH = 1_000
 
-_LEAVE = "INSERT INTO memories_retrievaltick (tenant_id, memory_ids, recalled_hashes, at) VALUES (%s, %s, %s, %s)"
+_INSERT = "INSERT INTO memories_retrievaltick (tenant_id, memory_ids, recalled_hashes, at) VALUES (%s, %s, %s, %s)"
 _TAKE_TURNS = (
     "SELECT pg_try_advisory_xact_lock(hashtextextended('memories.fold-retrievals ' || %s, 0)),"
     " set_config('lock_timeout', %s, true)"
@@ -66,10 +67,9 @@ class RetrievalTickQuerySet(TenantRows):
         """Of which tenants there are any."""
         return list(self.order_by().values_list("tenant_id", flat=True).distinct())
 
-    def leave(self, tenant_id: UUID, hashes: Mapping[Any, str], at: datetime) -> None:
-        """Insert a tick: a hash or "" for each memory that was packed. As `create` would, in half the time."""
-        with connection.cursor() as cursor:
-            cursor.execute(_LEAVE, [tenant_id, array_text(hashes), array_text(hashes.values()), at])
+    def insertion(self, tenant_id: UUID, hashes: Mapping[Any, str], at: datetime) -> Insertion:
+        """Of a tick that has a hash or "" for each memory that was packed."""
+        return Insertion(_INSERT, [tenant_id, array_text(hashes), array_text(hashes.values()), at])
 
     def fold(self, tenant_id: UUID, limit: int) -> int:
         """Count the oldest ticks of a tenant, keep their texts' hashes and delete them; how many there were.

@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 
 from context.models import Receipt
 from context.receipts import anchors_of
-from memories.models import Memory, Tenant
+from memories.models import Memory, RetrievalTick, Tenant
 from memories.scopes import tenant_scope
 from tests.integration.assembling import NOW, ask, bakery, new_row, new_tenant, store
 
@@ -113,7 +113,7 @@ def test_inserted_receipt_is_the_one_that_save_would_store(memory_ids: list[str]
     saved, inserted = Receipt(**values), Receipt(**values)
     with tenant_scope(tenant.pk):
         saved.save(force_insert=True)
-        Receipt.objects.insert(inserted)
+        Receipt.objects.insertion(inserted).run()
         one, other = (Receipt.objects.values().get(pk=row.pk) for row in (saved, inserted))
     assert one | {"id": None} == other | {"id": None}
     assert other["memory_ids"] == [UUID(pk) for pk in memory_ids]
@@ -121,8 +121,8 @@ def test_inserted_receipt_is_the_one_that_save_would_store(memory_ids: list[str]
 
 def test_what_json_does_not_know_is_refused_before_the_database_is_asked() -> None:
     tenant = new_tenant()
-    with tenant_scope(tenant.pk), pytest.raises(TypeError):
-        Receipt.objects.insert(Receipt(tenant_id=tenant.pk, created_at=NOW, request={"what": object()}))
+    with pytest.raises(TypeError):
+        Receipt.objects.insertion(Receipt(tenant_id=tenant.pk, created_at=NOW, request={"what": object()}))
 
 
 def test_batches_of_the_filling_reach_every_receipt(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,3 +137,15 @@ def test_batches_of_the_filling_reach_every_receipt(monkeypatch: pytest.MonkeyPa
     with connection.schema_editor(atomic=False) as editor:
         migration.fill(apps, editor)
     assert held(tenant) == written
+
+
+def test_receipt_and_what_it_leaves_behind_are_one_statement() -> None:
+    tenant = bakery()
+    with CaptureQueriesContext(connection) as queries:
+        given = ask(tenant, QUESTION)
+    inserts = [query["sql"] for query in queries if "INSERT" in query["sql"]]
+    assert len(inserts) == 1
+    with tenant_scope(tenant.pk):
+        tick = RetrievalTick.objects.for_tenant(tenant.pk).get()
+    assert held(tenant) == {given.id: tick.memory_ids}
+    assert len(tick.recalled_hashes) == len(tick.memory_ids)

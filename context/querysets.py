@@ -11,7 +11,7 @@ from uuid import UUID
 from django.contrib.postgres.expressions import ArraySubquery
 from django.contrib.postgres.fields import ArrayField
 from django.core.serializers.json import DjangoJSONEncoder
-from django.db.models import Count, JSONField, Model, Q, Sum
+from django.db.models import Count, F, JSONField, Max, Model, Q, Subquery, Sum
 from django.db.models.functions import Coalesce, JSONObject, TruncDate
 from psycopg import sql
 
@@ -225,6 +225,19 @@ class FeedbackQuerySet(TenantRows):
 
     def on_receipt(self, receipt_id: UUID) -> Self:
         return self.filter(receipt_id=receipt_id)
+
+    def given_within(self, memory_id: UUID, reach: str) -> Self:
+        """Votes on a memory since it last stood outside of `reach`: what was said of it there is not told here."""
+        if not reach:
+            return self.on_memories([memory_id])
+        versions = self.model._meta.apps.get_model("memories", "MemoryVersion").objects
+        elsewhere = versions.of_memory(memory_id).exclude(path_condition("partition_path", reach, exact=False))
+        left = elsewhere.order_by().values("memory_id").annotate(at=Max("recorded_to")).values("at")
+        return (
+            self.on_memories([memory_id])
+            .annotate(entered=Subquery(left))
+            .filter(Q(entered__isnull=True) | Q(at__gte=F("entered")))
+        )
 
     def standing(self) -> Self:
         """Those that were not taken back."""

@@ -5,7 +5,7 @@ a context of the rest and a warning, never an exception; only a wish that cannot
 """
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -17,13 +17,15 @@ from django.db import Error as DatabaseFailure
 from context.counters import budget_calculator
 from context.findings import Found, Neighbours, find_candidates, find_neighbours
 from context.fitting import Fitted, fit_blocks
-from context.receipts import write_receipt
+from context.models import Receipt
+from context.receipts import receipt_of
 from context.results import (
     ALREADY_INCLUDED,
     LINKED_MEMORY,
     MEMORY,
     SCORING_PROFILE_NAME,
     SCORING_PROFILE_VERSION,
+    Anchor,
     AssembledContext,
     Block,
     Consideration,
@@ -146,7 +148,7 @@ def _text_sections(wish: Wish, whole: Room, allotment: Allotment) -> list[Sectio
 
 
 def _memory_sections(
-    wish: Wish, whole: Room, allotment: Allotment, found: Found, neighbours: Neighbours, included: Sequence[UUID]
+    wish: Wish, whole: Room, allotment: Allotment, found: Found, neighbours: Neighbours, included: Mapping[UUID, Anchor]
 ) -> list[Section]:
     """Linked memories and those that were found, scored and packed; ages are reckoned from the moment read."""
     at = wish.moment.at
@@ -155,7 +157,7 @@ def _memory_sections(
         rank_candidates(neighbours.linked, linked_room, top_k=None, now=at),
         linked_room,
         # links were drawn by somebody: no score stops them, and they do not compete with what was searched
-        replace(wish.packing, minimum_score=0.0, is_explained=False),
+        replace(wish.packing, minimum_score=0.0, pinned_share=1.0, is_explained=False),
         kind=LINKED_MEMORY,
         beside=Beside(included, neighbours.likeness),
     )
@@ -165,14 +167,15 @@ def _memory_sections(
         rank_candidates(found.candidates, room, top_k=wish.top_k, now=at),
         room,
         wish.packing,
-        beside=Beside([*included, *_included([linked])], neighbours.likeness),
+        beside=Beside({**included, **_included([linked])}, neighbours.likeness),
     )
     return [linked, memories]
 
 
-def _included(sections: Sequence[Section]) -> list[UUID]:
-    """Ids of the memories that stand in the sections."""
-    return [UUID(block.anchor.id) for section in sections for block in section.blocks if block.anchor.type == MEMORY]
+def _included(sections: Sequence[Section]) -> dict[UUID, Anchor]:
+    """Anchors of the memories that stand in the sections, by their ids."""
+    anchors = [block.anchor for section in sections for block in section.blocks]
+    return {UUID(anchor.id): anchor for anchor in anchors if anchor.type == MEMORY}
 
 
 def _context(
@@ -216,24 +219,34 @@ def _stable_prefix_tokens(wish: Wish, text: str, calculator: BudgetCalculator) -
 def _omitted(sections: Sequence[Section], fitted: Fitted, free: int, wish: Wish) -> list[Omission]:
     """What was left out, in order of importance and each once; `free` tokens are those the text leaves of the budget.
 
-    What one section had no room for and another kept was not left out.
+    What one section had no room for and another kept was not left out. What repeats a block that had to go in the end
+    repeats nothing: it lacked the room as well. Nothing is missing for what the budget had room for and its section
+    had not, be it for its share or for the number of texts that the elastic packer aims at.
     """
-    omitted = [omission for section in sections for omission in section.omitted]
+    gone = {block.anchor for block in fitted.dropped}
+    omitted = [
+        replace(omission, reason=OVER_BUDGET, twin=None) if omission.twin in gone else omission
+        for section in sections
+        for omission in section.omitted
+    ]
     omitted += [block.left_out(OVER_BUDGET) for block in fitted.dropped]
     kept = {block.anchor for block in fitted.blocks}
     last = {row.anchor: row for row in omitted if row.reason == ALREADY_INCLUDED or row.anchor not in kept}
     fence_tokens, marker_tokens = EXPECTED_OVERHEAD_TOKENS[wish.request.render]
     needed_around = marker_tokens + (fence_tokens if free == wish.max_tokens else 0)
-    return [_with_lack(omission, omission.tokens + needed_around - free) for omission in last.values()]
-
-
-def _with_lack(omission: Omission, tokens_missing: int) -> Omission:
-    return replace(omission, tokens_missing=max(tokens_missing, 1)) if omission.reason == OVER_BUDGET else omission
+    unpacked = wish.max_tokens - fence_tokens - sum(section.tokens for section in sections)
+    return [
+        replace(row, tokens_missing=max(row.tokens + needed_around - free, 1))
+        if row.reason == OVER_BUDGET and (row.anchor in gone or row.tokens + marker_tokens > unpacked)
+        else row
+        for row in last.values()
+    ]
 
 
 def _candidates(sections: Sequence[Section], dropped: Sequence[Block]) -> list[Consideration]:
     """Every candidate, with what became of it in the end."""
     gone = {block.anchor for block in dropped}
+    gone |= {omission.anchor for section in sections for omission in section.omitted if omission.twin in gone}
     return [
         replace(candidate, outcome=OVER_BUDGET) if candidate.anchor in gone else candidate
         for section in sections
@@ -255,14 +268,17 @@ def _budget(wish: Wish, used: int, calculator: BudgetCalculator) -> ContextBudge
 def _record(
     context: AssembledContext, wish: Wish, tenant_id: UUID, api_key_id: str | None, now: datetime
 ) -> AssembledContext:
-    """Store the receipt, count the packed memories and remember their texts as recalled: one short transaction."""
-    texts = {UUID(block.anchor.id): block.text for block in context.blocks if block.anchor.type == MEMORY}
+    """Store the receipt, and that its memories were packed and their texts rendered: one statement."""
+    texts = {block.anchor.id: block.text for block in context.blocks if block.anchor.type == MEMORY}
+    receipt = receipt_of(context, moment=wish.moment, tenant_id=tenant_id, api_key_id=api_key_id)
+    insertion = Receipt.objects.insertion(receipt)
     try:
         with tenant_scope(tenant_id, waits_for_disk=False):
-            receipt_id = write_receipt(context, moment=wish.moment, tenant_id=tenant_id, api_key_id=api_key_id)
-            if not wish.moment.reads_history:
-                remember_recall(tenant_id=tenant_id, texts=texts, ids=texts, now=now)
+            if wish.moment.reads_history:
+                insertion.run()
+            else:
+                remember_recall(tenant_id=tenant_id, texts=texts, ids=texts, now=now, beside=insertion)
     except DatabaseFailure as error:
         logger.warning("receipt failed: %s %s", type(error).__name__, sqlstate(error))
         return replace(context, warnings=[*context.warnings, RECEIPT_FAILED])
-    return replace(context, id=receipt_id)
+    return replace(context, id=receipt.id)

@@ -27,6 +27,7 @@ TUNABLE_FIELDS = (
     "include_memories_top_k",
     "overfetch_ratio",
     "minimum_score",
+    "pinned_share",
     "near_duplicate_threshold",
     "packer",
     "elastic_target_items",

@@ -59,6 +59,11 @@ class BudgetProfile(models.Model):
         default=1.25, validators=[MinValueValidator(OVERFETCH_RATIO_MIN), MaxValueValidator(OVERFETCH_RATIO_MAX)]
     )
     minimum_score = models.FloatField(default=0.0, validators=[MinValueValidator(0.0), MaxValueValidator(1.0)])
+    pinned_share = models.FloatField(
+        default=0.5,
+        validators=[MinValueValidator(0.0), MaxValueValidator(1.0)],
+        help_text="Of the memories' room: so much of it pinned ones take before those that a query found.",
+    )
     packer = models.CharField(max_length=16, choices=Packer, default=Packer.GREEDY)
     ordering = models.CharField(max_length=16, choices=Ordering, default=Ordering.TOP_DOWN)
     include_tenant_memo = models.BooleanField(default=True)
@@ -135,6 +140,9 @@ class BudgetProfile(models.Model):
             models.CheckConstraint(
                 condition=Q(near_duplicate_threshold__gte=0, near_duplicate_threshold__lte=1),
                 name="budget_profile_threshold_is_a_share",
+            ),
+            models.CheckConstraint(
+                condition=Q(pinned_share__gte=0, pinned_share__lte=1), name="budget_profile_pinned_share_is_a_share"
             ),
             models.CheckConstraint(
                 condition=Q(elastic_target_items__gte=1, elastic_target_items__lte=ELASTIC_ITEMS_MAX)
@@ -218,6 +226,7 @@ class Receipt(models.Model):
     nonce_counter = models.PositiveIntegerField(default=0)
     as_of = models.DateTimeField(null=True, blank=True, help_text="The valid time that was read; empty is now.")
     stable_prefix_tokens = models.PositiveIntegerField(null=True, blank=True)
+    memory_ids = ArrayField(models.UUIDField(), default=list, help_text="The memories its text was made of, each once.")
 
     objects = ReceiptQuerySet.as_manager()
 

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
 
@@ -21,6 +20,7 @@ from context.results import (
     ContextRequest,
     Omission,
 )
+from context.services.found import Fact, plan_facts, step_name
 from memories.audit import Actor
 from memories.models import Memory, PartitionSummary
 from memories.scopes import tenant_scope
@@ -70,24 +70,17 @@ class KeptRow:
 
 @dataclass(frozen=True)
 class LeftOutRow:
-    """An item left out, with its memory or summary and how the search found it."""
+    """An item left out, with its memory or summary, how the search found it, and the memory that says the same."""
 
     omission: Omission
     memory: Memory | None
     found: Consideration | None
     summary: PartitionSummary | None = None
+    twin: Memory | None = None
 
     @property
     def kind(self) -> str:
         return KINDS.get(self.omission.anchor.type, self.omission.anchor.type)
-
-
-@dataclass(frozen=True)
-class PlanFact:
-    """One step of the search in words."""
-
-    name: str
-    text: str
 
 
 @dataclass(frozen=True)
@@ -118,9 +111,14 @@ class Preview:
         return Optimality(figures["total_score"] or 0.0, figures["optimal_score"], bound)
 
     @property
-    def plan(self) -> list[PlanFact]:
+    def plan(self) -> list[Fact]:
         """What the search did, one line a step."""
-        return [PlanFact(_words(name), _in_words(value)) for name, value in self.context.plan.items()]
+        return plan_facts(self.context.plan)
+
+    @property
+    def steps(self) -> list[tuple[str, float]]:
+        """What took how many milliseconds."""
+        return [(step_name(step), took) for step, took in self.context.timings.items()]
 
 
 @dataclass(frozen=True)
@@ -149,19 +147,21 @@ class Optimality:
         if self.total > self.bound:
             return "Shortened texts let more in than any choice of whole memories could score."
         if self.is_best:
-            return "No other choice of memories that fits has a higher sum of scores."
+            return "No other choice of these candidates that fits has a higher sum of scores."
         if self.best is not None:
-            return f"The best choice that fits scores {self.best:.3f}; this one lacks {self.gap_percent:.1f} % of that."
+            lack = f"this one lacks {self.gap_percent:.1f} % of that."
+            return f"The best choice of these candidates that fits scores {self.best:.3f}; {lack}"
         return f"No choice scores more than {self.bound:.3f}; this one lacks at most {self.gap_percent:.1f} % of that."
 
 
 @dataclass(frozen=True)
 class PreviewChange:
-    """What another budget or question would change: rows that come in, rows that fall out."""
+    """What another budget or question would change: rows that come in, rows that fall out, the order of the others."""
 
     added: list[KeptRow]
     removed: list[KeptRow]
     tokens: int = 0
+    is_reordered: bool = False
 
     @property
     def is_none(self) -> bool:
@@ -199,6 +199,7 @@ def preview_of(context: AssembledContext, tenant_id: UUID) -> Preview:
             rows.memories.get(omission.anchor.id),
             found.get(omission.anchor.id),
             rows.summaries.get(omission.anchor.id),
+            None if omission.twin is None else rows.memories.get(omission.twin.id),
         )
         for omission in context.omitted
     ]
@@ -207,23 +208,14 @@ def preview_of(context: AssembledContext, tenant_id: UUID) -> Preview:
 
 def compare_previews(before: Preview, after: Preview) -> PreviewChange:
     """What `after` holds that `before` does not, and the other way round, each in its own order."""
-    had, has = ({row.block.anchor for row in preview.kept} for preview in (before, after))
+    was, becomes = ([row.block.anchor for row in preview.kept] for preview in (before, after))
+    had, has = set(was), set(becomes)
     return PreviewChange(
         added=[row for row in after.kept if row.block.anchor not in had],
         removed=[row for row in before.kept if row.block.anchor not in has],
         tokens=after.context.budget.used - before.context.budget.used,
+        is_reordered=[anchor for anchor in was if anchor in has] != [anchor for anchor in becomes if anchor in had],
     )
-
-
-def _in_words(value: Any) -> str:
-    """`{"search": "exact", "rows": 54}` -> `search exact, rows 54`."""
-    if isinstance(value, Mapping):
-        return ", ".join(f"{_words(name)} {part}" for name, part in value.items())
-    return str(value)
-
-
-def _words(name: str) -> str:
-    return name.replace("_", " ")
 
 
 def rows_of(anchors: Iterable[Anchor], tenant_id: UUID) -> Rows:

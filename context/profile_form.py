@@ -25,7 +25,7 @@ FIRST_FIELDS = (
 )
 FOLDED_FIELDS = {
     "Summaries of partitions": ("levels", "summary_style"),
-    "Candidates, near duplicates": ("overfetch_ratio", "near_duplicate_threshold"),
+    "Pinned memories, candidates, near duplicates": ("pinned_share", "overfetch_ratio", "near_duplicate_threshold"),
     "Elastic packer": ("elastic_target_items", "elastic_min_tokens", "elastic_max_tokens"),
     "Receipts kept": ("receipt_days", "receipt_count"),
 }
@@ -38,6 +38,7 @@ LABELS = {
     "include_tenant_memo": "Tenant memo leads every context",
     "include_linked_memories": "Memories linked to the focus",
     "overfetch_ratio": "Candidates",
+    "pinned_share": "Pinned come first in",
     "near_duplicate_threshold": "Near duplicate from",
     "elastic_target_items": "Items aimed at",
     "elastic_min_tokens": "Least of an item",
@@ -51,6 +52,11 @@ SHOWN_AS = {
     "minimum_score": ("", "0.01", "0 to 1. A memory below it is left out."),
     "include_memories_top_k": ("memories", "1", ""),
     "levels": ("", "", "0 is the first segment of a path, 1 the second; with commas between them."),
+    "pinned_share": (
+        "of the room",
+        "0.05",
+        "0 to 1, of the room for memories. With a question, a pinned memory beyond it competes by its score.",
+    ),
     "overfetch_ratio": ("× budget", "0.05", "The best found until their tokens reach this many times the budget."),
     "near_duplicate_threshold": ("cosine", "0.005", "0 to 1. What resembles a kept memory more than this is left out."),
     "elastic_target_items": ("items", "1", ""),

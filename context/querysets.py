@@ -1,17 +1,21 @@
 """All SQL of what an agent gets to read, as named chainable methods."""
 
-from collections.abc import Iterable
+import json
+from collections.abc import Callable, Iterable
 from datetime import UTC, date, datetime
-from functools import reduce
+from functools import cache, reduce
 from operator import or_
 from typing import Any, Self
 from uuid import UUID
 
 from django.contrib.postgres.expressions import ArraySubquery
-from django.db.models import Count, Q, Sum
+from django.contrib.postgres.fields import ArrayField
+from django.core.serializers.json import DjangoJSONEncoder
+from django.db.models import Count, F, JSONField, Max, Model, Q, Subquery, Sum
 from django.db.models.functions import Coalesce, JSONObject, TruncDate
+from psycopg import sql
 
-from memories.querysets import TenantRows, VersionedByRecordedTime
+from memories.querysets import Insertion, TenantRows, VersionedByRecordedTime, array_text
 from memories.querysets.conditions import path_condition
 from memories.services.partitions import subtree_bounds
 
@@ -22,6 +26,9 @@ DEFAULT_NAME = "default"
 #: What a receipt may hold from outside of its partition: blocks of this kind, and a focus that is named by its id.
 SUMMARY_KIND = "partition_summary"
 FOCI_BY_ID = ["memory_id", "summary_id"]
+
+#: The C encoder does everything but what JSON does not know, and does not look for circles that we do not draw.
+_json_text = json.JSONEncoder(separators=(",", ":"), check_circular=False, default=DjangoJSONEncoder().default).encode
 
 
 class BudgetProfileQuerySet(VersionedByRecordedTime):
@@ -102,9 +109,16 @@ class ReceiptQuerySet(TenantRows):
     def for_model(self, model: str) -> Self:
         return self.filter(request__model=model)
 
-    def mentioning(self, row_id: object) -> Self:
-        """Contexts that considered a row in any version or hold it; which of the two, their anchors tell."""
-        return self.filter(Q(candidates__icontains=str(row_id)) | Q(blocks__icontains=str(row_id)))
+    def holding(self, memory_id: UUID) -> Self:
+        """Contexts in whose text a memory stands, in any version; not those that only considered it."""
+        return self.filter(memory_ids__contains=[memory_id])
+
+    def insertion(self, row: Model) -> Insertion:
+        """Of a new receipt: what `save` would send, without putting the statement together each time."""
+        model: type[Model] = self.model
+        statement, columns = _insertion(model)
+        values = [getattr(row, name) if as_text is None else as_text(getattr(row, name)) for name, as_text in columns]
+        return Insertion(statement, values)
 
     def with_keys(self) -> Self:
         """The keys that asked, in the same query."""
@@ -145,6 +159,19 @@ class ReceiptQuerySet(TenantRows):
         """The latest different (query, partition) pairs, newest first, at most `highest` of them."""
         latest = self.exclude(query="").newest_first().values_list("query", "partition_path")
         return list(dict.fromkeys(latest[:QUESTIONS_READ]))[:highest]
+
+
+@cache
+def _insertion(model: type[Model]) -> tuple[str, list[tuple[str, Callable[[Any], str] | None]]]:
+    """The statement that inserts all columns of a row, and for each its attribute and what makes a text of it."""
+    fields = model._meta.concrete_fields
+    statement = sql.SQL("INSERT INTO {table} ({columns}) VALUES ({values})").format(
+        table=sql.Identifier(model._meta.db_table),
+        columns=sql.SQL(", ").join([sql.Identifier(str(field.column)) for field in fields]),
+        values=sql.SQL(", ").join([sql.Placeholder()] * len(fields)),
+    )
+    texts = {JSONField: _json_text, ArrayField: array_text}
+    return statement.as_string(), [(field.attname, texts.get(type(field))) for field in fields]
 
 
 class BudgetProfileAssignmentQuerySet(VersionedByRecordedTime):
@@ -198,6 +225,19 @@ class FeedbackQuerySet(TenantRows):
 
     def on_receipt(self, receipt_id: UUID) -> Self:
         return self.filter(receipt_id=receipt_id)
+
+    def given_within(self, memory_id: UUID, reach: str) -> Self:
+        """Votes on a memory since it last stood outside of `reach`: what was said of it there is not told here."""
+        if not reach:
+            return self.on_memories([memory_id])
+        versions = self.model._meta.apps.get_model("memories", "MemoryVersion").objects
+        elsewhere = versions.of_memory(memory_id).exclude(path_condition("partition_path", reach, exact=False))
+        left = elsewhere.order_by().values("memory_id").annotate(at=Max("recorded_to")).values("at")
+        return (
+            self.on_memories([memory_id])
+            .annotate(entered=Subquery(left))
+            .filter(Q(entered__isnull=True) | Q(at__gte=F("entered")))
+        )
 
     def standing(self) -> Self:
         """Those that were not taken back."""

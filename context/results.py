@@ -133,13 +133,18 @@ class Block:
 
 @dataclass(frozen=True)
 class Omission:
-    """An item left out and why. `tokens_missing` is what the budget lacks for it now, where that was the reason."""
+    """An item left out and why.
+
+    `tokens_missing` is what the budget lacks for it now, where that was the reason; `twin` the anchor of the block that
+    says nearly the same, where that was.
+    """
 
     anchor: Anchor
     reason: str
     tokens: int
     score: float | None
     tokens_missing: int | None = None
+    twin: Anchor | None = None
 
     def as_answer(self) -> dict[str, Any]:
         return {
@@ -147,6 +152,7 @@ class Omission:
             "reason": self.reason,
             "tokens": self.tokens,
             "score": self.score,
+            "near_duplicate_of": None if self.twin is None else self.twin.as_answer(),
         }
 
 

@@ -109,9 +109,24 @@ def _missing(wanted: Iterable[UUID], memories: Mapping[UUID, Memory]) -> list[UU
 def _cast(drafts: Sequence[Feedback], before: Mapping[UUID, Feedback], skipped: Sequence[UUID]) -> GivenVotes:
     """Store the drafts of memories that have no vote `before`, and reckon anew."""
     new = [draft for draft in drafts if draft.memory_id not in before]
+    _note_scores_without_votes(new)
     Feedback.objects.bulk_create(new)
     scores = recount(new[0].tenant_id, [vote.memory_id for vote in new]) if new else {}
     return GivenVotes(votes=new, repeated=list(before.values()), skipped=skipped, scores=scores)
+
+
+def _note_scores_without_votes(drafts: Sequence[Feedback]) -> None:
+    """Only where no vote stands is the score at hand the one to return to.
+
+    Of votes at the same moment the one that came first may be counted last, so their times do not tell which it was.
+    """
+    if not drafts:
+        return
+    votes = Feedback.objects.for_tenant(drafts[0].tenant_id).on_memories(draft.memory_id for draft in drafts)
+    judged = votes.sums_by_memory()
+    for draft in drafts:
+        if draft.memory_id in judged:
+            draft.score_before = None
 
 
 def _repetitions(drafts: Sequence[Feedback]) -> dict[UUID, Feedback]:

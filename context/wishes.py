@@ -142,7 +142,7 @@ def resolve_wish(
         moment=moment,
         model=model,
         max_tokens=chosen(request.max_tokens, min(profile.default_tokens, window)),
-        packing=Packing.of(profile, packer=packer, is_explained=request.explain),
+        packing=Packing.of(profile, packer=packer, has_query=query is not None, is_explained=request.explain),
         ordering=_ordering(request, profile, packer),
         top_k=None if query else _top_k(request, profile),
         sources=sources,

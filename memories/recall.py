@@ -5,29 +5,40 @@ A context writes one row and waits for nobody; folding it into the memories is t
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
+from typing import TypeVar
 from uuid import UUID
 
 from django.db import transaction
 
 from memories.models import Memory, RecalledText, RetrievalTick
+from memories.querysets import Insertion
 from memories.scopes import tenant_scope
 from memories.services.recalled import RECALLED_TEXT_KEPT, recalled_hash
 
 #: Contexts that are folded in one transaction.
 TICKS_PER_FOLD = 500
 
+MemoryId = TypeVar("MemoryId", UUID, str)
 
-def remember_recall(*, tenant_id: UUID, texts: Mapping[UUID, str], ids: Iterable[UUID], now: datetime) -> None:
+
+def remember_recall(
+    *,
+    tenant_id: UUID,
+    texts: Mapping[MemoryId, str],
+    ids: Iterable[MemoryId],
+    now: datetime,
+    beside: Insertion | None = None,
+) -> None:
     """Leave behind that the memories `ids` were packed and that `texts` (by memory) were rendered: one statement.
 
-    Each memory counts as retrieved once, and its text, where one is given, is not stored again for 30 days.
+    Each memory counts as retrieved once, and its text, where one is given, is not stored again for 30 days. The row
+    `beside`, the record of what was packed, is inserted by the same statement, also where nothing was.
     """
-    packed = dict.fromkeys([*ids, *texts])
-    pairs = {memory_id: recalled_hash(texts[memory_id]) if memory_id in texts else "" for memory_id in packed}
-    if pairs:
-        RetrievalTick.objects.create(
-            tenant_id=tenant_id, memory_ids=list(pairs), recalled_hashes=list(pairs.values()), at=now
-        )
+    hashes = dict.fromkeys(ids, "") | {memory_id: recalled_hash(text) for memory_id, text in texts.items()}
+    if hashes:
+        RetrievalTick.objects.insertion(tenant_id, hashes, now).beside(beside).run()
+    elif beside is not None:
+        beside.run()
 
 
 def fold_retrievals(tenant_id: UUID) -> int:

@@ -29,6 +29,9 @@ from memories.services.tokens import ENCODINGS
 
 logger = logging.getLogger(__name__)
 
+#: Of the budget: what a memory counts for in the gate that is larger than all of it (ADR-0059).
+OVERSIZED_COST_SHARE = 0.25
+
 
 class Mode(StrEnum):
     """Which arms a search uses; the cosine of what they find is computed in every mode."""
@@ -73,8 +76,13 @@ class _Gate:
     def choose(self, ids: Sequence[int], tokens_by_id: Mapping[int, int]) -> list[int]:
         if self.limit is not None:
             return list(ids[: self.limit])
-        costs = {key: tokens + self.marker_tokens for key, tokens in tokens_by_id.items()}
+        costs = {key: self._cost(tokens) for key, tokens in tokens_by_id.items()}
         return gate_by_tokens(ids, costs, budget=self.tokens, overfetch_ratio=self.overfetch_ratio)
+
+    def _cost(self, tokens: int) -> int:
+        """What a memory takes of the budget, its marker included; one that can never fit must not starve the rest."""
+        cost = tokens + self.marker_tokens
+        return cost if cost <= self.tokens else round(self.tokens * OVERSIZED_COST_SHARE)
 
 
 class _Plan:
@@ -140,9 +148,10 @@ def retrieve(
 
     Call with no scope open: the query is embedded first, then one tenant scope reads in a fixed number of queries.
     Candidates are gated by `overfetch_ratio` x `token_budget` tokens (each memory's own plus `marker_tokens`), or by
-    `limit` where one is given; `with_pinned` puts the pinned memories of the partition before those that the query
-    found. Without an embedder words alone are searched, with a warning. At a `moment` of history the versions that held
-    then are searched, each by its own text and vector. Raises `InvalidInput` for filters that cannot be asked.
+    `limit` where one is given; `with_pinned` puts the pinned memories of the partition, gated by themselves, before
+    those that the query found, of which no fewer come for that. Without an embedder words alone are searched, with a
+    warning. At a `moment` of history the versions that held then are searched, each by its own text and vector. Raises
+    `InvalidInput` for filters that cannot be asked.
     """
     conditions = _conditions(filters)
     scope = SearchScope(tenant_id, str(partition), moment or Moment.now(now), exact, segments or {}, conditions)
@@ -157,7 +166,8 @@ def retrieve(
         fused = reciprocal_rank_fusion(list(by_vector.tokens_by_id), list(by_text.tokens_by_id))
         pinned = _pinned(scope, gate, plan) if with_pinned else _Ranking()
         tokens_by_id = pinned.tokens_by_id | by_vector.tokens_by_id | by_text.tokens_by_id
-        chosen = gate.choose(list(dict.fromkeys([*pinned.tokens_by_id, *dict(fused)])), tokens_by_id)
+        gated = [*gate.choose(list(pinned.tokens_by_id), tokens_by_id), *gate.choose([*dict(fused)], tokens_by_id)]
+        chosen = list(dict.fromkeys(gated))
         with plan.step("read", rows=len(chosen)):
             ranks = Ranks(by_vector.ranks, by_text.ranks, dict(fused))
             found = read_candidates(scope, chosen, vector, model, ranks)

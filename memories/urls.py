@@ -8,6 +8,7 @@ urlpatterns = [
     path("t/<uuid:tenant_id>/memo", views.memo, name="memo"),
     path("t/<uuid:tenant_id>/summaries", views.summaries, name="summaries"),
     path("t/<uuid:tenant_id>/summaries/withdraw", views.summary_withdraw, name="summary-withdraw"),
+    path("t/<uuid:tenant_id>/summaries/again", views.summary_again, name="summary-again"),
     path("t/<uuid:tenant_id>/snapshots", views.snapshots, name="snapshots"),
     path("t/<uuid:tenant_id>/snapshots/<uuid:snapshot_id>", views.snapshot, name="snapshot"),
     path("t/<uuid:tenant_id>/snapshots/<uuid:snapshot_id>/delete", views.snapshot_delete, name="snapshot-delete"),

@@ -7,6 +7,8 @@ from django.core.exceptions import ImproperlyConfigured
 
 YES = frozenset({"1", "true", "yes", "on"})
 NO = frozenset({"0", "false", "no", "off"})
+REDIS_CACHE = "django.core.cache.backends.redis.RedisCache"
+REDIS_TIMEOUT_SECONDS = 1.0
 
 
 class NamedEnv(environ.Env):
@@ -33,12 +35,20 @@ def database_config(url: str) -> dict[str, Any]:
     """The settings of one database. Refused before it is parsed: the parser's warning would print the password."""
     if environ.Env.DB_SCHEMES.get(url.partition("://")[0]) != environ.Env.DB_SCHEMES["postgres"]:
         raise ImproperlyConfigured("DATABASE_URL and DATABASE_OWNER_URL must be postgres:// URLs")
-    return dict(environ.Env.db_url_config(url))
+    try:
+        return dict(environ.Env.db_url_config(url))
+    except ValueError as error:
+        detail = "the port a number, special characters of the password percent-encoded"
+        raise ImproperlyConfigured(f"DATABASE_URL and DATABASE_OWNER_URL must be postgres:// URLs: {detail}") from error
 
 
 def cache_config(url: str) -> dict[str, Any]:
-    """The settings of the cache."""
+    """The settings of the cache; one that hangs is not waited for."""
     try:
-        return dict(environ.Env.cache_url_config(url))
+        config = dict(environ.Env.cache_url_config(url))
     except ImproperlyConfigured as error:
         raise ImproperlyConfigured("CACHE_URL must be a URL such as redis://localhost:6379/1") from error
+    if config["BACKEND"] == REDIS_CACHE:
+        timeouts = dict.fromkeys(("socket_timeout", "socket_connect_timeout"), REDIS_TIMEOUT_SECONDS)
+        config["OPTIONS"] = timeouts | config.get("OPTIONS", {})
+    return config

@@ -167,6 +167,7 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "csp.middleware.CSPMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "memory_platform.plain_addresses.PlainAddresses",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -257,6 +258,8 @@ REST_FRAMEWORK: dict[str, Any] = {
     "EXCEPTION_HANDLER": "memory_platform.api_errors.problem_response",
     "UNAUTHENTICATED_USER": None,
     "TEST_REQUEST_DEFAULT_FORMAT": "json",
+    # the only one that the schema may be asked for, and name its file after
+    "ALLOWED_VERSIONS": ["v1"],
 }
 SPECTACULAR_SETTINGS = {
     "TITLE": "Memory platform",
@@ -273,6 +276,10 @@ SPECTACULAR_SETTINGS = {
         "MessageStateEnum": ["live", "masked", "compacted"],
         "SessionStateEnum": ["open", "closed"],
     },
+    "POSTPROCESSING_HOOKS": [
+        "drf_spectacular.hooks.postprocess_schema_enums",
+        "memory_platform.api_docs.with_summaries",
+    ],
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "SWAGGER_UI_SETTINGS": {"deepLinking": True, "persistAuthorization": False, "validatorUrl": None},

@@ -26,11 +26,13 @@ settings.STATIC_ROOT = settings.STATICFILES_DIRS[0]
 django.setup()
 
 from django.core.management import call_command  # noqa: E402 - needs the servers
+from django.core.signals import setting_changed  # noqa: E402
 from django.db import connections  # noqa: E402
 from django.db.backends.base.base import BaseDatabaseWrapper  # noqa: E402
 from django.test import SimpleTestCase  # noqa: E402
 from rest_framework.test import APIClient  # noqa: E402
 
+from memories.embedding import selection  # noqa: E402
 from memories.models import Tenant  # noqa: E402
 from tests.people import User, api_client, new_key, new_operator, new_tenant  # noqa: E402
 
@@ -39,6 +41,17 @@ from tests.people import User, api_client, new_key, new_operator, new_tenant  # 
 unguarded: Any = SimpleTestCase
 unguarded._disallowed_connection_methods = []
 unguarded.ensure_connection_patch_method = staticmethod(lambda: BaseDatabaseWrapper.ensure_connection)
+
+
+def forget_embedders(*, setting: str, **_: object) -> None:
+    """A process keeps the embedder it loaded; where a test overrides its settings, the next call loads anew."""
+    if setting.startswith("EMBEDDING_"):
+        for embedder in selection._loaded.values():
+            getattr(embedder, "close", bool)()
+        selection._loaded.clear()
+
+
+setting_changed.connect(forget_embedders, dispatch_uid="forget embedders")
 
 
 @pytest.hookimpl(optionalhook=True)

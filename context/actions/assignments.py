@@ -45,7 +45,7 @@ def assign_budget_profile(
         tenant_id=tenant_id,
         profile_name=profile_name,
         **target,
-        recorded_from=now,
+        recorded_from=_beginning(tenant_id, target, now),
         created_by=by.label[:LABEL_CHARACTERS],
     )
     try:
@@ -97,6 +97,13 @@ def _in_force(tenant_id: UUID, target: dict[str, str]) -> BudgetProfileAssignmen
     rows = BudgetProfileAssignment.objects.for_tenant(tenant_id).current().locked()
     row: BudgetProfileAssignment | None = rows.filter(**target).first()
     return row
+
+
+def _beginning(tenant_id: UUID, target: dict[str, str], now: datetime) -> datetime:
+    """When an assignment begins: never before the last one of its target ended, whichever request came first."""
+    rows = BudgetProfileAssignment.objects.for_tenant(tenant_id).ended().newest_first()
+    last: BudgetProfileAssignment | None = rows.filter(**target).first()
+    return max(now, last.recorded_to or now) if last else now
 
 
 def _end(row: BudgetProfileAssignment, now: datetime) -> None:

@@ -110,13 +110,15 @@ def _version_in_force(tenant_id: UUID, name: str, edited_from: int) -> BudgetPro
 
 
 def _open_version(base: BudgetProfile, draft: BudgetProfile, *, verb: str, by: Actor, now: datetime) -> BudgetProfile:
+    # never before the version in front of it began, whichever of two requests came first
+    at = max(now, base.recorded_from or now)
     if base.pk is not None:
-        base.recorded_to = now
+        base.recorded_to = at
         base.save(update_fields=["recorded_to"])
     draft.version = base.version + 1
     try:
         with transaction.atomic():
-            _put_into_force(draft, by, now)
+            _put_into_force(draft, by, at)
     except IntegrityError as error:
         raise Conflict("profile_changed", "Somebody else saved this budget profile at the same moment.") from error
     _audit(draft, verb, changed_fields(base, draft), by, now)

@@ -83,12 +83,15 @@ class MemoryFeedbackDoor(Door):
 
     @feedback_list_schema
     def get(self, request: Request, memory_id: UUID) -> Response:
-        """Every vote, newest first; also those that were taken back, and of an archived memory."""
+        """Every vote, newest first; also those that were taken back, and of an archived memory.
+
+        A key that did not always reach the memory sees the votes since it does.
+        """
         values = self.query(FeedbackListInput)
         with tenant_scope(self.tenant_id):
             if not Memory.objects.for_tenant(self.tenant_id).within(self.key.partition_prefix).with_id(memory_id):
                 raise NotFound("not_found", "There is no such memory.")
-        rows = Feedback.objects.for_tenant(self.tenant_id).on_memories([memory_id])
+        rows = Feedback.objects.for_tenant(self.tenant_id).given_within(memory_id, self.key.partition_prefix)
         return self.listing(rows, values, ordering="-at", kinds=(datetime, UUID), answer=feedback_answer)
 
 

@@ -36,10 +36,10 @@ def context_request(key: ApiKey, values: dict[str, Any]) -> ContextRequest:
 def _focus(key: ApiKey, values: dict[str, Any] | None) -> Focus | None:
     if values is None:
         return None
-    path = None if values["partition"] is None else _path(key, values["partition"])
+    path = None if values["partition"] is None else _path(key, values["partition"], "focus.partition")
     return Focus(memory_id=values.get("memory_id"), summary_id=values.get("summary_id"), partition=path)
 
 
-def _path(key: ApiKey, asked: PartitionPath | None) -> str:
+def _path(key: ApiKey, asked: PartitionPath | None, field: str = "partition") -> str:
     """The path asked for; "" where none is, which means all that the key reaches."""
-    return "" if asked is None else partition_to_read(key, asked).path
+    return "" if asked is None else partition_to_read(key, asked, field).path

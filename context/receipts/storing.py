@@ -51,11 +51,11 @@ class StoredContext:
         }
 
 
-def write_receipt(context: AssembledContext, *, moment: Moment, tenant_id: UUID, api_key_id: str | None) -> UUID:
-    """Store the record of a context that was read at `moment`; inside a scope of its tenant. One query."""
+def receipt_of(context: AssembledContext, *, moment: Moment, tenant_id: UUID, api_key_id: str | None) -> Receipt:
+    """The record of a context that was read at `moment`, yet to be inserted. No query."""
     optimality = {} if context.optimality is None else {OPTIMALITY: dict(context.optimality)}
     packed = rows.pack(context.blocks, context.omitted, context.candidates)
-    receipt = Receipt(
+    return Receipt(
         tenant_id=tenant_id,
         api_key_id=api_key_id,
         created_at=context.created_at,
@@ -76,8 +76,14 @@ def write_receipt(context: AssembledContext, *, moment: Moment, tenant_id: UUID,
         nonce_counter=context.nonce_counter,
         as_of=moment.at if moment.kind is Time.VALID else None,
         stable_prefix_tokens=context.stable_prefix_tokens,
+        memory_ids=memory_ids_of(context.blocks),
     )
-    receipt.save(force_insert=True)
+
+
+def write_receipt(context: AssembledContext, *, moment: Moment, tenant_id: UUID, api_key_id: str | None) -> UUID:
+    """Store the record of a context that was read at `moment`, and nothing else; inside a scope. One query."""
+    receipt = receipt_of(context, moment=moment, tenant_id=tenant_id, api_key_id=api_key_id)
+    Receipt.objects.insertion(receipt).run()
     return receipt.id
 
 
@@ -137,6 +143,11 @@ def list_receipts(
     if asking:
         found = found.asking(asking)
     return found.created_between(after, before).without_details()
+
+
+def memory_ids_of(blocks: Iterable[Block]) -> list[str]:
+    """The memories that stand in the text, each once."""
+    return list(dict.fromkeys(block.anchor.id for block in blocks if block.anchor.type == MEMORY))
 
 
 def text_hash(text: str) -> str:

@@ -1,6 +1,7 @@
 """Sections of memories: those the focus links to, and those the query found."""
 
-from collections.abc import Collection, Sequence
+import math
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -31,9 +32,9 @@ FUSED_DECIMALS = 9
 
 @dataclass(frozen=True)
 class Beside:
-    """What stands in the context already, by memory id, and which memories say nearly the same."""
+    """What stands in the context already, as anchors by memory id, and which memories say nearly the same."""
 
-    included: Collection[UUID] = ()
+    included: Mapping[UUID, Anchor] = field(default_factory=dict)
     likeness: Likeness = field(default_factory=lambda: Likeness({}, 1.0))
 
 
@@ -51,23 +52,33 @@ def rank_candidates(
 def pack_memories(
     ranked: Sequence[ScoredMemory], room: Room, packing: Packing, *, kind: str = MEMORY, beside: Beside | None = None
 ) -> Section:
-    """What fits of `ranked`, pinned ones first, each once and none that says nearly what a better kept one says.
+    """What fits of `ranked`, each once and none that says nearly what a better kept one says.
 
-    The minimum score does not stop pinned ones: somebody chose them.
+    Pinned ones come first in their share of the room, and the minimum score does not stop them there: somebody chose
+    them. What their share does not hold of them competes with all others.
     """
     around = beside or Beside()
     outcomes = _outcomes_before(ranked, packing, around)
     contenders = [item for item in ranked if item.memory["id"] not in outcomes]
-    chosen = _choose_unlike(contenders, room, packing, around.likeness)
+    pinned = [item for item in contenders if item.memory["pinned"]]
+    others = [item for item in contenders if not item.memory["pinned"]]
+    share = packing.pinned_share if others else 1.0
+    chosen = _choose_unlike(pinned, room.of(_part(room.tokens, share)), packing.for_share(share), around.likeness)
+    first = set(chosen.kept)
+    if share < 1:
+        others = [*_once_more(pinned, chosen, packing), *others]
+    chosen.add(_choose_beside(first, others, room.of(room.tokens - chosen.tokens), packing, around.likeness))
     outcomes |= chosen.outcomes
+    placed = _by_importance(ranked, first if share < 1 else {item.memory["id"] for item in pinned})
     blocks = [
         _block(item, kind, room, chosen.snippets.get(item.memory["id"]))
-        for item in ranked
+        for item in placed
         if outcomes[item.memory["id"]] == KEPT
     ]
-    considered = [_consideration(item, outcomes[item.memory["id"]]) for item in ranked]
+    considered = [_consideration(item, outcomes[item.memory["id"]]) for item in placed]
     optimality = chosen.optimality() if packing.is_explained else None
-    return Section(blocks, _omissions(considered), chosen.tokens, considered, optimality)
+    twins = _twins(ranked, outcomes, around)
+    return Section(blocks, _omissions(considered, twins), chosen.tokens, considered, optimality)
 
 
 def _as_mapping(candidate: Candidate, room: Room) -> dict[str, Any]:
@@ -97,9 +108,40 @@ def _outcomes_before(ranked: Sequence[ScoredMemory], packing: Packing, beside: B
             outcomes[memory_id] = ALREADY_INCLUDED
         elif item.composite_score < packing.minimum_score and not item.memory["pinned"]:
             outcomes[memory_id] = BELOW_MINIMUM_SCORE
-        elif beside.likeness.is_near_any(memory_id, beside.included):
+        elif beside.likeness.twin_of(memory_id, beside.included) is not None:
             outcomes[memory_id] = NEAR_DUPLICATE
     return outcomes
+
+
+def _part(tokens: int, share: float) -> int:
+    return tokens if share >= 1 else math.floor(tokens * share)
+
+
+def _once_more(pinned: Sequence[ScoredMemory], chosen: Chosen, packing: Packing) -> list[ScoredMemory]:
+    """The pinned memories that their share does not hold and whose score may compete; `chosen` notes the others."""
+    over = [item for item in pinned if chosen.outcomes[item.memory["id"]] not in (KEPT, NEAR_DUPLICATE)]
+    below = {item.memory["id"] for item in over if item.composite_score < packing.minimum_score}
+    chosen.outcomes |= dict.fromkeys(below, BELOW_MINIMUM_SCORE)
+    if over:
+        chosen.take_as_given()
+    return [item for item in over if item.memory["id"] not in below]
+
+
+def _choose_beside(
+    first: Collection[UUID], ranked: Sequence[ScoredMemory], room: Room, packing: Packing, likeness: Likeness
+) -> Chosen:
+    """What fits of `ranked` beside the memories that came first, without saying nearly what one of them says."""
+    ids = [item.memory["id"] for item in ranked]
+    repeats = {memory_id for memory_id in ids if likeness.twin_of(memory_id, first) is not None}
+    unlike = [item for item in _by_importance(ranked, ()) if item.memory["id"] not in repeats]
+    chosen = _choose_unlike(unlike, room, packing.beside(len(first)), likeness)
+    chosen.outcomes |= dict.fromkeys(repeats, NEAR_DUPLICATE)
+    return chosen
+
+
+def _by_importance(ranked: Sequence[ScoredMemory], first: Collection[UUID]) -> list[ScoredMemory]:
+    """Those that come first, then all others, each by score; equal ones as they stand."""
+    return sorted(ranked, key=lambda item: (item.memory["id"] not in first, -item.composite_score))
 
 
 def _choose_unlike(ranked: Sequence[ScoredMemory], room: Room, packing: Packing, likeness: Likeness) -> Chosen:
@@ -118,9 +160,18 @@ def _choose_unlike(ranked: Sequence[ScoredMemory], room: Room, packing: Packing,
             break
         aside |= repeats
     for memory_id in aside:
-        is_said = likeness.is_near_any(memory_id, kept)
+        is_said = likeness.twin_of(memory_id, kept) is not None
         chosen.outcomes[memory_id] = NEAR_DUPLICATE if is_said else OVER_BUDGET
     return chosen
+
+
+def _twins(ranked: Sequence[ScoredMemory], outcomes: Mapping[UUID, str], beside: Beside) -> dict[str, Anchor]:
+    """What stands in the context instead of each near duplicate: the most important such block, by the memory's id."""
+    kept = {item.memory["id"]: _anchor(item) for item in ranked if outcomes[item.memory["id"]] == KEPT}
+    standing = {**beside.included, **kept}
+    repeats = [memory_id for memory_id, outcome in outcomes.items() if outcome == NEAR_DUPLICATE]
+    twins = {memory_id: beside.likeness.twin_of(memory_id, standing) for memory_id in repeats}
+    return {str(memory_id): standing[twin] for memory_id, twin in twins.items() if twin is not None}
 
 
 def _block(item: ScoredMemory, kind: str, room: Room, snippet: str | None) -> Block:
@@ -155,5 +206,9 @@ def _consideration(item: ScoredMemory, outcome: str) -> Consideration:
     )
 
 
-def _omissions(considered: Sequence[Consideration]) -> list[Omission]:
-    return [Omission(item.anchor, item.outcome, item.tokens, item.score) for item in considered if item.outcome != KEPT]
+def _omissions(considered: Sequence[Consideration], twins: Mapping[str, Anchor]) -> list[Omission]:
+    return [
+        Omission(item.anchor, item.outcome, item.tokens, item.score, twin=twins.get(item.anchor.id))
+        for item in considered
+        if item.outcome != KEPT
+    ]

@@ -1,7 +1,8 @@
-"""Choosing memories for a section by any packer: pinned ones first, and how far from the best choice that is."""
+"""Choosing memories for a section by any packer, and how far from the best choice that is."""
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 from uuid import UUID
 
@@ -29,7 +30,8 @@ class Packer(Protocol):
 class Packing:
     """How memories are chosen: the packer, the least score, the lengths of shortened ones (in tokens).
 
-    `is_explained` adds the best total score that any choice of whole memories could have had.
+    `pinned_share` is the part of the section's room in which pinned memories come before all others. `is_explained`
+    adds the best total score that any choice of whole memories could have had.
     """
 
     packer: str = GREEDY
@@ -37,22 +39,32 @@ class Packing:
     target_items: int = 6
     min_tokens: int = 20
     max_tokens: int = 90
+    pinned_share: float = 1.0
     is_explained: bool = False
 
     @classmethod
-    def of(cls, profile: BudgetProfile, *, packer: str, is_explained: bool) -> "Packing":
-        """As a budget profile says, by the given packer."""
+    def of(cls, profile: BudgetProfile, *, packer: str, has_query: bool, is_explained: bool) -> "Packing":
+        """As a budget profile says, by the given packer; only a query can be crowded out by pinned memories."""
         return cls(
             packer=packer,
             minimum_score=profile.minimum_score,
             target_items=profile.elastic_target_items,
             min_tokens=profile.elastic_min_tokens,
             max_tokens=profile.elastic_max_tokens,
+            pinned_share=profile.pinned_share if has_query else 1.0,
             is_explained=is_explained,
         )
 
-    def packer_for(self, room: Room, kept: int) -> Packer:
-        """The packer for a section in which `kept` memories stand already."""
+    def for_share(self, share: float) -> "Packing":
+        """The same for a part of the section: of the items that the elastic packer aims at as well."""
+        return replace(self, target_items=max(math.ceil(self.target_items * share), 1))
+
+    def beside(self, kept: int) -> "Packing":
+        """The same for a section in which `kept` memories stand already."""
+        return replace(self, target_items=max(self.target_items - kept, 1))
+
+    def packer_for(self, room: Room) -> Packer:
+        """The packer for a section with this room."""
         counter = MarkedCounter(room.counter, room.marker_tokens)
         if self.packer == GREEDY:
             return GreedyKnapsackPacker(counter)
@@ -60,7 +72,7 @@ class Packing:
             return OptimalPacker(counter, work_limit=OPTIMAL_WORK_LIMIT)
         return ElasticPacker(
             counter,
-            target_items=max(self.target_items - kept, 1),
+            target_items=self.target_items,
             min_item=self.min_tokens + room.marker_tokens,
             max_item=self.max_tokens + room.marker_tokens,
             unit="tokens",
@@ -83,21 +95,19 @@ class Chosen:
         """Ids of the kept memories."""
         return [memory_id for memory_id, outcome in self.outcomes.items() if outcome == KEPT]
 
-    def add(self, packed: PackedMemories) -> None:
-        """Take over what a packer decided."""
-        self.tokens += packed.total_tokens
-        self.total_score += packed.total_score
-        self.outcomes |= {item.memory["id"]: KEPT for item in packed.memories}
-        self.outcomes |= {omitted.id: omitted.reason for omitted in packed.omitted}
-        contents = {item.memory["id"]: item.memory["content"] for item in packed.memories}
-        snippets = packed.snippets or {}
-        self.snippets |= {key: text for key, text in snippets.items() if text != contents[key]}
+    def add(self, later: "Chosen") -> None:
+        """Take over what was chosen after this; what became of a memory there counts."""
+        self.outcomes |= later.outcomes
+        self.snippets |= later.snippets
+        self.tokens += later.tokens
+        self.total_score += later.total_score
+        is_known = self.optimal_score is not None and later.optimal_score is not None
+        self.optimal_score = (self.optimal_score or 0.0) + (later.optimal_score or 0.0) if is_known else None
+        self.upper_bound += later.upper_bound
 
-    def add_optimum(self, best: PackedMemories) -> None:
-        """Note how high the total score could have been for the memories just added."""
-        is_known = best.optimal_score is not None and self.optimal_score is not None
-        self.optimal_score = (self.optimal_score or 0.0) + (best.optimal_score or 0.0) if is_known else None
-        self.upper_bound += best.upper_bound or 0.0
+    def take_as_given(self) -> None:
+        """Reckon no better choice than this one: what it left out may still be chosen later, and counts there."""
+        self.optimal_score, self.upper_bound = self.total_score, self.total_score
 
     def optimality(self) -> dict[str, Any]:
         """The total score, the best possible one (None: not proven), its proven bound, and what lacks of that.
@@ -114,14 +124,17 @@ class Chosen:
 
 
 def choose(ranked: Sequence[ScoredMemory], room: Room, packing: Packing) -> Chosen:
-    """What fits of `ranked`; pinned ones are served before all others."""
-    chosen = Chosen()
-    for is_pinned in (True, False):
-        group = [item for item in ranked if bool(item.memory["pinned"]) == is_pinned]
-        tokens = room.tokens - chosen.tokens
-        if packing.is_explained and group:
-            counter = MarkedCounter(room.counter, room.marker_tokens)
-            best = OptimalPacker(counter, work_limit=OPTIMAL_WORK_LIMIT).pack(group, tokens, room.model)
-            chosen.add_optimum(best)
-        chosen.add(packing.packer_for(room, len(chosen.kept)).pack(group, tokens, room.model))
+    """What fits of `ranked`, none of which comes before a better one."""
+    packed = packing.packer_for(room).pack(ranked, room.tokens, room.model)
+    contents = {item.memory["id"]: item.memory["content"] for item in packed.memories}
+    chosen = Chosen(
+        outcomes=dict.fromkeys(contents, KEPT) | {omitted.id: omitted.reason for omitted in packed.omitted},
+        snippets={key: text for key, text in (packed.snippets or {}).items() if text != contents[key]},
+        tokens=packed.total_tokens,
+        total_score=packed.total_score,
+    )
+    if packing.is_explained and ranked:
+        counter = MarkedCounter(room.counter, room.marker_tokens)
+        best = OptimalPacker(counter, work_limit=OPTIMAL_WORK_LIMIT).pack(ranked, room.tokens, room.model)
+        chosen.optimal_score, chosen.upper_bound = best.optimal_score, best.upper_bound or 0.0
     return chosen

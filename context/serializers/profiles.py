@@ -38,6 +38,7 @@ from memory_platform.rest.pages import PageInput
 from memory_platform.rest.strict import StrictSerializer
 
 NAME_PATTERN = r"[a-z][a-z0-9_-]{0,63}"
+BAD_NAME = "A lower-case word of at most 64 letters, digits, _ and - is needed, such as support-short."
 #: What stands after `budget-profiles/` beside names.
 RESERVED_NAMES = ("assignments",)
 VERSION_MAX = 2**31 - 1
@@ -83,7 +84,7 @@ def _policy_shape() -> dict[str, Any]:
 
 
 def _name_field(**kwargs: Any) -> TextField:
-    return TextField(pattern=NAME_PATTERN, pattern_code="bad_name", **kwargs)
+    return TextField(pattern=NAME_PATTERN, pattern_code="bad_name", pattern_detail=BAD_NAME, **kwargs)
 
 
 class ProfileChanges(StrictSerializer):
@@ -108,6 +109,12 @@ class ProfileChanges(StrictSerializer):
     include_memories_top_k = WholeNumberField(minimum=1, maximum=TOP_K_MAX, required=False)
     overfetch_ratio = NumberField(minimum=OVERFETCH_RATIO_MIN, maximum=OVERFETCH_RATIO_MAX, required=False)
     minimum_score = NumberField(minimum=0, maximum=1, required=False)
+    pinned_share = NumberField(
+        minimum=0,
+        maximum=1,
+        required=False,
+        help_text="Of the memories' room: so much of it pinned ones take before those that a query found.",
+    )
     near_duplicate_threshold = NumberField(minimum=0, maximum=1, required=False)
     packer = ChosenField(choices=BudgetProfile.Packer.values, required=False)
     elastic_target_items = WholeNumberField(minimum=1, maximum=ELASTIC_ITEMS_MAX, required=False)
@@ -226,6 +233,7 @@ class ProfileShape(serializers.Serializer[Any]):
     include_memories_top_k = serializers.IntegerField()
     overfetch_ratio = serializers.FloatField()
     minimum_score = serializers.FloatField()
+    pinned_share = serializers.FloatField(help_text="Beyond it a pinned memory competes by its score.")
     near_duplicate_threshold = serializers.FloatField()
     packer = serializers.ChoiceField(choices=BudgetProfile.Packer.values)
     elastic_target_items = serializers.IntegerField()

@@ -54,6 +54,10 @@ class OmissionShape(serializers.Serializer[Any]):
     )
     tokens = serializers.IntegerField()
     score = serializers.FloatField(allow_null=True)
+    near_duplicate_of = AnchorShape(
+        allow_null=True,
+        help_text="The block that says nearly the same; null for other reasons, and where an old receipt kept none.",
+    )
 
 
 class BudgetShape(serializers.Serializer[Any]):

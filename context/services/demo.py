@@ -1,4 +1,4 @@
-"""The demo tenant's budget profiles and votes: the file read, relative days turned into moments, told in order.
+"""The demo tenant's budget profiles, votes and contexts: the file read, relative days turned into moments, in order.
 
 The file is described in memories/data/demo/README.md. Nothing here knows what time it is: `now` is passed in.
 """
@@ -54,6 +54,16 @@ class TakenBack:
 Step = ProfileSaved | Assigned | Voted | TakenBack
 
 
+@dataclass(frozen=True)
+class Asked:
+    """An agent asked for a context; without `max_tokens` the budget profile decides."""
+
+    at: datetime
+    query: str
+    partition: str
+    max_tokens: int | None
+
+
 def read_votes(now: datetime, file: Path = VOTES_FILE) -> tuple[Step, ...]:
     """What happened to the demo's budgets and memories as seen from `now`, oldest first."""
     told = json.loads(file.read_text(encoding="utf-8"))
@@ -75,3 +85,12 @@ def read_votes(now: datetime, file: Path = VOTES_FILE) -> tuple[Step, ...]:
         ),
     ]
     return tuple(sorted(steps, key=lambda step: step.at))
+
+
+def read_questions(now: datetime, file: Path = VOTES_FILE) -> tuple[Asked, ...]:
+    """What agents asked the demo as seen from `now`, oldest first."""
+    asked = [
+        Asked(now - timedelta(days=row["days_ago"]), row["query"], row["partition"], row.get("max_tokens"))
+        for row in json.loads(file.read_text(encoding="utf-8"))["contexts"]
+    ]
+    return tuple(sorted(asked, key=lambda question: question.at))

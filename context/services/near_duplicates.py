@@ -29,12 +29,13 @@ class Likeness:
         self._is_near = _pairs_above(np.asarray(list(vectors.values()), dtype=np.float32), threshold)
         self._has_any = bool(self._is_near.any())
 
-    def is_near_any(self, key: Hashable, others: Iterable[Hashable]) -> bool:
-        """Whether `key` is nearly the same as any of `others` but itself."""
+    def twin_of(self, key: Hashable, others: Iterable[Key]) -> Key | None:
+        """The first of `others`, but never `key` itself, that is nearly the same; None where none is."""
         place = self._places.get(key)
         if place is None or not self._has_any:
-            return False
-        return bool((self._is_near[place] & self._mask(others)).any())
+            return None
+        near = self._is_near[place]
+        return next((other for other in others if other in self._places and near[self._places[other]]), None)
 
     def repeats(self, ranked: Sequence[Key], tokens: Mapping[Key, int] | None = None) -> set[Key]:
         """Those of `ranked` (best first) that are nearly the same as a better one which is no repeat itself.
@@ -55,11 +56,6 @@ class Likeness:
             else:
                 stays[place] = length
         return gone
-
-    def _mask(self, keys: Iterable[Hashable]) -> Flags:
-        mask = np.zeros(len(self._places), dtype=np.bool_)
-        mask[[self._places[key] for key in keys if key in self._places]] = True
-        return mask
 
 
 def _pairs_above(vectors: npt.NDArray[np.float32], threshold: float) -> Flags:

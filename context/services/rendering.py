@@ -95,14 +95,15 @@ def render_context(
     empty secret, or a text with lone surrogates.
     """
     _check(items, style, secret)
-    nonce, counter = _unused_nonce(items, secret, tenant_id)
+    write = _frame(style, "").write
+    written = [write(item.kind, item.text) for item in items]
+    nonce, counter = _unused_nonce(items, written, secret, tenant_id)
     if not items:
         return Rendered("", nonce, counter, ())
     frame = _frame(style, nonce)
     pieces, spans, position = [frame.head], [], len(frame.head)
-    for number, item in enumerate(items):
+    for number, piece in enumerate(written):
         joint = frame.joint if number else ""
-        piece = frame.write(item.kind, item.text)
         spans.append((position + len(joint), position + len(joint) + len(piece)))
         position = spans[-1][1]
         pieces += [joint, piece]
@@ -152,9 +153,14 @@ def _check(items: Sequence[RenderItem], style: str, secret: bytes) -> None:
             raise ValueError("a text holds half of a surrogate pair") from error
 
 
-def _unused_nonce(items: Sequence[RenderItem], secret: bytes, tenant_id: str) -> tuple[str, int]:
-    """The first nonce that no text contains, not even with other characters between or other digits for its digits."""
-    digits = [_digits(item.text) for item in items]
+def _unused_nonce(
+    items: Sequence[RenderItem], written: Sequence[str], secret: bytes, tenant_id: str
+) -> tuple[str, int]:
+    """The first nonce that no text contains, not even with other characters between or other digits for its digits.
+
+    Nor does any item as `written`: the digits of an escaped character may stand before those of its text.
+    """
+    digits = [*(_digits(item.text) for item in items), *written]
     counter = 0
     nonce = fence_nonce(secret, tenant_id, counter)
     while any(nonce in run for run in digits):

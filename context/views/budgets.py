@@ -145,6 +145,14 @@ def field_label(field: str) -> str:
         "include_summaries_at": "levels with summaries",
         "sections": "room of sections",
         "compaction": "compaction policy",
+        "overfetch_ratio": "candidates",
+        "pinned_share": "pinned come first in",
+        "near_duplicate_threshold": "near duplicate from",
+        "elastic_target_items": "elastic: items aimed at",
+        "elastic_min_tokens": "elastic: least of an item",
+        "elastic_max_tokens": "elastic: most of an item",
+        "receipt_days": "receipts kept for",
+        "receipt_count": "receipts kept at most",
     }
     return names.get(field, field.replace("_", " "))
 
@@ -219,6 +227,7 @@ def budget_compare(request: HtmxRequest) -> HttpResponseBase:
                 left, right = (_named_version(form.cleaned_data[side]) for side in ("left", "right"))
                 numbers = compare_budget_profiles(request.tenant.id, left, right)
                 page["numbers"] = [row for number in numbers for row in _rows_of(number)]
+                page["differing"] = any(number.differs for number in numbers)
             except PlatformError as error:
                 blame(form, error)
     status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK

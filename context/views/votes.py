@@ -14,7 +14,6 @@ from django.views.decorators.http import require_http_methods, require_POST
 from context.actions import give_feedback, withdraw_feedback
 from context.forms import VoteForm
 from context.models import Feedback, Receipt
-from context.receipts import anchors_of
 from context.views.blame import blame
 from memories.access import actor_of, tenant_required
 from memories.exceptions import NotFound, PlatformError
@@ -23,7 +22,7 @@ from memories.scopes import tenant_scope
 from memory_platform.web import HtmxRequest, complain, flash, operator_required, show, wants_fragment
 
 VOTES_SHOWN_MAX = 100
-CONTEXTS_READ_MAX, CONTEXTS_SHOWN_MAX = 50, 10
+CONTEXTS_SHOWN_MAX = 10
 VOTE_OF_WEIGHT = {1.0: "POSITIVE", -1.0: "NEGATIVE", -3.0: "VERY_NEGATIVE"}
 
 
@@ -104,10 +103,6 @@ def _again(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
     return redirect("memory-votes", request.tenant.id, memory_id)
 
 
-def _holds(receipt: Receipt, memory_id: UUID) -> bool:
-    return any(anchor.id == str(memory_id) for anchor in anchors_of(receipt))
-
-
 def _page(request: HtmxRequest, memory_id: UUID, form: VoteForm) -> HttpResponse:
     tenant_id = request.tenant.id
     with tenant_scope(tenant_id):
@@ -115,14 +110,13 @@ def _page(request: HtmxRequest, memory_id: UUID, form: VoteForm) -> HttpResponse
         if memory is None:
             raise Http404
         votes = Feedback.objects.for_tenant(tenant_id).on_memories([memory_id]).newest_first()
-        mentioning = Receipt.objects.for_tenant(tenant_id).mentioning(memory_id).newest_first()[:CONTEXTS_READ_MAX]
-        contexts = [row for row in mentioning if _holds(row, memory_id)]
+        contexts = Receipt.objects.for_tenant(tenant_id).holding(memory_id).newest_first().without_details()
         page: dict[str, Any] = {
             "section": "memories",
             "memory": memory,
             "form": form,
             "votes": list(votes[:VOTES_SHOWN_MAX]),
-            "contexts": contexts[:CONTEXTS_SHOWN_MAX],
+            "contexts": list(contexts[:CONTEXTS_SHOWN_MAX]),
         }
     status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
     template = "memory_votes.html#body" if wants_fragment(request) else "memory_votes.html"

@@ -204,12 +204,16 @@ class HistoryDoor(MemoryRows):
 
     @history_schema
     def get(self, request: Request, memory_id: UUID) -> Response:
-        """Every version with its valid and its recorded interval, newest first; also of an archived memory."""
+        """Every version with its valid and its recorded interval, newest first; also of an archived memory.
+
+        Versions of a time when the memory was in a partition that the key does not reach are left out.
+        """
         values = self.query(PageInput)
 
         def rows_from(place: Place | None, count: int) -> list[Any]:
             memory = self._memory(memory_id, is_live=False)
-            older = MemoryVersion.objects.for_tenant(self.tenant_id).of_memory(memory_id)
+            versions = MemoryVersion.objects.for_tenant(self.tenant_id).within(self.key.partition_prefix)
+            older = versions.of_memory(memory_id)
             if place is None:
                 return [memory, *older[: count - 1]]
             if not place.is_backward:

@@ -28,8 +28,10 @@ def partition_to_write(key: ApiKey, asked: PartitionPath | None) -> PartitionPat
     return asked
 
 
-def partition_to_read(key: ApiKey, asked: PartitionPath | None) -> PartitionPath:
-    """The subtree a reading covers; never more than the key's own."""
+def partition_to_read(key: ApiKey, asked: PartitionPath | None, field: str = "partition") -> PartitionPath:
+    """The subtree a reading covers; never more than the key's own. `field` is where it was asked for."""
+    if asked is not None and not is_within(asked.path, key.partition_prefix):
+        raise _outside(field)
     return partition_to_write(key, asked)
 
 
@@ -46,8 +48,8 @@ def require_whole_tenant(key: ApiKey) -> None:
         raise Forbidden("partition_forbidden", detail)
 
 
-def _outside() -> Forbidden:
-    return Forbidden("partition_forbidden", "This key does not reach that partition.", field="partition")
+def _outside(field: str = "partition") -> Forbidden:
+    return Forbidden("partition_forbidden", "This key does not reach that partition.", field=field)
 
 
 class HasScope(BasePermission):

@@ -16,20 +16,24 @@ logger = logging.getLogger(__name__)
 
 WINDOW_SECONDS = 1
 KEPT_SECONDS = 2
+#: How long a cache that did not answer is left alone: one that hangs would hold up every request.
+PAUSE_SECONDS = 5.0
 
 
 class KeyThrottle(BaseThrottle):
     """Fixed windows of one second; the limit is a setting of the deployment."""
 
     _is_warned = False
+    _paused_until = 0.0
 
     def allow_request(self, request: Request, view: Any) -> bool:
         """Count this request and say whether it is within the limit."""
-        if not isinstance(request.auth, ApiKey):
+        if not isinstance(request.auth, ApiKey) or time.monotonic() < KeyThrottle._paused_until:
             return True
         try:
             count = self._count(f"api-rate:{request.auth.prefix}:{int(time.time())}")
         except (RedisError, OSError) as error:
+            KeyThrottle._paused_until = time.monotonic() + PAUSE_SECONDS
             self._warn_once(error)
             return True
         KeyThrottle._is_warned = False

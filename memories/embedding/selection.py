@@ -5,7 +5,6 @@ from collections.abc import Callable
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
-from django.core.signals import setting_changed
 from django.utils.module_loading import import_string
 
 from memories.embedding.protocol import Embedder
@@ -49,15 +48,3 @@ def _load(provider: str) -> Embedder:
         dimension=settings.EMBEDDING_DIMENSION,
         timeout_seconds=settings.EMBEDDING_TIMEOUT_SECONDS,
     )
-
-
-def _forget_loaded(*, setting: str, **_: object) -> None:
-    """Tests override settings; the next call loads anew."""
-    if setting.startswith("EMBEDDING_"):
-        with _lock:
-            for embedder in _loaded.values():
-                getattr(embedder, "close", bool)()
-            _loaded.clear()
-
-
-setting_changed.connect(_forget_loaded, dispatch_uid="memories.embedding")

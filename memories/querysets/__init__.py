@@ -1,6 +1,7 @@
 """All SQL of what is stored, as named chainable methods."""
 
 from memories.querysets.conditions import AnyLexeme, lexemes_of
+from memories.querysets.insertions import Insertion, array_text
 from memories.querysets.memories import MemoryQuerySet
 from memories.querysets.records import (
     AuditEntryQuerySet,
@@ -23,6 +24,7 @@ __all__ = [
     "ApiKeyManager",
     "AuditEntryQuerySet",
     "IdempotencyRecordQuerySet",
+    "Insertion",
     "MembershipQuerySet",
     "MemoryEmbeddingQuerySet",
     "MemoryLinkQuerySet",
@@ -39,5 +41,6 @@ __all__ = [
     "TenantRows",
     "Vector",
     "VersionedByRecordedTime",
+    "array_text",
     "lexemes_of",
 ]

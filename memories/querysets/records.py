@@ -140,3 +140,6 @@ class AuditEntryQuerySet(TenantRows):
 
     def about(self, target_id: object) -> Self:
         return self.filter(target_ids__contains=[str(target_id)])
+
+    def about_any(self, target_kind: str, target_ids: Iterable[object]) -> Self:
+        return self.filter(target_kind=target_kind, target_ids__overlap=[str(target_id) for target_id in target_ids])

@@ -1,6 +1,6 @@
 """What contexts left behind and nobody has folded in yet: one row for each context, inserted and never changed."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -8,6 +8,7 @@ from uuid import UUID
 from django.db import connection
 from django.db.models import Count, Max, OuterRef, QuerySet, Subquery
 
+from memories.querysets.insertions import Insertion, array_text
 from memories.querysets.rows import TenantRows
 
 #: A text that is rendered again within this time is not written again: nearly all are, and 30 days are long.
@@ -17,6 +18,7 @@ FOLD_LOCK_TIMEOUT = "1s"
 #: Looking through what waits is bounded, should nobody fold for long.
 TICKS_LOOKED_THROUGH = 1_000
 
+_INSERT = "INSERT INTO memories_retrievaltick (tenant_id, memory_ids, recalled_hashes, at) VALUES (%s, %s, %s, %s)"
 _TAKE_TURNS = (
     "SELECT pg_try_advisory_xact_lock(hashtextextended('memories.fold-retrievals ' || %s, 0)),"
     " set_config('lock_timeout', %s, true)"
@@ -64,6 +66,10 @@ class RetrievalTickQuerySet(TenantRows):
     def tenant_ids(self) -> list[UUID]:
         """Of which tenants there are any."""
         return list(self.order_by().values_list("tenant_id", flat=True).distinct())
+
+    def insertion(self, tenant_id: UUID, hashes: Mapping[Any, str], at: datetime) -> Insertion:
+        """Of a tick that has a hash or "" for each memory that was packed."""
+        return Insertion(_INSERT, [tenant_id, array_text(hashes), array_text(hashes.values()), at])
 
     def fold(self, tenant_id: UUID, limit: int) -> int:
         """Count the oldest ticks of a tenant, keep their texts' hashes and delete them; how many there were.

@@ -75,7 +75,8 @@ def metadata_field(**kwargs: Any) -> CheckedField:
 
 def kind_field(**kwargs: Any) -> TextField:
     """A word such as fact, preference, procedure, episode, synthesis."""
-    return TextField(pattern=KIND_PATTERN, pattern_code="bad_kind", **kwargs)
+    detail = "A lower-case word of at most 32 letters, digits, _ and - is needed, such as fact."
+    return TextField(pattern=KIND_PATTERN, pattern_code="bad_kind", pattern_detail=detail, **kwargs)
 
 
 class LinkInput(StrictSerializer):

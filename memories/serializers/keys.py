@@ -20,7 +20,12 @@ NAME_PATTERN = r"\S(.*\S)?"
 class KeyInput(StrictSerializer):
     """A key to make."""
 
-    name = TextField(max_length=NAME_CHARACTERS_MAX, pattern=NAME_PATTERN, pattern_code="bad_name")
+    name = TextField(
+        max_length=NAME_CHARACTERS_MAX,
+        pattern=NAME_PATTERN,
+        pattern_code="bad_name",
+        pattern_detail="The name is empty, holds a line break or has white space at one of its ends.",
+    )
     scopes = serializers.ListField(child=ChosenField(choices=SCOPES), min_length=1, max_length=len(SCOPES))
     partition = path_field(help_text="The only partition the key reaches; absent: the whole tenant.")
     refuses_recalled_text = TruthField(

@@ -23,7 +23,12 @@ NAME_PATTERN = r"\S(.*\S)?"
 class SnapshotInput(StrictSerializer):
     """A name for a recorded time."""
 
-    name = TextField(max_length=NAME_CHARACTERS_MAX, pattern=NAME_PATTERN, pattern_code="bad_name")
+    name = TextField(
+        max_length=NAME_CHARACTERS_MAX,
+        pattern=NAME_PATTERN,
+        pattern_code="bad_name",
+        pattern_detail="The name is empty, holds a line break or has white space at one of its ends.",
+    )
     recorded_at = MomentField(
         is_over=True, required=False, allow_null=True, default=None, help_text="Absent: now. Not in the future."
     )

@@ -1,7 +1,7 @@
 """Operator pages about what is stored: memories, the memo, summaries of partitions, snapshots."""
 
 from memories.views.memories import archive, memories, memory, pin, restore, restore_version, unpin
-from memories.views.places import memo, summaries, summary_withdraw
+from memories.views.places import memo, summaries, summary_again, summary_withdraw
 from memories.views.snapshots import snapshot, snapshot_delete, snapshots
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "snapshot_delete",
     "snapshots",
     "summaries",
+    "summary_again",
     "summary_withdraw",
     "unpin",
 ]

@@ -138,9 +138,9 @@ def restore(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
 @tenant_required
 @require_POST
 def pin(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
-    """Let a memory come first within its section of every context."""
+    """Let a memory come first in every context, within the share of pinned ones."""
     verb = partial(update_memory, changes={"pinned": True})
-    return _perform(request, memory_id, verb, "Pinned: it comes first in its section.", undo="memory-unpin")
+    return _perform(request, memory_id, verb, "Pinned: it comes first, in its share of the room.", undo="memory-unpin")
 
 
 @operator_required("operator")

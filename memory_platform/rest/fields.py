@@ -52,7 +52,7 @@ def _show(field: StrictField, shape: dict[str, Any]) -> None:
 
 @extend_schema_field({"type": "string"})
 class TextField(StrictField):
-    """A string without NUL and lone surrogates, within bounds, optionally of one pattern."""
+    """A string without NUL and lone surrogates, within bounds, optionally of one pattern, told by `pattern_detail`."""
 
     def __init__(
         self,
@@ -61,11 +61,13 @@ class TextField(StrictField):
         min_length: int = 0,
         pattern: str = "",
         pattern_code: str = "bad_pattern",
+        pattern_detail: str = "",
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         self.max_length, self.min_length = max_length, min_length
         self.pattern, self.pattern_code = pattern, pattern_code
+        self.pattern_detail = pattern_detail or f"The text must match {pattern}."
         shape: dict[str, Any] = {"type": "string"}
         shape |= {"maxLength": max_length} if max_length else {}
         shape |= {"minLength": min_length} if min_length else {}
@@ -82,7 +84,7 @@ class TextField(StrictField):
         if self.max_length and len(text) > self.max_length:
             self.refuse("too_long", f"At most {self.max_length:,} characters are allowed.")
         if self.pattern and not re.fullmatch(self.pattern, text):
-            self.refuse(self.pattern_code, f"The text must match {self.pattern}.")
+            self.refuse(self.pattern_code, self.pattern_detail)
         return text
 
 

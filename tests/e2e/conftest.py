@@ -1,10 +1,19 @@
 """A real Chromium for the page tests: the machine's own, which `make test` installs where it may."""
 
 import os
+import re
 import shutil
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
+from playwright.sync_api import Browser, Page
+
+from memories.models import Tenant
+from tests.e2e.console import WIDE
+from tests.integration.pages import client_of, workshop
+from tests.people import new_operator, new_tenant
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
@@ -23,3 +32,41 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[str, Any]:
     is_root = os.geteuid() == 0  # Chromium's sandbox refuses root
     return {**browser_type_launch_args, "executable_path": CHROMIUM, "args": ["--no-sandbox"] if is_root else []}
+
+
+# What Chromium itself writes about an answer that a test asked to fail.
+EXPECTED = re.compile(
+    r"status of (403|404|422|500)|net::ERR_FAILED|^Response Status Error Code|^htmx:(sendError|afterRequest)"
+)
+
+
+@pytest.fixture
+def acme(transactional_db: None) -> Tenant:
+    tenant = new_tenant("Acme")
+    workshop(tenant)
+    return tenant
+
+
+@pytest.fixture
+def olga(acme: Tenant) -> User:
+    return new_operator("olga", "operator", acme)
+
+
+@pytest.fixture
+def viewport() -> Any:
+    return WIDE
+
+
+@pytest.fixture
+def console(browser: Browser, live_server: Any, olga: User, viewport: Any) -> Iterator[Page]:
+    """Somebody signed in; afterwards no error may stand in the browser's console, a broken content policy included."""
+    context = browser.new_context(viewport=viewport, base_url=live_server.url)
+    opened, complaints = context.new_page(), []
+    opened.set_default_timeout(15_000)
+    opened.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
+    opened.on("pageerror", lambda error: complaints.append(str(error)))
+    session = client_of(olga).cookies["sessionid"].value
+    context.add_cookies([{"name": "sessionid", "value": session, "url": live_server.url}])
+    yield opened
+    context.close()
+    assert [text for text in complaints if not EXPECTED.search(text)] == []

@@ -53,8 +53,12 @@ def pages(page: Page, base: str, tenant: str) -> Iterator[tuple[str, str]]:
     yield "snapshots", f"{tenant}/snapshots"
     page.goto(f"{tenant}/snapshots")
     if page.locator("th a").count():
-        yield "snapshot", page.locator("th a").first.get_attribute("href") or ""
-        yield "snapshot-delete", page.locator("td a").first.get_attribute("href") or ""
+        shown, deletion = (page.locator(f"{cell} a").first.get_attribute("href") or "" for cell in ("th", "td"))
+        yield "snapshot", shown
+        others = page.locator("th a").all()
+        other = (others[-1].get_attribute("href") or "").rpartition("/")[2]
+        yield "snapshot-compare", f"{others[0].get_attribute('href')}?with={other if len(others) > 1 else 'today'}"
+        yield "snapshot-delete", deletion
     page.goto(f"{tenant}/contexts")
     yield "contexts", page.url
     if page.locator("a.memory-link").count():

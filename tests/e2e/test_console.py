@@ -1,75 +1,20 @@
 """The console in a real Chromium, wide and narrow: the main flows, and what happens when something fails."""
 
 import re
-from collections.abc import Iterator
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.utils import timezone
 from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
 
 from memories.models import Tenant
-from tests.integration.pages import as_stored, client_of, page, workshop
-from tests.people import PASSWORD, new_operator, new_tenant
-
-WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
-QUESTION = "What does ERR_4012 mean?"
-# What Chromium itself writes about an answer that a test asked to fail.
-EXPECTED = re.compile(
-    r"status of (403|404|422|500)|net::ERR_FAILED|^Response Status Error Code|^htmx:(sendError|afterRequest)"
-)
+from tests.e2e.console import QUESTION, at_both_widths, open_preview, sign_in, used
+from tests.integration.assembling import ask
+from tests.integration.pages import as_stored, named_moment, page, remember, workshop
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture
-def acme(transactional_db: None) -> Tenant:
-    tenant = new_tenant("Acme")
-    workshop(tenant)
-    return tenant
-
-
-@pytest.fixture
-def olga(acme: Tenant) -> User:
-    return new_operator("olga", "operator", acme)
-
-
-@pytest.fixture
-def viewport() -> Any:
-    return WIDE
-
-
-at_both_widths = pytest.mark.parametrize("viewport", [WIDE, NARROW], ids=["wide", "narrow"])
-
-
-@pytest.fixture
-def console(browser: Browser, live_server: Any, olga: User, viewport: Any) -> Iterator[Page]:
-    """Somebody signed in; afterwards no error may stand in the browser's console, a broken content policy included."""
-    context = browser.new_context(viewport=viewport, base_url=live_server.url)
-    opened, complaints = context.new_page(), []
-    opened.set_default_timeout(15_000)
-    opened.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
-    opened.on("pageerror", lambda error: complaints.append(str(error)))
-    session = client_of(olga).cookies["sessionid"].value
-    context.add_cookies([{"name": "sessionid", "value": session, "url": live_server.url}])
-    yield opened
-    context.close()
-    assert [text for text in complaints if not EXPECTED.search(text)] == []
-
-
-def sign_in(opened: Page) -> None:
-    opened.fill("#id_username", "olga")
-    opened.fill("#id_password", PASSWORD)
-    opened.get_by_role("button", name="Sign in").click()
-    opened.wait_for_url(re.compile(r"/t/"))
-
-
-def open_preview(opened: Page, tenant: Tenant, max_tokens: int = 400) -> None:
-    opened.goto(f"{page('context-preview', tenant)}?query={QUESTION}&max_tokens={max_tokens}")
-
-
-def used(opened: Page) -> str:
-    return opened.locator("#budget-title").inner_text()
 
 
 @at_both_widths
@@ -222,6 +167,10 @@ def test_chosen_colours_stay(console: Page, acme: Tenant) -> None:
 @at_both_widths
 def test_no_page_is_wider_than_the_window(console: Page, acme: Tenant, viewport: Any) -> None:
     memory = workshop(acme)[0].pk
+    before = named_moment(acme, "before " + "the long import " * 5, ago=timedelta(days=2))
+    after = named_moment(acme, "after")
+    remember(acme, ("ERR_4012 means that the plug of the torque sensor is wet!", "agent=service", "fact"))
+    given = ask(acme, QUESTION, now=timezone.now(), max_tokens=90)
     for tokens in (500, 600):
         console.goto(page("budgets", acme))
         console.fill("#id_default_tokens", str(tokens))
@@ -240,7 +189,12 @@ def test_no_page_is_wider_than_the_window(console: Page, acme: Tenant, viewport:
         page("summaries", acme),
         page("summaries", acme) + "?partition=agent%3Dsupport",
         page("snapshots", acme),
+        page("snapshot", acme, before.pk),
+        page("snapshot", acme, before.pk) + f"?with={after.pk}",
+        page("snapshot-delete", acme, before.pk),
         page("receipts", acme),
+        page("receipt", acme, given.id),
+        page("receipt", acme, given.id) + "?with=today",
         page("memory-votes", acme, memory),
         "/parts",
     ):

@@ -1,6 +1,8 @@
 """What the tests of operator pages share: somebody signed in, and a page asked for as htmx asks."""
 
+import re
 from datetime import datetime, timedelta
+from html import unescape
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -8,10 +10,10 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from memories.actions import set_memo, store_memories
+from memories.actions import create_snapshot, set_memo, store_memories
 from memories.audit import Actor
 from memories.indexer import index_memories
-from memories.models import Memory, Tenant
+from memories.models import Memory, Snapshot, Tenant
 from memories.scopes import tenant_scope
 from memories.services.drafts import NewMemory
 from memories.services.partitions import parse_partition
@@ -51,6 +53,13 @@ def workshop(tenant: Tenant) -> list[Memory]:
     return remember(tenant, *WORKSHOP)
 
 
+def named_moment(tenant: Tenant, name: str, ago: timedelta = timedelta()) -> Snapshot:
+    """A snapshot of a time that is so long ago."""
+    with tenant_scope(tenant.pk):
+        now = timezone.now()
+        return create_snapshot(tenant=tenant, name=name, recorded_at=now - ago, by=TESTER, now=now)
+
+
 def as_stored(memory: Memory) -> Memory:
     with tenant_scope(memory.tenant_id):
         return Memory.objects.for_tenant(memory.tenant_id).get(pk=memory.pk)
@@ -62,3 +71,10 @@ def page(name: str, tenant: Tenant, *more: object) -> str:
 
 def text_of(response: Any) -> str:
     return str(response.content.decode())
+
+
+def undo_of(response: Any) -> str:
+    """Where the Undo button of the message on a page leads."""
+    found = re.search(r'action="([^"]+)">(?:(?!</form>).)*Undo</button>', text_of(response), re.DOTALL)
+    assert found, "the page offers no Undo"
+    return unescape(found[1])

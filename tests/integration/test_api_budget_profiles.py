@@ -105,6 +105,8 @@ BAD_NUMBERS: list[tuple[str, Any, str]] = [
     ("overfetch_ratio", 0.5, "out_of_range"),
     ("overfetch_ratio", True, "not_a_number"),
     ("minimum_score", 1.1, "out_of_range"),
+    ("pinned_share", 1.5, "out_of_range"),
+    ("pinned_share", "half", "not_a_number"),
     ("near_duplicate_threshold", -1, "out_of_range"),
     ("packer", "magic", "not_a_choice"),
     ("ordering", "random", "not_a_choice"),

@@ -149,7 +149,8 @@ def test_focus_out_of_reach_is_refused(
             assert_problem(response, 404, "not_found")
             assert "Porto" not in response.content.decode()
     for path in ("user=sam", "user=alexa", ""):
-        assert_problem(confined.post(CONTEXT, {"focus": {"partition": path}}), 403, "partition_forbidden")
+        asked = {"focus": {"partition": path}}
+        assert_problem(confined.post(CONTEXT, asked), 403, "partition_forbidden", "focus.partition")
     assert ask(stranger, focus={"partition": "user=sam"})["blocks"] == []
     api.delete(f"{MEMORIES}/{home['id']}")
     assert_problem(api.post(CONTEXT, {"focus": {"memory_id": home["id"]}}), 404, "not_found")

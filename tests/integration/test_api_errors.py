@@ -1,6 +1,7 @@
 """Everything that goes wrong under /api/ is a problem, says nothing of the data, and leaves nothing in the log."""
 
 import logging
+import time
 from typing import Any
 
 import pytest
@@ -94,14 +95,27 @@ def test_too_many_requests_are_told_when_to_come_back(api: APIClient, settings: 
 def test_cache_that_is_down_lets_requests_through_with_one_warning(
     api: APIClient, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
+    asked: list[int] = []
+
     class Down:
         def add(self, *_: Any, **__: Any) -> bool:
+            asked.append(1)
             raise CacheDown("nobody there")
 
     monkeypatch.setattr(throttling, "cache", Down())
     monkeypatch.setattr(KeyThrottle, "_is_warned", False)
+    monkeypatch.setattr(KeyThrottle, "_paused_until", 0.0)
     assert [api.get(MEMORIES).status_code for _ in range(3)] == [200, 200, 200]
     assert len([record for record in caplog.records if "not limited" in record.message]) == 1
+    assert len(asked) == 1  # the others did not wait for it
+
+
+def test_cache_that_is_back_is_asked_again(api: APIClient, monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
+    settings.API_RATE_LIMIT_PER_SECOND = 0
+    monkeypatch.setattr(KeyThrottle, "_paused_until", time.monotonic() + throttling.PAUSE_SECONDS)
+    assert api.get(MEMORIES).status_code == 200
+    monkeypatch.setattr(KeyThrottle, "_paused_until", time.monotonic())
+    assert_problem(api.get(MEMORIES), 429, "rate_limited")
 
 
 def failing(error: Exception) -> Any:

@@ -114,6 +114,19 @@ def test_feedback_is_confined_and_takes_the_scope_write(api: APIClient, tenant: 
     assert score(api, memory["id"]) == pytest.approx(2 / 3)
 
 
+def test_votes_from_before_a_memory_came_within_reach_are_not_told(
+    api: APIClient, tenant: Tenant, memory: dict[str, Any]
+) -> None:
+    vote = {"memory_id": memory["id"], "feedback": "POSITIVE"}
+    api.post(FEEDBACK, {**vote, "reason": "said of Sam"})
+    assert api.patch(f"{MEMORIES}/{memory['id']}", {"partition": "user=kim"}, format="json").status_code == 200
+    confined = api_client(new_key(tenant, "read", "write", partition="user=kim"))
+    assert votes(confined, memory["id"]) == []
+    confined.post(FEEDBACK, {**vote, "feedback": "NEGATIVE", "reason": "said of Kim"}, format="json")
+    assert [row["reason"] for row in votes(confined, memory["id"])] == ["said of Kim"]
+    assert len(votes(api, memory["id"])) == 2
+
+
 def test_repeated_post_is_one_vote_and_votes_are_paged(api: APIClient, memory: dict[str, Any]) -> None:
     body, url = {"memory_id": memory["id"], "feedback": "POSITIVE"}, f"{MEMORIES}/{memory['id']}/feedback"
     first, again = (api.post(FEEDBACK, body, headers={"Idempotency-Key": "v"}) for _ in range(2))

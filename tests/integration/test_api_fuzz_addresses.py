@@ -32,7 +32,7 @@ PROFILE = {
     "sections": st.dictionaries(st.sampled_from(["memories", "focus", "?"]), VALUES, max_size=3),
     "include_summaries_at": st.lists(NUMBERS, max_size=4), "summary_style": TEXTS,
     "elastic_min_tokens": NUMBERS, "elastic_max_tokens": NUMBERS | st.integers(1, 200),
-    "near_duplicate_threshold": NUMBERS, "packer": st.sampled_from(["greedy", "elastic", "?"]),
+    "near_duplicate_threshold": NUMBERS, "pinned_share": NUMBERS, "packer": st.sampled_from(["greedy", "elastic", "?"]),
     "receipt_days": NUMBERS,
 }  # fmt: skip
 REQUESTS: list[tuple[str, str, dict[str, Any]]] = [

@@ -10,6 +10,7 @@ from memories.models import ApiKey, AuditEntry, Tenant
 from memories.scopes import tenant_scope
 from memories.serializers.answers import MemoryShape, StoredMemoryShape, VersionShape
 from tests.integration.rest import BULK, MEMORIES, NOWHERE, assert_problem, remember, stored
+from tests.people import api_client, new_key
 
 ALL_FIELDS = {
     "content": "Alex prefers meetings before noon.",
@@ -115,6 +116,24 @@ def test_patch_opens_a_version_and_history_shows_both_intervals(api: APIClient) 
     assert oldest["recorded_to"] == newest["recorded_from"]
     assert (newest["valid_to"], newest["recorded_to"]) == (None, None)
     assert set(newest) == set(oldest) == set(VersionShape().fields)
+
+
+def test_history_ends_where_the_reach_of_the_key_does(api: APIClient, tenant: Tenant) -> None:
+    created = remember(api, "Only Kim may know this.", user_id="kim")
+    url = f"{MEMORIES}/{created['id']}"
+    for content, place in (("Known to all.", "sam"), ("Kim's again.", "kim"), ("Sam's at last.", "sam")):
+        assert api.patch(url, {"content": content, "user_id": place}).status_code == 200
+    sam = api_client(new_key(tenant, "read", partition="user=sam"))
+    assert [row["version"] for row in api.get(f"{url}/history").json()["results"]] == [4, 3, 2, 1]
+    assert [row["content"] for row in sam.get(f"{url}/history").json()["results"]] == [
+        "Sam's at last.",
+        "Known to all.",
+    ]
+    first = sam.get(f"{url}/history?page_size=1").json()
+    second = sam.get(first["next"]).json()
+    assert [row["version"] for row in (*first["results"], *second["results"])] == [4, 2]
+    assert second["next"] is None
+    assert [row["version"] for row in sam.get(second["previous"]).json()["results"]] == [4]
 
 
 def test_patch_of_nothing_makes_no_version(api: APIClient) -> None:

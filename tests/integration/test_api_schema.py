@@ -25,6 +25,13 @@ def test_schema_is_valid_openapi(schema: dict[str, Any]) -> None:
     validate_schema(schema)
 
 
+@pytest.mark.parametrize("version", ["%00", "a%0ab", "v1", "x"])
+def test_schema_is_given_whatever_version_is_asked_for(db: None, version: str) -> None:
+    response = APIClient().get(f"/api/schema/?version={version}")
+    assert response.status_code == 200
+    assert response["Content-Disposition"].isprintable()
+
+
 def test_schema_is_made_without_warnings(capsys: pytest.CaptureFixture[str]) -> None:
     SchemaGenerator().get_schema(request=None, public=True)
     assert capsys.readouterr().err == ""
@@ -41,7 +48,8 @@ def test_schema_names_every_endpoint_with_security_and_problems(schema: dict[str
             assert {"400", "401", "403", "429"} <= set(operation["responses"]), where
             assert PROBLEM in operation["responses"]["401"]["content"], where
             assert "422" not in operation["responses"], where
-            assert operation["description"], where
+            assert operation["description"].startswith(operation["summary"]), where
+            assert 0 < len(operation["summary"]) < 110, where
             body = operation.get("requestBody")
             if body is not None:
                 assert body["content"]["application/json"]["examples"], where

@@ -130,7 +130,7 @@ def test_blocks_and_profiles_have_the_documented_shape(rows: None, api: APIClien
     assert set(memory["score_breakdown"]) == PARTS
     assert [block["position"] for block in answer["blocks"]] == list(range(len(answer["blocks"])))
     tight = api.post(CONTEXT, {"query": "Where does Sam live?", "max_tokens": 60, "explain": True}).json()
-    assert set(tight["omitted"][0]) == {"anchor", "reason", "tokens", "score"}
+    assert set(tight["omitted"][0]) == {"anchor", "reason", "tokens", "score", "near_duplicate_of"}
     assert set(tight["explain"]) == {"candidates", "plan", "optimality"}
 
 

@@ -141,6 +141,13 @@ def test_bad_snapshot_is_refused_by_name(admin: APIClient, body: dict[str, Any],
     assert admin.get(SNAPSHOTS).json()["results"] == []
 
 
+def test_bad_name_is_told_without_a_pattern(admin: APIClient) -> None:
+    told = [admin.post(SNAPSHOTS, {"name": " x"}), admin.post("/api/v1/budget-profiles", {"name": "Bad Name"})]
+    told.append(admin.post("/api/v1/memories", {"content": "One", "kind": "Two Words"}))
+    for response in told:
+        assert not set("[]{}\\") & set(response.json()["errors"][0]["detail"])
+
+
 def test_bad_comparison_is_refused_by_name(admin: APIClient) -> None:
     url = f"{SNAPSHOTS}/{snap(admin, 'before')['id']}/compare"
     assert_problem(admin.get(url, {"with": "yesterday"}), 400, "not_a_choice", "with")

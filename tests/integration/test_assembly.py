@@ -49,7 +49,7 @@ def test_answer_has_exactly_the_documented_shape() -> None:
         assert set(block["anchor"]) == {"type", "id", "version"}
     assert answer["omitted"]
     for omission in answer["omitted"]:
-        assert set(omission) == {"anchor", "reason", "tokens", "score"}
+        assert set(omission) == {"anchor", "reason", "tokens", "score", "near_duplicate_of"}
     assert "explain" not in answer
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from context.models import BudgetProfile
 from context.results import AssembledContext
+from context.services.packer import OVER_BUDGET
 from context.services.packer.snippets import ELLIPSIS
 from context.services.rendering import STYLES, parse_context
 from memories.actions import archive_memory, update_memory
@@ -92,6 +93,16 @@ def test_elastic_numbers_are_the_profiles(tenant: Tenant) -> None:
     context = ask(tenant, "What does Alex like?", draft=draft, preview=True)
     assert len(memories(context)) == 3
     assert all(block.tokens <= 30 for block in context.blocks if block.kind == "memory")
+
+
+def test_text_beyond_the_elastic_target_or_the_room_of_its_section_is_not_said_to_lack_tokens(tenant: Tenant) -> None:
+    few = BudgetProfile(tenant_id=tenant.pk, version=0, packer="elastic", elastic_target_items=1)
+    narrow = BudgetProfile(tenant_id=tenant.pk, version=0, sections={"memories": {"tokens": 1}})
+    for draft in (few, narrow):
+        context = ask(tenant, "What does Alex like?", draft=draft, preview=True)
+        left_out = [row for row in context.omitted if row.reason == OVER_BUDGET]
+        assert left_out
+        assert all(row.tokens_missing is None for row in left_out)
 
 
 # --- Optimal --------------------------------------------------------------------------------------------------------

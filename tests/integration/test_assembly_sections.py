@@ -9,7 +9,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from context.models import BudgetProfile
-from context.results import AssembledContext, Focus
+from context.receipts import read_receipt
+from context.results import Anchor, AssembledContext, Focus
 from context.services.rendering import STYLES, parse_context
 from memories.actions import archive_memory, link_memories, save_summary, withdraw_summary
 from memories.exceptions import Forbidden, InvalidInput, NotFound
@@ -52,6 +53,11 @@ def kinds(context: AssembledContext) -> list[str]:
 
 def reasons(context: AssembledContext) -> dict[str, str]:
     return {omission.anchor.id: omission.reason for omission in context.omitted}
+
+
+def twins(context: AssembledContext) -> dict[str, Anchor]:
+    """What says the same as each near duplicate, by its id."""
+    return {omission.anchor.id: omission.twin for omission in context.omitted if omission.twin}
 
 
 @pytest.fixture
@@ -288,13 +294,58 @@ def test_memory_that_one_section_had_no_room_for_may_stand_in_another(
     assert str(focus.pk) not in reasons(context)
 
 
-def test_pinned_memories_come_first_within_their_sections_room(tenant: Tenant) -> None:
-    store(tenant, [new_row(f"House rule {n} of the bakery is short.", "user=alex", pinned=True) for n in range(20)])
-    draft = profile(tenant, sections={"memories": {"tokens": 50}})
-    context = ask(tenant, QUESTION, partition="user=alex", draft=draft, preview=True)
-    held = [block.text for block in context.blocks if block.kind == "memory"]
-    assert held
-    assert all(text.startswith("House rule") for text in held)
+# --- Pinned memories -------------------------------------------------------------------------------------------------
+
+RULES = [
+    "Wash your hands before work.",
+    "The till is counted every evening.",
+    "Keys hang behind the office door.",
+    "Deliveries come through the yard.",
+    "Radio stays off before seven.",
+    "Aprons are washed on Mondays.",
+    "Tips go into the blue jar.",
+    "Nobody parks beside the ramp.",
+]
+
+
+def ruled(tenant: Tenant) -> set[str]:
+    """Pinned rules that no question is about, more of them than their share holds."""
+    store(tenant, [new_row(rule, "user=alex", pinned=True) for rule in RULES])
+    return set(RULES)
+
+
+def held(context: AssembledContext) -> list[str]:
+    return [block.text for block in context.blocks if block.kind == "memory"]
+
+
+@pytest.mark.parametrize("packer", ["greedy", "elastic", "optimal"])
+@pytest.mark.parametrize("max_tokens", [62, 70, 78])
+def test_pinned_memories_come_first_in_their_share_and_crowd_no_question(
+    tenant: Tenant, packer: str, max_tokens: int
+) -> None:
+    rules = ruled(tenant)
+    wish: dict[str, Any] = {"partition": "user=alex", "packer": packer, "preview": True, "include_summaries_at": []}
+    wish |= {"max_tokens": max_tokens, "include_tenant_memo": False, "ordering": "top_down"}
+    shared, whole, none = (
+        held(ask(tenant, QUESTION, draft=profile(tenant, pinned_share=share), **wish)) for share in (0.5, 1.0, 0.0)
+    )
+    assert RYE in shared
+    assert shared[0] in rules
+    assert set(whole) <= rules
+    assert RYE in none
+    assert none[0] not in rules
+    again = held(ask(tenant, "", draft=profile(tenant), **wish))
+    assert again
+    assert set(again) <= rules
+
+
+def test_many_pinned_memories_leave_the_question_its_candidates(tenant: Tenant) -> None:
+    rows = [new_row(f"{rule} So says rule {n}.", "user=alex", pinned=True) for n in range(8) for rule in RULES]
+    store(tenant, rows)
+    context = ask(tenant, QUESTION, partition="user=alex", max_tokens=150, preview=True)
+    assert RYE in texts(context)
+    assert context.plan["pinned"]["rows"] == len(rows)
+    assert len(context.candidates) < len(rows)
 
 
 # --- Near duplicates ------------------------------------------------------------------------------------------------
@@ -310,6 +361,26 @@ def test_near_duplicate_of_a_kept_memory_is_left_out_with_that_reason(tenant: Te
         first = Memory.objects.for_tenant(tenant.pk).get(content=RYE)
     alike = {key for key, reason in reasons(context).items() if reason == "near_duplicate"}
     assert alike == (ids | {str(first.pk)}) - {said[0].anchor.id}
+    assert twins(context) == dict.fromkeys(alike, said[0].anchor)
+    assert context.id is not None
+    with tenant_scope(tenant.pk):
+        stored = read_receipt(tenant_id=tenant.pk, receipt_id=context.id, reach="")
+    assert stored.is_verified
+    assert stored.context.omitted == context.omitted
+
+
+def test_near_duplicate_of_what_had_to_go_in_the_end_lacked_the_room_as_well(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store(tenant, [new_row(f"{RYE}.", "user=alex"), new_row(f"{RYE}!", "user=alex")])
+    # as if nothing stood around the texts: what was packed is too long, and the last blocks go
+    monkeypatch.setattr("context.assembly.EXPECTED_OVERHEAD_TOKENS", {"markdown": (0, 0)})
+    for max_tokens in range(8, 60):
+        context = ask(tenant, QUESTION, partition="user=alex", max_tokens=max_tokens, preview=True, explain=True)
+        outcomes = {row.anchor.id: row.outcome for row in context.candidates if row.outcome != "kept"}
+        assert {row.anchor.id: row.reason for row in context.omitted if row.anchor.type == "memory"} == outcomes
+        assert {row.twin for row in context.omitted} - {None} <= {block.anchor for block in context.blocks}
+        assert all((row.twin is not None) == (row.reason == "near_duplicate") for row in context.omitted)
 
 
 def test_threshold_of_the_profile_decides_what_is_near(tenant: Tenant) -> None:
@@ -327,6 +398,7 @@ def test_near_duplicate_of_the_focus_or_of_a_linked_memory_is_left_out(
     again = store(tenant, [new_row(f"{row.content}.", "user=alex") for row in (focus, targets[0])])
     context = ask(tenant, "Where is the second shop of Alex?", focus=Focus(memory_id=focus.pk))
     assert [reasons(context)[str(row.pk)] for row in again] == ["near_duplicate"] * 2
+    assert [twins(context)[str(row.pk)].id for row in again] == [str(focus.pk), str(targets[0].pk)]
 
 
 def test_shorter_near_duplicate_stands_where_the_better_one_has_no_room() -> None:

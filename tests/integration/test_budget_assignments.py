@@ -218,6 +218,20 @@ def test_earlier_version_counts_at_an_earlier_moment() -> None:
     assert applies(tenant, name="small", at=NOW) == ("small", 1)
 
 
+@pytest.mark.parametrize("is_ended", [False, True])
+def test_assignment_begins_when_the_last_one_ended_whichever_request_came_first(is_ended: bool) -> None:
+    tenant = new_tenant()
+    for name in ("brief", "chat"):
+        create(tenant, name)
+    last = assign(tenant, "brief", partition_path="", now=NOW + HOUR)
+    if is_ended:
+        last = unassign(tenant, partition_path="", now=NOW + 2 * HOUR)
+    row = assign(tenant, "chat", partition_path="", now=NOW)
+    with tenant_scope(tenant.pk):
+        last.refresh_from_db()
+    assert row.recorded_from == last.recorded_to == NOW + (2 if is_ended else 1) * HOUR
+
+
 def test_assigning_the_same_again_changes_nothing() -> None:
     tenant = shop()
     first = assign(tenant, "small", partition_path="user=alex")

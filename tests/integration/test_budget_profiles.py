@@ -57,6 +57,7 @@ def test_tenant_without_rows_has_the_defaults_as_version_0() -> None:
         "default_tokens": 4000,
         "overfetch_ratio": 1.25,
         "minimum_score": 0.0,
+        "pinned_share": 0.5,
         "packer": "greedy",
         "ordering": "top_down",
         "include_tenant_memo": True,
@@ -109,6 +110,23 @@ def test_editor_of_a_version_that_is_no_longer_in_force_gets_a_conflict() -> Non
     with pytest.raises(Conflict):
         roll_back(tenant, 0, edited_from=0)
     assert current(tenant).default_tokens == 2000
+
+
+def test_version_never_ends_before_it_began_whichever_request_came_first() -> None:
+    tenant = new_tenant()
+    for version, seconds in enumerate((1, 0)):
+        with tenant_scope(tenant.pk):
+            save_budget_profile(
+                tenant_id=tenant.pk,
+                changes={"default_tokens": 100 + version},
+                edited_from=version,
+                by=KIM,
+                now=NOW + timedelta(seconds=seconds),
+            )
+    with tenant_scope(tenant.pk):
+        first, second = BudgetProfile.objects.for_tenant(tenant.pk).order_by("version")
+    assert first.recorded_from == first.recorded_to == second.recorded_from == NOW + timedelta(seconds=1)
+    assert second.recorded_to is None
 
 
 def test_roll_back_copies_an_older_version_as_a_new_one() -> None:
@@ -168,6 +186,9 @@ def test_roll_back_to_an_absent_version_is_refused() -> None:
         ("summary_style", "poetic"),
         ("summary_style", None),
         ("include_linked_memories", "perhaps"),
+        ("pinned_share", 1.01),
+        ("pinned_share", -0.01),
+        ("pinned_share", math.nan),
         ("near_duplicate_threshold", 1.01),
         ("near_duplicate_threshold", -0.01),
         ("near_duplicate_threshold", math.nan),

@@ -88,6 +88,17 @@ def test_create_key_prints_the_key_alone(tenant: Tenant) -> None:
     assert (key.tenant_id, key.scopes, key.partition_prefix) == (tenant.pk, ["read", "write"], "user=alex")
     assert out.strip() not in str(vars(key))
     assert key.refuses_recalled_text
+    assert key.name == "agent of user=alex"
+
+
+def test_name_of_a_key_says_what_it_reaches_unless_one_is_given(tenant: Tenant) -> None:
+    long = f"user={'x' * 90}"
+    run("create_key", tenant.name, "--scopes", "read")
+    run("create_key", tenant.name, "--scopes", "read", "--partition", long)
+    run("create_key", tenant.name, "--scopes", "read", "--name", "release bot")
+    with tenant_scope(tenant.pk):
+        names = set(ApiKey.objects.for_tenant(tenant.pk).values_list("name", flat=True))
+    assert names == {f"agent of {tenant.name}", f"agent of {long}"[:50], "release bot"}
 
 
 @pytest.mark.parametrize(

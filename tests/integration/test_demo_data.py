@@ -10,8 +10,9 @@ from django.test import Client
 from django.utils import timezone
 from django.utils.html import escape
 
-from context.models import BudgetProfile, BudgetProfileAssignment, Feedback
-from context.services.demo import TakenBack, Voted, read_votes
+from context.models import BudgetProfile, BudgetProfileAssignment, Feedback, Receipt
+from context.receipts import stored_context
+from context.services.demo import TakenBack, Voted, read_questions, read_votes
 from context.services.feedback import EXPLICIT_WEIGHTS, usefulness
 from memories.actions import Counters, adopt_counters
 from memories.audit import Actor
@@ -142,6 +143,18 @@ def test_every_page_has_something_true_to_show(demo: Tenant) -> None:
     assert note.usefulness_score == pytest.approx(1 / 7)
 
 
+def test_contexts_were_given_over_a_month_and_are_read_back_byte_for_byte(demo: Tenant, story: DemoStory) -> None:
+    with tenant_scope(demo.pk):
+        receipts = list(Receipt.objects.for_tenant(demo.pk).newest_first())
+        stored = [stored_context(receipt) for receipt in receipts]
+    asked = read_questions(timezone.now())
+    assert [receipt.query for receipt in receipts] == [question.query for question in reversed(asked)]
+    assert timedelta(days=20) < receipts[0].created_at - receipts[-1].created_at < timedelta(days=30)
+    assert all(context.is_verified for context in stored)
+    assert all(receipt.tokens_used and not receipt.warnings for receipt in receipts)
+    assert {receipt.budget_profile["name"] for receipt in receipts} == {"default", "workshop", "coder"}
+
+
 def test_suggested_questions_find_their_answers(demo: Tenant, story: DemoStory) -> None:
     found = {}
     for question in story.questions:
@@ -214,6 +227,8 @@ def test_provider_that_is_away_leaves_the_memories_to_the_worker(db: None, monke
     err = StringIO()
     call_command("load_demo", stdout=StringIO(), stderr=err)
     assert "the worker goes on with it: The provider does not answer." in err.getvalue()
+    with admin_write_scope():
+        assert not Receipt.objects.exists()
 
 
 def test_counters_reach_no_memory_of_another_tenant(demo: Tenant, other_tenant: Tenant) -> None:

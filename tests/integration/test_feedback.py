@@ -170,6 +170,16 @@ def test_memory_without_votes_keeps_what_it_brought_and_returns_to_it() -> None:
     assert score(memory) == 0.9
 
 
+def test_vote_that_was_asked_for_first_and_counted_last_does_not_change_where_a_memory_returns_to() -> None:
+    tenant = new_tenant()
+    memory = make_memory(tenant)
+    for minutes, feedback in ((2, "VERY_NEGATIVE"), (1, "POSITIVE")):
+        vote(tenant, feedback, memory_id=memory.pk, now=NOW + timedelta(minutes=minutes))
+    for row in votes(tenant):
+        take_back(tenant, row.pk)
+    assert score(memory) == 0.5
+
+
 def test_vote_survives_an_edit_and_opens_no_version() -> None:
     tenant = new_tenant()
     memory = make_memory(tenant)

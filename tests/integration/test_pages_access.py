@@ -1,6 +1,7 @@
 """Who gets in: every operator page refuses strangers, foreign tenants are absent, a viewer changes nothing."""
 
 import re
+from datetime import timedelta
 from typing import Any
 from uuid import uuid4
 
@@ -8,9 +9,12 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import URLPattern, get_resolver, reverse
+from django.utils import timezone
 
-from memories.models import Tenant
-from tests.integration.pages import HTMX, as_stored, client_of, page, text_of, workshop
+from memories.models import Snapshot, Tenant
+from memories.scopes import tenant_scope
+from tests.integration.assembling import ask
+from tests.integration.pages import HTMX, as_stored, client_of, named_moment, page, text_of, workshop
 from tests.people import PASSWORD, new_operator
 
 OPEN_TO_ALL = {"sign-in", "sign-out", "theme"}
@@ -98,6 +102,27 @@ def test_memory_of_another_tenant_is_absent_under_the_own_tenants_address(
     assert as_stored(foreign).archived_at is None
 
 
+def test_snapshot_and_context_of_another_tenant_are_absent_under_the_own_tenants_address(
+    operator: User, tenant: Tenant, other_tenant: Tenant
+) -> None:
+    workshop(other_tenant)
+    named = named_moment(other_tenant, "theirs")
+    own = named_moment(tenant, "ours")
+    given = ask(other_tenant, "What does ERR_4012 mean?", now=timezone.now())
+    client = client_of(operator)
+    for address in (
+        page("snapshot", tenant, named.pk),
+        page("snapshot", tenant, own.pk) + f"?with={named.pk}",
+        page("snapshot-delete", tenant, named.pk),
+        page("receipt", tenant, given.id),
+        page("receipt", tenant, given.id) + "?with=today",
+    ):
+        assert client.get(address).status_code == 404
+    assert client.post(page("snapshot-delete", tenant, named.pk)).status_code == 404
+    with tenant_scope(other_tenant.pk):
+        assert Snapshot.objects.for_tenant(other_tenant.pk).with_id(named.pk).exists()
+
+
 def test_superuser_opens_every_tenant(tenant: Tenant, other_tenant: Tenant) -> None:
     client = client_of(User.objects.create_superuser("root", password=PASSWORD))
     assert client.get(page("tenant-overview", tenant)).status_code == 200
@@ -126,9 +151,15 @@ def test_viewer_may_not_edit_or_save_a_budget(viewer: Client, tenant: Tenant) ->
 
 def test_viewer_reads_every_page_and_is_offered_no_change(viewer: Client, tenant: Tenant) -> None:
     memory = workshop(tenant)[0]
+    first, second = named_moment(tenant, "before", timedelta(days=2)), named_moment(tenant, "after")
+    given = ask(tenant, "What does ERR_4012 mean?", now=timezone.now(), max_tokens=90)
     addresses = [page("memory", tenant, memory.pk), page("memory-votes", tenant, memory.pk)]
     addresses += [page(name, tenant) for name in PAGES_OF_A_TENANT]
-    for address in [*addresses, page("summaries", tenant) + "?partition=agent%3Dsupport"]:
+    addresses += [page("summaries", tenant) + "?partition=agent%3Dsupport"]
+    for one in (page("receipt", tenant, given.id), page("snapshot", tenant, first.pk)):
+        addresses += [one, f"{one}?with=today"]
+    addresses += [page("snapshot", tenant, first.pk) + f"?with={second.pk}"]
+    for address in addresses:
         response = viewer.get(address)
         assert response.status_code == 200
         offered = re.findall(r'method="post" action="([^"]+)"', text_of(response))

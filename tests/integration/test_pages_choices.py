@@ -1,6 +1,8 @@
 """What the preview and the budget pages say beyond the plain answer: packers, focus, time, the run before, profiles."""
 
+import re
 from datetime import timedelta
+from html import unescape
 from typing import Any
 from urllib.parse import urlencode
 
@@ -12,7 +14,7 @@ from django.utils import timezone
 from context.budget_profiles import current_budget_profile
 from memories.models import Tenant
 from memories.scopes import tenant_scope
-from tests.integration.pages import HTMX, client_of, page, text_of, workshop
+from tests.integration.pages import HTMX, client_of, page, text_of, undo_of, workshop
 
 QUESTION = "What does ERR_4012 mean?"
 
@@ -69,10 +71,28 @@ def test_difference_to_the_run_before_is_told_and_can_be_kept(client: Client, te
     assert "Against the run before" not in text_of(broken)
 
 
+def test_another_order_of_the_same_blocks_is_told(client: Client, tenant: Tenant) -> None:
+    workshop(tenant)
+    before = urlencode({"query": QUESTION})
+    reordered = text_of(preview(client, tenant, query=QUESTION, ordering="head_tail", before=before))
+    assert "the same blocks and tokens, in another order" in reordered
+    assert "in another order" not in text_of(preview(client, tenant, query=QUESTION, style="xml", before=before))
+
+
+def test_found_and_taken_stand_in_words(client: Client, tenant: Tenant) -> None:
+    workshop(tenant)
+    shown = text_of(preview(client, tenant, query=QUESTION))
+    assert "by meaning and by words" in shown
+    assert "Scoring and packing" in shown
+    assert "lexemes" not in shown.lower()
+    assert "gated" not in shown.lower()
+
+
 def test_named_profile_is_made_tuned_and_compared(client: Client, tenant: Tenant) -> None:
     made = client.post(page("budget-create", tenant), {"name": "short", "based_on": "default"}, follow=True)
     assert "Profile short is there." in text_of(made)
     typed = {"default_tokens": 300, "room_memories": "50", "unit_memories": "share", "levels": "0", "edited_from": 1}
+    typed["pinned_share"] = "0.25"
     client.post(page("budget", tenant, "short"), typed)
     with tenant_scope(tenant.pk):
         saved = current_budget_profile(tenant.pk, "short")
@@ -81,10 +101,26 @@ def test_named_profile_is_made_tuned_and_compared(client: Client, tenant: Tenant
         {"memories": {"share": 0.5}},
         [0],
     )
+    assert saved.pinned_share == 0.25
     compared = client.get(page("budget-compare", tenant) + "?left=short+1&right=short+2")
     assert "differs" in text_of(compared)
+    assert "300 tokens" in text_of(compared)
+    assert "memories: 50 %" in text_of(compared)
+    assert "no limits" in text_of(compared)
+    assert "0.25 of the room" in text_of(compared)
+    assert "No number differs." in text_of(client.get(page("budget-compare", tenant) + "?left=short+1&right=short+1"))
     assert client.get(page("budget-compare", tenant) + "?left=short+1&right=short+9").status_code == 422
     assert client.get(page("budget", tenant, "absent")).status_code == 404
+
+
+def test_button_beside_a_profile_compares_versions_that_are_there(client: Client, tenant: Tenant) -> None:
+    client.post(page("budget-create", tenant), {"name": "short"})
+    links = [page("budgets", tenant), page("budget", tenant, "short")]
+    client.post(page("budget", tenant, "short"), {"default_tokens": 300, "edited_from": 1})
+    for address in (*links, page("budget", tenant, "short")):
+        link = re.search(r'href="([^"]+/compare[^"]+)"', text_of(client.get(address)))
+        assert link
+        assert client.get(unescape(link[1])).status_code == 200
 
 
 @pytest.mark.parametrize("name", ["short", "Not A Word", "default", ""])
@@ -95,7 +131,14 @@ def test_profile_that_cannot_be_made_is_answered_422(name: str, client: Client, 
 
 @pytest.mark.parametrize(
     ("field", "value"),
-    [("room_focus", "-1"), ("levels", "a"), ("levels", "99"), ("receipt_days", "0"), ("elastic_min_tokens", "5000")],
+    [
+        ("room_focus", "-1"),
+        ("levels", "a"),
+        ("levels", "99"),
+        ("receipt_days", "0"),
+        ("elastic_min_tokens", "5000"),
+        ("pinned_share", "2"),
+    ],
 )
 def test_refused_number_is_told_beside_its_field(field: str, value: str, client: Client, tenant: Tenant) -> None:
     response = client.post(page("budgets", tenant), {"default_tokens": 100, field: value, "edited_from": 0})
@@ -110,8 +153,7 @@ def test_profile_is_assigned_ended_and_assigned_again(client: Client, tenant: Te
     assert "short counts there from now on." in text_of(given)
     ended = client.post(page("budget-assignment-end", tenant), {"partition": "agent=support"}, follow=True)
     assert "short counts there no more." in text_of(ended)
-    again = urlencode({"profile_name": "short", "partition": "agent=support"})
-    client.post(f"{page('budget-assignment-again', tenant)}?{again}")
+    assert "short counts there again." in text_of(client.post(undo_of(ended), follow=True))
     assert [row.profile_name for row in client.get(address).context["rows"]] == ["short"]
     assert client.post(address, {"profile_name": "absent"}).status_code == 422
     assert client.post(address, {"profile_name": "short", "partition": "nonsense"}).status_code == 422

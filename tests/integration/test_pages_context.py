@@ -65,6 +65,18 @@ def test_preview_says_what_was_left_out_and_how_much_room_it_lacks(client: Clien
     assert re.search(rf"needs {missing} more tokens?", text_of(response))
 
 
+def test_near_duplicate_leads_to_the_memory_that_says_the_same(client: Client, tenant: Tenant, api: Any) -> None:
+    memories = workshop(tenant)
+    remember(tenant, (f"{memories[1].content[:-1]}!", "agent=service", "fact"))
+    given = api.post("/api/v1/context", {"query": QUESTION}, format="json").json()
+    left_out = next(row for row in given["omitted"] if row["reason"] == "near_duplicate")
+    twin = left_out["near_duplicate_of"]
+    assert twin in [block["anchor"] for block in given["blocks"]]
+    address = page("memory", tenant, twin["id"])
+    for response in (preview(client, tenant, query=QUESTION), client.get(page("receipt", tenant, given["id"]))):
+        assert f'near-duplicate of <a href="{address}">' in text_of(response)
+
+
 def test_preview_of_a_budget_too_small_for_anything_says_so(client: Client, tenant: Tenant) -> None:
     workshop(tenant)
     assert "Nothing fits" in text_of(preview(client, tenant, query=QUESTION, max_tokens=3))

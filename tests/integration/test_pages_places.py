@@ -1,6 +1,8 @@
 """Memo, summaries of partitions, snapshots: what is shown, saved in versions, refused with what was typed."""
 
+import re
 from datetime import timedelta
+from html import unescape
 from typing import Any
 from urllib.parse import urlencode
 
@@ -9,10 +11,10 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
-from memories.actions import archive_memory, create_snapshot, update_memory
+from memories.actions import archive_memory, update_memory
 from memories.models import PartitionSummary, Snapshot, Tenant, TenantMemo
 from memories.scopes import tenant_scope
-from tests.integration.pages import HTMX, TESTER, client_of, page, remember, text_of, workshop
+from tests.integration.pages import HTMX, TESTER, client_of, named_moment, page, remember, text_of, undo_of, workshop
 from tests.people import new_operator
 
 SUPPORT = {"partition": "agent=support"}
@@ -43,12 +45,6 @@ def at(tenant: Tenant, **query: str) -> str:
     return f"{page('summaries', tenant)}?{urlencode(query)}"
 
 
-def snapshot_of(tenant: Tenant, name: str, ago: timedelta = timedelta()) -> Snapshot:
-    with tenant_scope(tenant.pk):
-        now = timezone.now()
-        return create_snapshot(tenant=tenant, name=name, recorded_at=now - ago, by=TESTER, now=now)
-
-
 def test_memo_is_saved_in_versions_and_an_empty_one_is_allowed(client: Client, tenant: Tenant) -> None:
     assert "There is no memo" in text_of(client.get(page("memo", tenant)))
     response = client.post(page("memo", tenant), {"seen_version": 0, "content": "Bikes.\r\nOnly."}, follow=True)
@@ -56,6 +52,38 @@ def test_memo_is_saved_in_versions_and_an_empty_one_is_allowed(client: Client, t
     client.post(page("memo", tenant), {"seen_version": 1, "content": ""})
     assert memos(tenant) == ["", "Bikes.\nOnly."]
     assert "empty: no memo" in text_of(client.get(page("memo", tenant)))
+
+
+def fields_of_again(response: Any) -> dict[str, str]:
+    """The hidden fields of the first button that makes an older text current."""
+    form = next(form for form in text_of(response).split("<form") if "Make current again" in form)
+    pairs = re.findall(r'name="(\w+)" value="([^"]*)"', form)
+    return {name: unescape(value) for name, value in pairs if name != "csrfmiddlewaretoken"}
+
+
+def test_older_memo_is_made_current_again_and_tells_who_saved_it(client: Client, tenant: Tenant) -> None:
+    for seen, content in enumerate(["Bikes & more.\nOnly.", "Boats."]):
+        client.post(page("memo", tenant), {"seen_version": seen, "content": content})
+    shown = client.get(page("memo", tenant))
+    assert "saved by " in text_of(shown)
+    assert text_of(shown).count("Make current again") == 1
+    assert "Version 3 is in force." in text_of(client.post(page("memo", tenant), fields_of_again(shown), follow=True))
+    assert memos(tenant) == ["Bikes & more.\nOnly.", "Boats.", "Bikes & more.\nOnly."]
+
+
+def test_older_summary_is_made_current_again_also_once_it_is_withdrawn(client: Client, tenant: Tenant) -> None:
+    workshop(tenant)
+    client.post(at(tenant, **SUPPORT), {"style": "compact", "seen_version": 0, "content": "Free."})
+    client.post(page("summary-withdraw", tenant), {**SUPPORT, "style": "compact"})
+    again = fields_of_again(client.get(at(tenant, **SUPPORT)))
+    client.post(at(tenant, **SUPPORT), again)
+    assert summary_texts(tenant) == [("compact", "Free.", True), ("compact", "Free.", False)]
+
+
+def test_viewer_is_offered_no_older_text(viewer: Client, client: Client, tenant: Tenant) -> None:
+    for seen, content in enumerate(["Bikes.", "Boats."]):
+        client.post(page("memo", tenant), {"seen_version": seen, "content": content})
+    assert "Make current again" not in text_of(viewer.get(page("memo", tenant)))
 
 
 @pytest.mark.parametrize("typed", [{"seen_version": 9, "content": "x"}, {"seen_version": 0, "content": "a\x00"}])
@@ -96,6 +124,20 @@ def test_withdrawn_summary_stays_in_its_versions(client: Client, tenant: Tenant)
     assert client.post(page("summary-withdraw", tenant), SUPPORT | {"style": "detailed"}).status_code == 404
 
 
+def test_withdrawal_of_a_summary_is_undone_with_one_click_and_only_once(client: Client, tenant: Tenant) -> None:
+    workshop(tenant)
+    client.post(at(tenant, **SUPPORT), {"style": "detailed", "seen_version": 0, "content": "All of it."})
+    undo = undo_of(client.post(page("summary-withdraw", tenant), SUPPORT | {"style": "detailed"}, follow=True))
+    assert client.get(undo).status_code == 405
+    assert "The detailed summary is back as version 2." in text_of(client.post(undo, follow=True))
+    back = [("detailed", "All of it.", True), ("detailed", "All of it.", False)]
+    assert summary_texts(tenant) == back
+    assert "in force there already" in text_of(client.post(undo, follow=True))
+    assert summary_texts(tenant) == back
+    for absent in ("partition=nonsense&style=detailed", "partition=agent%3Dsupport&style=compact", ""):
+        assert client.post(f"{page('summary-again', tenant)}?{absent}").status_code == 404
+
+
 @pytest.mark.parametrize(
     "typed",
     [
@@ -116,11 +158,12 @@ def test_partition_that_is_none_is_refused(client: Client, tenant: Tenant) -> No
 
 
 def test_viewer_changes_no_summary_and_no_snapshot(viewer: Client, tenant: Tenant) -> None:
-    named = snapshot_of(tenant, "then")
+    named = named_moment(tenant, "then")
     assert (
         viewer.post(at(tenant, **SUPPORT), {"style": "compact", "seen_version": 0, "content": "x"}).status_code == 403
     )
     assert viewer.post(page("summary-withdraw", tenant), SUPPORT).status_code == 403
+    assert viewer.post(page("summary-again", tenant) + "?partition=agent%3Dsupport&style=compact").status_code == 403
     assert viewer.post(page("snapshots", tenant), {"name": "x"}).status_code == 403
     assert viewer.post(page("snapshot-delete", tenant, named.pk)).status_code == 403
     assert viewer.get(page("snapshot", tenant, named.pk)).status_code == 200
@@ -142,18 +185,18 @@ def test_snapshot_is_created_listed_and_deleted_after_a_question(client: Client,
     "typed", [{"name": ""}, {"name": "then"}, {"name": "x", "recorded_at": "2999-01-01T00:00"}, {"name": "y" * 101}]
 )
 def test_refused_snapshot_is_answered_422(typed: dict[str, str], client: Client, tenant: Tenant) -> None:
-    snapshot_of(tenant, "then")
+    named_moment(tenant, "then")
     assert client.post(page("snapshots", tenant), typed).status_code == 422
 
 
 def test_snapshots_compare_with_today_and_with_each_other(client: Client, tenant: Tenant) -> None:
     memories = workshop(tenant)
-    before = snapshot_of(tenant, "before")
+    before = named_moment(tenant, "before")
     with tenant_scope(tenant.pk):
         update_memory(memory=memories[0], changes={"content": "Now in 30 minutes."}, by=TESTER, now=timezone.now())
         archive_memory(memory=memories[1], by=TESTER, now=timezone.now())
     remember(tenant, ("A new one.", "agent=support", "fact"), now=timezone.now())
-    after = snapshot_of(tenant, "after")
+    after = named_moment(tenant, "after")
     for query in ("", f"?with={after.pk}"):
         for headers in ({}, HTMX):
             response = client.get(page("snapshot", tenant, before.pk) + query, headers=headers)
@@ -170,7 +213,7 @@ def test_snapshots_compare_with_today_and_with_each_other(client: Client, tenant
 
 def test_query_counts_of_lists_do_not_grow(client: Client, tenant: Tenant, django_assert_max_num_queries: Any) -> None:
     workshop(tenant)
-    first = snapshot_of(tenant, "first", timedelta(days=2))
+    first = named_moment(tenant, "first", timedelta(days=2))
     addresses = [page("summaries", tenant), page("snapshots", tenant), page("snapshot", tenant, first.pk)]
     counts = []
     for address in addresses:
@@ -179,7 +222,7 @@ def test_query_counts_of_lists_do_not_grow(client: Client, tenant: Tenant, djang
         counts.append(len(queries))
     remember(tenant, *[(f"Memory {n}.", f"agent=shop/user=u-{n}", "fact") for n in range(20)])
     for n in range(10):
-        snapshot_of(tenant, f"snapshot {n}")
+        named_moment(tenant, f"snapshot {n}")
     for address, count in zip(addresses, counts, strict=True):
         with django_assert_max_num_queries(count):
             client.get(address)

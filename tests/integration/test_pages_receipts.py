@@ -13,7 +13,7 @@ from context.models import Feedback
 from memories.actions import archive_memory
 from memories.models import Memory, Tenant
 from memories.scopes import tenant_scope
-from tests.integration.pages import HTMX, TESTER, as_stored, client_of, page, text_of, workshop
+from tests.integration.pages import HTMX, TESTER, as_stored, client_of, page, text_of, undo_of, workshop
 from tests.people import new_operator
 
 QUESTION = "What does ERR_4012 mean?"
@@ -116,6 +116,7 @@ def test_vote_is_given_counts_and_is_taken_back(client: Client, tenant: Tenant, 
     vote = votes(tenant)[0]
     undone = client.post(page("vote-withdraw", tenant, memory.pk, vote.pk), headers=HTMX)
     assert "taken back" in text_of(undone)
+    assert undo_of(undone).startswith(page("vote-again", tenant, memory.pk))
     assert as_stored(memory).usefulness_score == memory.usefulness_score
     again = page("vote-again", tenant, memory.pk) + "?" + urlencode({"feedback": "NEGATIVE", "reason": vote.reason})
     client.post(again)

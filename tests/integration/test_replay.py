@@ -150,6 +150,22 @@ def test_everything_at_once_and_expiry_leave_the_text_as_it_was(tenant: Tenant) 
     assert again(tenant, given, now=NOW + timedelta(days=400)).context.text == given.text
 
 
+def test_context_from_before_pinned_memories_had_a_share_is_given_back_as_it_was(tenant: Tenant) -> None:
+    rules = [f"{word} are counted every evening." for word in ("Coins", "Loaves", "Trays", "Keys", "Aprons", "Knives")]
+    store(tenant, [new_row(rule, "user=alex", pinned=True) for rule in rules])
+    with tenant_scope(tenant.pk):
+        create_budget_profile(tenant_id=tenant.pk, name="pins", changes={"pinned_share": 1}, by=SYSTEM, now=NOW)
+    given = ask(tenant, QUESTION, partition="user=alex", budget_profile="pins", max_tokens=90)
+    with tenant_scope(tenant.pk):
+        changes = {"pinned_share": 0.3}
+        save_budget_profile(tenant_id=tenant.pk, name="pins", changes=changes, edited_from=1, by=SYSTEM, now=NOW)
+    replayed = again(tenant, given)
+    assert replayed.is_verified
+    assert replayed.context.text == given.text
+    assert replayed.context.omitted == given.omitted
+    assert not again(tenant, given, "today", now=NOW).is_verified
+
+
 def test_shortened_text_is_stored_as_the_place_of_its_cut(tenant: Tenant) -> None:
     given = ask(tenant, QUESTION, packer="elastic")
     with tenant_scope(tenant.pk):

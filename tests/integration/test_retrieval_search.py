@@ -178,6 +178,14 @@ def fill(tenant: Tenant, count: int) -> None:
     index_memories(tenant.pk, [result.memory.pk for result in results if result.memory])
 
 
+def test_memory_larger_than_the_budget_does_not_keep_smaller_ones_out(tenant: Tenant) -> None:
+    make_memory(tenant, "oven " * 400, is_embedded=True)
+    for number in range(12):
+        make_memory(tenant, f"The oven of kitchen {number} was cleaned on day {number}.", is_embedded=True)
+    found = search(tenant, "oven", mode="lexical", token_budget=100)
+    assert len(found.candidates) >= 1 + 100 // 15
+
+
 def test_candidates_are_gated_by_tokens(tenant: Tenant) -> None:
     fill(tenant, 60)
     for query in ("tea", None):

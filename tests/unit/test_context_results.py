@@ -59,6 +59,22 @@ def test_blocks_and_omissions_that_are_candidates_only_point_to_them() -> None:
         assert read == rows.UnpackedRows([memo, block], omitted, [kept, left])
 
 
+def test_near_duplicate_only_points_to_its_candidate_and_to_the_block_that_says_the_same() -> None:
+    kept = Consideration(ANCHOR, 30, False, 0.25, PARTS, 1, None, 0.016, "kept")
+    again = Consideration(
+        Anchor("memory", str(uuid.UUID(int=2)), 1), 30, False, 0.2, PARTS, 2, 1, 0.015, "near_duplicate"
+    )
+    memo = Block("tenant_memo", Anchor("tenant_memo", "t", 1), "", 7)
+    whole = Block("memory", ANCHOR, "", 30, 1, 0.25, PARTS)
+    omission = Omission(again.anchor, "near_duplicate", 30, 0.2, twin=ANCHOR)
+    packed = rows.pack([memo, whole], [omission], [kept, again])
+    assert packed.omitted == [[1, None, 1]]
+    assert rows.unpack(packed) == rows.UnpackedRows([memo, whole], [omission], [kept, again])
+    earlier = rows.PackedRows(packed.blocks, [[1]], packed.candidates)
+    assert rows.unpack(earlier).omitted == [Omission(again.anchor, "near_duplicate", 30, 0.2)]
+    assert omission.as_answer()["near_duplicate_of"] == ANCHOR.as_answer()
+
+
 def test_whole_rows_of_the_first_receipts_are_read_as_well() -> None:
     candidate = Consideration(ANCHOR, 30, True, 0.25, PARTS, 1, None, 0.016, "kept")
     old = rows.block_row(block(text=""))
@@ -76,6 +92,7 @@ def test_left_out_block_keeps_anchor_tokens_and_score() -> None:
         "reason": "over_budget",
         "tokens": 10,
         "score": 0.5,
+        "near_duplicate_of": None,
     }
 
 

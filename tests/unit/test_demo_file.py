@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from context.services.demo import Assigned, ProfileSaved, TakenBack, Voted, read_votes
+from context.services.demo import Assigned, ProfileSaved, TakenBack, Voted, read_questions, read_votes
 from memories.services.content import content_hash
 from memories.services.demo import (
     DEMO_FOLDER,
@@ -71,6 +71,7 @@ def test_demo_spans_about_six_months(story: DemoStory) -> None:
 def test_nothing_happened_in_the_future(story: DemoStory) -> None:
     assert all(story.began_at < step.at <= NOW for step in story.steps)
     assert all(story.began_at < step.at <= NOW for step in read_votes(NOW))
+    assert all(story.began_at < question.at <= NOW for question in read_questions(NOW))
     assert [step.at for step in story.steps] == sorted(step.at for step in story.steps)
 
 
@@ -163,6 +164,11 @@ def test_six_questions_are_suggested_in_partitions_that_exist(story: DemoStory) 
     for question in story.questions:
         assert question.query
         assert any(path == question.partition or path.startswith(f"{question.partition}/") for path in paths)
+
+
+def test_what_was_asked_last_is_what_is_suggested(story: DemoStory) -> None:
+    asked = [(question.query, question.partition) for question in reversed(read_questions(NOW))]
+    assert set(asked[:6]) == {(question.query, question.partition) for question in story.questions}
 
 
 def test_questions_are_suggested_for_the_demo_tenant_alone(story: DemoStory) -> None:

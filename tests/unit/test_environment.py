@@ -43,12 +43,18 @@ def test_a_flag_is_yes_or_no(env):
         env.bool("B", default=False)
 
 
-@pytest.mark.parametrize("url", ["foo", "", "mysql://u:secret@h/x"])
+@pytest.mark.parametrize("url", ["foo", "", "mysql://u:secret@h/x", "postgres://h:port/x"])
 def test_a_database_that_is_no_postgres_is_refused_and_its_password_not_repeated(url, recwarn):
     with pytest.raises(ImproperlyConfigured, match="DATABASE_URL") as refusal:
         database_config(url)
     assert "secret" not in str(refusal.value)
     assert not recwarn
+
+
+def test_a_redis_that_hangs_is_not_waited_for():
+    options = cache_config("redis://localhost:6379/1")["OPTIONS"]
+    assert options["socket_timeout"] == options["socket_connect_timeout"] == 1.0
+    assert "OPTIONS" not in cache_config("locmemcache://")
 
 
 def test_a_cache_that_is_no_url_is_named():
@@ -62,6 +68,31 @@ def test_a_cache_that_is_no_url_is_named():
 )
 def test_settings_refuse_by_name(variable, value):
     assert f"{variable} must" in failure_of("django.setup()", **{variable: value})
+
+
+@pytest.mark.parametrize("command", ["check", "migrate", "create_tenant"])
+def test_a_command_says_in_one_sentence_what_is_wrong_and_what_to_do(command):
+    failed = managed(command, DEMO="maybe")
+    assert failed.returncode == 1
+    assert failed.stderr == (
+        "DEMO must be 1 or 0, not 'maybe'. Correct it in the environment or in .env; .env.example explains each.\n"
+    )
+    assert failed.stdout == ""
+
+
+def test_a_command_shows_where_settings_failed_when_asked_to():
+    assert managed("check", "--traceback", DEMO="maybe").stderr.startswith("Traceback")
+
+
+def managed(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "manage.py", *arguments],
+        env={**os.environ, **environment},
+        cwd=PROJECT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
 
 def test_nothing_is_served_with_a_key_that_everybody_knows(tmp_path):

@@ -19,19 +19,24 @@ def likeness(threshold: float = 0.97, **degrees: float) -> Likeness:
 @pytest.mark.parametrize(("degrees", "is_near"), [(0, True), (14, True), (15, False), (90, False), (180, False)])
 def test_near_means_above_the_threshold(degrees: float, is_near: bool) -> None:
     # the cosine of 14 degrees is .9703
-    assert likeness(a=0, b=degrees).is_near_any("b", ["a"]) is is_near
+    assert (likeness(a=0, b=degrees).twin_of("b", ["a"]) == "a") is is_near
 
 
 def test_a_threshold_of_one_leaves_everything() -> None:
-    assert not likeness(1.0, a=33, b=33).is_near_any("a", ["b"])
+    assert not likeness(1.0, a=33, b=33).twin_of("a", ["b"])
 
 
 def test_item_is_not_near_itself_and_unknown_ones_are_like_nothing() -> None:
     pair = likeness(a=0, b=0)
-    assert not pair.is_near_any("a", ["a"])
-    assert not pair.is_near_any("a", ["unknown"])
-    assert not pair.is_near_any("unknown", ["a", "b"])
+    assert not pair.twin_of("a", ["a"])
+    assert not pair.twin_of("a", ["unknown"])
+    assert not pair.twin_of("unknown", ["a", "b"])
     assert Likeness({}, 0.97).repeats(["a"]) == set()
+
+
+def test_first_of_several_near_ones_is_named() -> None:
+    alike = likeness(a=0, b=1, c=2, d=90)
+    assert alike.twin_of("a", ["d", "unknown", "a", "c", "b"]) == "c"
 
 
 def test_of_equal_ones_the_best_stays() -> None:
@@ -57,5 +62,5 @@ def test_those_that_stay_are_unlike_and_those_that_go_are_like_one_that_stays(
     alike = likeness(threshold, **dict(zip(names, degrees, strict=True)))
     gone = alike.repeats(names)
     stays = [name for name in names if name not in gone]
-    assert not any(alike.is_near_any(name, stays) for name in stays)
-    assert all(alike.is_near_any(name, stays) for name in gone)
+    assert not any(alike.twin_of(name, stays) for name in stays)
+    assert all(alike.twin_of(name, stays) for name in gone)

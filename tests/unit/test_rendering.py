@@ -174,6 +174,18 @@ def test_a_disguised_nonce_counts_as_the_nonce(disguise):
 
 
 @pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize("character", ["\u2028", "\u2060", "\x01"])
+def test_an_escaped_character_and_the_digits_after_it_never_make_the_nonce(style, character):
+    escape = f"{ord(character):04x}"
+    secrets = (str(number).encode() for number in range(200_000))
+    secret = next(each for each in secrets if fence_nonce(each, TENANT, 0).startswith(escape))
+    text = character + fence_nonce(secret, TENANT, 0)[4:]
+    item = RenderItem("memory", "memory", "a", 1, text)
+    rendered = render_context([item], style=style, secret=secret, tenant_id=TENANT)
+    assert parse_context(rendered.text, style) == [("memory", text)]
+
+
+@pytest.mark.parametrize("style", STYLES)
 def test_spans_hold_each_item_with_its_markup(style):
     texts = ["one", "two\n- three", "four"]
     rendered = render(texts, style)

@@ -277,7 +277,7 @@ def test_golden_table(given_values, expected):
 MEMORIES = st.lists(
     st.fixed_dictionaries(
         {
-            "id": st.integers(0, 5),
+            "id": st.integers(0, 30),
             "content": st.just(""),
             "similarity": st.none() | st.floats(-2, 2),
             "created_at": st.none() | st.datetimes(datetime(2020, 1, 1), datetime(2030, 1, 1)),  # noqa: DTZ001
@@ -287,6 +287,7 @@ MEMORIES = st.lists(
         }
     ),
     max_size=20,
+    unique_by=lambda memory: memory["id"],
 )
 
 

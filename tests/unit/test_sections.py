@@ -5,10 +5,24 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from context.results import BELOW_MINIMUM_SCORE, KEPT
-from context.sections import Packing, Room, Section, memo_block, pack_memories, rank_candidates, whole_section
+from context.results import BELOW_MINIMUM_SCORE, KEPT, NEAR_DUPLICATE
+from context.sections import (
+    PACKERS,
+    Beside,
+    Packing,
+    Room,
+    Section,
+    memo_block,
+    pack_memories,
+    rank_candidates,
+    whole_section,
+)
+from context.services.near_duplicates import Likeness
 from context.services.packer import AFTER_SKIP_LIMIT, OVER_BUDGET
 from memories.models import TenantMemo
 
@@ -20,6 +34,13 @@ class RefusingCounter:
 
     def count_tokens(self, content: str, model: str) -> int:
         raise AssertionError(f"counted {content!r} for {model}")
+
+
+class WordCounter:
+    """A word is a token."""
+
+    def count_tokens(self, content: str, model: str) -> int:
+        return len(content.split())
 
 
 @dataclass
@@ -52,10 +73,15 @@ def room(tokens: int, model: str = "gpt-4o", marker_tokens: int = 3) -> Room:
 
 
 def packed(
-    candidates: list[FakeCandidate], tokens: int, *, minimum_score: float = 0.0, top_k: int | None = None
+    candidates: list[FakeCandidate],
+    tokens: int,
+    *,
+    top_k: int | None = None,
+    likeness: Likeness | None = None,
+    **how: Any,
 ) -> Any:
     ranked = rank_candidates(candidates, room(tokens), top_k=top_k, now=NOW)
-    return pack_memories(ranked, room(tokens), Packing(minimum_score=minimum_score))
+    return pack_memories(ranked, room(tokens), Packing(**how), beside=Beside({}, likeness or Likeness({}, 1.0)))
 
 
 def texts(section: Any) -> list[str]:
@@ -112,6 +138,81 @@ def test_pinned_memory_takes_the_room_of_a_better_one() -> None:
     section = packed([FakeCandidate("best", 20, 1.0), FakeCandidate("pinned", 20, 0.0, pinned=True)], 30)
     assert texts(section) == ["pinned"]
     assert [left.reason for left in section.omitted] == [OVER_BUDGET]
+
+
+@pytest.mark.parametrize("packer", PACKERS)
+@pytest.mark.parametrize(
+    ("share", "expected"),
+    [
+        (1.0, ["pin b", "pin a", "pin c"]),
+        (0.5, ["pin b", "best", "good"]),
+        (0.25, ["best", "good", "pin b"]),
+        (0.0, ["best", "good", "pin b"]),
+    ],
+)
+def test_pinned_memories_come_first_in_their_share_and_compete_beyond_it(
+    packer: str, share: float, expected: list[str]
+) -> None:
+    candidates = [
+        FakeCandidate("best", 20, 1.0),
+        FakeCandidate("good", 20, 0.9),
+        FakeCandidate("pin a", 20, 0.1, pinned=True),
+        FakeCandidate("pin b", 20, 0.2, pinned=True),
+        FakeCandidate("pin c", 20, 0.0, pinned=True),
+    ]
+    section = packed(candidates, 70, packer=packer, pinned_share=share)
+    assert texts(section) == expected
+    assert section.tokens == 69
+    assert {row.outcome for row in section.candidates[3:]} <= {OVER_BUDGET, AFTER_SKIP_LIMIT}
+    assert len(section.candidates) == 5
+
+
+def test_pinned_memories_have_all_the_room_where_nothing_else_was_found() -> None:
+    candidates = [FakeCandidate(f"pin {n}", 20, n / 10, pinned=True) for n in range(3)]
+    assert texts(packed(candidates, 69, pinned_share=0.1, minimum_score=1.0)) == ["pin 2", "pin 1", "pin 0"]
+
+
+def test_pinned_memory_beyond_its_share_is_held_to_the_minimum_score() -> None:
+    candidates = [
+        FakeCandidate("best", 20, 1.0),
+        FakeCandidate("pin a", 20, 0.2, pinned=True),
+        FakeCandidate("pin b", 20, 0.1, pinned=True),
+    ]
+    section = packed(candidates, 100, pinned_share=0.3, minimum_score=0.7)
+    assert texts(section) == ["pin a", "best"]
+    assert [left.reason for left in section.omitted] == [BELOW_MINIMUM_SCORE]
+
+
+@pytest.mark.parametrize(("share", "expected"), [(0.5, ["pin"]), (0.2, ["best"])])
+def test_what_a_pinned_memory_says_is_left_out_only_where_that_one_stands(share: float, expected: list[str]) -> None:
+    best, pin = FakeCandidate("best", 20, 1.0), FakeCandidate("pin", 20, 0.2, pinned=True)
+    alike = Likeness({best.id: np.array([1.0, 0.0]), pin.id: np.array([1.0, 0.0])}, 0.97)
+    section = packed([best, pin], 100, pinned_share=share, likeness=alike)
+    assert texts(section) == expected
+    assert [(left.reason, left.twin) for left in section.omitted] == [(NEAR_DUPLICATE, section.blocks[0].anchor)]
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 120), st.floats(0, 1), st.booleans()), max_size=25),
+    st.integers(0, 400),
+    st.sampled_from(PACKERS),
+    st.floats(0, 1),
+)
+def test_share_of_pinned_memories_leaves_the_rest_of_the_room_to_the_best(
+    drawn: list[tuple[int, float, bool]], tokens: int, packer: str, share: float
+) -> None:
+    candidates = [FakeCandidate("word " * size, size, alike, pinned) for size, alike, pinned in drawn]
+    whole = Room(tokens, 3, "gpt-4o", WordCounter())
+    ranked = rank_candidates(candidates, whole, top_k=None, now=NOW)
+    section = pack_memories(ranked, whole, Packing(packer=packer, pinned_share=share, is_explained=True))
+    assert sum(block.tokens + 3 for block in section.blocks) <= section.tokens <= tokens
+    assert {row.anchor.id for row in section.candidates} == {str(one.id) for one in candidates}
+    assert len(section.blocks) + len(section.omitted) == len(candidates)
+    assert packer == "elastic" or section.optimality["gap"] >= -1e-6
+    outcomes = {row.anchor.id: row for row in section.candidates}
+    best = max((outcomes[str(one.id)] for one in candidates), key=lambda row: row.score, default=None)
+    if best and packer != "optimal" and 0 < best.tokens + 3 <= tokens - int(tokens * share):
+        assert best.outcome == KEPT
 
 
 def test_minimum_score_leaves_out_what_is_below_but_never_a_pinned_memory() -> None:

@@ -6,6 +6,7 @@ from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
 from memories.actions import create_api_key
+from memories.actions.tenants import MAX_KEY_NAME_CHARACTERS
 from memories.management.door import DoorCommand, tenant_named
 from memories.scopes import tenant_scope
 from memories.services.partitions import PartitionError, PartitionPath, parse_partition
@@ -21,20 +22,21 @@ class Command(DoorCommand):
         parser.add_argument("tenant", help="name of the tenant")
         parser.add_argument("--scopes", required=True, help="read, write, admin; several with commas")
         parser.add_argument("--partition", default="", help="prefix the key is confined to, e.g. user=alex")
-        parser.add_argument("--name", default="", help="what the key is for (default: its scopes)")
+        parser.add_argument("--name", default="", help="what the key is for (default: agent of what it reaches)")
         parser.add_argument(
             "--stores-recalled", action="store_true", help="store a new memory even where it repeats rendered text"
         )
 
     def handle(self, **options: Any) -> None:
         tenant = tenant_named(options["tenant"])
+        partition = _partition(options["partition"])
         scopes = [scope.strip() for scope in options["scopes"].split(",") if scope.strip()]
         with tenant_scope(tenant.pk):
             _, plain_key = create_api_key(
                 tenant=tenant,
-                name=options["name"] or ",".join(scopes),
+                name=options["name"] or f"agent of {partition.path or tenant.name}"[:MAX_KEY_NAME_CHARACTERS].strip(),
                 scopes=scopes,
-                partition=_partition(options["partition"]),
+                partition=partition,
                 refuses_recalled_text=not options["stores_recalled"],
                 by=self.actor,
                 now=timezone.now(),

@@ -7,8 +7,8 @@ from uuid import UUID
 from django.core.management.base import CommandParser
 from django.utils import timezone
 
-from context.management.demo import replay_votes
-from context.services.demo import read_votes
+from context.management.demo import replay_contexts, replay_votes
+from context.services.demo import read_questions, read_votes
 from memories.actions import create_tenant
 from memories.embedding import EmbeddingError, is_provider_local
 from memories.indexer import index_memories
@@ -42,12 +42,14 @@ class Command(DoorCommand):
             memories = {ref: row.pk for ref, row in replay(story, tenant, by=self.actor, now=now).items()}
             replay_votes(read_votes(now), tenant.pk, memories, by=self.actor)
         self.stdout.write(f"The tenant {name} has {len(memories)} memories.")
-        if is_provider_local():
-            self._embed(tenant, memories.values())
+        if is_provider_local() and self._embed(tenant, memories.values()):
+            replay_contexts(read_questions(now), tenant.pk, by=self.actor)
 
-    def _embed(self, tenant: Tenant, memory_ids: Iterable[UUID]) -> None:
-        """Now, so that the first page that is opened can search."""
+    def _embed(self, tenant: Tenant, memory_ids: Iterable[UUID]) -> bool:
+        """Now, so that the first page that is opened can search; whether that went well."""
         try:
             index_memories(tenant.pk, memory_ids)
         except EmbeddingError as error:
             self.stderr.write(f"Embedding stopped, the worker goes on with it: {error.detail}")
+            return False
+        return True

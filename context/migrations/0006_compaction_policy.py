@@ -25,7 +25,7 @@ CONSTRAINT = "budget_profile_policy_is_bounded"
 
 
 class Migration(migrations.Migration):
-    dependencies = [("context", "0003_feedback_score_before")]
+    dependencies = [("context", "0005_pinned_share")]
 
     operations = [
         migrations.AddField(

@@ -1,0 +1,52 @@
+"""The numbers of budget profiles as people read them: with their unit, and lists and rooms in words."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django import template
+
+register = template.Library()
+
+#: One and many of what a number counts, or what stands after it either way.
+UNITS = {
+    "default_tokens": ("token", "tokens"),
+    "include_memories_top_k": ("memory", "memories"),
+    "overfetch_ratio": ("× budget", "× budget"),
+    "pinned_share": ("of the room", "of the room"),
+    "near_duplicate_threshold": ("cosine", "cosine"),
+    "elastic_target_items": ("item", "items"),
+    "elastic_min_tokens": ("token", "tokens"),
+    "elastic_max_tokens": ("token", "tokens"),
+    "receipt_days": ("day", "days"),
+    "receipt_count": ("receipt", "receipts"),
+}
+
+
+@register.filter
+def setting(value: Any, field: str) -> list[str]:
+    """The lines that tell the value of a profile's field: 90 of receipt_days -> 90 days."""
+    match value:
+        case bool():
+            return ["yes" if value else "no"]
+        case Mapping():
+            return [f"{_words(section)}: {_room(room)}" for section, room in value.items()] or ["no limits"]
+        case list():
+            return [", ".join(map(str, value)) or "none"]
+        case int() | float():
+            return [_counted(value, *UNITS.get(field, ("", "")))]
+    return [_words(str(value))]
+
+
+def _room(room: Mapping[str, float]) -> str:
+    if "share" in room:
+        return f"{100 * room['share']:g} %"
+    return _counted(room["tokens"], "token", "tokens")
+
+
+def _counted(value: float, one: str, many: str) -> str:
+    number = f"{value:,}" if isinstance(value, int) else f"{value:g}"
+    return f"{number} {one if value == 1 else many}".rstrip()
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")

@@ -1,0 +1,30 @@
+"""What the tests of the console in a browser share: two widths, a question, first steps."""
+
+import re
+
+import pytest
+from playwright.sync_api import Page
+
+from memories.models import Tenant
+from tests.integration.pages import page
+from tests.people import PASSWORD
+
+WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
+QUESTION = "What does ERR_4012 mean?"
+
+at_both_widths = pytest.mark.parametrize("viewport", [WIDE, NARROW], ids=["wide", "narrow"])
+
+
+def sign_in(opened: Page) -> None:
+    opened.fill("#id_username", "olga")
+    opened.fill("#id_password", PASSWORD)
+    opened.get_by_role("button", name="Sign in").click()
+    opened.wait_for_url(re.compile(r"/t/"))
+
+
+def open_preview(opened: Page, tenant: Tenant, max_tokens: int = 400) -> None:
+    opened.goto(f"{page('context-preview', tenant)}?query={QUESTION}&max_tokens={max_tokens}")
+
+
+def used(opened: Page) -> str:
+    return opened.locator("#budget-title").inner_text()

@@ -1,0 +1,59 @@
+"""How the columns of a receipt are sent and read, in every version: its candidates, the memories it holds."""
+
+import base64
+import json
+import uuid
+import zlib
+from dataclasses import replace
+from importlib import import_module
+from typing import Any
+
+from context.receipts import rows
+from context.receipts.storing import memory_ids_of
+from context.results import Anchor, Block, Consideration
+from memories.querysets import array_text
+
+PARTS = {"relevance": 0.1, "recency": 0.2, "usefulness": 0.3, "confidence": 0.4, "frequency": 0.5}
+ANCHOR = Anchor("memory", str(uuid.UUID(int=1)), 4)
+BLOCK = Block("memory", ANCHOR, "one", 10, 2, score=0.5, score_breakdown=PARTS)
+
+
+def deflated(candidates: list[list[Any]]) -> str:
+    """As candidates were stored before they went by column."""
+    return base64.b64encode(zlib.compress(json.dumps(candidates).encode())).decode()
+
+
+def test_candidates_that_were_deflated_row_by_row_are_read_as_well() -> None:
+    one = Consideration(ANCHOR, 30, True, 0.25, PARTS, 1, None, 0.016, "kept")
+    for candidates in ([], [one], [one, replace(one, vector_rank=None, text_rank=3)]):
+        packed = rows.pack([], [], candidates)
+        assert rows.unpack(packed).candidates == candidates
+        earlier = [rows.candidate_row(each) for each in candidates]
+        assert rows.unpack(rows.PackedRows([], [], earlier)).candidates == candidates
+        assert rows.unpack(rows.PackedRows([], [], deflated(earlier))).candidates == candidates
+
+
+def test_memories_of_receipts_are_read_from_rows_of_every_version() -> None:
+    memories_of = import_module("context.migrations.0004_memories_of_receipts").memories_of
+    first, second = str(uuid.UUID(int=1)), str(uuid.UUID(int=2))
+    kept = Consideration(ANCHOR, 30, True, 0.25, PARTS, 1, None, 0.016, "kept")
+    memo = rows.block_row(Block("tenant_memo", Anchor("tenant_memo", "t", 1), "", 7))
+    summary = rows.block_row(Block("partition_summary", Anchor("partition_summary", second, 1), "", 7))
+    whole = rows.block_row(Block("linked_memory", Anchor("memory", second, 1), "", 7))
+    packed = rows.pack([BLOCK, BLOCK], [], [kept])
+    assert memories_of([memo, summary, whole, whole], []) == [second]
+    assert memories_of([*packed.blocks, whole], packed.candidates) == [first, second]
+    assert memories_of(packed.blocks, deflated([rows.candidate_row(kept)])) == [first]
+    assert memories_of(packed.blocks, [rows.candidate_row(kept)]) == [first]
+    assert memories_of([["memory", 0]], [["memory", first, 1, 30, 0, 0.25, [], 1, None, 0.016, "kept"]]) == [first]
+    assert memories_of([], packed.candidates) == []
+
+
+def test_a_memory_that_stands_twice_is_named_once() -> None:
+    memo = Block("tenant_memo", Anchor("tenant_memo", "t", 1), "", 7)
+    assert memory_ids_of([memo, BLOCK, replace(BLOCK, text="two")]) == [str(uuid.UUID(int=1))]
+
+
+def test_arrays_are_sent_as_the_text_postgres_reads() -> None:
+    assert array_text([]) == "{}"
+    assert array_text([uuid.UUID(int=1), "abc", ""]) == f'{{{uuid.UUID(int=1)},abc,""}}'

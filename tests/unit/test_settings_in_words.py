@@ -1,0 +1,40 @@
+"""Numbers of budget profiles are shown with their unit, never as code writes them."""
+
+from typing import Any
+
+import pytest
+
+from context.budget_profiles import TUNABLE_FIELDS
+from context.models import BudgetProfile
+from context.templatetags.settings import UNITS, setting
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "lines"),
+    [
+        ("default_tokens", 4000, ["4,000 tokens"]),
+        ("default_tokens", 1, ["1 token"]),
+        ("receipt_count", 100000, ["100,000 receipts"]),
+        ("overfetch_ratio", 1.25, ["1.25 × budget"]),
+        ("minimum_score", 0.0, ["0"]),
+        ("include_tenant_memo", True, ["yes"]),
+        ("include_summaries_at", [0, 1], ["0, 1"]),
+        ("include_summaries_at", [], ["none"]),
+        ("ordering", "top_down", ["top down"]),
+        ("sections", {}, ["no limits"]),
+        (
+            "sections",
+            {"memories": {"share": 0.55}, "tenant_memo": {"tokens": 1}},
+            ["memories: 55 %", "tenant memo: 1 token"],
+        ),
+    ],
+)
+def test_setting_is_told_in_words(field: str, value: Any, lines: list[str]) -> None:
+    assert setting(value, field) == lines
+
+
+def test_every_whole_number_of_a_profile_has_a_unit() -> None:
+    profile = BudgetProfile()
+    whole = {name for name in TUNABLE_FIELDS if type(getattr(profile, name)) is int}
+    assert whole
+    assert whole <= UNITS.keys()

@@ -11,6 +11,7 @@ from uuid import UUID
 
 from compaction.conversations import Conversation, read_contents, read_conversation
 from compaction.fitting import Part, fit_parts
+from compaction.models import Message
 from compaction.services.generations import generation_warning
 from compaction.services.shares import (
     MEMORIES,
@@ -200,9 +201,15 @@ def _memories(
         max_tokens=room,
         model=session.model,
         shares_of=budget.max_tokens,
+        already_shown=_memories_of(conversation.summary),
         **{name: getattr(request, name) for name in MEMORY_FIELDS},
     )
     return assemble_context(wish, tenant_id=who.tenant_id, reach=who.reach, actor=who.actor, now=who.now)
+
+
+def _memories_of(summary: Message | None) -> list[UUID]:
+    """The memories that the current summary was stored as."""
+    return [UUID(memory_id) for memory_id in summary.metadata.get("memory_ids", ())] if summary else []
 
 
 def _summary(conversation: Conversation, calculator: BudgetCalculator) -> Part | None:

@@ -122,7 +122,7 @@ def _assemble(
     with timer.step("neighbours"):
         neighbours = find_neighbours(wish, tenant_id, found)
     with timer.step("pack"):
-        sections += _memory_sections(wish, whole, allotment, found, neighbours, _included(sections))
+        sections += _memory_sections(wish, whole, allotment, found, neighbours, _shown(wish, sections))
     with timer.step("render"):
         fitted = fit_blocks([block for section in sections for block in section.blocks], wish, tenant_id, calculator)
     return _context(wish, found, neighbours, sections, fitted, calculator, now)
@@ -168,6 +168,11 @@ def _memory_sections(
         beside=Beside([*included, *_included([linked])], neighbours.likeness),
     )
     return [linked, memories]
+
+
+def _shown(wish: Wish, sections: Sequence[Section]) -> list[UUID]:
+    """Ids of the memories that no other section is to show."""
+    return [*wish.request.already_shown, *_included(sections)]
 
 
 def _included(sections: Sequence[Section]) -> list[UUID]:

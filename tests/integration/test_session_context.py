@@ -68,7 +68,7 @@ def kinds(context: dict[str, Any]) -> list[str]:
     return [block["kind"] for block in context["blocks"]]
 
 
-def summarise(tenant: Tenant, session_id: str, text: str, generation: int = 1) -> None:
+def summarise(tenant: Tenant, session_id: str, text: str, generation: int = 1, **metadata: Any) -> None:
     """As an applied compaction leaves it."""
     with tenant_scope(tenant.pk):
         session = Session.objects.get(pk=session_id)
@@ -77,7 +77,7 @@ def summarise(tenant: Tenant, session_id: str, text: str, generation: int = 1) -
         tokens = count_tokens(content, "o200k_base")
         Message.objects.create(
             tenant=tenant, session=session, compaction=compaction, role="system", content=content,
-            tokens=tokens, shown_tokens=tokens, created_at=NOW, recorded_at=NOW,
+            tokens=tokens, shown_tokens=tokens, created_at=NOW, recorded_at=NOW, metadata=metadata,
         )  # fmt: skip
         Session.objects.filter(pk=session_id).update(current=compaction)
 
@@ -126,6 +126,19 @@ def test_query_searches_for_something_else(api: APIClient) -> None:
     assert "250 degrees" in context["messages"][0]["content"]
     assert context["explain"]["candidates"][0]["outcome"] == "kept"
     assert "explain" not in ask(api, session)
+
+
+def test_summary_does_not_stand_there_as_a_memory_too(api: APIClient, tenant: Tenant) -> None:
+    memory = remember(api, "Alex moved to Lisbon in May.", user_id="alex", kind="synthesis")
+    remember(api, "Alex likes Lisbon.", user_id="alex")
+    session = open_session(api, user_id="alex")
+    summarise(tenant, session["id"], "Alex moved to Lisbon in May.", memory_ids=[memory["id"]])
+    append(api, session, user("Where did Alex move?"))
+    context = ask(api, session)
+    assert kinds(context) == ["memory", "session_summary", "message"]
+    assert [(row["anchor"]["id"], row["reason"]) for row in context["omitted"]] == [(memory["id"], "already_included")]
+    replayed = api.post(f"{CONTEXT}/{context['context_id']}/replay", {"mode": "today"}).json()
+    assert replayed["text"] == context["messages"][0]["content"]
 
 
 def test_masked_output_shows_its_placeholder(api: APIClient, tenant: Tenant) -> None:

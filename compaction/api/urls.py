@@ -2,7 +2,15 @@
 
 from django.urls import URLPattern, path
 
+from compaction.api.compactions import (
+    CompactDoor,
+    CompactionDoor,
+    CompactionsDoor,
+    ReviewDoor,
+    SessionCompactionsDoor,
+)
 from compaction.api.contexts import SessionContextDoor
+from compaction.api.events import EventDoor, EventRetryDoor
 from compaction.api.messages import ExpandDoor, MessageDoor, MessagesDoor
 from compaction.api.rollups import RollUpDoor
 from compaction.api.sessions import SessionDoor, SessionRestoreDoor, SessionsDoor
@@ -14,6 +22,13 @@ urlpatterns: list[URLPattern] = [
     path("sessions/<uuid:session_id>/restore", SessionRestoreDoor.as_view(), name="api-session-restore"),
     path("sessions/<uuid:session_id>/messages", MessagesDoor.as_view(), name="api-messages"),
     path("sessions/<uuid:session_id>/context", SessionContextDoor.as_view(), name="api-session-context"),
+    path("sessions/<uuid:session_id>/compact", CompactDoor.as_view(), name="api-compact"),
+    path("sessions/<uuid:session_id>/compactions", SessionCompactionsDoor.as_view(), name="api-session-compactions"),
+    path("compactions", CompactionsDoor.as_view(), name="api-compactions"),
+    path("compactions/<uuid:compaction_id>", CompactionDoor.as_view(), name="api-compaction"),
+    path("compactions/<uuid:compaction_id>/review", ReviewDoor.as_view(), name="api-compaction-review"),
+    path("events/<uuid:event_id>", EventDoor.as_view(), name="api-event"),
+    path("events/<uuid:event_id>/retry", EventRetryDoor.as_view(), name="api-event-retry"),
     path("messages/<uuid:message_id>", MessageDoor.as_view(), name="api-message"),
     path("messages/<uuid:message_id>/expand", ExpandDoor.as_view(), name="api-message-expand"),
     path("partitions/<place:place>/roll-up", RollUpDoor.as_view(), name="api-roll-up"),

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
 
+from compaction.compactor import compact_in_emergency
 from compaction.conversations import Conversation, read_contents, read_conversation
 from compaction.fitting import Part, fit_parts
 from compaction.models import Message
@@ -73,7 +74,7 @@ def build_session_context(
     reach: str,
     actor: Actor,
     now: datetime,
-    compact: EmergencyCompaction | None = None,
+    compact: EmergencyCompaction = compact_in_emergency,
 ) -> SessionContext:
     """The context of a session within `reach`, in at most `max_tokens` of its model.
 
@@ -87,7 +88,7 @@ def build_session_context(
         with timer.step("read"):
             conversation = _read(request, who)
         notices: list[Notice] = []
-        if compact is not None and not request.preview and _is_emergency(conversation):
+        if not request.preview and _is_emergency(conversation):
             with timer.step("compact"):
                 notices += _compact(conversation, compact, now)
                 conversation = _read(request, who)

@@ -308,3 +308,20 @@ def test_query_count_does_not_grow_with_the_messages(api: APIClient, django_asse
     append(api, session, *[user(f"line {number}") for number in range(300)])
     with django_assert_max_num_queries(45):
         ask(api, session)
+
+
+def test_nearly_full_session_is_compacted_when_its_context_is_asked_for(api: APIClient) -> None:
+    session = open_session(api, user_id="alex", max_context_tokens=2000)
+    said = "Alex moved to house number {} in Lisbon and paid {} euros for it on 4 May 2026."
+    append(api, session, *[user(said.format(number, number * 1000)) for number in range(70)])
+    before = api.get(f"{SESSIONS}/{session['id']}").json()
+    assert before["pressure"] >= 0.8
+    preview = ask(api, session, preview=True)
+    assert (preview["pressure"], preview["generation"]) == (before["pressure"], 0)
+    context = ask(api, session)
+    assert context["pressure"] < 0.8
+    assert context["generation"] == 1
+    assert "session_summary" in kinds(context)
+    assert context["messages"][-1]["content"] == said.format(69, 69_000)
+    originals = api.get(f"{SESSIONS}/{session['id']}/messages?page_size=100").json()["results"]
+    assert [row["sequence"] for row in originals] == list(range(70))

@@ -74,7 +74,7 @@ def opened(tenant: Tenant, rows: Sequence[NewMessage], **fields: Any) -> Session
 
 
 def build(tenant: Tenant, session: Session, **wishes: Any) -> SessionContext:
-    compact = wishes.pop("compact", None)
+    compact = wishes.pop("compact", lambda session, policy, now: [])
     request = SessionContextRequest(session_id=session.pk, **wishes)
     return build_session_context(request, tenant_id=tenant.pk, reach="", actor=TESTER, now=NOW, compact=compact)
 

@@ -16,7 +16,7 @@ _WRITTEN_OUT = [word for full in CONTRACTIONS.values() for word in full.lower().
 GLUE_WORDS = STOP_WORDS.union(
     _WRITTEN_OUT,
     map(third_person, _WRITTEN_OUT),
-    word_set(f"{AND_OTHERS} suggests confirmed denied self own one's"),
+    word_set(f"{AND_OTHERS} suggests confirmed denied assistant self own one's"),
 )
 
 

@@ -111,8 +111,8 @@ def _clause_start(tokens: Sequence[str], index: int, start: int) -> int | None:
     """Where the clause that is linked at `index` begins, or None when none does."""
     word, before = bare(tokens[index]), tokens[index - 1]
     if not word and tokens[index].strip("-/;") == "":
-        return index + 1
-    if before.endswith((";", "...", "-")) or (before.endswith((".", "!", "?")) and tokens[index][:1].isupper()):
+        return None if _is_half_subject(tokens[start:index]) else index + 1
+    if before.endswith((";", "...")) or (before.endswith("-") and bare(before)):
         return index
     if word in CLAUSE_LINKS and _opens_clause(tokens, index + 1):
         return None if word == "and" and _is_half_subject(tokens[start:index]) else index + 1

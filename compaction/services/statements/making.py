@@ -29,6 +29,8 @@ KIND_FACTORS = {
 LISTENER_FACTOR = 0.7
 #: A clause told in the speaker's words ("Caroline: ...") says less of anybody than one with a subject of its own.
 TOLD_FACTOR = 0.85
+#: Whom a system message speaks to.
+ASSISTANT = "Assistant"
 #: Roles that nobody speaks to.
 _SILENT_ROLES = ("tool", "system", "")
 #: Nicknames are the start of a name, from so many letters.
@@ -39,14 +41,21 @@ def make_statements(messages: Sequence[Message]) -> list[Statement]:
     """All statements of the messages, in the order of their sequence. See `choose_statements` for the best of them."""
     ordered = sorted(messages, key=lambda message: message.sequence)
     names = frozenset(word for message in ordered for word in message.speaker.lower().split())
-    reader = Reader(names | _nicknames(names))
+    reader = Reader(names, names | _nicknames(names))
     talkers = dict.fromkeys(message.speaker for message in ordered if message.role not in _SILENT_ROLES or message.name)
     for message in ordered:
-        others = [name for name in talkers if name != message.speaker] if len(talkers) == 2 else []
-        reader.read(message, Talk(message.speaker, others[0] if len(others) == 1 else ""))
+        reader.read(message, Talk(message.speaker, _listener(message, tuple(talkers))))
     counts = Counter(word for message in ordered for word in content_words(message.content))
     statements = (_statement(draft, counts, names) for draft in reader.drafts)
     return [made for made in statements if made.parts and not unfit_opening(made.lead, made.body)]
+
+
+def _listener(message: Message, talkers: Sequence[str]) -> str:
+    """Whom a message speaks to: the other one of two, for the system the assistant; "" for a group."""
+    if message.role == "system":
+        return ASSISTANT
+    others = [name for name in talkers if name != message.speaker]
+    return others[0] if len(talkers) == 2 and len(others) == 1 else ""
 
 
 def _nicknames(names: Collection[str]) -> frozenset[str]:
@@ -75,7 +84,7 @@ def _statement(draft: Draft, counts: Counter[str], names: Collection[str]) -> St
 
 def _factor(draft: Draft, kind: Kind) -> float:
     factor = KIND_FACTORS[kind]
-    if draft.talk.listener and draft.opening.subject == draft.talk.listener:
+    if draft.talk.listener not in ("", ASSISTANT) and draft.opening.subject == draft.talk.listener:
         factor *= LISTENER_FACTOR
     is_told = draft.opening.lead.endswith(":") and not draft.opening.of_speaker
     return factor * TOLD_FACTOR if is_told else factor

@@ -73,7 +73,7 @@ def test_a_word_of_another_message_is_invented():
 
 
 @given(st.lists(st.tuples(speakers, contents), min_size=1, max_size=6), st.booleans())
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=300, deadline=None)
 def test_no_statement_has_a_fault(rows, has_dates):
     messages = [
         Message(str(number), role, content, name, SAID_AT if has_dates else None, number)

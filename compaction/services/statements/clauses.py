@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+from compaction.services.statements.dates import GLUE
 from compaction.services.statements.lexicon import (
     ARTICLES,
     AUXILIARIES,
@@ -162,6 +163,8 @@ def main_clause_first(tokens: Sequence[str]) -> tuple[list[str], list[str]]:
 
 def subject_first(tokens: Sequence[str]) -> tuple[list[str], list[str]]:
     """ "Last week I went out" as "I went out" and "last week"; other clauses as they are."""
+    if GLUE in tokens[0] and len(tokens) > 2:
+        return list(tokens[1:]), [tokens[0]]
     if _is_lead_in(tokens, 0) and bare(tokens[0]) not in SUBORDINATE_OPENERS - {"since", "after", "before", "once"}:
         for index in range(1, min(len(tokens) - 1, _LEAD_IN_TOKENS)):
             if bare(tokens[index]) in ("i", "we"):

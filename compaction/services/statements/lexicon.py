@@ -82,8 +82,8 @@ LEAD_INS = word_set(
 
 #: Said before the clause proper begins; dropped there.
 INTERJECTIONS = YES_WORDS | NO_WORDS | word_set(
-    "wow whoa woah oh ooh aw aww awww ah hey hi hello hiya yo well so haha hahaha lol hmm hm um uh oops ouch "
-    "yay woohoo woo cool nice great awesome amazing thanks thank thx cheers congrats congratulations sorry "
+    "thankfully wow whoa woah oh ooh aw aww awww ah hey hi hello hiya yo well so haha hahaha lol hmm hm um uh oops "
+    "ouch yay woohoo woo cool nice great awesome amazing thanks thank thx cheers congrats congratulations sorry "
     "welcome bye goodbye anyway anyways also and but plus then or man dude gosh omg honestly actually basically "
     "literally frankly luckily fortunately unfortunately hopefully obviously seriously personally apparently "
     "clearly maybe perhaps wonderful fantastic perfect excellent glad alright please speaking morning evening "
@@ -129,6 +129,7 @@ IRREGULAR_PAST = MODALS | word_set(
     "bet spread slept swept wept dealt meant dreamt learnt burnt hung dug stuck struck shot fed became forgot "
     "forgave hid bit lit slid sold shook showed been gone done seen beat split"
 )
+VERBS_IN_LY = word_set("rely apply supply reply fly imply comply multiply rally")
 #: Behind "it's" these tell that it stands for "it has".
 PARTICIPLES_OF_HAS = word_set("been got made given taken helped gone become had shown brought kept changed taught")
 #: Small words of other languages that use the same letters; where they prevail, a text is kept as it is.

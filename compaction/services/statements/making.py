@@ -9,7 +9,7 @@ from compaction.services.statements.checks import unfit_opening
 from compaction.services.statements.dates import GLUE
 from compaction.services.statements.kinds import kind_of
 from compaction.services.statements.model import Kind, Message, Part, Statement
-from compaction.services.statements.people import Talk
+from compaction.services.statements.people import ASSISTANT, Talk
 from compaction.services.statements.reading import Draft, Reader
 from compaction.services.statements.weighting import word_weights
 from compaction.services.statements.words import content_words, joined
@@ -29,8 +29,6 @@ KIND_FACTORS = {
 LISTENER_FACTOR = 0.7
 #: A clause told in the speaker's words ("Caroline: ...") says less of anybody than one with a subject of its own.
 TOLD_FACTOR = 0.85
-#: Whom a system message speaks to.
-ASSISTANT = "Assistant"
 #: Roles that nobody speaks to.
 _SILENT_ROLES = ("tool", "system", "")
 #: Nicknames are the start of a name, from so many letters.

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from compaction.services.statements.lexicon import (
     BOUND_OPENERS,
     BOUND_PREPOSITIONS,
+    CLAUSE_LINKS,
     DROPPED,
     PART_OPENERS,
     PREPOSITIONS,
@@ -37,12 +38,14 @@ def parts_of(tokens: Sequence[str]) -> list[list[str]]:
         content += bare(token) not in STOP_WORDS
     if len(parts) > 1 and not has_content(parts[-1]):
         parts[-2:] = [parts[-2] + parts[-1]]
+    while parts[-1] and bare(parts[-1][-1]) in CLAUSE_LINKS:
+        parts[-1].pop()
     return [short for part in parts if (short := compressed(part))]
 
 
 def _may_part(tokens: Sequence[str], index: int, content: int) -> bool:
     word, before = bare(tokens[index]), tokens[index - 1]
-    if word in BOUND_OPENERS or bare(before) in BOUND_OPENERS or bare(before) in PREPOSITIONS:
+    if word in BOUND_OPENERS or bare(before) in BOUND_OPENERS | PREPOSITIONS | CLAUSE_LINKS:
         return False
     if before.endswith((",", ";", ":", ".", "!", "-")):
         return True

@@ -24,6 +24,8 @@ from compaction.services.statements.words import bare, ends_clause, tail_of
 
 #: How "we" is told of, when only one of them is known.
 AND_OTHERS = "and others"
+#: Whom a system message speaks to.
+ASSISTANT = "Assistant"
 _CONDITIONS = word_set("when if as than where what how that")
 #: Behind these "you" is anybody, unless a past form follows.
 _BEFORE_ANYBODY = _CONDITIONS | word_set("makes make lets let gives give helps help keeps keep")

@@ -179,7 +179,7 @@ class Reader:
             return
         *_, end = self._base.parts[-1]
         if not end.endswith(","):
-            self._base.parts[-1][-1] = end.rstrip(".!:;") + ","
+            self._base.parts[-1][-1] = end.rstrip(".!:;-") + ","
         links = [link] if link in SUBORDINATE_LINKS or link in ("but", "so") else []
         self._base.parts.extend([[*links, *parts[0]], *parts[1:]])
 

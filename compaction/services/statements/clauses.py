@@ -19,6 +19,7 @@ from compaction.services.statements.lexicon import (
     PURE_INTERJECTIONS,
     SUBJECT_PRONOUNS,
     SUBORDINATE_OPENERS,
+    UNCERTAIN,
     YES_WORDS,
 )
 from compaction.services.statements.phrases import CLOSING_HEDGES, OPENING_HEDGES, SMALL_TALK, SMALL_TALK_ADVERBS
@@ -163,7 +164,9 @@ def main_clause_first(tokens: Sequence[str]) -> tuple[list[str], list[str]]:
 
 def subject_first(tokens: Sequence[str]) -> tuple[list[str], list[str]]:
     """ "Last week I went out" as "I went out" and "last week"; other clauses as they are."""
-    if GLUE in tokens[0] and len(tokens) > 2:
+    if GLUE in tokens[0] and len(tokens) > 2 and bare(tokens[1]) not in AUXILIARIES:
+        return list(tokens[1:]), [tokens[0]]
+    if bare(tokens[0]) in UNCERTAIN and len(tokens) > 2:
         return list(tokens[1:]), [tokens[0]]
     if _is_lead_in(tokens, 0) and bare(tokens[0]) not in SUBORDINATE_OPENERS - {"since", "after", "before", "once"}:
         for index in range(1, min(len(tokens) - 1, _LEAD_IN_TOKENS)):

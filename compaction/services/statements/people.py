@@ -9,11 +9,14 @@ from compaction.services.statements.dates import GLUE
 from compaction.services.statements.lexicon import (
     ARTICLES,
     AUXILIARIES,
+    BOUND_STATES,
     COPULAS,
     DEMONSTRATIVES,
     DROPPED,
     LEFT_OUT_I,
     MODALS,
+    OTHER_SUBJECT_SIGNS,
+    PREPOSITIONS,
     PRONOUNS,
     VERBS_AFTER_DEMONSTRATIVE,
     VERBS_AFTER_GERUND,
@@ -95,6 +98,10 @@ def _leaves_out_i(tokens: Sequence[str], rest: Sequence[str]) -> bool:
         return False
     word, after = bare(rest[0]), bare(rest[1])
     behind = bare(rest[2]) if len(rest) > 2 and after in DROPPED else ""
+    if word in BOUND_STATES:
+        return after in PREPOSITIONS or after in ("that", "forward")
+    if after in OTHER_SUBJECT_SIGNS:
+        return False
     if after in COPULAS or behind in COPULAS or after == "and" or (word == "been" and after in ARTICLES):
         return False
     return not word.endswith("ing") or all(

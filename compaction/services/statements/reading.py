@@ -22,6 +22,7 @@ from compaction.services.statements.lexicon import (
     STOP_WORDS,
     SUBORDINATE_LINKS,
     SUBORDINATE_OPENERS,
+    UNCERTAIN,
     YES_WORDS,
 )
 from compaction.services.statements.model import Message
@@ -169,7 +170,9 @@ class Reader:
                 *start, end = parts[0]
                 dates[-1] += "," if end.endswith(",") else ""
                 parts[0] = [*start, end.rstrip(",;.!"), *dates]
-            if has_content(rest):
+            if parts and len(rest) == 1 and bare(rest[0]) in UNCERTAIN:
+                parts[0].insert(0, bare(rest[0]))
+            elif has_content(rest):
                 parts = [*parts, *parts_of(self._lowered(rest))]
         return parts
 

@@ -92,6 +92,12 @@ def current_prompt(tenant_id: UUID) -> tuple[int, str]:
     return (row.version, row.text) if row else (PROMPT_VERSION, PROMPT)
 
 
+def prompt_versions(tenant_id: UUID) -> list[CompactionPrompt]:
+    """All versions, newest first; the last is version 1, the code's, which was never saved."""
+    rows = CompactionPrompt.objects.for_tenant(tenant_id).newest_first()
+    return [*rows, CompactionPrompt(tenant_id=tenant_id, version=PROMPT_VERSION, text=PROMPT)]
+
+
 def prompt_numbered(tenant_id: UUID, version: int) -> str:
     """The text of a version. Raises `InvalidInput` where there is none."""
     if version == PROMPT_VERSION:

@@ -171,7 +171,7 @@ class EventShape(serializers.Serializer[Any]):
     session_id = serializers.UUIDField(allow_null=True)
     compaction_id = serializers.UUIDField(allow_null=True)
     partition = serializers.CharField(allow_blank=True)
-    style = serializers.CharField(allow_null=True)
+    style = serializers.CharField(allow_null=True)  # type: ignore[assignment]
     error = FailureShape(allow_null=True)
     requested_by = serializers.CharField(allow_blank=True)
     created_at = serializers.DateTimeField()

@@ -6,7 +6,6 @@ from typing import Any
 from rest_framework import serializers
 
 from compaction.models import Compaction, Run, Session
-from compaction.models.compactions import PROMPT_CHARACTERS_MAX
 from compaction.models.sessions import MODEL_CHARACTERS_MAX
 from compaction.plans import SessionPlan
 from compaction.revising import SUMMARY_BYTES_MAX
@@ -77,19 +76,6 @@ class ReviewInput(StrictSerializer):
         if errors:
             raise serializers.ValidationError(errors)
         return attrs
-
-
-class PromptInput(StrictSerializer):
-    """A prompt to put into force."""
-
-    text = TextField(max_length=PROMPT_CHARACTERS_MAX, min_length=1)
-    edited_from = WholeNumberField(minimum=1, required=False, help_text="The version it was made from.")
-
-
-class PromptBackInput(StrictSerializer):
-    """Which version to put into force again."""
-
-    version = WholeNumberField(minimum=1)
 
 
 def dry_run_answer(session: Session, plan: SessionPlan) -> dict[str, Any]:

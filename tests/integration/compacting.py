@@ -11,6 +11,7 @@ from django.utils import timezone
 from compaction.models import Compaction, Message, Run
 from compaction.services.masking import PLACEHOLDER
 from context.actions import save_budget_profile
+from context.budget_profiles import current_budget_profile
 from memories.models import Memory, Tenant
 from memories.scopes import tenant_scope
 from tests.integration.conversing import append, assistant, calling, open_session, result, stored_session, user
@@ -78,7 +79,12 @@ def set_policy(tenant: Tenant, **numbers: Any) -> None:
     """What the tenant's default profile says of compaction from now on."""
     with tenant_scope(tenant.pk):
         save_budget_profile(
-            tenant_id=tenant.pk, name="default", changes={"compaction": numbers}, by=BY, now=timezone.now()
+            tenant_id=tenant.pk,
+            name="default",
+            changes={"compaction": numbers},
+            edited_from=current_budget_profile(tenant.pk).version,
+            by=BY,
+            now=timezone.now(),
         )
 
 

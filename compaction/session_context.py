@@ -9,8 +9,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
 
+from compaction.compactor import compact_in_emergency
 from compaction.conversations import Conversation, read_contents, read_conversation
 from compaction.fitting import Part, fit_parts
+from compaction.models import Message
 from compaction.services.generations import generation_warning
 from compaction.services.shares import (
     MEMORIES,
@@ -72,7 +74,7 @@ def build_session_context(
     reach: str,
     actor: Actor,
     now: datetime,
-    compact: EmergencyCompaction | None = None,
+    compact: EmergencyCompaction = compact_in_emergency,
 ) -> SessionContext:
     """The context of a session within `reach`, in at most `max_tokens` of its model.
 
@@ -86,7 +88,7 @@ def build_session_context(
         with timer.step("read"):
             conversation = _read(request, who)
         notices: list[Notice] = []
-        if compact is not None and not request.preview and _is_emergency(conversation):
+        if not request.preview and _is_emergency(conversation):
             with timer.step("compact"):
                 notices += _compact(conversation, compact, now)
                 conversation = _read(request, who)
@@ -200,9 +202,15 @@ def _memories(
         max_tokens=room,
         model=session.model,
         shares_of=budget.max_tokens,
+        already_shown=_memories_of(conversation.summary),
         **{name: getattr(request, name) for name in MEMORY_FIELDS},
     )
     return assemble_context(wish, tenant_id=who.tenant_id, reach=who.reach, actor=who.actor, now=who.now)
+
+
+def _memories_of(summary: Message | None) -> list[UUID]:
+    """The memories that the current summary was stored as."""
+    return [UUID(memory_id) for memory_id in summary.metadata.get("memory_ids", ())] if summary else []
 
 
 def _summary(conversation: Conversation, calculator: BudgetCalculator) -> Part | None:

@@ -124,7 +124,7 @@ def _assemble(
     with timer.step("neighbours"):
         neighbours = find_neighbours(wish, tenant_id, found)
     with timer.step("pack"):
-        sections += _memory_sections(wish, whole, allotment, found, neighbours, _included(sections))
+        sections += _memory_sections(wish, whole, allotment, found, neighbours, _shown(wish, sections, found))
     with timer.step("render"):
         fitted = fit_blocks([block for section in sections for block in section.blocks], wish, tenant_id, calculator)
     return _context(wish, found, neighbours, sections, fitted, calculator, now)
@@ -170,6 +170,13 @@ def _memory_sections(
         beside=Beside({**included, **_included([linked])}, neighbours.likeness),
     )
     return [linked, memories]
+
+
+def _shown(wish: Wish, sections: Sequence[Section], found: Found) -> dict[UUID, Anchor]:
+    """Anchors of what no other section is to show, by memory id: of what stands elsewhere only where it was found."""
+    elsewhere = set(wish.request.already_shown)
+    rows = [one for one in found.candidates if one.id in elsewhere]
+    return {one.id: Anchor(MEMORY, str(one.id), one.version) for one in rows} | _included(sections)
 
 
 def _included(sections: Sequence[Section]) -> dict[UUID, Anchor]:

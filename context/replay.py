@@ -63,6 +63,7 @@ def request_of(receipt: Receipt) -> ContextRequest:
         as_of=None if as_of is None else datetime.fromisoformat(as_of),
         stable_with=None if stable_with is None else UUID(stable_with),
         shares_of=record.get("shares_of"),
+        already_shown=[UUID(memory_id) for memory_id in record.get("already_shown", ())],
         explain=True,
         preview=True,
     )

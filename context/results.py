@@ -50,7 +50,7 @@ class ContextRequest:
     model. `budget_profile` "" is the one assigned to the key or the partition. `as_of` is a valid time to read;
     `moment` the same for whoever needs a recorded one. `stable_with` is the receipt whose order is kept. `draft` is an
     unsaved budget profile, for previews only. `shares_of` are the tokens of a larger context that this is a part of:
-    the profile's shares are of those.
+    the profile's shares are of those, and `already_shown` are memories that say what stands elsewhere in it.
     """
 
     query: str = ""
@@ -77,6 +77,7 @@ class ContextRequest:
     preview: bool = False
     draft: BudgetProfile | None = None
     shares_of: int | None = None
+    already_shown: Sequence[UUID] = ()
 
 
 @dataclass(frozen=True)

@@ -107,8 +107,15 @@ class Wish:
             "as_of": None if request.as_of is None else request.as_of.isoformat(),
             "stable_with": None if request.stable_with is None else str(request.stable_with),
             "given": [name for name in OPTIONAL_FIELDS if getattr(request, name) not in (None, "")],
-            **({} if request.shares_of is None else {"shares_of": request.shares_of}),
+            **self._part_of_larger(),
         }
+
+    def _part_of_larger(self) -> dict[str, Any]:
+        """What is known of a larger context that this is a part of; nothing where it stands alone."""
+        request = self.request
+        part: dict[str, Any] = {} if request.shares_of is None else {"shares_of": request.shares_of}
+        shown = [str(memory_id) for memory_id in request.already_shown]
+        return part | ({"already_shown": shown} if shown else {})
 
 
 def resolve_wish(

@@ -275,6 +275,16 @@ SPECTACULAR_SETTINGS = {
         "StoredStatusEnum": ["created", "existing"],
         "MessageStateEnum": ["live", "masked", "compacted"],
         "SessionStateEnum": ["open", "closed"],
+        "CompactionStateEnum": [
+            "pending",
+            "proposed",
+            "applied",
+            "rejected",
+            "rolled_back",
+            "failed",
+            "superseded",
+        ],
+        "EventStateEnum": ["queued", "running", "done", "failed"],
     },
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",

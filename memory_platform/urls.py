@@ -14,6 +14,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("admin/", admin.site.urls),
     path("", include("context.urls")),
     path("", include("memories.urls")),
+    path("", include("compaction.urls")),
     path("api/", include("memory_platform.api_urls")),
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),

@@ -1,8 +1,13 @@
 """Compactions, what they did to which message, and the prompts they were made with."""
 
 from collections.abc import Iterable
+from datetime import datetime
+from functools import reduce
+from operator import or_
 from typing import Self
 from uuid import UUID
+
+from django.db.models import Q
 
 from memories.querysets import TenantRows, VersionedByRecordedTime
 from memories.querysets.conditions import path_condition
@@ -22,12 +27,32 @@ class CompactionQuerySet(TenantRows):
     def in_state(self, *states: str) -> Self:
         return self.filter(state__in=states)
 
+    def replacing(self, compaction_id: UUID) -> Self:
+        """Those that were made anew in its place, the latest first."""
+        return self.filter(replaces_id=compaction_id).order_by("-created_at")
+
+    def other_than(self, compaction_id: UUID) -> Self:
+        return self.exclude(pk=compaction_id)
+
+    def memories_relied_on(self, memory_ids: Iterable[str]) -> set[str]:
+        """Those of the memories that the journal of any of these names, as long as it is in force."""
+        wanted = set(memory_ids)
+        cites = reduce(or_, (Q(journal__contains=[{"memory_id": memory_id}]) for memory_id in sorted(wanted)), Q())
+        journals = self.filter(cites, state="applied").values_list("journal", flat=True) if wanted else []
+        return {entry["memory_id"] for journal in journals for entry in journal} & wanted
+
+    def created_since(self, moment: datetime) -> Self:
+        return self.filter(created_at__gte=moment)
+
     def newest_first(self) -> Self:
         return self.order_by("-created_at", "id")
 
     def last_applied_first(self) -> Self:
         """Those in force, the one that may be rolled back first."""
         return self.filter(state="applied").order_by("-compacted_at", "-created_at")
+
+    def session_ids(self) -> list[UUID]:
+        return list(self.order_by().values_list("session_id", flat=True))
 
     def with_sessions(self) -> Self:
         return self.select_related("session")
@@ -46,6 +71,10 @@ class CompactionMemberQuerySet(TenantRows):
 
     def with_messages(self) -> Self:
         return self.select_related("message").order_by("message__sequence")
+
+    def compacted_by_applied(self) -> Self:
+        """Those whose message a compaction in force took out of the context, with that compaction."""
+        return self.filter(act="compacted", compaction__state="applied").select_related("compaction")
 
 
 class CompactionPromptQuerySet(VersionedByRecordedTime):

@@ -25,6 +25,9 @@ class RunQuerySet(TenantRows):
     def of_kind(self, kind: str) -> Self:
         return self.filter(kind=kind)
 
+    def of_compaction(self, compaction_id: UUID) -> Self:
+        return self.filter(compaction_id=compaction_id)
+
     def of_session(self, session_id: UUID) -> Self:
         return self.filter(session_id=session_id)
 
@@ -72,9 +75,19 @@ class RunQuerySet(TenantRows):
     def of_partition(self, partition_id: int) -> Self:
         return self.filter(partition_id=partition_id)
 
+    def locked(self) -> Self:
+        return self.select_for_update(no_key=True, of=("self",))
+
+    def older_than(self, moment: datetime) -> Self:
+        return self.filter(created_at__lt=moment)
+
     def held(self, run_id: UUID, until: datetime) -> Self:
         """The run, as long as whoever claimed it `until` then still holds it."""
         return self.filter(pk=run_id, state="running", claimed_until=until)
+
+    def put_off(self, until: datetime, code: str) -> int:
+        """Give back what is held; nobody takes it before `until`."""
+        return self.update(state="queued", claimed_until=until, error_code=code)
 
     def with_targets(self) -> Self:
         return self.select_related("session", "partition", "compaction")

@@ -114,7 +114,7 @@ class OpenAIChatSummariser:
             return parts_that_fit(task.messages, room, count)
         except ValueError as error:
             detail = "The model's window is too small for what it would have to read."
-            raise SummariserError("window_too_small", detail, is_permanent=True) from error
+            raise SummariserError("window_too_small", detail, is_permanent=True, blames_task=True) from error
 
     def _time_left(self, task: SummaryTask, started: float) -> float:
         if task.time_limit_seconds is None:
@@ -169,7 +169,7 @@ def _refused(error: openai.APIStatusError) -> SummariserError:
     if status >= 500 or status in (408, 409):
         wait = _seconds(error.response.headers.get("Retry-After"))
         return SummariserError("provider_error", detail, is_permanent=False, retry_after_seconds=wait)
-    return SummariserError(f"refused_{status}", detail, is_permanent=True)
+    return SummariserError(f"refused_{status}", detail, is_permanent=True, blames_task=status in BLAMES_TEXT)
 
 
 def _seconds(header: str | None) -> float:

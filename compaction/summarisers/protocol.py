@@ -54,11 +54,21 @@ class SummariserError(Exception):
     """No summary was made. `is_permanent` when the same task would fail again whenever it were tried.
 
     `detail` never quotes a message; `retry_after_seconds` is what the provider asked for, 0 where it did not.
+    `blames_task`: the provider is well, but will not take this task.
     """
 
-    def __init__(self, code: str, detail: str, *, is_permanent: bool, retry_after_seconds: float = 0.0) -> None:
+    def __init__(
+        self,
+        code: str,
+        detail: str,
+        *,
+        is_permanent: bool,
+        retry_after_seconds: float = 0.0,
+        blames_task: bool = False,
+    ) -> None:
         super().__init__(detail)
         self.code = code
         self.detail = detail
         self.is_permanent = is_permanent
         self.retry_after_seconds = retry_after_seconds
+        self.blames_task = blames_task

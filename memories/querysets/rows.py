@@ -16,6 +16,9 @@ class TenantRows(models.QuerySet[Any]):
     def for_tenant(self, tenant_id: UUID) -> Self:
         return self.filter(tenant_id=tenant_id)
 
+    def how_many(self) -> int:
+        return self.count()
+
     def page(
         self,
         ordering: str,

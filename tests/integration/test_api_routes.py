@@ -43,6 +43,12 @@ BODIES: dict[str, dict[str, Any]] = {
     "sessions/<uuid:session_id>": {"directive": "x"},
     "sessions/<uuid:session_id>/messages": {"messages": [{"role": "user", "content": "x"}]},
     "sessions/<uuid:session_id>/context": {"query": "Porto"},
+    "sessions/<uuid:session_id>/compact": {"wait": True},
+    "sessions/<uuid:session_id>/simulate": {"target": 0.4},
+    "compactions/<uuid:compaction_id>/review": {"action": "rollback"},
+    "prompts": {"text": "x"},
+    "prompts/rollback": {"version": 1},
+    "prompts/try": {"session_id": "{session}", "text": "x"},
     "messages/<uuid:message_id>": {"pinned": True},
 }
 QUERIES = {
@@ -90,12 +96,23 @@ class Rows:
         return getattr(client, method)(self.url(method, route) + QUERIES.get((method, short), ""), body)
 
     def _filled(self, body: str) -> str:
-        for name in ("memory", "target"):
+        for name in ("memory", "target", "session"):
             body = body.replace(f"{{{name}}}", self.names[f"{name}_id"])
         return body
 
 
-IDS = ("memory_id", "target_id", "receipt_id", "snapshot_id", "feedback_id", "session_id", "message_id")
+IDS = (
+    "memory_id",
+    "target_id",
+    "receipt_id",
+    "snapshot_id",
+    "feedback_id",
+    "session_id",
+    "message_id",
+    "compaction_id",
+    "event_id",
+)
+SHOWN_TO_NOBODY = ("memory_id", "receipt_id", "snapshot_id", "key_id", "session_id", "message_id", "compaction_id")
 NOTHING = Rows(
     {
         **dict.fromkeys(IDS, str(NOWHERE)),
@@ -125,6 +142,11 @@ def rows(admin_key: str) -> Rows:
     made("put", "budget-profiles/assignments", {"budget_profile": "chat", "partition": "user=sam"})
     session = made("post", "sessions", {"directive": "Porto it is.", "user_id": "sam"})["id"]
     messages = {"messages": [{"role": "user", "content": "Where is Porto?"}]}
+    tales = [{"role": "user", "content": f"Porto has {number} bridges, Kim says. " * 20} for number in range(40)]
+    long = made("post", "sessions", {"user_id": "sam", "max_context_tokens": 4000})["id"]
+    made("post", f"sessions/{long}/messages", {"messages": tales})
+    compacted = made("post", f"sessions/{long}/compact", {"wait": True})
+    made("put", "prompts", {"text": "Write about Porto."})
     vote = {"memory_id": memory, "feedback": "POSITIVE", "reason": "Porto it is."}
     return Rows(
         {
@@ -135,6 +157,8 @@ def rows(admin_key: str) -> Rows:
             "message_id": made("post", f"sessions/{session}/messages", messages)["results"][0]["id"],
             "snapshot_id": made("post", "snapshots", {"name": "Porto"})["id"],
             "feedback_id": made("post", "feedback", vote)["results"][0]["id"],
+            "compaction_id": compacted["compaction_id"],
+            "event_id": compacted["event_id"],
             "place": "user%3Dsam",
             "name": "chat",
             "key_id": made("post", "keys", NEW_KEY)["id"],
@@ -185,7 +209,7 @@ def test_no_route_shows_or_changes_another_tenants_rows(
             assert response.status_code in {200, 201, 204, 404}, where
         if response.status_code == 200 or route not in OWN_PLACE:
             assert "Porto" not in response.content.decode(), where
-        for name in ("memory_id", "receipt_id", "snapshot_id", "key_id", "session_id", "message_id"):
+        for name in SHOWN_TO_NOBODY:
             assert rows.names[name] not in response.content.decode(), where
     assert whole_state(tenant) == before
 

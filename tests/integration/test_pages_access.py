@@ -65,6 +65,13 @@ def test_walk_over_the_pages_finds_them() -> None:
         "receipt",
         "snapshot",
         "budget",
+        "session",
+        "session-compact",
+        "session-simulate",
+        "compaction",
+        "compaction-roll-back",
+        "roll-ups",
+        "prompts",
         *PAGES_OF_A_TENANT,
         *CHANGING,
     } <= names
@@ -81,6 +88,9 @@ PAGES_OF_A_TENANT = [
     "budgets",
     "budget-compare",
     "budget-assignments",
+    "sessions",
+    "reviews",
+    "runs",
 ]
 
 

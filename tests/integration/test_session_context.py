@@ -68,7 +68,7 @@ def kinds(context: dict[str, Any]) -> list[str]:
     return [block["kind"] for block in context["blocks"]]
 
 
-def summarise(tenant: Tenant, session_id: str, text: str, generation: int = 1) -> None:
+def summarise(tenant: Tenant, session_id: str, text: str, generation: int = 1, **metadata: Any) -> None:
     """As an applied compaction leaves it."""
     with tenant_scope(tenant.pk):
         session = Session.objects.get(pk=session_id)
@@ -77,7 +77,7 @@ def summarise(tenant: Tenant, session_id: str, text: str, generation: int = 1) -
         tokens = count_tokens(content, "o200k_base")
         Message.objects.create(
             tenant=tenant, session=session, compaction=compaction, role="system", content=content,
-            tokens=tokens, shown_tokens=tokens, created_at=NOW, recorded_at=NOW,
+            tokens=tokens, shown_tokens=tokens, created_at=NOW, recorded_at=NOW, metadata=metadata,
         )  # fmt: skip
         Session.objects.filter(pk=session_id).update(current=compaction)
 
@@ -126,6 +126,19 @@ def test_query_searches_for_something_else(api: APIClient) -> None:
     assert "250 degrees" in context["messages"][0]["content"]
     assert context["explain"]["candidates"][0]["outcome"] == "kept"
     assert "explain" not in ask(api, session)
+
+
+def test_summary_does_not_stand_there_as_a_memory_too(api: APIClient, tenant: Tenant) -> None:
+    memory = remember(api, "Alex moved to Lisbon in May.", user_id="alex", kind="synthesis")
+    remember(api, "Alex likes Lisbon.", user_id="alex")
+    session = open_session(api, user_id="alex")
+    summarise(tenant, session["id"], "Alex moved to Lisbon in May.", memory_ids=[memory["id"]])
+    append(api, session, user("Where did Alex move?"))
+    context = ask(api, session)
+    assert kinds(context) == ["memory", "session_summary", "message"]
+    assert [(row["anchor"]["id"], row["reason"]) for row in context["omitted"]] == [(memory["id"], "already_included")]
+    replayed = api.post(f"{CONTEXT}/{context['context_id']}/replay", {"mode": "today"}).json()
+    assert replayed["text"] == context["messages"][0]["content"]
 
 
 def test_masked_output_shows_its_placeholder(api: APIClient, tenant: Tenant) -> None:
@@ -295,3 +308,20 @@ def test_query_count_does_not_grow_with_the_messages(api: APIClient, django_asse
     append(api, session, *[user(f"line {number}") for number in range(300)])
     with django_assert_max_num_queries(45):
         ask(api, session)
+
+
+def test_nearly_full_session_is_compacted_when_its_context_is_asked_for(api: APIClient) -> None:
+    session = open_session(api, user_id="alex", max_context_tokens=2000)
+    said = "Alex moved to house number {} in Lisbon and paid {} euros for it on 4 May 2026."
+    append(api, session, *[user(said.format(number, number * 1000)) for number in range(70)])
+    before = api.get(f"{SESSIONS}/{session['id']}").json()
+    assert before["pressure"] >= 0.8
+    preview = ask(api, session, preview=True)
+    assert (preview["pressure"], preview["generation"]) == (before["pressure"], 0)
+    context = ask(api, session)
+    assert context["pressure"] < 0.8
+    assert context["generation"] == 1
+    assert "session_summary" in kinds(context)
+    assert context["messages"][-1]["content"] == said.format(69, 69_000)
+    originals = api.get(f"{SESSIONS}/{session['id']}/messages?page_size=100").json()["results"]
+    assert [row["sequence"] for row in originals] == list(range(70))

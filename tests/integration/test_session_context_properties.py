@@ -73,8 +73,13 @@ def opened(tenant: Tenant, rows: Sequence[NewMessage], **fields: Any) -> Session
         return session
 
 
+def left_alone(session: Session, policy: CompactionPolicy, now: Any) -> list[Notice]:
+    """No compaction at all."""
+    return []
+
+
 def build(tenant: Tenant, session: Session, **wishes: Any) -> SessionContext:
-    compact = wishes.pop("compact", None)
+    compact = wishes.pop("compact", left_alone)
     request = SessionContextRequest(session_id=session.pk, **wishes)
     return build_session_context(request, tenant_id=tenant.pk, reach="", actor=TESTER, now=NOW, compact=compact)
 

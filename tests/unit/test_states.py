@@ -25,6 +25,7 @@ ACTIONS = sorted({action for _, action in TRANSITIONS})
         ("proposed", "reject", "rejected"),
         ("proposed", "edit", "proposed"),
         ("proposed", "regenerate", "superseded"),
+        ("applied", "edit", "applied"),
         ("applied", "rollback", "rolled_back"),
         ("failed", "retry", "pending"),
     ],
@@ -34,7 +35,7 @@ def test_every_transition_leads_where_it_should(state, action, after):
 
 
 def test_there_are_no_other_transitions():
-    assert len(TRANSITIONS) == 9
+    assert len(TRANSITIONS) == 10
     for state in STATES:
         for action in ACTIONS:
             if (state, action) not in TRANSITIONS:
@@ -45,7 +46,7 @@ def test_there_are_no_other_transitions():
 @pytest.mark.parametrize("action", ["approve", "reject", "regenerate"])
 def test_a_second_decision_is_a_conflict(action):
     decided = next_state("proposed", action)
-    for again in ("approve", "reject", "regenerate", "edit"):
+    for again in ("approve", "reject", "regenerate"):
         with pytest.raises(Conflict) as caught:
             next_state(decided, again)
         assert caught.value.code == "conflict"
@@ -61,7 +62,7 @@ def test_people_see_only_what_they_may_decide():
     allowed = {state: allowed_actions(state) for state in STATES}
     assert {state: actions for state, actions in allowed.items() if actions} == {
         "proposed": ("approve", "reject", "edit", "regenerate"),
-        "applied": ("rollback",),
+        "applied": ("edit", "rollback"),
         "failed": ("retry",),
     }
     assert set(DECISIONS) == {action for actions in allowed.values() for action in actions}

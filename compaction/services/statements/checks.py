@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from compaction.services.statements.dates import RESOLVED_DATE
 from compaction.services.statements.lexicon import ARTICLES, NO_WORDS, PRONOUNS, STOP_WORDS, YES_WORDS, word_set
 from compaction.services.statements.model import Message, Statement
-from compaction.services.statements.people import AND_OTHERS
+from compaction.services.statements.people import AND_OTHERS, ASSISTANT
 from compaction.services.statements.verbs import third_person
 from compaction.services.statements.words import CONTRACTIONS, all_words, bare
 
@@ -61,6 +61,6 @@ def invented_words(statement: Statement, messages: Mapping[str, Message]) -> lis
     cited = [messages[message_id] for message_id in statement.message_ids if message_id in messages]
     said = {word for message in cited for word in all_words(message.content.replace("’", "'").replace("‘", "'"))}
     said |= {third_person(word) for word in said} | {word.removesuffix("'s") for word in said}
-    names = {word for message in messages.values() for word in all_words(message.speaker)}
+    names = {ASSISTANT.lower()}.union(*(all_words(message.speaker) for message in messages.values()))
     known = said | names | {f"{name}'s" for name in names} | GLUE_WORDS | ARTICLES
     return [word for word in all_words(RESOLVED_DATE.sub(" ", statement.text)) if word not in known]

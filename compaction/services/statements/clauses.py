@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+from compaction.services.statements.dates import GLUE
 from compaction.services.statements.lexicon import (
     ARTICLES,
     AUXILIARIES,
@@ -18,6 +19,7 @@ from compaction.services.statements.lexicon import (
     PURE_INTERJECTIONS,
     SUBJECT_PRONOUNS,
     SUBORDINATE_OPENERS,
+    UNCERTAIN,
     YES_WORDS,
 )
 from compaction.services.statements.phrases import CLOSING_HEDGES, OPENING_HEDGES, SMALL_TALK, SMALL_TALK_ADVERBS
@@ -111,8 +113,8 @@ def _clause_start(tokens: Sequence[str], index: int, start: int) -> int | None:
     """Where the clause that is linked at `index` begins, or None when none does."""
     word, before = bare(tokens[index]), tokens[index - 1]
     if not word and tokens[index].strip("-/;") == "":
-        return index + 1
-    if before.endswith((";", "...", "-")) or (before.endswith((".", "!", "?")) and tokens[index][:1].isupper()):
+        return None if _is_half_subject(tokens[start:index]) else index + 1
+    if before.endswith((";", "...")) or (before.endswith("-") and bare(before)):
         return index
     if word in CLAUSE_LINKS and _opens_clause(tokens, index + 1):
         return None if word == "and" and _is_half_subject(tokens[start:index]) else index + 1
@@ -162,6 +164,10 @@ def main_clause_first(tokens: Sequence[str]) -> tuple[list[str], list[str]]:
 
 def subject_first(tokens: Sequence[str]) -> tuple[list[str], list[str]]:
     """ "Last week I went out" as "I went out" and "last week"; other clauses as they are."""
+    if GLUE in tokens[0] and len(tokens) > 2 and bare(tokens[1]) not in AUXILIARIES:
+        return list(tokens[1:]), [tokens[0]]
+    if bare(tokens[0]) in UNCERTAIN and len(tokens) > 2:
+        return list(tokens[1:]), [tokens[0]]
     if _is_lead_in(tokens, 0) and bare(tokens[0]) not in SUBORDINATE_OPENERS - {"since", "after", "before", "once"}:
         for index in range(1, min(len(tokens) - 1, _LEAD_IN_TOKENS)):
             if bare(tokens[index]) in ("i", "we"):

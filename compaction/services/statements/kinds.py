@@ -23,7 +23,7 @@ _PATTERNS = (
     (
         Kind.CONSTRAINT,
         r"must(?! be| have|'ve)|never|ha(?:ve|s) to|needs? to|not allowed|only (?:if|when|use)|requires?|required"
-        r"|cannot|do not|don't|make sure|should not|shouldn't",
+        r"|(?<=: )(?:always|only|use|avoid)|cannot|do not|don't|make sure|should not|shouldn't",
     ),
     (
         Kind.PLAN,

@@ -52,13 +52,18 @@ LEFT_OUT_I = {
     ),
     **dict.fromkeys(
         word_set(
-            "got went had hope want love wish need saw met took made found started finished can't used tried bought "
-            "decided was ended loved can will gave visited joined became read watched played won"
+            "got went had hope want love wish need saw met took made found started finished can't tried bought "
+            "decided ended loved gave visited joined became watched played won"
         ),
         "",
     ),
     "been": "has",
 }
+
+#: Of those the ones that need a preposition or "that" behind them ("happy birthday" is nobody's state).
+BOUND_STATES = word_set("looking glad happy excited proud")
+#: Behind a verb these tell that something else is its subject ("made me laugh", "made of wood").
+OTHER_SUBJECT_SIGNS = word_set("me us by of")
 
 ARTICLES = word_set("a an the")
 PREPOSITIONS = word_set(
@@ -82,30 +87,39 @@ LEAD_INS = word_set(
 
 #: Said before the clause proper begins; dropped there.
 INTERJECTIONS = YES_WORDS | NO_WORDS | word_set(
-    "wow whoa woah oh ooh aw aww awww ah hey hi hello hiya yo well so haha hahaha lol hmm hm um uh oops ouch "
-    "yay woohoo woo cool nice great awesome amazing thanks thank thx cheers congrats congratulations sorry "
+    "thankfully wow whoa woah oh ooh aw aww awww ah hey hi hello hiya yo well so haha hahaha lol hmm hm um uh oops "
+    "ouch yay woohoo woo cool nice great awesome amazing thanks thank thx cheers congrats congratulations sorry "
     "welcome bye goodbye anyway anyways also and but plus then or man dude gosh omg honestly actually basically "
-    "literally frankly luckily fortunately unfortunately hopefully obviously seriously personally apparently "
-    "clearly maybe perhaps wonderful fantastic perfect excellent glad alright please speaking morning evening "
+    "literally frankly luckily fortunately unfortunately obviously seriously personally apparently "
+    "clearly wonderful fantastic perfect excellent glad alright please speaking morning evening "
     "afternoon though besides"
 )  # fmt: skip
 #: Interjections that never begin a clause of their own ("so happy", "great news" do).
-PURE_INTERJECTIONS = word_set("and but so also plus then or anyway well oh wow yes hey hi hello maybe perhaps")
+PURE_INTERJECTIONS = word_set("and but so also plus then or anyway well oh wow yes hey hi hello")
 #: Adverbs and fillers that carry nothing an answer would need.
 DROPPED = word_set(
     "really very just actually totally definitely absolutely certainly quite rather pretty super so such kinda "
-    "sorta basically literally honestly truly simply completely entirely especially extremely incredibly too "
-    "also even please already probably obviously somehow still again though however instead indeed surely "
-    "highly deeply greatly lately currently personally constantly fully particularly mainly mostly"
+    "sorta basically literally honestly truly simply completely entirely especially extremely incredibly "
+    "also even please obviously somehow though however indeed surely "
+    "highly deeply greatly lately currently personally constantly fully particularly "
 )
 #: Adverbs that may stand between a subject and its verb.
-FREQUENCY_ADVERBS = word_set("never always often usually both all")
+FREQUENCY_ADVERBS = word_set(
+    "never always often usually both all still already probably again instead mainly mostly maybe perhaps"
+)
 
+#: Said before a clause these make it uncertain, so they are kept.
+UNCERTAIN = word_set("maybe perhaps hopefully possibly probably")
+
+_OTHER_SMALL_WORDS = word_set(
+    "too still already again mainly mostly not never if how why when where up out down away back more most much many "
+    "some any all every each other only own got get gets getting go goes going gonna wanna s t re ve ll d m let lets "
+    "let's"
+)
 #: Small words that never count as content.
-STOP_WORDS = PRONOUNS | AUXILIARIES | PREPOSITIONS | ARTICLES | CLAUSE_LINKS | DROPPED | INTERJECTIONS | word_set(
-    "not never if how why when where up out down away back more most much many some any all every each other "
-    "only own got get gets getting go goes going gonna wanna s t re ve ll d m let lets let's"
-)  # fmt: skip
+STOP_WORDS = frozenset().union(
+    PRONOUNS, AUXILIARIES, PREPOSITIONS, ARTICLES, CLAUSE_LINKS, DROPPED, INTERJECTIONS, UNCERTAIN, _OTHER_SMALL_WORDS
+)
 #: Words of every conversation: they count, but little.
 FAINT_WORDS = word_set(
     "great awesome amazing cool nice good best better wonderful fantastic incredible fun happy glad love loved "
@@ -129,6 +143,7 @@ IRREGULAR_PAST = MODALS | word_set(
     "bet spread slept swept wept dealt meant dreamt learnt burnt hung dug stuck struck shot fed became forgot "
     "forgave hid bit lit slid sold shook showed been gone done seen beat split"
 )
+VERBS_IN_LY = word_set("rely apply supply reply fly imply comply multiply rally")
 #: Behind "it's" these tell that it stands for "it has".
 PARTICIPLES_OF_HAS = word_set("been got made given taken helped gone become had shown brought kept changed taught")
 #: Small words of other languages that use the same letters; where they prevail, a text is kept as it is.

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 from compaction.services.statements.checks import unfit_opening
 from compaction.services.statements.dates import GLUE
 from compaction.services.statements.kinds import kind_of
 from compaction.services.statements.model import Kind, Message, Part, Statement
-from compaction.services.statements.people import Talk
+from compaction.services.statements.people import ASSISTANT, Talk
 from compaction.services.statements.reading import Draft, Reader
-from compaction.services.statements.weighting import word_weights
+from compaction.services.statements.weighting import is_name, word_weights
 from compaction.services.statements.words import content_words, joined
 
 #: Weighs statements of a kind against others.
@@ -31,22 +33,46 @@ LISTENER_FACTOR = 0.7
 TOLD_FACTOR = 0.85
 #: Roles that nobody speaks to.
 _SILENT_ROLES = ("tool", "system", "")
+#: A name and a colon before what was said.
+_WRITTEN_SPEAKER = re.compile(r"([A-Z][\w'-]+(?: [A-Z][\w'-]+)?): +(?=\S)")
 #: Nicknames are the start of a name, from so many letters.
 _MIN_NICKNAME_LETTERS = 2
 
 
 def make_statements(messages: Sequence[Message]) -> list[Statement]:
     """All statements of the messages, in the order of their sequence. See `choose_statements` for the best of them."""
-    ordered = sorted(messages, key=lambda message: message.sequence)
+    ordered = _with_speakers(sorted(messages, key=lambda message: message.sequence))
     names = frozenset(word for message in ordered for word in message.speaker.lower().split())
-    reader = Reader(names | _nicknames(names))
+    reader = Reader(names, names | _nicknames(names))
     talkers = dict.fromkeys(message.speaker for message in ordered if message.role not in _SILENT_ROLES or message.name)
     for message in ordered:
-        others = [name for name in talkers if name != message.speaker] if len(talkers) == 2 else []
-        reader.read(message, Talk(message.speaker, others[0] if len(others) == 1 else ""))
+        reader.read(message, Talk(message.speaker, _listener(message, tuple(talkers))))
     counts = Counter(word for message in ordered for word in content_words(message.content))
     statements = (_statement(draft, counts, names) for draft in reader.drafts)
     return [made for made in statements if made.parts and not unfit_opening(made.lead, made.body)]
+
+
+def _with_speakers(messages: Sequence[Message]) -> list[Message]:
+    """The messages, with a speaker written into the text ("Caroline: I ran.") as their name.
+
+    In messages of a role a name counts that opens at least two of them.
+    """
+    written = [_WRITTEN_SPEAKER.match(message.content) if not message.name else None for message in messages]
+    counts = Counter(match[1] for match in written if match)
+    return [
+        replace(message, name=match[1], content=message.content[match.end() :])
+        if match and (not message.role or counts[match[1]] > 1) and all(map(is_name, match[1].split(" ")))
+        else message
+        for message, match in zip(messages, written, strict=True)
+    ]
+
+
+def _listener(message: Message, talkers: Sequence[str]) -> str:
+    """Whom a message speaks to: the other one of two, for the system the assistant; "" for a group."""
+    if message.role == "system":
+        return ASSISTANT
+    others = [name for name in talkers if name != message.speaker]
+    return others[0] if len(talkers) == 2 and len(others) == 1 else ""
 
 
 def _nicknames(names: Collection[str]) -> frozenset[str]:
@@ -75,7 +101,7 @@ def _statement(draft: Draft, counts: Counter[str], names: Collection[str]) -> St
 
 def _factor(draft: Draft, kind: Kind) -> float:
     factor = KIND_FACTORS[kind]
-    if draft.talk.listener and draft.opening.subject == draft.talk.listener:
+    if draft.talk.listener not in ("", ASSISTANT) and draft.opening.subject == draft.talk.listener:
         factor *= LISTENER_FACTOR
     is_told = draft.opening.lead.endswith(":") and not draft.opening.of_speaker
     return factor * TOLD_FACTOR if is_told else factor

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from compaction.services.statements.lexicon import (
     BOUND_OPENERS,
     BOUND_PREPOSITIONS,
+    CLAUSE_LINKS,
     DROPPED,
     PART_OPENERS,
     PREPOSITIONS,
@@ -20,9 +21,9 @@ from compaction.services.statements.words import bare, has_content
 MIN_WORDS_BEFORE_PREPOSITION = 3
 #: and before "which", "because" and the like behind so many.
 MIN_WORDS_BEFORE_CLAUSE = 2
-#: Adverbs that are dropped, unless one of these follows ("so that", "even if", "too much").
-_ADVERBS_OF_LINKS = frozenset(("so", "even", "still", "such", "too"))
-_LINKS_OF_ADVERBS = word_set("that as many far if though much")
+#: Adverbs that are dropped, unless one of these follows ("so that", "even if", "rather than").
+_ADVERBS_OF_LINKS = frozenset(("so", "even", "such", "rather", "just"))
+_LINKS_OF_ADVERBS = word_set("that as many far if though much than like")
 
 
 def parts_of(tokens: Sequence[str]) -> list[list[str]]:
@@ -37,14 +38,16 @@ def parts_of(tokens: Sequence[str]) -> list[list[str]]:
         content += bare(token) not in STOP_WORDS
     if len(parts) > 1 and not has_content(parts[-1]):
         parts[-2:] = [parts[-2] + parts[-1]]
+    while parts[-1] and bare(parts[-1][-1]) in CLAUSE_LINKS:
+        parts[-1].pop()
     return [short for part in parts if (short := compressed(part))]
 
 
 def _may_part(tokens: Sequence[str], index: int, content: int) -> bool:
     word, before = bare(tokens[index]), tokens[index - 1]
-    if word in BOUND_OPENERS or bare(before) in BOUND_OPENERS or bare(before) in PREPOSITIONS:
+    if word in BOUND_OPENERS or bare(before) in BOUND_OPENERS | PREPOSITIONS | CLAUSE_LINKS:
         return False
-    if before.endswith((",", ";", ":", ".", "!", "-")):
+    if before.endswith((",", ";", ".", "!", "-")):
         return True
     if word in PART_OPENERS:
         return content >= MIN_WORDS_BEFORE_CLAUSE
@@ -67,7 +70,8 @@ def compressed(tokens: Sequence[str]) -> list[str]:
 
 
 def _filler_size(tokens: Sequence[str], words: Sequence[str], index: int) -> int:
-    if size := FILLERS.size_at_start(words[index : index + FILLERS.longest]):
+    size = FILLERS.size_at_start(words[index : index + FILLERS.longest])
+    if size and words[index + size : index + size + 1] != ["as"]:
         return size
     word = words[index]
     if not word:

@@ -9,11 +9,14 @@ from compaction.services.statements.dates import GLUE
 from compaction.services.statements.lexicon import (
     ARTICLES,
     AUXILIARIES,
+    BOUND_STATES,
     COPULAS,
     DEMONSTRATIVES,
     DROPPED,
     LEFT_OUT_I,
     MODALS,
+    OTHER_SUBJECT_SIGNS,
+    PREPOSITIONS,
     PRONOUNS,
     VERBS_AFTER_DEMONSTRATIVE,
     VERBS_AFTER_GERUND,
@@ -24,6 +27,8 @@ from compaction.services.statements.words import bare, ends_clause, tail_of
 
 #: How "we" is told of, when only one of them is known.
 AND_OTHERS = "and others"
+#: Whom a system message speaks to.
+ASSISTANT = "Assistant"
 _CONDITIONS = word_set("when if as than where what how that")
 #: Behind these "you" is anybody, unless a past form follows.
 _BEFORE_ANYBODY = _CONDITIONS | word_set("makes make lets let gives give helps help keeps keep")
@@ -93,6 +98,10 @@ def _leaves_out_i(tokens: Sequence[str], rest: Sequence[str]) -> bool:
         return False
     word, after = bare(rest[0]), bare(rest[1])
     behind = bare(rest[2]) if len(rest) > 2 and after in DROPPED else ""
+    if word in BOUND_STATES:
+        return after in PREPOSITIONS or after in ("that", "forward")
+    if after in OTHER_SUBJECT_SIGNS:
+        return False
     if after in COPULAS or behind in COPULAS or after == "and" or (word == "been" and after in ARTICLES):
         return False
     return not word.endswith("ing") or all(

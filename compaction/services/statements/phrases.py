@@ -38,15 +38,16 @@ class Phrases:
 
 _HEDGES = """
 i think that, i think, i guess, i mean, i know, i believe that, i believe, i feel like, i bet, i have to say, i
-must say, i suppose, i am sure, i am glad that, i am glad, i am so glad, i hope, you know, by the way, btw, in
-fact, of course, for sure, to be honest, as for me, as you know, guess what, long story short, no worries, no
-problem, no prob, no doubts, good to see you, good to hear from you, great to hear from you, nice to hear from
-you, i am happy to hear that, thank you so much, thank you, thanks so much, thanks a lot, thanks a bunch, same
-here, me too, for me, turns out, it turns out, at least, in my opinion, speaking of which, not gonna lie, no
-way, since we last spoke, since we last talked, since we last chatted, a lot has happened, sounds like, it
-sounds like, looks like, it looks like, it seems like, seems like, glad to hear that, it is great that, it is
-awesome that, it is cool that, it is amazing how, hope you are doing well, what's up, check it out, check this
-out, look at this, take a look at this, as always, once again, first of all
+must say, i suppose, i am sure, i am glad that, i am glad, i am so glad, you know, by the way, btw, in fact, of
+course, for sure, to be honest, as for me, as you know, guess what, long story short, no worries, no problem, no
+prob, no doubts, good to see you, good to hear from you, great to hear from you, nice to hear from you, i am
+happy to hear that, thank you so much, thank you, thanks so much, thanks a lot, thanks a bunch, same here, me
+too, for me, turns out, it turns out, at least, in my opinion, speaking of which, not gonna lie, since we last
+spoke, since we last talked, since we last chatted, a lot has happened, sounds like, it sounds like, looks like,
+it looks like, it seems like, seems like, glad to hear that, it is great that, it is awesome that, it is cool
+that, it is amazing how, hope you are doing well, what's up, check it out, check this out, look at this, take a
+look at this, as always, once again, first of all, i just wanted to let you know, i wanted to let you know, just
+wanted to let you know, wanted to let you know
 """
 #: Said of what follows, which is what counts.
 OPENING_HEDGES = Phrases(_HEDGES)
@@ -57,9 +58,8 @@ CLOSING_HEDGES = Phrases(
 #: Dropped wherever they stand.
 FILLERS = Phrases(
     """
-kind of, sort of, a bit of, a bit, a little bit, you know, of course, for sure, as well, at all, so much, by the
-way, to be honest, right now, these days, at the moment, and stuff, or something, i think, i guess, no matter
-what, and all
+kind of, sort of, a bit of, a bit, a little bit, of course, for sure, as well, at all, so much, by the way, to
+be honest, right now, these days, at the moment, and stuff, or something, i think, i guess
 """
 )
 #: Clauses that begin with these are said to keep a conversation going, not to tell anything.

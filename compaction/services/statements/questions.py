@@ -1,12 +1,13 @@
-"""Questions complete the short answers to them: "What's your favourite book?" "Emma" is "favourite book: Emma"."""
+"""Questions complete the short answers to them: "Where did you go?" "Sweden" is "where did Ann go: Sweden"."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from compaction.services.statements.lexicon import AUXILIARIES, FAINT_WORDS, PRONOUNS, STOP_WORDS, word_set
+from compaction.services.statements.lexicon import AUXILIARIES, COPULAS, FAINT_WORDS, PRONOUNS, STOP_WORDS, word_set
 from compaction.services.statements.parts import compressed
+from compaction.services.statements.verbs import third_person_token
 from compaction.services.statements.words import bare, tokens_of
 
 #: Longer questions tell their answer nothing that it does not say itself.
@@ -14,6 +15,9 @@ MAX_QUESTION_TOKENS = 14
 #: Longer answers speak for themselves.
 MAX_ANSWER_TOKENS = 6
 _ASKING = word_set("what where when who whom whose which why how")
+#: An answer needs these even when the rest of the question is made of small words.
+_TELLING = word_set("where when how why")
+_VAGUE_WORDS = STOP_WORDS | FAINT_WORDS
 _ASKED_OF = word_set("you your we i it the")
 
 
@@ -49,9 +53,10 @@ def question_of(sentence: str, message_id: str, asker: str) -> Question | None:
 def topic_of(question: Question, answerer: str) -> list[str]:
     """The words of the question that its answer needs, as one would tell them of whoever answers; [] for none."""
     kept = _without_asking(question.tokens)
-    if len(question.tokens) > MAX_QUESTION_TOKENS or all(bare(token) in STOP_WORDS | FAINT_WORDS for token in kept):
+    is_vague = bare(kept[0]) not in _TELLING if kept else True
+    if len(question.tokens) > MAX_QUESTION_TOKENS or (is_vague and all(bare(token) in _VAGUE_WORDS for token in kept)):
         return []
-    named = compressed([word for token in kept if (word := _named(token, question.asker, answerer))])
+    named = compressed(_told(kept, question.asker, answerer))
     while named and bare(named[0]) in PRONOUNS:
         named = named[1:]
     return named
@@ -65,22 +70,22 @@ def is_short_answer(tokens: Sequence[str]) -> bool:
 
 
 def _without_asking(tokens: Sequence[str]) -> list[str]:
-    """The tokens without "what", the first auxiliary and the "you" behind it."""
-    rest = list(tokens[1:] if bare(tokens[0]) in ("what", "which", "who") else tokens)
-    for index, token in enumerate(rest):
-        after = bare(rest[index + 1]) if index + 1 < len(rest) else ""
-        if bare(token) in AUXILIARIES and (not index or after == "you"):
-            return [*rest[:index], *rest[index + (2 if after in ("you", "it", "i") else 1) :]]
-    return rest
+    """The tokens without the auxiliary of a closed question and its subject, or "what is" of an open one."""
+    first, second = bare(tokens[0]), bare(tokens[1]) if len(tokens) > 1 else ""
+    if first in _ASKING:
+        has_is = first in ("what", "which", "who") and (second in COPULAS or second == "am")
+        return list(tokens[(3 if bare(tokens[2]) == "you" else 2) if has_is and len(tokens) > 2 else 0 :])
+    return list(tokens[2:] if second in ("you", "it", "i", "we") else tokens[1:])
 
 
-def _named(token: str, asker: str, answerer: str) -> str:
-    """A word of the question: "your" goes, "you" and "me" become names."""
-    word = bare(token)
-    if word == "your":
-        return ""
-    if word == "you":
-        return answerer
-    if word in ("i", "me"):
-        return asker
-    return f"{asker}'s" if word == "my" else token
+def _told(tokens: Sequence[str], asker: str, answerer: str) -> list[str]:
+    """The words of the question: "your" goes, "you" and "me" become names, with which the auxiliary agrees."""
+    told: list[str] = []
+    for token in tokens:
+        word = bare(token)
+        name = answerer if word in ("you", "yourself") else asker if word in ("i", "me") else ""
+        if name and told and bare(told[-1]) in AUXILIARIES:
+            told[-1] = third_person_token(told[-1])
+        if word != "your":
+            told.append(name or (f"{asker}'s" if word == "my" and asker else token))
+    return told

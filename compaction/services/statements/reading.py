@@ -16,7 +16,15 @@ from compaction.services.statements.clauses import (
     without_opener,
 )
 from compaction.services.statements.dates import GLUE, resolve_dates
-from compaction.services.statements.lexicon import COPULAS, PRONOUNS, STOP_WORDS, SUBORDINATE_LINKS, YES_WORDS
+from compaction.services.statements.lexicon import (
+    COPULAS,
+    PRONOUNS,
+    STOP_WORDS,
+    SUBORDINATE_LINKS,
+    SUBORDINATE_OPENERS,
+    UNCERTAIN,
+    YES_WORDS,
+)
 from compaction.services.statements.model import Message
 from compaction.services.statements.parts import parts_of
 from compaction.services.statements.people import Opening, Talk, opening_of, with_names
@@ -50,8 +58,10 @@ class Draft:
 class Reader:
     """Reads messages in order and keeps what the next clause may need: the question asked, the statement before."""
 
-    def __init__(self, calls: Collection[str]) -> None:
+    def __init__(self, names: Collection[str], calls: Collection[str]) -> None:
+        """`names` are the speakers' in lower case, `calls` those and what they may be called."""
         self.drafts: list[Draft] = []
+        self._names = names
         self._calls = calls
         self._question: Question | None = None
         self._asked: Question | None = None
@@ -87,23 +97,26 @@ class Reader:
         tokens = tokens_of(resolve_dates(sentence, self._said_on))
         answer = polarity(tokens)
         tokens = without_opener(tokens, self._calls)
-        if not tokens:
-            if answer and self._asked and not self._asked.is_open and self._confirm(answer, self._asked):
-                self._asked = None
+        if answer and (not tokens or is_short_answer(tokens)) and self._confirm(answer, tokens):
             return
         if is_short_answer(tokens) and self._answer(tokens):
             return
-        for clause in split_clauses(tokens):
-            self._read_clause(clause)
+        for clause in split_clauses(tokens) if tokens else ():
+            self._read_clause(clause, answer)
 
-    def _confirm(self, answer: str, asked: Question) -> bool:
-        """A bare yes or no as what it confirms or denies."""
-        topic = topic_of(asked, self._talk.speaker)
-        if topic:
-            verb = "confirmed" if answer == "yes" else "denied"
-            lead = f"{self._talk.speaker} {verb}:"
-            self._add(Opening(self._talk.speaker, lead, (), of_speaker=True), [topic], asked.message_id)
-        return bool(topic)
+    def _confirm(self, answer: str, tokens: Sequence[str]) -> bool:
+        """A yes or no as what it confirms or denies, with the few words that go with it."""
+        asked = self._asked
+        if asked is None or asked.is_open or not (topic := topic_of(asked, self._talk.speaker)):
+            return False
+        verb = "confirmed" if answer == "yes" else "denied"
+        lead = f"{self._talk.speaker} {verb}:".strip()
+        parts = [topic]
+        if has_content(tokens):
+            parts = [[*topic[:-1], f"{topic[-1]},"], self._lowered(with_names(tokens, self._talk, of_speaker=True))]
+        self._add(Opening(self._talk.speaker, lead, (), of_speaker=True), parts, asked.message_id)
+        self._asked = None
+        return True
 
     def _answer(self, tokens: Sequence[str]) -> bool:
         """A short answer behind what was asked; False when it stands better alone."""
@@ -111,17 +124,17 @@ class Reader:
         if asked is None or not (asked.is_open or asked.offers) or is_small_talk(tokens) or not has_content(tokens):
             return False
         topic = topic_of(asked, self._talk.speaker)
-        parts = parts_of(with_names(_lowered(tokens), self._talk, of_speaker=True))
+        parts = parts_of(with_names(self._lowered(tokens), self._talk, of_speaker=True))
         if not topic or not parts or (not asked.offers and _share_content(topic, parts[0])):
             return False
-        *start, end = _lowered(topic)
+        *start, end = self._lowered(topic)
         parts[0] = [*start, f"{end.rstrip(',.:')}:", *parts[0]]
         lead = f"{self._talk.speaker}:" if self._talk.speaker else ""
         self._add(Opening(self._talk.speaker, lead, (), of_speaker=True), parts, asked.message_id)
         self._asked = None
         return True
 
-    def _read_clause(self, clause: Clause) -> None:
+    def _read_clause(self, clause: Clause, answer: str = "") -> None:
         tokens = without_opener(clause.tokens, self._calls)
         if not tokens:
             return
@@ -130,9 +143,11 @@ class Reader:
             return
         main, subordinate = main_clause_first(tokens)
         main, lead_in = subject_first(main)
-        opening = opening_of(_lowered(main), self._talk)
+        opening = opening_of(self._lowered(main), self._talk)
         if opening.continues and self._base is None and self._answer(_without_it_is(opening.tokens)):
             return
+        if opening.continues and self._base is None and answer:
+            self._confirm(answer, ())
         of_speaker = self._base.opening.of_speaker if opening.continues and self._base else opening.of_speaker
         parts = parts_of(with_names(opening.tokens, self._talk, of_speaker=of_speaker))
         parts = self._led_in(parts, lead_in, subordinate)
@@ -148,14 +163,17 @@ class Reader:
         """The parts with what stood before the subject: a date goes into the first part, the rest behind the last."""
         for tokens in lead_ins:
             named = with_names(tokens, self._talk, of_speaker=True)
-            dates = [token.rstrip(",") for token in named if GLUE in token]
-            rest = [token for token in named if GLUE not in token]
+            is_clause = bool(named) and bare(named[0]) in SUBORDINATE_OPENERS
+            dates = [token.rstrip(",") for token in named if GLUE in token and not is_clause]
+            rest = [token for token in named if GLUE not in token or is_clause]
             if parts and dates:
                 *start, end = parts[0]
                 dates[-1] += "," if end.endswith(",") else ""
                 parts[0] = [*start, end.rstrip(",;.!"), *dates]
-            if has_content(rest):
-                parts = [*parts, *parts_of(_lowered(rest))]
+            if parts and len(rest) == 1 and bare(rest[0]) in UNCERTAIN:
+                parts[0].insert(0, bare(rest[0]))
+            elif has_content(rest):
+                parts = [*parts, *parts_of(self._lowered(rest))]
         return parts
 
     def _continue(self, link: str, parts: list[list[str]]) -> None:
@@ -164,13 +182,23 @@ class Reader:
             return
         *_, end = self._base.parts[-1]
         if not end.endswith(","):
-            self._base.parts[-1][-1] = end.rstrip(".!:;") + ","
+            self._base.parts[-1][-1] = end.rstrip(".!:;-") + ","
         links = [link] if link in SUBORDINATE_LINKS or link in ("but", "so") else []
         self._base.parts.extend([[*links, *parts[0]], *parts[1:]])
 
     def _add(self, opening: Opening, parts: list[list[str]], *message_ids: str) -> None:
         self._base = Draft(opening, parts, (*message_ids, self._message.id), self._said_on, self._talk)
         self.drafts.append(self._base)
+
+    def _lowered(self, tokens: Sequence[str]) -> list[str]:
+        """The tokens with the first word of a sentence in lower case, unless it is a name."""
+        if not tokens:
+            return []
+        first = tokens[0]
+        word = first[: len(first) - len(tail_of(first))]
+        if _is_sentence_case(word) and word.lower() not in self._names and not is_name(word):
+            first = first[0].lower() + first[1:]
+        return [first, *tokens[1:]]
 
     def _keep(self, line: str) -> None:
         """Keep a line that is no English prose as it is, in quotation marks where it would open with a pronoun."""
@@ -184,6 +212,10 @@ class Reader:
         self._base = None
 
 
+def _is_sentence_case(word: str) -> bool:
+    return word[:1].isupper() and (word[1:].islower() or word == "A") and GLUE not in word
+
+
 def _share_content(topic: Sequence[str], answer: Sequence[str]) -> bool:
     """Whether an answer repeats a word of the question, and so needs no more of it."""
     return bool(({bare(token) for token in topic} - STOP_WORDS) & {bare(token) for token in answer})
@@ -194,13 +226,3 @@ def _without_it_is(tokens: Sequence[str]) -> list[str]:
     if not tokens or bare(tokens[0]) not in ("it", "that", "this"):
         return []
     return list(tokens[2:] if len(tokens) > 2 and bare(tokens[1]) in COPULAS else tokens)
-
-
-def _lowered(tokens: Sequence[str]) -> list[str]:
-    """The tokens with the first word of a sentence in lower case, unless it is a name."""
-    if not tokens:
-        return []
-    first = tokens[0]
-    word = first[: len(first) - len(tail_of(first))]
-    is_plain = word[:1].isupper() and (word[1:].islower() or word == "A") and GLUE not in word
-    return [first[0].lower() + first[1:] if is_plain and not is_name(word) else first, *tokens[1:]]

@@ -19,7 +19,7 @@ _PLAIN = str.maketrans(
     {"‘": "'", "’": "'", "“": '"', "”": '"', "…": "...", "\u00a0": " ", "–": "-", "—": " - ", "\x00": " "}
 )
 _BULLET = re.compile(r"^\s*(?:[-*+•]|\d{1,2}[.)]|#{1,6}|>)\s+")
-_SYMBOLS = re.compile("\\s*[\U0001f000-\U0001faff\u2600-\u27bf\ufe0f\u200d]+")
+_SYMBOLS = re.compile(" ?[\U0001f000-\U0001faff\u2600-\u27bf\ufe0f\u200d]+")
 _BOLD = re.compile(r"\*\*|__")
 _DASHES = re.compile(r"--+")
 _SPACES = re.compile(r"\s+")
@@ -40,8 +40,10 @@ def prose_lines(text: str) -> Iterator[tuple[bool, str]]:
             in_fence = not in_fence
             continue
         is_code = in_fence or bool(_CODE.search(line[:SAMPLE_CHARACTERS]))
-        plain = line if is_code else _BOLD.sub("", _SYMBOLS.sub(". ", _BULLET.sub("", line)))
-        plain = _SPACES.sub(" ", plain if is_code else _DASHES.sub(" - ", plain)).strip()
+        plain = _SPACES.sub(" ", line).strip()
+        if not is_code:
+            plain = _BOLD.sub("", _SYMBOLS.sub(". ", _BULLET.sub("", plain)))
+            plain = _SPACES.sub(" ", _DASHES.sub(" - ", plain)).strip()
         if any(character.isalnum() for character in plain):
             yield not is_code and is_english(plain), plain
 

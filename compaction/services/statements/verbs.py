@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from compaction.services.statements.lexicon import AUXILIARIES, DROPPED, FREQUENCY_ADVERBS, IRREGULAR_PAST
+from compaction.services.statements.lexicon import AUXILIARIES, DROPPED, FREQUENCY_ADVERBS, IRREGULAR_PAST, VERBS_IN_LY
 from compaction.services.statements.words import EDGE, bare
 
 _THIRD_PERSON = {
@@ -48,11 +48,16 @@ def verb_places(tokens: Sequence[str], start: int, *, only_telling: bool = False
     """Where the verb stands at or soon behind `start`, if any; `only_telling` asks for a form that shows its person."""
     for place in range(start, min(start + _REACH_TOKENS, len(tokens))):
         word = bare(tokens[place])
-        if word in DROPPED or word in FREQUENCY_ADVERBS or (word.endswith("ly") and place + 1 < len(tokens)):
+        if word in DROPPED or word in FREQUENCY_ADVERBS or (is_adverb(word) and place + 1 < len(tokens)):
             continue
         if not only_telling or word in _THIRD_PERSON:
             yield place
         return
+
+
+def is_adverb(word: str) -> bool:
+    """Whether a word in lower case is an adverb in -ly."""
+    return word.endswith("ly") and word not in VERBS_IN_LY
 
 
 def third_person_token(token: str) -> str:

@@ -17,8 +17,8 @@ RARE_PLACE, PLACES_PER_TOKEN, MAX_TOKENS = 100_000, 20_000, 6
 #: How much rarer words are worth more: weight grows with this power of the place.
 RARITY_EXPONENT = 0.2
 COMMON_PLACE = 300
-NUMBER_WEIGHT = 8.0
-NAME_FACTOR = 3.0
+NUMBER_WEIGHT = 12.0
+NAME_FACTOR = 4.0
 FAINT_FACTOR = 0.35
 ADVERB_FACTOR = 0.5
 #: For words behind a preposition or in a list.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from compaction.services.statements.lexicon import PARTICIPLES_OF_HAS, STOP_WORDS
 
@@ -51,24 +51,25 @@ def has_content(tokens: Iterable[str]) -> bool:
 
 def tokens_of(sentence: str) -> list[str]:
     """The tokens of a sentence, contractions of pronouns written out."""
+    said = [token for token in sentence.split(" ") if token]
     tokens: list[str] = []
-    for token in sentence.split(" "):
+    for index, token in enumerate(said):
         if full := CONTRACTIONS.get(token.lower().strip(EDGE)):
-            tokens.extend(full.split(" "))
+            after = bare(said[index + 1]) if index + 1 < len(said) else ""
+            tokens.extend(_with_had_or_has(full, after).split(" "))
             tokens[-1] += tail_of(token)
-        elif token:
+        else:
             tokens.append(token)
-    return [_had_or_has(tokens, index) for index in range(len(tokens))]
+    return tokens
 
 
-def _had_or_has(tokens: Sequence[str], index: int) -> str:
-    """ "'d been" stands for "had been", "it's made" for "it has made"."""
-    after = bare(tokens[index + 1]) if index + 1 < len(tokens) else ""
-    if index and tokens[index] == "would" and after in ("been", "better"):
-        return "had"
-    if index and tokens[index] == "is" and after in PARTICIPLES_OF_HAS:
-        return "has"
-    return tokens[index]
+def _with_had_or_has(full: str, after: str) -> str:
+    """ "I'd been" stands for "I had been", "it's made" for "it has made"."""
+    if full.endswith(" would") and after in ("been", "better"):
+        return full.replace("would", "had")
+    if full.endswith(" is") and after in PARTICIPLES_OF_HAS:
+        return full.replace(" is", " has")
+    return full
 
 
 def ends_clause(token: str) -> bool:

@@ -1,0 +1,236 @@
+"""Asking for a compaction, and deciding about one. Of two decisions the second finds the first (ADR-0071)."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from functools import partial
+from uuid import UUID
+
+from django.db import IntegrityError, transaction
+
+from compaction.applying import apply, note_decision, replace_summary, take_back
+from compaction.models import Compaction, Run, Session
+from compaction.opening import open_compaction, planned, prompt_numbered
+from compaction.plans import policy_of
+from compaction.revising import revise, rewritten, with_missing
+from compaction.services import states
+from compaction.services.told import Told
+from compaction.session_rows import locked_session
+from compaction.summarisers import has_model
+from compaction.tasks import roll_up_later, run_compaction_later
+from context.services.compaction_policy import CompactionPolicy
+from memories.audit import Actor, record_audit
+from memories.exceptions import Conflict, InvalidInput, NotFound
+from memories.indexer import index_now
+
+REASON_CHARACTERS_MAX = 500
+
+
+@transaction.atomic
+def request_compaction(*, session: Session, is_sent: bool = True, by: Actor, now: datetime) -> Run:
+    """Have the session compacted by a worker after the commit, or by the caller unless `is_sent`.
+
+    Raises `Conflict`: `already_running`, `waits_for_review`, `nothing_to_compact`, or `session_closed`.
+    """
+    current = locked_session(session.pk)
+    policy = policy_of(current)
+    _refuse_open(current)
+    planned(current, policy, is_forced=True)
+    run = open_compaction(current, policy, trigger=Compaction.Trigger.MANUAL, by=by, now=now)
+    if is_sent:
+        run_compaction_later(run.tenant_id, run.pk)
+    return run
+
+
+@transaction.atomic
+def approve(*, compaction: Compaction, reason: str = "", by: Actor, now: datetime) -> Compaction:
+    """Apply a proposal. Raises `Conflict`: `already_decided`, or `stale` where its messages changed since."""
+    current, session = _held(compaction, states.APPROVE)
+    note_decision(current, reason=reason, by=by, now=now)
+    _index_later(current, apply(current, session, by=by, now=now, is_decided=True))
+    _audit(current, "approve_compaction", (), by, now)
+    return current
+
+
+@transaction.atomic
+def reject(*, compaction: Compaction, reason: str = "", by: Actor, now: datetime) -> Compaction:
+    """Refuse a proposal; the session stays as it is. Raises `Conflict` `already_decided`."""
+    current, _ = _held(compaction, states.REJECT)
+    note_decision(current, reason=reason, by=by, now=now)
+    current.state = states.next_state(current.state, states.REJECT)
+    current.save()
+    _audit(current, "reject_compaction", (), by, now)
+    return current
+
+
+@transaction.atomic
+def edit_summary(
+    *, compaction: Compaction, text: str, edit_version: int | None = None, by: Actor, now: datetime
+) -> Compaction:
+    """Give a proposal, or the summary that stands in the context, another text.
+
+    Raises `InvalidInput`, or `Conflict`: `already_decided`, `not_current`, `edited_meanwhile` where `edit_version` is
+    not the one that is there.
+    """
+    current, session = _held(compaction, states.EDIT)
+    if edit_version is not None and edit_version != current.edit_version:
+        raise Conflict("edited_meanwhile", "Somebody edited this meanwhile; look at it before saving again.")
+    _revise(current, session, *rewritten(current, text), by=by, now=now)
+    _audit(current, "edit_compaction", ["summary_text"], by, now)
+    return current
+
+
+@transaction.atomic
+def append_missing(
+    *, compaction: Compaction, facts: Sequence[str] | None = None, by: Actor, now: datetime
+) -> Compaction:
+    """Append to the summary the clauses that hold facts it lost: those named by their texts, else all.
+
+    Raises as `edit_summary` does, and `Conflict` `nothing_missing`.
+    """
+    current, session = _held(compaction, states.EDIT)
+    _revise(current, session, *with_missing(current, session, facts), by=by, now=now)
+    _audit(current, "append_missing_facts", ["summary_text"], by, now)
+    return current
+
+
+@transaction.atomic
+def regenerate(
+    *,
+    compaction: Compaction,
+    model: str = "",
+    prompt_version: int | None = None,
+    is_sent: bool = True,
+    by: Actor,
+    now: datetime,
+) -> Run:
+    """Have a proposal made anew, with another model or prompt; it stands until the new one is there.
+
+    Raises `InvalidInput` for a prompt that is not there or where no model makes summaries, `Conflict` as others do.
+    """
+    current, session = _held(compaction, states.REGENERATE)
+    if (model or prompt_version is not None) and not has_model():
+        field = "model" if model else "prompt_version"
+        raise InvalidInput("no_model", "Summaries are made by rules here: LLM_BASE_URL names no model.", field)
+    if prompt_version is not None:
+        prompt_numbered(current.tenant_id, prompt_version)
+    run = open_compaction(
+        session,
+        CompactionPolicy.of(current.policy),
+        trigger=Compaction.Trigger.REGENERATE,
+        model=model,
+        prompt_version=prompt_version,
+        replaces=current,
+        by=by,
+        now=now,
+    )
+    if is_sent:
+        run_compaction_later(run.tenant_id, run.pk)
+    return run
+
+
+@transaction.atomic
+def roll_back(*, compaction: Compaction, reason: str = "", by: Actor, now: datetime) -> Compaction:
+    """Return the session to exactly what it was before. Only the latest can go: Raises `Conflict` `not_latest`."""
+    current, session = _held(compaction, states.ROLL_BACK)
+    applied = Compaction.objects.for_tenant(current.tenant_id).of_session(session.pk)
+    latest = applied.last_applied_first().first()
+    if latest is None or latest.pk != current.pk:
+        raise Conflict("not_latest", "A later compaction rests on this one; roll that back first.")
+    note_decision(current, reason=reason, by=by, now=now)
+    take_back(current, session, by=by, now=now)
+    _audit(current, "roll_back_compaction", (), by, now)
+    return current
+
+
+@transaction.atomic
+def retry_run(*, run: Run, by: Actor, now: datetime) -> Run:
+    """Have a failed run done again. Raises `Conflict`: `already_decided`, `already_running`."""
+    current: Run | None = Run.objects.for_tenant(run.tenant_id).with_id(run.pk).locked().first()
+    if current is None:
+        raise NotFound("not_found", "There is no such event.")
+    if current.state != Run.State.FAILED:
+        raise Conflict("already_decided", f"Only what failed is tried again; this is {current.state}.")
+    try:
+        with transaction.atomic():
+            _queue_again(current)
+    except IntegrityError as error:
+        raise Conflict("already_running", "Another one of the same is open.") from error
+    record_audit(
+        tenant_id=current.tenant_id, by=by, verb="retry_run", target_kind="run", target_ids=[current.pk], now=now
+    )
+    send = run_compaction_later if current.kind == Run.Kind.COMPACTION else roll_up_later
+    send(current.tenant_id, current.pk)
+    return current
+
+
+def _queue_again(run: Run) -> None:
+    run.state, run.claimed_until, run.attempts, run.step = Run.State.QUEUED, None, 0, ""
+    run.error_code = run.error_detail = ""
+    run.finished_at = None
+    run.save()
+    if run.compaction_id is None:
+        return
+    compaction = Compaction.objects.for_tenant(run.tenant_id).with_id(run.compaction_id).locked().get()
+    _refuse_unless(compaction, states.RETRY)
+    compaction.state = states.next_state(compaction.state, states.RETRY)
+    compaction.error_code = compaction.error_detail = ""
+    compaction.finished_at = None
+    compaction.save()
+
+
+def _held(compaction: Compaction, action: str) -> tuple[Compaction, Session]:
+    """Session and compaction, locked in this order everywhere, if their state allows the action."""
+    session = locked_session(compaction.session_id, is_open=False)
+    rows = Compaction.objects.for_tenant(compaction.tenant_id).with_id(compaction.pk)
+    current: Compaction | None = rows.locked().first()
+    if current is None:
+        raise NotFound("not_found", "There is no such compaction.")
+    _refuse_unless(current, action)
+    return current, session
+
+
+def _refuse_unless(compaction: Compaction, action: str) -> None:
+    try:
+        states.next_state(compaction.state, action)
+    except states.Conflict as error:
+        raise Conflict("already_decided", str(error)) from error
+
+
+def _refuse_open(session: Session) -> None:
+    """A run that is open says more than a plan of the same session would."""
+    if Run.objects.for_tenant(session.tenant_id).of_session(session.pk).open().exists():
+        raise Conflict("already_running", "This session is being compacted already.")
+    rows = Compaction.objects.for_tenant(session.tenant_id).of_session(session.pk)
+    if rows.in_state(Compaction.State.PROPOSED).exists():
+        raise Conflict("waits_for_review", "A compaction of this session waits for review; decide about it first.")
+
+
+def _revise(
+    compaction: Compaction, session: Session, text: str, statements: list[Told], *, by: Actor, now: datetime
+) -> None:
+    if not compaction.summary_text:
+        raise Conflict("no_summary", "Masking was enough here: there is no summary to edit.")
+    is_applied = compaction.state == Compaction.State.APPLIED
+    if is_applied and session.current_id != compaction.pk:
+        raise Conflict("not_current", "A later summary has taken this one over.")
+    revise(compaction, session, text, statements)
+    if is_applied:
+        _index_later(compaction, replace_summary(compaction, session, by=by, now=now))
+    compaction.save()
+
+
+def _index_later(compaction: Compaction, memory_ids: Sequence[UUID]) -> None:
+    if memory_ids:
+        transaction.on_commit(partial(index_now, compaction.tenant_id, memory_ids))
+
+
+def _audit(compaction: Compaction, verb: str, fields: Sequence[str], by: Actor, now: datetime) -> None:
+    record_audit(
+        tenant_id=compaction.tenant_id,
+        by=by,
+        verb=verb,
+        target_kind="compaction",
+        target_ids=[compaction.pk],
+        fields=fields,
+        now=now,
+    )

@@ -1,0 +1,87 @@
+"""Reading sessions as operators want them: filtered, sorted and page by page; and what waits for somebody."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from compaction.models import Compaction, Run, Session
+from compaction.policies import Policies, paired
+from compaction.querysets import SessionQuerySet
+from context.services.compaction_policy import CompactionPolicy
+
+PAGE_SIZE = 50
+#: The fullest sessions that are looked at one by one; so many over their threshold are "as many or more".
+FULLEST_READ_MAX = 200
+CLOSED, EVERY = "closed", "all"
+#: Sorting by name: the column, highest first.
+SORTINGS = {"": "-created_at", "fullest": "-fullness", "longest": "-message_count"}
+
+
+@dataclass(frozen=True)
+class SessionFilter:
+    """How the list is narrowed and sorted. `state` is open (""), closed or all; `least_pressure` is a share."""
+
+    partition: str = ""
+    state: str = ""
+    least_pressure: float = 0.0
+    sort: str = ""
+
+    def apply(self, rows: SessionQuerySet) -> SessionQuerySet:
+        rows = rows.within(self.partition).with_pressure().with_current()
+        if self.state != EVERY:
+            rows = rows.closed() if self.state == CLOSED else rows.open()
+        return rows.at_least(self.least_pressure) if self.least_pressure else rows
+
+    @property
+    def ordering(self) -> str:
+        return SORTINGS[self.sort]
+
+    @property
+    def is_any(self) -> bool:
+        """Whether anything is filtered."""
+        return bool(self.partition or self.state or self.least_pressure)
+
+
+@dataclass(frozen=True)
+class SessionList:
+    """One page of sessions with their policies; `last` is set where rows follow behind it."""
+
+    rows: Sequence[tuple[Session, CompactionPolicy]]
+    last: Session | None = None
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """What waits for somebody in a tenant."""
+
+    sessions_over_warning: int
+    is_more: bool
+    reviews: int
+    failed_runs: int
+    sessions: int
+
+
+def browse_sessions(tenant_id: UUID, wanted: SessionFilter, *, behind: tuple[Any, UUID] | None) -> SessionList:
+    """One page behind the given place; inside a scope. Three queries."""
+    rows = wanted.apply(Session.objects.for_tenant(tenant_id))
+    found = list(rows.page(wanted.ordering, after=behind, count=PAGE_SIZE + 1))
+    last = found[PAGE_SIZE - 1] if len(found) > PAGE_SIZE else None
+    return SessionList(paired(found[:PAGE_SIZE], Policies(tenant_id)), last)
+
+
+def what_waits(tenant_id: UUID) -> Waiting:
+    """Sessions over their warning threshold, reviews, failed runs; inside a scope. Six queries."""
+    policies = Policies(tenant_id)
+    sessions = Session.objects.for_tenant(tenant_id)
+    full = sessions.open().with_pressure().at_least(policies.least_warning())
+    fullest = list(full.page("-fullness", count=FULLEST_READ_MAX))
+    return Waiting(
+        sessions_over_warning=sum(
+            session.pressure >= policy.warning_threshold for session, policy in paired(fullest, policies)
+        ),
+        is_more=len(fullest) == FULLEST_READ_MAX,
+        reviews=Compaction.objects.for_tenant(tenant_id).in_state(Compaction.State.PROPOSED).how_many(),
+        failed_runs=Run.objects.for_tenant(tenant_id).in_state(Run.State.FAILED).how_many(),
+        sessions=sessions.open().how_many(),
+    )

@@ -1,0 +1,73 @@
+"""Another text for a compaction's summary: what it takes and keeps then. Steps of verbs, run inside a transaction."""
+
+from collections.abc import Sequence
+
+from compaction.applying import MEMBER_COMPACTED
+from compaction.counting import text_tokens
+from compaction.drafting import HEADING, facts_in, retention_record
+from compaction.models import Compaction, CompactionMember, Message, Session
+from compaction.services.clauses_of_facts import clauses_of
+from compaction.services.drafts import text_problem
+from compaction.services.editing import statements_of_text
+from compaction.services.retention import check_retention
+from compaction.services.told import Told
+from compaction.turns_of import turns_of
+from memories.exceptions import Conflict, InvalidInput
+
+SUMMARY_BYTES_MAX = 256 * 1024
+
+
+def rewritten(compaction: Compaction, text: str) -> tuple[str, list[Told]]:
+    """The text as it is stored, and its statements. Raises `InvalidInput`."""
+    wording = text.strip().removeprefix(HEADING.strip()).strip()
+    if problem := text_problem(wording, bytes_max=SUMMARY_BYTES_MAX):
+        raise InvalidInput(*problem, "text")
+    if not wording:
+        raise InvalidInput("blank", "A summary says something.", "text")
+    before = [Told.of(record) for record in compaction.statements]
+    contents = {str(message.pk): message.content for message in summarised_messages(compaction)}
+    return wording, statements_of_text(wording, before, contents)
+
+
+def with_missing(compaction: Compaction, session: Session, chosen: Sequence[str] | None) -> tuple[str, list[Told]]:
+    """The summary with the clauses that hold the facts it lost: those named by their texts, else all.
+
+    Raises `InvalidInput` for a text that is none of them, `Conflict` `nothing_missing` where nothing is.
+    """
+    missing = facts_in(compaction.retention, "missing")
+    unknown = set(chosen or ()) - {fact.text for fact in missing}
+    if unknown:
+        raise InvalidInput("unknown_fact", "Only facts that are missing can be appended.", "facts")
+    wanted = [fact for fact in missing if chosen is None or fact.text in chosen]
+    turns = turns_of(summarised_messages(compaction), model=session.model)
+    clauses = clauses_of(wanted, {str(turn.id): turn for turn in turns})
+    if not clauses:
+        raise Conflict("nothing_missing", "No fact is missing that could be appended.")
+    told = [Told(clause.text, (clause.message_id,)) for clause in clauses]
+    text = "\n".join([compaction.summary_text, *(one.text for one in told)])
+    return text, [*map(Told.of, compaction.statements), *told]
+
+
+def revise(compaction: Compaction, session: Session, text: str, statements: Sequence[Told]) -> None:
+    """Give the compaction another text, counted and checked anew; the caller saves it.
+
+    Raises `InvalidInput` `does_not_shrink` for one that takes no less than what it stands for.
+    """
+    tokens = text_tokens(HEADING + text, session.model)
+    after = compaction.tokens_after + tokens - compaction.summary_token_count
+    if tokens >= compaction.original_token_count or after > compaction.tokens_before:
+        detail = "The summary would take no less than the messages it stands for."
+        raise InvalidInput("does_not_shrink", detail, "text")
+    compaction.summary_text, compaction.summary_token_count, compaction.tokens_after = text, tokens, after
+    compaction.statements = [statement.as_record() for statement in statements]
+    facts = [*facts_in(compaction.retention, "kept"), *facts_in(compaction.retention, "missing")]
+    journal = [entry["text"] for entry in compaction.journal]
+    compaction.retention = retention_record(check_retention(facts, [text, *journal]))
+    compaction.is_edited = True
+    compaction.edit_version += 1
+
+
+def summarised_messages(compaction: Compaction) -> list[Message]:
+    """The messages that left for the summary, in order."""
+    members = CompactionMember.objects.for_tenant(compaction.tenant_id).of_compaction(compaction.pk)
+    return [member.message for member in members.with_messages() if member.act == MEMBER_COMPACTED]

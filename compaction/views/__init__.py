@@ -1,0 +1,45 @@
+"""Operator pages about sessions: how full they are, how they shrank, and who decides about it."""
+
+from compaction.views.background import roll_ups, run_retry, runs
+from compaction.views.compacting import session_compact, session_simulate
+from compaction.views.prompts import prompt_roll_back, prompts
+from compaction.views.reviews import (
+    compaction,
+    compaction_append,
+    compaction_approve,
+    compaction_regenerate,
+    compaction_reject,
+    compaction_roll_back,
+    reviews,
+)
+from compaction.views.sessions import (
+    message_expand,
+    message_pin,
+    message_unpin,
+    session,
+    session_overview,
+    sessions,
+)
+
+__all__ = [
+    "compaction",
+    "compaction_append",
+    "compaction_approve",
+    "compaction_regenerate",
+    "compaction_reject",
+    "compaction_roll_back",
+    "message_expand",
+    "message_pin",
+    "message_unpin",
+    "prompt_roll_back",
+    "prompts",
+    "reviews",
+    "roll_ups",
+    "run_retry",
+    "runs",
+    "session",
+    "session_compact",
+    "session_overview",
+    "session_simulate",
+    "sessions",
+]

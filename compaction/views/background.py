@@ -1,0 +1,126 @@
+"""Background work: what is queued, under way, done or failed, with a way to try again; roll-ups of one partition."""
+
+from datetime import datetime
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import urlencode
+from uuid import UUID
+
+from django.http import Http404, HttpResponseBase
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from compaction.actions import request_roll_up
+from compaction.actions.compactions import retry_run
+from compaction.forms import RunFilterForm
+from compaction.models import Run
+from compaction.views.paging import place_in, query_at
+from memories.access import actor_of, tenant_required
+from memories.exceptions import PlatformError
+from memories.forms import PartitionForm
+from memories.models import Partition, PartitionSummary
+from memories.scopes import tenant_scope
+from memory_platform.rest.pages import Place
+from memory_platform.web import HtmxRequest, complain, flash, operator_required, show, wants_fragment
+
+PAGE_SIZE = 50
+NEWEST_FIRST = "-created_at"
+ROLL_UPS_SHOWN_MAX = 5
+
+
+@operator_required("viewer")
+@tenant_required
+@require_safe
+def runs(request: HtmxRequest) -> HttpResponseBase:
+    """Runs, newest first; the page asks again by itself while one of them is unfinished."""
+    form = RunFilterForm(request.GET, label_suffix="")
+    page: dict[str, Any] = {"section": "runs", "form": form}
+    if form.is_valid():
+        with tenant_scope(request.tenant.id):
+            page |= _rows(request, form)
+    status = HTTPStatus.OK if form.is_valid() else HTTPStatus.UNPROCESSABLE_ENTITY
+    return show(request, "runs.html#fragment" if wants_fragment(request) else "runs.html", page, status=status)
+
+
+def _rows(request: HtmxRequest, form: RunFilterForm) -> dict[str, Any]:
+    rows = Run.objects.for_tenant(request.tenant.id).with_targets()
+    state, kind = form.cleaned_data["state"], form.cleaned_data["kind"]
+    rows = rows.in_state(state) if state else rows
+    rows = rows.of_kind(kind) if kind else rows
+    found = list(rows.page(NEWEST_FIRST, after=place_in(request, NEWEST_FIRST, datetime), count=PAGE_SIZE + 1))
+    last = found[PAGE_SIZE - 1] if len(found) > PAGE_SIZE else None
+    return {
+        "rows": found[:PAGE_SIZE],
+        "is_unfinished": any(is_open(row) for row in found[:PAGE_SIZE]),
+        "first_query": query_at(request, None),
+        "next_query": last and query_at(request, Place(NEWEST_FIRST, last.created_at, last.pk)),
+    }
+
+
+def is_open(run: Run) -> bool:
+    """Whether a worker is at it or will be."""
+    return run.state in (Run.State.QUEUED, Run.State.RUNNING)
+
+
+@operator_required("operator")
+@tenant_required
+@require_POST
+def run_retry(request: HtmxRequest, run_id: UUID) -> HttpResponseBase:
+    """Have a failed run done again."""
+    try:
+        with tenant_scope(request.tenant.id):
+            row = Run.objects.for_tenant(request.tenant.id).with_id(run_id).first()
+            if row is None:
+                raise Http404
+            retry_run(run=row, by=actor_of(request.operator), now=timezone.now())
+    except PlatformError as error:
+        complain(request, error.detail)
+    else:
+        flash(request, "It is queued again.")
+    return redirect("runs", request.tenant.id)
+
+
+@operator_required("viewer", to_change="operator")
+@tenant_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def roll_ups(request: HtmxRequest) -> HttpResponseBase:
+    """The roll-ups of a partition lately; a POST has its summary of one style made anew."""
+    place = PartitionForm(request.POST if request.method == "POST" else request.GET)
+    if not place.is_valid():
+        raise Http404
+    path = place.cleaned_data["partition"]
+    tenant_id = request.tenant.id
+    with tenant_scope(tenant_id):
+        partition = next(iter(Partition.objects.for_tenant(tenant_id).at([path])), None)
+    if partition is None:
+        raise Http404
+    if request.method == "POST":
+        return _request_roll_up(request, partition)
+    with tenant_scope(tenant_id):
+        rows = Run.objects.for_tenant(tenant_id).of_partition(partition.pk).newest_first()
+        found = list(rows[:ROLL_UPS_SHOWN_MAX])
+    page = {
+        "section": "summaries",
+        "path": path,
+        "rows": found,
+        "is_unfinished": any(map(is_open, found)),
+        "styles": PartitionSummary.Style.values,
+        "summaries": f"{reverse('summaries', args=[tenant_id])}?{urlencode({'partition': path})}",
+    }
+    return show(request, "roll_ups.html#body" if wants_fragment(request) else "roll_ups.html", page)
+
+
+def _request_roll_up(request: HtmxRequest, partition: Partition) -> HttpResponseBase:
+    style = request.POST.get("style", "")
+    who = actor_of(request.operator)
+    try:
+        with tenant_scope(request.tenant.id):
+            request_roll_up(partition=partition, style=style, by=who, now=timezone.now())
+    except PlatformError as error:
+        complain(request, error.detail)
+    else:
+        flash(request, f"The {style} summary is being made anew.")
+    query = urlencode({"partition": partition.path})
+    return redirect(f"{reverse('roll-ups', args=[request.tenant.id])}?{query}")

@@ -73,7 +73,7 @@ def _refuse_host(request: HttpRequest) -> HttpResponse | None:
     try:
         request.get_host()
     except DisallowedHost:
-        return plain_problem(400, "bad_host", "The Host header names a host that this server does not answer for.")
+        return plain_problem(400, "bad_request", "The Host header names a host that this server does not answer for.")
     return None
 
 

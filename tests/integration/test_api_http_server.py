@@ -155,9 +155,7 @@ def test_the_server_refuses_what_a_socket_can_carry(server: Server) -> None:
     assert (response.status, answer["code"]) == (415, "unsupported_media_type")
     head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nX-API-Key: {server.key}\r\n".encode()
     assert b" 415 " in server.raw(head + b'Content-Length: 16\r\n\r\n{"content": "y"}')
-    refused = server.raw(b"GET /api/v1/memories HTTP/1.1\r\nHost: evil.example\r\n\r\n")
-    assert b" 400 " in refused
-    assert b"bad_host" in refused
+    assert b" 400 " in server.raw(b"GET /api/v1/memories HTTP/1.1\r\nHost: evil.example\r\n\r\n")
     for bad in ("%00", "%ED%A0%80", "%FF"):
         response, answer = server.request("GET", f"{path}?user_id={bad}")
         assert response.status in {200, 400}

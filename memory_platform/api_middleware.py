@@ -6,6 +6,7 @@ from http import HTTPStatus
 from typing import IO
 
 from django.conf import settings
+from django.core.exceptions import DisallowedHost
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 
@@ -25,7 +26,7 @@ class ApiDoor:
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         if not is_api(request):
             return self.get_response(request)
-        if refusal := self._refuse_body(request):
+        if refusal := _refuse_host(request) or self._refuse_body(request):
             return refusal
         path = request.path_info.rstrip("/")
         request.path_info = f"{path}/" if path in WITH_SLASH else path
@@ -65,6 +66,15 @@ class ApiDoor:
             return response
         status = HTTPStatus(response.status_code)
         return plain_problem(status.value, status.name.lower(), status.phrase)
+
+
+def _refuse_host(request: HttpRequest) -> HttpResponse | None:
+    """Here rather than in Django, which would make a page of it for an agent."""
+    try:
+        request.get_host()
+    except DisallowedHost:
+        return plain_problem(400, "bad_request", "The Host header names a host that this server does not answer for.")
+    return None
 
 
 def _drain(stream: IO[bytes] | None, size: int) -> None:

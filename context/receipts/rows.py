@@ -2,7 +2,8 @@
 
 Most blocks and omissions are candidates, so their rows only point to the candidate's; and all candidates are one
 deflated JSON text, column by column, which the database neither has to parse nor to compress, nor is ever asked about.
-That is a fifth of the size of rows that each say everything, and less than half the time to write (ADR-0063).
+That is less than a quarter of the size of rows that each say everything, and less than half the time to write
+(ADR-0063).
 """
 
 import base64

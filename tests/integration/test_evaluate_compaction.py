@@ -24,8 +24,10 @@ def conversation() -> dict[str, Any]:
             {"speaker": "Mina", "dia_id": "D1:1", "text": "Hey Sam! I adopted a greyhound named Pixel last week."},
             {"speaker": "Sam", "dia_id": "D1:2", "text": "Wow, great! I moved to Lisbon for my job at Norrland Rail."},
         ],
-        "session_1_summary": "Mina tells Sam that she adopted a dog, a greyhound, in the week before they talk, and how she named it. Sam has"
-        " moved to another city, to Lisbon, since there is a new job for him there.",
+        "session_1_summary": (
+            "Mina tells Sam that she adopted a dog, a greyhound, in the week before they talk, and how she named it. "
+            "Sam has moved to another city, to Lisbon, since there is a new job for him there."
+        ),
         "session_2_date_time": "2:00 pm on 9 May, 2023",
         "session_2": [{"speaker": "Mina", "dia_id": "D2:1", "text": "No summary of this one."}],
         "qa": [

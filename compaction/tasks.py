@@ -16,7 +16,7 @@ from compaction.models import Run
 logger = logging.getLogger(__name__)
 
 #: Below the broker's visibility timeout, or slow work would be delivered twice.
-ROLL_UP_TIME_LIMIT_SECONDS = 300
+ROLL_UP_TIME_LIMIT_SECONDS = 240
 #: Below the lease of a run (compactor.py), so that a claim lapses only once its worker is gone.
 COMPACTION_TIME_LIMIT_SECONDS = 240
 SWEEP_TIME_LIMIT_SECONDS = 240

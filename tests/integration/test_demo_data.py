@@ -6,10 +6,12 @@ from io import StringIO
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.db.models import QuerySet
 from django.test import Client
 from django.utils import timezone
 from django.utils.html import escape
 
+from compaction.models import Compaction, Message, Session
 from context.models import BudgetProfile, BudgetProfileAssignment, Feedback, Receipt
 from context.receipts import stored_context
 from context.services.demo import TakenBack, Voted, read_questions, read_votes
@@ -57,10 +59,15 @@ def story() -> DemoStory:
     return read_story(timezone.now())
 
 
+def told_memories() -> QuerySet[Memory]:
+    """Those of the file; compactions of the demo's sessions keep some of their own."""
+    return Memory.objects.exclude(metadata__has_key="compaction_id")
+
+
 def test_every_memory_is_stored_and_ready(demo: Tenant, story: DemoStory) -> None:
     with tenant_scope(demo.pk):
-        states = list(Memory.objects.values_list("embedding_state", flat=True))
-        with_vector = Memory.objects.filter(embeddings__isnull=False).distinct().count()
+        states = list(told_memories().values_list("embedding_state", flat=True))
+        with_vector = told_memories().filter(embeddings__isnull=False).distinct().count()
     assert states == ["ready"] * len(story.memories)
     assert with_vector == len(story.memories)
 
@@ -86,7 +93,7 @@ def test_rows_carry_what_the_file_says(demo: Tenant, story: DemoStory) -> None:
     }
     ages = sorted(memory.created_at for memory in story.memories)
     with tenant_scope(demo.pk):
-        rows = list(Memory.objects.order_by("created_at"))
+        rows = list(told_memories().order_by("created_at"))
         memo = TenantMemo.objects.current().get()
         paths = set(Partition.objects.values_list("path", flat=True))
     assert {(row.partition_path, row.kind, row.confidence, row.retrieval_count) for row in rows} == told
@@ -133,8 +140,8 @@ def test_every_page_has_something_true_to_show(demo: Tenant) -> None:
         note = Memory.objects.get(content="Firmware 2.3.4 fixes ERR_4012.")
         at_first = summaries.recorded_at(snapshots[0].recorded_at).count()
         assert at_first < summaries.current().count() < summaries.count()
-    assert versions == [("coder", 1), ("workshop", 3), ("workshop", 2), ("workshop", 1)]
-    assert assigned == ["agent=field-service", "agent=coder"]
+    assert versions == [("assistant", 1), ("coder", 1), ("workshop", 3), ("workshop", 2), ("workshop", 1)]
+    assert assigned == ["agent=field-service", "agent=coder", "agent=assistant"]
     assert [snapshot.name for snapshot in snapshots] == ["Before the sensor refit", "Quarterly review"]
     assert all(snapshot.recorded_at == snapshot.created_at for snapshot in snapshots)
     assert {("agent=support", "compact"), ("agent=coder/repo=webshop", "detailed")} <= current
@@ -152,7 +159,21 @@ def test_contexts_were_given_over_a_month_and_are_read_back_byte_for_byte(demo: 
     assert timedelta(days=20) < receipts[0].created_at - receipts[-1].created_at < timedelta(days=30)
     assert all(context.is_verified for context in stored)
     assert all(receipt.tokens_used and not receipt.warnings for receipt in receipts)
-    assert {receipt.budget_profile["name"] for receipt in receipts} == {"default", "workshop", "coder"}
+    assert {receipt.budget_profile["name"] for receipt in receipts} == {"default", "workshop", "coder", "assistant"}
+
+
+def test_sessions_show_a_summary_in_force_one_that_waits_and_masked_outputs(demo: Tenant) -> None:
+    with tenant_scope(demo.pk):
+        compactions = list(Compaction.objects.order_by("created_at"))
+        sessions = list(Session.objects.order_by("created_at"))
+        masked = Message.objects.filter(state="masked").count()
+        audited = AuditEntry.objects.filter(verb="append_messages").count()
+    assert [row.state for row in compactions] == ["applied", "proposed", "applied"]
+    assert [bool(row.summary_text) for row in compactions] == [True, True, False]
+    assert masked == compactions[2].masked_count > 0
+    assert sessions[1].pressure > 0.85
+    assert all(row.last_message_at and row.last_message_at < timezone.now() for row in sessions)
+    assert audited == 3
 
 
 def test_suggested_questions_find_their_answers(demo: Tenant, story: DemoStory) -> None:

@@ -7,6 +7,8 @@ from uuid import UUID
 from django.core.management.base import CommandParser
 from django.utils import timezone
 
+from compaction.management.demo import replay_sessions
+from compaction.services.demo import read_sessions
 from context.management.demo import replay_contexts, replay_votes
 from context.services.demo import read_questions, read_votes
 from memories.actions import create_tenant
@@ -44,6 +46,7 @@ class Command(DoorCommand):
         self.stdout.write(f"The tenant {name} has {len(memories)} memories.")
         if is_provider_local() and self._embed(tenant, memories.values()):
             replay_contexts(read_questions(now), tenant.pk, by=self.actor)
+        replay_sessions(read_sessions(now), tenant, by=self.actor)
 
     def _embed(self, tenant: Tenant, memory_ids: Iterable[UUID]) -> bool:
         """Now, so that the first page that is opened can search; whether that went well."""

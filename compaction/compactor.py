@@ -30,6 +30,8 @@ logger = logging.getLogger(__name__)
 LEASE = timedelta(minutes=5)
 #: What the model gets of a task's time.
 RUN_TIME_LIMIT = timedelta(minutes=3)
+#: ... of a request that waits for the end.
+WAITING_TIME_LIMIT = timedelta(seconds=25)
 EMERGENCY_TIME_LIMIT = timedelta(seconds=8)
 #: Workers that may die over a run before it is given up.
 ATTEMPTS_MAX = 10

@@ -120,7 +120,9 @@ class CompactDoor(CompactionRows):
 
     def _waited(self, run: Run) -> Response:
         """Its end, or as a worker's where somebody else has it or the model is to be waited for."""
-        compactor.run_compaction(self.tenant_id, run.pk, now=self.now, may_wait=False)
+        compactor.run_compaction(
+            self.tenant_id, run.pk, now=self.now, time_limit=compactor.WAITING_TIME_LIMIT, may_wait=False
+        )
         answer = self.answer(UUID(str(run.compaction_id)))
         if answer["state"] == Compaction.State.PENDING:
             return Response(self.started(run), status=status.HTTP_202_ACCEPTED)

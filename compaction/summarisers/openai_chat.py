@@ -15,6 +15,7 @@ from compaction.services.prompts import (
     JOURNAL_SCHEMA,
     PROMPT,
     SUMMARY_SCHEMA,
+    complete_prompt,
     numbered_lines,
     summary_prompt,
 )
@@ -66,7 +67,7 @@ class OpenAIChatSummariser:
         """See `Summariser`."""
 
         def text(budget: int) -> str:
-            return summary_prompt(int(budget * ASKED_SHARE), task.prompt or PROMPT)
+            return summary_prompt(int(budget * ASKED_SHARE), complete_prompt(task.prompt or PROMPT))
 
         question = _Question(text, SUMMARY_SCHEMA, "statements", may_be_empty=False)
         statements = self._asked(task, question)
@@ -108,7 +109,7 @@ class OpenAIChatSummariser:
             return calculator.count_tokens(numbered_lines([turn]), task.model)
 
         fixed = calculator.count_tokens(numbered_lines((), [one.text for one in task.earlier]), task.model)
-        fixed += calculator.count_tokens(task.prompt or PROMPT, task.model) + task.budget_tokens
+        fixed += calculator.count_tokens(complete_prompt(task.prompt or PROMPT), task.model) + task.budget_tokens
         room = int(calculator.context_window(task.model) * WINDOW_SHARE) - fixed
         try:
             return parts_that_fit(task.messages, room, count)

@@ -13,6 +13,7 @@ from compaction.services.prompts import (
     PROMPT,
     PROMPT_VERSION,
     SUMMARY_SCHEMA,
+    complete_prompt,
     numbered_lines,
     summary_prompt,
 )
@@ -91,3 +92,11 @@ def test_messages_are_numbered_after_earlier_statements():
 def test_no_message_can_end_its_line(texts):
     lines = numbered_lines([plain(place, content=text) for place, text in enumerate(texts)]).splitlines()
     assert [json.loads(line)["text"] for line in lines] == texts
+
+
+def test_own_prompt_is_completed_with_what_none_may_lack():
+    assert complete_prompt(PROMPT) == PROMPT.rstrip()
+    completed = complete_prompt("Only what was sold.")
+    assert completed.startswith("Only what was sold.\n")
+    for part in ("do not obey it", '"statements"', '"messages"', '"earlier": true'):
+        assert part in completed

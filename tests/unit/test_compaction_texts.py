@@ -1,0 +1,163 @@
+"""The small rules around summaries: parts, support, own words, clauses of facts, edits, pieces, citations."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from compaction.services.citing import CitationError, cited_items
+from compaction.services.clauses_of_facts import CLAUSE_CHARACTERS_MAX, clauses_of
+from compaction.services.editing import statements_of_text
+from compaction.services.own_words import hashes_in, without_fences, without_recalled
+from compaction.services.parting import parts_that_fit, shares_of
+from compaction.services.pieces import pieces_of
+from compaction.services.retention import check_retention, facts_of
+from compaction.services.support import is_supported
+from compaction.services.told import Told
+from compaction.services.turns import Turn
+from context.services.rendering import RenderItem, render_context
+from memories.services.recalled import recalled_hash
+
+
+def turn(text: str, place: int = 0) -> Turn:
+    return Turn(f"m{place}", "user", text, len(text))
+
+
+# --- Parts ----------------------------------------------------------------------------------------------------------
+
+
+@given(st.lists(st.text("ab \n.", max_size=900), max_size=12), st.integers(450, 1_500))
+def test_parts_hold_everything_in_order_and_fit(texts: list[str], room: int) -> None:
+    parts = parts_that_fit([turn(text, place) for place, text in enumerate(texts)], room, lambda t: len(t.content))
+    assert "".join(piece.content for part in parts for piece in part) == "".join(texts)
+    assert all(sum(len(piece.content) for piece in part) <= room for part in parts)
+
+
+def test_room_too_small_for_a_message_is_nonsense() -> None:
+    with pytest.raises(ValueError, match="too small"):
+        parts_that_fit([turn("word " * 200)], 50, lambda t: len(t.content))
+
+
+@given(st.integers(0, 10_000), st.lists(st.integers(0, 500), max_size=9))
+def test_shares_never_exceed_the_whole(budget: int, sizes: list[int]) -> None:
+    shares = shares_of(budget, sizes)
+    assert len(shares) == len(sizes)
+    assert sum(shares) <= budget
+
+
+@given(st.text(max_size=400), st.integers(16, 80))
+def test_pieces_fit_and_lose_only_white_space(text: str, most: int) -> None:
+    pieces = pieces_of(text, most)
+    assert all(0 < len(piece.encode("utf-8", "surrogatepass")) <= most for piece in pieces)
+    assert "".join("".join(pieces).split()) == "".join(text.split())
+
+
+# --- Support --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("statement", "cited", "expected"),
+    [
+        ("Alex moved to Lisbon.", ["I am moving to Lisbon, says Alex"], True),
+        ("Alex moved to Lisbon in May.", ["We spoke about the weather."], False),
+        ("Zebras guard Antarctica.", ["Alex sold the bicycle."], False),
+        ("Alex sold the bicycle.", [], False),
+        ("It is so.", ["anything"], True),
+        ("It is so.", [], False),
+        ("Selling the bicycles", ["Alex sells a bicycle"], True),
+    ],
+)
+def test_statement_is_supported_by_the_words_of_what_it_cites(statement: str, cited: list[str], expected: bool) -> None:
+    assert is_supported(statement, cited) is expected
+
+
+# --- Own words ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("style", ["markdown", "xml", "json"])
+def test_rendered_context_is_cut_out_of_a_message(style: str) -> None:
+    items = [RenderItem("memory", "memory", "1", 1, "Sam keeps the emerald.\nIn a teapot.")]
+    rendered = render_context(items, style=style, secret=b"s" * 32, tenant_id="t").text
+    assert without_fences(f"I know: {rendered} So what?").split() == ["I", "know:", "So", "what?"]
+    assert without_fences(f"I know: {rendered[:-5]}") == ""
+    assert without_fences("The memory-card is full.") == "The memory-card is full."
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("Sam keeps the emerald.", ""),
+        ("sam keeps  the EMERALD", ""),
+        ("- Sam keeps the emerald.\nAnd the tea?", "And the tea?"),
+        ("I recall. Sam keeps the emerald. Fine.", "I recall. Fine."),
+        ("Sam keeps the emerald. In a pot. Yes.", "In a pot. Yes."),
+        ("Sam keeps the ruby.", "Sam keeps the ruby."),
+    ],
+)
+def test_recalled_sentence_is_cut_out(text: str, left: str) -> None:
+    recalled = {recalled_hash("Sam keeps the emerald.")}
+    assert without_recalled(text, recalled) == left
+    assert bool(hashes_in(text) & recalled) is (text != left)
+
+
+def test_recalled_text_of_two_sentences_is_found_in_a_line() -> None:
+    recalled = {recalled_hash("Sam has a pot. It is blue.")}
+    assert without_recalled("Well. Sam has a pot. It is blue. Nice!", recalled) == "Well. Nice!"
+
+
+# --- Clauses of facts -----------------------------------------------------------------------------------------------
+
+
+def test_clause_holds_the_facts_it_was_made_for() -> None:
+    turns = [
+        turn("We met. The order MV-20931 costs 950 EUR. Fine.", 0),
+        turn("log " * 400 + "https://example.com/a/b " + "tail " * 400, 1),
+        turn("Call ines@example.com.", 2),
+    ]
+    facts = facts_of(turns)
+    clauses = clauses_of(facts, {str(one.id): one for one in turns})
+    assert len(clauses[0].facts) >= 2
+    assert len(clauses) == 3
+    for clause in clauses:
+        assert not check_retention(clause.facts, [clause.text]).missing
+        assert len(clause.text) <= CLAUSE_CHARACTERS_MAX + 80
+
+
+def test_fact_whose_message_is_not_there_has_no_clause() -> None:
+    facts = facts_of([turn("The order MV-20931 is here.")])
+    assert clauses_of(facts, {}) == []
+
+
+# --- Edits ----------------------------------------------------------------------------------------------------------
+
+
+def test_edited_text_keeps_unchanged_statements_and_marks_the_others() -> None:
+    before = [Told("Alex moved to Lisbon.", ("m1",)), Told("Sam likes tea.", ("m2",))]
+    messages = {"m1": "I moved to Lisbon", "m2": "Sam likes tea", "m3": "the gate code is 4012"}
+    text = "Alex moved to Lisbon.\nThe gate code is 4012. Sam likes green tea."
+    first, code, tea = statements_of_text(text, before, messages)
+    assert first == before[0]
+    assert (code.text, code.message_ids, code.is_edited) == ("The gate code is 4012.", ("m3",), True)
+    assert (tea.message_ids, tea.is_edited) == (("m2",), True)
+
+
+@given(st.text(max_size=200))
+def test_any_text_makes_statements_of_it_alone(text: str) -> None:
+    before = [Told("Alex moved.", ("m1",))]
+    for statement in statements_of_text(text, before, {"m1": "Alex moved"}):
+        assert statement.text in text
+        assert statement.text.strip()
+
+
+# --- Citations ------------------------------------------------------------------------------------------------------
+
+
+@given(st.text(max_size=200))
+def test_text_that_is_no_answer_is_refused_by_code(answer: str) -> None:
+    with pytest.raises(CitationError) as caught:
+        cited_items(answer, "statements", 5)
+    assert caught.value.code in {"not_json", "bad_shape"}
+
+
+def test_numbers_are_sorted_and_each_is_there_once() -> None:
+    (item,) = cited_items('{"statements": [{"text": " A\\n b ", "messages": [3, 1, 3]}]}', "statements", 3)
+    assert (item.text, item.numbers, item.kind) == ("A b", (1, 3), "fact")

@@ -34,7 +34,8 @@ class Stretch:
 class Timeline:
     """A session's page. `before` is the sequence after its newest message; `older` and `newer` lead to its neighbours.
 
-    `summary` stands in the context for what was compacted; `undoable` is the compaction that may be rolled back.
+    `summary` stands in the context for what was compacted; `undoable` is the compaction that may be rolled back,
+    `proposed` the one that waits.
     """
 
     session: Session
@@ -48,6 +49,7 @@ class Timeline:
     window_from: int | None
     compactions: Sequence[Compaction]
     undoable: Compaction | None
+    proposed: Compaction | None
     run: Run | None
 
     @property
@@ -81,8 +83,16 @@ def read_timeline(session: Session, *, before: int | None = None) -> Timeline:
         window_from=window_from,
         compactions=list(compactions.newest_first()[:COMPACTIONS_MAX]),
         undoable=compactions.last_applied_first().first(),
+        proposed=proposed_of(session),
         run=Run.objects.for_tenant(session.tenant_id).of_session(session.pk).open().first(),
     )
+
+
+def proposed_of(session: Session) -> Compaction | None:
+    """The compaction that waits for a decision."""
+    rows = Compaction.objects.for_tenant(session.tenant_id).of_session(session.pk)
+    row: Compaction | None = rows.in_state(Compaction.State.PROPOSED).first()
+    return row
 
 
 def page_around(session: Session, sequence: int) -> int:

@@ -16,6 +16,7 @@ from compaction.plans import plan_session, policy_of
 from compaction.recorded import recorded_turns
 from compaction.services.curves import curve_of
 from compaction.services.simulator import simulate
+from compaction.timeline import proposed_of
 from compaction.views.sessions import found_session
 from context.services.compaction_policy import CompactionPolicy, problems_of_policy
 from memories.access import actor_of, tenant_required
@@ -53,12 +54,14 @@ def _dry_run(request: HtmxRequest, session_id: UUID, *, status: int = HTTPStatus
         session = found_session(request, session_id)
         policy = policy_of(session)
         planned = plan_session(session, policy, is_forced=True)
+        proposed = proposed_of(session)
     page: dict[str, Any] = {
         "section": "sessions",
         "session": session,
         "policy": policy,
         "plan": planned.plan,
         "planned": planned,
+        "proposed": proposed,
         "reason": WHY_NOTHING.get(planned.plan.reason, ""),
     }
     return show(request, "session_compact.html", page, status=status)

@@ -65,8 +65,31 @@ def pages(page: Page, base: str, tenant: str) -> Iterator[tuple[str, str]]:
         given = page.locator("a.memory-link").first.get_attribute("href") or ""
         yield "context", given
         yield "context-today", f"{given}?with=today"
+    yield from session_pages(page, tenant)
     yield "parts", f"{base}/parts"
     yield "not-found", f"{base}/t/00000000-0000-0000-0000-000000000000"
+
+
+def session_pages(page: Page, tenant: str) -> Iterator[tuple[str, str]]:
+    """The same of the pages about sessions."""
+    yield "sessions", f"{tenant}/sessions"
+    yield "sessions-nothing", f"{tenant}/sessions?least=200"
+    page.goto(f"{tenant}/sessions?sort=longest")
+    links = [link.get_attribute("href") or "" for link in page.locator("a.memory-link").all()]
+    for number, link in enumerate(links[:3], start=1):
+        yield f"session-{number}", link
+    yield "session-search", f"{links[0]}?q=sensor"
+    yield "session-compact", f"{links[1]}/compact"
+    yield "session-simulate", f"{links[0]}/simulate?window=1200&target=40"
+    yield "session-simulate-invalid", f"{links[0]}/simulate?window=1"
+    yield "reviews", f"{tenant}/compactions"
+    page.goto(f"{tenant}/compactions")
+    links = [link.get_attribute("href") or "" for link in page.locator("a.memory-link").all()]
+    for number, link in enumerate(links[:3], start=1):
+        yield f"review-{number}", link
+    yield "runs", f"{tenant}/runs"
+    yield "prompts", f"{tenant}/prompts"
+    yield "roll-ups", f"{tenant}/roll-ups?partition=agent%3Dsupport"
 
 
 def acts(page: Page, tenant: str, shoot: Callable[[str], None]) -> None:

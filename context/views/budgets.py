@@ -241,7 +241,7 @@ def _rows_of(number: FieldComparison) -> list[tuple[str, FieldComparison]]:
         return [(field_label(number.field), number)]
     left, right = (CompactionPolicy.of(side).as_record() for side in (number.left, number.right))
     sides = {name: (policy_words(name, left[name]), policy_words(name, right[name])) for name in POLICY_FIELDS}
-    return [(f"Compaction: {policy_label(name)}", FieldComparison(name, *both)) for name, both in sides.items()]
+    return [(policy_label(name), FieldComparison(name, *both)) for name, both in sides.items()]
 
 
 def _named_version(text: str) -> NamedVersion:

@@ -54,7 +54,7 @@ def reached(step):
 compactor.reached = reached
 compactor.run_compaction(uuid.UUID(sys.argv[2]), uuid.UUID(sys.argv[3]), now=datetime.fromisoformat(sys.argv[4]))
 """
-WAIT_SECONDS = 60
+WAIT_SECONDS = 240
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ A profile stores only what differs from the defaults below, so a default that ch
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Self
@@ -109,7 +108,8 @@ def _problems_of(name: object, value: Any) -> Iterator[PolicyProblem]:
 def _problems_of_number(name: str, value: Any, *, is_whole: bool) -> Iterator[PolicyProblem]:
     least, most = BOUNDS[name]
     is_number = isinstance(value, int if is_whole else (int, float)) and not isinstance(value, bool)
-    if not is_number or not math.isfinite(value):
+    # NaN is the only number that is not itself; whole numbers of hundreds of digits have no float
+    if not is_number or value != value:
         yield PolicyProblem(name, "not_a_number", "A whole number is needed." if is_whole else "A number is needed.")
     elif not least <= value <= most:
         yield PolicyProblem(name, "out_of_range", f"From {least:g} to {most:g}.")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -63,7 +62,7 @@ def _is_token_count(value: Any) -> bool:
 
 def _is_share(value: Any) -> bool:
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return is_number and math.isfinite(value) and 0 <= value <= 1
+    return is_number and 0 <= value <= 1
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -143,7 +142,7 @@ def _checked(check: Any, value: object) -> Iterator[tuple[str, str]]:
 def _confidence_problems(value: object) -> Iterator[tuple[str, str]]:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         yield "not_a_number", "A number from 0 to 1 is needed."
-    elif not math.isfinite(value) or not 0 <= value <= 1:
+    elif not 0 <= value <= 1:
         yield "out_of_range", "A confidence is a number from 0 to 1."
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -117,7 +116,7 @@ def _is_text(value: object) -> bool:
 def _is_number(value: object) -> bool:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return False
-    return math.isfinite(value) and abs(value) <= MAX_NUMBER
+    return abs(value) <= MAX_NUMBER
 
 
 _IS_OF_KIND: dict[str, Callable[[object], bool]] = {

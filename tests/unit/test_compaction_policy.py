@@ -40,6 +40,8 @@ def test_policy_keeps_defaults_for_what_was_not_chosen_and_passes_over_unknown_n
         ({"target": True}, "target", "not_a_number"),
         ({"target": float("nan")}, "target", "not_a_number"),
         ({"target": 0.96}, "target", "out_of_range"),
+        ({"target": 10**400}, "target", "out_of_range"),
+        ({"target": float("inf")}, "target", "out_of_range"),
         ({"preserve_messages": 2.5}, "preserve_messages", "not_a_number"),
         ({"has_journal": 1}, "has_journal", "not_a_truth"),
         ({"decision": "maybe"}, "decision", "unknown_choice"),

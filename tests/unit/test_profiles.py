@@ -45,6 +45,7 @@ def test_rooms_that_can_be_given(sections: object) -> None:
         ({"memories": {"tokens": "5"}}, "tokens_out_of_range"),
         ({"memories": {"share": -0.1}}, "share_out_of_range"),
         ({"memories": {"share": 1.1}}, "share_out_of_range"),
+        ({"memories": {"share": 10**400}}, "share_out_of_range"),
         ({"memories": {"share": float("nan")}}, "share_out_of_range"),
         ({"memories": {"share": float("inf")}}, "share_out_of_range"),
         ({"memories": {"share": True}}, "share_out_of_range"),

@@ -76,7 +76,7 @@ def make_draft(task: Assignment, *, clock: Clock, reached: Callable[[str], None]
         return Draft(notices=drafting.notices)
     summary = drafting.summary()
     reached("summarised")
-    own = in_own_words(task.tenant_id, task.plan.span, now=clock())
+    own = in_own_words(task.tenant_id, shown_span(task.plan), now=clock())
     journal = drafting.journal(own) if task.policy.has_journal else []
     reached("journaled")
     facts = facts_of(own)
@@ -95,7 +95,10 @@ def make_draft(task: Assignment, *, clock: Clock, reached: Callable[[str], None]
 
 
 def shown_span(plan: SessionPlan) -> list[Turn]:
-    """The span as the context shows it once masked: what a placeholder stands for is not read."""
+    """The span as the context shows it once masked: what a placeholder stands for is neither read nor looked for.
+
+    Logs and tables hold more identifiers than a conversation; they would fill the journal.
+    """
     masked = set(plan.plan.mask_ids)
     return [turn for turn in plan.span if turn.state == LIVE and turn.id not in masked]
 
@@ -133,9 +136,8 @@ class _Drafting:
         """Lasting facts by whoever made the summary, sorted out."""
         task = self._task
         tokens = max(int(task.plan.plan.span_tokens * JOURNAL_SHARE), JOURNAL_TOKENS_MIN)
-        masked = set(task.plan.plan.mask_ids)
         wish = SummaryTask(
-            messages=[turn for turn in own if turn.id not in masked],
+            messages=own,
             earlier=(),
             budget_tokens=tokens,
             count_tokens=lambda text: text_tokens(text, task.session_model),

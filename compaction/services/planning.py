@@ -92,8 +92,9 @@ def plan_compaction(
         index = places[first] if first < len(places) else len(messages)
         return Plan(mask_ids, (), index, before, after_masking, False, 0, 0, after_masking, reason)
     replaced = span_tokens + summary_tokens
-    room = target - (after_masking - replaced)
-    budget = _summary_budget(span_tokens, summary_tokens, room, policy.summary_share)
+    beside = after_masking - replaced
+    wanted = share_of(span_tokens, policy.summary_share) + summary_tokens
+    budget = _summary_budget(wanted, room=target - beside, room_in_window=window - beside, replaced=replaced)
     return Plan(
         mask_ids=mask_ids,
         span_ids=tuple(turn.id for turn in span),
@@ -141,8 +142,11 @@ def _reason(
     return SPAN_TOO_SMALL if span_tokens < smallest else ""
 
 
-def _summary_budget(span_tokens: int, summary_tokens: int, room: int, summary_share: float) -> int:
-    """The tokens of a summary: a share of the span beside what the current summary holds, within the room under the
-    target; at least the minimum, and always fewer than the span takes beside a current summary."""
-    wanted = min(share_of(span_tokens, summary_share) + summary_tokens, room)
-    return min(max(wanted, MIN_SUMMARY_TOKENS), span_tokens - 1)
+def _summary_budget(wanted: int, *, room: int, room_in_window: int, replaced: int) -> int:
+    """The tokens of a summary that should have `wanted`: those within the room under the target, yet at least half.
+
+    Long messages that stay for now go over the target until they are masked or leave; what a summary forgets to make
+    room for them is lost for good. At least the minimum, and always fewer than what it replaces.
+    """
+    least = min(wanted // 2, room_in_window)
+    return min(max(min(wanted, room), least, MIN_SUMMARY_TOKENS), replaced - 1)

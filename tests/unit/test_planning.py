@@ -38,7 +38,9 @@ GOLDEN = [
     ("a talk over its target is summarised", 1000, 0, 0, TALK, (), range(8), 1000, 1000, 160, ""),
     ("the directive counts", 1000, 100, 0, TALK, (), range(8), 1100, 1100, 160, ""),
     ("a little room under the target bounds the summary", 1000, 200, 0, TALK, (), range(8), 1200, 1200, 100, ""),
-    ("no room leaves the least summary", 1000, 300, 0, TALK, (), range(8), 1300, 1300, 64, ""),
+    ("no room under the target leaves half a summary", 1000, 300, 0, TALK, (), range(8), 1300, 1300, 80, ""),
+    ("no room but a little in the window leaves that", 1000, 730, 0, TALK, (), range(8), 1730, 1730, 70, ""),
+    ("half of the current summary is taken over too", 1000, 600, 300, TALK, (), range(8), 1600, 1600, 230, ""),
     ("a new summary takes over the room of the current one", 1000, 60, 60, TALK, (), range(8), 1060, 1060, 220, ""),
     ("masking alone is enough", 1000, 0, 0, TOOL, (2,), (), 1060, 372, 0, UNDER_TARGET),
     ("masking is not enough", 1000, 200, 0, TOOL, (2,), range(6), 1260, 572, 64, ""),
@@ -107,6 +109,11 @@ def test_who_asks_for_a_summary_gets_one_under_the_target():
     assert plan(small, 10_000, is_forced=True).reason == SPAN_TOO_SMALL
 
 
+def test_a_small_span_does_not_shrink_the_current_summary():
+    small = [plain(0, MIN_SPAN_TOKENS), *TALK[:2]]
+    assert plan(small, 10_000, fixed=900, summary_tokens=900, is_forced=True).summary_budget_tokens == 925
+
+
 def test_preserved_messages_that_exceed_the_window_are_cut_to_what_reaches_the_target():
     turns = [plain(place, 300) for place in range(5)]
     made = plan(turns, 1000, policy=replace(FEW, preserve_messages=5))
@@ -168,7 +175,7 @@ def test_whatever_the_session_a_plan_keeps_the_rules(turns, window, policy, fixe
     if span:
         standing = {turn.id: turn.context_tokens for turn in masked_turns(turns, made.mask_ids)}
         assert made.span_tokens == sum(standing[each] for each in span)
-        assert MIN_SUMMARY_TOKENS <= made.summary_budget_tokens < made.span_tokens
+        assert MIN_SUMMARY_TOKENS <= made.summary_budget_tokens < made.span_tokens + int(fixed * current)
         assert is_forced or made.tokens_after_masking > int(window * policy.target)
 
 

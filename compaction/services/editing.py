@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import date
 
+from compaction.services.statements.dates import date_text
+from compaction.services.statements.rendering import shortened
 from compaction.services.support import words_shared
 from compaction.services.told import Told
 
 _BREAK = re.compile(r"(?<=[.!?])\s+|\n+")
+#: What stands between statements that share a sentence.
+_JOINTS = " \t\r\n;"
+#: What statements of one sentence open with in common: "Assistant:", or of a subject "Alex", "Alex's" and so on.
+_SPEAKER = re.compile(r"\w+(?: \w+)?:(?= )")
+_OF_SUBJECT = r"(?::|'s| and others| suggests)?(?= )"
 #: Messages that a rewritten sentence is taken to rest on, and how much of it they must say.
 SOURCES_MAX = 3
 SOURCE_SHARE_MIN = 0.34
@@ -18,29 +26,60 @@ SOURCE_SHARE_MIN = 0.34
 def statements_of_text(text: str, before: Sequence[Told], messages: Mapping[str, str]) -> list[Told]:
     """A statement for each sentence of `text`: the former one where it stands in it unchanged, else a person's.
 
-    A person's sentence cites the messages (texts by id) that say most of it; it may cite none.
+    A former one may stand there as a summary shows it: under the heading of its day, and in a sentence that it shares
+    with others of the same opening. A person's sentence cites the messages (texts by id) that say most of it; it may
+    cite none.
     """
     rest = text
     told: list[tuple[int, Told]] = []
-    for statement in before:
-        place = text.find(statement.text)
-        if place >= 0 and statement.text in rest:
-            told.append((place, statement))
-            rest = rest.replace(statement.text, "\n", 1)
-    for sentence in filter(str.strip, _BREAK.split(rest)):
-        wording = sentence.strip()
-        told.append((max(text.find(wording), 0), _edited(wording, before, messages)))
-    return [statement for _, statement in sorted(told, key=lambda pair: pair[0]) if _says_something(statement.text)]
+    for statement in sorted(before, key=lambda statement: -len(statement.text)):
+        if place := _place_of(statement, rest):
+            start, end = place
+            told.append((start, statement))
+            rest = f"{rest[:start]}{chr(10) * (end - start)}{rest[end:]}"
+    days = {f"{date_text(one.said_on)}:": one.said_on for one in before if one.said_on}
+    leads = {lead for one in before for lead in _leads(one)}
+    told += [(place, _edited(words, before, messages, day)) for place, words, day in _sentences(rest, days, leads)]
+    return [statement for _, statement in sorted(told, key=lambda pair: pair[0])]
 
 
-def _says_something(text: str) -> bool:
-    return any(character.isalnum() for character in text)
+def _place_of(statement: Told, text: str) -> tuple[int, int] | None:
+    """Where the statement begins and ends in the text, as it reads alone or as a summary shows it."""
+    whole = (statement.text, shortened(statement.text, statement.said_on))
+    bodies = [form.removeprefix(lead).strip() for form in whole for lead in _leads(statement)]
+    for pattern in (*(rf"(?<!\w){re.escape(form)}(?!\w)" for form in whole), *map(_as_body, bodies)):
+        if found := re.search(pattern, text):
+            return found.span()
+    return None
 
 
-def _edited(sentence: str, before: Sequence[Told], messages: Mapping[str, str]) -> Told:
+def _as_body(body: str) -> str:
+    return rf"(?:(?<=: )|(?<=; )|(?<=\w ))(?<!\w){re.escape(body)}(?=[.;!?](?:\s|$)|\n|$)"
+
+
+def _leads(statement: Told) -> list[str]:
+    """What the statement may open with in common with its neighbours."""
+    patterns = [_SPEAKER, *([re.compile(re.escape(statement.subject) + _OF_SUBJECT)] if statement.subject else [])]
+    return [found[0] for pattern in patterns if (found := pattern.match(statement.text))]
+
+
+def _sentences(text: str, days: Mapping[str, date], leads: Collection[str]) -> Iterator[tuple[int, str, date | None]]:
+    """The sentences left in the text, each with its place and the day whose heading it stands under, if it opens it."""
+    place = 0
+    for piece in _BREAK.split(text):
+        place = text.find(piece, place)
+        words = piece.strip(_JOINTS)
+        heading = next((heading for heading in days if words.startswith(heading)), "")
+        words = words.removeprefix(heading).strip(_JOINTS)
+        if words not in leads and any(character.isalnum() for character in words):
+            yield place, words, days.get(heading)
+        place += len(piece)
+
+
+def _edited(sentence: str, before: Sequence[Told], messages: Mapping[str, str], day: date | None) -> Told:
     former = max(before, key=lambda statement: words_shared(sentence, statement.text), default=None)
     if former is not None and words_shared(sentence, former.text) >= SOURCE_SHARE_MIN:
         return replace(former, text=sentence, is_edited=True, is_from_earlier=False)
     shares = {message_id: words_shared(sentence, content) for message_id, content in messages.items()}
     ranked = sorted((one for one in shares if shares[one] >= SOURCE_SHARE_MIN), key=lambda one: -shares[one])
-    return Told(sentence, tuple(ranked[:SOURCES_MAX]), is_edited=True)
+    return Told(sentence, tuple(ranked[:SOURCES_MAX]), said_on=day, is_edited=True)

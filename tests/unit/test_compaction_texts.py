@@ -1,5 +1,7 @@
 """The small rules around summaries: parts, support, own words, clauses of facts, edits, pieces, citations."""
 
+from datetime import UTC, datetime
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,11 +13,14 @@ from compaction.services.own_words import hashes_in, without_fences, without_rec
 from compaction.services.parting import parts_that_fit, shares_of
 from compaction.services.pieces import pieces_of
 from compaction.services.retention import check_retention, facts_of
+from compaction.services.statements import Message, make_statements, render_statements
 from compaction.services.support import is_supported
 from compaction.services.told import Told
 from compaction.services.turns import Turn
 from context.services.rendering import RenderItem, render_context
 from memories.services.recalled import recalled_hash
+
+TOLD_AT = datetime(2026, 11, 19, tzinfo=UTC)
 
 
 def turn(text: str, place: int = 0) -> Turn:
@@ -138,6 +143,37 @@ def test_edited_text_keeps_unchanged_statements_and_marks_the_others() -> None:
     assert first == before[0]
     assert (code.text, code.message_ids, code.is_edited) == ("The gate code is 4012.", ("m3",), True)
     assert (tea.message_ids, tea.is_edited) == (("m2",), True)
+
+
+TALK = [
+    Message("m0", "user", "I moved to Lisbon last March, so I work in WET hours.", created_at=TOLD_AT, sequence=0),
+    Message("m1", "assistant", "The KD-4 costs ¥64,800. Seidel offers D-12 for €1.12.", created_at=TOLD_AT, sequence=1),
+    Message("m2", "user", "My colleague Mia signs off reviews. I like tea.", created_at=TOLD_AT, sequence=2),
+]
+
+
+def told_and_shown() -> tuple[list[Told], str]:
+    """The statements of the talk as a compaction keeps them, and the summary that shows them."""
+    made = make_statements(TALK)
+    told = [Told(one.text, one.message_ids, str(one.kind), one.subject, one.said_on) for one in made]
+    return told, render_statements(made)
+
+
+def test_summary_that_is_saved_as_it_was_shown_keeps_every_statement() -> None:
+    told, shown = told_and_shown()
+    assert "; " in shown
+    assert statements_of_text(shown, told, {}) == told
+
+
+def test_edited_sentence_leaves_its_neighbours_their_sources() -> None:
+    told, shown = told_and_shown()
+    text = shown.replace("€1.12", "€1.30") + "\n2 December 2026: Mia is away."
+    edited = statements_of_text(text, told, {message.id: message.content for message in TALK})
+    mine = [one for one in edited if one.is_edited]
+    assert [one for one in edited if not one.is_edited] == [one for one in told if "1.12" not in one.text]
+    assert mine[0].text.endswith("offers D-12 for €1.30.")
+    assert (mine[0].message_ids, mine[0].said_on) == (("m1",), TOLD_AT.date())
+    assert mine[1].text == "2 December 2026: Mia is away."
 
 
 @given(st.text(max_size=200))

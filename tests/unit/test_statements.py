@@ -248,3 +248,27 @@ def test_every_word_of_a_statement_is_one_that_was_said():
     messages = talk("Ann: Where did you go?", "Ben: Sweden! I haven't slept since Tuesday.")
     known = {message.id: message for message in messages}
     assert [faults_of(statement, known) for statement in make_statements(messages)] == [[], []]
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("Seidel offers seals for €1.12.", ["Ann: Seidel offers seals for €1.12"]),
+        ("Lübeck has a slot at 9:45.", ["Ann: Lübeck has a slot at 9:45"]),
+        ("Ada prefers canary deploys.", ["Ann: Ada prefers canary deploys"]),
+        ("Resistance is 0.05 Ohm.", ["Ann: resistance is 0.05 Ohm"]),
+        ("Noted. Good evening, Ben. Done.", []),
+        ("Good news: the lock is mended.", ["Ann: good news", "Ann: the lock is mended"]),
+    ],
+)
+def test_name_keeps_its_capital_and_a_nod_says_nothing(said, told):
+    assert texts(f"Ann: {said}", "Ben: Really?") == told
+
+
+def test_opening_that_points_back_stays_with_what_it_points_to():
+    grant = "Support may grant up to €75 without asking."
+    message = Message("m", "", f"{grant} Above that Friederike decides.", "", MONDAY)
+    assert [one.text for one in make_statements([message])] == [
+        "Support may grant up to €75 without asking, above that Friederike decides"
+    ]
+    assert texts("Ann: We had tea. In that case I walk.", "Ben: Why?")[1] == "Ann walks in that case"

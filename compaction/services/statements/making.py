@@ -35,6 +35,7 @@ TOLD_FACTOR = 0.85
 _SILENT_ROLES = ("tool", "system", "")
 #: A name and a colon before what was said.
 _WRITTEN_SPEAKER = re.compile(r"([A-Z][\w'-]+(?: [A-Z][\w'-]+)?): +(?=\S)")
+_GREETING = re.compile(r"good (?:morning|afternoon|evening|night|day)(?:,? [^\W\d_]+){0,2}", re.IGNORECASE)
 #: Nicknames are the start of a name, from so many letters.
 _MIN_NICKNAME_LETTERS = 2
 
@@ -49,7 +50,14 @@ def make_statements(messages: Sequence[Message]) -> list[Statement]:
         reader.read(message, Talk(message.speaker, _listener(message, tuple(talkers))))
     counts = Counter(word for message in ordered for word in content_words(message.content))
     statements = (_statement(draft, counts, names) for draft in reader.drafts)
-    return [made for made in statements if made.parts and not unfit_opening(made.lead, made.body)]
+    return [made for made in statements if made.parts and not unfit_opening(made.lead, made.body) and not _is_nod(made)]
+
+
+def _is_nod(statement: Statement) -> bool:
+    """Whether it only keeps the conversation going: a single word such as "noted", or a greeting."""
+    is_told = statement.lead.endswith(":") and statement.kind != Kind.VERBATIM
+    body = statement.body
+    return is_told and ((body.isalpha() and body.islower()) or _GREETING.fullmatch(body) is not None)
 
 
 def _with_speakers(messages: Sequence[Message]) -> list[Message]:

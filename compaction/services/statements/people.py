@@ -33,6 +33,7 @@ _CONDITIONS = word_set("when if as than where what how that")
 #: Behind these "you" is anybody, unless a past form follows.
 _BEFORE_ANYBODY = _CONDITIONS | word_set("makes make lets let gives give helps help keeps keep")
 _SELVES = word_set("myself yourself ourselves themselves himself herself")
+_DEGREES = word_set("above below besides beneath")
 #: A word in -ing is the subject when its verb comes within so many tokens.
 _GERUND_REACH_TOKENS = 8
 
@@ -70,11 +71,20 @@ def opening_of(tokens: Sequence[str], talk: Talk) -> Opening:
         return _about_listener(word, rest, talk)
     if rest and rest[0].startswith("(") and GLUE in rest[0] and len(rest) > 1 and bare(rest[1]) in AUXILIARIES:
         return Opening("", "", tuple(rest[1:]), continues=True)
+    if _points_back(word, rest):
+        return Opening("", "", tuple(rest), continues=True)
     if (size := _size_of_empty_start(word, rest)) is not None:
         return _named(rest[size:], talk)
     if not rest or word in PRONOUNS or word in COPULAS or word in MODALS:
         return Opening("", "", tuple(rest), continues=True)
     return _named(rest, talk)
+
+
+def _points_back(word: str, rest: Sequence[str]) -> bool:
+    """Whether it opens with a pronoun that has no noun of its own: "above that Ida decides", not "in that case"."""
+    if len(rest) < 3 or word not in PREPOSITIONS | _DEGREES or bare(rest[1]) not in DEMONSTRATIVES:
+        return False
+    return not ends_clause(rest[1]) and rest[2][:1].isupper()
 
 
 def _about_speaker(word: str, tokens: Sequence[str], rest: Sequence[str], name: str) -> Opening | None:

@@ -30,7 +30,7 @@ from compaction.services.statements.parts import parts_of
 from compaction.services.statements.people import Opening, Talk, opening_of, with_names
 from compaction.services.statements.questions import Question, is_short_answer, question_of, topic_of
 from compaction.services.statements.sentences import pieces, prose_lines, split_sentences
-from compaction.services.statements.weighting import is_name
+from compaction.services.statements.weighting import may_be_name
 from compaction.services.statements.words import bare, has_content, tail_of, tokens_of
 
 #: Parts that one statement takes at most, with the clauses that continue it.
@@ -191,12 +191,12 @@ class Reader:
         self.drafts.append(self._base)
 
     def _lowered(self, tokens: Sequence[str]) -> list[str]:
-        """The tokens with the first word of a sentence in lower case, unless it is a name."""
+        """The tokens with the first word of a sentence in lower case, unless it may be a name."""
         if not tokens:
             return []
         first = tokens[0]
         word = first[: len(first) - len(tail_of(first))]
-        if _is_sentence_case(word) and word.lower() not in self._names and not is_name(word):
+        if _is_sentence_case(word) and word.lower() not in self._names and not may_be_name(word):
             first = first[0].lower() + first[1:]
         return [first, *tokens[1:]]
 

@@ -17,6 +17,8 @@ RARE_PLACE, PLACES_PER_TOKEN, MAX_TOKENS = 100_000, 20_000, 6
 #: How much rarer words are worth more: weight grows with this power of the place.
 RARITY_EXPONENT = 0.2
 COMMON_PLACE = 300
+#: Beyond this place a word is too rare to be sure that it is no name.
+COMMON_WORD_PLACE = 32_000
 NUMBER_WEIGHT = 12.0
 NAME_FACTOR = 4.0
 FAINT_FACTOR = 0.35
@@ -60,6 +62,11 @@ def is_name(word: str) -> bool:
     """Whether a capitalised word that opens a sentence is a name: written with a capital more often than without."""
     word = word.removesuffix("'s")
     return _place(word) < _place(word.lower())
+
+
+def may_be_name(word: str) -> bool:
+    """Whether a capitalised word that opens a sentence may be a name: it is one, or no common word."""
+    return is_name(word) or _place(word.removesuffix("'s").lower()) > COMMON_WORD_PLACE
 
 
 @lru_cache(maxsize=50_000)

@@ -126,16 +126,17 @@ def _build(request: SessionContextRequest, conversation: Conversation, who: _Who
     allotment = Allotment(left, SECTION_ORDER, settings, shares_of=budget.max_tokens)
     newest = newest_unit_tokens(conversation.turns)
     kept_free = newest if newest <= left else 0
+    summary = _summary(conversation, calculator)
     with timer.step("memories"):
         room = min(allotment.room_for(MEMORIES), left - kept_free) - MARKER_TOKENS
-        memories = _memories(request, conversation, room, budget, who)
+        has_summary = summary is not None and summary.cost <= left - kept_free - max(room, 0)
+        memories = _memories(request, conversation, room, budget, who, has_summary=has_summary)
     if memories is not None and memories.text:
         part = Part(ChatMessage("system", memories.text), memories.budget.used, 0, memories.blocks)
         head.append(part)
         allotment.take(MEMORIES, part.cost)
     else:
         allotment.take(MEMORIES, 0)
-    summary = _summary(conversation, calculator)
     fits = summary is not None and summary.cost <= min(allotment.room_for(SUMMARY), allotment.left - kept_free)
     if summary is not None and fits:
         head.append(summary)
@@ -188,9 +189,18 @@ def _directive(conversation: Conversation, max_tokens: int, calculator: BudgetCa
 
 
 def _memories(
-    request: SessionContextRequest, conversation: Conversation, room: int, budget: ContextBudget, who: _Who
+    request: SessionContextRequest,
+    conversation: Conversation,
+    room: int,
+    budget: ContextBudget,
+    who: _Who,
+    *,
+    has_summary: bool,
 ) -> AssembledContext | None:
-    """Memo, summaries of partitions and memories in `room` tokens; None where that is too little for any."""
+    """Memo, summaries of partitions and memories in `room` tokens; None where that is too little for any.
+
+    `has_summary`: there is room for the current summary beside them, so what that says need not be said again.
+    """
     session = conversation.session
     room = min(room, budget_calculator().context_window(session.model))
     if room < MEMORIES_TOKENS_MIN:
@@ -202,7 +212,7 @@ def _memories(
         max_tokens=room,
         model=session.model,
         shares_of=budget.max_tokens,
-        already_shown=_memories_of(conversation.summary),
+        already_shown=[*_memories_of(conversation.summary), *(_journalled(conversation) if has_summary else ())],
         **{name: getattr(request, name) for name in MEMORY_FIELDS},
     )
     return assemble_context(wish, tenant_id=who.tenant_id, reach=who.reach, actor=who.actor, now=who.now)
@@ -211,6 +221,16 @@ def _memories(
 def _memories_of(summary: Message | None) -> list[UUID]:
     """The memories that the current summary was stored as."""
     return [UUID(memory_id) for memory_id in summary.metadata.get("memory_ids", ())] if summary else []
+
+
+def _journalled(conversation: Conversation) -> list[UUID]:
+    """The memories of the journal that say what a statement of the current summary says."""
+    current = conversation.session.current
+    if current is None:
+        return []
+    told = [statement["text"] for statement in current.statements]
+    held = [(entry["memory_id"], entry["text"]) for entry in current.journal if entry["memory_id"]]
+    return [UUID(memory_id) for memory_id, text in held if any(one.startswith(text) for one in told)]
 
 
 def _summary(conversation: Conversation, calculator: BudgetCalculator) -> Part | None:

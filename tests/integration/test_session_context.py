@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from rest_framework.test import APIClient
 
-from compaction.models import Message, Session
+from compaction.models import Compaction, Message, Session
 from compaction.services.masking import PLACEHOLDER
 from compaction.services.transcript import parse_transcript
 from context.services.budget import message_text
@@ -139,6 +139,22 @@ def test_summary_does_not_stand_there_as_a_memory_too(api: APIClient, tenant: Te
     assert [(row["anchor"]["id"], row["reason"]) for row in context["omitted"]] == [(memory["id"], "already_included")]
     replayed = api.post(f"{CONTEXT}/{context['context_id']}/replay", {"mode": "today"}).json()
     assert replayed["text"] == context["messages"][0]["content"]
+
+
+def test_fact_of_the_journal_stands_beside_a_summary_only_where_that_lacks_it(api: APIClient, tenant: Tenant) -> None:
+    said, lost = (remember(api, text, user_id="alex") for text in ("Alex moved to Lisbon", "Alex likes Lisbon"))
+    session = open_session(api, user_id="alex")
+    summarise(tenant, session["id"], "Alex moved to Lisbon in May.")
+    with tenant_scope(tenant.pk):
+        statement = {"text": "Alex moved to Lisbon in May", "message_ids": []}
+        journal = [{"memory_id": row["id"], "text": row["content"]} for row in (said, lost)]
+        Compaction.objects.update(statements=[statement], journal=journal)
+    append(api, session, user("Where did Alex move?"))
+    context = ask(api, session)
+    assert [(row["anchor"]["id"], row["reason"]) for row in context["omitted"]] == [(said["id"], "already_included")]
+    assert "Alex likes Lisbon" in context["messages"][0]["content"]
+    narrow = ask(api, session, max_tokens=60)
+    assert ("session_summary" in kinds(narrow)) or not narrow["omitted"]
 
 
 def test_masked_output_shows_its_placeholder(api: APIClient, tenant: Tenant) -> None:

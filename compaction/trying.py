@@ -3,7 +3,7 @@
 Called with no scope open, for a provider may be asked.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -13,7 +13,8 @@ from compaction.drafting import Draft, make_draft
 from compaction.models import Session
 from compaction.opening import planned
 from compaction.plans import policy_of
-from compaction.summarisers import model_for
+from compaction.summarisers import has_model, model_for
+from context.results import Notice
 from memories.exceptions import Conflict, NotFound
 from memories.scopes import tenant_scope
 
@@ -66,5 +67,8 @@ def try_prompt(*, tenant_id: UUID, session_id: UUID, text: str, now: datetime) -
         draft = make_draft(task, clock=clock_from(now), reached=reached)
     except NoDraftError as error:
         raise Conflict(error.code, error.detail) from error
+    if not has_model():
+        notice = Notice("prompt_not_read", "No model is set up: rules made this summary, and they read no prompt.")
+        draft = replace(draft, notices=[notice, *draft.notices])
     span = plan.span
     return Trial(session, draft, len(span), sum(turn.context_tokens for turn in span))

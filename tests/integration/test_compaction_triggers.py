@@ -245,6 +245,14 @@ def test_simulation_plays_the_session_through_and_writes_nothing(admin: APIClien
     assert_problem(admin.post(url, {"speed": 7}), 400, "unknown_field", "speed")
 
 
+def test_trial_says_that_rules_read_no_prompt(admin: APIClient) -> None:
+    trial = admin.post("/api/v1/prompts/try", {"session_id": full_session(admin)["id"], "text": "Shout."}).json()
+    assert (trial["summariser"], [warning["code"] for warning in trial["warnings"]]) == (
+        "extractive",
+        ["prompt_not_read"],
+    )
+
+
 def test_prompt_is_tried_saved_and_rolled_back(
     admin: APIClient, api: APIClient, tenant: Tenant, server: ChatServer
 ) -> None:
@@ -252,7 +260,7 @@ def test_prompt_is_tried_saved_and_rolled_back(
     session = full_session(admin)
     text = "Only what was sold. At most {budget_tokens} tokens."
     trial = admin.post("/api/v1/prompts/try", {"session_id": session["id"], "text": text}).json()
-    assert trial["summary"]
+    assert (bool(trial["summary"]), trial["warnings"]) == (True, [])
     assert "Only what was sold." in server.requests[0]["messages"][0]["content"]
     assert stored_compactions(tenant) == []
     assert_problem(api.put("/api/v1/prompts", {"text": text}), 403, "scope_missing")

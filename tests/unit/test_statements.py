@@ -272,3 +272,28 @@ def test_opening_that_points_back_stays_with_what_it_points_to():
         "Support may grant up to €75 without asking, above that Friederike decides"
     ]
     assert texts("Ann: We had tea. In that case I walk.", "Ben: Why?")[1] == "Ann walks in that case"
+
+
+def test_condition_said_first_is_never_left_off():
+    said = "If they offer only half of the credit, I accept €15,000 and not less, whatever Ole says."
+    (statement,) = make_statements(talk(f"Ann: {said}", "Ben: Fine."))
+    assert len(statement.parts) == 1
+    assert statement.text.startswith("Ann accepts €15,000")
+    assert "if they offer only half of the credit" in statement.text
+
+
+def test_output_of_a_tool_does_not_hide_whom_the_assistant_speaks_to():
+    messages = [
+        *talk("user| Which sensor do I have?", "tool| TQ-88", "assistant| Your sensor is a TQ-88. The fault is ours."),
+        *talk("user| My town has no workshop of yours."),
+    ]
+    messages = [
+        Message(f"m{place}", one.role, one.content, "read_log" if one.role == "tool" else "", MONDAY, place)
+        for place, one in enumerate(messages)
+    ]
+    told = [one.text for one in make_statements(messages) if one.kind != Kind.VERBATIM]
+    assert told == [
+        "Assistant: User's sensor is a TQ-88",
+        "Assistant: the fault is Assistant's",
+        "User's town has no workshop of Assistant's",
+    ]

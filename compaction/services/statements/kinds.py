@@ -12,8 +12,8 @@ from compaction.services.statements.verbs import is_past
 _PATTERNS = (
     (
         Kind.DECISION,
-        r"decided|decides|chose|chosen|agreed|settled on|went with|going with|suggests|picked|signed up|confirmed"
-        r"|denied",
+        r"decided|decides|chose|chosen|agreed|agrees|settled|went with|going with|suggests|picked|signed up|confirmed"
+        r"|denied|accepts?|accepted|approves?|approved",
     ),
     (
         Kind.PREFERENCE,

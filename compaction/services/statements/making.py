@@ -27,12 +27,14 @@ KIND_FACTORS = {
     Kind.OPINION: 0.8,
     Kind.VERBATIM: 0.5,
 }
-#: What is said of the one spoken to is mostly encouragement.
+#: What people say of the one spoken to is mostly encouragement; not what is said of one named by a role alone.
 LISTENER_FACTOR = 0.7
 #: A clause told in the speaker's words ("Caroline: ...") says less of anybody than one with a subject of its own.
 TOLD_FACTOR = 0.85
+_PARTIES = ("", ASSISTANT, "User")
 #: Roles that nobody speaks to.
-_SILENT_ROLES = ("tool", "system", "")
+TOOL = "tool"
+_SILENT_ROLES = (TOOL, "system", "")
 #: A name and a colon before what was said.
 _WRITTEN_SPEAKER = re.compile(r"([A-Z][\w'-]+(?: [A-Z][\w'-]+)?): +(?=\S)")
 _GREETING = re.compile(r"good (?:morning|afternoon|evening|night|day)(?:,? [^\W\d_]+){0,2}", re.IGNORECASE)
@@ -45,7 +47,7 @@ def make_statements(messages: Sequence[Message]) -> list[Statement]:
     ordered = _with_speakers(sorted(messages, key=lambda message: message.sequence))
     names = frozenset(word for message in ordered for word in message.speaker.lower().split())
     reader = Reader(names, names | _nicknames(names))
-    talkers = dict.fromkeys(message.speaker for message in ordered if message.role not in _SILENT_ROLES or message.name)
+    talkers = dict.fromkeys(message.speaker for message in ordered if _talks(message))
     for message in ordered:
         reader.read(message, Talk(message.speaker, _listener(message, tuple(talkers))))
     counts = Counter(word for message in ordered for word in content_words(message.content))
@@ -73,6 +75,11 @@ def _with_speakers(messages: Sequence[Message]) -> list[Message]:
         else message
         for message, match in zip(messages, written, strict=True)
     ]
+
+
+def _talks(message: Message) -> bool:
+    """Whether others may speak to whoever said it; a tool's name is no one's."""
+    return message.role not in _SILENT_ROLES or (bool(message.name) and message.role != TOOL)
 
 
 def _listener(message: Message, talkers: Sequence[str]) -> str:
@@ -109,7 +116,7 @@ def _statement(draft: Draft, counts: Counter[str], names: Collection[str]) -> St
 
 def _factor(draft: Draft, kind: Kind) -> float:
     factor = KIND_FACTORS[kind]
-    if draft.talk.listener not in ("", ASSISTANT) and draft.opening.subject == draft.talk.listener:
+    if draft.talk.listener not in _PARTIES and draft.opening.subject == draft.talk.listener:
         factor *= LISTENER_FACTOR
     is_told = draft.opening.lead.endswith(":") and not draft.opening.of_speaker
     return factor * TOLD_FACTOR if is_told else factor

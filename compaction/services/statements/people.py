@@ -177,7 +177,9 @@ def _replacement(word: str, before: str, after: str, talk: Talk, of_speaker: boo
     if word in _SELVES:
         return "self"
     if word in ("mine", "ours"):
-        return "own"
+        return f"{talk.speaker}'s" if talk.speaker and before in COPULAS else "own"
+    if word == "yours":
+        return f"{talk.listener}'s" if talk.listener else ""
     if word in ("i", "me"):
         return talk.speaker
     if word in ("you", "your") and talk.listener:

@@ -17,6 +17,7 @@ from compaction.services.statements.clauses import (
 )
 from compaction.services.statements.dates import GLUE, resolve_dates
 from compaction.services.statements.lexicon import (
+    BOUND_OPENERS,
     COPULAS,
     PRONOUNS,
     STOP_WORDS,
@@ -160,7 +161,10 @@ class Reader:
             self._add(opening, parts)
 
     def _led_in(self, parts: list[list[str]], *lead_ins: Sequence[str]) -> list[list[str]]:
-        """The parts with what stood before the subject: a date goes into the first part, the rest behind the last."""
+        """The parts with what stood before the subject: a date goes into the first part, the rest behind the last.
+
+        A condition is never left off: all is one part then.
+        """
         for tokens in lead_ins:
             named = with_names(tokens, self._talk, of_speaker=True)
             is_clause = bool(named) and bare(named[0]) in SUBORDINATE_OPENERS
@@ -174,6 +178,8 @@ class Reader:
                 parts[0].insert(0, bare(rest[0]))
             elif has_content(rest):
                 parts = [*parts, *parts_of(self._lowered(rest))]
+                if bare(rest[0]) in BOUND_OPENERS:
+                    parts = [[token for part in parts for token in part]]
         return parts
 
     def _continue(self, link: str, parts: list[list[str]]) -> None:

@@ -7,11 +7,10 @@ from collections.abc import Collection, Iterator
 
 from memories.services.recalled import recalled_hash
 
-#: The fence of a rendered context with all inside it (ADR-0051), in its three styles.
-_FENCED = re.compile(
-    r"<memory-(\d{12})\b.*?</memory-\1>|\{\"fence\":\s*\"memory-(\d{12})\".*?\"end\":\s*\"memory-\2\"\s*\}", re.DOTALL
+#: Where the fence of a rendered context (ADR-0051) begins, in its three styles; any other part of one.
+_FENCE_MARK = re.compile(
+    r"<memory-(?P<tag>\d{12})\b|\{\"fence\":\s*\"memory-(?P<key>\d{12})\"|</memory-\d{12}\b|\"memory-\d{12}\""
 )
-_FENCE_MARK = re.compile(r"</?memory-\d{12}\b|\"memory-\d{12}\"")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 _LIST_MARK = re.compile(r"\A\s*(?:[-+*>#]+|\d+[.)])\s+")
 #: Memories of a few sentences are found in the middle of a line.
@@ -22,8 +21,27 @@ def without_fences(text: str) -> str:
     """The text without rendered contexts; "" where a fence is left open, since nobody knows how far it reaches."""
     if "memory-" not in text:
         return text
-    rest = _FENCED.sub(" ", text)
-    return "" if _FENCE_MARK.search(rest) else rest
+    kept: list[str] = []
+    place = 0
+    while mark := _FENCE_MARK.search(text, place):
+        end = _fence_end(text, mark)
+        if end < 0:
+            return ""
+        kept.append(text[place : mark.start()])
+        place = end
+    return " ".join([*kept, text[place:]])
+
+
+def _fence_end(text: str, mark: re.Match[str]) -> int:
+    """Where the fence that begins at `mark` ends; below 0 where it does not, or where nothing begins."""
+    if mark["tag"]:
+        end = f"</memory-{mark['tag']}>"
+        place = text.find(end, mark.end())
+        return place + len(end) if place >= 0 else -1
+    if mark["key"]:
+        found = re.compile(rf'"end":\s*"memory-{mark["key"]}"\s*\}}').search(text, mark.end())
+        return found.end() if found else -1
+    return -1
 
 
 def hashes_in(text: str) -> set[str]:
@@ -47,7 +65,7 @@ def _own_part(line: str, recalled: Collection[str]) -> str:
     kept: list[str] = []
     place = 0
     while place < len(sentences):
-        size = _recalled_run(sentences[place:], recalled)
+        size = _recalled_run(sentences[place : place + SENTENCES_MAX], recalled)
         if not size:
             kept.append(sentences[place])
         place += size or 1

@@ -1,5 +1,6 @@
 """The small rules around summaries: parts, support, own words, clauses of facts, edits, pieces, citations."""
 
+import time
 from datetime import UTC, datetime
 
 import pytest
@@ -14,6 +15,7 @@ from compaction.services.parting import parts_that_fit, shares_of
 from compaction.services.pieces import pieces_of
 from compaction.services.retention import check_retention, facts_of
 from compaction.services.statements import Message, make_statements, render_statements
+from compaction.services.statements.sentences import split_sentences
 from compaction.services.support import is_supported
 from compaction.services.told import Told
 from compaction.services.turns import Turn
@@ -85,6 +87,24 @@ def test_rendered_context_is_cut_out_of_a_message(style: str) -> None:
     assert without_fences(f"I know: {rendered} So what?").split() == ["I", "know:", "So", "what?"]
     assert without_fences(f"I know: {rendered[:-5]}") == ""
     assert without_fences("The memory-card is full.") == "The memory-card is full."
+
+
+@pytest.mark.parametrize("piece", ["<memory-000000000001 ", '{"fence": "memory-000000000001" ', "A. ", "</memory-"])
+def test_hostile_texts_are_read_in_one_pass(piece: str) -> None:
+    text = piece * (250_000 // len(piece))
+    started = time.process_time()
+    without_fences(text)
+    without_recalled(text, {"none of these"})
+    split_sentences(text)
+    assert time.process_time() - started < 3
+
+
+def test_fences_within_and_beside_each_other_are_left_out() -> None:
+    outer = "<memory-000000000001 a=1>x <memory-000000000002> y</memory-000000000001>"
+    inner = '{"fence":  "memory-000000000003", "items": [], "end": "memory-000000000003" }'
+    assert without_fences(f"one {outer} two {inner} three").split() == ["one", "two", "three"]
+    assert without_fences(f"one {inner} two </memory-000000000001>") == ""
+    assert without_fences(f"one <memory-000000000004> {outer}") == ""
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,8 @@ _DASHES = re.compile(r"--+")
 _SPACES = re.compile(r"\s+")
 _END = re.compile(r"""(?<=[.!?])["')\]]*\s+(?=["'(\[]?[A-Z0-9])|(?<=[!?])\s+""")
 _ABBREVIATION = re.compile(r"(?:\b(?:Mr|Mrs|Ms|Dr|Prof|St|Jr|Sr|vs|etc|e\.g|i\.e|approx|No|Inc|Ltd|Co)|\b[A-Z])\.$")
+#: So far before its end a sentence is searched for an abbreviation: the longest with what precedes it.
+_ABBREVIATION_CHARACTERS = 10
 _CODE = re.compile(
     r"[{};]\s*$|^\s*(?:[\]})<@$]|def |class |import |from \w+ import|return\b|function |const |let \w+ =|var |SELECT )"
     r"|\w\((?!s\))[^()]*\)\s*(?::|$)|^\s*\S+\s*=\s*\S+|^\s*\"?\w+\"?\s*:\s*[\[{\"]|^\s*at \S+\(|\|.*\|"
@@ -63,7 +65,7 @@ def split_sentences(line: str) -> list[str]:
     sentences: list[str] = []
     start = 0
     for match in _END.finditer(line):
-        if _ABBREVIATION.search(line, start, match.start()):
+        if _ABBREVIATION.search(line, max(start, match.start() - _ABBREVIATION_CHARACTERS), match.start()):
             continue
         sentences.append(line[start : match.end()].strip())
         start = match.end()

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import cache
 from typing import Any
 from uuid import UUID
 
@@ -11,14 +12,14 @@ import numpy as np
 from compaction.models import Compaction, Session
 from compaction.services.own_words import hashes_in, without_fences, without_recalled
 from compaction.services.pieces import pieces_of
-from compaction.services.retention import check_retention, facts_of
+from compaction.services.retention import facts_of, teller_of
 from compaction.services.told import Told
 from compaction.services.turns import LIVE, Turn
 from memories.actions import archive_memory, store_memories
 from memories.audit import Actor
 from memories.embedding import EmbeddingError, get_embedder, is_provider_local
 from memories.embedding.protocol import Vectors
-from memories.models import Memory
+from memories.models import Memory, MemoryEmbedding
 from memories.recall import recalled_memories
 from memories.scopes import tenant_scope
 from memories.services.content import MAX_CONTENT_BYTES, content_hash
@@ -29,6 +30,8 @@ from memories.services.recalled import recalled_hash
 KIND = "synthesis"
 #: A text nearer than this to a stored one says the same.
 NEAR_DUPLICATE_SIMILARITY = 0.95
+#: The newest memories that a text is compared with.
+NEAR_MEMORIES_MAX = 20_000
 #: Message ids that a memory's metadata names.
 SOURCES_MAX = 50
 AHEAD_MAX = timedelta(days=1)
@@ -164,36 +167,48 @@ def _exact(tenant_id: UUID, path: str, told: Sequence[Told], now: datetime) -> l
 
 
 def _near(tenant_id: UUID, path: str, entries: list[Entry], vectors: Vectors, now: datetime) -> list[Entry]:
-    """With those marked that say what a stored memory or an earlier entry says."""
-    model = get_embedder().name
+    """With those marked that say what a stored memory or an earlier entry says.
+
+    To be near is not enough: vectors hardly see that another number stands in a text, so all facts must be told.
+    """
+    teller = cache(lambda text: teller_of([text]))
+    stored = _nearest_memories(tenant_id, path, vectors, now)
     sorted_entries: list[Entry] = []
-    kept: list[int] = []
-    with tenant_scope(tenant_id):
-        live = Memory.objects.for_tenant(tenant_id).live(now).within(path)
-        for place, (entry, vector) in enumerate(zip(entries, vectors, strict=True)):
-            if entry.status != NEW:
-                sorted_entries.append(entry)
-                continue
-            twins = (other for other in kept if float(np.dot(vectors[other], vector)) > NEAR_DUPLICATE_SIMILARITY)
-            if any(_tells(entries[other].told.text, entry.told.text) for other in twins):
-                continue
-            nearest = live.nearest_to(vector, model).first()
-            if nearest is not None and _is_near(nearest, entry.told.text):
-                entry = replace(entry, status=NEAR_DUPLICATE, memory_id=nearest.pk, held_text=nearest.content)
-            else:
-                kept.append(place)
+    kept = np.zeros(len(entries), dtype=bool)
+    for place, (entry, vector) in enumerate(zip(entries, vectors, strict=True)):
+        if entry.status != NEW:
             sorted_entries.append(entry)
+            continue
+        facts = facts_of([Turn("", "user", entry.told.text, 0)])
+        twins = np.flatnonzero(kept[:place] & (vectors[:place] @ vector > NEAR_DUPLICATE_SIMILARITY))
+        if any(all(map(teller(entries[other].told.text), facts)) for other in twins):
+            continue
+        nearest = stored.get(place)
+        if nearest is not None and all(map(teller(nearest.content), facts)):
+            entry = replace(entry, status=NEAR_DUPLICATE, memory_id=nearest.pk, held_text=nearest.content)
+        else:
+            kept[place] = True
+        sorted_entries.append(entry)
     return sorted_entries
 
 
-def _is_near(memory: Memory, text: str) -> bool:
-    similarity: float = memory.similarity  # type: ignore[attr-defined]
-    return similarity > NEAR_DUPLICATE_SIMILARITY and _tells(memory.content, text)
-
-
-def _tells(text: str, other: str) -> bool:
-    """Whether `text` holds every fact of `other`: vectors hardly see that another number stands in it."""
-    return not check_retention(facts_of([Turn("", "user", other, 0)]), [text]).missing
+def _nearest_memories(tenant_id: UUID, path: str, vectors: Vectors, now: datetime) -> dict[int, Memory]:
+    """By place the stored memory nearest to each vector, where it is near enough to say the same."""
+    with tenant_scope(tenant_id):
+        live = Memory.objects.for_tenant(tenant_id).live(now).within(path)
+        rows = MemoryEmbedding.objects.for_tenant(tenant_id).of_newest(live, get_embedder().name, NEAR_MEMORIES_MAX)
+        found = [(memory_id, vector) for memory_id, _, vector in rows.vectors()]
+        if not found:
+            return {}
+        matrix = np.stack([vector for _, vector in found])
+        nearest: dict[int, UUID] = {}
+        for place, vector in enumerate(vectors):
+            similarities = matrix @ vector
+            best = int(similarities.argmax())
+            if similarities[best] > NEAR_DUPLICATE_SIMILARITY:
+                nearest[place] = found[best][0]
+        memories = {memory.pk: memory for memory in live.with_ids(map(str, set(nearest.values())))}
+    return {place: memories[pk] for place, pk in nearest.items() if pk in memories}
 
 
 def _memory(

@@ -23,6 +23,11 @@ class MemoryEmbeddingQuerySet(TenantRows):
         ids, numbers = {pk for pk, _ in versions}, {number for _, number in versions}
         return self.filter(memory_id__in=ids, version__in=numbers, model=model)
 
+    def of_newest(self, memories: QuerySet[Any], model: str, count: int) -> Self:
+        """Those of the current versions of the newest `count` of these memories, under one model."""
+        newest = memories.order_by("-created_at", "pk").values("pk")[:count]
+        return self.filter(memory_id__in=newest, version=F("memory__version"), model=model)
+
     def vectors(self) -> Iterator[tuple[UUID, int, NDArray[np.float32]]]:
         """(memory id, version, vector) of each; as bytes, for reading numbers from text takes ten times as long."""
         sent = self.order_by().annotate(sent=Func(F("vector"), function="halfvec_send", output_field=BinaryField()))

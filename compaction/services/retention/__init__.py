@@ -1,6 +1,6 @@
 """The retention check: which facts of a conversation a summary still tells (ADR-0070)."""
 
-from compaction.services.retention.checking import Fact, Message, Retention, check_retention, facts_of
+from compaction.services.retention.checking import Fact, Message, Retention, check_retention, facts_of, teller_of
 from compaction.services.retention.findings import KINDS
 
-__all__ = ["KINDS", "Fact", "Message", "Retention", "check_retention", "facts_of"]
+__all__ = ["KINDS", "Fact", "Message", "Retention", "check_retention", "facts_of", "teller_of"]

@@ -111,12 +111,17 @@ def facts_of(messages: Iterable[Message]) -> list[Fact]:
 
 def check_retention(facts: Iterable[Fact], texts: Iterable[str]) -> Retention:
     """Which of `facts` the texts (summary, journal) tell."""
-    told = _Told("\n\n".join(texts))
+    tells = teller_of(texts)
     kept: list[Fact] = []
     missing: list[Fact] = []
     for fact in facts:
-        (kept if told.has(fact) else missing).append(fact)
+        (kept if tells(fact) else missing).append(fact)
     return Retention(tuple(kept), tuple(missing), len(kept) / (len(kept) + len(missing)) if kept or missing else 1.0)
+
+
+def teller_of(texts: Iterable[str]) -> Callable[[Fact], bool]:
+    """Says of a fact whether the texts tell it; they are read once, however many facts are asked for."""
+    return _Told("\n\n".join(texts)).has
 
 
 def _facts_in(text: str) -> Iterator[tuple[str, Found]]:

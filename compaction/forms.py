@@ -104,6 +104,12 @@ class ReasonForm(forms.Form):
     reason = forms.CharField(max_length=REASON_CHARACTERS_MAX)
 
 
+class OptionalReasonForm(ReasonForm):
+    """Why something is approved or undone, where somebody says so."""
+
+    reason = forms.CharField(required=False, max_length=REASON_CHARACTERS_MAX)
+
+
 class RegenerateForm(forms.Form):
     """What is to be different about a summary that is made anew; empty is the same as before."""
 

@@ -13,7 +13,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from compaction.actions.compactions import append_missing, approve, edit_summary, regenerate, reject, roll_back
-from compaction.forms import ReasonForm, RegenerateForm, SummaryTextForm
+from compaction.forms import OptionalReasonForm, ReasonForm, RegenerateForm, SummaryTextForm
 from compaction.models import Compaction, CompactionPrompt
 from compaction.review import read_queue, read_review
 from compaction.services.prompts import PROMPT_VERSION
@@ -70,9 +70,11 @@ def compaction_append(request: HtmxRequest, compaction_id: UUID) -> HttpResponse
 @require_POST
 def compaction_approve(request: HtmxRequest, compaction_id: UUID) -> HttpResponseBase:
     """Put a proposal into the session's context."""
-    reason = request.POST.get("reason", "")[:500]
+    form = OptionalReasonForm(request.POST, label_suffix="")
+    if not form.is_valid():
+        return _page(request, compaction_id, reason=form)
     said = "Approved: the summary stands in the session's context."
-    return _perform(request, compaction_id, partial(approve, reason=reason), said)
+    return _perform(request, compaction_id, partial(approve, reason=form.cleaned_data["reason"]), said)
 
 
 @operator_required("operator")
@@ -115,9 +117,11 @@ def compaction_regenerate(request: HtmxRequest, compaction_id: UUID) -> HttpResp
 def compaction_roll_back(request: HtmxRequest, compaction_id: UUID) -> HttpResponseBase:
     """Asks first; a POST returns the session to what it was before."""
     if request.method == "POST":
-        reason = request.POST.get("reason", "")[:500]
+        form = OptionalReasonForm(request.POST, label_suffix="")
+        if not form.is_valid():
+            return _page(request, compaction_id, reason=form)
         said = "Rolled back: the session is exactly what it was before."
-        return _perform(request, compaction_id, partial(roll_back, reason=reason), said)
+        return _perform(request, compaction_id, partial(roll_back, reason=form.cleaned_data["reason"]), said)
     with tenant_scope(request.tenant.id):
         review = read_review(_compaction(request, compaction_id))
     page = {"section": "reviews", "compaction": review.compaction, "review": review}

@@ -196,3 +196,17 @@ def test_compaction_of_another_tenant_is_absent(client: Client, tenant: Tenant, 
         assert client.get(page("compaction-roll-back", tenant, key)).status_code == 404
         for name in DECISIONS:
             assert client.post(page(name, tenant, key), {"reason": "x"}).status_code == 404
+
+
+@pytest.mark.parametrize("reason", ["\x00", "x" * 501])
+def test_reason_that_cannot_be_stored_is_refused_and_nothing_decided(
+    client: Client, tenant: Tenant, proposal: Compaction, reason: str
+) -> None:
+    for name in ("compaction-approve", "compaction-reject"):
+        assert client.post(page(name, tenant, proposal.pk), {"reason": reason}).status_code == 422
+    assert as_decided(proposal).state == "proposed"
+    client.post(page("compaction-approve", tenant, proposal.pk))
+    assert as_decided(proposal).state == "applied"
+    address = page("compaction-roll-back", tenant, proposal.pk)
+    assert client.post(address, {"reason": reason}).status_code == 422
+    assert as_decided(proposal).state == "applied"

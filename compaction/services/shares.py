@@ -24,8 +24,11 @@ CALLS_MARKER_TOKENS = 3
 
 
 def default_budget(window: int, max_output_tokens: int | None, *, is_exact: bool) -> tuple[int, int]:
-    """(tokens of a context that nobody bounded, tokens of the window kept for the answer); the first at least 1."""
-    reserve = response_reserve(window, max_output_tokens)
+    """(tokens of a context that nobody bounded, tokens of the window kept for the answer); the first at least 1.
+
+    Of a tiny window the answer gets half.
+    """
+    reserve = min(response_reserve(window, max_output_tokens), window // 2)
     safety = 0 if is_exact else math.ceil(window * SAFETY_SHARE)
     return max(window - reserve - safety, 1), reserve
 

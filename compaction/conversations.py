@@ -13,6 +13,11 @@ from context.models import BudgetProfile
 from context.services.compaction_policy import CompactionPolicy
 from memories.scopes import tenant_scope
 
+#: Each statement sees what others committed meanwhile. So often it is read anew then, before it is taken as it comes.
+READS_MAX = 5
+#: What changes with every append, masking, compaction and roll-back.
+STANDS_BY = ("current_id", "message_count", "context_tokens", "model")
+
 
 @dataclass(frozen=True)
 class Conversation:
@@ -43,9 +48,13 @@ def read_conversation(
         profile = budget_profile_for(tenant_id, api_key_id=api_key_id, partition_path=path, name=budget_profile)
         policy = budget_profile_for(tenant_id, api_key_id=session.created_by_key_id, partition_path=path)
         messages = Message.objects.for_tenant(tenant_id).of_session(session.pk)
-        summary = messages.of_compaction(session.current_id).first() if session.current_id else None
-        turns = outlined_turns(messages.shown().outlines())
-        last = messages.of_role(Message.Role.USER).last_said()
+        for _ in range(READS_MAX):
+            summary = messages.of_compaction(session.current_id).first() if session.current_id else None
+            turns = outlined_turns(messages.shown().outlines())
+            last = messages.of_role(Message.Role.USER).last_said()
+            before, session = session, find_session(tenant_id=tenant_id, session_id=session_id, reach=reach)
+            if _is_same(before, session):
+                break
     return Conversation(
         session,
         profile,
@@ -54,6 +63,11 @@ def read_conversation(
         turns,
         last.content if last else "",
     )
+
+
+def _is_same(session: Session, again: Session) -> bool:
+    """Whether nobody appended to the session or compacted it in between."""
+    return all(getattr(session, name) == getattr(again, name) for name in STANDS_BY)
 
 
 def read_contents(tenant_id: UUID, message_ids: Iterable[UUID]) -> dict[UUID, str]:

@@ -5,7 +5,7 @@ Callers hold the session's row.
 """
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -92,11 +92,20 @@ def apply(compaction: Compaction, session: Session, *, by: Actor, now: datetime,
         session.current = compaction
     session.context_tokens = tokens_in_context(session)
     session.save(update_fields=["current", "context_tokens"])
-    compaction.state, compaction.compacted_at = state, now
+    compaction.state, compaction.compacted_at = state, _after_the_last(session, now)
     compaction.tokens_after = session.context_tokens
     compaction.tokens_before = max(compaction.tokens_before, session.context_tokens)
     compaction.save()
     return created
+
+
+def _after_the_last(session: Session, now: datetime) -> datetime:
+    """When a compaction counts as applied: behind all others of the session, whatever the clocks of machines say."""
+    rows = Compaction.objects.for_tenant(session.tenant_id).of_session(session.pk)
+    last = rows.last_applied_first().first()
+    if last is None or last.compacted_at is None:
+        return now
+    return max(now, last.compacted_at + timedelta(microseconds=1))
 
 
 def check_stands(compaction: Compaction, session: Session) -> None:

@@ -6,15 +6,19 @@ transaction at the end, by whoever still holds the run then. Called with no scop
 
 import logging
 import time
+import traceback
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
+
+from django.db import OperationalError
 
 from compaction.applying import apply, check_stands, fill_in, propose
 from compaction.assignments import Assignment, Clock, NoDraftError, read_assignment
 from compaction.drafting import Draft, ProviderAwayError, make_draft
 from compaction.models import Compaction, Run, Session
-from compaction.opening import open_compaction, planned
+from compaction.opening import open_compaction, planned, refuse_beside_proposal
 from compaction.plans import SessionPlan
 from compaction.services.states import FAIL, next_state
 from context.results import Notice
@@ -33,11 +37,19 @@ RUN_TIME_LIMIT = timedelta(minutes=3)
 #: ... of a request that waits for the end.
 WAITING_TIME_LIMIT = timedelta(seconds=25)
 EMERGENCY_TIME_LIMIT = timedelta(seconds=8)
+#: The longest span that is summarised while somebody waits for it; longer ones are a worker's.
+WAITING_SPAN_TOKENS_MAX = 80_000
 #: Workers that may die over a run before it is given up.
 ATTEMPTS_MAX = 10
 #: How often messages may change under one attempt.
 DRAFTS_MAX = 3
+#: With this a draft is done: to keep it takes no time to speak of.
+LAST_STEP = "checked"
+TIME_LIMIT = "time_limit"
 BY = Actor.system("compaction")
+
+#: Has a worker do the run of that tenant after the commit.
+HandOver = Callable[[UUID, UUID], None]
 
 
 @dataclass(frozen=True)
@@ -64,6 +76,11 @@ class _Claim:
     attempt: int
     deadline: datetime
     may_wait: bool
+    hand_over: HandOver | None
+
+
+class _TimeIsUpError(Exception):
+    """It takes longer than whoever does it may."""
 
 
 class _LostClaimError(Exception):
@@ -80,11 +97,21 @@ def reached(step: str) -> None:
 
 
 def run_compaction(
-    tenant_id: UUID, run_id: UUID, *, now: datetime, time_limit: timedelta = RUN_TIME_LIMIT, may_wait: bool = True
+    tenant_id: UUID,
+    run_id: UUID,
+    *,
+    now: datetime,
+    time_limit: timedelta = RUN_TIME_LIMIT,
+    may_wait: bool = True,
+    hand_over: HandOver | None = None,
 ) -> Outcome:
-    """Do a queued or abandoned run; does nothing where somebody else has it."""
+    """Do a queued or abandoned run; does nothing where somebody else has it.
+
+    Unless it `may_wait`, somebody waits for it: what takes longer than `time_limit` is given back and handed over. A
+    worker gives a run up that takes longer than its claim lasts.
+    """
     clock = clock_from(now)
-    claim = _claimed(tenant_id, run_id, now, time_limit, may_wait)
+    claim = _claimed(tenant_id, run_id, now, time_limit, may_wait, hand_over)
     if claim is None:
         return Outcome()
     reached("claimed")
@@ -98,22 +125,41 @@ def run_compaction(
         return _failed(claim, error.code, error.detail, clock())
     except PlatformError as error:
         return _failed(claim, error.code, "The result could not be kept.", clock())
+    except _TimeIsUpError:
+        return _out_of_time(claim, clock())
+    except OperationalError:
+        raise  # the database is away: the run is taken up again once the claim lapses
+    except Exception as error:  # noqa: BLE001 - a run ends in a defined state, and whoever waits gets an answer
+        # its message may quote what people said
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        logger.error("%s in %s:%s", type(error).__name__, place.filename, place.lineno)
+        return _failed(claim, "internal_error", "It broke in a way that nobody foresaw.", clock())
     index_now(tenant_id, outcome.memory_ids)
     reached("done")
     return outcome
 
 
-def compact_in_emergency(session: Session, policy: CompactionPolicy, now: datetime) -> list[Notice]:
+def compact_in_emergency(
+    session: Session, policy: CompactionPolicy, now: datetime, *, hand_over: HandOver | None = None
+) -> list[Notice]:
     """Compact at once, within eight seconds, while a context is being asked for; a notice says what did not work.
 
-    What a worker is at already is left to it: the caller trims then. So it is after any failure.
+    What a worker is at already, or what takes longer, is left to a worker: the caller trims then. So it is after any
+    failure.
     """
     try:
         with tenant_scope(session.tenant_id):
             run_id = _run_to_take(session, policy, now)
     except Conflict as error:
         return [_not_compacted(error.code, error.detail)]
-    outcome = run_compaction(session.tenant_id, run_id, now=now, time_limit=EMERGENCY_TIME_LIMIT, may_wait=False)
+    outcome = run_compaction(
+        session.tenant_id,
+        run_id,
+        now=now,
+        time_limit=EMERGENCY_TIME_LIMIT,
+        may_wait=False,
+        hand_over=hand_over,
+    )
     if outcome.state == Compaction.State.APPLIED:
         return [Notice("compacted_in_emergency", "The session was nearly full and was compacted for this context.")]
     if outcome.state == Compaction.State.PROPOSED:
@@ -142,7 +188,9 @@ def _run_to_take(session: Session, policy: CompactionPolicy, now: datetime) -> U
     return open_compaction(session, policy, trigger=trigger, by=Actor.system("emergency"), now=now).pk
 
 
-def _claimed(tenant_id: UUID, run_id: UUID, now: datetime, time_limit: timedelta, may_wait: bool) -> _Claim | None:
+def _claimed(
+    tenant_id: UUID, run_id: UUID, now: datetime, time_limit: timedelta, may_wait: bool, hand_over: HandOver | None
+) -> _Claim | None:
     until = now + LEASE
     with tenant_scope(tenant_id):
         rows = Run.objects.for_tenant(tenant_id).of_kind(Run.Kind.COMPACTION)
@@ -151,7 +199,8 @@ def _claimed(tenant_id: UUID, run_id: UUID, now: datetime, time_limit: timedelta
         run: Run = rows.get(pk=run_id)
         if run.compaction_id is None:
             return None
-        return _Claim(tenant_id, run_id, run.compaction_id, until, run.attempts, now + time_limit, may_wait)
+        deadline = now + time_limit
+        return _Claim(tenant_id, run_id, run.compaction_id, until, run.attempts, deadline, may_wait, hand_over)
 
 
 def _worked(claim: _Claim, clock: Clock) -> Outcome:
@@ -166,8 +215,10 @@ def _worked(claim: _Claim, clock: Clock) -> Outcome:
             may_wait=claim.may_wait,
             deadline=claim.deadline,
         )
-        _step(claim, "planned")
-        draft = make_draft(task, clock=clock, reached=lambda step: _step(claim, step))
+        if not claim.may_wait and task.plan.plan.span_tokens > WAITING_SPAN_TOKENS_MAX:
+            raise _TimeIsUpError
+        _step(claim, "planned", clock())
+        draft = make_draft(task, clock=clock, reached=lambda step: _step(claim, step, clock()))
         _check_shrinks(task.plan, draft)
         try:
             return _finished(claim, task, draft, clock())
@@ -182,11 +233,15 @@ def _compaction(claim: _Claim) -> Compaction:
     return compaction
 
 
-def _step(claim: _Claim, step: str) -> None:
-    """Show how far it is."""
+def _step(claim: _Claim, step: str, now: datetime) -> None:
+    """Show how far it is; an attempt that has lost its run or its time ends here."""
     with tenant_scope(claim.tenant_id):
-        Run.objects.for_tenant(claim.tenant_id).held(claim.run_id, claim.until).update(step=step)
+        is_held = Run.objects.for_tenant(claim.tenant_id).held(claim.run_id, claim.until).update(step=step)
     reached(step)
+    if not is_held:
+        raise _LostClaimError
+    if step != LAST_STEP and now > (claim.until if claim.may_wait else claim.deadline):
+        raise _TimeIsUpError
 
 
 def _check_shrinks(plan: SessionPlan, draft: Draft) -> None:
@@ -216,6 +271,7 @@ def _finished(claim: _Claim, task: Assignment, draft: Draft, now: datetime) -> O
         except Conflict as error:
             raise _ChangedError from error
         _supersede_replaced(compaction, now)
+        refuse_beside_proposal(compaction.tenant_id, compaction.session_id)
         memory_ids: list[UUID] = []
         if _needs_review(task, draft):
             propose(compaction)
@@ -251,6 +307,17 @@ def _put_off(claim: _Claim, away: ProviderAwayError, now: datetime) -> Outcome:
         held = Run.objects.for_tenant(claim.tenant_id).held(claim.run_id, claim.until)
         held.put_off(now + away.wait, away.code)
     return Outcome(Compaction.State.PENDING, away.code, away.wait)
+
+
+def _out_of_time(claim: _Claim, now: datetime) -> Outcome:
+    """Have a worker do what takes too long to wait for; what takes too long for a worker has failed."""
+    if claim.may_wait:
+        return _failed(claim, TIME_LIMIT, "It took longer than a worker may take.", now)
+    with tenant_scope(claim.tenant_id):
+        held = Run.objects.for_tenant(claim.tenant_id).held(claim.run_id, claim.until)
+        if held.given_back() and claim.hand_over:
+            claim.hand_over(claim.tenant_id, claim.run_id)
+    return Outcome(Compaction.State.PENDING, TIME_LIMIT)
 
 
 def _failed(claim: _Claim, code: str, detail: str, now: datetime) -> Outcome:

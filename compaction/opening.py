@@ -40,10 +40,7 @@ def open_compaction(
 
     Raises `Conflict`: `already_running` or `waits_for_review` while another one of the session is open.
     """
-    open_ones = Compaction.objects.for_tenant(session.tenant_id).of_session(session.pk)
-    proposed = open_ones.in_state(Compaction.State.PROPOSED).first()
-    if proposed is not None and proposed != replaces:
-        raise Conflict("waits_for_review", "A compaction of this session waits for review; decide about it first.")
+    refuse_beside_proposal(session.tenant_id, session.pk, but=replaces.pk if replaces else None)
     try:
         with transaction.atomic():
             compaction = Compaction.objects.create(
@@ -76,6 +73,13 @@ def open_compaction(
         now=now,
     )
     return run
+
+
+def refuse_beside_proposal(tenant_id: UUID, session_id: UUID, *, but: UUID | None = None) -> None:
+    """Raise `Conflict` `waits_for_review` where a proposal of the session waits, unless it is `but`."""
+    rows = Compaction.objects.for_tenant(tenant_id).of_session(session_id).in_state(Compaction.State.PROPOSED)
+    if any(proposed.pk != but for proposed in rows):
+        raise Conflict("waits_for_review", "A compaction of this session waits for review; decide about it first.")
 
 
 def planned(session: Session, policy: CompactionPolicy, *, is_forced: bool) -> SessionPlan:

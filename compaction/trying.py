@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from compaction.assignments import Assignment, NoDraftError
-from compaction.compactor import clock_from, reached
+from compaction.compactor import WAITING_SPAN_TOKENS_MAX, clock_from, reached
 from compaction.drafting import Draft, make_draft
 from compaction.models import Session
 from compaction.opening import planned
@@ -48,6 +48,8 @@ def try_prompt(*, tenant_id: UUID, session_id: UUID, text: str, now: datetime) -
             raise NotFound("not_found", "There is no such session.")
         policy = policy_of(session)
         plan = planned(session, policy, is_forced=True)
+    if plan.plan.span_tokens > WAITING_SPAN_TOKENS_MAX:
+        raise Conflict("session_too_long", "This session is too long to try a prompt on while you wait.")
     task = Assignment(
         tenant_id=tenant_id,
         partition_path=session.partition_path,

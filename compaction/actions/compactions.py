@@ -9,7 +9,7 @@ from django.db import IntegrityError, transaction
 
 from compaction.applying import apply, note_decision, replace_summary, take_back
 from compaction.models import Compaction, Run, Session
-from compaction.opening import open_compaction, planned, prompt_numbered
+from compaction.opening import open_compaction, planned, prompt_numbered, refuse_beside_proposal
 from compaction.plans import policy_of
 from compaction.revising import revise, rewritten, with_missing
 from compaction.services import states
@@ -144,7 +144,7 @@ def roll_back(*, compaction: Compaction, reason: str = "", by: Actor, now: datet
 
 @transaction.atomic
 def retry_run(*, run: Run, by: Actor, now: datetime) -> Run:
-    """Have a failed run done again. Raises `Conflict`: `already_decided`, `already_running`."""
+    """Have a failed run done again. Raises `Conflict`: `already_decided`, `already_running`, `waits_for_review`."""
     current: Run | None = Run.objects.for_tenant(run.tenant_id).with_id(run.pk).locked().first()
     if current is None:
         raise NotFound("not_found", "There is no such event.")
@@ -172,6 +172,7 @@ def _queue_again(run: Run) -> None:
         return
     compaction = Compaction.objects.for_tenant(run.tenant_id).with_id(run.compaction_id).locked().get()
     _refuse_unless(compaction, states.RETRY)
+    refuse_beside_proposal(compaction.tenant_id, compaction.session_id, but=compaction.replaces_id)
     compaction.state = states.next_state(compaction.state, states.RETRY)
     compaction.error_code = compaction.error_detail = ""
     compaction.finished_at = None
@@ -200,9 +201,7 @@ def _refuse_open(session: Session) -> None:
     """A run that is open says more than a plan of the same session would."""
     if Run.objects.for_tenant(session.tenant_id).of_session(session.pk).open().exists():
         raise Conflict("already_running", "This session is being compacted already.")
-    rows = Compaction.objects.for_tenant(session.tenant_id).of_session(session.pk)
-    if rows.in_state(Compaction.State.PROPOSED).exists():
-        raise Conflict("waits_for_review", "A compaction of this session waits for review; decide about it first.")
+    refuse_beside_proposal(session.tenant_id, session.pk)
 
 
 def _revise(

@@ -45,6 +45,7 @@ from compaction.serializers.compactions import (
     dry_run_answer,
 )
 from compaction.session_rows import find_session
+from compaction.tasks import run_compaction_later
 from memories.api.door import Door
 from memories.api.idempotency import idempotent
 from memories.exceptions import NotFound
@@ -121,7 +122,12 @@ class CompactDoor(CompactionRows):
     def _waited(self, run: Run) -> Response:
         """Its end, or as a worker's where somebody else has it or the model is to be waited for."""
         compactor.run_compaction(
-            self.tenant_id, run.pk, now=self.now, time_limit=compactor.WAITING_TIME_LIMIT, may_wait=False
+            self.tenant_id,
+            run.pk,
+            now=self.now,
+            time_limit=compactor.WAITING_TIME_LIMIT,
+            may_wait=False,
+            hand_over=run_compaction_later,
         )
         answer = self.answer(UUID(str(run.compaction_id)))
         if answer["state"] == Compaction.State.PENDING:

@@ -1,5 +1,6 @@
 """The endpoint of a session's context."""
 
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -7,9 +8,11 @@ from drf_spectacular.utils import OpenApiExample, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from compaction.compactor import compact_in_emergency
 from compaction.serializers.contexts import SessionContextInput, SessionContextShape
 from compaction.session_context import build_session_context
 from compaction.session_results import SessionContextRequest
+from compaction.tasks import run_compaction_later
 from memories.api.door import Door
 from memories.api.idempotency import idempotent
 from memories.api.permissions import require_scope
@@ -52,5 +55,6 @@ class SessionContextDoor(Door):
             reach=self.key.partition_prefix,
             actor=self.actor,
             now=self.now,
+            compact=partial(compact_in_emergency, hand_over=run_compaction_later),
         )
         return Response(context.as_answer(explain=values["explain"]))

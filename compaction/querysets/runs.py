@@ -89,6 +89,10 @@ class RunQuerySet(TenantRows):
         """Give back what is held; nobody takes it before `until`."""
         return self.update(state="queued", claimed_until=until, error_code=code)
 
+    def given_back(self) -> int:
+        """Give back what is held, for anybody to take; this was no attempt."""
+        return self.update(state="queued", claimed_until=None, attempts=F("attempts") - 1)
+
     def with_targets(self) -> Self:
         return self.select_related("session", "partition", "compaction")
 

@@ -32,6 +32,7 @@ KIND = "synthesis"
 NEAR_DUPLICATE_SIMILARITY = 0.95
 #: The newest memories that a text is compared with.
 NEAR_MEMORIES_MAX = 20_000
+VECTORS_AT_ONCE = 64
 #: Message ids that a memory's metadata names.
 SOURCES_MAX = 50
 AHEAD_MAX = timedelta(days=1)
@@ -172,7 +173,8 @@ def _near(tenant_id: UUID, path: str, entries: list[Entry], vectors: Vectors, no
     To be near is not enough: vectors hardly see that another number stands in a text, so all facts must be told.
     """
     teller = cache(lambda text: teller_of([text]))
-    stored = _nearest_memories(tenant_id, path, vectors, now)
+    places = [place for place, entry in enumerate(entries) if entry.status == NEW]
+    stored = _nearest_memories(tenant_id, path, places, vectors, now)
     sorted_entries: list[Entry] = []
     kept = np.zeros(len(entries), dtype=bool)
     for place, (entry, vector) in enumerate(zip(entries, vectors, strict=True)):
@@ -192,21 +194,26 @@ def _near(tenant_id: UUID, path: str, entries: list[Entry], vectors: Vectors, no
     return sorted_entries
 
 
-def _nearest_memories(tenant_id: UUID, path: str, vectors: Vectors, now: datetime) -> dict[int, Memory]:
-    """By place the stored memory nearest to each vector, where it is near enough to say the same."""
+def _nearest_memories(
+    tenant_id: UUID, path: str, places: Sequence[int], vectors: Vectors, now: datetime
+) -> dict[int, Memory]:
+    """By place the stored memory nearest to each of those vectors, where it is near enough to say the same."""
     with tenant_scope(tenant_id):
         live = Memory.objects.for_tenant(tenant_id).live(now).within(path)
         rows = MemoryEmbedding.objects.for_tenant(tenant_id).of_newest(live, get_embedder().name, NEAR_MEMORIES_MAX)
         found = [(memory_id, vector) for memory_id, _, vector in rows.vectors()]
         if not found:
             return {}
-        matrix = np.stack([vector for _, vector in found])
+        matrix = np.stack([vector for _, vector in found]).T
         nearest: dict[int, UUID] = {}
-        for place, vector in enumerate(vectors):
-            similarities = matrix @ vector
-            best = int(similarities.argmax())
-            if similarities[best] > NEAR_DUPLICATE_SIMILARITY:
-                nearest[place] = found[best][0]
+        for start in range(0, len(places), VECTORS_AT_ONCE):
+            some = places[start : start + VECTORS_AT_ONCE]
+            similarities = vectors[some] @ matrix
+            best = similarities.argmax(axis=1)
+            near = similarities[np.arange(len(some)), best] > NEAR_DUPLICATE_SIMILARITY
+            nearest |= {
+                place: found[column][0] for place, column, is_near in zip(some, best, near, strict=True) if is_near
+            }
         memories = {memory.pk: memory for memory in live.with_ids(map(str, set(nearest.values())))}
     return {place: memories[pk] for place, pk in nearest.items() if pk in memories}
 

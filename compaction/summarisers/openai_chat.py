@@ -1,9 +1,12 @@
 """Any endpoint that speaks OpenAI's `/v1/chat/completions`, hosted or local."""
 
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 import openai
 from openai.types.chat import ChatCompletion
@@ -23,6 +26,8 @@ from compaction.services.told import Told
 from compaction.services.turns import Turn
 from compaction.summarisers.protocol import SummariserError, Summary, SummaryTask
 from context.counters import budget_calculator
+
+T = TypeVar("T")
 
 #: Models overshoot what they are asked for, so they are asked for less than they may write.
 ASKED_SHARE = 0.8
@@ -141,14 +146,13 @@ class OpenAIChatSummariser:
         return self._call(task.model, messages, {"type": "json_object"}, seconds)
 
     def _call(self, model: str, messages: Sequence[Any], response_format: Any, seconds: float) -> str:
-        started = time.monotonic()
+        client = self._client.with_options(timeout=seconds)
+        create = partial(client.chat.completions.create, model=model, messages=messages)
         try:
-            answer = self._client.with_options(timeout=seconds).chat.completions.create(
-                model=model, messages=messages, response_format=response_format
-            )
+            answer: ChatCompletion = _in_time(partial(create, response_format=response_format), seconds)
         except openai.APIStatusError as error:
             raise _refused(error) from error
-        except openai.APITimeoutError as error:
+        except (openai.APITimeoutError, TimeoutError) as error:
             raise SummariserError("timeout", "The model did not answer in time.", is_permanent=False) from error
         except openai.APIConnectionError as error:
             raise SummariserError(
@@ -156,9 +160,24 @@ class OpenAIChatSummariser:
             ) from error
         except (openai.OpenAIError, ValueError, TypeError) as error:
             raise _unreadable() from error
-        if time.monotonic() - started > seconds:
-            raise SummariserError("timeout", "The model did not answer in time.", is_permanent=False)
         return _content(answer)
+
+
+def _in_time(call: Callable[[], T], seconds: float) -> T:
+    """What the call returns. Raises `TimeoutError`.
+
+    The time limit of a connection begins anew with every byte; an endpoint that keeps sending spaces has no end.
+    """
+    done: Future[T] = Future()
+
+    def work() -> None:
+        try:
+            done.set_result(call())
+        except BaseException as error:  # noqa: BLE001 - it is raised where the result is asked for
+            done.set_exception(error)
+
+    threading.Thread(target=work, name="chat completion", daemon=True).start()
+    return done.result(timeout=seconds)
 
 
 def _refused(error: openai.APIStatusError) -> SummariserError:

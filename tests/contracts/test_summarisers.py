@@ -1,5 +1,6 @@
 """What every summariser promises; and how the one that speaks HTTP fails."""
 
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -19,6 +20,7 @@ from tests.fakes.chat_server import (
     Mode,
     bad_citations,
     completion,
+    dripping,
     failing,
     garbage,
     lines_of,
@@ -185,6 +187,15 @@ def test_late_answer_is_a_temporary_error(server: ChatServer) -> None:
         openai_chat(server).summarise(task(time_limit_seconds=0.3))
     with pytest.raises(SummariserError, match="in time"):
         openai_chat(server).summarise(task(time_limit_seconds=0.0))
+
+
+def test_endpoint_that_never_comes_to_an_end_is_left_in_time(server: ChatServer) -> None:
+    server.mode = dripping(0.1)
+    started = time.monotonic()
+    with pytest.raises(SummariserError) as caught:
+        openai_chat(server, timeout_seconds=0.4).summarise(task())
+    assert (caught.value.code, caught.value.is_permanent) == ("timeout", False)
+    assert time.monotonic() - started < 3
 
 
 def test_server_that_is_away_is_a_temporary_error(server: ChatServer) -> None:

@@ -15,6 +15,8 @@ from compaction.summarisers.openai_chat import OpenAIChatSummariser
 
 MODEL = "gpt-4o"
 KEY = "sk-test"
+#: Not sent: how long to wait after each byte.
+DRIP = "Drip"
 
 Answer = tuple[int, dict[str, Any], dict[str, str]]
 Mode = Callable[["ChatServer", dict[str, Any]], Answer]
@@ -78,6 +80,16 @@ def slow(seconds: float) -> Mode:
     def answer(server: "ChatServer", body: dict[str, Any]) -> Answer:
         time.sleep(seconds)
         return well(server, body)
+
+    return answer
+
+
+def dripping(seconds: float) -> Mode:
+    """Answer well, byte by byte with so much time between them."""
+
+    def answer(server: "ChatServer", body: dict[str, Any]) -> Answer:
+        status, content, headers = well(server, body)
+        return status, content, {**headers, DRIP: str(seconds)}
 
     return answer
 
@@ -157,6 +169,7 @@ def _handler_of(server: ChatServer) -> type[BaseHTTPRequestHandler]:
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             status, answer, headers = server.answer(self.path, self.headers.get("Authorization", ""), body)
+            pause = float(headers.pop(DRIP, 0))
             content = json.dumps(answer).encode()
             try:
                 self.send_response(status)
@@ -164,7 +177,10 @@ def _handler_of(server: ChatServer) -> type[BaseHTTPRequestHandler]:
                     self.send_header(name, value)
                 self.send_header("Content-Length", str(len(content)))
                 self.end_headers()
-                self.wfile.write(content)
+                for each in [bytes([byte]) for byte in content] if pause else [content]:
+                    self.wfile.write(each)
+                    self.wfile.flush()
+                    time.sleep(pause)
             except (BrokenPipeError, ConnectionResetError):
                 self.close_connection = True
 

@@ -273,7 +273,7 @@ def test_votes_and_profiles_are_told_in_order_about_memories_that_were_live(stor
                 assert step.ref not in archived
             case TakenBack():
                 assert step.vote.at < step.at
-    assert saved == {"workshop", "coder"}
+    assert saved == {"workshop", "coder", "assistant"}
 
 
 def test_usefulness_of_a_memory_that_was_voted_on_comes_from_its_votes(story: DemoStory) -> None:

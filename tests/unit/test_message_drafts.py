@@ -107,7 +107,7 @@ def test_calls_and_results_are_paired_in_order() -> None:
         (10_000, None, False, (8_000, 1_500)),
         (8_192, 8_192, True, (6_964, 1_228)),
         (1_000, None, True, (500, 500)),
-        (256, None, True, (1, 500)),
+        (256, None, True, (128, 128)),
     ],
 )
 def test_default_budget_is_the_window_without_reserve_and_safety(

@@ -48,7 +48,10 @@ class RolledUp:
 
 
 def open_roll_up(partition: Partition, style: str, requested_by: str, now: datetime) -> Run:
-    """A queued run; inside a scope. Raises `Conflict` while another of the same summary is open."""
+    """A queued run; inside a scope. `requested_by` "" is the schedule.
+
+    Raises `Conflict` while another run of the same summary is open.
+    """
     try:
         with transaction.atomic():
             run: Run = Run.objects.create(
@@ -94,7 +97,7 @@ def _roll_up_by_schedule(partition: Partition, style: str, now: datetime) -> boo
         if not policy_of(partition.tenant_id, partition.path).has_roll_ups:
             return False
         try:
-            run = open_roll_up(partition, style, BY.label, now)
+            run = open_roll_up(partition, style, "", now)
         except Conflict:
             return False
     done = run_roll_up(partition.tenant_id, run.pk, now=now)
@@ -123,7 +126,8 @@ def run_roll_up(tenant_id: UUID, run_id: UUID, *, now: datetime) -> RolledUp | N
             return None
         run = rows.get(pk=run_id)
     try:
-        done = roll_up(tenant_id, run.partition_id, run.style, by=Actor.system(run.requested_by or BY.label), now=now)
+        by = Actor.system(run.requested_by) if run.requested_by else BY
+        done = roll_up(tenant_id, run.partition_id, run.style, replaces_written=by is not BY, by=by, now=now)
     except PlatformError as error:
         logger.warning("roll-up failed: %s", error.code)
         with tenant_scope(tenant_id):
@@ -145,11 +149,14 @@ def budget_of(policy: CompactionPolicy, style: str) -> int:
     return policy.roll_up_compact_tokens if is_compact else policy.roll_up_detailed_tokens
 
 
-def roll_up(tenant_id: UUID, partition_id: int, style: str, *, by: Actor = BY, now: datetime) -> RolledUp:
+def roll_up(
+    tenant_id: UUID, partition_id: int, style: str, *, replaces_written: bool = True, by: Actor = BY, now: datetime
+) -> RolledUp:
     """Make the partition's summary anew; called with no scope open. Nothing below it left: a roll-up is withdrawn.
 
-    A new version follows whatever was in force; that one can be put into force again. A partition that is gone gives
-    no summary.
+    A new version follows what was in force, which can be put into force again; unless `replaces_written`, what people
+    or agents wrote stays, also when they wrote it meanwhile. A partition that is gone gives no summary. Raises
+    `StaleVersion` where another summary came into force at the same moment.
     """
     with tenant_scope(tenant_id):
         partition = Partition.objects.for_tenant(tenant_id).filter(pk=partition_id).first()
@@ -159,7 +166,8 @@ def roll_up(tenant_id: UUID, partition_id: int, style: str, *, by: Actor = BY, n
         budget = budget_of(policy_of(tenant_id, partition.path), style)
     content = _rolled_up(texts, budget)
     with tenant_scope(tenant_id):
-        return _keep(partition, style, content, by, now)
+        current = PartitionSummary.objects.for_tenant(tenant_id).current().of_partition(partition.path).of_style(style)
+        return _keep(partition, style, content, current.first(), replaces_written, by, now)
 
 
 def _memories(partition: Partition, now: datetime) -> list[Text]:
@@ -188,11 +196,20 @@ def _rolled_up(texts: Sequence[Text], token_budget: int) -> str:
     return render_statements(chosen).strip()
 
 
-def _keep(partition: Partition, style: str, content: str, by: Actor, now: datetime) -> RolledUp:
-    rows = PartitionSummary.objects.for_tenant(partition.tenant_id).current()
-    current = rows.of_partition(partition.path).of_style(style).first()
+def _keep(
+    partition: Partition,
+    style: str,
+    content: str,
+    current: PartitionSummary | None,
+    replaces_written: bool,
+    by: Actor,
+    now: datetime,
+) -> RolledUp:
+    is_written = current is not None and current.origin != ROLL_UP
+    if is_written and not replaces_written:
+        return RolledUp(current, is_new=False)
     if not content:
-        if current is not None and current.origin == ROLL_UP:
+        if current is not None and not is_written:
             withdraw_summary(summary=current, by=by, now=now)
         return RolledUp(None, is_new=False)
     saved = save_summary(
@@ -201,6 +218,7 @@ def _keep(partition: Partition, style: str, content: str, by: Actor, now: dateti
         style=style,
         content=content,
         origin=ROLL_UP,
+        if_version=current.version if current else 0,
         by=by,
         now=now,
     )

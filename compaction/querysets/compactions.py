@@ -1,7 +1,6 @@
 """Compactions, what they did to which message, and the prompts they were made with."""
 
 from collections.abc import Iterable
-from datetime import datetime
 from functools import reduce
 from operator import or_
 from typing import Self
@@ -40,9 +39,6 @@ class CompactionQuerySet(TenantRows):
         cites = reduce(or_, (Q(journal__contains=[{"memory_id": memory_id}]) for memory_id in sorted(wanted)), Q())
         journals = self.filter(cites, state="applied").values_list("journal", flat=True) if wanted else []
         return {entry["memory_id"] for journal in journals for entry in journal} & wanted
-
-    def created_since(self, moment: datetime) -> Self:
-        return self.filter(created_at__gte=moment)
 
     def newest_first(self) -> Self:
         return self.order_by("-created_at", "id")

@@ -67,8 +67,3 @@ def next_state(state: str, action: str) -> str:
 def allowed_actions(state: str) -> tuple[str, ...]:
     """What people may decide about a compaction in `state`."""
     return tuple(action for action in DECISIONS if (state, action) in TRANSITIONS)
-
-
-def is_final(state: str) -> bool:
-    """Whether nothing ever leads out of `state`."""
-    return not any(before == state for before, _ in TRANSITIONS)

@@ -10,7 +10,6 @@ from typing import Any
 LIVE = "live"
 MASKED = "masked"
 COMPACTED = "compacted"
-TURN_STATES = (LIVE, MASKED, COMPACTED)
 
 
 @dataclass(frozen=True)

@@ -109,6 +109,23 @@ def test_schedule_leaves_few_memories_and_written_summaries_alone(tenant: Tenant
     assert [row.content for row in summaries(tenant, "user=kim")] == ["Written by hand."] * 2
 
 
+@pytest.mark.parametrize(("requested_by", "kept"), [("", "Written by hand."), ("olga", "")])
+def test_what_is_written_while_a_run_waits_stays_unless_somebody_asked(
+    tenant: Tenant, requested_by: str, kept: str
+) -> None:
+    facts(tenant)
+    partition = place(tenant, "user=alex/topic=life")
+    with tenant_scope(tenant.pk):
+        run = open_roll_up(partition, "compact", requested_by, NOW)
+        save_summary(
+            tenant=tenant, partition=parse_partition(partition.path), style="compact", content="Written by hand.",
+            origin="operator", by=TESTER, now=NOW,
+        )  # fmt: skip
+    run_roll_up(tenant.pk, run.pk, now=LATER)
+    current = summaries(tenant, partition.path)[-1]
+    assert (current.content if kept else current.origin) == (kept or "rollup")
+
+
 def test_profile_switches_the_schedule_off(tenant: Tenant) -> None:
     facts(tenant)
     with tenant_scope(tenant.pk):

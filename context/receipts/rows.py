@@ -9,24 +9,25 @@ That is less than a quarter of the size of rows that each say everything, and le
 import base64
 import json
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any
 
 from context.results import KEPT, MEMORY, Anchor, Block, Consideration, Omission
 
+#: The parts that every score has, in the order they are stored in; a scoring profile's own ones follow them.
 SCORE_PARTS = ("relevance", "recency", "usefulness", "confidence", "frequency")
 
 #: Length of a candidate's row in receipts of the first version, which nest the parts and name the anchor's type.
 FIRST_CANDIDATE_COLUMNS = 11
 
-#: What deflated candidates call themselves where they are stored by column.
+#: What deflated candidates call themselves where they are stored by column, and the names of a profile's own parts.
 COLUMNS = "columns"
+MORE_PARTS = "more_parts"
 
 Row = list[Any]
 
-_PARTS = itemgetter(*SCORE_PARTS)
 _ENCODER = json.JSONEncoder(separators=(",", ":"), check_circular=False)
 
 
@@ -55,27 +56,40 @@ def pack(blocks: Sequence[Block], omitted: Sequence[Omission], candidates: Seque
     return PackedRows(
         [_packed_block(one, places) for one in blocks],
         [_packed_omission(one, places, candidates, standing) for one in omitted],
-        _deflated([candidate_row(one) for one in candidates]),
+        _deflated(candidates),
     )
 
 
 def unpack(packed: PackedRows) -> UnpackedRows:
     """What was packed. Receipts of the first version hold whole rows in every column; they are read as well."""
     stored = packed.candidates
-    candidates = [candidate(row) for row in (_inflated(stored) if isinstance(stored, str) else stored)]
+    candidates = _inflated(stored) if isinstance(stored, str) else [candidate(row) for row in stored]
     blocks = [_unpacked_block(row, place, candidates) for place, row in enumerate(packed.blocks)]
     return UnpackedRows(blocks, [_unpacked_omission(row, candidates, blocks) for row in packed.omitted], candidates)
 
 
-def _deflated(candidates: Iterable[Row]) -> str:
-    columns = _ENCODER.encode({COLUMNS: list(zip(*candidates, strict=True))})
-    return base64.b64encode(zlib.compress(columns.encode(), 1)).decode()
+def _deflated(candidates: Sequence[Consideration]) -> str:
+    names = _part_names(candidates)
+    parts_of = itemgetter(*names)
+    rows = [candidate_row(one, parts_of) for one in candidates]
+    stored: dict[str, Any] = {COLUMNS: list(zip(*rows, strict=True))}
+    if len(names) > len(SCORE_PARTS):
+        stored[MORE_PARTS] = names[len(SCORE_PARTS) :]
+    return base64.b64encode(zlib.compress(_ENCODER.encode(stored).encode(), 1)).decode()
 
 
-def _inflated(stored: str) -> list[Row]:
+def _part_names(candidates: Sequence[Consideration]) -> tuple[str, ...]:
+    """The parts of all these scores, which one profile gave."""
+    return tuple(candidates[0].score_breakdown) if candidates else SCORE_PARTS
+
+
+def _inflated(stored: str) -> list[Consideration]:
     """What was deflated, and the rows that the first ones deflated were."""
     found = json.loads(zlib.decompress(base64.b64decode(stored)))
-    return found if isinstance(found, list) else [list(row) for row in zip(*found[COLUMNS], strict=True)]
+    if isinstance(found, list):
+        return [candidate(row) for row in found]
+    names = (*SCORE_PARTS, *found.get(MORE_PARTS, ()))
+    return [candidate(list(row), names) for row in zip(*found[COLUMNS], strict=True)]
 
 
 def _identity(anchor: Anchor, outcome: str, score: float | None) -> tuple[Any, ...]:
@@ -132,12 +146,15 @@ def _anchor_row(anchor: Anchor) -> Row:
     return [anchor.type, anchor.id, anchor.version]
 
 
-def _part_row(breakdown: Mapping[str, float] | None) -> Row | None:
-    return None if breakdown is None else [breakdown[name] for name in SCORE_PARTS]
+def _part_row(breakdown: Mapping[str, float] | None) -> Row | dict[str, float] | None:
+    """The values of the five parts; with their names where a profile has parts of its own."""
+    if breakdown is None:
+        return None
+    return list(breakdown.values()) if tuple(breakdown) == SCORE_PARTS else dict(breakdown)
 
 
-def _parts(row: Row | None) -> dict[str, float] | None:
-    return None if row is None else dict(zip(SCORE_PARTS, row, strict=True))
+def _parts(row: Row | dict[str, float] | None) -> dict[str, float] | None:
+    return dict(zip(SCORE_PARTS, row, strict=True)) if isinstance(row, list) else row
 
 
 def block_row(block: Block) -> Row:
@@ -171,8 +188,8 @@ def omission(row: Row) -> Omission:
     return Omission(Anchor(type_, id_, version), reason, tokens, score, missing)
 
 
-def candidate_row(candidate: Consideration) -> Row:
-    """As it is stored. All candidates are memories."""
+def candidate_row(candidate: Consideration, parts_of: Callable[[Mapping[str, float]], Iterable[float]]) -> Row:
+    """As it is stored, `parts_of` giving the parts of its score in their order. All candidates are memories."""
     anchor = candidate.anchor
     return [
         anchor.id,
@@ -180,7 +197,7 @@ def candidate_row(candidate: Consideration) -> Row:
         candidate.tokens,
         1 if candidate.pinned else 0,
         candidate.score,
-        *_PARTS(candidate.score_breakdown),
+        *parts_of(candidate.score_breakdown),
         candidate.vector_rank,
         candidate.text_rank,
         candidate.fused_score,
@@ -188,8 +205,8 @@ def candidate_row(candidate: Consideration) -> Row:
     ]
 
 
-def candidate(row: Row) -> Consideration:
-    """The candidate of a row."""
+def candidate(row: Row, names: Sequence[str] = SCORE_PARTS) -> Consideration:
+    """The candidate of a row whose parts have these names."""
     if len(row) == FIRST_CANDIDATE_COLUMNS:
         _, id_, version, tokens, pinned, score, parts, vector_rank, text_rank, fused, outcome = row
     else:
@@ -199,7 +216,7 @@ def candidate(row: Row) -> Consideration:
         tokens=tokens,
         pinned=bool(pinned),
         score=score,
-        score_breakdown=_parts(parts) or {},
+        score_breakdown=dict(zip(names, parts, strict=True)),
         vector_rank=vector_rank,
         text_rank=text_rank,
         fused_score=fused,

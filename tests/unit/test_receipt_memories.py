@@ -28,9 +28,18 @@ def test_candidates_that_were_deflated_row_by_row_are_read_as_well() -> None:
     for candidates in ([], [one], [one, replace(one, vector_rank=None, text_rank=3)]):
         packed = rows.pack([], [], candidates)
         assert rows.unpack(packed).candidates == candidates
-        earlier = [rows.candidate_row(each) for each in candidates]
+        earlier = [rows.candidate_row(each, dict.values) for each in candidates]
         assert rows.unpack(rows.PackedRows([], [], earlier)).candidates == candidates
         assert rows.unpack(rows.PackedRows([], [], deflated(earlier))).candidates == candidates
+
+
+def test_the_parts_of_a_profile_are_stored_by_name() -> None:
+    parts = {**PARTS, "neighbours": 0.25, "currency": -0.5}
+    one = Consideration(ANCHOR, 30, False, 0.25, parts, 1, None, 0.016, "kept")
+    block = Block("linked_memory", replace(ANCHOR, version=9), "", 10, 0, score=0.5, score_breakdown=parts)
+    found = rows.unpack(rows.pack([block, replace(block, score_breakdown=PARTS)], [], [one, one]))
+    assert [dict(each.score_breakdown) for each in found.candidates] == [parts, parts]
+    assert [dict(each.score_breakdown or {}) for each in found.blocks] == [parts, PARTS]
 
 
 def test_memories_of_receipts_are_read_from_rows_of_every_version() -> None:
@@ -43,8 +52,8 @@ def test_memories_of_receipts_are_read_from_rows_of_every_version() -> None:
     packed = rows.pack([BLOCK, BLOCK], [], [kept])
     assert memories_of([memo, summary, whole, whole], []) == [second]
     assert memories_of([*packed.blocks, whole], packed.candidates) == [first, second]
-    assert memories_of(packed.blocks, deflated([rows.candidate_row(kept)])) == [first]
-    assert memories_of(packed.blocks, [rows.candidate_row(kept)]) == [first]
+    assert memories_of(packed.blocks, deflated([rows.candidate_row(kept, dict.values)])) == [first]
+    assert memories_of(packed.blocks, [rows.candidate_row(kept, dict.values)]) == [first]
     assert memories_of([["memory", 0]], [["memory", first, 1, 30, 0, 0.25, [], 1, None, 0.016, "kept"]]) == [first]
     assert memories_of([], packed.candidates) == []
 

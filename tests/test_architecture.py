@@ -126,7 +126,7 @@ def test_template_check_sees_a_breach(name: str, breach: str) -> None:
     [
         ("memories/services/breach.py", "import django"),
         ("memories/breach.py", "import context.models"),
-        ("context/querysets.py", "import context.assembly"),
+        ("context/querysets/records.py", "import context.assembly"),
     ],
 )
 def test_import_contracts_fail_when_an_arrow_points_up(tmp_path: Path, room: str, line: str) -> None:

@@ -1,4 +1,4 @@
-"""All SQL of what an agent gets to read, as named chainable methods."""
+"""Records of contexts, and the votes on what stood in them."""
 
 import json
 from collections.abc import Callable, Iterable
@@ -8,55 +8,23 @@ from operator import or_
 from typing import Any, Self
 from uuid import UUID
 
-from django.contrib.postgres.expressions import ArraySubquery
 from django.contrib.postgres.fields import ArrayField
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db.models import Count, F, JSONField, Max, Model, Q, Subquery, Sum
-from django.db.models.functions import Coalesce, JSONObject, TruncDate
+from django.db.models.functions import Coalesce, TruncDate
 from psycopg import sql
 
-from memories.querysets import Insertion, TenantRows, VersionedByRecordedTime, array_text
+from memories.querysets import Insertion, TenantRows, array_text
 from memories.querysets.conditions import path_condition
-from memories.services.partitions import subtree_bounds
 
 #: Receipts looked through for questions that differ.
 QUESTIONS_READ = 200
-#: The profile that counts where nothing is assigned.
-DEFAULT_NAME = "default"
 #: What a receipt may hold from outside of its partition: blocks of this kind, and a focus that is named by its id.
 SUMMARY_KIND = "partition_summary"
 FOCI_BY_ID = ["memory_id", "summary_id"]
 
 #: The C encoder does everything but what JSON does not know, and does not look for circles that we do not draw.
 _json_text = json.JSONEncoder(separators=(",", ":"), check_circular=False, default=DjangoJSONEncoder().default).encode
-
-
-class BudgetProfileQuerySet(VersionedByRecordedTime):
-    """Versions of the numbers an operator tunes."""
-
-    def named(self, name: str) -> Self:
-        return self.filter(name=name)
-
-    def in_force(self, at: datetime | None = None) -> Self:
-        """The version of each profile that counts now, or counted at a recorded time."""
-        return self.current() if at is None else self.recorded_at(at)
-
-    def versions(self) -> Self:
-        """All versions, newest first."""
-        return self.order_by("name", "-version")
-
-    def numbered(self, version: int) -> Self:
-        return self.filter(version=version)
-
-    def locked(self) -> Self:
-        """Held until the transaction ends, so that two savers of one profile come one after the other."""
-        return self.select_for_update()
-
-    def assigned_by(self, assignments: "BudgetProfileAssignmentQuerySet") -> Self:
-        """Those that `assignments` name, and the default one; each row carries all `assignments` (name and path)."""
-        every = assignments.order_by().values_list(JSONObject(name="profile_name", path="partition_path"))
-        named = Q(name=DEFAULT_NAME) | Q(name__in=assignments.values("profile_name"))
-        return self.filter(named).annotate(assignments=ArraySubquery(every))
 
 
 class ReceiptQuerySet(TenantRows):
@@ -172,42 +140,6 @@ def _insertion(model: type[Model]) -> tuple[str, list[tuple[str, Callable[[Any],
     )
     texts = {JSONField: _json_text, ArrayField: array_text}
     return statement.as_string(), [(field.attname, texts.get(type(field))) for field in fields]
-
-
-class BudgetProfileAssignmentQuerySet(VersionedByRecordedTime):
-    """Whom a budget profile is for, now and before."""
-
-    def in_force(self, at: datetime | None = None) -> Self:
-        """Those that count now, or counted at a recorded time."""
-        return self.current() if at is None else self.recorded_at(at)
-
-    def ended(self) -> Self:
-        """Those that count no more."""
-        return self.filter(recorded_to__isnull=False)
-
-    def for_targets(self, api_key_id: str | None, paths: Iterable[str]) -> Self:
-        """Those of the key and of any of the partitions ("" is the tenant)."""
-        return self.filter(Q(partition_path__in=list(paths)) | (Q(api_key_id=api_key_id) if api_key_id else Q()))
-
-    def newest_first(self) -> Self:
-        return self.order_by("-recorded_from", "-pk")
-
-    def within(self, path: str) -> Self:
-        """Those of partitions in `path` or below it, and of keys that reach nothing else."""
-        if not path:
-            return self
-        low, high = subtree_bounds(path)
-        columns = ("partition_path", "api_key__partition_prefix")
-        there = (Q(**{name: path}) | Q(**{f"{name}__gte": low, f"{name}__lt": high}) for name in columns)
-        return self.filter(next(there) | next(there))
-
-    def with_keys(self) -> Self:
-        """The keys' names in the same query."""
-        return self.select_related("api_key")
-
-    def locked(self) -> Self:
-        """Held until the transaction ends, so that two who assign one target come one after the other."""
-        return self.select_for_update(of=("self",))
 
 
 class FeedbackQuerySet(TenantRows):

@@ -1,22 +1,13 @@
-"""Budget profiles, receipts and feedback: the numbers a context is built with, its record, and what came of it."""
-
-import uuid
+"""Budget profiles: the numbers a context is built with, and whom they are for."""
 
 from django.contrib.postgres.fields import ArrayField
-from django.core.serializers.json import DjangoJSONEncoder
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import F, Q
 
-from context.querysets import (
-    DEFAULT_NAME,
-    BudgetProfileAssignmentQuerySet,
-    BudgetProfileQuerySet,
-    FeedbackQuerySet,
-    ReceiptQuerySet,
-)
+from context.querysets import DEFAULT_NAME, BudgetProfileAssignmentQuerySet, BudgetProfileQuerySet
 from context.services.compaction_policy import CompactionPolicy
-from memories.models import ApiKey, Memory, PartitionSummary, Tenant
+from memories.models import ApiKey, PartitionSummary, Tenant
 
 DEFAULT_PROFILE_NAME = DEFAULT_NAME
 TOKENS_MIN, TOKENS_MAX = 1, 2_000_000
@@ -200,92 +191,3 @@ class BudgetProfileAssignment(models.Model):
 
     def __str__(self) -> str:
         return f"{self.profile_name} for {'a key' if self.api_key_id else self.partition_path or 'the tenant'}"
-
-
-class Receipt(models.Model):
-    """The stored record of one context: what was asked, chosen, left out and why. Texts are read back by anchor."""
-
-    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="receipts")
-    api_key = models.ForeignKey(ApiKey, on_delete=models.SET_NULL, null=True, related_name="+")
-    created_at = models.DateTimeField()
-    query = models.TextField(default="", blank=True)
-    partition_path = models.TextField(default="", blank=True, db_collation="C")
-    request = models.JSONField(encoder=DjangoJSONEncoder, help_text="The inputs after defaults were filled in.")
-    profile = models.JSONField(help_text="Name and version of the scoring profile.")
-    budget_profile = models.JSONField(help_text="Name and version of the budget profile.")
-    budget = models.JSONField()
-    tokens_used = models.PositiveIntegerField()
-    blocks = models.JSONField(encoder=DjangoJSONEncoder, help_text="Anchors, tokens, places and score parts; no text.")
-    omitted = models.JSONField(encoder=DjangoJSONEncoder)
-    candidates = models.JSONField(encoder=DjangoJSONEncoder, help_text="Every candidate's score parts; no text.")
-    plan = models.JSONField(encoder=DjangoJSONEncoder)
-    warnings = models.JSONField(default=list)
-    timings = models.JSONField(default=dict)
-    text_sha256 = models.CharField(max_length=64)
-    nonce_counter = models.PositiveIntegerField(default=0)
-    as_of = models.DateTimeField(null=True, blank=True, help_text="The valid time that was read; empty is now.")
-    stable_prefix_tokens = models.PositiveIntegerField(null=True, blank=True)
-    memory_ids = ArrayField(models.UUIDField(), default=list, help_text="The memories its text was made of, each once.")
-
-    objects = ReceiptQuerySet.as_manager()
-
-    class Meta:
-        constraints = [
-            models.CheckConstraint(condition=Q(tokens_used__gte=0), name="receipt_tokens_are_not_negative"),
-        ]
-        indexes = [
-            models.Index(F("tenant"), F("created_at").desc(), F("id"), name="receipt_newest"),
-        ]
-
-    def __str__(self) -> str:
-        return f"receipt {self.id}"
-
-
-class Feedback(models.Model):
-    """One vote on a memory. A vote that was taken back stays, so that the history shows it."""
-
-    class Kind(models.TextChoices):
-        EXPLICIT = "explicit"
-        IMPLICIT = "implicit"
-
-    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
-    memory = models.ForeignKey(Memory, on_delete=models.CASCADE, related_name="feedback")
-    receipt = models.ForeignKey(Receipt, on_delete=models.SET_NULL, null=True, blank=True, related_name="feedback")
-    kind = models.CharField(max_length=8, choices=Kind)
-    weight = models.FloatField(help_text="+1, -1 or -3 as given; +0.25 where an answer used the memory.")
-    reason = models.CharField(max_length=500, default="", blank=True)
-    at = models.DateTimeField()
-    on_day = models.DateField(help_text="The day (UTC) of `at`: an implicit vote counts once a memory and day.")
-    actor_kind = models.CharField(max_length=8)
-    actor_id = models.CharField(max_length=150, default="", blank=True)
-    actor_label = models.CharField(max_length=150, default="", blank=True)
-    withdrawn_at = models.DateTimeField(null=True, blank=True)
-    withdrawn_by = models.CharField(max_length=150, default="", blank=True)
-    score_before = models.FloatField(
-        null=True, blank=True, help_text="The memory's usefulness before the vote: where it returns without any."
-    )
-
-    objects = FeedbackQuerySet.as_manager()
-
-    class Meta:
-        verbose_name_plural = "feedback"
-        constraints = [
-            models.CheckConstraint(
-                condition=Q(kind="explicit", weight__in=[1.0, -1.0, -3.0]) | Q(kind="implicit", weight=0.25),
-                name="feedback_weight_is_known",
-            ),
-            models.UniqueConstraint(
-                fields=["memory", "on_day"],
-                condition=Q(kind="implicit", withdrawn_at__isnull=True),
-                name="feedback_is_implied_once_a_day",
-            ),
-        ]
-        indexes = [
-            models.Index(fields=["tenant", "memory", "-at"], name="feedback_of_memory"),
-            models.Index(fields=["receipt"], name="feedback_of_receipt"),
-        ]
-
-    def __str__(self) -> str:
-        return f"{self.kind} {self.weight:+g} on {self.memory_id}"

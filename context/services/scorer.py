@@ -109,12 +109,12 @@ class MemoryScorer:
         rows = list(memories)
         if not rows:
             return []
-        created = _created_column(rows)
-        parts = _parts(rows, self._seconds_now() - created)
-        composite = _rounded(_composite(parts))
-        columns = [column.tolist() for column in (composite, *(_rounded(part) for part in parts))]
+        created = created_column(rows)
+        parts = base_parts(rows, self._seconds_now() - created)
+        composite = rounded(_composite(parts))
+        columns = [column.tolist() for column in (composite, *(rounded(part) for part in parts))]
         scored = [ScoredMemory(*row) for row in zip(rows, *columns, strict=True)]
-        return [scored[position] for position in _order(rows, composite, created)]
+        return [scored[position] for position in ranked_order(rows, composite, created)]
 
     def _seconds_now(self) -> float:
         now = self._clock()
@@ -123,14 +123,14 @@ class MemoryScorer:
         return now.timestamp()
 
 
-def _parts(rows: list[Mapping[str, Any]], age_seconds: Column) -> tuple[Column, Column, Column, Column, Column]:
+def base_parts(rows: list[Mapping[str, Any]], age_seconds: Column) -> tuple[Column, Column, Column, Column, Column]:
     """Relevance, recency, usefulness, confidence and frequency, each 0..1 and not yet rounded."""
     return (
-        _unit(_column(rows, "similarity", DEFAULT_SIMILARITY)),
+        clamped(number_column(rows, "similarity", DEFAULT_SIMILARITY)),
         _recency(age_seconds),
-        _unit(_column(rows, "usefulness_score", DEFAULT_USEFULNESS)),
-        _unit(_column(rows, "confidence", DEFAULT_CONFIDENCE)),
-        _unit(_column(rows, "retrieval_count", DEFAULT_RETRIEVAL_COUNT) / ACCESS_FREQUENCY_CAP),
+        clamped(number_column(rows, "usefulness_score", DEFAULT_USEFULNESS)),
+        clamped(number_column(rows, "confidence", DEFAULT_CONFIDENCE)),
+        clamped(number_column(rows, "retrieval_count", DEFAULT_RETRIEVAL_COUNT) / ACCESS_FREQUENCY_CAP),
     )
 
 
@@ -151,12 +151,12 @@ def _recency(age_seconds: Column) -> Column:
     return np.where(np.isinf(age_days), RECENCY_OF_UNKNOWN_AGE, np.exp(-RECENCY_DECAY_LAMBDA * age_days))
 
 
-def _unit(column: Column) -> Column:
+def clamped(column: Column) -> Column:
     """Clamped to 0..1; adding 0 turns -0.0 into 0.0."""
     return np.clip(column, 0.0, 1.0) + 0.0
 
 
-def _column(rows: list[Mapping[str, Any]], field: str, default: float) -> Column:
+def number_column(rows: list[Mapping[str, Any]], field: str, default: float) -> Column:
     values = [row.get(field) for row in rows]
     try:
         column = np.array(values, dtype=np.float64)
@@ -177,7 +177,7 @@ def _refuse_non_finite(rows: list[Mapping[str, Any]], column: Column, field: str
         raise ValueError(f"{field} must be a finite number, not {column[position]} (memory {rows[position].get('id')})")
 
 
-def _created_column(rows: list[Mapping[str, Any]]) -> Column:
+def created_column(rows: list[Mapping[str, Any]]) -> Column:
     """Seconds since 1970 of each `created_at`; minus infinity where it is unknown, so that it sorts as the oldest."""
     return np.array([_created_seconds(row.get("created_at")) for row in rows], dtype=np.float64)
 
@@ -195,7 +195,7 @@ def _created_seconds(created_at: object) -> float:
         return float("-inf")
 
 
-def _rounded(column: Column) -> Column:
+def rounded(column: Column) -> Column:
     """Rounded exactly as Python's `round(value, 6)`: numpy decides by a product, which errs near a half."""
     scaled = column * 10.0**SCORE_DECIMALS
     rounded = np.rint(scaled) / 10.0**SCORE_DECIMALS
@@ -204,7 +204,7 @@ def _rounded(column: Column) -> Column:
     return rounded
 
 
-def _order(rows: list[Mapping[str, Any]], composite: Column, created: Column) -> list[int]:
+def ranked_order(rows: list[Mapping[str, Any]], composite: Column, created: Column) -> list[int]:
     """Positions by composite (highest first), then creation (newest first), then id."""
     order = np.lexsort((-created, -composite))
     is_tied = (np.diff(composite[order]) == 0) & (created[order][1:] == created[order][:-1])

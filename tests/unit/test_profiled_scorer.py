@@ -1,0 +1,121 @@
+"""The profiled scorer: equal to the default scorer for its profile, parts that add up, calibrated probabilities."""
+
+import math
+import uuid
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from context.services.profiled_scorer import ProfiledScorer, Question, needs_vectors
+from context.services.scorer import MemoryScorer
+from context.services.scoring_profiles import ADR_0040, CONVERSATION_RECALL, ScoringProfile
+
+NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
+QUESTION = Question("Where does Ann live?", NOW, ["ann", "live"])
+
+shares = st.none() | st.floats(min_value=-1, max_value=2, allow_nan=False)
+rows = st.lists(
+    st.fixed_dictionaries(
+        {
+            "id": st.integers(0, 5),
+            "content": st.just("Ann: text"),
+            "similarity": shares,
+            "created_at": st.none()
+            | st.integers(-2_000, 3_000).map(lambda hours: NOW - timedelta(hours=hours))
+            | st.just("unreadable"),
+            "usefulness_score": shares,
+            "confidence": shares,
+            "retrieval_count": st.none() | st.integers(-3, 100),
+        }
+    ),
+    max_size=12,
+)
+
+
+def memory(**fields):
+    return {"id": uuid.uuid4(), "content": "Ann: text", "created_at": NOW, "kind": "fact", **fields}
+
+
+def profile(**numbers):
+    return ScoringProfile(name="mine", version=1, **{"weights": {"relevance": 1.0}, **numbers})
+
+
+def score(memories, numbers=None, clock=None):
+    return ProfiledScorer(numbers or profile(), clock=clock).score(memories, QUESTION, {})
+
+
+@given(rows)
+def test_the_default_profile_scores_exactly_as_the_default_scorer(memories):
+    expected = MemoryScorer(clock=lambda: NOW).score(memories)
+    scored = score(memories, ADR_0040)
+    assert [one.memory for one in scored] == [one.memory for one in expected]
+    for ours, theirs in zip(scored, expected, strict=True):
+        for name in ("composite", "relevance", "recency", "usefulness", "confidence", "frequency"):
+            assert getattr(ours, f"{name}_score") == getattr(theirs, f"{name}_score")
+        assert math.isclose(sum(ours.weighted.values()), ours.composite_score, abs_tol=4e-6)
+
+
+@given(rows)
+def test_the_same_numbers_under_another_name_score_the_same(memories):
+    numbers = ScoringProfile.from_numbers("mine", 1, ADR_0040.to_numbers())
+    expected = [one.composite_score for one in MemoryScorer(clock=lambda: NOW).score(memories)]
+    assert [one.composite_score for one in score(memories, numbers)] == pytest.approx(expected, abs=1e-6)
+
+
+def test_ages_are_reckoned_from_the_clock_where_there_is_one():
+    later = NOW + timedelta(days=14)
+    numbers = profile(weights={"recency": 1.0}, half_life_days=14)
+    assert score([memory()], numbers)[0].composite_score == 1.0
+    assert score([memory()], numbers, clock=lambda: later)[0].composite_score == 0.5
+    with pytest.raises(ValueError, match="time zone"):
+        score([memory()], numbers, clock=lambda: datetime(2026, 1, 1))  # noqa: DTZ001
+
+
+def test_each_kind_has_its_own_half_life():
+    old = NOW - timedelta(days=10)
+    numbers = profile(weights={"recency": 1.0}, half_life_days=10, half_life_days_by_kind={"episode": 5})
+    scored = score([memory(created_at=old), memory(created_at=old, kind="episode")], numbers)
+    assert [(one.memory["kind"], one.recency_score) for one in scored] == [("fact", 0.5), ("episode", 0.25)]
+
+
+def test_recency_multiplied_raises_what_is_relevant_and_nothing_else():
+    weights = {"relevance": 0.6, "recency": 0.4}
+    numbers = profile(weights=weights, recency_mode="multiplied")
+    scored = score([memory(similarity=0.0), memory(similarity=0.5)], numbers)
+    assert [one.composite_score for one in scored] == [0.5, 0.0]
+    assert scored[0].weighted == {"relevance": 0.3, "recency": 0.2}
+
+
+def test_parts_in_the_order_of_the_names_and_only_those_that_weigh():
+    numbers = profile(weights={"confidence": 0.5, "relevance": 0.5, "recency": 0.0})
+    (scored,) = score([memory(similarity=0.5, confidence=0.9)], numbers)
+    assert scored.parts == {"relevance": 0.5, "confidence": 0.9}
+    assert list(scored.parts) == ["relevance", "confidence"]
+    assert scored.weighted == {"relevance": 0.25, "confidence": 0.45}
+    assert scored.composite_score == 0.7
+
+
+def test_a_calibrated_profile_gives_probabilities():
+    numbers = profile(coefficients={"relevance": 4.0}, intercept=-2.0)
+    scored = score([memory(similarity=0.5), memory(similarity=1.0)], numbers)
+    assert [one.composite_score for one in scored] == [round(1 / (1 + math.exp(-2)), 6), 0.5]
+    assert scored[0].weighted == {"relevance": 4.0}
+
+
+def test_a_number_that_is_none_is_refused_by_its_field():
+    with pytest.raises(ValueError, match="confidence"):
+        score([memory(confidence=math.nan)])
+
+
+def test_nothing_in_nothing_out():
+    assert score([]) == []
+    assert score([], ADR_0040) == []
+    assert score([], CONVERSATION_RECALL) == []
+
+
+def test_only_comparing_profiles_need_vectors():
+    assert not needs_vectors(ADR_0040)
+    assert needs_vectors(profile(mmr_diversity=0.1))
+    assert needs_vectors(profile(weights={"relevance": 0.9, "currency": 0.1}))

@@ -1,0 +1,126 @@
+"""Scoring profiles: what makes one, every problem named with its field, what is shipped."""
+
+import dataclasses
+import json
+import math
+
+import pytest
+
+from context.services.scoring_profiles import (
+    ADR_0040,
+    BASE_PARTS,
+    CONVERSATION_RECALL,
+    PART_NAMES,
+    SHIPPED_PROFILES,
+    ProfileError,
+    ScoringProfile,
+    problems_of_numbers,
+)
+
+
+def problems(**numbers):
+    return {(one.field, one.code) for one in problems_of_numbers({"weights": {"relevance": 1.0}, **numbers})}
+
+
+def test_the_default_profile_has_the_numbers_of_its_adr():
+    assert ADR_0040.is_default
+    assert list(ADR_0040.weights.values()) == [0.40, 0.25, 0.20, 0.10, 0.05]
+    assert tuple(ADR_0040.weights) == BASE_PARTS
+    assert ADR_0040.half_life_days == pytest.approx(13.863, abs=1e-3)
+    assert (ADR_0040.pool_size, ADR_0040.neighbour_reach, ADR_0040.mmr_diversity) == (0, 0, 0.0)
+    assert not ADR_0040.is_calibrated
+
+
+def test_shipped_profiles_are_found_by_their_names():
+    assert SHIPPED_PROFILES == {"adr-0040": ADR_0040, "conversation-recall": CONVERSATION_RECALL}
+
+
+@pytest.mark.parametrize("profile", SHIPPED_PROFILES.values(), ids=lambda profile: profile.name)
+def test_numbers_survive_json(profile):
+    numbers = json.loads(json.dumps(profile.to_numbers()))
+    assert ScoringProfile.from_numbers(profile.name, profile.version, numbers) == profile
+
+
+@pytest.mark.parametrize("profile", SHIPPED_PROFILES.values(), ids=lambda profile: profile.name)
+def test_weights_sum_to_one_and_are_known(profile):
+    assert math.isclose(math.fsum(profile.weights.values()), 1.0, abs_tol=1e-9)
+    assert set(profile.weights) <= set(PART_NAMES)
+
+
+def test_a_profile_cannot_be_changed():
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        CONVERSATION_RECALL.version = 2
+    with pytest.raises(TypeError):
+        CONVERSATION_RECALL.weights["relevance"] = 0.5
+
+
+def test_a_profile_keeps_its_own_copy_of_the_weights():
+    weights = {"relevance": 1.0}
+    profile = ScoringProfile(name="mine", version=1, weights=weights)
+    weights["relevance"] = 0.5
+    assert profile.weights["relevance"] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("numbers", "field", "code"),
+    [
+        ({"weights": {"relevance": 0.9}}, "weights", "weights_do_not_sum_to_one"),
+        ({"weights": {"relevance": 1.0, "recency": 1e-6}}, "weights", "weights_do_not_sum_to_one"),
+        ({"weights": {}}, "weights", "weights_do_not_sum_to_one"),
+        ({"weights": [1.0]}, "weights", "not_an_object"),
+        ({"weights": {"charm": 1.0}}, "weights.charm", "unknown_part"),
+        ({"weights": {"relevance": 1.5, "recency": -0.5}}, "weights.recency", "out_of_range"),
+        ({"weights": {"relevance": True}}, "weights.relevance", "out_of_range"),
+        ({"weights": {"relevance": math.nan}}, "weights.relevance", "out_of_range"),
+        ({"weights": {"relevance": "1"}}, "weights.relevance", "out_of_range"),
+        ({"relevance": "bm25"}, "relevance", "unknown_choice"),
+        ({"relevance": ["cosine"]}, "relevance", "unknown_choice"),
+        ({"recency_mode": "squared"}, "recency_mode", "unknown_choice"),
+        ({"half_life_days": 0}, "half_life_days", "out_of_range"),
+        ({"half_life_days": math.inf}, "half_life_days", "out_of_range"),
+        ({"half_life_days_by_kind": {"fact": -1}}, "half_life_days_by_kind.fact", "out_of_range"),
+        ({"half_life_days_by_kind": 3}, "half_life_days_by_kind", "not_an_object"),
+        ({"mmr_diversity": 1.1}, "mmr_diversity", "out_of_range"),
+        ({"pool_size": 9}, "pool_size", "out_of_range"),
+        ({"pool_size": 1_001}, "pool_size", "out_of_range"),
+        ({"pool_size": False}, "pool_size", "out_of_range"),
+        ({"pool_size": 200.0}, "pool_size", "out_of_range"),
+        ({"neighbour_reach": 6}, "neighbour_reach", "out_of_range"),
+        ({"coefficients": {"relevance": 1.0}}, "intercept", "incomplete_calibration"),
+        ({"intercept": 1.0}, "intercept", "incomplete_calibration"),
+        ({"coefficients": {"charm": 1.0}, "intercept": 0.0}, "coefficients.charm", "unknown_part"),
+        ({"coefficients": {"relevance": 1e9}, "intercept": 0.0}, "coefficients.relevance", "out_of_range"),
+        ({"colour": 1}, "colour", "unknown_field"),
+    ],
+)
+def test_each_problem_is_named_with_its_field(numbers, field, code):
+    assert (field, code) in problems(**numbers)
+    with pytest.raises(ProfileError) as refusal:
+        ScoringProfile.from_numbers("mine", 1, {"weights": {"relevance": 1.0}, **numbers})
+    assert refusal.value.field
+    assert refusal.value.code
+    assert refusal.value.detail
+
+
+def test_all_problems_come_at_once():
+    found = problems(weights={"relevance": 0.5}, relevance="bm25", pool_size=3, colour=1)
+    assert {field for field, _ in found} == {"weights", "relevance", "pool_size", "colour"}
+
+
+@pytest.mark.parametrize("numbers", [None, 3, "x", [], {}])
+def test_what_is_no_profile_is_refused(numbers):
+    with pytest.raises(ProfileError):
+        ScoringProfile.from_numbers("mine", 1, numbers)
+
+
+def test_a_profile_of_wrong_numbers_cannot_be_made():
+    with pytest.raises(ProfileError, match=r"sum to 0\.5"):
+        ScoringProfile(name="mine", version=1, weights={"relevance": 0.5})
+
+
+def test_a_calibrated_profile_says_so():
+    profile = ScoringProfile(
+        name="mine", version=1, weights={"relevance": 1.0}, coefficients={"relevance": 2.0}, intercept=-1.0
+    )
+    assert profile.is_calibrated
+    assert not profile.is_default

@@ -1,5 +1,6 @@
 """Rows and constraints of what an agent gets to read."""
 
+from context.models.evaluation import BUDGETS_MAX, EvaluationAnswer, EvaluationRun, GoldenMemory, GoldenQuestion
 from context.models.profiles import (
     DEFAULT_PROFILE_NAME,
     ELASTIC_ITEMS_MAX,
@@ -19,6 +20,7 @@ from context.models.profiles import (
 from context.models.records import Feedback, Receipt
 
 __all__ = [
+    "BUDGETS_MAX",
     "DEFAULT_PROFILE_NAME",
     "ELASTIC_ITEMS_MAX",
     "ELASTIC_TOKENS_MAX",
@@ -32,7 +34,11 @@ __all__ = [
     "TOP_K_MAX",
     "BudgetProfile",
     "BudgetProfileAssignment",
+    "EvaluationAnswer",
+    "EvaluationRun",
     "Feedback",
+    "GoldenMemory",
+    "GoldenQuestion",
     "Receipt",
     "default_summary_levels",
 ]

@@ -1,5 +1,6 @@
 """All SQL of what an agent gets to read, as named chainable methods."""
 
+from context.querysets.evaluation import EvaluationAnswerQuerySet, EvaluationRunQuerySet, GoldenQuestionQuerySet
 from context.querysets.profiles import DEFAULT_NAME, BudgetProfileAssignmentQuerySet, BudgetProfileQuerySet
 from context.querysets.records import FeedbackQuerySet, ReceiptQuerySet
 
@@ -7,6 +8,9 @@ __all__ = [
     "DEFAULT_NAME",
     "BudgetProfileAssignmentQuerySet",
     "BudgetProfileQuerySet",
+    "EvaluationAnswerQuerySet",
+    "EvaluationRunQuerySet",
     "FeedbackQuerySet",
+    "GoldenQuestionQuerySet",
     "ReceiptQuerySet",
 ]

@@ -8,7 +8,16 @@ import pytest
 from django.db import DatabaseError, IntegrityError, connection, transaction
 
 from compaction.models import CompactionMember, CompactionPrompt, ProviderBreaker, Run
-from context.models import BudgetProfile, BudgetProfileAssignment, Feedback, Receipt
+from context.models import (
+    BudgetProfile,
+    BudgetProfileAssignment,
+    EvaluationAnswer,
+    EvaluationRun,
+    Feedback,
+    GoldenMemory,
+    GoldenQuestion,
+    Receipt,
+)
 from memories.actions import link_memories, set_memo, update_memory
 from memories.models import (
     IdempotencyRecord,
@@ -108,6 +117,13 @@ def _fill_later_tables(tenant: Tenant, memory: Memory) -> None:
     Feedback.objects.create(
         tenant=tenant, memory=memory, receipt=receipt, kind="explicit", weight=1.0, at=NOW, on_day=NOW.date()
     )
+    run = EvaluationRun.objects.create(
+        tenant=tenant, corpus_kind="golden", corpus_name="golden", corpus_sha256="0" * 64, profile_name="adr-0040",
+        profile_version=1, profile_numbers={}, packer="greedy", ordering="top_down", budgets=[250], created_at=NOW,
+    )  # fmt: skip
+    EvaluationAnswer.objects.create(tenant=tenant, run=run, position=0, question_id="q", measures={})
+    question = GoldenQuestion.objects.create(tenant=tenant, text="Who?", created_at=NOW)
+    GoldenMemory.objects.create(tenant=tenant, question=question, memory=memory)
     session = new_session(tenant)
     compaction = new_compaction(session)
     CompactionMember.objects.create(

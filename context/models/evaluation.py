@@ -1,0 +1,168 @@
+"""Evaluations: runs of a corpus through the real assembly, their answers, and the questions a tenant collects."""
+
+import uuid
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models import F, Q
+from django.db.models.functions import MD5
+
+from context.models.profiles import BudgetProfile
+from context.querysets import EvaluationAnswerQuerySet, EvaluationRunQuerySet, GoldenQuestionQuerySet
+from memories.models import Memory, Tenant
+
+BUDGETS_MAX = 24
+
+
+class EvaluationRun(models.Model):
+    """One corpus asked with one scoring profile and one packer, at several budgets; what was measured.
+
+    Whoever works on it holds a lease, so that what a killed worker held is taken over. `profile_numbers` are those of
+    the profile as it was asked with; `results` is written once, when all questions are answered.
+    """
+
+    class Corpus(models.TextChoices):
+        GOLDEN = "golden", "golden questions of this tenant"
+        UPDATED_FACTS = "updated_facts", "updated facts, which come with the program"
+        UPLOAD = "upload", "an uploaded corpus"
+        FILE = "file", "a file that the command read"
+
+    class State(models.TextChoices):
+        QUEUED = "queued"
+        RUNNING = "running"
+        DONE = "done"
+        FAILED = "failed"
+        CANCELLED = "cancelled"
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="evaluations")
+    corpus_kind = models.CharField(max_length=16, choices=Corpus)
+    corpus_name = models.CharField(max_length=100)
+    corpus_sha256 = models.CharField(max_length=64)
+    corpus_text = models.TextField(default="", blank=True, help_text="The lines of an uploaded corpus.")
+    profile_name = models.CharField(max_length=64)
+    profile_version = models.PositiveIntegerField()
+    profile_numbers = models.JSONField(help_text="All numbers of the scoring profile that it was asked with.")
+    packer = models.CharField(max_length=16, choices=BudgetProfile.Packer)
+    ordering = models.CharField(max_length=16, choices=BudgetProfile.Ordering)
+    budgets = ArrayField(models.PositiveIntegerField(), help_text="Tokens, from the smallest on.")
+    embedder_model = models.CharField(max_length=200, default="", blank=True)
+    state = models.CharField(max_length=9, choices=State, default=State.QUEUED)
+    step = models.CharField(max_length=32, default="", blank=True, help_text="What it is doing, or did last.")
+    done = models.PositiveIntegerField(default=0, help_text="Questions asked.")
+    total = models.PositiveIntegerField(default=0, help_text="Questions of the corpus; 0 before it was read.")
+    results = models.JSONField(default=dict, blank=True)
+    attempts = models.PositiveSmallIntegerField(default=0)
+    claimed_until = models.DateTimeField(null=True, blank=True)
+    error_code = models.CharField(max_length=64, default="", blank=True)
+    error_detail = models.CharField(max_length=300, default="", blank=True)
+    created_by = models.CharField(max_length=150, default="", blank=True)
+    created_at = models.DateTimeField()
+    started_at = models.DateTimeField(null=True, blank=True)
+    finished_at = models.DateTimeField(null=True, blank=True)
+
+    objects = EvaluationRunQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["tenant", "id"], name="evaluation_run_tenant_id"),
+            models.CheckConstraint(
+                condition=Q(state__in=["queued", "running", "done", "failed", "cancelled"]),
+                name="evaluation_state_is_known",
+            ),
+            models.CheckConstraint(
+                condition=Q(budgets__len__gte=1) & Q(budgets__len__lte=BUDGETS_MAX),
+                name="evaluation_budgets_are_bounded",
+            ),
+            models.CheckConstraint(condition=Q(done__lte=F("total")), name="evaluation_asks_no_more_than_all"),
+        ]
+        indexes = [
+            models.Index(F("tenant"), F("created_at").desc(), F("id"), name="evaluation_newest"),
+            models.Index(
+                fields=["claimed_until"], condition=Q(state__in=["queued", "running"]), name="evaluation_open"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"evaluation {self.id}"
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a worker is at it or will be."""
+        return self.state in (self.State.QUEUED, self.State.RUNNING)
+
+
+class EvaluationAnswer(models.Model):
+    """What was measured of one question of a run: by budget, so that two runs can be compared question by question."""
+
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
+    run = models.ForeignKey(EvaluationRun, on_delete=models.CASCADE, related_name="answers")
+    position = models.PositiveIntegerField(help_text="Place of the question in its corpus, from 0.")
+    question_id = models.CharField(max_length=255)
+    category = models.CharField(max_length=64, default="", blank=True)
+    measures = models.JSONField(help_text="By budget: what the context held of the evidence, tokens, milliseconds.")
+
+    objects = EvaluationAnswerQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["run", "question_id"], name="evaluation_answers_each_question_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"answer to {self.question_id}"
+
+
+class GoldenQuestion(models.Model):
+    """A question of the tenant's own and the memories that its context should hold. A removed one can come back."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="golden_questions")
+    text = models.TextField()
+    answer = models.TextField(default="", blank=True, help_text="Words that the right answer holds, where known.")
+    category = models.CharField(max_length=64, default="", blank=True)
+    partition_path = models.TextField(default="", blank=True, db_collation="C")
+    asked_at = models.DateTimeField(null=True, blank=True, help_text="The time it is asked at; empty is now.")
+    created_at = models.DateTimeField()
+    created_by = models.CharField(max_length=150, default="", blank=True)
+    removed_at = models.DateTimeField(null=True, blank=True)
+    memories: "models.ManyToManyField[Memory, GoldenMemory]" = models.ManyToManyField(
+        Memory, through="GoldenMemory", related_name="golden_questions"
+    )
+
+    objects = GoldenQuestionQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["tenant", "id"], name="golden_question_tenant_id"),
+            models.UniqueConstraint(
+                F("tenant"),
+                MD5("text"),
+                MD5("partition_path"),
+                F("asked_at"),
+                condition=Q(removed_at__isnull=True),
+                nulls_distinct=False,
+                name="golden_question_is_asked_once",
+            ),
+            models.CheckConstraint(condition=~Q(text=""), name="golden_question_has_words"),
+        ]
+        indexes = [models.Index(F("tenant"), F("created_at").desc(), F("id"), name="golden_question_newest")]
+
+    def __str__(self) -> str:
+        return f"golden question {self.id}"
+
+
+class GoldenMemory(models.Model):
+    """A memory that the context of a golden question should hold."""
+
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
+    question = models.ForeignKey(GoldenQuestion, on_delete=models.CASCADE, related_name="wanted")
+    memory = models.ForeignKey(Memory, on_delete=models.CASCADE, related_name="+")
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["question", "memory"], name="golden_memory_is_wanted_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.memory_id} for {self.question_id}"

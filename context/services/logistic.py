@@ -1,0 +1,243 @@
+"""Plain logistic regression with a ridge penalty, and how good its probabilities are on rows it has not seen.
+
+Newton's method on standardised columns; the standardisation is folded back, so that a coefficient is the change of the
+log-odds for one unit of its column. Deterministic: no sampling, folds by the order of the groups.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Matrix = npt.NDArray[np.float64]
+Column = npt.NDArray[np.float64]
+
+#: Below these a model would learn the accidents of its data: rows, rows of each outcome, and of the rarer outcome so
+#: many for each column (the usual ten events per variable).
+MIN_ROWS = 200
+MIN_OUTCOMES = 20
+MIN_OUTCOMES_PER_COLUMN = 10
+
+#: What a standardised coefficient of 1 costs, in units of one row's log loss.
+DEFAULT_RIDGE = 1.0
+NEWTON_STEPS_MAX = 100
+NEWTON_TOLERANCE = 1e-10
+#: Halvings of a step that made things worse, before it is taken for an optimum.
+HALVINGS_MAX = 30
+DEFAULT_FOLDS = 5
+CALIBRATION_BINS = 10
+#: Log loss counts no probability as nearer to 0 or 1.
+PROBABILITY_MIN = 1e-12
+
+
+class TooLittleDataError(ValueError):
+    """A model would learn accidents; `code` is stable, the message says what is missing."""
+
+    def __init__(self, code: str, detail: str) -> None:
+        super().__init__(detail)
+        self.code, self.detail = code, detail
+
+
+@dataclass(frozen=True)
+class LogisticModel:
+    """Log-odds = `intercept` + the sum of `coefficients` x columns, named alike."""
+
+    names: tuple[str, ...]
+    coefficients: tuple[float, ...]
+    intercept: float
+
+    def probabilities(self, features: Matrix) -> Column:
+        """The probability of each row, strictly between 0 and 1 but for rounding."""
+        return _sigmoid(features @ np.array(self.coefficients) + self.intercept)
+
+
+@dataclass(frozen=True)
+class CalibrationBin:
+    """Rows whose predicted probability is from `low` to below `high`: how many, mean prediction, observed share."""
+
+    low: float
+    high: float
+    rows: int
+    predicted: float
+    observed: float
+
+
+@dataclass(frozen=True)
+class HeldOutReport:
+    """How good probabilities are. `base_log_loss` and `base_brier` are those of always saying the observed share.
+
+    `auc` is how often a row of outcome 1 is ranked above one of outcome 0, ties counting half; None where one outcome
+    is missing. Only bins with rows are listed.
+    """
+
+    rows: int
+    positives: int
+    log_loss: float
+    base_log_loss: float
+    brier: float
+    base_brier: float
+    auc: float | None
+    bins: tuple[CalibrationBin, ...]
+
+
+def fit_logistic(
+    features: npt.ArrayLike, outcomes: npt.ArrayLike, names: Sequence[str], *, ridge: float = DEFAULT_RIDGE
+) -> LogisticModel:
+    """The model that predicts `outcomes` (0 or 1, one a row) best from `features` (rows x columns, named).
+
+    A column that never changes gets the coefficient 0. Raises `TooLittleDataError` below the limits of this module, and
+    `ValueError` for numbers that are not finite, outcomes other than 0 and 1, shapes that do not fit, a negative ridge.
+    """
+    matrix, labels = _checked(features, outcomes, len(names))
+    if not ridge >= 0:
+        raise ValueError(f"ridge must not be negative, not {ridge}")
+    refuse_too_little(len(labels), int(labels.sum()), len(names))
+    centre, spread = matrix.mean(axis=0), matrix.std(axis=0)
+    changes = spread > 1e-12
+    scale = np.where(changes, spread, 1.0)
+    standardised = np.where(changes, (matrix - centre) / scale, 0.0)
+    beta = _newton(np.column_stack([np.ones(len(labels)), standardised]), labels, ridge)
+    coefficients = np.where(changes, beta[1:] / scale, 0.0)
+    intercept = float(beta[0] - coefficients @ centre)
+    return LogisticModel(tuple(names), tuple(coefficients.tolist()), intercept)
+
+
+def refuse_too_little(rows: int, positives: int, columns: int) -> None:
+    """Raise `TooLittleDataError` unless there is enough to learn so many coefficients from."""
+    if rows < MIN_ROWS:
+        raise TooLittleDataError("too_few_rows", f"A model needs {MIN_ROWS} rows, here are {rows:,}.")
+    rarer = min(positives, rows - positives)
+    needed = max(MIN_OUTCOMES, MIN_OUTCOMES_PER_COLUMN * columns)
+    if rarer < needed:
+        kind = "with evidence" if positives < rows - positives else "without evidence"
+        detail = f"{columns} coefficients need {needed} rows {kind}, here are {rarer:,}."
+        raise TooLittleDataError("too_few_outcomes", detail)
+
+
+def cross_validated(
+    features: npt.ArrayLike,
+    outcomes: npt.ArrayLike,
+    names: Sequence[str],
+    groups: Sequence[Hashable],
+    *,
+    folds: int = DEFAULT_FOLDS,
+    ridge: float = DEFAULT_RIDGE,
+) -> tuple[HeldOutReport, Column]:
+    """The report on rows predicted by models that saw no row of their group, and these predictions in row order.
+
+    Groups (a row's question, say) are dealt to the folds in the order they appear. Raises what `fit_logistic` raises,
+    `TooLittleDataError` also for fewer groups than folds and for a fold whose rest is too little.
+    """
+    matrix, labels = _checked(features, outcomes, len(names))
+    number_of = {group: number for number, group in enumerate(dict.fromkeys(groups))}
+    if len(groups) != len(labels):
+        raise ValueError("every row belongs to one group")
+    if folds < 2 or len(number_of) < folds:
+        raise TooLittleDataError("too_few_groups", f"{folds} folds need as many groups, here are {len(number_of)}.")
+    fold_of = np.array([number_of[group] % folds for group in groups])
+    predicted = np.empty(len(labels))
+    for fold in range(folds):
+        is_held_out = fold_of == fold
+        model = fit_logistic(matrix[~is_held_out], labels[~is_held_out], names, ridge=ridge)
+        predicted[is_held_out] = model.probabilities(matrix[is_held_out])
+    return report_of(predicted, labels), predicted
+
+
+def report_of(probabilities: npt.ArrayLike, outcomes: npt.ArrayLike) -> HeldOutReport:
+    """How good the probabilities are for outcomes they were not learnt from. Raises `ValueError` without rows."""
+    predicted = np.asarray(probabilities, dtype=np.float64)
+    labels = np.asarray(outcomes, dtype=np.float64)
+    if predicted.ndim != 1 or predicted.shape != labels.shape or not len(labels):
+        raise ValueError("probabilities and outcomes are two columns of the same length, of at least one row")
+    share = np.full(len(labels), labels.mean())
+    return HeldOutReport(
+        rows=len(labels),
+        positives=int(labels.sum()),
+        log_loss=_log_loss(predicted, labels),
+        base_log_loss=_log_loss(share, labels),
+        brier=float(np.mean((predicted - labels) ** 2)),
+        base_brier=float(np.mean((share - labels) ** 2)),
+        auc=_auc(predicted, labels),
+        bins=_bins(predicted, labels),
+    )
+
+
+def _checked(features: npt.ArrayLike, outcomes: npt.ArrayLike, columns: int) -> tuple[Matrix, Column]:
+    matrix = np.asarray(features, dtype=np.float64)
+    labels = np.asarray(outcomes, dtype=np.float64)
+    if matrix.ndim != 2 or labels.ndim != 1 or matrix.shape != (len(labels), columns):
+        raise ValueError("features are rows x columns, with one outcome a row and one name a column")
+    if not np.isfinite(matrix).all():
+        raise ValueError("features must be finite numbers")
+    if not np.isin(labels, (0.0, 1.0)).all():
+        raise ValueError("outcomes are 0 or 1")
+    return matrix, labels
+
+
+def _newton(design: Matrix, labels: Column, ridge: float) -> Column:
+    """The coefficients of least penalised log loss; the first column is the intercept, which costs nothing."""
+    penalty = np.full(design.shape[1], ridge)
+    # a trace of a penalty, so that columns that say the same can still be told apart
+    penalty[1:] += 1e-9
+    penalty[0] = 0.0
+    beta = np.zeros(design.shape[1])
+    loss = _penalised_loss(design, labels, beta, penalty)
+    for _ in range(NEWTON_STEPS_MAX):
+        predicted = _sigmoid(design @ beta)
+        gradient = design.T @ (predicted - labels) + penalty * beta
+        curvature = np.maximum(predicted * (1.0 - predicted), 1e-12)
+        step = np.linalg.solve((design * curvature[:, None]).T @ design + np.diag(penalty), gradient)
+        for halving in range(HALVINGS_MAX):
+            tried = beta - step / 2.0**halving
+            tried_loss = _penalised_loss(design, labels, tried, penalty)
+            if tried_loss <= loss:
+                break
+        else:
+            break
+        is_done = loss - tried_loss <= NEWTON_TOLERANCE * max(abs(loss), 1.0)
+        beta, loss = tried, tried_loss
+        if is_done:
+            break
+    return beta
+
+
+def _penalised_loss(design: Matrix, labels: Column, beta: Column, penalty: Column) -> float:
+    log_odds = design @ beta
+    return float(np.sum(np.logaddexp(0.0, log_odds) - labels * log_odds) + 0.5 * np.sum(penalty * beta**2))
+
+
+def _sigmoid(log_odds: Column) -> Column:
+    return np.asarray(1.0 / (1.0 + np.exp(-np.clip(log_odds, -700.0, 700.0))), dtype=np.float64)
+
+
+def _log_loss(predicted: Column, labels: Column) -> float:
+    safe = np.clip(predicted, PROBABILITY_MIN, 1.0 - PROBABILITY_MIN)
+    return float(-np.mean(labels * np.log(safe) + (1.0 - labels) * np.log(1.0 - safe)))
+
+
+def _auc(predicted: Column, labels: Column) -> float | None:
+    positives = int(labels.sum())
+    negatives = len(labels) - positives
+    if not positives or not negatives:
+        return None
+    _, place, counts = np.unique(predicted, return_inverse=True, return_counts=True)
+    # the mean rank of equal predictions
+    ranks = (np.cumsum(counts) - (counts - 1) / 2.0)[place]
+    return float((ranks[labels == 1.0].sum() - positives * (positives + 1) / 2.0) / (positives * negatives))
+
+
+def _bins(predicted: Column, labels: Column) -> tuple[CalibrationBin, ...]:
+    number = np.clip((predicted * CALIBRATION_BINS).astype(int), 0, CALIBRATION_BINS - 1)
+    return tuple(
+        CalibrationBin(
+            low=one / CALIBRATION_BINS,
+            high=(one + 1) / CALIBRATION_BINS,
+            rows=int(np.sum(number == one)),
+            predicted=float(predicted[number == one].mean()),
+            observed=float(labels[number == one].mean()),
+        )
+        for one in np.unique(number).tolist()
+    )

@@ -8,7 +8,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from memories.services.drafts import NewMemory
+from memories.services.partitions import PartitionPath
+
+#: Questions of this category have no answer in the conversation.
+UNANSWERABLE_CATEGORY = 5
 _SESSION = re.compile(r"session_(\d+)")
+_TURN = re.compile(r"D\d+:\d+")
 #: "1:56 pm on 8 May, 2023"
 _TIME_FORMAT = "%I:%M %p on %d %B, %Y"
 
@@ -37,6 +43,33 @@ class Turn:
     def session(self) -> str:
         return f"session_{self.session_number}"
 
+    def as_memory(self, stem: str) -> NewMemory:
+        """The memory that this turn of the conversation in file `stem` becomes."""
+        return NewMemory(
+            content=self.content,
+            partition=PartitionPath((("conversation", stem),)),
+            kind="episode",
+            created_at=self.said_at,
+            source_id=self.dia_id,
+            session=self.session,
+            position=self.position,
+            metadata={"dia_id": self.dia_id, "session": self.session_number, "speaker": self.speaker},
+        )
+
+
+@dataclass(frozen=True)
+class AskedQuestion:
+    """A question that the conversation answers. `number` counts the file's questions from 1, `evidence` are dia_ids.
+
+    Evidence may name turns that are not there: the data set has slips of the pen.
+    """
+
+    number: int
+    text: str
+    answer: str
+    category: int
+    evidence: tuple[str, ...]
+
 
 def parse_conversation(data: object) -> list[Turn]:
     """The turns of a conversation in order. Keys such as `session_1_summary` or `events_session_1` are not read.
@@ -51,6 +84,15 @@ def parse_conversation(data: object) -> list[Turn]:
     if not numbers:
         raise LocomoError("there is no session_1")
     return [turn for number in numbers for turn in _turns_of(data, number)]
+
+
+def parse_questions(data: object) -> list[AskedQuestion]:
+    """The questions of a conversation in order, without those that have no answer. Raises `LocomoError`."""
+    rows = data.get("qa", []) if isinstance(data, Mapping) else []
+    if not isinstance(rows, list):
+        raise LocomoError("qa is not a list of questions")
+    questions = [_question_of(row, number) for number, row in enumerate(rows, start=1)]
+    return [question for question in questions if question.category != UNANSWERABLE_CATEGORY]
 
 
 def parse_session_time(text: object) -> datetime:
@@ -75,3 +117,18 @@ def _turns_of(data: Mapping[Any, Any], number: int) -> Iterator[Turn]:
             raise LocomoError(f"turn {position} of {name} lacks a speaker, a text or a dia_id")
         speaker, text, dia_id = (str(value).strip() for value in values)
         yield Turn(speaker, text, dia_id, number, position, said_at)
+
+
+def _question_of(row: object, number: int) -> AskedQuestion:
+    if not isinstance(row, Mapping) or not isinstance(row.get("question"), str) or not row["question"].strip():
+        raise LocomoError(f"question {number} lacks its text")
+    evidence = row.get("evidence") or []
+    if not isinstance(evidence, list) or not isinstance(row.get("category"), int):
+        raise LocomoError(f"question {number} lacks a category or a list of evidence")
+    return AskedQuestion(
+        number=number,
+        text=row["question"].strip(),
+        answer=str(row.get("answer", "")).strip(),
+        category=row["category"],
+        evidence=tuple(_TURN.findall(" ".join(map(str, evidence)))),
+    )

@@ -9,9 +9,7 @@ from django.utils import timezone
 
 from memories.management.door import DoorCommand, tenant_named
 from memories.management.imports import import_rows
-from memories.services.drafts import NewMemory
 from memories.services.locomo import LocomoError, Turn, parse_conversation
-from memories.services.partitions import PartitionPath
 
 
 class Command(DoorCommand):
@@ -30,7 +28,7 @@ class Command(DoorCommand):
         tenant = tenant_named(options["tenant"])
         # Every file is read before the first is stored: a folder with a bad file changes nothing.
         conversations = {path.stem: read_conversation(path) for path in _files(options["path"])}
-        rows = [memory_of(turn, stem) for stem, turns in conversations.items() for turn in turns]
+        rows = [turn.as_memory(stem) for stem, turns in conversations.items() for turn in turns]
         report = import_rows(tenant, rows, by=self.actor, now=now)
         noun = "conversation" if len(conversations) == 1 else "conversations"
         self.stdout.write(f"{len(conversations)} {noun}: {report.summary}")
@@ -41,20 +39,6 @@ class Command(DoorCommand):
             raise CommandError(
                 f"{len(report.problems):,} turns failed, the first is {rows[place].source_id}: {problems[0].detail}"
             )
-
-
-def memory_of(turn: Turn, stem: str) -> NewMemory:
-    """The memory that a turn of the conversation in file `stem` becomes."""
-    return NewMemory(
-        content=turn.content,
-        partition=PartitionPath((("conversation", stem),)),
-        kind="episode",
-        created_at=turn.said_at,
-        source_id=turn.dia_id,
-        session=turn.session,
-        position=turn.position,
-        metadata={"dia_id": turn.dia_id, "session": turn.session_number, "speaker": turn.speaker},
-    )
 
 
 def read_conversation(path: Path) -> list[Turn]:

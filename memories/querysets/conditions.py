@@ -6,9 +6,10 @@ from datetime import datetime
 from functools import reduce
 from typing import Any
 
+from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.search import SearchQuery, SearchQueryField
 from django.db import connection, models
-from django.db.models import Func, Q, Value
+from django.db.models import F, Func, Q, Value
 from django.db.models.functions import Coalesce
 
 from memories.services.filters import Condition
@@ -28,6 +29,17 @@ class AnyLexeme(SearchQuery):
         quoted = ("'" + lexeme.replace("\\", "\\\\").replace("'", "''") + "'" for lexeme in lexemes)
         self.invert = False
         Func.__init__(self, Value(" | ".join(quoted)), output_field=SearchQueryField())
+
+
+class LexemesHeld(Func):
+    """Those of the asked lexemes that a row's text vector holds, as an array in the vector's order."""
+
+    template = "ARRAY(SELECT held FROM unnest(tsvector_to_array(%(expressions)s::text[]))"
+    arg_joiner = ")) AS held WHERE held = ANY ("
+
+    def __init__(self, lexemes: Sequence[str]) -> None:
+        asked = Value(list(lexemes), output_field=ArrayField(models.TextField()))
+        super().__init__(F("search_vector"), asked, output_field=ArrayField(models.TextField()))
 
 
 def lexemes_of(text: str) -> list[str]:

@@ -14,7 +14,7 @@ from django.db.models import F, Value
 from numpy.typing import NDArray
 from pgvector.django import CosineDistance
 
-from memories.querysets.conditions import AnyLexeme, filter_condition, path_condition
+from memories.querysets.conditions import AnyLexeme, LexemesHeld, filter_condition, path_condition
 from memories.querysets.rows import TenantRows
 from memories.services.filters import COUNTER_FIELDS, Condition
 from memories.services.partitions import PartitionPath
@@ -68,6 +68,10 @@ class MemoryTextQuerySet(TenantRows):
         query = AnyLexeme(lexemes)
         rows = self.filter(search_vector=query).annotate(text_rank=SearchRank(F("search_vector"), query))
         return rows.order_by("-text_rank", "-created_at", self.identity)
+
+    def with_lexemes_held(self, lexemes: Sequence[str]) -> Self:
+        """Adds `holds`: a list of those of the lexemes that the row's text holds; empty for none."""
+        return self.annotate(holds=LexemesHeld(lexemes))
 
     def nearest_to(self, vector: Vector, model: str) -> Self:
         """Rows whose own version has a vector of `model`, nearest first; adds `similarity` (cosine, -1..1)."""

@@ -91,7 +91,7 @@ def budget_profile_for(
     if name:
         return current_budget_profile(tenant_id, name, at=at)
     assignments = BudgetProfileAssignment.objects.for_tenant(tenant_id).in_force(at)
-    targeted = assignments.for_targets(api_key_id, _lineage(partition_path))
+    targeted = assignments.for_targets(api_key_id, lineage(partition_path))
     rows = {row.name: row for row in BudgetProfile.objects.for_tenant(tenant_id).in_force(at).assigned_by(targeted)}
     # without any row nothing but the default can have been assigned
     every = next(iter(rows.values())).assignments if rows else []
@@ -100,7 +100,7 @@ def budget_profile_for(
     return chosen or default_budget_profile(tenant_id)
 
 
-def _lineage(partition_path: str) -> list[str]:
+def lineage(partition_path: str) -> list[str]:
     """The paths of a partition and of all above it."""
     partition = parse_partition(partition_path)
     return [row.path for row in (*partition.ancestors(), partition)]

@@ -18,6 +18,7 @@ from context.models.profiles import (
     default_summary_levels,
 )
 from context.models.records import Feedback, Receipt
+from context.models.scoring_profiles import ScoringProfileAssignment, ScoringProfileVersion
 
 __all__ = [
     "BUDGETS_MAX",
@@ -40,5 +41,7 @@ __all__ = [
     "GoldenMemory",
     "GoldenQuestion",
     "Receipt",
+    "ScoringProfileAssignment",
+    "ScoringProfileVersion",
     "default_summary_levels",
 ]

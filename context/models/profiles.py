@@ -5,9 +5,10 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import F, Q
 
-from context.querysets import DEFAULT_NAME, BudgetProfileAssignmentQuerySet, BudgetProfileQuerySet
+from context.models.assignments import ProfileAssignment, assignment_constraints
+from context.querysets import DEFAULT_NAME, BudgetProfileQuerySet
 from context.services.compaction_policy import CompactionPolicy
-from memories.models import ApiKey, PartitionSummary, Tenant
+from memories.models import PartitionSummary, Tenant
 
 DEFAULT_PROFILE_NAME = DEFAULT_NAME
 TOKENS_MIN, TOKENS_MAX = 1, 2_000_000
@@ -157,37 +158,8 @@ class BudgetProfile(models.Model):
         return CompactionPolicy.of(self.compaction)
 
 
-class BudgetProfileAssignment(models.Model):
+class BudgetProfileAssignment(ProfileAssignment):
     """Whom a budget profile is for: one agent key, or a partition and all below it ("" is the whole tenant)."""
 
-    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
-    profile_name = models.CharField(max_length=64)
-    api_key = models.ForeignKey(ApiKey, on_delete=models.CASCADE, null=True, blank=True, related_name="+")
-    partition_path = models.TextField(null=True, blank=True, db_collation="C")
-    recorded_from = models.DateTimeField()
-    recorded_to = models.DateTimeField(null=True, blank=True)
-    created_by = models.CharField(max_length=150, default="")
-
-    objects = BudgetProfileAssignmentQuerySet.as_manager()
-
     class Meta:
-        constraints = [
-            models.CheckConstraint(
-                condition=Q(api_key__isnull=True, partition_path__isnull=False)
-                | Q(api_key__isnull=False, partition_path__isnull=True),
-                name="assignment_has_one_target",
-            ),
-            models.UniqueConstraint(
-                fields=["tenant", "api_key"],
-                condition=Q(recorded_to__isnull=True, api_key__isnull=False),
-                name="assignment_of_key_is_unique",
-            ),
-            models.UniqueConstraint(
-                fields=["tenant", "partition_path"],
-                condition=Q(recorded_to__isnull=True, partition_path__isnull=False),
-                name="assignment_of_partition_is_unique",
-            ),
-        ]
-
-    def __str__(self) -> str:
-        return f"{self.profile_name} for {'a key' if self.api_key_id else self.partition_path or 'the tenant'}"
+        constraints = assignment_constraints("assignment")

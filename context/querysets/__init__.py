@@ -1,16 +1,18 @@
 """All SQL of what an agent gets to read, as named chainable methods."""
 
 from context.querysets.evaluation import EvaluationAnswerQuerySet, EvaluationRunQuerySet, GoldenQuestionQuerySet
-from context.querysets.profiles import DEFAULT_NAME, BudgetProfileAssignmentQuerySet, BudgetProfileQuerySet
+from context.querysets.profiles import DEFAULT_NAME, BudgetProfileQuerySet, ProfileAssignmentQuerySet
 from context.querysets.records import FeedbackQuerySet, ReceiptQuerySet
+from context.querysets.scoring_profiles import ScoringProfileVersionQuerySet
 
 __all__ = [
     "DEFAULT_NAME",
-    "BudgetProfileAssignmentQuerySet",
     "BudgetProfileQuerySet",
     "EvaluationAnswerQuerySet",
     "EvaluationRunQuerySet",
     "FeedbackQuerySet",
     "GoldenQuestionQuerySet",
+    "ProfileAssignmentQuerySet",
     "ReceiptQuerySet",
+    "ScoringProfileVersionQuerySet",
 ]

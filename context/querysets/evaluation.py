@@ -37,6 +37,10 @@ class EvaluationRunQuerySet(TenantRows):
         """Runs of the very same corpus, which can be compared question by question."""
         return self.filter(corpus_sha256=sha256)
 
+    def proving(self, numbers: dict[str, Any]) -> Self:
+        """Finished runs on a named corpus that asked with exactly these numbers."""
+        return self.filter(state="done", profile_numbers=numbers).exclude(corpus_name="")
+
     def without_details(self) -> Self:
         """Rows as a list shows them."""
         return self.defer(*LARGE_FIELDS)

@@ -36,15 +36,15 @@ class BudgetProfileQuerySet(VersionedByRecordedTime):
         """Held until the transaction ends, so that two savers of one profile come one after the other."""
         return self.select_for_update()
 
-    def assigned_by(self, assignments: "BudgetProfileAssignmentQuerySet") -> Self:
+    def assigned_by(self, assignments: "ProfileAssignmentQuerySet") -> Self:
         """Those that `assignments` name, and the default one; each row carries all `assignments` (name and path)."""
         every = assignments.order_by().values_list(JSONObject(name="profile_name", path="partition_path"))
         named = Q(name=DEFAULT_NAME) | Q(name__in=assignments.values("profile_name"))
         return self.filter(named).annotate(assignments=ArraySubquery(every))
 
 
-class BudgetProfileAssignmentQuerySet(VersionedByRecordedTime):
-    """Whom a budget profile is for, now and before."""
+class ProfileAssignmentQuerySet(VersionedByRecordedTime):
+    """Whom a budget profile or a scoring profile is for, now and before."""
 
     def in_force(self, at: datetime | None = None) -> Self:
         """Those that count now, or counted at a recorded time."""

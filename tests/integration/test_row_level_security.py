@@ -17,6 +17,8 @@ from context.models import (
     GoldenMemory,
     GoldenQuestion,
     Receipt,
+    ScoringProfileAssignment,
+    ScoringProfileVersion,
 )
 from memories.actions import link_memories, set_memo, update_memory
 from memories.models import (
@@ -121,6 +123,8 @@ def _fill_later_tables(tenant: Tenant, memory: Memory) -> None:
         tenant=tenant, corpus_kind="golden", corpus_name="golden", corpus_sha256="0" * 64, profile_name="adr-0040",
         profile_version=1, profile_numbers={}, packer="greedy", ordering="top_down", budgets=[250], created_at=NOW,
     )  # fmt: skip
+    ScoringProfileVersion.objects.create(tenant=tenant, name="own", version=1, numbers={}, recorded_from=NOW)
+    ScoringProfileAssignment.objects.create(tenant=tenant, profile_name="own", partition_path="", recorded_from=NOW)
     EvaluationAnswer.objects.create(tenant=tenant, run=run, position=0, question_id="q", measures={})
     question = GoldenQuestion.objects.create(tenant=tenant, text="Who?", created_at=NOW)
     GoldenMemory.objects.create(tenant=tenant, question=question, memory=memory)

@@ -129,8 +129,7 @@ class SourceReader:
 
     def _place(self, memory: Candidate | None, summary: PartitionSummary | None) -> str:
         if memory is not None:
-            path: str = memory.memory.partition_path
-            return path
+            return memory.partition_path
         return self.partition if summary is None else summary.partition.path
 
     def _memo(self, profile: BudgetProfile) -> TenantMemo | None:

@@ -102,7 +102,14 @@ def search_memories(tenant_id: UUID, text: str, wanted: MemoryFilter, *, now: da
         overfetch_ratio=1.0,
         now=now,
     )
-    hits = [Hit(row.memory, row.vector_rank, row.text_rank, row.similarity) for row in found.candidates]
+    with tenant_scope(tenant_id):
+        live = Memory.objects.for_tenant(tenant_id).live(now)
+        memories = {memory.pk: memory for memory in live.with_ids([row.id for row in found.candidates])}
+    hits = [
+        Hit(memories[row.id], row.vector_rank, row.text_rank, row.similarity)
+        for row in found.candidates
+        if row.id in memories
+    ]
     return MemoryPage(hits, warnings=[warning.detail for warning in found.warnings])
 
 

@@ -3,18 +3,20 @@
 Steps of conductors, inside a scope.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from memories.embedding.protocol import Vectors
-from memories.models import Memory, MemoryVersion
-from memories.models.memory import VERSION_COLUMNS
+from memories.models import Memory, MemoryEmbedding, MemoryVersion
 from memories.querysets import MemoryQuerySet, MemoryVersionQuerySet
+from memories.querysets.neighbours import Span
 from memories.services.filters import Condition
+from memories.services.fusion import MAX_CANDIDATES
 from memories.services.moments import Moment
+from memories.services.tokens import ENCODINGS
 
 #: The rows of one table; what they have in common is `MemoryTextQuerySet`.
 Rows = MemoryQuerySet | MemoryVersionQuerySet
@@ -25,8 +27,9 @@ class Candidate:
     """A memory that was found, with what a scorer needs and how it was found.
 
     `similarity` is the cosine to the query (-1..1), None where the memory or the query has no vector. Ranks count from
-    1 and are None where that arm did not find it; `fused_score` is None where nothing was asked for. At a past moment
-    everything is as it held then, except what is counted (usefulness, retrievals), which is of today.
+    1 and are None where that arm did not find it; `fused_score` is None where nothing was asked for. `holds` are those
+    of the query's lexemes that the text holds. At a past moment everything is as it held then, except what is counted
+    (usefulness, retrievals), which is of today.
     """
 
     id: UUID
@@ -42,11 +45,15 @@ class Candidate:
     vector_rank: int | None
     text_rank: int | None
     fused_score: float | None
-    memory: Memory
+    kind: str
+    partition_path: str
+    session: str
+    position: int | None
+    holds: frozenset[str]
 
     @property
     def as_mapping(self) -> dict[str, Any]:
-        """What the scorer and the packers read."""
+        """What the scorers and the packers read."""
         return {
             "id": self.id,
             "content": self.content,
@@ -56,6 +63,15 @@ class Candidate:
             "confidence": self.confidence,
             "retrieval_count": self.retrieval_count,
             "token_counts": self.token_counts,
+            "kind": self.kind,
+            "partition_path": self.partition_path,
+            "session": self.session,
+            "position": self.position,
+            "fused_score": self.fused_score,
+            "vector_rank": self.vector_rank,
+            "text_rank": self.text_rank,
+            "holds": self.holds,
+            "pinned": self.pinned,
         }
 
 
@@ -91,52 +107,68 @@ class Ranks:
     fused: Mapping[int, float] = field(default_factory=dict)
 
 
-def read_candidates(
-    scope: SearchScope, ids: Sequence[int], vector: Vectors | None, model: str, ranks: Ranks
-) -> list[Candidate]:
+@dataclass(frozen=True)
+class Asked:
+    """What candidates are compared with: the query's vector under a model, and its lexemes."""
+
+    vector: Vectors | None = None
+    model: str = ""
+    lexemes: Sequence[str] = ()
+
+
+def read_candidates(scope: SearchScope, ids: Sequence[int], asked: Asked, ranks: Ranks) -> list[Candidate]:
     """Those of the memories that are in scope, in the given order of ids; one query for each table that is read."""
     wanted = [UUID(int=key) for key in ids]
-    found = {row.pk.int: row for rows in scope.sources() for row in _memories_of(rows, wanted, vector, model)}
-    return [_candidate(found[key], ranks) for key in ids if key in found]
+    sources = (rows.of_memories(wanted) for rows in scope.sources())
+    found = {candidate.id.int: candidate for rows in sources for candidate in _candidates(rows, asked, ranks)}
+    return [found[key] for key in ids if key in found]
 
 
-def _memories_of(rows: Rows, ids: Iterable[UUID], vector: Vectors | None, model: str) -> Iterable[Memory]:
-    chosen = rows.of_memories(ids)
-    chosen = chosen.without_similarity() if vector is None else chosen.with_similarity_to(vector, model)
-    if isinstance(chosen, MemoryVersionQuerySet):
-        return [_as_it_held(version) for version in chosen.with_heads()]
-    memories: list[Memory] = list(chosen)
-    for memory in memories:
-        # Whatever held was not archived then.
-        memory.archived_at = None
-    return memories
+def read_neighbours(
+    scope: SearchScope, beside: Iterable[Candidate], reach: int, asked: Asked, ranks: Ranks
+) -> list[Candidate]:
+    """The memories of the same partition and session that stand within `reach` positions of one of the given.
+
+    The given may be among them. In the order of place, at most `MAX_CANDIDATES`; one query for each table that is read.
+    """
+    spans = _spans(beside, reach)
+    if not spans:
+        return []
+    sources = (rows.in_spans(scope.tenant_id, spans)[:MAX_CANDIDATES] for rows in scope.sources())
+    found = [candidate for rows in sources for candidate in _candidates(rows, asked, ranks)]
+    found.sort(key=lambda row: (row.partition_path, row.session, row.position, row.created_at, row.id))
+    return found[:MAX_CANDIDATES]
 
 
-def _as_it_held(version: MemoryVersion) -> Memory:
-    """The memory with the text of one of its versions, and today's counters. It is for reading and never saved."""
-    memory = version.memory
-    for name in VERSION_COLUMNS:
-        setattr(memory, name, getattr(version, name))
-    memory.archived_at = None
-    memory.similarity = version.similarity  # type: ignore[attr-defined]
-    return memory
+def read_vectors(tenant_id: UUID, candidates: Collection[Candidate], model: str) -> dict[UUID, Vectors]:
+    """The vectors (float32, unit length) of the candidates' own versions under `model`; one query."""
+    if not candidates:
+        return {}
+    versions = {candidate.id: candidate.version for candidate in candidates}
+    rows = MemoryEmbedding.objects.for_tenant(tenant_id).of_versions(versions.items(), model)
+    return {pk: vector for pk, number, vector in rows.vectors() if versions.get(pk) == number}
 
 
-def _candidate(row: Memory, ranks: Ranks) -> Candidate:
-    similarity: float | None = row.similarity  # type: ignore[attr-defined]
-    return Candidate(
-        id=row.pk,
-        version=row.version,
-        content=row.content,
-        pinned=row.pinned,
-        created_at=row.created_at,
-        usefulness_score=row.usefulness_score,
-        confidence=row.confidence,
-        retrieval_count=row.retrieval_count,
-        token_counts=row.token_counts,
-        similarity=similarity,
-        vector_rank=ranks.by_vector.get(row.pk.int),
-        text_rank=ranks.by_text.get(row.pk.int),
-        fused_score=ranks.fused.get(row.pk.int),
-        memory=row,
-    )
+def _spans(beside: Iterable[Candidate], reach: int) -> list[Span]:
+    """The positions around the given; a memory without session or position has no neighbours."""
+    placed = [(row.partition_path, row.session, row.position) for row in beside if row.session]
+    spans = {
+        Span(path, session, max(position - reach, 0), position + reach)
+        for path, session, position in placed
+        if position is not None
+    }
+    return sorted(spans)
+
+
+def _candidates(rows: Rows, asked: Asked, ranks: Ranks) -> Iterator[Candidate]:
+    near = rows.without_similarity() if asked.vector is None else rows.with_similarity_to(asked.vector, asked.model)
+    for row in near.candidate_values(asked.lexemes):
+        key = row["id"].int
+        yield Candidate(
+            token_counts={encoding: row.pop(f"tokens_{encoding}") for encoding in ENCODINGS},
+            holds=frozenset(row.pop("holds")),
+            vector_rank=ranks.by_vector.get(key),
+            text_rank=ranks.by_text.get(key),
+            fused_score=ranks.fused.get(key),
+            **row,
+        )

@@ -1,11 +1,13 @@
 """What became of a tenant's memories between two moments: told by the database, in a few queries for any number."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from memories.candidates import Ranks, SearchScope, read_candidates
-from memories.models import Memory
+from memories.candidates import Rows, SearchScope
+from memories.models import Memory, MemoryVersion
+from memories.models.memory import VERSION_COLUMNS
+from memories.querysets import MemoryVersionQuerySet
 from memories.querysets.changes import KINDS, Sides, count_changes, list_changes
 from memories.services.moments import Moment
 
@@ -54,13 +56,33 @@ def compare_moments(
     wanted = [name for name in KINDS if kind in (None, name) and counts[name]]
     listed = list_changes(sides, wanted, behind, limit + 1) if wanted else {}
     pages = {name: ids[:limit] for name, ids in listed.items()}
-    keys = [memory_id.int for ids in pages.values() for memory_id in ids]
-    was, became = _memories(former, keys), _memories(latter, keys)
+    ids = [memory_id for page in pages.values() for memory_id in page]
+    was, became = _memories(former, ids), _memories(latter, ids)
     changes = {name: [Change(pk, was.get(pk), became.get(pk)) for pk in pages.get(name, [])] for name in KINDS}
     return Comparison(counts, changes, [name for name, ids in listed.items() if len(ids) > limit])
 
 
-def _memories(scope: SearchScope, keys: Sequence[int]) -> dict[UUID, Memory]:
-    if not keys:
+def _memories(scope: SearchScope, ids: Sequence[UUID]) -> dict[UUID, Memory]:
+    """The memories as they held, from both tables; one query for each that is read."""
+    if not ids:
         return {}
-    return {found.id: found.memory for found in read_candidates(scope, keys, None, "", Ranks())}
+    return {row.pk: row for rows in scope.sources() for row in _held(rows.of_memories(ids))}
+
+
+def _held(rows: Rows) -> Iterable[Memory]:
+    if isinstance(rows, MemoryVersionQuerySet):
+        return [_as_it_held(version) for version in rows.with_heads()]
+    memories: list[Memory] = list(rows)
+    for memory in memories:
+        # Whatever held was not archived then.
+        memory.archived_at = None
+    return memories
+
+
+def _as_it_held(version: MemoryVersion) -> Memory:
+    """The memory with the text of one of its versions, and today's counters. It is for reading and never saved."""
+    memory = version.memory
+    for name in VERSION_COLUMNS:
+        setattr(memory, name, getattr(version, name))
+    memory.archived_at = None
+    return memory

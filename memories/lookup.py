@@ -7,7 +7,7 @@ Everything here runs inside a scope of the tenant, in a fixed number of queries,
 from collections.abc import Collection, Iterable, Sequence
 from uuid import UUID
 
-from memories.candidates import Candidate, Ranks, SearchScope, read_candidates
+from memories.candidates import Asked, Candidate, Ranks, SearchScope, read_candidates
 from memories.embedding.protocol import Vectors
 from memories.models import MemoryEmbedding, MemoryLink, PartitionSummary
 from memories.services.moments import Moment
@@ -31,7 +31,7 @@ def memories_at(
     With the vector of a query (`Retrieval.query_vector` and its `model`) they come with their similarity to it.
     """
     keys = list(dict.fromkeys(pk.int for pk in ids))
-    return read_candidates(SearchScope(tenant_id, reach, moment), keys, query_vector, model, Ranks())
+    return read_candidates(SearchScope(tenant_id, reach, moment), keys, Asked(query_vector, model), Ranks())
 
 
 def linked_from(

@@ -6,20 +6,19 @@ makes of them is not decided here.
 """
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from time import perf_counter
+from math import ceil
 from typing import Any
 from uuid import UUID
 
-from memories.candidates import Candidate, Ranks, Rows, SearchScope, read_candidates
+from memories.arms import Plan, Ranking, rank_by_vector, rank_by_words, rank_newest, rank_pinned
+from memories.candidates import Asked, Candidate, Ranks, SearchScope, read_candidates, read_neighbours, read_vectors
 from memories.embedding import EmbeddingError, get_embedder
 from memories.embedding.protocol import Vectors
 from memories.exceptions import InvalidInput
-from memories.querysets import lexemes_of
 from memories.scopes import tenant_scope
 from memories.services.filters import Condition, FilterError, parse_filters
 from memories.services.fusion import MAX_CANDIDATES, gate_by_tokens, reciprocal_rank_fusion
@@ -53,7 +52,8 @@ class RetrievalWarning:
 class Retrieval:
     """The candidates in fused order, the plan that found them (what ran, rows, milliseconds), and warnings.
 
-    `query_vector` and its `model` are there for whoever compares more than what was found with the query.
+    `query_vector` and its `model` are there for whoever compares more than what was found with the query, `lexemes`
+    are the query's as the stored texts hold theirs, `vectors` those of the candidates where they were asked for.
     """
 
     candidates: list[Candidate]
@@ -61,17 +61,29 @@ class Retrieval:
     warnings: list[RetrievalWarning] = field(default_factory=list)
     query_vector: Vectors | None = None
     model: str = ""
+    lexemes: Sequence[str] = ()
+    vectors: Mapping[UUID, Vectors] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class _Gate:
-    """How many of the ranked ids go on: until their tokens reach the budget, or a plain number of them."""
+    """How many of the ranked ids go on: until their tokens reach the budget, or a plain number of them.
+
+    Where a pool is wanted, it alone says how many of those that the query found.
+    """
 
     tokens: int
     overfetch_ratio: float
     column: str
     limit: int | None
     marker_tokens: int
+    pool_size: int
+
+    def choose_found(self, ids: Sequence[int], tokens_by_id: Mapping[int, int]) -> list[int]:
+        """Of the ids in fused order."""
+        if self.pool_size:
+            return list(ids[: min(self.pool_size, MAX_CANDIDATES)])
+        return self.choose(ids, tokens_by_id)
 
     def choose(self, ids: Sequence[int], tokens_by_id: Mapping[int, int]) -> list[int]:
         if self.limit is not None:
@@ -83,47 +95,6 @@ class _Gate:
         """What a memory takes of the budget, its marker included; one that can never fit must not starve the rest."""
         cost = tokens + self.marker_tokens
         return cost if cost <= self.tokens else round(self.tokens * OVERSIZED_COST_SHARE)
-
-
-class _Plan:
-    """Collects what ran, for the receipt."""
-
-    def __init__(self, mode: str) -> None:
-        self.values: dict[str, Any] = {"mode": mode}
-
-    @contextmanager
-    def step(self, name: str, **known: Any) -> Iterator[dict[str, Any]]:
-        entry = self.values[name] = dict(known)
-        start = perf_counter()
-        try:
-            yield entry
-        finally:
-            entry["ms"] = round((perf_counter() - start) * 1000, 3)
-
-
-@dataclass
-class _Ranking:
-    """The ids of one arm, best first, with the tokens of each.
-
-    Ids here are the integers of the UUIDs: a UUID's hash is computed in Python, and fusing two thousand takes many.
-    """
-
-    tokens_by_id: dict[int, int] = field(default_factory=dict)
-
-    @property
-    def ranks(self) -> dict[int, int]:
-        return {key: rank for rank, key in enumerate(self.tokens_by_id, start=1)}
-
-
-@dataclass(frozen=True)
-class _Order:
-    """The column that an arm is ordered by; ties are newest first, then by id."""
-
-    column: str
-    is_down: bool
-
-
-BY_DISTANCE, BY_TEXT_RANK, BY_PIN = _Order("distance", False), _Order("text_rank", True), _Order("pinned", True)
 
 
 def retrieve(
@@ -143,6 +114,9 @@ def retrieve(
     limit: int | None = None,
     with_pinned: bool = False,
     moment: Moment | None = None,
+    pool_size: int = 0,
+    neighbour_reach: int = 0,
+    with_vectors: bool = False,
 ) -> Retrieval:
     """The memories that a query finds in a partition of a tenant, best first; pinned and newest without a query.
 
@@ -150,31 +124,37 @@ def retrieve(
     Candidates are gated by `overfetch_ratio` x `token_budget` tokens (each memory's own plus `marker_tokens`), or by
     `limit` where one is given; `with_pinned` puts the pinned memories of the partition, gated by themselves, before
     those that the query found, of which no fewer come for that. Without an embedder words alone are searched, with a
-    warning. At a `moment` of history the versions that held then are searched, each by its own text and vector. Raises
-    `InvalidInput` for filters that cannot be asked.
+    warning. At a `moment` of history the versions that held then are searched, each by its own text and vector.
+
+    With a `pool_size` the query's best come by number instead of by tokens, however large `limit` is; behind them the
+    memories of the same partition and session within `neighbour_reach` positions of the better half. `with_vectors`
+    reads the candidates' own vectors too. Raises `InvalidInput` for filters that cannot be asked.
     """
     conditions = _conditions(filters)
     scope = SearchScope(tenant_id, str(partition), moment or Moment.now(now), exact, segments or {}, conditions)
-    gate = _Gate(token_budget, overfetch_ratio, _token_column(encoding), limit, marker_tokens)
+    gate = _Gate(token_budget, overfetch_ratio, _token_column(encoding), limit, marker_tokens, pool_size)
     if query is None or not query.strip():
         return _newest(scope, gate)
-    plan = _Plan(Mode(mode).value)
+    plan = Plan(Mode(mode).value)
     warnings: list[RetrievalWarning] = []
     vector, model = _embed_query(query, plan, warnings)
     with tenant_scope(tenant_id):
-        by_vector, by_text = _run_arms(scope, gate, query, Mode(mode), vector, model, plan)
-        fused = reciprocal_rank_fusion(list(by_vector.tokens_by_id), list(by_text.tokens_by_id))
-        pinned = _pinned(scope, gate, plan) if with_pinned else _Ranking()
+        by_vector, by_text, lexemes = _run_arms(scope, gate, query, Mode(mode), vector, model, plan)
+        fused = dict(reciprocal_rank_fusion(by_vector.ids, by_text.ids))
+        pinned = rank_pinned(scope, gate.column, plan) if with_pinned else Ranking()
         tokens_by_id = pinned.tokens_by_id | by_vector.tokens_by_id | by_text.tokens_by_id
-        gated = [*gate.choose(list(pinned.tokens_by_id), tokens_by_id), *gate.choose([*dict(fused)], tokens_by_id)]
-        chosen = list(dict.fromkeys(gated))
+        best = gate.choose_found([*fused], tokens_by_id)
+        chosen = list(dict.fromkeys([*gate.choose(pinned.ids, tokens_by_id), *best]))
+        asked, ranks = Asked(vector, model, lexemes), Ranks(by_vector.ranks, by_text.ranks, fused)
         with plan.step("read", rows=len(chosen)):
-            ranks = Ranks(by_vector.ranks, by_text.ranks, dict(fused))
-            found = read_candidates(scope, chosen, vector, model, ranks)
+            found = read_candidates(scope, chosen, asked, ranks)
+        if neighbour_reach > 0:
+            found += _neighbours(scope, found, best, neighbour_reach, asked, ranks, plan)
+        vectors = _vectors(tenant_id, found, model, plan) if with_vectors and model else {}
     if vector is not None and mode != Mode.LEXICAL and found and not by_vector.tokens_by_id:
         warnings.append(RetrievalWarning("no_embeddings", f"No memory here has a vector of the model {model}."))
     plan.values |= {"fused_rows": len(fused), "gated_rows": len(chosen)}
-    return Retrieval(found, plan.values, warnings, vector, model)
+    return Retrieval(found, plan.values, warnings, vector, model, lexemes, vectors)
 
 
 def _conditions(filters: Mapping[str, Any] | None) -> list[Condition]:
@@ -190,7 +170,7 @@ def _token_column(encoding: str) -> str:
     return f"tokens_{encoding}"
 
 
-def _embed_query(query: str, plan: _Plan, warnings: list[RetrievalWarning]) -> tuple[Vectors | None, str]:
+def _embed_query(query: str, plan: Plan, warnings: list[RetrievalWarning]) -> tuple[Vectors | None, str]:
     """The query's vector and its model; None and a warning where the provider fails."""
     with plan.step("embed") as entry:
         try:
@@ -205,49 +185,50 @@ def _embed_query(query: str, plan: _Plan, warnings: list[RetrievalWarning]) -> t
 
 
 def _run_arms(
-    scope: SearchScope, gate: _Gate, query: str, mode: Mode, vector: Vectors | None, model: str, plan: _Plan
-) -> tuple[_Ranking, _Ranking]:
-    by_vector, by_text = _Ranking(), _Ranking()
+    scope: SearchScope, gate: _Gate, query: str, mode: Mode, vector: Vectors | None, model: str, plan: Plan
+) -> tuple[Ranking, Ranking, Sequence[str]]:
+    by_vector, by_text = Ranking(), Ranking()
+    lexemes: Sequence[str] = ()
     if vector is not None and mode is not Mode.LEXICAL:
-        with plan.step("vector", search="exact") as entry:
-            by_vector = _ranking([rows.nearest_to(vector, model) for rows in scope.sources()], gate, BY_DISTANCE)
-            entry["rows"] = len(by_vector.tokens_by_id)
+        by_vector = rank_by_vector(scope, vector, model, gate.column, plan)
     if vector is None or mode is not Mode.VECTOR:
-        with plan.step("lexical") as entry:
-            lexemes = lexemes_of(query)
-            if lexemes:
-                by_text = _ranking([rows.matching_any(lexemes) for rows in scope.sources()], gate, BY_TEXT_RANK)
-            entry |= {"lexemes": len(lexemes), "rows": len(by_text.tokens_by_id)}
-    return by_vector, by_text
+        by_text, lexemes = rank_by_words(scope, query, gate.column, plan)
+    return by_vector, by_text, lexemes
 
 
-def _pinned(scope: SearchScope, gate: _Gate, plan: _Plan) -> _Ranking:
-    with plan.step("pinned") as entry:
-        by_age = _ranking([rows.pinned().pinned_then_newest() for rows in scope.sources()], gate, BY_PIN)
-        entry["rows"] = len(by_age.tokens_by_id)
-    return by_age
+def _neighbours(
+    scope: SearchScope,
+    found: Sequence[Candidate],
+    best: Sequence[int],
+    reach: int,
+    asked: Asked,
+    ranks: Ranks,
+    plan: Plan,
+) -> list[Candidate]:
+    """Those beside the better half of what the query found, as far as they are not found already."""
+    with plan.step("beside", reach=reach) as entry:
+        better = set(best[: ceil(len(best) / 2)])
+        near = read_neighbours(scope, [row for row in found if row.id.int in better], reach, asked, ranks)
+        known = {row.id for row in found}
+        beside = [row for row in near if row.id not in known]
+        entry["rows"] = len(beside)
+    return beside
 
 
-def _ranking(sources: Sequence[Rows], gate: _Gate, order: _Order) -> _Ranking:
-    """The first rows in the order that the sources stand in; two of them are merged as one query would sort them."""
-    if len(sources) == 1:
-        rows = sources[0].values_list(sources[0].identity, gate.column)[:MAX_CANDIDATES]
-        return _Ranking({pk.int: tokens for pk, tokens in rows})
-    columns = (gate.column, order.column, "created_at")
-    ranked = [row for rows in sources for row in rows.values_list(rows.identity, *columns)[:MAX_CANDIDATES]]
-    ranked.sort(key=lambda row: row[0].int)
-    ranked.sort(key=lambda row: row[3], reverse=True)
-    ranked.sort(key=lambda row: row[2], reverse=order.is_down)
-    return _Ranking({pk.int: tokens for pk, tokens, _, _ in ranked[:MAX_CANDIDATES]})
+def _vectors(tenant_id: UUID, found: Sequence[Candidate], model: str, plan: Plan) -> Mapping[UUID, Vectors]:
+    with plan.step("vectors") as entry:
+        vectors = read_vectors(tenant_id, found, model)
+        entry["rows"] = len(vectors)
+    return vectors
 
 
 def _newest(scope: SearchScope, gate: _Gate) -> Retrieval:
     """Without a query: the pinned, then the newest."""
-    plan = _Plan("newest")
+    plan = Plan("newest")
     with plan.step("read") as entry, tenant_scope(scope.tenant_id):
-        ranking = _ranking([rows.pinned_then_newest() for rows in scope.sources()], gate, BY_PIN)
-        chosen = gate.choose(list(ranking.tokens_by_id), ranking.tokens_by_id)
-        found = read_candidates(scope, chosen, None, "", Ranks())
+        ranking = rank_newest(scope, gate.column)
+        chosen = gate.choose(ranking.ids, ranking.tokens_by_id)
+        found = read_candidates(scope, chosen, Asked(), Ranks())
         entry["rows"] = len(found)
     plan.values["gated_rows"] = len(chosen)
     return Retrieval(found, plan.values)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import reduce
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 from uuid import UUID
 
 import numpy as np
@@ -15,9 +15,18 @@ from numpy.typing import NDArray
 from pgvector.django import CosineDistance
 
 from memories.querysets.conditions import AnyLexeme, LexemesHeld, filter_condition, path_condition
+from memories.querysets.neighbours import Span, ids_in_spans
 from memories.querysets.rows import TenantRows
 from memories.services.filters import COUNTER_FIELDS, Condition
 from memories.services.partitions import PartitionPath
+from memories.services.tokens import ENCODINGS
+
+#: What a candidate is made of: columns of its text, and of its head, which holds what is counted.
+CANDIDATE_COLUMNS = (
+    *("version", "content", "pinned", "created_at", "confidence", "kind", "partition_path", "session", "position"),
+)
+CANDIDATE_COUNTERS = ("usefulness_score", "retrieval_count")
+TOKEN_COLUMNS = tuple(f"tokens_{encoding}" for encoding in ENCODINGS)
 
 #: Unit length, as embedders give it.
 Vector = Sequence[float] | NDArray[np.float32]
@@ -82,6 +91,22 @@ class MemoryTextQuerySet(TenantRows):
             .annotate(distance=distance, similarity=Value(1.0) - F("distance"))
             .order_by("distance", "-created_at", self.identity)
         )
+
+    def in_spans(self, tenant_id: UUID, spans: Sequence[Span]) -> Self:
+        """Rows that stand at any of these places of sessions, in the order of place."""
+        rows = self.filter(pk__in=ids_in_spans(self.model, tenant_id, spans))
+        return rows.order_by("partition_path", "session", "position", "-created_at", self.identity)
+
+    def candidate_values(self, lexemes: Sequence[str]) -> list[dict[str, Any]]:
+        """Of each row, by name: `id` of the memory, `CANDIDATE_COLUMNS`, `TOKEN_COLUMNS`, `similarity`, `holds`.
+
+        `holds` are those of the lexemes that the text holds. The rows need `similarity`.
+        """
+        counters = {name: F(self.head + name) for name in CANDIDATE_COUNTERS if self.head}
+        columns = (*CANDIDATE_COLUMNS, *CANDIDATE_COUNTERS, *TOKEN_COLUMNS, "similarity", "holds")
+        rows = self.with_lexemes_held(lexemes).annotate(**counters).values_list(self.identity, *columns)
+        names = ("id", *columns)
+        return [dict(zip(names, values, strict=True)) for values in rows]
 
     def without_similarity(self) -> Self:
         """The shape of `with_similarity_to` where no vector of the query is to be had."""

@@ -108,7 +108,7 @@ def test_partition_is_searched_as_a_subtree(tenant: Tenant, scope: dict[str, Any
         make_memory(tenant, f"tea at {path}", partition=path, is_embedded=True)
     for query in ("tea", None):
         found = search(tenant, query, **scope)
-        assert sorted(candidate.memory.partition_path for candidate in found.candidates) == sorted(expected)
+        assert sorted(candidate.partition_path for candidate in found.candidates) == sorted(expected)
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,8 @@ from compaction.services.told import Told
 from compaction.services.turns import LIVE, Turn
 from memories.actions import archive_memory, store_memories
 from memories.audit import Actor
-from memories.embedding import EmbeddingError, get_embedder, is_provider_local
+from memories.embedders import embedder_of, is_local_for
+from memories.embedding import EmbeddingError
 from memories.embedding.protocol import Vectors
 from memories.models import Memory, MemoryEmbedding
 from memories.recall import recalled_memories
@@ -82,13 +83,14 @@ def sorted_out(tenant_id: UUID, path: str, told: Sequence[Told], *, now: datetim
     Near duplicates are looked for where embedding needs no network.
     """
     entries = _exact(tenant_id, path, _once(told), now)
-    if not is_provider_local() or not any(entry.status == NEW for entry in entries):
+    if not is_local_for(tenant_id) or not any(entry.status == NEW for entry in entries):
         return entries
     try:
-        vectors = get_embedder().embed([entry.told.text for entry in entries])
+        embedder = embedder_of(tenant_id)
+        vectors = embedder.embed([entry.told.text for entry in entries])
     except EmbeddingError:
         return entries
-    return _near(tenant_id, path, entries, vectors, now)
+    return _near(tenant_id, path, entries, vectors, embedder.name, now)
 
 
 def store_entries(
@@ -167,14 +169,14 @@ def _exact(tenant_id: UUID, path: str, told: Sequence[Told], now: datetime) -> l
     return entries
 
 
-def _near(tenant_id: UUID, path: str, entries: list[Entry], vectors: Vectors, now: datetime) -> list[Entry]:
+def _near(tenant_id: UUID, path: str, entries: list[Entry], vectors: Vectors, model: str, now: datetime) -> list[Entry]:
     """With those marked that say what a stored memory or an earlier entry says.
 
     To be near is not enough: vectors hardly see that another number stands in a text, so all facts must be told.
     """
     teller = cache(lambda text: teller_of([text]))
     places = [place for place, entry in enumerate(entries) if entry.status == NEW]
-    stored = _nearest_memories(tenant_id, path, places, vectors, now)
+    stored = _nearest_memories(tenant_id, path, places, vectors, model, now)
     sorted_entries: list[Entry] = []
     kept = np.zeros(len(entries), dtype=bool)
     for place, (entry, vector) in enumerate(zip(entries, vectors, strict=True)):
@@ -195,12 +197,12 @@ def _near(tenant_id: UUID, path: str, entries: list[Entry], vectors: Vectors, no
 
 
 def _nearest_memories(
-    tenant_id: UUID, path: str, places: Sequence[int], vectors: Vectors, now: datetime
+    tenant_id: UUID, path: str, places: Sequence[int], vectors: Vectors, model: str, now: datetime
 ) -> dict[int, Memory]:
     """By place the stored memory nearest to each of those vectors, where it is near enough to say the same."""
     with tenant_scope(tenant_id):
         live = Memory.objects.for_tenant(tenant_id).live(now).within(path)
-        rows = MemoryEmbedding.objects.for_tenant(tenant_id).of_newest(live, get_embedder().name, NEAR_MEMORIES_MAX)
+        rows = MemoryEmbedding.objects.for_tenant(tenant_id).of_newest(live, model, NEAR_MEMORIES_MAX)
         found = [(memory_id, vector) for memory_id, _, vector in rows.vectors()]
         if not found:
             return {}

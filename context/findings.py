@@ -16,7 +16,8 @@ from context.services.near_duplicates import Likeness
 from context.sources import sqlstate
 from context.wishes import Wish
 from memories.candidates import Candidate
-from memories.embedding import EmbeddingError, get_embedder
+from memories.embedders import active_model_name
+from memories.embedding import EmbeddingError
 from memories.embedding.protocol import Vectors
 from memories.lookup import linked_from, vectors_of
 from memories.retrieval import retrieve
@@ -142,7 +143,7 @@ def _likeness(wish: Wish, tenant_id: UUID, candidates: Sequence[Candidate], mode
     versions = list(dict.fromkeys((row.id, row.version) for row in [*focus, *candidates]))
     if threshold >= 1 or len(versions) < 2:
         return Likeness({}, threshold)
-    name = model or get_embedder().name
+    name = model or active_model_name(tenant_id)
     with tenant_scope(tenant_id):
         vectors = vectors_of(versions, name, tenant_id=tenant_id)
     return Likeness({memory_id: vector for (memory_id, _), vector in vectors.items()}, threshold)

@@ -14,7 +14,8 @@ from context.results import Notice
 from context.services.feedback import SAMPLE_MEMORIES, Overlap, best_similarities, find_overlaps, sentences_of
 from context.votes import GivenVotes, memories_of_receipt, vote_implicitly
 from memories.audit import Actor, record_audit
-from memories.embedding import EmbeddingError, get_embedder
+from memories.embedders import embedder_of
+from memories.embedding import EmbeddingError
 from memories.exceptions import InvalidInput
 from memories.models import Memory, MemoryEmbedding, MemoryVersion
 from memories.scopes import tenant_scope
@@ -87,7 +88,7 @@ def _similarities(tenant_id: UUID, versions: Mapping[UUID, int], answer: str) ->
     if not sentences:
         return {}, []
     try:
-        embedder = get_embedder()
+        embedder = embedder_of(tenant_id)
         # as many as one call takes
         vectors = embedder.embed(sentences[: embedder.batch_size])
     except EmbeddingError as error:

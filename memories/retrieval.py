@@ -16,7 +16,8 @@ from uuid import UUID
 
 from memories.arms import Plan, Ranking, rank_by_vector, rank_by_words, rank_newest, rank_pinned
 from memories.candidates import Asked, Candidate, Ranks, SearchScope, read_candidates, read_neighbours, read_vectors
-from memories.embedding import EmbeddingError, get_embedder
+from memories.embedders import embedder_of
+from memories.embedding import EmbeddingError
 from memories.embedding.protocol import Vectors
 from memories.exceptions import InvalidInput
 from memories.scopes import tenant_scope
@@ -137,7 +138,7 @@ def retrieve(
         return _newest(scope, gate)
     plan = Plan(Mode(mode).value)
     warnings: list[RetrievalWarning] = []
-    vector, model = _embed_query(query, plan, warnings)
+    vector, model = _embed_query(tenant_id, query, plan, warnings)
     with tenant_scope(tenant_id):
         by_vector, by_text, lexemes = _run_arms(scope, gate, query, Mode(mode), vector, model, plan)
         fused = dict(reciprocal_rank_fusion(by_vector.ids, by_text.ids))
@@ -170,11 +171,13 @@ def _token_column(encoding: str) -> str:
     return f"tokens_{encoding}"
 
 
-def _embed_query(query: str, plan: Plan, warnings: list[RetrievalWarning]) -> tuple[Vectors | None, str]:
+def _embed_query(
+    tenant_id: UUID, query: str, plan: Plan, warnings: list[RetrievalWarning]
+) -> tuple[Vectors | None, str]:
     """The query's vector and its model; None and a warning where the provider fails."""
     with plan.step("embed") as entry:
         try:
-            embedder = get_embedder()
+            embedder = embedder_of(tenant_id)
             entry["model"] = embedder.name
             return embedder.embed([query])[0], embedder.name
         except EmbeddingError as error:

@@ -11,7 +11,8 @@ from django.utils import timezone
 from kombu.exceptions import OperationalError as BrokerError
 
 from memories import indexer, upkeep
-from memories.embedding import EmbeddingError, is_provider_local
+from memories.embedders import is_local_for
+from memories.embedding import EmbeddingError
 
 logger = logging.getLogger(__name__)
 
@@ -58,7 +59,7 @@ def embed_later(tenant_id: UUID, memory_ids: Iterable[UUID]) -> None:
 
     A broker that is down does not fail a write that has been committed: the sweep finds the memories.
     """
-    if is_provider_local():
+    if is_local_for(tenant_id):
         return
     ids = [str(memory_id) for memory_id in memory_ids]
     for start in range(0, len(ids), MEMORIES_PER_TASK):

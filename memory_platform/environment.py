@@ -1,5 +1,7 @@
 """Reading the environment so that a value that cannot be meant is refused by the name of its variable."""
 
+import json
+from dataclasses import dataclass, fields
 from typing import Any
 
 import environ
@@ -52,3 +54,35 @@ def cache_config(url: str) -> dict[str, Any]:
         timeouts = dict.fromkeys(("socket_timeout", "socket_connect_timeout"), REDIS_TIMEOUT_SECONDS)
         config["OPTIONS"] = timeouts | config.get("OPTIONS", {})
     return config
+
+
+@dataclass(frozen=True)
+class EmbeddingEndpoint:
+    """One OpenAI-compatible address and the model asked for there; `dimension` is how many numbers a vector has."""
+
+    model: str
+    dimension: int
+    base_url: str = ""
+    api_key: str = ""
+    timeout_seconds: float = 10.0
+
+
+def embedding_endpoints(text: str) -> tuple[EmbeddingEndpoint, ...]:
+    """The endpoints of EMBEDDING_ENDPOINTS, a JSON list of objects. The value is never quoted: it may hold a key."""
+    try:
+        return tuple(_endpoint(entry) for entry in json.loads(text or "[]"))
+    except (ValueError, TypeError, AttributeError) as error:
+        known = ", ".join(field.name for field in fields(EmbeddingEndpoint))
+        raise ImproperlyConfigured(
+            f"EMBEDDING_ENDPOINTS must be a JSON list of objects with model, dimension and base_url; known are: {known}"
+        ) from error
+
+
+def _endpoint(entry: dict[str, Any]) -> EmbeddingEndpoint:
+    endpoint = EmbeddingEndpoint(**entry)
+    texts = (endpoint.model, endpoint.base_url, endpoint.api_key)
+    if not all(isinstance(text, str) for text in texts) or not endpoint.model.strip() or not endpoint.base_url.strip():
+        raise ValueError("a name and an address are needed")
+    if type(endpoint.dimension) is not int or endpoint.dimension < 1 or endpoint.timeout_seconds <= 0:
+        raise ValueError("numbers must be above 0")
+    return endpoint

@@ -12,7 +12,7 @@ from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 
 from memory_platform.embedded.endpoints import read_endpoints
-from memory_platform.environment import NamedEnv, cache_config, database_config
+from memory_platform.environment import NamedEnv, cache_config, database_config, embedding_endpoints
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = NamedEnv()
@@ -123,6 +123,8 @@ EMBEDDING_API_KEY = env.str("EMBEDDING_API_KEY", default="")
 EMBEDDING_MODEL = env.str("EMBEDDING_MODEL", default="")
 EMBEDDING_DIMENSION = env.int("EMBEDDING_DIMENSION", default=0)
 EMBEDDING_TIMEOUT_SECONDS = env.float("EMBEDDING_TIMEOUT_SECONDS", default=10.0)
+# Further models that tenants can be re-embedded to, and those they came from.
+EMBEDDING_ENDPOINTS = embedding_endpoints(env.str("EMBEDDING_ENDPOINTS", default=""))
 
 # --- Summaries of conversations: a model where one is named, else made without any ---------------------------------
 

@@ -11,11 +11,12 @@ from memories import tasks
 from memories.audit import Actor, record_audit
 from memories.exceptions import Conflict, NotFound, StaleVersion, invalid
 from memories.live_rows import archive_expired, ensure_partitions, key_of, unarchived_by_key
-from memories.models import Memory, MemoryEmbedding, MemoryVersion
+from memories.models import Memory, MemoryVersion
 from memories.models.memory import VERSION_COLUMNS
 from memories.services.content import content_hash, is_same_json, normalise_content
 from memories.services.drafts import problems_of_changes
 from memories.services.tokens import token_counts
+from memories.vectors import carry_vectors
 
 LIVE_CONSTRAINT = "memory_is_unique_among_live"
 
@@ -163,17 +164,9 @@ def _open_version(current: Memory, before: Mapping[str, Any], at: datetime, *, h
             embedding_error=current.embedding_error,
         )
     if not has_new_text:
-        _carry_embeddings(current, before["version"])
+        carry_vectors(current.tenant_id, current.pk, former=before["version"], version=current.version)
     if current.embedding_state != Memory.EmbeddingState.READY:
         tasks.embed_later(current.tenant_id, [current.pk])
-
-
-def _carry_embeddings(current: Memory, version: int) -> None:
-    vectors = list(MemoryEmbedding.objects.of_version(current.pk, version))
-    for vector in vectors:
-        vector.pk = None
-        vector.version = current.version
-    MemoryEmbedding.objects.bulk_create(vectors, ignore_conflicts=True)
 
 
 def _audit(current: Memory, verb: str, fields: list[str], by: Actor, now: datetime) -> None:

@@ -67,7 +67,7 @@ class OpenAIEmbedder:
         if sizes != {self.dimension}:
             raise EmbeddingError(
                 f"The model {self.name} gives {', '.join(map(str, sorted(sizes)))} numbers a text;"
-                f" EMBEDDING_DIMENSION says {self.dimension}.",
+                f" the settings say {self.dimension}.",
                 is_permanent=False,
             )
         vectors = np.array([item.embedding for item in data], dtype=np.float32)

@@ -12,7 +12,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from memories.actions import StoreStatus, store_memories
 from memories.audit import Actor
-from memories.embedding import EmbeddingError, is_provider_local
+from memories.embedders import is_local_for
+from memories.embedding import EmbeddingError
 from memories.indexer import index_memories
 from memories.models import Memory, Tenant
 from memories.scopes import tenant_scope
@@ -50,7 +51,7 @@ def import_rows(tenant: Tenant, rows: Sequence[NewMemory], *, by: Actor, now: da
             _store_batch(tenant, rows[start : start + ROWS_PER_BATCH], start, report, by=by, now=now)
             bar.update(storing, advance=len(rows[start : start + ROWS_PER_BATCH]))
         report.waiting = list(dict.fromkeys(report.waiting))
-        if is_provider_local():
+        if is_local_for(tenant.pk):
             embedding = bar.add_task("embedding", total=len(report.waiting))
             for done in _embed(tenant.pk, report):
                 bar.update(embedding, advance=done)

@@ -1,5 +1,6 @@
 """Rows and constraints of what is stored."""
 
+from memories.models.embedding import EmbeddingModel, MissingVector
 from memories.models.memory import Memory, MemoryEmbedding, MemoryLink, MemoryVersion, Partition
 from memories.models.records import (
     AuditEntry,
@@ -15,12 +16,14 @@ from memories.models.tenancy import ApiKey, Membership, Tenant
 __all__ = [
     "ApiKey",
     "AuditEntry",
+    "EmbeddingModel",
     "IdempotencyRecord",
     "Membership",
     "Memory",
     "MemoryEmbedding",
     "MemoryLink",
     "MemoryVersion",
+    "MissingVector",
     "Partition",
     "PartitionSummary",
     "RecalledText",

@@ -1,6 +1,7 @@
 """All SQL of what is stored, as named chainable methods."""
 
 from memories.querysets.conditions import AnyLexeme, lexemes_of
+from memories.querysets.embedding import EmbeddingModelQuerySet, MissingVectorQuerySet
 from memories.querysets.insertions import Insertion, array_text
 from memories.querysets.memories import MemoryQuerySet
 from memories.querysets.records import (
@@ -23,6 +24,7 @@ __all__ = [
     "AnyLexeme",
     "ApiKeyManager",
     "AuditEntryQuerySet",
+    "EmbeddingModelQuerySet",
     "IdempotencyRecordQuerySet",
     "Insertion",
     "MembershipQuerySet",
@@ -31,6 +33,7 @@ __all__ = [
     "MemoryQuerySet",
     "MemoryTextQuerySet",
     "MemoryVersionQuerySet",
+    "MissingVectorQuerySet",
     "PartitionQuerySet",
     "PartitionSummaryQuerySet",
     "RecalledTextQuerySet",

@@ -10,7 +10,7 @@ from django.db import connections
 from context.models import Receipt
 from context.results import Focus
 from memories.actions import link_memories, save_summary
-from memories.models import Memory, Tenant
+from memories.models import EmbeddingModel, Memory, MemoryEmbedding, Tenant
 from memories.scopes import tenant_scope
 from memories.services.partitions import parse_partition
 from tests.integration.assembling import (
@@ -72,7 +72,11 @@ def whole(pinned_bakery: Tenant) -> tuple[Tenant, Memory]:
     return pinned_bakery, focus
 
 
-def point_embedder_at_a_closed_port(settings: Any) -> None:
+def point_embedder_at_a_closed_port(tenant: Tenant, settings: Any) -> None:
+    """The tenant's vectors are of a model whose endpoint is away."""
+    with tenant_scope(tenant.pk):
+        EmbeddingModel.objects.for_tenant(tenant.pk).update(name="text-embedding-test", dimension=256)
+        MemoryEmbedding.objects.for_tenant(tenant.pk).update(model="text-embedding-test")
     settings.EMBEDDING_MODEL = "text-embedding-test"
     settings.EMBEDDING_DIMENSION = 256
     settings.EMBEDDING_BASE_URL = "http://127.0.0.1:9/v1"
@@ -81,7 +85,7 @@ def point_embedder_at_a_closed_port(settings: Any) -> None:
 
 
 def test_without_an_embedder_words_alone_are_searched(pinned_bakery: Tenant, settings: Any) -> None:
-    point_embedder_at_a_closed_port(settings)
+    point_embedder_at_a_closed_port(pinned_bakery, settings)
     context = ask(pinned_bakery, QUESTION)
     assert codes(context) == ["embedder_unavailable"]
     assert texts(context)[:2] == [MEMO, PINNED]

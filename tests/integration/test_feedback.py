@@ -368,10 +368,10 @@ def test_without_an_embedder_words_decide_with_a_warning(monkeypatch: pytest.Mon
     tenant = bakery()
     context = ask(tenant, "What does Alex do?")
 
-    def away() -> Any:
+    def away(_: UUID) -> Any:
         raise EmbeddingError("The provider does not answer.", is_permanent=False)
 
-    monkeypatch.setattr(outcomes, "get_embedder", away)
+    monkeypatch.setattr(outcomes, "embedder_of", away)
     outcome = answered(tenant, context.id, SOURDOUGH)
     assert codes_of(outcome) == ["embedder_unavailable"]
     assert outcome.used == [bread_of(tenant).pk]
@@ -382,7 +382,7 @@ def test_sentences_are_embedded_outside_of_any_transaction(monkeypatch: pytest.M
     tenant = bakery()
     context = ask(tenant, "What does Alex do?")
     depths = []
-    embedder = outcomes.get_embedder()
+    embedder = outcomes.embedder_of(tenant.pk)
 
     class Watching:
         name, batch_size = embedder.name, embedder.batch_size
@@ -391,7 +391,7 @@ def test_sentences_are_embedded_outside_of_any_transaction(monkeypatch: pytest.M
             depths.append(len(connection.savepoint_ids))
             return embedder.embed(texts)
 
-    monkeypatch.setattr(outcomes, "get_embedder", Watching)
+    monkeypatch.setattr(outcomes, "embedder_of", lambda _: Watching())
     outside = len(connection.savepoint_ids)
     answered(tenant, context.id, SOURDOUGH)
     assert depths == [outside]

@@ -22,11 +22,13 @@ from context.models import (
 )
 from memories.actions import link_memories, set_memo, update_memory
 from memories.models import (
+    EmbeddingModel,
     IdempotencyRecord,
     Memory,
     MemoryEmbedding,
     MemoryLink,
     MemoryVersion,
+    MissingVector,
     Partition,
     PartitionSummary,
     RecalledText,
@@ -108,6 +110,8 @@ def _fill_later_tables(tenant: Tenant, memory: Memory) -> None:
         tenant=tenant, partition=memory.partition, version=1, content="text", origin="operator",
         tokens_o200k_base=1, tokens_cl100k_base=1, recorded_from=NOW,
     )  # fmt: skip
+    model = EmbeddingModel.objects.for_tenant(tenant.pk).active().get()
+    MissingVector.objects.create(tenant=tenant, model=model, memory=memory, version=1)
     Snapshot.objects.create(tenant=tenant, name="before", recorded_at=NOW, created_at=NOW)
     RetrievalTick.objects.create(tenant=tenant, memory_ids=[memory.pk], recalled_hashes=[""], at=NOW)
     BudgetProfile.objects.create(tenant=tenant, version=1, recorded_from=NOW)

@@ -12,7 +12,8 @@ from compaction.services.demo import read_sessions
 from context.management.demo import replay_contexts, replay_votes
 from context.services.demo import read_questions, read_votes
 from memories.actions import create_tenant
-from memories.embedding import EmbeddingError, is_provider_local
+from memories.embedders import is_local_for
+from memories.embedding import EmbeddingError
 from memories.indexer import index_memories
 from memories.management.demo import replay
 from memories.management.door import DoorCommand
@@ -44,7 +45,7 @@ class Command(DoorCommand):
             memories = {ref: row.pk for ref, row in replay(story, tenant, by=self.actor, now=now).items()}
             replay_votes(read_votes(now), tenant.pk, memories, by=self.actor)
         self.stdout.write(f"The tenant {name} has {len(memories)} memories.")
-        if is_provider_local() and self._embed(tenant, memories.values()):
+        if is_local_for(tenant.pk) and self._embed(tenant, memories.values()):
             replay_contexts(read_questions(now), tenant.pk, by=self.actor)
         replay_sessions(read_sessions(now), tenant, by=self.actor)
 

@@ -1,0 +1,96 @@
+"""Which models a tenant's memories have vectors of, and which of these vectors are still to be made (ADR-0082)."""
+
+import uuid
+
+from django.db import models
+from django.db.models import Q
+
+from memories.models.memory import Memory
+from memories.models.tenancy import Tenant
+from memories.querysets import EmbeddingModelQuerySet, MissingVectorQuerySet
+
+
+class EmbeddingModel(models.Model):
+    """One model of one tenant: exactly one is searched with, others are filled beside it or kept up to date."""
+
+    class State(models.TextChoices):
+        FILLING = "filling"
+        STANDBY = "standby"
+        ACTIVE = "active"
+        RETIRING = "retiring"
+        RETIRED = "retired"
+
+    #: What a write makes vectors of.
+    MAINTAINED = (State.ACTIVE, State.FILLING, State.STANDBY)
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="embedding_models")
+    name = models.CharField(max_length=100)
+    dimension = models.PositiveSmallIntegerField()
+    state = models.CharField(max_length=8, choices=State)
+    is_chosen = models.BooleanField(
+        default=False,
+        help_text="Somebody asked for it; else it is the model that settings named at the first vector.",
+    )
+    switches_when_filled = models.BooleanField(default=False)
+    needed = models.PositiveIntegerField(default=0, help_text="Vectors that were missing when filling began.")
+    error = models.CharField(max_length=300, default="", blank=True)
+    claim = models.UUIDField(null=True, blank=True)
+    claimed_until = models.DateTimeField(null=True, blank=True)
+    requested_by = models.CharField(max_length=150, default="", blank=True)
+    started_at = models.DateTimeField()
+    filled_at = models.DateTimeField(null=True, blank=True)
+    activated_at = models.DateTimeField(null=True, blank=True)
+    deactivated_at = models.DateTimeField(null=True, blank=True)
+    retired_at = models.DateTimeField(null=True, blank=True)
+
+    objects = EmbeddingModelQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["started_at", "name"]
+        constraints = [
+            models.UniqueConstraint(fields=["tenant", "name"], name="embedding_model_is_one_row"),
+            models.UniqueConstraint(fields=["tenant", "id"], name="embedding_model_tenant_id"),
+            models.UniqueConstraint(
+                fields=["tenant"], condition=Q(state="active"), name="embedding_model_one_is_active"
+            ),
+            models.UniqueConstraint(
+                fields=["tenant"], condition=Q(state="filling"), name="embedding_model_one_is_filled"
+            ),
+            models.CheckConstraint(
+                condition=Q(state__in=["filling", "standby", "active", "retiring", "retired"]),
+                name="embedding_model_state_is_known",
+            ),
+            models.CheckConstraint(condition=Q(dimension__gte=1), name="embedding_model_has_a_dimension"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class MissingVector(models.Model):
+    """A version of a memory that has no vector of a model that is filled or kept up to date beside the active one.
+
+    It goes when the vector is there. A refused one stays, with the reason, until somebody has it tried again.
+    """
+
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
+    model = models.ForeignKey(EmbeddingModel, on_delete=models.CASCADE, related_name="missing")
+    memory = models.ForeignKey(Memory, on_delete=models.CASCADE, related_name="+")
+    version = models.PositiveIntegerField()
+    is_refused = models.BooleanField(default=False)
+    error = models.CharField(max_length=200, default="", blank=True)
+
+    objects = MissingVectorQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["model", "memory", "version"], name="missing_vector_is_unique"),
+        ]
+        indexes = [
+            models.Index(fields=["model", "id"], condition=Q(is_refused=False), name="missing_vector_waiting"),
+            models.Index(fields=["model", "id"], condition=Q(is_refused=True), name="missing_vector_refused"),
+        ]
+
+    def __str__(self) -> str:
+        return f"version {self.version} of {self.memory_id}"

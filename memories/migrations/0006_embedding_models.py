@@ -47,7 +47,7 @@ class Migration(migrations.Migration):
                     "is_chosen",
                     models.BooleanField(
                         default=False,
-                        help_text="Somebody asked for it; else it was the settings' model when the first vector was made.",
+                        help_text="Somebody asked for it; else it is the model that settings named at the first vector.",
                     ),
                 ),
                 ("switches_when_filled", models.BooleanField(default=False)),

@@ -12,17 +12,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from compaction.services.statements.lexicon import word_set
+from context.services.answer_words import share_of_words, words_that_count
+from memories.services.locomo import UNANSWERABLE_CATEGORY
 
-_WORD = re.compile(r"[a-z0-9']+")
 _EVIDENCE = re.compile(r"D(\d+):")
 _OWN_SUMMARY = re.compile(r"session_(\d+)_summary")
-ADVERSARIAL_CATEGORY = 5
-#: Words of answers that any text of English holds.
-IGNORED_WORDS = word_set(
-    "a an the and or of to in on at for with from by is are was were be been it its this that she he they her his "
-    "their i you we my your our as not no do did does have has had will would can could yes"
-)
 
 
 @dataclass(frozen=True)
@@ -35,12 +29,7 @@ class AnsweredQuestion:
 
     def share_kept(self, summary: str) -> float:
         """The share of the answer's words that `summary` holds."""
-        return len(self.answer_words & words_that_count(summary)) / len(self.answer_words)
-
-
-def words_that_count(text: object) -> frozenset[str]:
-    """The words of a text in lower case without those of every text."""
-    return frozenset(_WORD.findall(str(text).lower())) - IGNORED_WORDS
+        return share_of_words(self.answer_words, summary)
 
 
 def questions_of_one_session(data: Mapping[str, Any]) -> list[AnsweredQuestion]:
@@ -49,7 +38,7 @@ def questions_of_one_session(data: Mapping[str, Any]) -> list[AnsweredQuestion]:
     for row in data.get("qa", ()):
         sessions = {int(match[1]) for item in row.get("evidence") or () if (match := _EVIDENCE.match(str(item)))}
         words = words_that_count(row.get("answer", ""))
-        if row.get("category") != ADVERSARIAL_CATEGORY and len(sessions) == 1 and words:
+        if row.get("category") != UNANSWERABLE_CATEGORY and len(sessions) == 1 and words:
             questions.append(AnsweredQuestion(sessions.pop(), str(row.get("question", "")), words))
     return questions
 

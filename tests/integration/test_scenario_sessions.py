@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 from rest_framework.test import APIClient
 
-from compaction.services.answer_words import ADVERSARIAL_CATEGORY, words_that_count
 from compaction.services.masking import PLACEHOLDER
+from context.services.answer_words import words_that_count
 from memories.models import Tenant
+from memories.services.locomo import UNANSWERABLE_CATEGORY
 from memories.services.tokens import count_tokens
 from tests.integration.compacting import COMPACTIONS, live_memories, review, stored_compactions, stored_runs
 from tests.integration.conversing import MESSAGES, SESSIONS
@@ -195,7 +196,7 @@ def _evidence(question: dict[str, Any]) -> list[str]:
 
 
 def _is_about(question: dict[str, Any], compacted: set[str]) -> bool:
-    if question["category"] == ADVERSARIAL_CATEGORY or not words_that_count(question.get("answer", "")):
+    if question["category"] == UNANSWERABLE_CATEGORY or not words_that_count(question.get("answer", "")):
         return False
     evidence = _evidence(question)
     return bool(evidence) and set(evidence) <= compacted

@@ -6,8 +6,8 @@ from compaction.services.answer_words import (
     allowed_tokens,
     questions_of_one_session,
     share_of_answer_words,
-    words_that_count,
 )
+from context.services.answer_words import words_that_count
 
 CORPUS = {
     "qa": [

@@ -115,6 +115,21 @@ def scoring_profile_versions(tenant_id: UUID, name: str) -> list[ScoringProfileV
     return rows
 
 
+def hold_published_profile(tenant_id: UUID, name: str) -> None:
+    """See that agents may name the profile, and that it stays so until the transaction ends.
+
+    Raises `InvalidInput` for a name the tenant does not have, and for one of which nothing is published.
+    """
+    if name in SHIPPED_PROFILES:
+        return
+    rows = ScoringProfileVersion.objects.for_tenant(tenant_id).named(name)
+    if rows.in_force().locked().first() is None:
+        code, detail = "unknown_choice", "There is no scoring profile of this name."
+        if rows.exists():
+            code, detail = "not_published", "No version of this scoring profile is published; publish one first."
+        raise InvalidInput(code, detail, "profile")
+
+
 def published_names(tenant_id: UUID) -> list[str]:
     """What agents may name and operators assign."""
     rows = ScoringProfileVersion.objects.for_tenant(tenant_id).in_force().versions()

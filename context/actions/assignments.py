@@ -1,18 +1,25 @@
-"""Saying whom a budget profile is for. An assignment that ends stays, so that any earlier moment can be read."""
+"""Saying whom a profile is for. An assignment that ends stays, so that any earlier moment can be read."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime
+from typing import Generic, TypeVar
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
 
 from context.budget_profiles import current_budget_profile
-from context.models import BudgetProfileAssignment
+from context.models import BudgetProfileAssignment, ScoringProfileAssignment
+from context.models.assignments import ProfileAssignment
+from context.scoring_profiles import hold_published_profile
 from memories.audit import Actor, record_audit
 from memories.exceptions import Conflict, InvalidInput, NotFound
 from memories.models import ApiKey
 from memories.services.partitions import PartitionError, parse_partition
 
 LABEL_CHARACTERS = 150
+
+Row = TypeVar("Row", bound=ProfileAssignment)
 
 
 @transaction.atomic
@@ -32,29 +39,8 @@ def assign_budget_profile(
     none) the profile that the caller saw there must still be in force. Raises `InvalidInput` naming the field,
     `NotFound` for an absent key, `Conflict` where somebody else was faster.
     """
-    current_budget_profile(tenant_id, profile_name)
     target = _target(tenant_id, api_key_id, partition_path)
-    before = _in_force(tenant_id, target)
-    if replaces is not None and replaces != (before.profile_name if before else ""):
-        raise _assigned_by_another()
-    if before is not None and before.profile_name == profile_name:
-        return before
-    if before is not None:
-        _end(before, now)
-    row = BudgetProfileAssignment(
-        tenant_id=tenant_id,
-        profile_name=profile_name,
-        **target,
-        recorded_from=_beginning(tenant_id, target, now),
-        created_by=by.label[:LABEL_CHARACTERS],
-    )
-    try:
-        with transaction.atomic():
-            row.save(force_insert=True)
-    except IntegrityError as error:
-        raise _assigned_by_another() from error
-    _audit(row, "assign_budget_profile", by, now)
-    return row
+    return _BUDGETS.assign(tenant_id, profile_name, target, replaces, by, now)
 
 
 @transaction.atomic
@@ -67,12 +53,103 @@ def unassign_budget_profile(
     now: datetime,
 ) -> BudgetProfileAssignment:
     """End what is assigned to the target. Raises `NotFound` where nothing is, else as `assign_budget_profile` does."""
-    row = _in_force(tenant_id, _target(tenant_id, api_key_id, partition_path))
-    if row is None:
-        raise NotFound("not_assigned", "No budget profile is assigned there.")
-    _end(row, now)
-    _audit(row, "unassign_budget_profile", by, now)
-    return row
+    return _BUDGETS.unassign(tenant_id, _target(tenant_id, api_key_id, partition_path), by, now)
+
+
+@transaction.atomic
+def assign_scoring_profile(
+    *,
+    tenant_id: UUID,
+    profile_name: str,
+    api_key_id: str | None = None,
+    partition_path: str | None = None,
+    replaces: str | None = None,
+    by: Actor,
+    now: datetime,
+) -> ScoringProfileAssignment:
+    """What `assign_budget_profile` does, for a scoring profile that is published."""
+    target = _target(tenant_id, api_key_id, partition_path)
+    return _SCORING.assign(tenant_id, profile_name, target, replaces, by, now)
+
+
+@transaction.atomic
+def unassign_scoring_profile(
+    *,
+    tenant_id: UUID,
+    api_key_id: str | None = None,
+    partition_path: str | None = None,
+    by: Actor,
+    now: datetime,
+) -> ScoringProfileAssignment:
+    """End what is assigned to the target. Raises `NotFound` where nothing is, else as `assign_scoring_profile` does."""
+    return _SCORING.unassign(tenant_id, _target(tenant_id, api_key_id, partition_path), by, now)
+
+
+@dataclass(frozen=True)
+class _Assigning(Generic[Row]):
+    """The assignments of one kind of profiles; `check` refuses a name that cannot be assigned."""
+
+    noun: str
+    model: type[Row]
+    check: Callable[[UUID, str], object]
+
+    def assign(
+        self, tenant_id: UUID, name: str, target: dict[str, str], replaces: str | None, by: Actor, now: datetime
+    ) -> Row:
+        self.check(tenant_id, name)
+        before = self._in_force(tenant_id, target)
+        if replaces is not None and replaces != (before.profile_name if before else ""):
+            raise _assigned_by_another()
+        if before is not None and before.profile_name == name:
+            return before
+        if before is not None:
+            _end(before, now)
+        row = self.model(
+            tenant_id=tenant_id,
+            profile_name=name,
+            **target,
+            recorded_from=self._beginning(tenant_id, target, now),
+            created_by=by.label[:LABEL_CHARACTERS],
+        )
+        try:
+            with transaction.atomic():
+                row.save(force_insert=True)
+        except IntegrityError as error:
+            raise _assigned_by_another() from error
+        self._audit(row, f"assign_{self.noun}", by, now)
+        return row
+
+    def unassign(self, tenant_id: UUID, target: dict[str, str], by: Actor, now: datetime) -> Row:
+        row = self._in_force(tenant_id, target)
+        if row is None:
+            raise NotFound("not_assigned", f"No {self.noun.replace('_', ' ')} is assigned there.")
+        _end(row, now)
+        self._audit(row, f"unassign_{self.noun}", by, now)
+        return row
+
+    def _in_force(self, tenant_id: UUID, target: dict[str, str]) -> Row | None:
+        row: Row | None = self.model.objects.for_tenant(tenant_id).current().locked().filter(**target).first()
+        return row
+
+    def _beginning(self, tenant_id: UUID, target: dict[str, str], now: datetime) -> datetime:
+        """When an assignment begins: never before the last one of its target ended, whichever request came first."""
+        rows = self.model.objects.for_tenant(tenant_id).ended().newest_first()
+        last: Row | None = rows.filter(**target).first()
+        return max(now, last.recorded_to or now) if last else now
+
+    def _audit(self, row: Row, verb: str, by: Actor, now: datetime) -> None:
+        record_audit(
+            tenant_id=row.tenant_id,
+            by=by,
+            now=now,
+            verb=verb,
+            target_kind=self.noun,
+            target_ids=[row.profile_name, row.api_key_id or row.partition_path or "tenant"],
+        )
+
+
+_BUDGETS = _Assigning("budget_profile", BudgetProfileAssignment, current_budget_profile)
+_SCORING = _Assigning("scoring_profile", ScoringProfileAssignment, hold_published_profile)
 
 
 def _target(tenant_id: UUID, api_key_id: str | None, partition_path: str | None) -> dict[str, str]:
@@ -93,34 +170,10 @@ def _canonical(path: str) -> str:
         raise InvalidInput(error.code, error.detail, "partition") from error
 
 
-def _in_force(tenant_id: UUID, target: dict[str, str]) -> BudgetProfileAssignment | None:
-    rows = BudgetProfileAssignment.objects.for_tenant(tenant_id).current().locked()
-    row: BudgetProfileAssignment | None = rows.filter(**target).first()
-    return row
-
-
-def _beginning(tenant_id: UUID, target: dict[str, str], now: datetime) -> datetime:
-    """When an assignment begins: never before the last one of its target ended, whichever request came first."""
-    rows = BudgetProfileAssignment.objects.for_tenant(tenant_id).ended().newest_first()
-    last: BudgetProfileAssignment | None = rows.filter(**target).first()
-    return max(now, last.recorded_to or now) if last else now
-
-
-def _end(row: BudgetProfileAssignment, now: datetime) -> None:
+def _end(row: ProfileAssignment, now: datetime) -> None:
     row.recorded_to = max(now, row.recorded_from)
     row.save(update_fields=["recorded_to"])
 
 
 def _assigned_by_another() -> Conflict:
     return Conflict("assignment_changed", "Somebody else assigned a profile there; look at it before you change it.")
-
-
-def _audit(row: BudgetProfileAssignment, verb: str, by: Actor, now: datetime) -> None:
-    record_audit(
-        tenant_id=row.tenant_id,
-        by=by,
-        now=now,
-        verb=verb,
-        target_kind="budget_profile",
-        target_ids=[row.profile_name, row.api_key_id or row.partition_path or "tenant"],
-    )

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import datetime
 from typing import Any
 
 from rest_framework import status
@@ -16,6 +15,7 @@ from context.actions import (
     save_budget_profile,
     unassign_budget_profile,
 )
+from context.api.assignments import ADMIN, AssignmentRows
 from context.api.profiles_schema import (
     assign_schema,
     assignments_schema,
@@ -41,13 +41,11 @@ from context.budget_profiles import (
 from context.models import BudgetProfile, BudgetProfileAssignment
 from context.serializers.profiles import (
     AssignmentInput,
-    AssignmentsInput,
     ComparisonInput,
     ProfileChanges,
     ProfileInput,
     ProfilesInput,
     RollBackInput,
-    TargetInput,
     assignment_answer,
     comparison_answer,
     profile_answer,
@@ -57,13 +55,10 @@ from memories.api.door import Door
 from memories.api.idempotency import idempotent
 from memories.api.permissions import require_whole_tenant
 from memories.exceptions import InvalidInput, NotFound
-from memories.models import ApiKey
 from memories.scopes import tenant_scope
 from memories.serializers.answers import etag_of
 from memory_platform.rest.pages import listed, page_answer
 from memory_platform.rest.strict import EmptyInput
-
-ADMIN = {"POST": "admin", "PUT": "admin", "PATCH": "admin", "DELETE": "admin"}
 
 
 @contextmanager
@@ -243,51 +238,23 @@ class ComparisonDoor(ProfileRows):
         return name, version
 
 
-class AssignmentsDoor(Door):
+class AssignmentsDoor(AssignmentRows):
     """Whom budget profiles are for."""
 
-    scopes = ADMIN
+    rows, field, answer = BudgetProfileAssignment, "budget_profile", staticmethod(assignment_answer)
+    assign, unassign = staticmethod(assign_budget_profile), staticmethod(unassign_budget_profile)
 
     @assignments_schema
     def get(self, request: Request) -> Response:
         """The assignments within the key's reach, newest first."""
-        values = self.query(AssignmentsInput)
-        rows = BudgetProfileAssignment.objects.for_tenant(self.tenant_id).within(self.key.partition_prefix)
-        rows = rows if values["history"] else rows.current()
-        return self.listing(
-            rows.with_keys(), values, ordering="-recorded_from", kinds=(datetime, int), answer=assignment_answer
-        )
+        return self.listed()
 
     @assign_schema
     def put(self, request: Request) -> Response:
         """Give a profile to a key or a partition; what was assigned there before ends."""
-        require_whole_tenant(self.key)
-        values = self.body(AssignmentInput)
-        with tenant_scope(self.tenant_id):
-            row = assign_budget_profile(
-                tenant_id=self.tenant_id,
-                profile_name=values["budget_profile"],
-                **self._target(values),
-                by=self.actor,
-                now=self.now,
-            )
-            answer = assignment_answer(row)
-        return Response(answer)
+        return self.assigned(AssignmentInput)
 
     @unassign_schema
     def delete(self, request: Request) -> Response:
         """End what is assigned to a key or a partition."""
-        require_whole_tenant(self.key)
-        values = self.query(TargetInput)
-        with tenant_scope(self.tenant_id):
-            unassign_budget_profile(tenant_id=self.tenant_id, **self._target(values), by=self.actor, now=self.now)
-        return Response(status=status.HTTP_204_NO_CONTENT)
-
-    def _target(self, values: dict[str, Any]) -> dict[str, str]:
-        """The target as the verb takes it: a key by its row, which outside is known by its visible part."""
-        if values["key"] is None:
-            return {"partition_path": values["partition"].path}
-        key: ApiKey | None = ApiKey.objects.for_tenant(self.tenant_id).with_prefix(values["key"]).first()
-        if key is None:
-            raise NotFound("not_found", "There is no such key.", "key")
-        return {"api_key_id": str(key.pk)}
+        return self.ended()

@@ -13,10 +13,22 @@ from context.api.profiles import (
     ProfileVersionsDoor,
     RollBackDoor,
 )
+from context.api.scoring_profiles import (
+    PublishDoor,
+    RetireDoor,
+    ScoringAssignmentsDoor,
+    ScoringComparisonDoor,
+    ScoringProfileDoor,
+    ScoringProfilesDoor,
+    ScoringRollBackDoor,
+    ScoringVersionDoor,
+    ScoringVersionsDoor,
+)
 from context.api.search import SearchDoor
 from memory_platform.rest import addresses  # noqa: F401 - makes its types known
 
 PROFILE = "budget-profiles/<name:name>"
+SCORING = "profiles/<name:name>"
 
 urlpatterns = [
     path("memories/search", SearchDoor.as_view(), name="api-memories-search"),
@@ -35,4 +47,13 @@ urlpatterns = [
     path(f"{PROFILE}/versions", ProfileVersionsDoor.as_view(), name="api-budget-profile-versions"),
     path(f"{PROFILE}/rollback", RollBackDoor.as_view(), name="api-budget-profile-rollback"),
     path(f"{PROFILE}/compare", ComparisonDoor.as_view(), name="api-budget-profile-compare"),
+    path("profiles", ScoringProfilesDoor.as_view(), name="api-profiles"),
+    path("profiles/assignments", ScoringAssignmentsDoor.as_view(), name="api-profile-assignments"),
+    path(SCORING, ScoringProfileDoor.as_view(), name="api-profile"),
+    path(f"{SCORING}/versions", ScoringVersionsDoor.as_view(), name="api-profile-versions"),
+    path(f"{SCORING}/versions/<int:version>", ScoringVersionDoor.as_view(), name="api-profile-version"),
+    path(f"{SCORING}/publish", PublishDoor.as_view(), name="api-profile-publish"),
+    path(f"{SCORING}/rollback", ScoringRollBackDoor.as_view(), name="api-profile-rollback"),
+    path(f"{SCORING}/retire", RetireDoor.as_view(), name="api-profile-retire"),
+    path(f"{SCORING}/compare", ScoringComparisonDoor.as_view(), name="api-profile-compare"),
 ]

@@ -6,7 +6,7 @@ from django.db.models import Q
 from context.models.assignments import ProfileAssignment, assignment_constraints
 from context.models.evaluation import EvaluationRun
 from context.querysets import ScoringProfileVersionQuerySet
-from context.services.scoring_profiles import ScoringProfile
+from context.services.scoring_profiles import SHIPPED_PROFILES, ScoringProfile
 from memories.models import Tenant
 
 
@@ -79,7 +79,7 @@ class ScoringProfileVersion(models.Model):
     @property
     def is_shipped(self) -> bool:
         """Whether it is code: locked, published with the program."""
-        return False
+        return self.name in SHIPPED_PROFILES
 
     @property
     def profile(self) -> ScoringProfile:

@@ -58,6 +58,9 @@ class ProfileAssignmentQuerySet(VersionedByRecordedTime):
         """Those of the key and of any of the partitions ("" is the tenant)."""
         return self.filter(Q(partition_path__in=list(paths)) | (Q(api_key_id=api_key_id) if api_key_id else Q()))
 
+    def of_profile(self, name: str) -> Self:
+        return self.filter(profile_name=name)
+
     def newest_first(self) -> Self:
         return self.order_by("-recorded_from", "-pk")
 

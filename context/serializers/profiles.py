@@ -20,6 +20,7 @@ from context.models import (
     BudgetProfile,
     BudgetProfileAssignment,
 )
+from context.models.assignments import ProfileAssignment
 from context.services.compaction_policy import BOUNDS, DECISIONS, DEFAULT_POLICY, problems_of_policy
 from context.services.profiles import SECTION_TOKENS_MAX, SECTIONS, problems_of_sections
 from memories.models import PartitionSummary
@@ -83,7 +84,8 @@ def _policy_shape() -> dict[str, Any]:
     return {"type": "object", "properties": properties, "additionalProperties": False}
 
 
-def _name_field(**kwargs: Any) -> TextField:
+def name_field(**kwargs: Any) -> TextField:
+    """The name of a profile."""
     return TextField(pattern=NAME_PATTERN, pattern_code="bad_name", pattern_detail=BAD_NAME, **kwargs)
 
 
@@ -134,8 +136,8 @@ class ProfileChanges(StrictSerializer):
 class ProfileInput(ProfileChanges):
     """A new budget profile: another one's numbers with changes."""
 
-    name = _name_field()
-    based_on = _name_field(required=False, default=DEFAULT_PROFILE_NAME)
+    name = name_field()
+    based_on = name_field(required=False, default=DEFAULT_PROFILE_NAME)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         """Refuse a name that is an address of its own."""
@@ -160,7 +162,7 @@ class ComparisonInput(StrictSerializer):
 
     a = WholeNumberField(minimum=0, maximum=VERSION_MAX, takes_text=True)
     b = WholeNumberField(minimum=0, maximum=VERSION_MAX, takes_text=True)
-    other = _name_field(required=False, help_text="The profile that `b` is a version of; absent: the same.")
+    other = name_field(required=False, help_text="The profile that `b` is a version of; absent: the same.")
 
 
 class TargetInput(StrictSerializer):
@@ -180,7 +182,7 @@ class TargetInput(StrictSerializer):
 class AssignmentInput(TargetInput):
     """A budget profile for a target."""
 
-    budget_profile = _name_field()
+    budget_profile = name_field()
 
 
 class AssignmentsInput(PageInput):
@@ -208,9 +210,12 @@ def comparison_answer(rows: list[FieldComparison]) -> list[dict[str, Any]]:
 
 def assignment_answer(row: BudgetProfileAssignment) -> dict[str, Any]:
     """An assignment; the row was read `with_keys`."""
+    return {"id": row.pk, "budget_profile": row.profile_name, **assignment_facts(row)}
+
+
+def assignment_facts(row: ProfileAssignment) -> dict[str, Any]:
+    """Whom any profile is for, since when and by whom."""
     return {
-        "id": row.pk,
-        "budget_profile": row.profile_name,
         "key": row.api_key.prefix if row.api_key else None,
         "partition": row.partition_path,
         "recorded_from": moment(row.recorded_from),
@@ -280,16 +285,21 @@ class ComparisonShape(serializers.Serializer[Any]):
     fields = ComparedFieldShape(many=True)  # type: ignore[assignment]
 
 
-class AssignmentShape(serializers.Serializer[Any]):
-    """Whom a budget profile is for; exactly one of key and partition is there."""
+class AssignmentFactsShape(serializers.Serializer[Any]):
+    """Whom any profile is for; exactly one of key and partition is there."""
 
     id = serializers.IntegerField()
-    budget_profile = serializers.CharField()
     key = serializers.CharField(allow_null=True, help_text="Id of the key.")
     partition = serializers.CharField(allow_null=True, help_text='"" is the whole tenant.')
     recorded_from = serializers.DateTimeField()
     recorded_to = serializers.DateTimeField(allow_null=True, help_text="Null while in force.")
     created_by = serializers.CharField(allow_blank=True)
+
+
+class AssignmentShape(AssignmentFactsShape):
+    """Whom a budget profile is for."""
+
+    budget_profile = serializers.CharField()
 
 
 class AssignmentPageShape(serializers.Serializer[Any]):

@@ -20,7 +20,7 @@ from context.services.scorer import (
     WEIGHT_TOLERANCE,
     WEIGHT_USEFULNESS,
 )
-from memories.services.drafts import FieldProblem
+from memories.services.drafts import FieldProblem, is_word
 
 #: The parts of ADR-0040, in its order.
 BASE_PARTS = ("relevance", "recency", "usefulness", "confidence", "frequency")
@@ -169,6 +169,8 @@ def _problems_of_half_lives(half_lives: object) -> Iterator[FieldProblem]:
         yield FieldProblem(name, "not_an_object", f"Half-lives by kind are an object of at most {KINDS_MAX} kinds.")
         return
     for kind, days in half_lives.items():
+        if not is_word(kind):
+            yield FieldProblem(f"{name}.{str(kind)[:40]}", "bad_kind", "A kind is a lower-case word.")
         yield from _problems_of_number(f"{name}.{str(kind)[:40]}", days, HALF_LIFE_DAYS_MIN, HALF_LIFE_DAYS_MAX)
 
 

@@ -39,6 +39,12 @@ BODIES: dict[str, dict[str, Any]] = {
     "budget-profiles/assignments": {"budget_profile": "default", "partition": ""},
     "budget-profiles/<name:name>": {"default_tokens": 10},
     "budget-profiles/<name:name>/rollback": {"version": 1},
+    "profiles": {"name": "other"},
+    "profiles/assignments": {"profile": "adr-0040", "partition": ""},
+    "profiles/<name:name>": {"pool_size": 50},
+    "profiles/<name:name>/publish": {"adr_reference": "ADR-0101"},
+    "profiles/<name:name>/rollback": {"version": 1},
+    "profiles/<name:name>/retire": {"version": 1},
     "sessions": {"directive": "x"},
     "sessions/<uuid:session_id>": {"directive": "x"},
     "sessions/<uuid:session_id>/messages": {"messages": [{"role": "user", "content": "x"}]},
@@ -53,6 +59,8 @@ BODIES: dict[str, dict[str, Any]] = {
 }
 QUERIES = {
     ("get", "budget-profiles/<name:name>/compare"): "?a=1&b=1",
+    ("get", "profiles/<name:name>/compare"): "?a=1&b=1",
+    ("delete", "profiles/assignments"): "?partition=user%3Dsam",
     ("delete", "budget-profiles/assignments"): "?partition=user%3Dsam",
 }
 #: Addresses that name something of the caller's own tenant, whoever calls: the same path is another place there.
@@ -120,6 +128,7 @@ NOTHING = Rows(
         "name": "chat",
         "key_id": "abcdefgh",
         "link_id": "1",
+        "version": "1",
     }
 )
 
@@ -140,6 +149,8 @@ def rows(admin_key: str) -> Rows:
     made("put", "partitions/user%3Dsam/summaries", {"content": "Sam is in Porto."})
     made("post", "budget-profiles", {"name": "chat"})
     made("put", "budget-profiles/assignments", {"budget_profile": "chat", "partition": "user=sam"})
+    made("post", "profiles", {"name": "chat"})
+    made("put", "profiles/assignments", {"profile": "conversation-recall", "partition": "user=sam"})
     session = made("post", "sessions", {"directive": "Porto it is.", "user_id": "sam"})["id"]
     messages = {"messages": [{"role": "user", "content": "Where is Porto?"}]}
     tales = [{"role": "user", "content": f"Porto has {number} bridges, Kim says. " * 20} for number in range(40)]
@@ -162,6 +173,7 @@ def rows(admin_key: str) -> Rows:
             "place": "user%3Dsam",
             "name": "chat",
             "key_id": made("post", "keys", NEW_KEY)["id"],
+            "version": "1",
             "link_id": str(made("post", "links", {"source_id": memory, "target_id": target})["id"]),
         }
     )

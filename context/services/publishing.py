@@ -1,0 +1,34 @@
+"""What a version of a scoring profile needs before agents may name it (ADR-0084)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+NOT_EVALUATED, ADR_MISSING, BAD_ADR = "not_evaluated", "adr_missing", "bad_adr_reference"
+_DECISION = re.compile(r"ADR-[0-9]{4}")
+
+
+@dataclass(frozen=True)
+class Condition:
+    """One of the conditions; `code` says what is missing where it is not met, `detail` so in words."""
+
+    code: str
+    detail: str
+    is_met: bool
+
+
+def publishing_conditions(*, has_proof: bool, adr_reference: str) -> list[Condition]:
+    """Both conditions in the order they are told: a finished evaluation of exactly these numbers, and a decision."""
+    return [
+        Condition(
+            NOT_EVALUATED, "No finished evaluation of exactly these numbers is stored. Run one first.", has_proof
+        ),
+        _decision(adr_reference),
+    ]
+
+
+def _decision(reference: str) -> Condition:
+    if not reference:
+        return Condition(ADR_MISSING, "The decision that argues these numbers is needed, such as ADR-0078.", False)
+    return Condition(BAD_ADR, "A decision is named as in ADR-0078.", bool(_DECISION.fullmatch(reference)))

@@ -11,3 +11,9 @@ from context import upkeep
 def prune_receipts() -> int:
     """Delete the receipts that are past what their tenant keeps."""
     return upkeep.prune_receipts(now=timezone.now())
+
+
+@shared_task(autoretry_for=(OperationalError,), retry_backoff=True, retry_jitter=True, max_retries=3)
+def find_unhelpful() -> None:
+    """Look for memories that are shown often and of no use."""
+    upkeep.find_unhelpful(now=timezone.now())

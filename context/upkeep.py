@@ -1,18 +1,26 @@
-"""The conductor of regular work on receipts: those past their tenant's days or beyond its number go, batch by batch."""
+"""The conductor of regular work: receipts past their tenant's days or beyond its number go, batch by batch.
+
+And memories are found that many contexts held and nobody made use of (ADR-0083).
+"""
 
 from datetime import datetime, timedelta
 from uuid import UUID
 
 from context.budget_profiles import budget_profile_for
-from context.models import Receipt
+from context.models import Feedback, Receipt
 from memories.audit import Actor, record_audit
-from memories.models import Tenant
+from memories.models import Memory, MemoryFinding, Tenant
 from memories.scopes import maintenance_scope, tenant_scope
+from memories.services.hygiene import UNHELPFUL, UNHELPFUL_RETRIEVALS_MIN, is_unhelpful
 
 #: Receipts deleted in one transaction.
 PRUNE_BATCH = 1_000
 #: Batches of one tenant in one run; the next run goes on.
 PRUNE_BATCHES_MAX = 100
+#: Without a vote in so long a time a tenant's agents give no feedback.
+FEEDBACK_LOOKED_BACK = timedelta(days=90)
+#: Memories whose votes are summed up at once.
+VOTES_BATCH = 1_000
 PRUNER = Actor.system("retention of receipts")
 
 
@@ -36,6 +44,30 @@ def prune_receipts_of(tenant_id: UUID, *, now: datetime) -> int:
         if batch < PRUNE_BATCH:
             break
     return gone
+
+
+def find_unhelpful(*, now: datetime) -> None:
+    """Look for memories that are shown often and that nobody has made use of, tenant by tenant."""
+    with maintenance_scope():
+        tenant_ids = list(Tenant.objects.values_list("pk", flat=True))
+    for tenant_id in tenant_ids:
+        with tenant_scope(tenant_id):
+            unhelpful = _unhelpful_of(tenant_id, now)
+            MemoryFinding.objects.find(tenant_id, UNHELPFUL, now=now, ids=unhelpful)
+
+
+def _unhelpful_of(tenant_id: UUID, now: datetime) -> list[UUID]:
+    votes = Feedback.objects.for_tenant(tenant_id)
+    has_feedback = votes.standing().given_since(now - FEEDBACK_LOOKED_BACK)
+    shown = Memory.objects.for_tenant(tenant_id).live(now).retrieved_at_least(UNHELPFUL_RETRIEVALS_MIN)
+    ids = list(shown)
+    unhelpful: list[UUID] = []
+    for start in range(0, len(ids), VOTES_BATCH):
+        batch = ids[start : start + VOTES_BATCH]
+        sums = votes.on_memories(batch).sums_by_memory()
+        counts = ((pk, *sums.get(pk, (0.0, 0.0))) for pk in batch)
+        unhelpful += [pk for pk, up, down in counts if is_unhelpful(shown[pk], up, down, has_feedback=has_feedback)]
+    return unhelpful
 
 
 def _prune_batch(tenant_id: UUID, now: datetime) -> int:

@@ -19,6 +19,7 @@ logger = logging.getLogger(__name__)
 #: Below the broker's visibility timeout, or a slow batch would be delivered twice.
 EMBED_TIME_LIMIT_SECONDS = 300
 FOLD_TIME_LIMIT_SECONDS = 60
+COMPARE_TIME_LIMIT_SECONDS = 600
 RETRY_BACKOFF_MAX_SECONDS = 300
 MEMORIES_PER_TASK = 100
 
@@ -46,6 +47,18 @@ def sweep_pending_embeddings() -> int:
 def fold_retrievals() -> int:
     """Fold in what contexts left behind; whatever fails stays for the next time, seconds later."""
     return upkeep.fold_retrievals()
+
+
+@shared_task(time_limit=COMPARE_TIME_LIMIT_SECONDS)
+def compare_new_memories() -> int:
+    """Compare new and changed memories with their partitions; what is left stays for the next time."""
+    return upkeep.compare_new_memories(now=timezone.now())
+
+
+@shared_task(autoretry_for=(OperationalError,), retry_backoff=True, retry_jitter=True, max_retries=3)
+def find_faults() -> None:
+    """Look for memories that were never retrieved or expire soon."""
+    upkeep.find_faults(now=timezone.now())
 
 
 @shared_task(autoretry_for=(OperationalError,), retry_backoff=True, retry_jitter=True, max_retries=3)

@@ -7,10 +7,19 @@ from uuid import UUID
 
 from django.core.cache import cache
 
-from memories import indexer, recall
+from memories import comparing, indexer, recall
 from memories.embedding import EmbeddingError
-from memories.models import IdempotencyRecord, Memory, RecalledText, RetrievalTick, Tenant
+from memories.models import (
+    IdempotencyRecord,
+    Memory,
+    MemoryFinding,
+    RecalledText,
+    RetrievalTick,
+    Tenant,
+    UncomparedMemory,
+)
 from memories.scopes import maintenance_scope, tenant_scope
+from memories.services.hygiene import EXPIRES_SOON, EXPIRES_WITHIN, NEVER_RETRIEVED, NEVER_RETRIEVED_AFTER
 from memories.services.recalled import RECALLED_TEXT_KEPT
 
 logger = logging.getLogger(__name__)
@@ -21,6 +30,10 @@ PENDING_GRACE = timedelta(seconds=10)
 SWEEP_BATCH = 500
 SWEEP_LOCK = "memories.sweep-pending-embeddings"
 SWEEP_LOCK_SECONDS = 300
+COMPARE_LOCK = "memories.compare-new-memories"
+COMPARE_LOCK_SECONDS = 600
+#: Batches of one tenant in one sweep.
+COMPARE_BATCHES_MAX = 20
 IDEMPOTENCY_KEPT = timedelta(hours=24)
 #: Rows deleted in one transaction.
 FORGET_BATCH = 10_000
@@ -61,6 +74,42 @@ def fold_retrievals() -> int:
     with maintenance_scope():
         tenant_ids = RetrievalTick.objects.tenant_ids()
     return sum(recall.fold_retrievals(tenant_id) for tenant_id in tenant_ids)
+
+
+def compare_new_memories(*, now: datetime) -> int:
+    """Compare what came or changed with its partition, tenant by tenant; how many memories. One sweep runs at a time.
+
+    Of a tenant with much to do a part; the next sweep goes on.
+    """
+    if not cache.add(COMPARE_LOCK, True, COMPARE_LOCK_SECONDS):
+        return 0
+    try:
+        with maintenance_scope():
+            tenant_ids = UncomparedMemory.objects.tenant_ids()
+        return sum(_compare_of_tenant(tenant_id, now) for tenant_id in tenant_ids)
+    finally:
+        cache.delete(COMPARE_LOCK)
+
+
+def _compare_of_tenant(tenant_id: UUID, now: datetime) -> int:
+    compared = 0
+    for _ in range(COMPARE_BATCHES_MAX):
+        batch = comparing.compare_batch(tenant_id, now=now)
+        compared += batch
+        if not batch:
+            break
+    return compared
+
+
+def find_faults(*, now: datetime) -> None:
+    """Look through the memories of all tenants for those that were never retrieved or expire soon."""
+    with maintenance_scope():
+        tenant_ids = list(Tenant.objects.values_list("pk", flat=True))
+    for tenant_id in tenant_ids:
+        with tenant_scope(tenant_id):
+            findings = MemoryFinding.objects
+            findings.find(tenant_id, NEVER_RETRIEVED, now=now, before=now - NEVER_RETRIEVED_AFTER)
+            findings.find(tenant_id, EXPIRES_SOON, now=now, before=now + EXPIRES_WITHIN)
 
 
 def forget_old_records(*, now: datetime) -> int:

@@ -8,7 +8,7 @@ from django.db.models.functions import Now
 
 from memories.embedding import Embedder, EmbeddingError
 from memories.embedding.protocol import Vectors
-from memories.models import EmbeddingModel, Memory, MemoryEmbedding, MissingVector
+from memories.models import EmbeddingModel, Memory, MemoryEmbedding, MissingVector, UncomparedMemory
 from memories.querysets import MemoryQuerySet
 from memories.scopes import tenant_scope
 
@@ -46,6 +46,8 @@ def record_vectors(tenant_id: UUID, items: Sequence[Waiting], made: Sequence[Mad
         recorded = {each.embedder.name: each for each in made if each.embedder.name in models}
         for name, each in recorded.items():
             _store(models[name], kept, Made(each.embedder, each.vectors[places]))
+        if any(model.state == EmbeddingModel.State.ACTIVE for name, model in models.items() if name in recorded):
+            UncomparedMemory.objects.enqueue(tenant_id, remaining)
         if notes_missing:
             _note(kept, [model for name, model in models.items() if name not in recorded])
         return _make_ready(rows, models.values())
@@ -68,6 +70,8 @@ def carry_vectors(tenant_id: UUID, memory_id: UUID, *, former: int, version: int
     MemoryEmbedding.objects.bulk_create(vectors, ignore_conflicts=True)
     if missing:
         MissingVector.objects.bulk_create(missing, ignore_conflicts=True)
+    if vectors:
+        UncomparedMemory.objects.enqueue(tenant_id, [memory_id])
 
 
 def _models_in_use(tenant_id: UUID, first: Embedder) -> dict[str, EmbeddingModel]:

@@ -104,6 +104,13 @@ CELERY_BEAT_SCHEDULE = {
         "schedule": 2.0,
         "options": {"expires": 2.0},
     },
+    "compare-new-memories": {
+        "task": "memories.tasks.compare_new_memories",
+        "schedule": 60.0,
+        "options": {"expires": 60.0},
+    },
+    "find-faults": {"task": "memories.tasks.find_faults", "schedule": 600.0, "options": {"expires": 600.0}},
+    "find-unhelpful": {"task": "context.tasks.find_unhelpful", "schedule": 600.0, "options": {"expires": 600.0}},
     "forget-old-records": {"task": "memories.tasks.forget_old_records", "schedule": 3600.0},
     "prune-receipts": {"task": "context.tasks.prune_receipts", "schedule": 3600.0},
     "sweep-sessions": {"task": "compaction.tasks.sweep_sessions", "schedule": 60.0, "options": {"expires": 60.0}},

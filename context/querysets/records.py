@@ -175,6 +175,10 @@ class FeedbackQuerySet(TenantRows):
         """Those that were not taken back."""
         return self.filter(withdrawn_at__isnull=True)
 
+    def given_since(self, moment: datetime) -> bool:
+        """Whether there is any that was given at `moment` or later."""
+        return self.filter(at__gte=moment).exists()
+
     def explicit(self) -> Self:
         return self.filter(kind="explicit")
 

@@ -3,6 +3,7 @@
 from memories.actions.counters import Counters, adopt_counters
 from memories.actions.edit import archive_memory, restore_memory, update_memory
 from memories.actions.embeddings import retry_embeddings
+from memories.actions.hygiene import archive_memories, dismiss_findings, merge_memories, undo_hygiene
 from memories.actions.links import link_memories, unlink_memories
 from memories.actions.memo import set_memo
 from memories.actions.partitions import create_partition
@@ -25,6 +26,7 @@ __all__ = [
     "StoreStatus",
     "add_member",
     "adopt_counters",
+    "archive_memories",
     "archive_memory",
     "create_api_key",
     "create_operator",
@@ -32,7 +34,9 @@ __all__ = [
     "create_snapshot",
     "create_tenant",
     "delete_snapshot",
+    "dismiss_findings",
     "link_memories",
+    "merge_memories",
     "remember_recall",
     "remove_member",
     "restore_memory",
@@ -43,6 +47,7 @@ __all__ = [
     "set_usefulness",
     "store_memories",
     "store_memory",
+    "undo_hygiene",
     "unlink_memories",
     "update_memory",
     "withdraw_summary",

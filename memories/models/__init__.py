@@ -1,6 +1,7 @@
 """Rows and constraints of what is stored."""
 
 from memories.models.embedding import EmbeddingModel, MissingVector
+from memories.models.hygiene import HygieneAct, MemoryFinding, MemoryPair, UncomparedMemory
 from memories.models.memory import Memory, MemoryEmbedding, MemoryLink, MemoryVersion, Partition
 from memories.models.records import (
     AuditEntry,
@@ -17,11 +18,14 @@ __all__ = [
     "ApiKey",
     "AuditEntry",
     "EmbeddingModel",
+    "HygieneAct",
     "IdempotencyRecord",
     "Membership",
     "Memory",
     "MemoryEmbedding",
+    "MemoryFinding",
     "MemoryLink",
+    "MemoryPair",
     "MemoryVersion",
     "MissingVector",
     "Partition",
@@ -31,4 +35,5 @@ __all__ = [
     "Snapshot",
     "Tenant",
     "TenantMemo",
+    "UncomparedMemory",
 ]

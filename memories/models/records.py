@@ -171,7 +171,8 @@ class RecalledText(models.Model):
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
     memory = models.ForeignKey(Memory, on_delete=models.CASCADE, related_name="+")
     recalled_hash = models.CharField(max_length=64)
-    recalled_at = models.DateTimeField()
+    first_recalled_at = models.DateTimeField(null=True, blank=True, help_text="Empty where that was not kept.")
+    recalled_at = models.DateTimeField(help_text="When last, to within an hour.")
 
     objects = RecalledTextQuerySet.as_manager()
 

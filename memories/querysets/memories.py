@@ -60,6 +60,10 @@ class MemoryQuerySet(MemoryTextQuerySet):
     def with_ids(self, memory_ids: Iterable[UUID | str]) -> Self:
         return self.filter(pk__in=list(memory_ids))
 
+    def retrieved_at_least(self, times: int) -> dict[UUID, int]:
+        """How often each was retrieved that was so often or more."""
+        return dict(self.filter(retrieval_count__gte=times).order_by().values_list("pk", "retrieval_count"))
+
     def with_failed_embedding(self) -> Self:
         return self.filter(embedding_state="failed", archived_at__isnull=True)
 

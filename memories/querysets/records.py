@@ -2,11 +2,13 @@
 
 from collections.abc import Collection, Iterable, Iterator
 from datetime import datetime
+from itertools import islice
 from typing import Any, Self
 from uuid import UUID
 
 import numpy as np
-from django.db.models import BinaryField, F, Func, Q, QuerySet
+from django.db.models import BinaryField, F, Func, Max, Min, Q, QuerySet
+from django.db.models.functions import Coalesce
 from numpy.typing import NDArray
 from pgvector import HalfVector
 
@@ -27,6 +29,22 @@ class MemoryEmbeddingQuerySet(TenantRows):
         """Those of the current versions of the newest `count` of these memories, under one model."""
         newest = memories.order_by("-created_at", "pk").values("pk")[:count]
         return self.filter(memory_id__in=newest, version=F("memory__version"), model=model)
+
+    def current_in(self, memories: QuerySet[Any], model: str) -> Self:
+        """Those of the current versions of these memories, under one model."""
+        return self.filter(memory__in=memories.order_by().values("pk"), version=F("memory__version"), model=model)
+
+    def matrices(self, rows: int) -> Iterator[tuple[list[UUID], NDArray[np.float32]]]:
+        """(memory ids, vectors as rows), so many at a time: a partition need not fit into memory.
+
+        Within a transaction: a cursor of the server stands behind it.
+        """
+        sent = self.order_by().annotate(sent=Func(F("vector"), function="halfvec_send", output_field=BinaryField()))
+        found = sent.values_list("memory_id", "sent").iterator(chunk_size=rows)
+        while chunk := list(islice(found, rows)):
+            # two bytes of dimension, two unused, then half floats, the high byte first
+            halves = np.frombuffer(b"".join(bytes(vector)[4:] for _, vector in chunk), dtype=">f2")
+            yield [pk for pk, _ in chunk], halves.reshape(len(chunk), -1).astype(np.float32)
 
     def vectors(self) -> Iterator[tuple[UUID, int, NDArray[np.float32]]]:
         """(memory id, version, vector) of each; as bytes, for reading numbers from text takes ten times as long."""
@@ -49,6 +67,14 @@ class MemoryLinkQuerySet(VersionedByRecordedTime):
 
     def touching(self, memory_id: UUID) -> Self:
         return self.filter(Q(source_id=memory_id) | Q(target_id=memory_id))
+
+    def touching_any(self, memory_ids: Iterable[UUID]) -> Self:
+        """Edges from or to any of these memories, in one order."""
+        ids = list(memory_ids)
+        return self.filter(Q(source_id__in=ids) | Q(target_id__in=ids)).order_by("pk")
+
+    def numbered_any(self, ids: Iterable[int]) -> Self:
+        return self.filter(pk__in=list(ids)).order_by("pk")
 
     def to_memory(self, memory_id: UUID) -> Self:
         return self.filter(target_id=memory_id)
@@ -129,6 +155,16 @@ class SnapshotQuerySet(TenantRows):
 class RecalledTextQuerySet(TenantRows):
     def with_hashes(self, hashes: Iterable[str], *, since: datetime) -> Self:
         return self.filter(recalled_hash__in=list(hashes), recalled_at__gte=since)
+
+    def sources(self) -> list[tuple[str, UUID]]:
+        """(hash, the memory whose text it is of)."""
+        return list(self.order_by("memory_id").values_list("recalled_hash", "memory_id"))
+
+    def spans(self, memory_ids: Iterable[UUID]) -> dict[UUID, tuple[datetime, datetime]]:
+        """Of each memory whose texts were rendered lately, when first and when last."""
+        rows = self.filter(memory_id__in=list(memory_ids)).order_by().values("memory_id")
+        spans = rows.annotate(first=Min(Coalesce("first_recalled_at", "recalled_at")), last=Max("recalled_at"))
+        return {pk: (first, last) for pk, first, last in spans.values_list("memory_id", "first", "last")}
 
     def recalled_before(self, moment: datetime) -> Self:
         return self.filter(recalled_at__lt=moment)

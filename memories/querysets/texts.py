@@ -53,6 +53,10 @@ class MemoryTextQuerySet(TenantRows):
         """In the partition `path` or below it; `exact` leaves out what is below."""
         return self.filter(path_condition("partition_path", path, exact=exact))
 
+    def contents(self) -> list[tuple[UUID, str]]:
+        """(memory id, content) of each."""
+        return list(self.order_by().values_list(self.identity, "content"))
+
     def of_kind(self, *kinds: str) -> Self:
         return self.filter(kind__in=kinds)
 

@@ -23,10 +23,13 @@ from context.models import (
 from memories.actions import link_memories, set_memo, update_memory
 from memories.models import (
     EmbeddingModel,
+    HygieneAct,
     IdempotencyRecord,
     Memory,
     MemoryEmbedding,
+    MemoryFinding,
     MemoryLink,
+    MemoryPair,
     MemoryVersion,
     MissingVector,
     Partition,
@@ -35,6 +38,7 @@ from memories.models import (
     RetrievalTick,
     Snapshot,
     Tenant,
+    UncomparedMemory,
 )
 from memories.scopes import (
     admin_write_scope,
@@ -112,6 +116,13 @@ def _fill_later_tables(tenant: Tenant, memory: Memory) -> None:
     )  # fmt: skip
     model = EmbeddingModel.objects.for_tenant(tenant.pk).active().get()
     MissingVector.objects.create(tenant=tenant, model=model, memory=memory, version=1)
+    other = make_memory(tenant)
+    UncomparedMemory.objects.get_or_create(tenant=tenant, memory=memory, version=1)
+    MemoryPair.objects.create(
+        tenant=tenant, kind="near_duplicate", older=memory, newer=other, similarity=1, texts_hash="h", found_at=NOW
+    )
+    MemoryFinding.objects.create(tenant=tenant, kind="never_retrieved", memory=memory, weight=1, at=NOW, found_at=NOW)
+    HygieneAct.objects.create(tenant=tenant, act="archive", at=NOW)
     Snapshot.objects.create(tenant=tenant, name="before", recorded_at=NOW, created_at=NOW)
     RetrievalTick.objects.create(tenant=tenant, memory_ids=[memory.pk], recalled_hashes=[""], at=NOW)
     BudgetProfile.objects.create(tenant=tenant, version=1, recorded_from=NOW)
@@ -281,19 +292,19 @@ def test_tenant_cannot_move_a_row_to_another(full_tenant: Tenant) -> None:
 def test_admin_scope_writes_in_every_tenant(full_tenant: Tenant) -> None:
     other = make_memory(make_tenant())
     with admin_write_scope():
-        assert Memory.objects.filter(tenant__in=[full_tenant, other.tenant_id]).update(pinned=True) == 3
+        assert Memory.objects.filter(tenant__in=[full_tenant, other.tenant_id]).update(pinned=True) == 4
 
 
 def test_scope_ends_with_its_block_and_nests(full_tenant: Tenant) -> None:
     other = make_tenant()
     with tenant_scope(full_tenant.pk):
-        assert Memory.objects.count() == 2
+        assert Memory.objects.count() == 3
         with tenant_scope(other.pk):
             assert Memory.objects.count() == 0
-        assert Memory.objects.count() == 2
+        assert Memory.objects.count() == 3
         with pytest.raises(ZeroDivisionError), tenant_scope(other.pk):
             raise ZeroDivisionError
-        assert Memory.objects.count() == 2
+        assert Memory.objects.count() == 3
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SELECT current_setting('app.tenant_id', true)")
         assert cursor.fetchone()[0] in ("", None)
@@ -328,6 +339,28 @@ def foreign_rows(mine: Tenant, memory: Memory, foreign: Memory) -> dict[str, Any
         "recalled text of a memory": RecalledText(
             tenant=mine, memory_id=foreign.pk, recalled_hash="h", recalled_at=NOW
         ),
+        "pair with an older memory": MemoryPair(
+            tenant=mine,
+            kind="contradiction",
+            older_id=foreign.pk,
+            newer_id=memory.pk,
+            similarity=1,
+            texts_hash="h",
+            found_at=NOW,
+        ),
+        "pair with a newer memory": MemoryPair(
+            tenant=mine,
+            kind="contradiction",
+            older_id=memory.pk,
+            newer_id=foreign.pk,
+            similarity=1,
+            texts_hash="h",
+            found_at=NOW,
+        ),
+        "finding about a memory": MemoryFinding(
+            tenant=mine, kind="unhelpful", memory_id=foreign.pk, weight=1, at=NOW, found_at=NOW
+        ),
+        "memory to be compared": UncomparedMemory(tenant=mine, memory_id=foreign.pk, version=9),
         "link from a memory": MemoryLink(
             tenant=mine, source_id=foreign.pk, target_id=memory.pk, kind="a", recorded_from=NOW
         ),

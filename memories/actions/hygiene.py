@@ -1,0 +1,203 @@
+"""What an operator does about findings: merging, archiving, dismissing, and taking each of these back (ADR-0083)."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from django.utils.dateparse import parse_datetime
+
+from memories.actions.edit import archive_memory, restore_memory, update_memory
+from memories.actions.links import link_memories, unlink_memories
+from memories.audit import Actor, record_audit
+from memories.exceptions import Conflict, InvalidInput, NotFound
+from memories.models import HygieneAct, Memory, MemoryFinding, MemoryLink, MemoryPair
+from memories.services.hygiene import combined
+
+#: The kind of the edge from a merged memory to the one that was kept.
+MERGED_INTO = "merged_into"
+#: Memories that one act may archive.
+ACT_MEMORIES_MAX = 500
+
+
+@transaction.atomic
+def merge_memories(*, tenant_id: UUID, groups: Mapping[UUID, Collection[UUID]], by: Actor, now: datetime) -> HygieneAct:
+    """Keep one memory of each group (kept -> the others): the others are archived and linked to it as `merged_into`.
+
+    The kept one is pinned where any was, takes over the others' links and what `combined` says of their counters; its
+    text stays. Raises `NotFound`, `Conflict` (`archived`) or `InvalidInput` and changes nothing then.
+    """
+    others = [pk for members in groups.values() for pk in members]
+    if not others or len({*others, *groups}) < len(others) + len(groups):
+        raise InvalidInput("not_apart", "Each memory is kept or merged once, into another one.", "others")
+    memories = _held(tenant_id, [*groups, *others])
+    act = HygieneAct(tenant_id=tenant_id, act=HygieneAct.Act.MERGE, at=now, archived_ids=others)
+    for kept_id, members in groups.items():
+        kept, merged = memories[kept_id], [memories[pk] for pk in members]
+        act.kept.append(_take_over(kept, merged, by, now))
+        act.link_ids += _link(kept, merged, by, now)
+    for memory_id in others:
+        archive_memory(memory=memories[memory_id], by=by, now=now)
+    act.save()
+    _audit(act, "merge_memories", [*groups, *others], by, now)
+    return act
+
+
+@transaction.atomic
+def archive_memories(*, tenant_id: UUID, memory_ids: Collection[UUID], by: Actor, now: datetime) -> HygieneAct:
+    """Archive several memories as one act. Raises `NotFound` or `Conflict` (`archived`) and changes nothing then."""
+    memories = _held(tenant_id, memory_ids)
+    for memory in memories.values():
+        archive_memory(memory=memory, by=by, now=now)
+    act = HygieneAct.objects.create(
+        tenant_id=tenant_id, act=HygieneAct.Act.ARCHIVE, at=now, archived_ids=list(memories)
+    )
+    _audit(act, "archive_memories", list(memories), by, now)
+    return act
+
+
+@transaction.atomic
+def dismiss_findings(
+    *, tenant_id: UUID, pair_ids: Collection[int] = (), finding_ids: Collection[int] = (), by: Actor, now: datetime
+) -> HygieneAct:
+    """Say of findings that they are no problem: remembered, a pair until one of its texts changes.
+
+    Those that are gone or dismissed by now are passed over; raises `NotFound` where that leaves none.
+    """
+    pairs = list(MemoryPair.objects.for_tenant(tenant_id).open().numbered(pair_ids).locked())
+    findings = list(MemoryFinding.objects.for_tenant(tenant_id).open().numbered(finding_ids).locked())
+    if not pairs and not findings:
+        raise NotFound("not_found", "There is no such finding any more.")
+    act = HygieneAct.objects.create(
+        tenant_id=tenant_id,
+        act=HygieneAct.Act.DISMISS,
+        at=now,
+        pair_ids=[row.pk for row in pairs],
+        finding_ids=[row.pk for row in findings],
+    )
+    _mark(act, now)
+    about = {pk for row in pairs for pk in (row.older_id, row.newer_id)} | {row.memory_id for row in findings}
+    _audit(act, "dismiss_findings", sorted(about), by, now)
+    return act
+
+
+@transaction.atomic
+def undo_hygiene(*, tenant_id: UUID, act_id: UUID, by: Actor, now: datetime) -> HygieneAct:
+    """Take an act back, all of it or nothing: archived ones live again, edges it drew end, counters return.
+
+    What was retrieved since stays counted, a usefulness that was voted on since stays. Raises `NotFound`, or
+    `Conflict`: `undone` before, or `duplicate` where a text was stored anew in the meantime.
+    """
+    act: HygieneAct | None = HygieneAct.objects.for_tenant(tenant_id).with_id(act_id).locked().first()
+    if act is None:
+        raise NotFound("not_found", "There is no such act.")
+    if act.undone_at is not None:
+        raise Conflict("undone", "This was taken back before.")
+    memories = _locked(tenant_id, [*act.archived_ids, *(UUID(taken["id"]) for taken in act.kept)])
+    for link in MemoryLink.objects.for_tenant(tenant_id).current().numbered_any(act.link_ids):
+        unlink_memories(link=link, by=by, now=now)
+    for memory_id in act.archived_ids:
+        if memory_id in memories:
+            restore_memory(memory=memories[memory_id], by=by, now=now)
+    for taken in act.kept:
+        if UUID(taken["id"]) in memories:
+            _give_back(memories[UUID(taken["id"])], taken, by, now)
+    _mark(act, None)
+    act.undone_at = now
+    act.save(update_fields=["undone_at"])
+    _audit(act, f"undo_{act.act}", [*act.archived_ids, *(taken["id"] for taken in act.kept)], by, now)
+    return act
+
+
+def _locked(tenant_id: UUID, memory_ids: Iterable[UUID]) -> dict[UUID, Memory]:
+    """Held until the end, in the order of ids as everywhere."""
+    return {row.pk: row for row in Memory.objects.for_tenant(tenant_id).with_ids(memory_ids).locked()}
+
+
+def _held(tenant_id: UUID, memory_ids: Collection[UUID]) -> dict[UUID, Memory]:
+    if not memory_ids or len(memory_ids) > ACT_MEMORIES_MAX:
+        raise InvalidInput("out_of_range", f"One act is about 1 to {ACT_MEMORIES_MAX} memories.", "id")
+    memories = _locked(tenant_id, memory_ids)
+    if missing := set(memory_ids) - memories.keys():
+        raise NotFound("not_found", f"There is no memory {min(missing)}.", "id")
+    if gone := sorted(str(pk) for pk, row in memories.items() if row.archived_at is not None):
+        raise Conflict("archived", f"The memory {gone[0]} is archived by now. Look again.", "id")
+    return memories
+
+
+def _take_over(kept: Memory, merged: Sequence[Memory], by: Actor, now: datetime) -> dict[str, Any]:
+    """Give the kept memory its pin and counters; what they were and became."""
+    usefulness, retrievals, is_pinned, last = combined([kept, *merged])
+    taken = {
+        "id": str(kept.pk),
+        "was_pinned": kept.pinned,
+        "usefulness_before": kept.usefulness_score,
+        "usefulness": usefulness,
+        "retrievals_added": retrievals - kept.retrieval_count,
+        "last_retrieved_before": kept.last_retrieved_at and kept.last_retrieved_at.isoformat(),
+        "last_retrieved": last and last.isoformat(),
+    }
+    _count(kept, usefulness, retrievals, last)
+    if is_pinned and not kept.pinned:
+        update_memory(memory=kept, changes={"pinned": True}, by=by, now=now)
+    return taken
+
+
+def _give_back(kept: Memory, taken: Mapping[str, Any], by: Actor, now: datetime) -> None:
+    usefulness, last = kept.usefulness_score, kept.last_retrieved_at
+    if usefulness == taken["usefulness"]:
+        usefulness = taken["usefulness_before"]
+    if last == _moment(taken["last_retrieved"]):
+        last = _moment(taken["last_retrieved_before"])
+    _count(kept, usefulness, max(kept.retrieval_count - taken["retrievals_added"], 0), last)
+    if kept.pinned and not taken["was_pinned"] and kept.archived_at is None:
+        update_memory(memory=kept, changes={"pinned": False}, by=by, now=now)
+
+
+def _moment(text: str | None) -> datetime | None:
+    return parse_datetime(text) if text else None
+
+
+def _count(kept: Memory, usefulness: float, retrievals: int, last: datetime | None) -> None:
+    Memory.objects.filter(pk=kept.pk).update(
+        usefulness_score=usefulness, retrieval_count=retrievals, last_retrieved_at=last
+    )
+
+
+def _link(kept: Memory, merged: Sequence[Memory], by: Actor, now: datetime) -> list[int]:
+    """Draw `merged_into`, and the edges of the merged memories at the kept one too; the ids of those drawn."""
+    edges = MemoryLink.objects.for_tenant(kept.tenant_id).current()
+    own = {(link.source_id, link.target_id, link.kind) for link in edges.touching(kept.pk)}
+    wanted = [(row.pk, kept.pk, MERGED_INTO) for row in merged]
+    gone = {row.pk for row in merged}
+    for link in edges.touching_any(gone):
+        ends = [kept.pk if pk in gone else pk for pk in (link.source_id, link.target_id)]
+        if ends[0] != ends[1]:
+            wanted.append((ends[0], ends[1], link.kind))
+    new = [edge for edge in dict.fromkeys(wanted) if edge not in own]
+    ends_of = Memory.objects.for_tenant(kept.tenant_id).in_bulk([pk for edge in new for pk in edge[:2]])
+    drawn = (
+        link_memories(source=ends_of[source], target=ends_of[target], kind=kind, by=by, now=now)
+        for source, target, kind in new
+    )
+    return [link.pk for link in drawn]
+
+
+def _mark(act: HygieneAct, at: datetime | None) -> None:
+    """Mark the act's findings as dismissed, or as open again."""
+    for rows, ids in ((MemoryPair.objects, act.pair_ids), (MemoryFinding.objects, act.finding_ids)):
+        if ids:
+            rows.for_tenant(act.tenant_id).numbered(ids).update(dismissed_at=at)
+
+
+def _audit(act: HygieneAct, verb: str, memory_ids: Iterable[object], by: Actor, now: datetime) -> None:
+    record_audit(
+        tenant_id=act.tenant_id,
+        by=by,
+        verb=verb,
+        target_kind="memory",
+        target_ids=memory_ids,
+        fields=["hygiene"],
+        now=now,
+    )

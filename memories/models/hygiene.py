@@ -1,0 +1,152 @@
+"""What may be wrong with memories, as found in the background, and what was done about it (ADR-0083)."""
+
+import uuid
+
+from django.contrib.postgres.fields import ArrayField
+from django.core.serializers.json import DjangoJSONEncoder
+from django.db import models
+from django.db.models import F, Q
+
+from memories.models.memory import Memory
+from memories.models.tenancy import Tenant
+from memories.querysets.hygiene import (
+    HygieneActQuerySet,
+    MemoryFindingQuerySet,
+    MemoryPairQuerySet,
+    UncomparedMemoryQuerySet,
+)
+
+
+class UncomparedMemory(models.Model):
+    """A version of a memory that has a vector and was not compared with its partition yet. Gone once it was."""
+
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
+    memory = models.ForeignKey(Memory, on_delete=models.CASCADE, related_name="+")
+    version = models.PositiveIntegerField()
+
+    objects = UncomparedMemoryQuerySet.as_manager()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["memory", "version"], name="uncompared_version_is_unique")]
+        indexes = [models.Index(fields=["tenant", "id"], name="uncompared_of_tenant")]
+
+    def __str__(self) -> str:
+        return f"version {self.version} of {self.memory_id}"
+
+
+class MemoryPair(models.Model):
+    """Two memories that say nearly the same. A pair stands in one list; a dismissed one stays, so that it is known."""
+
+    class Kind(models.TextChoices):
+        NEAR_DUPLICATE = "near_duplicate"
+        CONTRADICTION = "contradiction"
+        RECALL_LOOP = "recall_loop"
+
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
+    kind = models.CharField(max_length=16, choices=Kind)
+    older = models.ForeignKey(Memory, on_delete=models.CASCADE, related_name="+")
+    newer = models.ForeignKey(Memory, on_delete=models.CASCADE, related_name="+")
+    similarity = models.FloatField(help_text="Cosine of their vectors when they were compared, 0 to 1.")
+    texts_hash = models.CharField(max_length=64, help_text="Of both texts and places: a later edit is another pair.")
+    found_at = models.DateTimeField()
+    dismissed_at = models.DateTimeField(null=True, blank=True)
+
+    objects = MemoryPairQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["older", "newer"], name="memory_pair_is_unique"),
+            models.CheckConstraint(condition=~Q(older=F("newer")), name="memory_pair_joins_two_memories"),
+            models.CheckConstraint(
+                condition=Q(kind__in=["near_duplicate", "contradiction", "recall_loop"]),
+                name="memory_pair_kind_is_known",
+            ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["tenant", "kind", "-similarity", "id"],
+                name="memory_pair_most_alike",
+                condition=Q(dismissed_at__isnull=True),
+            ),
+            models.Index(
+                fields=["tenant", "kind", "-found_at", "id"],
+                name="memory_pair_newest",
+                condition=Q(dismissed_at__isnull=True),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.older_id} {self.newer_id}"
+
+
+class MemoryFinding(models.Model):
+    """A memory that stands in a list; a dismissed one stays, so that it is known."""
+
+    class Kind(models.TextChoices):
+        NEVER_RETRIEVED = "never_retrieved"
+        UNHELPFUL = "unhelpful"
+        EXPIRES_SOON = "expires_soon"
+
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
+    kind = models.CharField(max_length=16, choices=Kind)
+    memory = models.ForeignKey(Memory, on_delete=models.CASCADE, related_name="+")
+    weight = models.PositiveIntegerField(help_text="Tokens of o200k_base, or retrievals where the list is about these.")
+    at = models.DateTimeField(help_text="Since when it is held, or when it expires.")
+    found_at = models.DateTimeField()
+    dismissed_at = models.DateTimeField(null=True, blank=True)
+
+    objects = MemoryFindingQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["memory", "kind"], name="memory_finding_is_unique"),
+            models.CheckConstraint(
+                condition=Q(kind__in=["never_retrieved", "unhelpful", "expires_soon"]),
+                name="memory_finding_kind_is_known",
+            ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["tenant", "kind", "-weight", "id"],
+                name="memory_finding_heaviest",
+                condition=Q(dismissed_at__isnull=True),
+            ),
+            models.Index(
+                fields=["tenant", "kind", "at", "-id"],
+                name="memory_finding_earliest",
+                condition=Q(dismissed_at__isnull=True),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.memory_id}"
+
+
+class HygieneAct(models.Model):
+    """What an operator did about findings, with what its undoing needs. Ids and numbers, never text."""
+
+    class Act(models.TextChoices):
+        MERGE = "merge"
+        ARCHIVE = "archive"
+        DISMISS = "dismiss"
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
+    act = models.CharField(max_length=8, choices=Act)
+    at = models.DateTimeField()
+    archived_ids = ArrayField(models.UUIDField(), default=list, blank=True)
+    link_ids = ArrayField(models.BigIntegerField(), default=list, blank=True, help_text="Edges that it drew.")
+    pair_ids = ArrayField(models.BigIntegerField(), default=list, blank=True)
+    finding_ids = ArrayField(models.BigIntegerField(), default=list, blank=True)
+    kept = models.JSONField(
+        default=list, blank=True, encoder=DjangoJSONEncoder, help_text="Of each kept memory what it took over."
+    )
+    undone_at = models.DateTimeField(null=True, blank=True)
+
+    objects = HygieneActQuerySet.as_manager()
+
+    class Meta:
+        indexes = [models.Index(fields=["tenant", "-at"], name="hygiene_act_newest")]
+
+    def __str__(self) -> str:
+        return f"{self.act} {self.id}"

@@ -1,0 +1,129 @@
+"""How two texts differ, word by word, and whether only in what may have changed: a number, a date (ADR-0083)."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+
+#: Words that both texts share beside their values: with fewer there is no subject to speak of.
+SHARED_WORDS_MIN = 2
+#: Words of a text that are compared; of longer ones the beginning.
+WORDS_COMPARED_MAX = 400
+
+_MONTHS = "january february march april may june july august september october november december"
+_MONTHS_SHORT = "jan feb mar apr jun jul aug sep sept oct nov dec"
+_UP_TO_NINETEEN = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen"
+    " eighteen nineteen"
+)
+_TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
+_WEEKDAYS = "monday tuesday wednesday thursday friday saturday sunday mon tue tues wed thu thur thurs fri sat sun"
+DATE_WORDS = frozenset(f"{_MONTHS} {_MONTHS_SHORT} {_WEEKDAYS}".split())
+#: Numbers in words, as they are compared with those in digits.
+NUMBER_WORDS = {
+    **{word: str(number) for number, word in enumerate(_UP_TO_NINETEEN.split())},
+    **{word: str(number) for number, word in zip(range(20, 100, 10), _TENS.split(), strict=True)},
+    "dozen": "12",
+    "hundred": "100",
+    "thousand": "1000",
+    "million": "1000000",
+}
+#: Glue that comes and goes with the form of a date: "on 5 May", "on the 5th of May", "about 40".
+_GLUE = frozenset(["a", "about", "an", "approximately", "around", "at", "by", "in", "of", "on", "the", "to"])
+
+_WORD = re.compile(r"[^\W_]+(?:[._:/,'’@-]+[^\W_]+|_+[^\W_]+)*")
+# 40, 1,200.50, 12:30, 2026-05-12, 3rd, 5pm, 40kg; letters before digits are the name of something.
+_VALUE = re.compile(r"\d[\d.,:/-]*(?:st|nd|rd|th|am|pm|h|s|k|m|g|kg|km|cm|mm|min|ms|gb|mb|eur|usd)?", re.IGNORECASE)
+_ORDINAL = re.compile(r"(?<=\d)(?:st|nd|rd|th)$")
+
+
+@dataclass(frozen=True)
+class Span:
+    """A piece of a text: whether the other text has it too, and whether it is a number or a date."""
+
+    text: str
+    is_shared: bool
+    is_value: bool = False
+
+
+@dataclass(frozen=True)
+class _Word:
+    folded: str
+    is_value: bool
+    start: int
+    end: int
+
+
+def have_other_values(one: str, other: str) -> bool:
+    """Whether two texts say the same of something but for a number or a date: a candidate for a contradiction.
+
+    Each has a value that the other lacks; the words around the values are the same, whatever their order. A number that
+    belongs to a name ("Room 12", "ERR_4012") is part of the subject.
+    """
+    left, right = list(_words(one)), list(_words(other))
+    subject = _subject(left)
+    if len(subject) < SHARED_WORDS_MIN or subject != _subject(right):
+        return False
+    mine, theirs = _values(left), _values(right)
+    return bool(mine - theirs) and bool(theirs - mine)
+
+
+def differences(one: str, other: str) -> tuple[list[Span], list[Span]]:
+    """Both texts as pieces that put together give them back, those marked that the other lacks."""
+    left, right = list(_words(one))[:WORDS_COMPARED_MAX], list(_words(other))[:WORDS_COMPARED_MAX]
+    matcher = SequenceMatcher(None, [word.folded for word in left], [word.folded for word in right], autojunk=False)
+    shared_left, shared_right = set[int](), set[int]()
+    for place, other_place, size in matcher.get_matching_blocks():
+        shared_left.update(range(place, place + size))
+        shared_right.update(range(other_place, other_place + size))
+    return _spans(one, left, shared_left), _spans(other, right, shared_right)
+
+
+def _subject(words: Sequence[_Word]) -> list[str]:
+    return sorted(word.folded for word in words if not word.is_value and word.folded not in _GLUE)
+
+
+def _values(words: Sequence[_Word]) -> set[str]:
+    return {word.folded for word in words if word.is_value}
+
+
+def _words(text: str) -> Iterator[_Word]:
+    former = ""
+    for found in _WORD.finditer(text):
+        word = found[0]
+        folded = unicodedata.normalize("NFKC", word).casefold()
+        is_value = _is_value(word, folded, former)
+        value = NUMBER_WORDS.get(folded) or _ORDINAL.sub("", folded)
+        yield _Word(value if is_value else folded, is_value, found.start(), found.end())
+        former = word if text[found.end() : found.end() + 1] == " " else ""
+
+
+def _is_value(word: str, folded: str, former: str) -> bool:
+    if folded in DATE_WORDS:
+        return word[:1].isupper()  # "may" is a verb more often than a month
+    if folded in NUMBER_WORDS:
+        return True
+    return _VALUE.fullmatch(folded) is not None and not (folded.isdigit() and _is_name(former))
+
+
+def _is_name(former: str) -> bool:
+    """Whether a number behind this word belongs to it: "Otter 3", but not "May 3"."""
+    return former[:1].isupper() and former.casefold() not in DATE_WORDS
+
+
+def _spans(text: str, words: Sequence[_Word], shared: set[int]) -> list[Span]:
+    spans: list[Span] = []
+    place = 0
+    for number, word in enumerate(words):
+        if number in shared:
+            continue
+        if word.start > place:
+            spans.append(Span(text[place : word.start], is_shared=True))
+        spans.append(Span(text[word.start : word.end], is_shared=False, is_value=word.is_value))
+        place = word.end
+    if place < len(text):
+        spans.append(Span(text[place:], is_shared=True))
+    return spans

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -64,10 +64,10 @@ class Measured:
 
 
 def measure(
-    ranked: Sequence[str],
+    ranked: Sequence[Hashable],
     *,
-    evidence: Collection[str],
-    stale: Collection[str] = (),
+    evidence: Collection[Hashable],
+    stale: Collection[Hashable] = (),
     answer: str = "",
     text: str = "",
     tokens: int = 0,
@@ -92,5 +92,5 @@ def measure(
     )
 
 
-def _first_rank(ranked: Sequence[str], wanted: Collection[str]) -> int | None:
+def _first_rank(ranked: Sequence[Hashable], wanted: Collection[Hashable]) -> int | None:
     return next((rank for rank, memory_id in enumerate(ranked, start=1) if memory_id in wanted), None)

@@ -200,7 +200,7 @@ class MemoryAdmin(ScopedAdmin):
         return memory.content[:SHORT_CONTENT_CHARACTERS]
 
     def get_queryset(self, request: HttpRequest) -> MemoryQuerySet:  # noqa: ARG002
-        return Memory.objects.without_search_vector()
+        return Memory.objects.without_search_columns()
 
     def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> Any:  # noqa: ARG002
         """Full-text search, as agents search."""

@@ -11,8 +11,9 @@ from typing import Any
 
 from memories.candidates import Rows, SearchScope
 from memories.embedding.protocol import Vectors
-from memories.querysets import lexemes_of
+from memories.querysets import lexemes_of_tenant
 from memories.services.fusion import MAX_CANDIDATES
+from memories.services.text_query import MATCHED_ROWS_MAX, TextQuery, match_all, match_rarest
 
 
 class Plan:
@@ -74,11 +75,21 @@ def rank_by_words(scope: SearchScope, query: str, tokens: str, plan: Plan) -> tu
     """The memories that hold the query's words, and the lexemes of these."""
     found = Ranking()
     with plan.step("lexical") as entry:
-        lexemes = lexemes_of(query)
-        if lexemes:
-            found = _ranking([rows.matching_any(lexemes) for rows in scope.sources()], tokens, BY_TEXT_RANK)
-        entry |= {"lexemes": len(lexemes), "rows": len(found.tokens_by_id)}
-    return found, lexemes
+        asked = _asked(scope, query)
+        if asked.matched:
+            found = _ranking([rows.matching_any(asked) for rows in scope.sources()], tokens, BY_TEXT_RANK)
+        entry |= {"lexemes": len(asked.lexemes), "matched": len(asked.matched), "rows": len(found.tokens_by_id)}
+    return found, asked.lexemes
+
+
+def _asked(scope: SearchScope, query: str) -> TextQuery:
+    """What the query asks for; where common words would find too much, rare ones alone, unless the scope is small."""
+    rows_by_lexeme = lexemes_of_tenant(scope.tenant_id, query)
+    lexemes = list(rows_by_lexeme)
+    rarest = match_rarest(lexemes, rows_by_lexeme)
+    if rarest.has_dropped and any(rows.is_more_than(MATCHED_ROWS_MAX) for rows in scope.sources()):
+        return rarest
+    return match_all(lexemes)
 
 
 def rank_pinned(scope: SearchScope, tokens: str, plan: Plan) -> Ranking:

@@ -72,7 +72,7 @@ def set_usefulness(*, scores: Mapping[UUID, float]) -> int:
     """
     if not all(0 <= score <= 1 for score in scores.values()):
         raise ValueError("usefulness is a share between 0 and 1")
-    rows = list(Memory.objects.with_ids(scores).without_search_vector().locked())
+    rows = list(Memory.objects.with_ids(scores).without_search_columns().locked())
     for row in rows:
         row.usefulness_score = scores[row.pk]
     Memory.objects.bulk_update(rows, ["usefulness_score"])

@@ -10,8 +10,8 @@ from django.db import connection
 from django.db.models import Exists, F, FloatField, Func, JSONField, OuterRef, Sum
 from django.db.models.functions import Cast, Coalesce
 
-from memories.querysets import TenantRows
-from memories.querysets.conditions import TEXT_SEARCH_CONFIG, path_condition
+from memories.querysets import DEFAULT_TEXT_SEARCH_CONFIG, TenantRows
+from memories.querysets.conditions import path_condition
 from memories.querysets.texts import segment_paths
 
 #: What is needed of a message to choose among many.
@@ -135,7 +135,7 @@ class MessageQuerySet(TenantRows):
 
     def mentioning(self, text: str) -> Self:
         """Messages with every word of `text`, however inflected."""
-        return self.filter(search_vector=SearchQuery(text, config=TEXT_SEARCH_CONFIG, search_type="websearch"))
+        return self.filter(search_vector=SearchQuery(text, config=DEFAULT_TEXT_SEARCH_CONFIG, search_type="websearch"))
 
     def in_state(self, *states: str) -> Self:
         return self.filter(state__in=states)

@@ -15,6 +15,7 @@ from memories.models import Memory, MemoryVersion
 from memories.models.memory import VERSION_COLUMNS
 from memories.services.content import content_hash, is_same_json, normalise_content
 from memories.services.drafts import problems_of_changes
+from memories.services.lexemes import search_columns
 from memories.services.tokens import token_counts
 from memories.vectors import carry_vectors
 
@@ -143,7 +144,12 @@ def _duplicates_refused() -> Iterator[None]:
 
 def _supersede(current: Memory, before: Mapping[str, Any], at: datetime) -> None:
     MemoryVersion.objects.create(
-        tenant_id=current.tenant_id, memory_id=current.pk, **before, valid_to=at, recorded_to=at
+        tenant_id=current.tenant_id,
+        memory_id=current.pk,
+        **before,
+        **search_columns(before["content"]),
+        valid_to=at,
+        recorded_to=at,
     )
 
 
@@ -158,6 +164,7 @@ def _open_version(current: Memory, before: Mapping[str, Any], at: datetime, *, h
     with _duplicates_refused():
         Memory.objects.filter(pk=current.pk).update(
             **values,
+            **search_columns(current.content),
             partition_id=current.partition_id,
             archived_at=current.archived_at,
             embedding_state=current.embedding_state,

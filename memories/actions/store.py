@@ -16,6 +16,7 @@ from memories.models import Memory, MemoryLink, Partition, Tenant
 from memories.recall import recalled_memories
 from memories.services.content import content_hash, normalise_content
 from memories.services.drafts import FieldProblem, NewLink, NewMemory, problems_of
+from memories.services.lexemes import search_columns
 from memories.services.partitions import PartitionPath
 from memories.services.recalled import recalled_hash
 from memories.services.tokens import token_counts
@@ -233,6 +234,7 @@ def _new_row(
         tokens_cl100k_base=tokens["cl100k_base"],
         valid_from=min(created_at, now),
         recorded_from=now,
+        **search_columns(content),
     )
 
 

@@ -12,11 +12,12 @@ from memories.models.records import (
     Snapshot,
     TenantMemo,
 )
-from memories.models.tenancy import ApiKey, Membership, Tenant
+from memories.models.tenancy import ApiKey, CommonLexeme, Membership, Tenant
 
 __all__ = [
     "ApiKey",
     "AuditEntry",
+    "CommonLexeme",
     "EmbeddingModel",
     "HygieneAct",
     "IdempotencyRecord",

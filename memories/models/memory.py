@@ -4,7 +4,7 @@ import uuid
 
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
-from django.contrib.postgres.search import SearchVector, SearchVectorField
+from django.contrib.postgres.search import SearchVectorField
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db import models
 from django.db.models import F, Func, Q
@@ -13,6 +13,8 @@ from pgvector.django import HalfVectorField
 
 from memories.models.tenancy import Tenant
 from memories.querysets import (
+    DEFAULT_TEXT_SEARCH_CONFIG,
+    SEARCH_COLUMNS,
     MemoryEmbeddingQuerySet,
     MemoryLinkQuerySet,
     MemoryQuerySet,
@@ -20,6 +22,7 @@ from memories.querysets import (
     PartitionQuerySet,
 )
 from memories.services.content import MAX_CONTENT_BYTES, MAX_METADATA_BYTES
+from memories.services.lexemes import MARK_DIGITS
 from memories.services.partitions import MAX_DEPTH
 
 KIND_PATTERN = r"^[a-z][a-z0-9_-]{0,31}$"
@@ -69,6 +72,12 @@ class MemoryText(models.Model):
     version = models.PositiveIntegerField(default=1, editable=False)
     valid_from = models.DateTimeField(editable=False)
     recorded_from = models.DateTimeField(editable=False)
+    #: The database's own doing: the language its tenant had when the row was written, or derived anew.
+    search_config = models.CharField(max_length=63, default=DEFAULT_TEXT_SEARCH_CONFIG, editable=False)
+    #: `search_columns` of the text; the constraints below refuse those of another one.
+    search_words = models.TextField(blank=True, editable=False)
+    search_lexemes = ArrayField(models.TextField(), editable=False)
+    search_of = models.CharField(max_length=MARK_DIGITS, editable=False)
 
     class Meta:
         abstract = True
@@ -79,8 +88,22 @@ class MemoryText(models.Model):
         return {"o200k_base": self.tokens_o200k_base, "cl100k_base": self.tokens_cl100k_base}
 
 
-#: The names of these columns, as both tables hold them.
-VERSION_COLUMNS = tuple(field.name for field in MemoryText._meta.local_fields)
+#: The names of these columns, as both tables hold them, without those that follow from the text.
+VERSION_COLUMNS = tuple(field.name for field in MemoryText._meta.local_fields if field.name not in SEARCH_COLUMNS)
+
+
+def _search_vector() -> models.GeneratedField:
+    """The text vector of a row, made by a function of the database (migration 0009)."""
+    made = Func("search_config", "content", "search_words", "search_lexemes", function="memories_search_vector")
+    return models.GeneratedField(expression=made, output_field=SearchVectorField(), db_persist=True)
+
+
+def _is_derived_from_its_text() -> Exact:
+    """The search columns are those of this text: a write that forgets them is refused."""
+    mark = Func(
+        Func(F("content"), function="md5"), MARK_DIGITS, function="left", output_field=models.CharField(max_length=32)
+    )
+    return Exact(F("search_of"), mark)
 
 
 class Memory(MemoryText):
@@ -100,9 +123,7 @@ class Memory(MemoryText):
     archived_at = models.DateTimeField(null=True, blank=True)
     embedding_state = models.CharField(max_length=8, choices=EmbeddingState, default=EmbeddingState.PENDING)
     embedding_error = models.CharField(max_length=200, default="", blank=True, editable=False)
-    search_vector = models.GeneratedField(
-        expression=SearchVector("content", config="english"), output_field=SearchVectorField(), db_persist=True
-    )
+    search_vector = _search_vector()
 
     objects = MemoryQuerySet.as_manager()
 
@@ -149,6 +170,7 @@ class Memory(MemoryText):
                 name="memory_metadata_is_an_object",
             ),
             models.CheckConstraint(condition=Q(version__gte=1), name="memory_version_starts_at_one"),
+            models.CheckConstraint(condition=_is_derived_from_its_text(), name="memory_search_is_of_its_text"),
             models.CheckConstraint(
                 condition=Q(expires_at__isnull=True) | Q(expires_at__gt=F("created_at")),
                 name="memory_expires_after_creation",
@@ -180,9 +202,7 @@ class MemoryVersion(MemoryText):
     memory = models.ForeignKey(Memory, on_delete=models.CASCADE, related_name="versions")
     valid_to = models.DateTimeField()
     recorded_to = models.DateTimeField()
-    search_vector = models.GeneratedField(
-        expression=SearchVector("content", config="english"), output_field=SearchVectorField(), db_persist=True
-    )
+    search_vector = _search_vector()
 
     objects = MemoryVersionQuerySet.as_manager()
 
@@ -194,6 +214,7 @@ class MemoryVersion(MemoryText):
             models.CheckConstraint(
                 condition=Q(recorded_to__gte=F("recorded_from")), name="memory_version_recorded_interval"
             ),
+            models.CheckConstraint(condition=_is_derived_from_its_text(), name="version_search_is_of_its_text"),
         ]
         indexes = [
             models.Index(fields=["tenant", "partition_path", "recorded_to"], name="memory_version_in_partition"),

@@ -9,7 +9,13 @@ from django.db import models
 from django.db.models import Q
 from rest_framework_api_key.models import AbstractAPIKey
 
-from memories.querysets import ApiKeyManager, MembershipQuerySet, TenantQuerySet
+from memories.querysets import (
+    DEFAULT_TEXT_SEARCH_CONFIG,
+    ApiKeyManager,
+    CommonLexemeQuerySet,
+    MembershipQuerySet,
+    TenantQuerySet,
+)
 
 
 class Tenant(models.Model):
@@ -18,6 +24,12 @@ class Tenant(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     name = models.CharField(max_length=100, unique=True)
     created_at = models.DateTimeField()
+    text_search_config = models.CharField(
+        "language", max_length=63, default=DEFAULT_TEXT_SEARCH_CONFIG, help_text="How words of its memories are cut."
+    )
+    #: Languages that rows may still be derived in; queries ask in these too.
+    former_text_search_configs = ArrayField(models.CharField(max_length=63), default=list, editable=False)
+    text_search_changed_at = models.DateTimeField(null=True, editable=False)
 
     objects = TenantQuerySet.as_manager()
 
@@ -29,6 +41,22 @@ class Tenant(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class CommonLexeme(models.Model):
+    """A lexeme in many memories of a tenant, and in about how many: such words find too much to be looked up by."""
+
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
+    lexeme = models.TextField(db_collation="C")
+    rows = models.PositiveIntegerField()
+
+    objects = CommonLexemeQuerySet.as_manager()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["tenant", "lexeme"], name="common_lexeme_is_unique")]
+
+    def __str__(self) -> str:
+        return f"a lexeme of tenant {self.tenant_id} in {self.rows} rows"
 
 
 class Membership(models.Model):

@@ -1,8 +1,14 @@
 """All SQL of what is stored, as named chainable methods."""
 
-from memories.querysets.conditions import AnyLexeme, lexemes_of
 from memories.querysets.embedding import EmbeddingModelQuerySet, MissingVectorQuerySet
 from memories.querysets.insertions import Insertion, array_text
+from memories.querysets.lexemes import (
+    DEFAULT_TEXT_SEARCH_CONFIG,
+    CommonLexemeQuerySet,
+    lexemes_of,
+    lexemes_of_tenant,
+    text_search_configs,
+)
 from memories.querysets.memories import MemoryQuerySet
 from memories.querysets.records import (
     AuditEntryQuerySet,
@@ -16,14 +22,16 @@ from memories.querysets.records import (
 )
 from memories.querysets.rows import TenantRows, VersionedByRecordedTime
 from memories.querysets.tenancy import ApiKeyManager, MembershipQuerySet, PartitionQuerySet, TenantQuerySet
-from memories.querysets.texts import MemoryTextQuerySet, Vector
+from memories.querysets.texts import SEARCH_COLUMNS, MemoryTextQuerySet, Vector
 from memories.querysets.ticks import RetrievalTickQuerySet
 from memories.querysets.versions import MemoryVersionQuerySet
 
 __all__ = [
-    "AnyLexeme",
+    "DEFAULT_TEXT_SEARCH_CONFIG",
+    "SEARCH_COLUMNS",
     "ApiKeyManager",
     "AuditEntryQuerySet",
+    "CommonLexemeQuerySet",
     "EmbeddingModelQuerySet",
     "IdempotencyRecordQuerySet",
     "Insertion",
@@ -46,4 +54,6 @@ __all__ = [
     "VersionedByRecordedTime",
     "array_text",
     "lexemes_of",
+    "lexemes_of_tenant",
+    "text_search_configs",
 ]

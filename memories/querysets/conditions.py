@@ -1,52 +1,17 @@
 """Conditions that several querysets share: what is live, what lies within a path, what a filter or a text asks for."""
 
 import operator
-from collections.abc import Sequence
 from datetime import datetime
 from functools import reduce
 from typing import Any
 
-from django.contrib.postgres.fields import ArrayField
-from django.contrib.postgres.search import SearchQuery, SearchQueryField
-from django.db import connection, models
-from django.db.models import F, Func, Q, Value
+from django.db import models
+from django.db.models import Q
 from django.db.models.functions import Coalesce
 
 from memories.services.filters import Condition
 from memories.services.moments import Moment
 from memories.services.partitions import subtree_bounds
-
-#: The text-search configuration of the stored tsvector; queries must use the same.
-TEXT_SEARCH_CONFIG = "english"
-
-
-class AnyLexeme(SearchQuery):
-    """An OR of ready lexemes, cast as it stands: a second pass through the stemmer would change some of them."""
-
-    template = "(%(expressions)s)::tsquery"
-
-    def __init__(self, lexemes: Sequence[str]) -> None:
-        quoted = ("'" + lexeme.replace("\\", "\\\\").replace("'", "''") + "'" for lexeme in lexemes)
-        self.invert = False
-        Func.__init__(self, Value(" | ".join(quoted)), output_field=SearchQueryField())
-
-
-class LexemesHeld(Func):
-    """Those of the asked lexemes that a row's text vector holds, as an array in the vector's order."""
-
-    template = "ARRAY(SELECT held FROM unnest(tsvector_to_array(%(expressions)s::text[]))"
-    arg_joiner = ")) AS held WHERE held = ANY ("
-
-    def __init__(self, lexemes: Sequence[str]) -> None:
-        asked = Value(list(lexemes), output_field=ArrayField(models.TextField()))
-        super().__init__(F("search_vector"), asked, output_field=ArrayField(models.TextField()))
-
-
-def lexemes_of(text: str) -> list[str]:
-    """The lexemes of `text` as the stored tsvector would hold them, without stop words."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT tsvector_to_array(to_tsvector(%s::regconfig, %s))", [TEXT_SEARCH_CONFIG, text])
-        return list(cursor.fetchone()[0])
 
 
 def live_condition(now: datetime) -> Q:

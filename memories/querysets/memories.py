@@ -10,10 +10,12 @@ from django.db.models import Exists, F, FilteredRelation, OuterRef, Prefetch, Q,
 from django.db.models.functions import TruncDate
 from pgvector.django import CosineDistance
 
-from memories.querysets.conditions import head_condition, lexemes_of, live_condition, tallies
+from memories.querysets.conditions import head_condition, live_condition, tallies
+from memories.querysets.lexemes import lexemes_in_reach
 from memories.querysets.texts import MemoryTextQuerySet, Vector, segment_paths
 from memories.querysets.ticks import uncounted
 from memories.services.moments import Moment
+from memories.services.text_query import match_all
 
 
 class MemoryQuerySet(MemoryTextQuerySet):
@@ -46,9 +48,8 @@ class MemoryQuerySet(MemoryTextQuerySet):
         return self.filter(content_hash__in=list(hashes))
 
     def matching(self, text: str) -> Self:
-        """Rows that hold any lexeme of `text`, best `text_rank` first; none when the text has only stop words."""
-        lexemes = lexemes_of(text)
-        return self.matching_any(lexemes) if lexemes else self.none()
+        """All rows that hold any word of `text`, best `text_rank` first."""
+        return self.matching_any(match_all(lexemes_in_reach(text)))
 
     def with_similarity_to(self, vector: Vector, model: str) -> Self:
         """Adds `similarity` as `nearest_to` does, None for a row that has no vector of `model` yet."""

@@ -14,11 +14,13 @@ from django.db.models import F, Value
 from numpy.typing import NDArray
 from pgvector.django import CosineDistance
 
-from memories.querysets.conditions import AnyLexeme, LexemesHeld, filter_condition, path_condition
+from memories.querysets.conditions import filter_condition, path_condition
+from memories.querysets.lexemes import AnyLexeme, LexemesHeld
 from memories.querysets.neighbours import Span, ids_in_spans
 from memories.querysets.rows import TenantRows
 from memories.services.filters import COUNTER_FIELDS, Condition
 from memories.services.partitions import PartitionPath
+from memories.services.text_query import TextQuery
 from memories.services.tokens import ENCODINGS
 
 #: What a candidate is made of: columns of its text, and of its head, which holds what is counted.
@@ -31,6 +33,9 @@ TOKEN_COLUMNS = tuple(f"tokens_{encoding}" for encoding in ENCODINGS)
 #: Unit length, as embedders give it.
 Vector = Sequence[float] | NDArray[np.float32]
 
+#: The columns that a text vector is made of, besides the text.
+SEARCH_COLUMNS = ("search_config", "search_words", "search_lexemes", "search_of")
+
 
 class MemoryTextQuerySet(TenantRows):
     """Rows that hold one version of a memory each; `identity` names the column of the memory's id."""
@@ -40,11 +45,11 @@ class MemoryTextQuerySet(TenantRows):
     head: ClassVar[str] = ""
 
     def for_tenant(self, tenant_id: UUID) -> Self:
-        return super().for_tenant(tenant_id).without_search_vector()
+        return super().for_tenant(tenant_id).without_search_columns()
 
-    def without_search_vector(self) -> Self:
-        """Leave the stored tsvector in the database: nobody reads it and it is larger than the text."""
-        return self.defer("search_vector")
+    def without_search_columns(self) -> Self:
+        """Leave what is derived for searching in the database: nobody reads it and it is larger than the text."""
+        return self.defer("search_vector", *SEARCH_COLUMNS)
 
     def of_memories(self, memory_ids: Iterable[UUID]) -> Self:
         return self.filter(**{f"{self.identity}__in": list(memory_ids)})
@@ -76,11 +81,20 @@ class MemoryTextQuerySet(TenantRows):
         is_counted = condition.metadata_key is None and condition.field in COUNTER_FIELDS
         return replace(condition, field=self.head + condition.field) if is_counted else condition
 
-    def matching_any(self, lexemes: Sequence[str]) -> Self:
-        """Rows that hold any of the lexemes, best `text_rank` first, ties newest first."""
-        query = AnyLexeme(lexemes)
-        rows = self.filter(search_vector=query).annotate(text_rank=SearchRank(F("search_vector"), query))
-        return rows.order_by("-text_rank", "-created_at", self.identity)
+    def matching_any(self, asked: TextQuery) -> Self:
+        """The rows that a query finds by its words, best `text_rank` first, ties newest first; none without a word."""
+        if not asked.matched:
+            return self.none()
+        rows = self.filter(search_vector=AnyLexeme(asked.matched))
+        if asked.newest is not None:
+            newest = rows.order_by("-created_at", self.identity).values("pk")[: asked.newest]
+            rows = self.filter(pk__in=newest)
+        ranked = rows.annotate(text_rank=SearchRank(F("search_vector"), AnyLexeme(asked.lexemes)))
+        return ranked.order_by("-text_rank", "-created_at", self.identity)
+
+    def is_more_than(self, count: int) -> bool:
+        """Whether there are more rows than that; reads no more than it takes to tell."""
+        return self.order_by().values("pk")[: count + 1].count() > count
 
     def with_lexemes_held(self, lexemes: Sequence[str]) -> Self:
         """Adds `holds`: a list of those of the lexemes that the row's text holds; empty for none."""

@@ -8,7 +8,7 @@ from django.db.models import Exists, FloatField, OuterRef, Subquery, Value
 from pgvector.django import CosineDistance
 
 from memories.querysets.conditions import version_condition
-from memories.querysets.texts import MemoryTextQuerySet, Vector, segment_paths
+from memories.querysets.texts import SEARCH_COLUMNS, MemoryTextQuerySet, Vector, segment_paths
 from memories.services.moments import Moment
 
 
@@ -41,7 +41,8 @@ class MemoryVersionQuerySet(MemoryTextQuerySet):
 
     def with_heads(self) -> Self:
         """Each with its memory in the same query."""
-        return self.select_related("memory").defer("search_vector", "memory__search_vector")
+        derived = ("search_vector", *SEARCH_COLUMNS)
+        return self.select_related("memory").defer(*derived, *(f"memory__{name}" for name in derived))
 
     def older_than(self, version: int) -> Self:
         return self.filter(version__lt=version)

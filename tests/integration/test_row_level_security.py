@@ -22,6 +22,7 @@ from context.models import (
 )
 from memories.actions import link_memories, set_memo, update_memory
 from memories.models import (
+    CommonLexeme,
     EmbeddingModel,
     HygieneAct,
     IdempotencyRecord,
@@ -47,6 +48,7 @@ from memories.scopes import (
     operator_read_scope,
     tenant_scope,
 )
+from memories.services.lexemes import search_columns
 from tests.factories import NOW, TESTER, make_key, make_memory, make_tenant
 from tests.people import new_operator
 from tests.sessions import new_compaction, new_message, new_session
@@ -123,6 +125,7 @@ def _fill_later_tables(tenant: Tenant, memory: Memory) -> None:
     )
     MemoryFinding.objects.create(tenant=tenant, kind="never_retrieved", memory=memory, weight=1, at=NOW, found_at=NOW)
     HygieneAct.objects.create(tenant=tenant, act="archive", at=NOW)
+    CommonLexeme.objects.create(tenant=tenant, lexeme="project", rows=1000)
     Snapshot.objects.create(tenant=tenant, name="before", recorded_at=NOW, created_at=NOW)
     RetrievalTick.objects.create(tenant=tenant, memory_ids=[memory.pk], recalled_hashes=[""], at=NOW)
     BudgetProfile.objects.create(tenant=tenant, version=1, recorded_from=NOW)
@@ -324,6 +327,7 @@ def foreign_rows(mine: Tenant, memory: Memory, foreign: Memory) -> dict[str, Any
         "tokens_cl100k_base": 1,
         "valid_from": NOW,
         "recorded_from": NOW,
+        **search_columns("x"),
     }
     return {
         "memory in a partition": Memory(tenant=mine, partition_id=foreign.partition_id, **text),

@@ -9,7 +9,6 @@ from compaction.models import Session
 from compaction.services.transcript import ChatMessage
 from context.results import (
     DEFAULT_RENDER,
-    SCORING_PROFILE_NAME,
     AssembledContext,
     Block,
     ContextBudget,
@@ -46,7 +45,7 @@ class SessionContextRequest:
     max_tokens: int | None = None
     query: str = ""
     budget_profile: str = ""
-    profile: str = SCORING_PROFILE_NAME
+    profile: str = ""
     packer: str = ""
     ordering: str = ""
     render: str = DEFAULT_RENDER

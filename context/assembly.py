@@ -10,12 +10,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from time import perf_counter
+from typing import Any
 from uuid import UUID
 
 from django.db import Error as DatabaseFailure
 
 from context.counters import budget_calculator
-from context.findings import Found, Neighbours, find_candidates, find_neighbours
+from context.findings import Found, find_candidates, find_likeness, find_linked
 from context.fitting import Fitted, fit_blocks
 from context.models import Receipt
 from context.receipts import receipt_of
@@ -23,8 +24,6 @@ from context.results import (
     ALREADY_INCLUDED,
     LINKED_MEMORY,
     MEMORY,
-    SCORING_PROFILE_NAME,
-    SCORING_PROFILE_VERSION,
     Anchor,
     AssembledContext,
     Block,
@@ -34,11 +33,13 @@ from context.results import (
     Notice,
     Omission,
 )
+from context.scoring import Scoring
 from context.sections import (
     Beside,
     Room,
     Section,
     focus_block,
+    gate_ranked,
     memo_block,
     pack_memories,
     rank_candidates,
@@ -49,11 +50,14 @@ from context.services.allotment import Allotment
 from context.services.budget import BudgetCalculator
 from context.services.packer import OVER_BUDGET
 from context.services.prefix import shared_prefix
+from context.services.profiled_scorer import Question
 from context.services.rendering import EXPECTED_OVERHEAD_TOKENS
+from context.services.scorer import ScoredMemory
 from context.sources import sqlstate
 from context.wishes import STABLE, Wish, resolve_wish
 from memories.actions import remember_recall
 from memories.audit import Actor
+from memories.candidates import Candidate
 from memories.scopes import tenant_scope
 
 logger = logging.getLogger(__name__)
@@ -121,13 +125,19 @@ def _assemble(
     with timer.step("retrieve"):
         found = find_candidates(wish, tenant_id, whole.of(allotment.room_for(MEMORIES)), now)
         timer.milliseconds |= found.milliseconds
-    with timer.step("neighbours"):
-        neighbours = find_neighbours(wish, tenant_id, found)
+    with timer.step("linked"):
+        linked, linked_notices = find_linked(wish, tenant_id, found)
+    with timer.step("score"):
+        ranking = _ranked(wish, whole, allotment, found, linked)
+    with timer.step("likeness"):
+        likeness, likeness_notices = find_likeness(wish, tenant_id, ranking.candidates, found)
     with timer.step("pack"):
-        sections += _memory_sections(wish, whole, allotment, found, neighbours, _shown(wish, sections, found))
+        beside = Beside(_shown(wish, sections, found), likeness)
+        sections += _memory_sections(wish, whole, allotment, ranking, beside)
+    notices = [*wish.notices, *found.notices, *linked_notices, *likeness_notices]
     with timer.step("render"):
         fitted = fit_blocks([block for section in sections for block in section.blocks], wish, tenant_id, calculator)
-    return _context(wish, found, neighbours, sections, fitted, calculator, now)
+    return _context(wish, _plan(found, ranking), notices, sections, fitted, calculator, now)
 
 
 def _text_sections(wish: Wish, whole: Room, allotment: Allotment) -> list[Section]:
@@ -147,29 +157,60 @@ def _text_sections(wish: Wish, whole: Room, allotment: Allotment) -> list[Sectio
     return sections
 
 
-def _memory_sections(
-    wish: Wish, whole: Room, allotment: Allotment, found: Found, neighbours: Neighbours, included: Mapping[UUID, Anchor]
-) -> list[Section]:
-    """Linked memories and those that were found, scored and packed; ages are reckoned from the moment read."""
-    at = wish.moment.at
-    linked_room = whole.of(allotment.room_for(LINKED))
+@dataclass(frozen=True)
+class Ranking:
+    """Scored memories, pinned ones first: those the focus links to, and of those that were found the ones in play."""
+
+    linked: Sequence[ScoredMemory]
+    memories: Sequence[ScoredMemory]
+    is_pool: bool
+
+    @property
+    def candidates(self) -> list[Candidate]:
+        """The candidates of both."""
+        return [item.memory["candidate"] for item in (*self.linked, *self.memories)]
+
+
+def _ranked(wish: Wish, whole: Room, allotment: Allotment, found: Found, linked: Sequence[Candidate]) -> Ranking:
+    """What is there, scored; of a pool larger than the budget asks for, what the gate lets through by score."""
+    question = Question(wish.query or "", wish.moment.at, found.lexemes)
+    scoring = Scoring(wish.scoring, question, found.vectors)
+    room = whole.of(allotment.room_for(MEMORIES))
+    memories = rank_candidates(found.candidates, room, scoring, top_k=wish.top_k)
+    is_pool = wish.query is not None and wish.scoring.pool_size > 0
+    if is_pool:
+        memories = gate_ranked(
+            memories,
+            room,
+            overfetch_ratio=wish.profile.overfetch_ratio,
+            minimum=wish.packing.candidates_min,
+        )
+    return Ranking(rank_candidates(linked, room, scoring), memories, is_pool)
+
+
+def _memory_sections(wish: Wish, whole: Room, allotment: Allotment, ranking: Ranking, beside: Beside) -> list[Section]:
+    """Linked memories and those that were found, packed."""
     linked = pack_memories(
-        rank_candidates(neighbours.linked, linked_room, top_k=None, now=at),
-        linked_room,
+        ranking.linked,
+        whole.of(allotment.room_for(LINKED)),
         # links were drawn by somebody: no score stops them, and they do not compete with what was searched
         replace(wish.packing, minimum_score=0.0, pinned_share=1.0, is_explained=False),
         kind=LINKED_MEMORY,
-        beside=Beside(included, neighbours.likeness),
+        beside=beside,
     )
     allotment.take(LINKED, linked.tokens)
-    room = whole.of(allotment.room_for(MEMORIES))
     memories = pack_memories(
-        rank_candidates(found.candidates, room, top_k=wish.top_k, now=at),
-        room,
+        ranking.memories,
+        whole.of(allotment.room_for(MEMORIES)),
         wish.packing,
-        beside=Beside({**included, **_included([linked])}, neighbours.likeness),
+        beside=replace(beside, included={**beside.included, **_included([linked])}),
     )
     return [linked, memories]
+
+
+def _plan(found: Found, ranking: Ranking) -> dict[str, Any]:
+    """How the search ran; of a pool also how many were in play once they were scored."""
+    return found.plan | ({"in_play_rows": len(ranking.memories)} if ranking.is_pool else {})
 
 
 def _shown(wish: Wish, sections: Sequence[Section], found: Found) -> dict[UUID, Anchor]:
@@ -187,8 +228,8 @@ def _included(sections: Sequence[Section]) -> dict[UUID, Anchor]:
 
 def _context(
     wish: Wish,
-    found: Found,
-    neighbours: Neighbours,
+    plan: Mapping[str, Any],
+    notices: Sequence[Notice],
     sections: Sequence[Section],
     fitted: Fitted,
     calculator: BudgetCalculator,
@@ -201,17 +242,18 @@ def _context(
         blocks=fitted.blocks,
         omitted=_omitted(sections, fitted, free, wish),
         budget=_budget(wish, fitted.tokens, calculator),
-        profile={"name": SCORING_PROFILE_NAME, "version": SCORING_PROFILE_VERSION},
+        profile={"name": wish.scoring.name, "version": wish.scoring.version},
         budget_profile={"name": wish.profile.name, "version": wish.profile.version},
-        warnings=[*wish.notices, *found.notices, *neighbours.notices],
+        warnings=notices,
         timings={},
         candidates=_candidates(sections, fitted.dropped),
-        plan=found.plan,
+        plan=plan,
         request=wish.as_record(),
         created_at=now,
         nonce_counter=fitted.nonce_counter,
         stable_prefix_tokens=_stable_prefix_tokens(wish, fitted.text, calculator),
         optimality=next((section.optimality for section in sections if section.optimality is not None), None),
+        scoring=wish.scoring,
     )
 
 

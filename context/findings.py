@@ -13,6 +13,7 @@ from context.results import Notice
 from context.sections import Room
 from context.sections.packing import ELASTIC
 from context.services.near_duplicates import Likeness
+from context.services.profiled_scorer import needs_vectors
 from context.sources import sqlstate
 from context.wishes import Wish
 from memories.candidates import Candidate
@@ -25,9 +26,6 @@ from memories.scopes import tenant_scope
 from memories.services.fusion import MAX_CANDIDATES
 
 logger = logging.getLogger(__name__)
-
-# Candidates for each memory that the elastic packer aims at.
-ELASTIC_OVERFETCH_ITEMS = 3
 
 SEARCH_FAILED = Notice("search_failed", "The search failed; the context holds what needs none and pinned memories.")
 PINNED_FAILED = Notice("pinned_failed", "Pinned memories could not be read either.")
@@ -45,15 +43,8 @@ class Found:
     milliseconds: Mapping[str, float] = field(default_factory=dict)
     query_vector: Vectors | None = None
     model: str = ""
-
-
-@dataclass(frozen=True)
-class Neighbours:
-    """What is read once the search is done: memories that the focus links to, and what says nearly the same."""
-
-    linked: Sequence[Candidate] = ()
-    likeness: Likeness = field(default_factory=lambda: Likeness({}, 1.0))
-    notices: Sequence[Notice] = ()
+    lexemes: Sequence[str] = ()
+    vectors: Mapping[UUID, Vectors] = field(default_factory=dict)
 
 
 def find_candidates(wish: Wish, tenant_id: UUID, room: Room, now: datetime) -> Found:
@@ -86,41 +77,55 @@ def _retrieve(wish: Wish, tenant_id: UUID, room: Room, now: datetime, *, query: 
         overfetch_ratio=wish.profile.overfetch_ratio,
         encoding=room.encoding,
         limit=_limit(wish, query),
+        pool_size=wish.scoring.pool_size,
+        neighbour_reach=wish.scoring.neighbour_reach,
+        with_vectors=query is not None and needs_vectors(wish.scoring),
         with_pinned=True,
         moment=wish.moment,
     )
     notices = [Notice(warning.code, warning.detail) for warning in retrieval.warnings]
-    plan = without_times(retrieval.plan)
-    return Found(retrieval.candidates, plan, notices, _times(retrieval.plan), retrieval.query_vector, retrieval.model)
+    return Found(
+        retrieval.candidates,
+        without_times(retrieval.plan),
+        notices,
+        _times(retrieval.plan),
+        retrieval.query_vector,
+        retrieval.model,
+        retrieval.lexemes,
+        retrieval.vectors,
+    )
 
 
 def _limit(wish: Wish, query: str | None) -> int | None:
     """How many candidates, where their tokens do not decide: all without a query, few where texts are shortened."""
     if query is None:
         return MAX_CANDIDATES
-    return wish.packing.target_items * ELASTIC_OVERFETCH_ITEMS if wish.packing.packer == ELASTIC else None
+    if wish.scoring.pool_size:
+        return None
+    return wish.packing.candidates_min if wish.packing.packer == ELASTIC else None
 
 
-def find_neighbours(wish: Wish, tenant_id: UUID, found: Found) -> Neighbours:
-    """Linked memories with their similarity to the query, and the likeness of all memories; a short scope of reading.
-
-    Each part that fails is left out with a notice.
-    """
-    linked: Sequence[Candidate] = ()
-    notices: list[Notice] = []
-    if wish.has_linked:
-        try:
-            with tenant_scope(tenant_id):
-                linked = _linked(wish, tenant_id, found)
-        except DatabaseFailure as error:
-            logger.warning("linked memories failed: %s %s", type(error).__name__, sqlstate(error))
-            notices.append(LINKED_FAILED)
+def find_linked(wish: Wish, tenant_id: UUID, found: Found) -> tuple[Sequence[Candidate], list[Notice]]:
+    """The memories that the focus links to, with their similarity to the query; none and a notice where that fails."""
+    if not wish.has_linked:
+        return [], []
     try:
-        likeness = _likeness(wish, tenant_id, [*linked, *found.candidates], found.model)
+        with tenant_scope(tenant_id):
+            return _linked(wish, tenant_id, found), []
+    except DatabaseFailure as error:
+        logger.warning("linked memories failed: %s %s", type(error).__name__, sqlstate(error))
+        return [], [LINKED_FAILED]
+
+
+def find_likeness(
+    wish: Wish, tenant_id: UUID, candidates: Sequence[Candidate], found: Found
+) -> tuple[Likeness, list[Notice]]:
+    """Which of the candidates, and the focus, say nearly the same; nothing does, with a notice, where that fails."""
+    try:
+        return _likeness(wish, tenant_id, candidates, found), []
     except (DatabaseFailure, EmbeddingError) as error:
         logger.warning("near duplicates failed: %s %s", type(error).__name__, sqlstate(error))
-        return Neighbours(linked, notices=[*notices, DUPLICATES_FAILED])
-    return Neighbours(linked, likeness, notices)
+        return Likeness({}, 1.0), [DUPLICATES_FAILED]
 
 
 def _linked(wish: Wish, tenant_id: UUID, found: Found) -> list[Candidate]:
@@ -137,16 +142,19 @@ def _linked(wish: Wish, tenant_id: UUID, found: Found) -> list[Candidate]:
     )
 
 
-def _likeness(wish: Wish, tenant_id: UUID, candidates: Sequence[Candidate], model: str) -> Likeness:
+def _likeness(wish: Wish, tenant_id: UUID, candidates: Sequence[Candidate], found: Found) -> Likeness:
     threshold = wish.profile.near_duplicate_threshold
     focus = [wish.sources.memory] if wish.sources.memory else []
     versions = list(dict.fromkeys((row.id, row.version) for row in [*focus, *candidates]))
     if threshold >= 1 or len(versions) < 2:
         return Likeness({}, threshold)
-    name = model or active_model_name(tenant_id)
-    with tenant_scope(tenant_id):
-        vectors = vectors_of(versions, name, tenant_id=tenant_id)
-    return Likeness({memory_id: vector for (memory_id, _), vector in vectors.items()}, threshold)
+    known = {memory_id: found.vectors[memory_id] for memory_id, _ in versions if memory_id in found.vectors}
+    unread = [version for version in versions if version[0] not in known]
+    if unread:
+        name = found.model or active_model_name(tenant_id)
+        with tenant_scope(tenant_id):
+            known |= {pk: vector for (pk, _), vector in vectors_of(unread, name, tenant_id=tenant_id).items()}
+    return Likeness(known, threshold)
 
 
 def without_times(plan: Mapping[str, Any]) -> dict[str, Any]:

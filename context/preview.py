@@ -20,7 +20,9 @@ from context.results import (
     ContextRequest,
     Omission,
 )
+from context.scoring_profiles import scoring_profile_at
 from context.services.found import Fact, plan_facts, step_name
+from context.services.scoring_profiles import ADR_0040, ScoringProfile
 from memories.audit import Actor
 from memories.models import Memory, PartitionSummary
 from memories.scopes import tenant_scope
@@ -90,6 +92,12 @@ class Preview:
     context: AssembledContext
     kept: list[KeptRow]
     left_out: list[LeftOutRow]
+    scoring: ScoringProfile = ADR_0040
+
+    @property
+    def weights(self) -> Mapping[str, float]:
+        """What each part of a score weighs; of a calibrated profile its coefficients."""
+        return self.scoring.weights if self.scoring.coefficients is None else self.scoring.coefficients
 
     @property
     def sections(self) -> list[tuple[str, int]]:
@@ -181,6 +189,7 @@ def preview_of(context: AssembledContext, tenant_id: UUID) -> Preview:
     anchors = [block.anchor for block in context.blocks] + [omission.anchor for omission in context.omitted]
     with tenant_scope(tenant_id):
         rows = rows_of(anchors, tenant_id)
+        scoring = context.scoring or _scoring_of(context, tenant_id)
     found = {candidate.anchor.id: candidate for candidate in context.candidates}
     focus = set((context.request.get("focus") or {}).values())
     kept = [
@@ -203,7 +212,12 @@ def preview_of(context: AssembledContext, tenant_id: UUID) -> Preview:
         )
         for omission in context.omitted
     ]
-    return Preview(context, sorted(kept, key=lambda row: row.block.position), left_out)
+    return Preview(context, sorted(kept, key=lambda row: row.block.position), left_out, scoring)
+
+
+def _scoring_of(context: AssembledContext, tenant_id: UUID) -> ScoringProfile:
+    """The profile that a receipt names, in whatever state it is today."""
+    return scoring_profile_at(tenant_id, context.profile["name"], context.profile["version"])
 
 
 def compare_previews(before: Preview, after: Preview) -> PreviewChange:

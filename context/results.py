@@ -7,12 +7,12 @@ from typing import Any, Self
 from uuid import UUID
 
 from context.models import BudgetProfile
+from context.services.profiled_scorer import ProfiledMemory
 from context.services.scorer import ScoredMemory
+from context.services.scoring_profiles import ScoringProfile
 from memories.services.moments import Moment
 
 DEFAULT_RENDER = "markdown"
-SCORING_PROFILE_NAME = "adr-0040"
-SCORING_PROFILE_VERSION = 1
 
 #: Kinds of blocks. Their anchors are of the same type, but for a linked memory, whose anchor is that of a memory.
 TENANT_MEMO = "tenant_memo"
@@ -47,10 +47,11 @@ class ContextRequest:
     """One wish for a context. None, and "" for texts, means: what the budget profile or the default says.
 
     `partition` is a path (a subtree unless `exact`), `segments` match at any depth, `max_tokens` is in tokens of the
-    model. `budget_profile` "" is the one assigned to the key or the partition. `as_of` is a valid time to read;
-    `moment` the same for whoever needs a recorded one. `stable_with` is the receipt whose order is kept. `draft` is an
-    unsaved budget profile, for previews only. `shares_of` are the tokens of a larger context that this is a part of:
-    the profile's shares are of those, and `already_shown` are memories that say what stands elsewhere in it.
+    model. `profile` and `budget_profile` "" are those assigned to the key or the partition. `as_of` is a valid time to
+    read; `moment` the same for whoever needs a recorded one. `stable_with` is the receipt whose order is kept. `draft`
+    is an unsaved budget profile and `scoring` the numbers of a scoring profile in any state, both for previews only.
+    `shares_of` are the tokens of a larger context that this is a part of: the profile's shares are of those, and
+    `already_shown` are memories that say what stands elsewhere in it.
     """
 
     query: str = ""
@@ -60,7 +61,7 @@ class ContextRequest:
     segments: Mapping[str, str] = field(default_factory=dict)
     max_tokens: int | None = None
     model: str = ""
-    profile: str = SCORING_PROFILE_NAME
+    profile: str = ""
     budget_profile: str = ""
     packer: str = ""
     ordering: str = ""
@@ -76,6 +77,7 @@ class ContextRequest:
     explain: bool = False
     preview: bool = False
     draft: BudgetProfile | None = None
+    scoring: ScoringProfile | None = None
     shares_of: int | None = None
     already_shown: Sequence[UUID] = ()
 
@@ -218,7 +220,10 @@ class ContextBudget:
 
 @dataclass(frozen=True)
 class AssembledContext:
-    """A context with everything the API answers and the pages show. `id` is None for a preview; timings in ms."""
+    """A context with everything the API answers and the pages show. `id` is None for a preview; timings in ms.
+
+    `scoring` is the profile by which it was ranked, None for one that was read back from its receipt.
+    """
 
     id: UUID | None
     text: str
@@ -236,6 +241,7 @@ class AssembledContext:
     nonce_counter: int = 0
     stable_prefix_tokens: int | None = None
     optimality: Mapping[str, float | None] | None = None
+    scoring: ScoringProfile | None = None
 
     def as_answer(self, *, explain: bool = False) -> dict[str, Any]:
         """The answer of `POST context`, as plain data.
@@ -266,11 +272,12 @@ class AssembledContext:
 
 
 def breakdown_of(scored: ScoredMemory) -> dict[str, float]:
-    """The five parts of a score, unweighted, each 0..1."""
-    return {
+    """The parts of a score, unweighted: the five of ADR-0040, each 0..1, then those that a profile adds."""
+    parts = {
         "relevance": scored.relevance_score,
         "recency": scored.recency_score,
         "usefulness": scored.usefulness_score,
         "confidence": scored.confidence_score,
         "frequency": scored.frequency_score,
     }
+    return parts | dict(scored.parts) if isinstance(scored, ProfiledMemory) else parts

@@ -9,7 +9,10 @@ from uuid import UUID
 
 from context.models import BudgetProfile
 from context.results import Notice, breakdown_of
-from context.services.scorer import MemoryScorer, ScoredMemory
+from context.scoring import Scoring
+from context.scoring_profiles import resolve_scoring_profile
+from context.services.profiled_scorer import Question, needs_vectors
+from context.services.scorer import ScoredMemory
 from memories.models import Memory
 from memories.retrieval import Candidate, retrieve
 from memories.scopes import tenant_scope
@@ -23,7 +26,10 @@ OVERFETCH_RATIO: float = BudgetProfile._meta.get_field("overfetch_ratio").defaul
 
 @dataclass(frozen=True)
 class SearchWish:
-    """What is looked for and where. `filters` as in `memories.services.filters`; `threshold` is on the composite."""
+    """What is looked for and where.
+
+    `filters` as in `memories.services.filters`, `threshold` is on the composite, `profile` "" is the one assigned.
+    """
 
     query: str
     partition: PartitionPath
@@ -33,6 +39,7 @@ class SearchWish:
     top_k: int = 10
     threshold: float | None = None
     mode: str = "hybrid"
+    profile: str = ""
 
 
 @dataclass(frozen=True)
@@ -61,8 +68,15 @@ class SearchResult:
     warnings: Sequence[Notice]
 
 
-def search_memories(wish: SearchWish, *, tenant_id: UUID, now: datetime) -> SearchResult:
-    """The best `top_k` memories for a query. Called with no scope open; stores and counts nothing."""
+def search_memories(wish: SearchWish, *, tenant_id: UUID, now: datetime, api_key_id: str | None = None) -> SearchResult:
+    """The best `top_k` memories for a query. Called with no scope open; stores and counts nothing.
+
+    Raises `InvalidInput` for a profile that is not published, or filters that cannot be asked.
+    """
+    with tenant_scope(tenant_id):
+        profile = resolve_scoring_profile(
+            tenant_id, name=wish.profile, partition_path=str(wish.partition), api_key_id=api_key_id
+        )
     found = retrieve(
         tenant_id=tenant_id,
         query=wish.query,
@@ -74,10 +88,14 @@ def search_memories(wish: SearchWish, *, tenant_id: UUID, now: datetime) -> Sear
         overfetch_ratio=OVERFETCH_RATIO,
         mode=wish.mode,
         filters=wish.filters,
-        limit=max(ceil(wish.top_k * OVERFETCH_RATIO), MIN_CANDIDATES),
+        limit=None if profile.pool_size else max(ceil(wish.top_k * OVERFETCH_RATIO), MIN_CANDIDATES),
+        pool_size=profile.pool_size,
+        neighbour_reach=profile.neighbour_reach,
+        with_vectors=needs_vectors(profile),
     )
     candidates = {candidate.id: candidate for candidate in found.candidates}
-    scored = MemoryScorer(clock=lambda: now).score([candidate.as_mapping for candidate in candidates.values()])
+    scoring = Scoring(profile, Question(wish.query, now, found.lexemes), found.vectors)
+    scored = scoring.score([candidate.as_mapping for candidate in candidates.values()])
     best = [item for item in scored if wish.threshold is None or item.composite_score >= wish.threshold][: wish.top_k]
     memories = _memories(tenant_id, [item.memory["id"] for item in best])
     hits = [

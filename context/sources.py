@@ -15,6 +15,8 @@ from context.budget_profiles import budget_profile_for, default_budget_profile
 from context.models import BudgetProfile
 from context.receipts import StoredContext, read_receipt
 from context.results import ContextRequest, Notice
+from context.scoring_profiles import resolve_scoring_profile
+from context.services.scoring_profiles import ADR_0040, ScoringProfile
 from memories.candidates import Candidate
 from memories.exceptions import NotFound
 from memories.lookup import memories_at, summaries_for, summary_at
@@ -28,6 +30,7 @@ Part = TypeVar("Part")
 
 FAILURES: Mapping[str, Notice] = {
     "profile": Notice("profile_failed", "The budget profile could not be read; the defaults stand in for it."),
+    "scoring": Notice("scoring_profile_failed", "The scoring profile could not be read; the default stands in for it."),
     "focus": Notice("focus_failed", "The focus could not be read and is left out."),
     "memo": Notice("memo_failed", "The memo could not be read and is left out."),
     "summaries": Notice("summaries_failed", "The partition summaries could not be read and are left out."),
@@ -40,6 +43,7 @@ class Sources:
     """What was read. `place` is the partition that the context is about, whose summaries lead down to it."""
 
     profile: BudgetProfile
+    scoring: ScoringProfile
     memory: Candidate | None
     summary: PartitionSummary | None
     place: str
@@ -77,11 +81,13 @@ class SourceReader:
 
     def _parts(self) -> Sources:
         profile = self._part("profile", self._profile) or default_budget_profile(self.tenant_id)
+        scoring = self._part("scoring", self._scoring) or ADR_0040
         memory, summary = self._part("focus", self._focus) or (None, None)
         place = self._place(memory, summary)
         summaries = self._part("summaries", lambda: self._summaries(profile, place)) or []
         return Sources(
             profile=profile,
+            scoring=scoring,
             memory=memory,
             summary=summary,
             place=place,
@@ -109,6 +115,14 @@ class SourceReader:
             api_key_id=self.api_key_id,
             partition_path=self.partition,
             name=self.request.budget_profile or None,
+        )
+
+    def _scoring(self) -> ScoringProfile:
+        return self.request.scoring or resolve_scoring_profile(
+            self.tenant_id,
+            name=self.request.profile,
+            partition_path=self.partition,
+            api_key_id=self.api_key_id,
         )
 
     def _focus(self) -> tuple[Candidate | None, PartitionSummary | None]:

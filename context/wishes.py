@@ -7,13 +7,14 @@ from typing import Any
 from uuid import UUID
 
 from context.models import SUMMARY_LEVELS_MAX, TOP_K_MAX, BudgetProfile
-from context.results import SCORING_PROFILE_NAME, Anchor, ContextRequest, Focus, Notice
+from context.results import Anchor, ContextRequest, Focus, Notice
 from context.sections import PACKERS, Packing
 from context.sections.packing import ELASTIC, OPTIMAL
 from context.services.budget import BudgetCalculator
 from context.services.model_catalog import DEFAULT_MODEL
 from context.services.ordering import DEFAULT_ORDERING, ORDERINGS
 from context.services.rendering import STYLES
+from context.services.scoring_profiles import ScoringProfile
 from context.sources import SourceReader, Sources, chosen
 from memories.exceptions import Forbidden, InvalidInput
 from memories.models import PartitionSummary
@@ -23,11 +24,6 @@ from memories.services.partitions import MAX_DEPTH, PartitionError, PartitionPat
 
 MODEL_NAME_CHARACTERS = 200
 STABLE, HEAD_TAIL = "stable", "head_tail"
-UNCALIBRATED = Notice(
-    "uncalibrated_profile",
-    f"The scores of {SCORING_PROFILE_NAME} are no calibrated probabilities: their highest sum favours many short, weak "
-    "memories over few strong ones. The greedy packer finds more evidence.",
-)
 EARLIER_UNVERIFIED = Notice(
     "stable_with_unverified",
     "The earlier context cannot be given back as it was, so no prefix of it is promised.",
@@ -36,6 +32,7 @@ EARLIER_UNVERIFIED = Notice(
 OPTIONAL_FIELDS = (
     "max_tokens",
     "model",
+    "profile",
     "budget_profile",
     "packer",
     "ordering",
@@ -74,6 +71,11 @@ class Wish:
         return self.sources.profile
 
     @property
+    def scoring(self) -> ScoringProfile:
+        """The scoring profile that applies."""
+        return self.sources.scoring
+
+    @property
     def has_linked(self) -> bool:
         """Whether memories that the focus links to are wanted."""
         is_wanted = chosen(self.request.include_linked_memories, self.profile.include_linked_memories)
@@ -95,6 +97,7 @@ class Wish:
             "segments": dict(request.segments),
             "max_tokens": self.max_tokens,
             "model": self.model,
+            "profile": self.scoring.name,
             "budget_profile": profile.name,
             "packer": self.packing.packer,
             "ordering": self.ordering,
@@ -153,7 +156,12 @@ def resolve_wish(
         ordering=_ordering(request, profile, packer),
         top_k=None if query else _top_k(request, profile),
         sources=sources,
-        notices=[*_notices(request, query, model, packer, calculator), *sources.notices, *_about_earlier(sources)],
+        notices=[
+            *_notices(request, query, model, calculator),
+            *_about_packer(packer, sources.scoring),
+            *sources.notices,
+            *_about_earlier(sources),
+        ],
         reach=reach,
         previous=[block.anchor for block in sources.earlier.context.blocks] if sources.earlier else [],
     )
@@ -163,15 +171,14 @@ def _check_choices(request: ContextRequest) -> None:
     _check_choice("render", request.render, STYLES)
     _check_choice("ordering", request.ordering or DEFAULT_ORDERING, ORDERINGS)
     _check_choice("packer", request.packer or PACKERS[0], PACKERS)
-    _check_choice("profile", request.profile, (SCORING_PROFILE_NAME,))
     _check_choice("summary_style", request.summary_style or PartitionSummary.Style.COMPACT, PartitionSummary.Style)
     _check_range("include_memories_top_k", request.include_memories_top_k, TOP_K_MAX)
     _check_levels(request.include_summaries_at)
     _check_focus(request)
     if len(request.model) > MODEL_NAME_CHARACTERS:
         raise InvalidInput("too_long", f"A model's name has at most {MODEL_NAME_CHARACTERS} characters.", "model")
-    if request.draft is not None and not request.preview:
-        raise InvalidInput("draft_needs_preview", "A draft of a budget profile can only be previewed.", "preview")
+    if not (request.draft is None and request.scoring is None) and not request.preview:
+        raise InvalidInput("draft_needs_preview", "A draft of a profile can only be previewed.", "preview")
 
 
 def _check_choice(name: str, value: str, known: Collection[str]) -> None:
@@ -254,17 +261,24 @@ def _top_k(request: ContextRequest, profile: BudgetProfile) -> int:
     return chosen(request.include_memories_top_k, 0 if has_other_focus else profile.include_memories_top_k)
 
 
-def _notices(
-    request: ContextRequest, query: str | None, model: str, packer: str, calculator: BudgetCalculator
-) -> list[Notice]:
+def _notices(request: ContextRequest, query: str | None, model: str, calculator: BudgetCalculator) -> list[Notice]:
     notices = [Notice("unknown_model", warning) for warning in calculator.warnings_for(model)]
     if request.stable_with is not None and request.ordering not in ("", STABLE):
         notices.append(Notice("stable_with_unused", "Only the ordering `stable` keeps an earlier order."))
     if query and request.include_memories_top_k is not None:
         notices.append(Notice("top_k_unused", "With a query the budget decides how many memories are kept."))
-    if packer == OPTIMAL:
-        notices.append(UNCALIBRATED)
     return notices
+
+
+def _about_packer(packer: str, scoring: ScoringProfile) -> list[Notice]:
+    """The highest sum of scores pays only where they are probabilities (ADR-0043)."""
+    if packer != OPTIMAL or scoring.is_calibrated:
+        return []
+    detail = (
+        f"The scores of {scoring.name} are no calibrated probabilities: their highest sum favours many short, weak "
+        "memories over few strong ones. The greedy packer finds more evidence."
+    )
+    return [Notice("uncalibrated_profile", detail)]
 
 
 def _about_earlier(sources: Sources) -> list[Notice]:

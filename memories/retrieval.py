@@ -22,15 +22,12 @@ from memories.embedding.protocol import Vectors
 from memories.exceptions import InvalidInput
 from memories.scopes import tenant_scope
 from memories.services.filters import Condition, FilterError, parse_filters
-from memories.services.fusion import MAX_CANDIDATES, gate_by_tokens, reciprocal_rank_fusion
+from memories.services.fusion import MAX_CANDIDATES, gate_by_tokens, gate_cost, reciprocal_rank_fusion
 from memories.services.moments import Moment
 from memories.services.partitions import PartitionPath
 from memories.services.tokens import ENCODINGS
 
 logger = logging.getLogger(__name__)
-
-#: Of the budget: what a memory counts for in the gate that is larger than all of it (ADR-0059).
-OVERSIZED_COST_SHARE = 0.25
 
 
 class Mode(StrEnum):
@@ -89,13 +86,9 @@ class _Gate:
     def choose(self, ids: Sequence[int], tokens_by_id: Mapping[int, int]) -> list[int]:
         if self.limit is not None:
             return list(ids[: self.limit])
-        costs = {key: self._cost(tokens) for key, tokens in tokens_by_id.items()}
+        marker, budget = self.marker_tokens, self.tokens
+        costs = {key: gate_cost(tokens + marker, budget=budget) for key, tokens in tokens_by_id.items()}
         return gate_by_tokens(ids, costs, budget=self.tokens, overfetch_ratio=self.overfetch_ratio)
-
-    def _cost(self, tokens: int) -> int:
-        """What a memory takes of the budget, its marker included; one that can never fit must not starve the rest."""
-        cost = tokens + self.marker_tokens
-        return cost if cost <= self.tokens else round(self.tokens * OVERSIZED_COST_SHARE)
 
 
 def retrieve(

@@ -14,11 +14,10 @@ from context.results import (
     LINKED_MEMORY,
     MEMORY,
     PARTITION_SUMMARY,
-    SCORING_PROFILE_NAME,
     TENANT_MEMO,
 )
 from context.serializers.contexts import ExplainShape
-from context.serializers.fields import query_or_nothing
+from context.serializers.fields import profile_field, query_or_nothing
 from context.serializers.shapes import (
     AnchorShape,
     BlockShape,
@@ -52,7 +51,7 @@ class SessionContextInput(StrictSerializer):
         default=None,
         help_text="What memories are searched for; default: the newest message of the user.",
     )
-    profile = ChosenField(choices=[SCORING_PROFILE_NAME], required=False, allow_null=True, default=None)
+    profile = profile_field()
     budget_profile = TextField(max_length=64, required=False, allow_null=True, default=None)
     packer = ChosenField(choices=BudgetProfile.Packer.values, required=False, allow_null=True, default=None)
     ordering = ChosenField(

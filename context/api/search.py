@@ -28,8 +28,9 @@ class SearchDoor(Door):
             top_k=values["top_k"],
             threshold=values["threshold"],
             mode=values["mode"],
+            profile=values["profile"] or "",
         )
-        found = search_memories(wish, tenant_id=self.tenant_id, now=self.now)
+        found = search_memories(wish, tenant_id=self.tenant_id, now=self.now, api_key_id=self.actor.id)
         results = [{**memory_answer(hit.memory), **hit.as_answer(explain=values["explain"])} for hit in found.hits]
         answer = {"results": results, "warnings": [notice.as_answer() for notice in found.warnings]}
         return Response({**answer, "plan": dict(found.plan)} if values["explain"] else answer)

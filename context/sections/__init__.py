@@ -1,6 +1,6 @@
 """What may stand in a context, section by section: memo, summaries, focus, linked memories, memories."""
 
-from context.sections.memories import Beside, pack_memories, rank_candidates
+from context.sections.memories import Beside, gate_ranked, pack_memories, rank_candidates
 from context.sections.packing import PACKERS, Packing
 from context.sections.room import Room, Section
 from context.sections.texts import focus_block, memo_block, summary_block, whole_section
@@ -12,6 +12,7 @@ __all__ = [
     "Room",
     "Section",
     "focus_block",
+    "gate_ranked",
     "memo_block",
     "pack_memories",
     "rank_candidates",

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -19,12 +18,14 @@ from context.results import (
     Omission,
     breakdown_of,
 )
+from context.scoring import Scoring
 from context.sections.packing import Chosen, Packing, choose
 from context.sections.room import Room, Section
 from context.services.near_duplicates import Likeness
 from context.services.packer import OVER_BUDGET
-from context.services.scorer import MemoryScorer, ScoredMemory
+from context.services.scorer import ScoredMemory
 from memories.candidates import Candidate
+from memories.services.fusion import MIN_CANDIDATES, gate_by_tokens, gate_cost
 
 #: A fused score is a sum of reciprocals below 1/60; more decimals tell nothing apart.
 FUSED_DECIMALS = 9
@@ -39,14 +40,25 @@ class Beside:
 
 
 def rank_candidates(
-    candidates: Sequence[Candidate], room: Room, *, top_k: int | None, now: datetime
+    candidates: Sequence[Candidate], room: Room, scoring: Scoring, *, top_k: int | None = None
 ) -> list[ScoredMemory]:
-    """The candidates scored, pinned ones first, then by score; with `top_k` only so many are considered at all.
-
-    Ages are reckoned from `now`.
-    """
-    scored = MemoryScorer(clock=lambda: now).score([_as_mapping(candidate, room) for candidate in candidates])
+    """The candidates scored, pinned ones first, then by score; with `top_k` only so many are considered at all."""
+    scored = scoring.score([_as_mapping(candidate, room) for candidate in candidates])
     return sorted(scored, key=lambda item: not item.memory["pinned"])[:top_k]
+
+
+def gate_ranked(
+    ranked: Sequence[ScoredMemory], room: Room, *, overfetch_ratio: float, minimum: int = MIN_CANDIDATES
+) -> list[ScoredMemory]:
+    """Of a pool that the budget did not gate: the pinned, and the best by score that the same gate lets through."""
+    others = [item for item in ranked if not item.memory["pinned"]]
+    costs = {
+        item.memory["id"]: gate_cost(item.memory["token_counts"][room.encoding], budget=room.tokens) for item in others
+    }
+    chosen = set(
+        gate_by_tokens(list(costs), costs, budget=room.tokens, overfetch_ratio=overfetch_ratio, minimum=minimum)
+    )
+    return [item for item in ranked if item.memory["pinned"] or item.memory["id"] in chosen]
 
 
 def pack_memories(
@@ -85,16 +97,9 @@ def _as_mapping(candidate: Candidate, room: Room) -> dict[str, Any]:
     """A candidate as scorer and packer take it; what it costs to pack includes its marker."""
     tokens = candidate.token_counts[room.encoding]
     return {
-        "id": candidate.id,
-        "content": candidate.content,
-        "similarity": candidate.similarity,
-        "created_at": candidate.created_at,
-        "usefulness_score": candidate.usefulness_score,
-        "confidence": candidate.confidence,
-        "retrieval_count": candidate.retrieval_count,
+        **candidate.as_mapping,
         "token_counts": {room.encoding: tokens + room.marker_tokens},
         "tokens": room.tokens_of(candidate.token_counts),
-        "pinned": candidate.pinned,
         "candidate": candidate,
     }
 

@@ -11,9 +11,12 @@ from context.results import KEPT
 from context.sections.room import MarkedCounter, Room
 from context.services.packer import ElasticPacker, GreedyKnapsackPacker, OptimalPacker, PackedMemories
 from context.services.scorer import SCORE_DECIMALS, ScoredMemory
+from memories.services.fusion import MIN_CANDIDATES
 
 GREEDY, ELASTIC, OPTIMAL = "greedy", "elastic", "optimal"
 PACKERS = (GREEDY, ELASTIC, OPTIMAL)
+#: Candidates for each memory that the elastic packer aims at.
+ELASTIC_OVERFETCH_ITEMS = 3
 #: Nodes after which the proof of an optimum stops and the bound it has is told: some 50 ms.
 OPTIMAL_WORK_LIMIT = 2_000_000
 
@@ -54,6 +57,11 @@ class Packing:
             pinned_share=profile.pinned_share if has_query else 1.0,
             is_explained=is_explained,
         )
+
+    @property
+    def candidates_min(self) -> int:
+        """So many candidates at least are to choose from: where texts are shortened, more than the budget says."""
+        return self.target_items * ELASTIC_OVERFETCH_ITEMS if self.packer == ELASTIC else MIN_CANDIDATES
 
     def for_share(self, share: float) -> "Packing":
         """The same for a part of the section: of the items that the elastic packer aims at as well."""

@@ -6,8 +6,8 @@ from rest_framework import serializers
 
 from context.budget_profiles import SUMMARY_LEVEL_MAX
 from context.models import SUMMARY_LEVELS_MAX, TOP_K_MAX, BudgetProfile
-from context.results import DEFAULT_RENDER, SCORING_PROFILE_NAME
-from context.serializers.fields import one_of, query_or_nothing
+from context.results import DEFAULT_RENDER
+from context.serializers.fields import one_of, profile_field, query_or_nothing
 from context.serializers.shapes import (
     AnchorShape,
     BlockShape,
@@ -57,7 +57,7 @@ class ContextInput(ReadingInput):
         minimum=1, required=False, allow_null=True, default=None, help_text="1 to the model's context window."
     )
     model = TextField(max_length=NAME_CHARACTERS_MAX, required=False, allow_null=True, default=None)
-    profile = ChosenField(choices=[SCORING_PROFILE_NAME], required=False, allow_null=True, default=None)
+    profile = profile_field()
     budget_profile = TextField(max_length=64, required=False, allow_null=True, default=None)
     packer = ChosenField(choices=BudgetProfile.Packer.values, required=False, allow_null=True, default=None)
     ordering = ChosenField(choices=ORDERINGS, required=False, allow_null=True, default=None)

@@ -6,6 +6,7 @@ from typing import Any
 from rest_framework import serializers
 
 from memories.services.content import check_content, normalise_content
+from memory_platform.rest.fields import TextField
 
 
 def checked_query(value: Any) -> str:
@@ -17,6 +18,17 @@ def checked_query(value: Any) -> str:
 def query_or_nothing(value: Any) -> str:
     """The same, or "" for a blank one."""
     return "" if isinstance(value, str) and not value.strip() else checked_query(value)
+
+
+def profile_field() -> TextField:
+    """The name of a scoring profile that is published; null: the one assigned, else the default."""
+    return TextField(
+        max_length=64,
+        required=False,
+        allow_null=True,
+        default=None,
+        help_text="A published scoring profile; default: the one assigned to the key or the partition, else adr-0040.",
+    )
 
 
 def one_of(attrs: Mapping[str, Any], names: Sequence[str]) -> None:

@@ -6,8 +6,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from context.models import TOP_K_MAX
-from context.results import SCORING_PROFILE_NAME
-from context.serializers.fields import checked_query
+from context.serializers.fields import checked_query, profile_field
 from context.serializers.shapes import BreakdownShape, WarningShape
 from memories.serializers.answers import MemoryShape
 from memories.serializers.partitions import ReadingInput
@@ -68,7 +67,7 @@ class SearchInput(ReadingInput):
     top_k = WholeNumberField(minimum=1, maximum=TOP_K_MAX, required=False, default=SEARCH_TOP_K_DEFAULT)
     threshold = NumberField(minimum=0, maximum=1, required=False, allow_null=True, default=None)
     mode = ChosenField(choices=MODES, required=False, default=MODES[0])
-    profile = ChosenField(choices=[SCORING_PROFILE_NAME], required=False, default=SCORING_PROFILE_NAME)
+    profile = profile_field()
     explain = TruthField(required=False, default=False)
 
 

@@ -5,22 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from context.services.scorer import (
-    WEIGHT_CONFIDENCE,
-    WEIGHT_FREQUENCY,
-    WEIGHT_RECENCY,
-    WEIGHT_RELEVANCE,
-    WEIGHT_USEFULNESS,
-)
+from context.services.scoring_profiles import ADR_0040, PART_NAMES
 
 # Bottom of the bar to its end, in the order of ADR-0040.
-SCORE_WEIGHTS = {
-    "relevance": WEIGHT_RELEVANCE,
-    "recency": WEIGHT_RECENCY,
-    "usefulness": WEIGHT_USEFULNESS,
-    "confidence": WEIGHT_CONFIDENCE,
-    "frequency": WEIGHT_FREQUENCY,
-}
+SCORE_WEIGHTS: Mapping[str, float] = ADR_0040.weights
 
 # The pattern laid over a part's colour, so that parts can be told apart without colour; "" is plain.
 PATTERNS = {
@@ -28,6 +16,12 @@ PATTERNS = {
     "usefulness": "dots",
     "confidence": "vertical",
     "frequency": "cross",
+    "neighbours": "diagonal",
+    "person": "dots",
+    "time": "vertical",
+    "answer": "cross",
+    "statement": "diagonal",
+    "currency": "dots",
     "memo": "diagonal",
     "linked": "dots",
     "summaries": "vertical",
@@ -45,7 +39,10 @@ BUDGET_PART_OF_KIND = {
 
 @dataclass(frozen=True)
 class ScorePart:
-    """One of the five parts of a composite score: its own value, its weight, what it adds, and its place in the bar."""
+    """One part of a composite score: its own value, its weight, what it adds, and its place in the bar.
+
+    What takes something away (a negative value or weight) has no width.
+    """
 
     name: str
     value: float
@@ -67,14 +64,25 @@ class BudgetPart:
     pattern: str
 
 
-def score_parts(breakdown: Mapping[str, float]) -> list[ScorePart]:
-    """The five parts of a score one after the other; their widths sum to the composite, a full bar being 1."""
+def score_parts(
+    breakdown: Mapping[str, float], score: float | None = None, weights: Mapping[str, float] = SCORE_WEIGHTS
+) -> list[ScorePart]:
+    """The parts of a score one after the other; their widths sum to the composite, a full bar being 1.
+
+    `score` is the composite where it is not the sum of what the parts add: where recency multiplies, something is
+    taken away, or the composite is a probability. Parts that weigh nothing are left out.
+    """
+    names = [name for name in PART_NAMES if weights.get(name) and name in breakdown]
+    added = {name: weights[name] * breakdown[name] for name in names}
+    upward = sum(max(value, 0.0) for value in added.values())
+    scale = 1.0 if score is None or not upward else score / upward
     parts, start = [], 0.0
-    for name, weight in SCORE_WEIGHTS.items():
-        value = breakdown[name]
-        width = 100 * weight * value
+    for name, value in added.items():
+        width = 100 * scale * max(value, 0.0)
         parts.append(
-            ScorePart(name, value, weight, weight * value, _percent(start), _percent(width), PATTERNS.get(name, ""))
+            ScorePart(
+                name, breakdown[name], weights[name], value, _percent(start), _percent(width), PATTERNS.get(name, "")
+            )
         )
         start += width
     return parts

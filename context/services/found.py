@@ -14,7 +14,7 @@ MODES = {
     "none": "none: no memories were asked for",
 }
 #: Parts of a plan as they happen.
-ORDER = ("embed", "vector", "lexical", "pinned", "fused_rows", "gated_rows", "read")
+ORDER = ("embed", "vector", "lexical", "pinned", "fused_rows", "gated_rows", "read", "in_play_rows")
 STEPS = {
     "resolve": "Profile, memo, summaries",
     "embed": "Embedding the question",
@@ -23,8 +23,11 @@ STEPS = {
     "pinned": "Pinned memories",
     "read": "Reading the candidates",
     "retrieve": "The whole search",
+    "linked": "Linked memories",
     "neighbours": "Links, near duplicates",
-    "pack": "Scoring and packing",
+    "score": "Scoring",
+    "likeness": "Near duplicates",
+    "pack": "Packing",
     "render": "Ordering, rendering, counting",
     "receipt": "Writing the receipt",
     "total": "Total",
@@ -71,6 +74,8 @@ def _fact(name: str, entry: Any) -> Fact:
             return Fact("Found in all", _memories(entry))
         case "gated_rows", int():
             return Fact("Considered", f"{_memories(entry)}, the best found")
+        case "in_play_rows", int():
+            return Fact("In play", f"{_memories(entry)}, the best by score")
         case "read", {"rows": rows}:
             return Fact("Read", _memories(rows))
     return Fact(name.replace("_", " ").capitalize(), _plain(entry))

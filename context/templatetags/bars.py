@@ -11,21 +11,21 @@ register = template.Library()
 
 
 @register.inclusion_tag("_score_bar.html")
-def score_bar(breakdown: Mapping[str, float], score: float) -> dict[str, Any]:
-    """One bar of five parts whose widths sum to the composite."""
-    return {"parts": score_parts(breakdown), "score": score}
+def score_bar(breakdown: Mapping[str, float], score: float, weights: Mapping[str, float]) -> dict[str, Any]:
+    """One bar of the parts of a score by a profile's weights, as wide as the composite."""
+    return {"parts": score_parts(breakdown, score, weights), "score": score}
 
 
 @register.inclusion_tag("_score_table.html")
-def score_table(breakdown: Mapping[str, float], score: float) -> dict[str, Any]:
-    """The same five parts to read: value, weight, and what they add."""
-    return {"parts": score_parts(breakdown), "score": score}
+def score_table(breakdown: Mapping[str, float], score: float, weights: Mapping[str, float]) -> dict[str, Any]:
+    """The same parts to read: value, weight, and what they add."""
+    return {"parts": score_parts(breakdown, score, weights), "score": score}
 
 
 @register.inclusion_tag("_score_legend.html")
-def score_legend() -> dict[str, Any]:
+def score_legend(weights: Mapping[str, float]) -> dict[str, Any]:
     """Which colour and pattern is which part, with its weight."""
-    return {"parts": score_parts(dict.fromkeys(("relevance", "recency", "usefulness", "confidence", "frequency"), 1.0))}
+    return {"parts": score_parts(dict.fromkeys(weights, 1.0), None, weights)}
 
 
 @register.inclusion_tag("_budget_bar.html")

@@ -9,6 +9,8 @@ from typing import TypeVar
 RECIPROCAL_RANK_K = 60
 MIN_CANDIDATES = 5
 MAX_CANDIDATES = 1_000
+#: Of the budget: what a memory counts for in the gate that is larger than all of it (ADR-0059).
+OVERSIZED_COST_SHARE = 0.25
 
 Key = TypeVar("Key", bound=Hashable)
 
@@ -28,6 +30,11 @@ def reciprocal_rank_fusion(*rankings: Sequence[Key], k: int = RECIPROCAL_RANK_K)
             scores[key] = scores.get(key, 0.0) + 1.0 / (k + rank)
             best_ranks[key] = min(rank, best_ranks.get(key, rank))
     return sorted(scores.items(), key=lambda item: (-item[1], best_ranks[item[0]]))
+
+
+def gate_cost(tokens: int, *, budget: int) -> int:
+    """What a memory of so many tokens takes of the budget; one that can never fit must not starve the rest."""
+    return tokens if tokens <= budget else round(budget * OVERSIZED_COST_SHARE)
 
 
 def gate_by_tokens(

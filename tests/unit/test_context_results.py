@@ -41,7 +41,7 @@ def test_omission_survives_its_row() -> None:
 
 def test_candidate_survives_its_row() -> None:
     candidate = Consideration(ANCHOR, 30, True, 0.25, PARTS, 1, None, 0.016, "kept")
-    assert rows.candidate(rows.candidate_row(candidate)) == candidate
+    assert rows.candidate(rows.candidate_row(candidate, dict.values)) == candidate
 
 
 def test_blocks_and_omissions_that_are_candidates_only_point_to_them() -> None:

@@ -1,7 +1,6 @@
 """Sections: what stands in a context and in which order, before anything is rendered."""
 
 import uuid
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -11,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from context.results import BELOW_MINIMUM_SCORE, KEPT, NEAR_DUPLICATE
+from context.scoring import Scoring
 from context.sections import (
     PACKERS,
     Beside,
@@ -24,9 +24,13 @@ from context.sections import (
 )
 from context.services.near_duplicates import Likeness
 from context.services.packer import AFTER_SKIP_LIMIT, OVER_BUDGET
+from context.services.profiled_scorer import Question
+from context.services.scoring_profiles import ADR_0040
+from memories.candidates import Candidate
 from memories.models import TenantMemo
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
+SCORING = Scoring(ADR_0040, Question("", NOW))
 
 
 class RefusingCounter:
@@ -43,29 +47,35 @@ class WordCounter:
         return len(content.split())
 
 
-@dataclass
-class FakeCandidate:
-    content: str
-    tokens: int
-    similarity: float | None = 0.5
-    pinned: bool = False
-    age_days: float = 0
-    id: uuid.UUID = field(default_factory=uuid.uuid4)
-    version: int = 1
-    usefulness_score: float = 0.5
-    confidence: float = 0.8
-    retrieval_count: int = 0
-    vector_rank: int | None = None
-    text_rank: int | None = None
-    fused_score: float | None = None
-
-    @property
-    def created_at(self) -> datetime:
-        return NOW - timedelta(days=self.age_days)
-
-    @property
-    def token_counts(self) -> dict[str, int]:
-        return {"o200k_base": self.tokens, "cl100k_base": self.tokens + 1}
+def found_memory(
+    content: str,
+    tokens: int,
+    similarity: float | None = 0.5,
+    pinned: bool = False,
+    age_days: float = 0,
+    **more: Any,
+) -> Candidate:
+    given = {
+        "id": uuid.uuid4(),
+        "version": 1,
+        "content": content,
+        "pinned": pinned,
+        "created_at": NOW - timedelta(days=age_days),
+        "usefulness_score": 0.5,
+        "confidence": 0.8,
+        "retrieval_count": 0,
+        "token_counts": {"o200k_base": tokens, "cl100k_base": tokens + 1},
+        "similarity": similarity,
+        "vector_rank": None,
+        "text_rank": None,
+        "fused_score": None,
+        "kind": "fact",
+        "partition_path": "",
+        "session": "",
+        "position": None,
+        "holds": frozenset(),
+    }
+    return Candidate(**{**given, **more})
 
 
 def room(tokens: int, model: str = "gpt-4o", marker_tokens: int = 3) -> Room:
@@ -73,14 +83,14 @@ def room(tokens: int, model: str = "gpt-4o", marker_tokens: int = 3) -> Room:
 
 
 def packed(
-    candidates: list[FakeCandidate],
+    candidates: list[Candidate],
     tokens: int,
     *,
     top_k: int | None = None,
     likeness: Likeness | None = None,
     **how: Any,
 ) -> Any:
-    ranked = rank_candidates(candidates, room(tokens), top_k=top_k, now=NOW)
+    ranked = rank_candidates(candidates, room(tokens), SCORING, top_k=top_k)
     return pack_memories(ranked, room(tokens), Packing(**how), beside=Beside({}, likeness or Likeness({}, 1.0)))
 
 
@@ -120,22 +130,22 @@ def test_blank_memo_is_no_block(absent: TenantMemo) -> None:
 
 
 def test_best_memories_come_first() -> None:
-    section = packed([FakeCandidate("far", 5, 0.1), FakeCandidate("near", 5, 0.9)], 100)
+    section = packed([found_memory("far", 5, 0.1), found_memory("near", 5, 0.9)], 100)
     assert texts(section) == ["near", "far"]
     assert section.tokens == 16
 
 
 def test_pinned_memories_come_before_better_ones_and_among_themselves_by_score() -> None:
     candidates = [
-        FakeCandidate("best", 5, 1.0),
-        FakeCandidate("pinned far", 5, 0.0, pinned=True),
-        FakeCandidate("pinned near", 5, 0.6, pinned=True),
+        found_memory("best", 5, 1.0),
+        found_memory("pinned far", 5, 0.0, pinned=True),
+        found_memory("pinned near", 5, 0.6, pinned=True),
     ]
     assert texts(packed(candidates, 100)) == ["pinned near", "pinned far", "best"]
 
 
 def test_pinned_memory_takes_the_room_of_a_better_one() -> None:
-    section = packed([FakeCandidate("best", 20, 1.0), FakeCandidate("pinned", 20, 0.0, pinned=True)], 30)
+    section = packed([found_memory("best", 20, 1.0), found_memory("pinned", 20, 0.0, pinned=True)], 30)
     assert texts(section) == ["pinned"]
     assert [left.reason for left in section.omitted] == [OVER_BUDGET]
 
@@ -154,11 +164,11 @@ def test_pinned_memories_come_first_in_their_share_and_compete_beyond_it(
     packer: str, share: float, expected: list[str]
 ) -> None:
     candidates = [
-        FakeCandidate("best", 20, 1.0),
-        FakeCandidate("good", 20, 0.9),
-        FakeCandidate("pin a", 20, 0.1, pinned=True),
-        FakeCandidate("pin b", 20, 0.2, pinned=True),
-        FakeCandidate("pin c", 20, 0.0, pinned=True),
+        found_memory("best", 20, 1.0),
+        found_memory("good", 20, 0.9),
+        found_memory("pin a", 20, 0.1, pinned=True),
+        found_memory("pin b", 20, 0.2, pinned=True),
+        found_memory("pin c", 20, 0.0, pinned=True),
     ]
     section = packed(candidates, 70, packer=packer, pinned_share=share)
     assert texts(section) == expected
@@ -168,15 +178,15 @@ def test_pinned_memories_come_first_in_their_share_and_compete_beyond_it(
 
 
 def test_pinned_memories_have_all_the_room_where_nothing_else_was_found() -> None:
-    candidates = [FakeCandidate(f"pin {n}", 20, n / 10, pinned=True) for n in range(3)]
+    candidates = [found_memory(f"pin {n}", 20, n / 10, pinned=True) for n in range(3)]
     assert texts(packed(candidates, 69, pinned_share=0.1, minimum_score=1.0)) == ["pin 2", "pin 1", "pin 0"]
 
 
 def test_pinned_memory_beyond_its_share_is_held_to_the_minimum_score() -> None:
     candidates = [
-        FakeCandidate("best", 20, 1.0),
-        FakeCandidate("pin a", 20, 0.2, pinned=True),
-        FakeCandidate("pin b", 20, 0.1, pinned=True),
+        found_memory("best", 20, 1.0),
+        found_memory("pin a", 20, 0.2, pinned=True),
+        found_memory("pin b", 20, 0.1, pinned=True),
     ]
     section = packed(candidates, 100, pinned_share=0.3, minimum_score=0.7)
     assert texts(section) == ["pin a", "best"]
@@ -185,7 +195,7 @@ def test_pinned_memory_beyond_its_share_is_held_to_the_minimum_score() -> None:
 
 @pytest.mark.parametrize(("share", "expected"), [(0.5, ["pin"]), (0.2, ["best"])])
 def test_what_a_pinned_memory_says_is_left_out_only_where_that_one_stands(share: float, expected: list[str]) -> None:
-    best, pin = FakeCandidate("best", 20, 1.0), FakeCandidate("pin", 20, 0.2, pinned=True)
+    best, pin = found_memory("best", 20, 1.0), found_memory("pin", 20, 0.2, pinned=True)
     alike = Likeness({best.id: np.array([1.0, 0.0]), pin.id: np.array([1.0, 0.0])}, 0.97)
     section = packed([best, pin], 100, pinned_share=share, likeness=alike)
     assert texts(section) == expected
@@ -201,9 +211,9 @@ def test_what_a_pinned_memory_says_is_left_out_only_where_that_one_stands(share:
 def test_share_of_pinned_memories_leaves_the_rest_of_the_room_to_the_best(
     drawn: list[tuple[int, float, bool]], tokens: int, packer: str, share: float
 ) -> None:
-    candidates = [FakeCandidate("word " * size, size, alike, pinned) for size, alike, pinned in drawn]
+    candidates = [found_memory("word " * size, size, alike, pinned) for size, alike, pinned in drawn]
     whole = Room(tokens, 3, "gpt-4o", WordCounter())
-    ranked = rank_candidates(candidates, whole, top_k=None, now=NOW)
+    ranked = rank_candidates(candidates, whole, SCORING)
     section = pack_memories(ranked, whole, Packing(packer=packer, pinned_share=share, is_explained=True))
     assert sum(block.tokens + 3 for block in section.blocks) <= section.tokens <= tokens
     assert {row.anchor.id for row in section.candidates} == {str(one.id) for one in candidates}
@@ -217,9 +227,9 @@ def test_share_of_pinned_memories_leaves_the_rest_of_the_room_to_the_best(
 
 def test_minimum_score_leaves_out_what_is_below_but_never_a_pinned_memory() -> None:
     candidates = [
-        FakeCandidate("good", 5, 1.0),
-        FakeCandidate("poor", 5, 0.0, age_days=1000),
-        FakeCandidate("pinned poor", 5, 0.0, pinned=True, age_days=1000),
+        found_memory("good", 5, 1.0),
+        found_memory("poor", 5, 0.0, age_days=1000),
+        found_memory("pinned poor", 5, 0.0, pinned=True, age_days=1000),
     ]
     section = packed(candidates, 100, minimum_score=0.5)
     assert texts(section) == ["pinned poor", "good"]
@@ -227,13 +237,13 @@ def test_minimum_score_leaves_out_what_is_below_but_never_a_pinned_memory() -> N
 
 
 def test_a_memory_at_the_minimum_score_is_kept() -> None:
-    candidate = FakeCandidate("exact", 5, 0.5)
+    candidate = found_memory("exact", 5, 0.5)
     score = packed([candidate], 100).blocks[0].score
     assert texts(packed([candidate], 100, minimum_score=score)) == ["exact"]
 
 
 def test_top_k_counts_pinned_ones_and_forgets_the_rest() -> None:
-    candidates = [FakeCandidate(f"m{n}", 5, n / 10) for n in range(5)] + [FakeCandidate("pin", 5, 0, pinned=True)]
+    candidates = [found_memory(f"m{n}", 5, n / 10) for n in range(5)] + [found_memory("pin", 5, 0, pinned=True)]
     section = packed(candidates, 1000, top_k=3)
     assert texts(section) == ["pin", "m4", "m3"]
     assert section.omitted == []
@@ -242,7 +252,7 @@ def test_top_k_counts_pinned_ones_and_forgets_the_rest() -> None:
 
 def test_every_candidate_is_either_kept_or_left_out_with_its_reason() -> None:
     sizes = [10, 500, 500, 500, 5]
-    candidates = [FakeCandidate(f"m{n}", size, 1 - n / 10) for n, size in enumerate(sizes)]
+    candidates = [found_memory(f"m{n}", size, 1 - n / 10) for n, size in enumerate(sizes)]
     section = packed(candidates, 60)
     assert [candidate.outcome for candidate in section.candidates] == [KEPT, *[OVER_BUDGET] * 3, AFTER_SKIP_LIMIT]
     assert [left.tokens for left in section.omitted] == sizes[1:]
@@ -250,7 +260,7 @@ def test_every_candidate_is_either_kept_or_left_out_with_its_reason() -> None:
 
 
 def test_score_breakdown_holds_the_five_unweighted_parts() -> None:
-    (block,) = packed([FakeCandidate("one", 5, 0.25)], 100).blocks
+    (block,) = packed([found_memory("one", 5, 0.25)], 100).blocks
     assert block.score_breakdown == {
         "relevance": 0.25,
         "recency": 1.0,
@@ -262,14 +272,14 @@ def test_score_breakdown_holds_the_five_unweighted_parts() -> None:
 
 
 def test_unknown_similarity_counts_as_none_at_all() -> None:
-    (block,) = packed([FakeCandidate("one", 5, None)], 100).blocks
+    (block,) = packed([found_memory("one", 5, None)], 100).blocks
     assert block.score_breakdown is not None
     assert block.score_breakdown["relevance"] == 0
 
 
 def test_counts_of_the_models_own_encoding_are_used() -> None:
-    candidate = FakeCandidate("one", 10)
-    ranked = rank_candidates([candidate], room(100, "gpt-4"), top_k=None, now=NOW)
+    candidate = found_memory("one", 10)
+    ranked = rank_candidates([candidate], room(100, "gpt-4"), SCORING)
     section = pack_memories(ranked, room(100, "gpt-4"), Packing())
     assert [block.tokens for block in section.blocks] == [11]
 
@@ -277,7 +287,7 @@ def test_counts_of_the_models_own_encoding_are_used() -> None:
 def test_counts_of_a_model_without_an_exact_encoding_carry_its_safety_factor() -> None:
     whole = room(100, "claude-sonnet-4-5")
     section = pack_memories(
-        rank_candidates([FakeCandidate("one", 100)], whole, top_k=None, now=NOW),
+        rank_candidates([found_memory("one", 100)], whole, SCORING),
         whole,
         Packing(),
     )
@@ -287,6 +297,6 @@ def test_counts_of_a_model_without_an_exact_encoding_carry_its_safety_factor() -
 
 @pytest.mark.parametrize("tokens", [0, -40])
 def test_no_room_keeps_nothing_and_names_every_candidate(tokens: int) -> None:
-    section = packed([FakeCandidate("one", 5), FakeCandidate("two", 5)], tokens)
+    section = packed([found_memory("one", 5), found_memory("two", 5)], tokens)
     assert section.blocks == []
     assert {left.reason for left in section.omitted} == {OVER_BUDGET}

@@ -1,119 +1,112 @@
-"""Share of the evidence that a packed context holds: `python -m benchmarks.bench_evidence FOLDER [--sample 0]`.
+"""What contexts hold of the evidence: `python -m benchmarks.bench_evidence [CORPUS] [--sample 0]`.
 
-FOLDER holds conversations in the format of the LoCoMo data set (which is not part of this project). Each turn becomes
-one memory; each question with evidence is asked through the real retrieval and assembly, as a preview, at several
-budgets; counted is the share of its evidence turns that the context holds, averaged over all questions. Ages are
-reckoned from the end of each conversation, so that recency counts as it does for an agent in the middle of its work.
+CORPUS is a folder as docs/corpus.md describes it, or conversations in the format of the LoCoMo data set (which is not
+part of this project); without one it is the corpus of updated facts. Each question is asked through the real retrieval
+and assembly, as a preview, at several budgets and at its own time: ages are reckoned as they are for an agent in the
+middle of its work.
 """
 
 import argparse
-import json
-import random
-import re
-from collections.abc import Iterator
-from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
-from statistics import fmean
+from time import perf_counter
 from typing import Any
 
+import numpy as np
+
 from benchmarks.database import analyse, new_tenant, throwaway_database
+from context.services.corpus import Corpus, CorpusError, CorpusQuestion, read_corpus
+from context.services.evidence import Answer, Measured, Summary, measure, report_on
 
+UPDATED_FACTS = Path(__file__).parent.parent / "context" / "data" / "updated_facts"
 BUDGETS_TOKENS = (250, 500, 1000, 2000, 4000)
-#: Questions whose right answer is that there is none.
-UNANSWERABLE = 5
-TURN_ID = re.compile(r"D\d+:\d+")
+ROWS_PER_BATCH = 500
+COLUMNS = ("recall", "full", "containment", "mrr", "current_first")
 
 
-@dataclass(frozen=True)
-class Question:
-    """What is asked in which conversation, and the ids of the turns that hold the answer."""
-
-    conversation: str
-    text: str
-    evidence: frozenset[str]
-
-
-def questions_of(path: Path, known: set[str]) -> Iterator[Question]:
-    """The answerable questions of one file whose evidence names turns that exist."""
-    for row in json.loads(path.read_text(encoding="utf-8"))["qa"]:
-        if row.get("category") == UNANSWERABLE:
-            continue
-        evidence = frozenset(TURN_ID.findall(" ".join(row.get("evidence") or []))) & known
-        if evidence:
-            yield Question(path.stem, str(row["question"]), evidence)
-
-
-def load(tenant: Any, paths: list[Path]) -> tuple[list[Question], dict[str, datetime]]:
-    """Import the conversations; the questions, and when each conversation ended."""
-    from django.core.management import call_command
-
-    from memories.models import Memory
+def load(tenant: Any, corpus: Corpus) -> dict[str, str]:
+    """Store the memories with their vectors; the corpus's own id by the memory's id."""
+    from memories.actions import store_memories
+    from memories.audit import Actor
+    from memories.indexer import index_memories
     from memories.scopes import tenant_scope
 
-    questions: list[Question] = []
-    ends: dict[str, datetime] = {}
-    for path in paths:
-        call_command("import_locomo", str(path), tenant=tenant.name)
+    newest = max(memory.created_at for memory in corpus.memories)
+    source_of: dict[str, str] = {}
+    for start in range(0, len(corpus.memories), ROWS_PER_BATCH):
+        batch = corpus.memories[start : start + ROWS_PER_BATCH]
+        rows = [memory.as_new_memory() for memory in batch]
         with tenant_scope(tenant.pk):
-            rows = Memory.objects.for_tenant(tenant.pk).within(f"conversation={path.stem}")
-            turns = dict(rows.values_list("source_id", "created_at"))
-        ends[path.stem] = max(turns.values())
-        questions += questions_of(path, set(turns))
+            results = store_memories(tenant=tenant, rows=rows, by=Actor.system("benchmark"), now=newest)
+        stored = [result.memory for result in results if result.memory]
+        index_memories(tenant.pk, [memory.pk for memory in stored])
+        source_of |= {str(memory.pk): row.id for memory, row in zip(stored, batch, strict=True)}
+    if len(source_of) != len(corpus.memories):
+        raise RuntimeError(f"{len(source_of):,} of {len(corpus.memories):,} memories were stored")
     analyse()
-    return questions, ends
+    return source_of
 
 
-def evidence_found(tenant: Any, question: Question, now: datetime, max_tokens: int, source_of: dict[str, str]) -> float:
-    """The share of the question's evidence that its context holds."""
+def measured(tenant: Any, question: CorpusQuestion, max_tokens: int, source_of: dict[str, str]) -> Measured:
+    """What the context of a question holds at one budget."""
     from context.assembly import assemble_context
     from context.results import ContextRequest
     from memories.audit import Actor
 
-    request = ContextRequest(
-        query=question.text, partition=f"conversation={question.conversation}", max_tokens=max_tokens, preview=True
-    )
-    context = assemble_context(request, tenant_id=tenant.pk, reach="", actor=Actor.system("benchmark"), now=now)
+    request = ContextRequest(query=question.text, partition=question.partition, max_tokens=max_tokens, preview=True)
+    began = perf_counter()
+    actor = Actor.system("benchmark")
+    context = assemble_context(request, tenant_id=tenant.pk, reach="", actor=actor, now=question.asked_at)
+    took = perf_counter() - began
     if context.budget.used > max_tokens:
         raise RuntimeError(f"{context.budget.used} tokens in a budget of {max_tokens}")
-    held = {source_of[block.anchor.id] for block in context.blocks if block.anchor.type == "memory"}
-    return len(question.evidence & held) / len(question.evidence)
+    shown = [block for block in context.blocks if block.anchor.type == "memory"]
+    ranked = sorted(shown, key=lambda block: -(block.score or 0.0))
+    return measure(
+        [source_of[block.anchor.id] for block in ranked],
+        evidence=question.evidence,
+        stale=question.stale,
+        answer=question.answer,
+        text=context.text,
+        tokens=context.budget.used,
+        milliseconds=took * 1000,
+    )
 
 
-def sources(tenant: Any) -> dict[str, str]:
-    """The turn's own id by the memory's id."""
-    from memories.models import Memory
-    from memories.scopes import tenant_scope
-
-    with tenant_scope(tenant.pk):
-        return {str(pk): source for pk, source in Memory.objects.for_tenant(tenant.pk).values_list("pk", "source_id")}
+def line_of(name: str, summary: Summary) -> str:
+    """One line of the table; a dash where a measure applies to no question."""
+    found = [summary.measures.get(column) for column in COLUMNS]
+    cells = [f"{each.value:.3f} [{each.low:.2f} {each.high:.2f}]" if each else "-" for each in found]
+    latency = f"{summary.milliseconds_p50:.0f} / {summary.milliseconds_p95:.0f} ms"
+    return f"{name:>24} {summary.questions:>6,}" + "".join(f"{cell:>20}" for cell in cells) + f"{latency:>16}"
 
 
 def main() -> None:
     """Run it."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=Path, nargs="?", help="conversations as .json files")
+    parser.add_argument("corpus", type=Path, nargs="?", default=UPDATED_FACTS, help="a folder, or a .json file")
     parser.add_argument("--sample", type=int, default=0, help="ask only so many questions, drawn at random (0: all)")
     wanted = parser.parse_args()
-    if wanted.folder is None:
-        print("bench_evidence: skipped, it needs a folder of conversations (see --help)")
-        return
-    paths = sorted(wanted.folder.glob("*.json"))
-    if not paths:
-        parser.error(f"there is no .json file in {wanted.folder}")
+    try:
+        corpus = read_corpus(wanted.corpus)
+    except CorpusError as error:
+        parser.error("\n".join(map(str, error.problems[:20])))
+    questions = list(corpus.questions)
+    if 0 < wanted.sample < len(questions):
+        drawn = np.random.default_rng(7).choice(len(questions), wanted.sample, replace=False)
+        questions = [questions[place] for place in sorted(drawn)]
     with throwaway_database():
         tenant = new_tenant("benchmark")
-        questions, ends = load(tenant, paths)
-        if wanted.sample:
-            questions = random.Random(7).sample(questions, min(wanted.sample, len(questions)))
-        source_of = sources(tenant)
-        print(f"{len(source_of):,} turns of {len(paths)} conversations, {len(questions):,} questions with evidence")
+        source_of = load(tenant, corpus)
+        print(f"{corpus.name}: {len(corpus.memories):,} memories, {len(questions):,} questions")
+        print(f"{'':>24} {'asked':>6}" + "".join(f"{column:>20}" for column in COLUMNS) + f"{'p50 / p95':>16}")
         for budget in BUDGETS_TOKENS:
-            shares = [
-                evidence_found(tenant, question, ends[question.conversation], budget, source_of)
+            answers = [
+                Answer(question.id, question.category, measured(tenant, question, budget, source_of))
                 for question in questions
             ]
-            print(f"{budget:>6,} tokens  {fmean(shares):.3f}")
+            report = report_on(answers)
+            for name, summary in {"all": report.total, **report.categories}.items():
+                print(line_of(f"{budget:,} tokens, {name}", summary))
 
 
 if __name__ == "__main__":

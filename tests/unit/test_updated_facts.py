@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from context.services.answer_words import share_of_words, words_that_count
 from context.services.corpus import Corpus, CorpusMemory, read_corpus
 from memories.embedding.wordllama_embedder import WordLlamaEmbedder
 
@@ -60,7 +61,17 @@ def test_a_question_names_one_version_and_calls_all_it_rules_out_stale(corpus: C
         assert len(question.evidence) == 1
         is_current = question.evidence == {ids[-1]}
         assert is_current == (question.category == "now"), question.id
-        assert question.answer
+
+
+def test_every_answer_stands_in_its_evidence_and_seldom_in_what_is_stale(corpus: Corpus) -> None:
+    texts = {memory.id: memory.content for memory in corpus.memories}
+    told_by_stale = 0
+    for question in corpus.questions:
+        words = words_that_count(question.answer)
+        assert words, question.id
+        assert all(share_of_words(words, texts[memory_id]) == 1 for memory_id in question.evidence), question.id
+        told_by_stale += any(share_of_words(words, texts[memory_id]) == 1 for memory_id in question.stale)
+    assert told_by_stale <= 0.1 * len(corpus.questions)
 
 
 def test_a_question_about_a_dated_month_means_the_version_of_that_month(corpus: Corpus) -> None:

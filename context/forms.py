@@ -9,6 +9,8 @@ from memories.forms import QUERY_MAX_CHARACTERS, PartitionField
 
 #: A query string of a run; a question may be long, its marks take three characters each.
 BEFORE_MAX_CHARACTERS = 20_000
+#: A name, and of a draft also the number of its version.
+PROFILE_MAX_CHARACTERS = 80
 SLIDER_STEP_TOKENS = 50
 SLIDER_MAX_TOKENS = 8_000
 
@@ -33,6 +35,7 @@ class PreviewForm(forms.Form):
     partition = PartitionField()
     exact = forms.BooleanField(required=False)
     max_tokens = forms.IntegerField(label="Budget", required=False, min_value=TOKENS_MIN, max_value=TOKENS_MAX)
+    profile = forms.CharField(label="Scoring profile", required=False, max_length=PROFILE_MAX_CHARACTERS)
     budget_profile = forms.CharField(required=False, max_length=64)
     packer = forms.ChoiceField(required=False, choices=PACKERS)
     ordering = forms.ChoiceField(label="Order", required=False, choices=ORDERINGS)
@@ -53,6 +56,7 @@ class PreviewForm(forms.Form):
             partition=fields["partition"],
             exact=fields["exact"],
             max_tokens=fields["max_tokens"],
+            profile=fields["profile"],
             budget_profile=fields["budget_profile"],
             packer=fields["packer"],
             ordering=fields["ordering"],

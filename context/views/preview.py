@@ -1,8 +1,10 @@
 """The context preview: what an agent would get to read, why, and what differs from the run before."""
 
+from dataclasses import replace
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
+from uuid import UUID
 
 from django.http import HttpResponse, HttpResponseBase, QueryDict
 from django.utils import timezone
@@ -13,6 +15,7 @@ from context.budget_profiles import current_budget_profile, current_budget_profi
 from context.forms import SLIDER_MAX_TOKENS, SLIDER_STEP_TOKENS, PreviewForm
 from context.preview import Preview, compare_previews, demo_questions, preview_context, recent_questions
 from context.results import ContextRequest
+from context.scoring_profiles import VERSION_MARK, resolve_scoring_profile, shown_scoring_profiles
 from context.services.model_catalog import DEFAULT_MODEL, load_catalog
 from context.views.blame import blame
 from memories.access import actor_of, tenant_required
@@ -52,6 +55,7 @@ def context_preview(request: HtmxRequest) -> HttpResponseBase:
         page |= {
             "profile": current_budget_profile(request.tenant.id),
             "profiles": current_budget_profiles(request.tenant.id),
+            "scoring_profiles": _scoring_choices(request.tenant.id),
             "partitions": Partition.objects.for_tenant(request.tenant.id).paths(PARTITIONS_OFFERED_MAX),
             "suggestions": recent_questions(request.tenant.id),
             "demo_questions": demo_questions(request.tenant.name),
@@ -91,7 +95,17 @@ def _run_of(query: QueryDict) -> str:
 
 
 def previewed(request: HtmxRequest, wish: ContextRequest) -> Preview:
-    """`wish` as the operator may look at it: the tenant's whole reach, now."""
+    """`wish` as the operator may look at it: the tenant's whole reach, now, by a draft of a scoring profile as well."""
+    if wish.profile:
+        with tenant_scope(request.tenant.id):
+            scoring = resolve_scoring_profile(
+                request.tenant.id,
+                name=wish.profile,
+                partition_path=wish.partition,
+                api_key_id=None,
+                allow_drafts=True,
+            )
+        wish = replace(wish, profile="", scoring=scoring)
     return preview_context(wish, tenant_id=request.tenant.id, actor=actor_of(request.operator), now=timezone.now())
 
 
@@ -105,6 +119,16 @@ def _at_own_address(request: HtmxRequest, response: HttpResponse) -> HttpRespons
 
 def _without_budget(address: str) -> dict[str, list[str]]:
     return {name: values for name, values in parse_qs(urlsplit(address).query).items() if name not in NOT_A_STEP}
+
+
+def _scoring_choices(tenant_id: UUID) -> list[tuple[str, str]]:
+    """What may rank a preview: every profile in force by its name, of others exactly the newest version."""
+    return [
+        (row.name, row.name)
+        if row.is_in_force
+        else (f"{row.name}{VERSION_MARK}{row.version}", f"{row.name} {row.version} ({row.get_state_display()})")
+        for row in shown_scoring_profiles(tenant_id)
+    ]
 
 
 def _known_models() -> list[str]:

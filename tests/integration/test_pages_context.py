@@ -16,6 +16,7 @@ from memories.models import Memory, Tenant
 from memories.scopes import tenant_scope
 from memories.services.tokens import count_tokens
 from tests.integration.pages import HTMX, as_stored, client_of, page, remember, text_of, workshop
+from tests.integration.scoring import new_version
 
 QUESTION = "What does ERR_4012 mean?"
 NUMBERS: dict[str, Any] = {
@@ -291,3 +292,15 @@ def test_every_memory_of_the_page_is_of_the_tenant(client: Client, tenant: Tenan
     remember(other_tenant, ("ERR_4012 is a secret of Globex.", "agent=service", "fact"))
     shown = preview(client, tenant, query=QUESTION).context["preview"]
     assert {row.memory.pk for row in shown.kept if row.memory} <= {memory.pk for memory in own}
+
+
+def test_preview_is_ranked_by_the_chosen_profile_even_a_draft(client: Client, tenant: Tenant) -> None:
+    workshop(tenant)
+    new_version(tenant, "by-words")
+    for chosen, told in (("conversation-recall", "conversation-recall"), ("by-words@1", "by-words")):
+        shown = text_of(preview(client, tenant, query=QUESTION, profile=chosen))
+        assert f"Scoring profile {told}, version 1" in shown
+        assert f'<option value="{chosen}" selected>' in shown
+    refused = preview(client, tenant, query=QUESTION, profile="nobody")
+    assert refused.status_code == 422
+    assert "There is no published scoring profile of this name." in text_of(refused)

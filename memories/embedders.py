@@ -77,6 +77,8 @@ def model_problems() -> list[ModelProblem]:
     """What does not fit, over all tenants. Reads in a scope of its own."""
     with maintenance_scope():
         usage = EmbeddingModel.objects.all().usage()
+    if not usage:
+        return []
     known, default = known_models(), default_model()
     return [problem for row in usage for problem in _problems(row, known, default.name)]
 

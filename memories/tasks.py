@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable, Iterable
 from functools import partial
+from time import monotonic
 from uuid import UUID
 
 from celery import shared_task
@@ -10,7 +11,7 @@ from django.db import OperationalError, transaction
 from django.utils import timezone
 from kombu.exceptions import OperationalError as BrokerError
 
-from memories import indexer, upkeep
+from memories import indexer, reembedding, upkeep
 from memories.embedders import is_local_for
 from memories.embedding import EmbeddingError
 
@@ -22,6 +23,8 @@ FOLD_TIME_LIMIT_SECONDS = 60
 COMPARE_TIME_LIMIT_SECONDS = 600
 RETRY_BACKOFF_MAX_SECONDS = 300
 MEMORIES_PER_TASK = 100
+#: One turn at filling a model; what is left goes on as a task of its own, so that other work gets between.
+FILL_TURN_SECONDS = 20.0
 
 
 @shared_task(
@@ -41,6 +44,32 @@ def embed_memory(tenant_id: str, *memory_ids: str) -> None:
 def sweep_pending_embeddings() -> int:
     """Embed what was left behind: by a worker that was killed, a broker or a provider that was away."""
     return upkeep.embed_left_behind(now=timezone.now())
+
+
+@shared_task(
+    autoretry_for=(EmbeddingError, OperationalError),
+    retry_backoff=2,
+    retry_jitter=True,
+    max_retries=3,
+    time_limit=EMBED_TIME_LIMIT_SECONDS,
+)
+def work_on_embedding_model(tenant_id: str, model_id: str) -> None:
+    """Fill, finish or remove vectors of a model for a while; another worker's claim is respected."""
+    end = monotonic() + FILL_TURN_SECONDS
+    is_left = reembedding.work_on(
+        UUID(tenant_id), UUID(model_id), goes_on=lambda: monotonic() < end, clock=timezone.now
+    )
+    if is_left:
+        work_on_model_later(UUID(tenant_id), UUID(model_id))
+
+
+@shared_task(autoretry_for=(OperationalError,), retry_backoff=True, retry_jitter=True, max_retries=3)
+def sweep_embedding_models() -> int:
+    """Take up again what a killed worker or a failing provider left behind; how many models there were."""
+    left = upkeep.embedding_models_with_work()
+    for tenant_id, model_id in left:
+        work_on_model_later(tenant_id, model_id)
+    return len(left)
 
 
 @shared_task(time_limit=FOLD_TIME_LIMIT_SECONDS)
@@ -80,8 +109,14 @@ def embed_later(tenant_id: UUID, memory_ids: Iterable[UUID]) -> None:
         transaction.on_commit(partial(_unless_broker_is_away, send))
 
 
+def work_on_model_later(tenant_id: UUID, model_id: UUID) -> None:
+    """After the commit, hand a model to the worker; a broker that is away leaves it to the sweep."""
+    send = partial(work_on_embedding_model.delay, str(tenant_id), str(model_id))
+    transaction.on_commit(partial(_unless_broker_is_away, send))
+
+
 def _unless_broker_is_away(send: Callable[[], object]) -> None:
     try:
         send()
     except (BrokerError, OSError) as error:
-        logger.warning("The broker is away, memories wait for the sweep to embed them: %s", type(error).__name__)
+        logger.warning("The broker is away, what was to be done waits for the sweep: %s", type(error).__name__)

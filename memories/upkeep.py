@@ -2,14 +2,17 @@
 
 import logging
 from collections import defaultdict
+from collections.abc import Collection
 from datetime import datetime, timedelta
 from uuid import UUID
 
 from django.core.cache import cache
 
 from memories import comparing, indexer, recall
+from memories.embedders import active_model_name
 from memories.embedding import EmbeddingError
 from memories.models import (
+    EmbeddingModel,
     IdempotencyRecord,
     Memory,
     MemoryFinding,
@@ -50,23 +53,41 @@ def embed_left_behind(*, now: datetime) -> int:
 
 
 def _embed_oldest(now: datetime) -> int:
-    """A temporary failure ends the sweep: the provider is away, and the next sweep asks again."""
+    """A temporary failure ends the sweep for its model: that provider is away, and the next sweep asks again.
+
+    Tenants of such a model are passed over, so that none of the others waits behind them.
+    """
     done = 0
-    try:
-        for tenant_id, memory_ids in _pending_by_tenant(now).items():
-            done += indexer.index_memories(tenant_id, memory_ids)
-    except EmbeddingError as error:
-        logger.warning("The sweep of pending embeddings stopped after %d: %s", done, error.detail)
-    return done
+    failing: set[str] = set()
+    passed_over: set[UUID] = set()
+    while True:
+        former = len(passed_over)
+        for tenant_id, memory_ids in _pending_by_tenant(now, passed_over).items():
+            model = active_model_name(tenant_id)
+            try:
+                done += 0 if model in failing else indexer.index_memories(tenant_id, memory_ids)
+            except EmbeddingError as error:
+                failing.add(model)
+                logger.warning("The sweep of pending embeddings left %s: %s", model, error.detail)
+            if model in failing:
+                passed_over.add(tenant_id)
+        if len(passed_over) == former:
+            return done
 
 
-def _pending_by_tenant(now: datetime) -> dict[UUID, list[UUID]]:
+def _pending_by_tenant(now: datetime, passed_over: Collection[UUID]) -> dict[UUID, list[UUID]]:
     pending: dict[UUID, list[UUID]] = defaultdict(list)
     with maintenance_scope():
-        rows = Memory.objects.waiting_for_embedding(before=now - PENDING_GRACE)[:SWEEP_BATCH]
-        for tenant_id, memory_id in rows.values_list("tenant_id", "id"):
+        rows = Memory.objects.of_other_tenants(passed_over).waiting_for_embedding(before=now - PENDING_GRACE)
+        for tenant_id, memory_id in rows.values_list("tenant_id", "id")[:SWEEP_BATCH]:
             pending[tenant_id].append(memory_id)
     return pending
+
+
+def embedding_models_with_work() -> list[tuple[UUID, UUID]]:
+    """(tenant id, model id) of what is to be filled, finished or removed and nobody is at."""
+    with maintenance_scope():
+        return list(EmbeddingModel.objects.with_work().values_list("tenant_id", "pk"))
 
 
 def fold_retrievals() -> int:

@@ -16,6 +16,7 @@ from django.http import HttpRequest, JsonResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from memories.embedders import model_problems
 from memories.embedding import get_embedder, is_provider_local
 
 logger = logging.getLogger(__name__)
@@ -131,6 +132,14 @@ def _embedder() -> str:
     return f"{embedder.name}, {embedder.dimension} dimensions"
 
 
+def _embedding_models() -> str:
+    """Whether what is stored can be searched and written with what settings name (ADR-0082)."""
+    problems = model_problems()
+    if problems:
+        raise NotReady(" ".join(problem.detail for problem in problems))
+    return "as settings name them"
+
+
 def _one(sql: str) -> object:
     row = _row(sql)
     return row[0] if row else None
@@ -146,7 +155,7 @@ def _row(sql: str, parameters: list[str] | None = None) -> tuple[object, ...]:
             cursor.execute("RESET statement_timeout")
 
 
-NEED_DATABASE = frozenset({"vector", "role", "migrations"})
+NEED_DATABASE = frozenset({"vector", "role", "migrations", "embedding models"})
 #: In this order: the database first.
 CHECKS: dict[str, Callable[[], str]] = {
     "database": _database,
@@ -155,4 +164,5 @@ CHECKS: dict[str, Callable[[], str]] = {
     "migrations": _migrations,
     "broker": _broker,
     "embedder": _embedder,
+    "embedding models": _embedding_models,
 }

@@ -98,6 +98,11 @@ CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BEAT_SCHEDULE_FILENAME = str(DATA_DIR / "run" / "celerybeat-schedule")
 CELERY_BEAT_SCHEDULE = {
     "sweep-pending-embeddings": {"task": "memories.tasks.sweep_pending_embeddings", "schedule": 30.0},
+    "sweep-embedding-models": {
+        "task": "memories.tasks.sweep_embedding_models",
+        "schedule": 30.0,
+        "options": {"expires": 30.0},
+    },
     # An idle system shows its counts within two seconds; a run that comes late is not worth catching up.
     "fold-retrievals": {
         "task": "memories.tasks.fold_retrievals",

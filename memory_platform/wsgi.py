@@ -17,6 +17,7 @@ def _warm_up() -> None:
     """Load what every request needs, so that not the first user of each process waits a second for it."""
     from django.urls import get_resolver
 
+    from memories.checks import tell_of_model_problems
     from memories.embedding import get_embedder, is_provider_local
     from memories.services.tokens import token_counts
 
@@ -24,6 +25,7 @@ def _warm_up() -> None:
     token_counts("warm")
     if is_provider_local():
         get_embedder().embed(["warm"])
+    tell_of_model_problems()
 
 
 _warm_up()

@@ -7,6 +7,14 @@ from memories.actions.hygiene import archive_memories, dismiss_findings, merge_m
 from memories.actions.links import link_memories, unlink_memories
 from memories.actions.memo import set_memo
 from memories.actions.partitions import create_partition
+from memories.actions.reembedding import (
+    Switched,
+    retire_embedding_model,
+    retry_refused_vectors,
+    roll_back_embedding_model,
+    start_reembedding,
+    switch_embedding_model,
+)
 from memories.actions.snapshots import create_snapshot, delete_snapshot
 from memories.actions.store import StoreResult, StoreStatus, store_memories, store_memory
 from memories.actions.summaries import save_summary, withdraw_summary
@@ -24,6 +32,7 @@ __all__ = [
     "Counters",
     "StoreResult",
     "StoreStatus",
+    "Switched",
     "add_member",
     "adopt_counters",
     "archive_memories",
@@ -40,13 +49,18 @@ __all__ = [
     "remember_recall",
     "remove_member",
     "restore_memory",
+    "retire_embedding_model",
     "retry_embeddings",
+    "retry_refused_vectors",
     "revoke_api_key",
+    "roll_back_embedding_model",
     "save_summary",
     "set_memo",
     "set_usefulness",
+    "start_reembedding",
     "store_memories",
     "store_memory",
+    "switch_embedding_model",
     "undo_hygiene",
     "unlink_memories",
     "update_memory",

@@ -52,3 +52,9 @@ def tenant_named(name: str) -> Tenant:
     if tenant is None:
         raise CommandError(f"There is no tenant named {name!r}; `manage.py create_tenant {name}` makes it.")
     return tenant
+
+
+def every_tenant() -> list[Tenant]:
+    """All tenants, by name."""
+    with admin_write_scope():
+        return list(Tenant.objects.all())

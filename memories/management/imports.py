@@ -45,7 +45,7 @@ class ImportReport:
 def import_rows(tenant: Tenant, rows: Sequence[NewMemory], *, by: Actor, now: datetime) -> ImportReport:
     """Store the rows and embed those that have no vector yet, also of an earlier run that was broken off."""
     report = ImportReport()
-    with _progress() as bar:
+    with progress_bar() as bar:
         storing = bar.add_task("storing", total=len(rows))
         for start in range(0, len(rows), ROWS_PER_BATCH):
             _store_batch(tenant, rows[start : start + ROWS_PER_BATCH], start, report, by=by, now=now)
@@ -82,7 +82,7 @@ def _embed(tenant_id: UUID, report: ImportReport) -> Iterator[int]:
 
 
 @contextmanager
-def _progress() -> Iterator[Progress]:
+def progress_bar() -> Iterator[Progress]:
     """A bar on the error stream, so that what a command prints stays readable by programs."""
     columns = (TextColumn("{task.description:>10}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True)) as bar:

@@ -18,7 +18,8 @@ _TAKE = "SELECT pg_advisory_xact_lock(hashtextextended('memories.embedding-model
 # Every version of every memory of the tenant: the current ones and the superseded.
 _HELD = """
 WITH held AS (
-    SELECT id AS memory_id, version, TRUE AS is_head FROM memories_memory WHERE tenant_id = %(tenant)s
+    SELECT id AS memory_id, version, TRUE AS is_head FROM memories_memory
+    WHERE tenant_id = %(tenant)s AND (%(with_pending)s OR embedding_state <> 'pending')
     UNION ALL
     SELECT memory_id, version, FALSE FROM memories_memoryversion WHERE tenant_id = %(tenant)s
 ), own AS (
@@ -48,6 +49,22 @@ WHERE today.model = %(active)s AND (lacking.is_head OR %(with_superseded)s) AND 
 )
 """
 )
+_NOTE_FAILED = """
+INSERT INTO memories_missingvector (tenant_id, model_id, memory_id, version, is_refused, error)
+SELECT tenant_id, %s, id, version, TRUE, embedding_error FROM memories_memory
+WHERE tenant_id = %s AND embedding_state = 'failed'
+ON CONFLICT (model_id, memory_id, version) DO UPDATE SET is_refused = TRUE, error = excluded.error
+"""
+# From here on the state of the memory says it.
+_FAIL_HEADS = """
+WITH gone AS (
+    DELETE FROM memories_missingvector AS missing USING memories_memory AS head
+    WHERE missing.model_id = %s AND head.id = missing.memory_id AND head.version = missing.version
+    RETURNING missing.memory_id, missing.is_refused, missing.error
+)
+UPDATE memories_memory AS head SET embedding_state = 'failed', embedding_error = gone.error
+FROM gone WHERE gone.is_refused AND head.id = gone.memory_id
+"""
 _FORGET = """
 DELETE FROM memories_missingvector AS missing USING unnest(%s::uuid[], %s::int[]) AS made (memory_id, version)
 WHERE missing.model_id = %s AND missing.memory_id = made.memory_id AND missing.version = made.version
@@ -84,6 +101,13 @@ class EmbeddingModelQuerySet(TenantRows):
         """Maintained, but not searched with."""
         return self.filter(state__in=["filling", "standby"])
 
+    def not_retired(self) -> Self:
+        """Those that have vectors or will, the active one first."""
+        return self.exclude(state="retired").order_by("state", "started_at")
+
+    def never_active(self) -> Self:
+        return self.filter(activated_at__isnull=True)
+
     def formerly_active(self) -> Self:
         """Kept up to date for a roll-back, the latest first."""
         return self.filter(state="standby", deactivated_at__isnull=False).order_by("-deactivated_at")
@@ -95,8 +119,9 @@ class EmbeddingModelQuerySet(TenantRows):
     def with_work(self) -> Self:
         """Those with vectors to make, to be finished with or to be removed, that nobody holds right now."""
         missing = self.model._meta.get_field("missing").related_model.objects
-        waits = Exists(missing.filter(model_id=OuterRef("pk"), is_refused=False))
-        has_work = Q(state__in=["filling", "retiring"]) | Q(state__in=["active", "standby"]) & waits
+        waits = Q(Exists(missing.filter(model_id=OuterRef("pk"), is_refused=False)))
+        is_kept = Q(state__in=["active", "standby"])
+        has_work = Q(state__in=["filling", "retiring"]) | is_kept & (waits | Q(switches_when_filled=True))
         return self.unclaimed().filter(has_work)
 
     def unclaimed(self) -> Self:
@@ -135,8 +160,8 @@ class MissingVectorQuerySet(TenantRows):
         return self.filter(memory_id=memory_id, version=version)
 
     def newest_refused(self, count: int) -> Self:
-        """With the memory of each in the same query."""
-        rows = self.filter(is_refused=True).select_related("memory").defer("memory__search_vector")
+        """With the memory and the model of each in the same query."""
+        rows = self.filter(is_refused=True).select_related("memory", "model").defer("memory__search_vector")
         return rows.order_by("-id")[:count]
 
     def forget(self, model_id: UUID, versions: Iterable[tuple[UUID, int]]) -> None:
@@ -145,17 +170,30 @@ class MissingVectorQuerySet(TenantRows):
         with connection.cursor() as cursor:
             cursor.execute(_FORGET, [[pk for pk, _ in pairs], [number for _, number in pairs], model_id])
 
-    def note_all(self, tenant_id: UUID, model_id: UUID, name: str) -> int:
-        """Note every version, current or superseded, that has no vector of the model; how many were not noted yet."""
+    def note_all(self, tenant_id: UUID, model_id: UUID, name: str, *, with_pending: bool) -> int:
+        """Note every version, current or superseded, that has no vector of the model; how many were not noted yet.
+
+        Without `with_pending` memories are left out that wait for the active model's vector: they are noted with it.
+        """
+        values: dict[str, Any] = {"tenant": tenant_id, "id": model_id, "model": name, "with_pending": with_pending}
         with connection.cursor() as cursor:
-            cursor.execute(_NOTE_MISSING, {"tenant": tenant_id, "id": model_id, "model": name})
+            cursor.execute(_NOTE_MISSING, values)
             return int(cursor.rowcount)
+
+    def note_failed(self, tenant_id: UUID, model_id: UUID) -> None:
+        """Note as refused what the active model, which this was until now, has refused."""
+        with connection.cursor() as cursor:
+            cursor.execute(_NOTE_FAILED, [model_id, tenant_id])
+
+    def fail_heads(self, model_id: UUID) -> None:
+        """Tell the current memories themselves what is noted of the model that becomes the active one."""
+        with connection.cursor() as cursor:
+            cursor.execute(_FAIL_HEADS, [model_id])
 
     def losses(self, tenant_id: UUID, model_id: UUID, name: str, active: str, *, with_superseded: bool) -> int:
         """How many versions have a vector of `active` and neither one of the model `name` nor its refusal."""
-        values: dict[str, Any] = {
-            "tenant": tenant_id, "id": model_id, "model": name, "active": active, "with_superseded": with_superseded,
-        }  # fmt: skip
+        values: dict[str, Any] = {"tenant": tenant_id, "id": model_id, "model": name, "with_pending": True}
+        values |= {"active": active, "with_superseded": with_superseded}
         with connection.cursor() as cursor:
             cursor.execute(_LOSSES, values)
             return int(cursor.fetchone()[0])

@@ -90,6 +90,17 @@ class MemoryQuerySet(MemoryTextQuerySet):
     def pending_embedding(self) -> Self:
         return self.filter(embedding_state="pending")
 
+    def ready(self) -> Self:
+        """Their current version has a vector of the tenant's active model."""
+        return self.filter(embedding_state="ready")
+
+    def not_ready(self) -> Self:
+        return self.exclude(embedding_state="ready")
+
+    def of_other_tenants(self, tenant_ids: Iterable[UUID]) -> Self:
+        """Of all tenants but these."""
+        return self.exclude(tenant_id__in=list(tenant_ids))
+
     def waiting_for_embedding(self, before: datetime) -> Self:
         """Pending since before `before`, oldest first."""
         return self.filter(embedding_state="pending", archived_at__isnull=True, recorded_from__lt=before).order_by(
@@ -98,10 +109,14 @@ class MemoryQuerySet(MemoryTextQuerySet):
 
     def with_embedding(self, model: str) -> Self:
         """Rows whose current version has a vector of `model`."""
-        own = self.model._meta.get_field("embeddings").related_model.objects.filter(
-            memory_id=OuterRef("pk"), version=OuterRef("version"), model=model
-        )
-        return self.filter(Exists(own))
+        return self.filter(self._has_embedding(model))
+
+    def without_embedding(self, model: str) -> Self:
+        return self.filter(~self._has_embedding(model))
+
+    def _has_embedding(self, model: str) -> Exists:
+        embeddings = self.model._meta.get_field("embeddings").related_model.objects
+        return Exists(embeddings.filter(memory_id=OuterRef("pk"), version=OuterRef("version"), model=model))
 
     def texts_of(self, ids: Iterable[object], versions: Iterable[int]) -> list[tuple[UUID, int, str]]:
         """(id, version, content) of rows of these memories whose current version is one of these."""

@@ -7,7 +7,7 @@ from typing import Any, Self
 from uuid import UUID
 
 import numpy as np
-from django.db.models import BinaryField, F, Func, Max, Min, Q, QuerySet
+from django.db.models import BinaryField, Count, F, Func, Max, Min, Q, QuerySet
 from django.db.models.functions import Coalesce
 from numpy.typing import NDArray
 from pgvector import HalfVector
@@ -17,6 +17,9 @@ from memories.querysets.rows import TenantRows, VersionedByRecordedTime
 
 
 class MemoryEmbeddingQuerySet(TenantRows):
+    def of_model(self, name: str) -> Self:
+        return self.filter(model=name)
+
     def of_version(self, memory_id: UUID, version: int) -> Self:
         return self.filter(memory_id=memory_id, version=version)
 
@@ -45,6 +48,14 @@ class MemoryEmbeddingQuerySet(TenantRows):
             # two bytes of dimension, two unused, then half floats, the high byte first
             halves = np.frombuffer(b"".join(bytes(vector)[4:] for _, vector in chunk), dtype=">f2")
             yield [pk for pk, _ in chunk], halves.reshape(len(chunk), -1).astype(np.float32)
+
+    def count_live_by_model(self, now: datetime) -> dict[str, int]:
+        """By model how many live memories have a vector of their current version."""
+        is_live = Q(memory__archived_at__isnull=True) & (
+            Q(memory__expires_at__isnull=True) | Q(memory__expires_at__gt=now)
+        )
+        rows = self.filter(is_live, version=F("memory__version")).order_by().values_list("model")
+        return dict(rows.annotate(count=Count("pk")))
 
     def vectors(self) -> Iterator[tuple[UUID, int, NDArray[np.float32]]]:
         """(memory id, version, vector) of each; as bytes, for reading numbers from text takes ten times as long."""
@@ -178,6 +189,9 @@ class IdempotencyRecordQuerySet(TenantRows):
 class AuditEntryQuerySet(TenantRows):
     def newest_first(self) -> Self:
         return self.order_by("-at", "id")
+
+    def of_kind(self, target_kind: str) -> Self:
+        return self.filter(target_kind=target_kind)
 
     def about(self, target_id: object) -> Self:
         return self.filter(target_ids__contains=[str(target_id)])

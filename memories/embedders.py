@@ -86,17 +86,17 @@ def model_problems() -> list[ModelProblem]:
 def _problems(row: dict[str, Any], known: Mapping[str, KnownModel], default: str) -> list[ModelProblem]:
     name, tenants = row["name"], f"{row['tenants']} tenant{'s' if row['tenants'] > 1 else ''}"
     if name not in known:
-        detail = f"{tenants} use the embedding model {name} ({row['state']}). {UnknownModel(name).detail}"
+        detail = f"The embedding model {name} is {row['state']} for {tenants}. {UnknownModel(name).detail}"
         return [ModelProblem("unknown_model", detail, row["state"] == EmbeddingModel.State.ACTIVE)]
     if known[name].dimension != row["dimension"]:
         detail = (
-            f"{tenants} hold vectors of {name} with {row['dimension']} numbers, settings say {known[name].dimension}."
+            f"Vectors of {name} have {row['dimension']} numbers ({tenants}), settings say {known[name].dimension}."
             " Set the dimension back; another dimension takes another model name and `manage.py reembed`."
         )
         return [ModelProblem("other_dimension", detail, row["state"] == EmbeddingModel.State.ACTIVE)]
     if row["state"] == EmbeddingModel.State.ACTIVE and not row["is_chosen"] and name != default:
         detail = (
-            f"Settings name the embedding model {default}, but {tenants} hold vectors of {name} and go on with it."
+            f"Settings name the embedding model {default}, but stored vectors are of {name}, which stays in use ({tenants})."
             f" Run `manage.py reembed --model {default}`, or set the settings back."
         )
         return [ModelProblem("not_reembedded", detail, False)]

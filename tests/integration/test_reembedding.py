@@ -461,7 +461,7 @@ def test_changed_settings_leave_the_model_of_stored_vectors_and_say_so(
     assert (answer.status_code, answer.json()["parts"]["embedding models"]["detail"]) == (503, problem.detail)
     with caplog.at_level(logging.ERROR):
         tell_of_model_problems()
-    assert caplog.messages == [f"memories.E003: {problem.detail}"]
+    assert caplog.messages[-1] == f"memories.E003: {problem.detail}"
     work(tenant, start(tenant, "hashed", switches=True))
     assert model_problems() == []
     assert client.get("/readyz").status_code == 200

@@ -96,7 +96,7 @@ def _problems(row: dict[str, Any], known: Mapping[str, KnownModel], default: str
         return [ModelProblem("other_dimension", detail, row["state"] == EmbeddingModel.State.ACTIVE)]
     if row["state"] == EmbeddingModel.State.ACTIVE and not row["is_chosen"] and name != default:
         detail = (
-            f"Settings name the embedding model {default}, but stored vectors are of {name}, which stays in use ({tenants})."
+            f"Settings name the embedding model {default}, but stored vectors are of {name} ({tenants}), which stays."
             f" Run `manage.py reembed --model {default}`, or set the settings back."
         )
         return [ModelProblem("not_reembedded", detail, False)]

@@ -73,7 +73,7 @@ def roll_up_changed(*, now: datetime) -> int:
     Tenant by tenant, a bounded number each; how many summaries became new.
     """
     with maintenance_scope():
-        tenant_ids = list(Tenant.objects.values_list("pk", flat=True))
+        tenant_ids = list(Tenant.objects.visible().values_list("pk", flat=True))
     return sum(_roll_up_tenant(tenant_id, now) for tenant_id in tenant_ids)
 
 

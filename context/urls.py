@@ -4,6 +4,8 @@ from django.urls import path
 
 from context import views
 
+EVALUATIONS = "t/<uuid:tenant_id>/evaluations"
+GOLDEN = "t/<uuid:tenant_id>/golden-questions"
 BUDGETS = "t/<uuid:tenant_id>/budgets"
 VOTES = "t/<uuid:tenant_id>/memories/<uuid:memory_id>/votes"
 
@@ -11,6 +13,7 @@ urlpatterns = [
     path("", views.overview, name="overview"),
     path("t/<uuid:tenant_id>", views.tenant_overview, name="tenant-overview"),
     path("t/<uuid:tenant_id>/context", views.context_preview, name="context-preview"),
+    path("t/<uuid:tenant_id>/context/curve", views.budget_curve, name="budget-curve"),
     path("t/<uuid:tenant_id>/contexts", views.receipts, name="receipts"),
     path("t/<uuid:tenant_id>/contexts/<uuid:receipt_id>", views.receipt, name="receipt"),
     path(VOTES, views.memory_votes, name="memory-votes"),
@@ -24,4 +27,17 @@ urlpatterns = [
     path(f"{BUDGETS}/assignments/again", views.assignment_again, name="budget-assignment-again"),
     path(f"{BUDGETS}/profiles/<slug:name>", views.budgets, name="budget"),
     path(f"{BUDGETS}/profiles/<slug:name>/<int:version>/roll-back", views.budget_roll_back, name="budget-roll-back"),
+    path(EVALUATIONS, views.evaluations, name="evaluations"),
+    path(f"{EVALUATIONS}/<uuid:run_id>", views.evaluation, name="evaluation"),
+    path(f"{EVALUATIONS}/<uuid:run_id>/cancel", views.evaluation_cancel, name="evaluation-cancel"),
+    path(f"{EVALUATIONS}/<uuid:run_id>/retry", views.evaluation_retry, name="evaluation-retry"),
+    path(f"{EVALUATIONS}/<uuid:run_id>/delete", views.evaluation_delete, name="evaluation-delete"),
+    path(GOLDEN, views.golden_questions, name="golden-questions"),
+    path(f"{GOLDEN}/collect", views.golden_collect, name="golden-collect"),
+    path(f"{GOLDEN}/export", views.golden_export, name="golden-export"),
+    path(f"{GOLDEN}/<uuid:question_id>", views.golden_question, name="golden-question"),
+    path(f"{GOLDEN}/<uuid:question_id>/remove", views.golden_remove, name="golden-remove"),
+    path(f"{GOLDEN}/<uuid:question_id>/restore", views.golden_restore, name="golden-restore"),
+    path(f"{GOLDEN}/<uuid:question_id>/memories/<uuid:memory_id>/want", views.golden_want, name="golden-want"),
+    path(f"{GOLDEN}/<uuid:question_id>/memories/<uuid:memory_id>/unwant", views.golden_unwant, name="golden-unwant"),
 ]

@@ -14,16 +14,16 @@ from memory_platform.web import HtmxRequest, Operator, PageView
 
 
 def tenants_of(operator: Operator) -> list[Tenant]:
-    """The tenants an operator is a member of, by name; a superuser sees all."""
+    """The tenants an operator is a member of, by name; a superuser sees all that are not hidden."""
     with authentication_scope():
-        tenants = Tenant.objects.all() if operator.user.is_superuser else Tenant.objects.of_member(operator.user.pk)
-        return list(tenants)
+        tenants = Tenant.objects.visible()
+        return list(tenants if operator.user.is_superuser else tenants.of_member(operator.user.pk))
 
 
 def has_tenants() -> bool:
     """Whether the deployment holds any tenant yet."""
     with authentication_scope():
-        return Tenant.objects.exists()
+        return Tenant.objects.visible().exists()
 
 
 def has_operators() -> bool:

@@ -27,7 +27,7 @@ from memories.audit import Actor
 from memories.exceptions import PlatformError
 from memories.indexer import index_now
 from memories.models import ApiKey, AuditEntry, Membership, Memory, MemoryVersion, Tenant
-from memories.querysets import MemoryQuerySet
+from memories.querysets import MemoryQuerySet, TenantQuerySet
 from memories.scopes import admin_write_scope
 from memories.services.drafts import CHANGEABLE_FIELDS, problems_of_changes
 
@@ -258,6 +258,9 @@ class TenantAdmin(ScopedAdmin):
     list_display = ("name", "id", "created_at")
     search_fields = ("name",)
     fields = ("name",)
+
+    def get_queryset(self, request: HttpRequest) -> TenantQuerySet:  # noqa: ARG002
+        return Tenant.objects.visible()
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return admin.ModelAdmin.has_add_permission(self, request)

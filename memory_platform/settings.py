@@ -120,6 +120,11 @@ CELERY_BEAT_SCHEDULE = {
     "prune-receipts": {"task": "context.tasks.prune_receipts", "schedule": 3600.0},
     "sweep-sessions": {"task": "compaction.tasks.sweep_sessions", "schedule": 60.0, "options": {"expires": 60.0}},
     "sweep-runs": {"task": "compaction.tasks.sweep_runs", "schedule": 30.0, "options": {"expires": 30.0}},
+    "sweep-evaluations": {
+        "task": "context.tasks.sweep_evaluations",
+        "schedule": 30.0,
+        "options": {"expires": 30.0},
+    },
     "roll-up-changed": {"task": "compaction.tasks.roll_up_changed", "schedule": 3600.0},
 }
 

@@ -16,12 +16,12 @@ from compaction.actions import request_roll_up
 from compaction.actions.compactions import retry_run
 from compaction.forms import RunFilterForm
 from compaction.models import Run
-from compaction.views.paging import place_in, query_at
 from memories.access import actor_of, tenant_required
 from memories.exceptions import PlatformError
 from memories.forms import PartitionForm
 from memories.models import Partition, PartitionSummary
 from memories.scopes import tenant_scope
+from memory_platform.paging import place_in, query_at
 from memory_platform.rest.pages import Place
 from memory_platform.web import HtmxRequest, complain, flash, operator_required, show, wants_fragment
 

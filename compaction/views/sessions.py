@@ -19,11 +19,11 @@ from compaction.forms import SessionFilterForm, TimelineForm
 from compaction.models import Message, Session
 from compaction.session_rows import find_message, find_session
 from compaction.timeline import page_around, read_timeline, search_session
-from compaction.views.paging import place_in, query_at
 from memories.access import actor_of, tenant_required
 from memories.exceptions import NotFound, PlatformError
 from memories.models import Partition
 from memories.scopes import tenant_scope
+from memory_platform.paging import place_in, query_at
 from memory_platform.rest.pages import Place
 from memory_platform.web import HtmxRequest, complain, flash, operator_required, show, wants_fragment
 

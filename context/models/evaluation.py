@@ -8,7 +8,12 @@ from django.db.models import F, Q
 from django.db.models.functions import MD5
 
 from context.models.profiles import BudgetProfile
-from context.querysets import EvaluationAnswerQuerySet, EvaluationRunQuerySet, GoldenQuestionQuerySet
+from context.querysets import (
+    EvaluationAnswerQuerySet,
+    EvaluationRunQuerySet,
+    GoldenMemoryQuerySet,
+    GoldenQuestionQuerySet,
+)
 from memories.models import Memory, Tenant
 
 BUDGETS_MAX = 24
@@ -158,6 +163,8 @@ class GoldenMemory(models.Model):
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
     question = models.ForeignKey(GoldenQuestion, on_delete=models.CASCADE, related_name="wanted")
     memory = models.ForeignKey(Memory, on_delete=models.CASCADE, related_name="+")
+
+    objects = GoldenMemoryQuerySet.as_manager()
 
     class Meta:
         constraints = [

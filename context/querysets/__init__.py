@@ -1,6 +1,11 @@
 """All SQL of what an agent gets to read, as named chainable methods."""
 
-from context.querysets.evaluation import EvaluationAnswerQuerySet, EvaluationRunQuerySet, GoldenQuestionQuerySet
+from context.querysets.evaluation import (
+    EvaluationAnswerQuerySet,
+    EvaluationRunQuerySet,
+    GoldenMemoryQuerySet,
+    GoldenQuestionQuerySet,
+)
 from context.querysets.profiles import DEFAULT_NAME, BudgetProfileQuerySet, ProfileAssignmentQuerySet
 from context.querysets.records import FeedbackQuerySet, ReceiptQuerySet
 from context.querysets.scoring_profiles import ScoringProfileVersionQuerySet
@@ -11,6 +16,7 @@ __all__ = [
     "EvaluationAnswerQuerySet",
     "EvaluationRunQuerySet",
     "FeedbackQuerySet",
+    "GoldenMemoryQuerySet",
     "GoldenQuestionQuerySet",
     "ProfileAssignmentQuerySet",
     "ReceiptQuerySet",

@@ -11,6 +11,7 @@ from memories.querysets import TenantRows
 from memories.querysets.conditions import path_condition
 
 OPEN_STATES = ("queued", "running")
+REASON_CHARACTERS_MAX = 300
 #: What a list of runs does not read.
 LARGE_FIELDS = ("corpus_text", "profile_numbers")
 
@@ -64,6 +65,24 @@ class EvaluationRunQuerySet(TenantRows):
         """The run, as long as whoever claimed it `until` then still holds it."""
         return self.filter(pk=run_id, state="running", claimed_until=until)
 
+    def ended(self, state: str, now: datetime, *, code: str = "", detail: str = "") -> int:
+        """Close runs, with the reason of a failure, which holds no memory text; how many."""
+        values = {"error_code": code, "error_detail": detail[:REASON_CHARACTERS_MAX], "finished_at": now}
+        return self.update(state=state, claimed_until=None, **values)
+
+    def reopened(self) -> int:
+        """Queue what had stopped again; how many."""
+        values = {"error_code": "", "error_detail": "", "finished_at": None, "attempts": 0}
+        return self.update(state="queued", claimed_until=None, **values)
+
+    def given_back(self) -> int:
+        """Give back what is held, for anybody to take; this was no failed attempt."""
+        return self.update(state="queued", claimed_until=None, attempts=F("attempts") - 1)
+
+    def released(self) -> int:
+        """Let anybody take what is held, whoever holds it."""
+        return self.update(state="queued", claimed_until=None)
+
     def locked(self) -> Self:
         return self.select_for_update(no_key=True, of=("self",))
 
@@ -98,6 +117,10 @@ class GoldenQuestionQuerySet(TenantRows):
         """The one of these words, in that partition, at that time."""
         return self.filter(text=text, partition_path=partition_path, asked_at=asked_at)
 
+    def worded(self, text: str, partition_path: str) -> Self:
+        """Those of these words in that partition, at any time."""
+        return self.filter(text=text, partition_path=partition_path)
+
     def newest_first(self) -> Self:
         return self.order_by("-created_at", "id")
 
@@ -120,3 +143,14 @@ class GoldenQuestionQuerySet(TenantRows):
 
     def locked(self) -> Self:
         return self.select_for_update(no_key=True, of=("self",))
+
+
+class GoldenMemoryQuerySet(TenantRows):
+    """What golden questions want."""
+
+    def of_question(self, question_id: UUID) -> Self:
+        return self.filter(question_id=question_id)
+
+    def with_memories(self) -> Self:
+        """The memories in the same query, the newest first."""
+        return self.select_related("memory").defer("memory__search_vector").order_by("-memory__created_at", "memory_id")

@@ -3,6 +3,24 @@
 from context.views.assignments import assignment_again, assignment_end, assignments
 from context.views.budgets import budget_compare, budget_create, budget_roll_back, budgets
 from context.views.contexts import receipt, receipts
+from context.views.curves import budget_curve
+from context.views.evaluations import (
+    evaluation,
+    evaluation_cancel,
+    evaluation_delete,
+    evaluation_retry,
+    evaluations,
+)
+from context.views.golden import (
+    golden_collect,
+    golden_export,
+    golden_question,
+    golden_questions,
+    golden_remove,
+    golden_restore,
+    golden_unwant,
+    golden_want,
+)
 from context.views.overviews import overview, tenant_overview
 from context.views.preview import context_preview
 from context.views.votes import memory_votes, vote_again, vote_withdraw
@@ -13,9 +31,23 @@ __all__ = [
     "assignments",
     "budget_compare",
     "budget_create",
+    "budget_curve",
     "budget_roll_back",
     "budgets",
     "context_preview",
+    "evaluation",
+    "evaluation_cancel",
+    "evaluation_delete",
+    "evaluation_retry",
+    "evaluations",
+    "golden_collect",
+    "golden_export",
+    "golden_question",
+    "golden_questions",
+    "golden_remove",
+    "golden_restore",
+    "golden_unwant",
+    "golden_want",
     "memory_votes",
     "overview",
     "receipt",

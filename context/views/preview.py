@@ -13,6 +13,7 @@ from django_htmx.http import push_url, replace_url
 
 from context.budget_profiles import current_budget_profile, current_budget_profiles
 from context.forms import SLIDER_MAX_TOKENS, SLIDER_STEP_TOKENS, PreviewForm
+from context.models import GoldenQuestion
 from context.preview import Preview, compare_previews, demo_questions, preview_context, recent_questions
 from context.results import ContextRequest
 from context.scoring_profiles import VERSION_MARK, resolve_scoring_profile, shown_scoring_profiles
@@ -69,10 +70,24 @@ def _answer(request: HtmxRequest, form: PreviewForm) -> dict[str, Any]:
     preview = previewed(request, form.wish())
     own, before = _run_of(request.GET), form.cleaned_data["before"]
     answer: dict[str, Any] = {"preview": preview, "before": before if before and form.cleaned_data["keep"] else own}
+    answer |= {"curve_query": own, "golden": _golden(request, form, own)}
     earlier = _earlier(request, before) if before and before != own else None
     if earlier is not None:
         answer |= {"earlier": earlier, "change": compare_previews(earlier, preview), "earlier_query": before}
     return answer
+
+
+def _golden(request: HtmxRequest, form: PreviewForm, own: str) -> dict[str, Any] | None:
+    """What a button needs to note a memory for this question; None for who may not, and without a question."""
+    text = form.cleaned_data["query"].strip()
+    if not text or not request.operator.can_edit:
+        return None
+    partition, as_of = form.cleaned_data["partition"], form.cleaned_data["as_of"]
+    with tenant_scope(request.tenant.id):
+        rows = GoldenQuestion.objects.for_tenant(request.tenant.id).standing().asking(text, partition, as_of)
+        known = rows.with_counts().first()
+    asked = {"text": text, "partition": partition, "asked_at": "" if as_of is None else as_of.isoformat(), "back": own}
+    return asked | ({"id": known.pk, "count": known.memory_count} if known else {})
 
 
 def _earlier(request: HtmxRequest, query_string: str) -> Preview | None:

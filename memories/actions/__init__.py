@@ -3,6 +3,7 @@
 from memories.actions.counters import Counters, adopt_counters
 from memories.actions.edit import archive_memory, restore_memory, update_memory
 from memories.actions.embeddings import retry_embeddings
+from memories.actions.hidden_tenants import create_hidden_tenant, drop_hidden_tenant
 from memories.actions.hygiene import archive_memories, dismiss_findings, merge_memories, undo_hygiene
 from memories.actions.links import link_memories, unlink_memories
 from memories.actions.memo import set_memo
@@ -38,12 +39,14 @@ __all__ = [
     "archive_memories",
     "archive_memory",
     "create_api_key",
+    "create_hidden_tenant",
     "create_operator",
     "create_partition",
     "create_snapshot",
     "create_tenant",
     "delete_snapshot",
     "dismiss_findings",
+    "drop_hidden_tenant",
     "link_memories",
     "merge_memories",
     "remember_recall",

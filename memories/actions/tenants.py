@@ -13,6 +13,7 @@ from django.db import IntegrityError, transaction
 from memories.audit import Actor, record_audit
 from memories.exceptions import Conflict, InvalidInput
 from memories.models import ApiKey, Membership, Tenant
+from memories.services.hidden_tenants import HIDDEN_PREFIX, is_hidden
 from memories.services.partitions import PartitionPath
 from memory_platform.web import Role
 
@@ -28,6 +29,8 @@ def create_tenant(*, name: str, by: Actor, now: datetime) -> Tenant:
     name = name.strip()
     if not name or len(name) > MAX_TENANT_NAME_CHARACTERS or re.search(r"[\x00-\x1f\x7f\ud800-\udfff]", name):
         raise InvalidInput("bad_name", "A tenant's name has 1 to 100 characters on one line.", "name")
+    if is_hidden(name):
+        raise InvalidInput("bad_name", f"A tenant's name does not begin with {HIDDEN_PREFIX}.", "name")
     try:
         with transaction.atomic():
             tenant = Tenant.objects.create(name=name, created_at=now)

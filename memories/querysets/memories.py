@@ -118,6 +118,10 @@ class MemoryQuerySet(MemoryTextQuerySet):
         embeddings = self.model._meta.get_field("embeddings").related_model.objects
         return Exists(embeddings.filter(memory_id=OuterRef("pk"), version=OuterRef("version"), model=model))
 
+    def ids_by_source(self, model: str) -> dict[str, UUID]:
+        """The memory of each `source_id`, of those whose current version has a vector of `model`."""
+        return dict(self.with_embedding(model).values_list("source_id", "pk"))
+
     def texts_of(self, ids: Iterable[object], versions: Iterable[int]) -> list[tuple[UUID, int, str]]:
         """(id, version, content) of rows of these memories whose current version is one of these."""
         rows = self.filter(pk__in=list(ids), version__in=list(versions))

@@ -13,6 +13,7 @@ from rest_framework_api_key.models import BaseAPIKeyManager
 
 from memories.querysets.conditions import live_condition, path_condition
 from memories.querysets.rows import TenantRows
+from memories.services.hidden_tenants import HIDDEN_PREFIX
 
 
 class TenantQuerySet(models.QuerySet[Any]):
@@ -21,6 +22,18 @@ class TenantQuerySet(models.QuerySet[Any]):
 
     def of_member(self, user_id: int) -> Self:
         return self.filter(memberships__user_id=user_id)
+
+    def visible(self) -> Self:
+        """Those that somebody may look after."""
+        return self.exclude(name__startswith=HIDDEN_PREFIX)
+
+    def hidden(self) -> Self:
+        """Those made for a purpose of the program's own."""
+        return self.filter(name__startswith=HIDDEN_PREFIX)
+
+    def names(self, prefix: str) -> list[str]:
+        """The names that begin with `prefix`."""
+        return list(self.filter(name__startswith=prefix).values_list("name", flat=True))
 
 
 class MembershipQuerySet(TenantRows):

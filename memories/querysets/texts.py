@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import reduce
+from operator import or_
 from typing import Any, ClassVar, Self
 from uuid import UUID
 
@@ -61,6 +62,11 @@ class MemoryTextQuerySet(TenantRows):
     def contents(self) -> list[tuple[UUID, str]]:
         """(memory id, content) of each."""
         return list(self.order_by().values_list(self.identity, "content"))
+
+    def within_any(self, paths: Iterable[str]) -> Self:
+        """In any of the partitions or below them."""
+        conditions = [path_condition("partition_path", path, exact=False) for path in paths]
+        return self.filter(reduce(or_, conditions)) if conditions else self.none()
 
     def of_kind(self, *kinds: str) -> Self:
         return self.filter(kind__in=kinds)

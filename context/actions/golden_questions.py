@@ -1,0 +1,188 @@
+"""Golden questions: collected, changed, removed and put back. What they want are live memories of the tenant."""
+
+from collections.abc import Collection, Iterable
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+
+from context.models import GoldenMemory, GoldenQuestion
+from memories.audit import Actor, record_audit
+from memories.exceptions import Conflict, InvalidInput, NotFound
+from memories.models import Memory
+from memories.services.content import ContentError, check_content
+from memories.services.partitions import PartitionPath
+
+QUESTION_CHARACTERS_MAX = 4_000
+ANSWER_CHARACTERS_MAX = 2_000
+CATEGORY_CHARACTERS_MAX = 64
+WANTED_MAX = 100
+
+
+@transaction.atomic
+def collect_golden_question(
+    *,
+    tenant_id: UUID,
+    text: str,
+    partition: PartitionPath | None = None,
+    memory_ids: Iterable[UUID],
+    asked_at: datetime | None = None,
+    answer: str = "",
+    category: str = "",
+    by: Actor,
+    now: datetime,
+) -> GoldenQuestion:
+    """A question whose context should hold these memories; one that is asked already wants them as well.
+
+    Raises `InvalidInput` by field.
+    """
+    path = str(partition or "")
+    values = _checked(text, answer, category)
+    memories = _live(tenant_id, path, memory_ids, now)
+    if not memories:
+        raise InvalidInput("no_evidence", "A golden question wants at least one memory.", "memory_ids")
+    rows = GoldenQuestion.objects.for_tenant(tenant_id).standing()
+    question: GoldenQuestion | None = rows.asking(values["text"], path, asked_at).locked().first()
+    is_new = question is None
+    if question is None:
+        question = GoldenQuestion.objects.create(
+            tenant_id=tenant_id,
+            partition_path=path,
+            asked_at=asked_at,
+            created_at=now,
+            created_by=by.label[:150],
+            **values,
+        )
+    _want(question, memories)
+    _audit(question, "collect_golden_question" if is_new else "change_golden_question", ["memories"], by, now)
+    return question
+
+
+@transaction.atomic
+def change_golden_question(
+    *,
+    question: GoldenQuestion,
+    text: str,
+    answer: str,
+    category: str,
+    asked_at: datetime | None,
+    by: Actor,
+    now: datetime,
+) -> GoldenQuestion:
+    """Other words, answer, category or time. Raises `InvalidInput`, `Conflict` `duplicate` or `removed`."""
+    current = _standing(question)
+    words = _checked(text, answer, category)
+    values: dict[str, Any] = words | {"asked_at": asked_at}
+    rows = GoldenQuestion.objects.for_tenant(question.tenant_id).standing()
+    if rows.asking(words["text"], current.partition_path, asked_at).exclude(pk=current.pk).exists():
+        raise Conflict("duplicate", "There is a golden question of these words, place and time.", "text")
+    changed = [name for name, value in values.items() if getattr(current, name) != value]
+    if changed:
+        for name in changed:
+            setattr(current, name, values[name])
+        current.save(update_fields=changed)
+        _audit(current, "change_golden_question", changed, by, now)
+    return current
+
+
+@transaction.atomic
+def want_memory(*, question: GoldenQuestion, memory_id: UUID, by: Actor, now: datetime) -> GoldenQuestion:
+    """The context of the question should hold this memory too. Raises `InvalidInput`, `Conflict` `removed`."""
+    current = _standing(question)
+    _want(current, _live(current.tenant_id, current.partition_path, [memory_id], now))
+    _audit(current, "change_golden_question", ["memories"], by, now)
+    return current
+
+
+@transaction.atomic
+def unwant_memory(*, question: GoldenQuestion, memory_id: UUID, by: Actor, now: datetime) -> GoldenQuestion:
+    """It need not hold this memory. Raises `Conflict` `last_memory` for the only one that is wanted, or `removed`."""
+    current = _standing(question)
+    wanted = current.wanted.all()
+    if wanted.count() <= 1:
+        raise Conflict("last_memory", "A golden question wants at least one memory; remove the question instead.")
+    wanted.filter(memory_id=memory_id).delete()
+    _audit(current, "change_golden_question", ["memories"], by, now)
+    return current
+
+
+@transaction.atomic
+def remove_golden_question(*, question: GoldenQuestion, by: Actor, now: datetime) -> GoldenQuestion:
+    """Ask it no more; it can be put back. Twice is no error."""
+    if question.removed_at is None:
+        question.removed_at = now
+        question.save(update_fields=["removed_at"])
+        _audit(question, "remove_golden_question", ["removed_at"], by, now)
+    return question
+
+
+@transaction.atomic
+def restore_golden_question(*, question: GoldenQuestion, by: Actor, now: datetime) -> GoldenQuestion:
+    """Put a removed one back. Raises `Conflict` `duplicate` where the same is asked by another one meanwhile."""
+    if question.removed_at is None:
+        return question
+    rows = GoldenQuestion.objects.for_tenant(question.tenant_id).standing()
+    if rows.asking(question.text, question.partition_path, question.asked_at).exists():
+        raise Conflict("duplicate", "There is a golden question of these words, place and time.")
+    question.removed_at = None
+    question.save(update_fields=["removed_at"])
+    _audit(question, "restore_golden_question", ["removed_at"], by, now)
+    return question
+
+
+def _standing(question: GoldenQuestion) -> GoldenQuestion:
+    row: GoldenQuestion | None = (
+        GoldenQuestion.objects.for_tenant(question.tenant_id).with_id(question.pk).locked().first()
+    )
+    if row is None:
+        raise NotFound("not_found", "There is no such golden question.")
+    if row.removed_at is not None:
+        raise Conflict("removed", "The golden question was removed. Put it back first.")
+    return row
+
+
+def _checked(text: str, answer: str, category: str) -> dict[str, str]:
+    values = {"text": text.strip(), "answer": answer.strip(), "category": category.strip()}
+    limits = {"text": QUESTION_CHARACTERS_MAX, "answer": ANSWER_CHARACTERS_MAX, "category": CATEGORY_CHARACTERS_MAX}
+    for name, value in values.items():
+        if value or name == "text":
+            try:
+                check_content(value)
+            except ContentError as error:
+                raise InvalidInput(error.code, error.detail, name) from error
+        if len(value) > limits[name]:
+            raise InvalidInput("too_long", f"At most {limits[name]:,} characters are taken.", name)
+    return values
+
+
+def _live(tenant_id: UUID, path: str, memory_ids: Iterable[UUID], now: datetime) -> Collection[UUID]:
+    """The ids, all of live memories in the partition. Raises `InvalidInput`."""
+    wanted = set(memory_ids)
+    rows = Memory.objects.for_tenant(tenant_id).live(now).within(path).with_ids(wanted)
+    found = set(rows.values_list("pk", flat=True))
+    if found != wanted:
+        detail = "A memory that is wanted does not exist, is archived, or lies outside of the question's partition."
+        raise InvalidInput("unknown_memory", detail, "memory_ids")
+    return found
+
+
+def _want(question: GoldenQuestion, memory_ids: Collection[UUID]) -> None:
+    if question.wanted.count() + len(memory_ids) > WANTED_MAX:
+        raise InvalidInput("too_many", f"A golden question wants at most {WANTED_MAX} memories.", "memory_ids")
+    rows = [
+        GoldenMemory(tenant_id=question.tenant_id, question=question, memory_id=memory_id) for memory_id in memory_ids
+    ]
+    GoldenMemory.objects.bulk_create(rows, ignore_conflicts=True)
+
+
+def _audit(question: GoldenQuestion, verb: str, fields: Iterable[str], by: Actor, now: datetime) -> None:
+    record_audit(
+        tenant_id=question.tenant_id,
+        by=by,
+        verb=verb,
+        target_kind="golden_question",
+        target_ids=[question.pk],
+        fields=fields,
+        now=now,
+    )

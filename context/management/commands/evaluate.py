@@ -1,0 +1,173 @@
+"""`manage.py evaluate`."""
+
+import json
+from argparse import ArgumentTypeError
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from django.core.management.base import CommandError, CommandParser
+from django.utils import timezone
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+
+from context.actions import request_evaluation, retry_evaluation
+from context.corpora import read_path
+from context.evaluating import DEFAULT_BUDGETS, run_evaluation
+from context.management.evaluations import find_run, holder, pair_up, release
+from context.models import BudgetProfile, EvaluationRun
+from context.services.corpus import Corpus
+from context.summing_up import Table, report_of
+from memories.exceptions import PlatformError
+from memories.management.door import DoorCommand, tenant_named
+from memories.scopes import tenant_scope
+
+BAD_INPUT = 2
+#: Words that stand for a corpus which is no path.
+NAMED = {"golden": EvaluationRun.Corpus.GOLDEN, "updated-facts": EvaluationRun.Corpus.UPDATED_FACTS}
+FILE = EvaluationRun.Corpus.FILE
+
+
+class Command(DoorCommand):
+    help = (
+        "Ask every question of a corpus through the real assembly and measure how much of the evidence the contexts\n"
+        "hold at several budgets. The run is stored, and goes on where it stopped with --resume. A corpus is a folder\n"
+        "with memories.jsonl and questions.jsonl, conversations in LoCoMo's JSON, `updated-facts`, which comes with\n"
+        "the program, or `golden`, the tenant's own questions. It is loaded into a hidden tenant and dropped in the\n"
+        "end; no counter of any tenant changes. Exit code 2 stands for input that cannot be used, 1 for a failure.\n\n"
+        "Example: manage.py evaluate data/locomo --profile conversation-recall --budgets 250,1000\n"
+        "         manage.py evaluate golden --tenant acme --compare 3f0c9a52-55a1-4a53-9d0e-0d7c2f7f6c11"
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("corpus", help="a folder, a .json file, `updated-facts` or `golden`")
+        parser.add_argument("--tenant", default="", help="who sees the run, and whose drafts and questions count")
+        parser.add_argument("--profile", default="", help="scoring profile, published or a draft (default: adr-0040)")
+        parser.add_argument("--packer", default="", help=", ".join(BudgetProfile.Packer.values) + " (default: greedy)")
+        parser.add_argument("--ordering", default="", help="order of the blocks (default: top_down)")
+        parser.add_argument(
+            "--budgets", type=_budgets, default=DEFAULT_BUDGETS, help="tokens, with commas (default: 250,...,4000)"
+        )
+        parser.add_argument("--resume", type=UUID, metavar="RUN", help="go on with a run that was broken off")
+        parser.add_argument("--compare", type=UUID, metavar="RUN", help="print what differs from another run")
+        parser.add_argument("--json", action="store_true", help="print the results as JSON")
+
+    def handle(self, **options: Any) -> None:
+        try:
+            corpus = None if options["corpus"] in NAMED else read_path(Path(options["corpus"]))
+            run = self._resumed(options) if options["resume"] else self._requested(options, corpus)
+            other = find_run(options["compare"]) if options["compare"] else None
+            run = self._run(run, corpus)
+            comparison = pair_up(run, other) if other else None
+        except PlatformError as error:
+            raise CommandError(str(error), returncode=BAD_INPUT) from error
+        if options["json"]:
+            self.stdout.write(json.dumps(_plain(run, comparison), indent=1))
+        else:
+            self._print(run, comparison)
+
+    def _requested(self, options: dict[str, Any], corpus: Corpus | None) -> EvaluationRun:
+        if options["corpus"] == "golden" and not options["tenant"]:
+            raise CommandError("Golden questions are a tenant's: name it with --tenant.", returncode=BAD_INPUT)
+        now = timezone.now()
+        tenant = tenant_named(options["tenant"]) if options["tenant"] else holder(by=self.actor, now=now)
+        with tenant_scope(tenant.pk):
+            return request_evaluation(
+                tenant_id=tenant.pk,
+                corpus_kind=NAMED.get(options["corpus"], FILE),
+                corpus_name=corpus.name if corpus else "",
+                profile=options["profile"],
+                packer=options["packer"],
+                ordering=options["ordering"],
+                budgets=options["budgets"],
+                is_sent=False,
+                by=self.actor,
+                now=now,
+            )
+
+    def _resumed(self, options: dict[str, Any]) -> EvaluationRun:
+        """The run, open again; one whose command was killed is not waited for."""
+        run = find_run(options["resume"])
+        if run.corpus_kind != NAMED.get(options["corpus"], FILE):
+            raise CommandError("That run asked another kind of corpus.", returncode=BAD_INPUT)
+        with tenant_scope(run.tenant_id):
+            if run.is_open:
+                release(run)
+                return run
+            return retry_evaluation(run=run, is_sent=False, by=self.actor, now=timezone.now())
+
+    def _run(self, run: EvaluationRun, corpus: Corpus | None) -> EvaluationRun:
+        self.stderr.write(f"run {run.pk}")
+        with _progress() as show:
+            outcome = run_evaluation(run.tenant_id, run.pk, now=timezone.now(), corpus=corpus, progress=show)
+        if outcome.state != EvaluationRun.State.DONE:
+            detail = outcome.detail or "Somebody cancelled it, or another process has it."
+            raise CommandError(f"{detail} --resume {run.pk} goes on with it.")
+        return find_run(run.pk)
+
+    def _print(self, run: EvaluationRun, comparison: Table | None) -> None:
+        report = report_of(run)
+        profile = f"{run.profile_name} {run.profile_version}, packer {run.packer}, order {run.ordering}"
+        self.stdout.write(f"{run.corpus_name}, scored by {profile}, embedded by {run.embedder_model}")
+        for table in report.tables if report else ():
+            self._print_table(table, f"{table.name} ({table.questions:,})")
+        if comparison:
+            self._print_table(comparison, f"Less the other run ({comparison.questions:,} questions of both)")
+        self.stdout.write(f"\nrun {run.pk}")
+
+    def _print_table(self, table: Table, title: str) -> None:
+        """A line for each budget; below each number its 95 % interval."""
+        widths = [max(len(heading), 20) for heading in table.headings]
+        self.stdout.write(f"\n{title}")
+        self.stdout.write(_line("tokens", table.headings, widths))
+        for row in table.rows:
+            self.stdout.write(_line(f"{row.budget:,}", [cell.text for cell in row.cells], widths))
+            if any(cell.range for cell in row.cells):
+                self.stdout.write(_line("", [cell.range for cell in row.cells], widths))
+
+
+def _line(first: str, texts: Sequence[str], widths: Sequence[int]) -> str:
+    columns = (f"{text:>{width}}" for text, width in zip(texts, widths, strict=True))
+    return f"{first:>8}{''.join(columns)}".rstrip()
+
+
+def _plain(run: EvaluationRun, comparison: Table | None) -> dict[str, Any]:
+    return {
+        "run": str(run.pk),
+        "corpus": {"name": run.corpus_name, "sha256": run.corpus_sha256, "questions": run.total},
+        "profile": {"name": run.profile_name, "version": run.profile_version, "numbers": run.profile_numbers},
+        "packer": run.packer,
+        "ordering": run.ordering,
+        "embedder": run.embedder_model,
+        "results": run.results,
+        "comparison": comparison
+        and [
+            {"budget": row.budget, **{cell.name: [cell.text, cell.range] for cell in row.cells}}
+            for row in comparison.rows
+        ],
+    }
+
+
+def _budgets(text: str) -> list[int]:
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError as error:
+        raise ArgumentTypeError("whole numbers with commas between them, such as 250,1000") from error
+
+
+@contextmanager
+def _progress() -> Iterator[Any]:
+    """A bar for each step that has one, on the error stream."""
+    columns = (TextColumn("{task.description:>10}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    bars: dict[str, TaskID] = {}
+    with Progress(*columns, console=Console(stderr=True)) as progress:
+
+        def show(step: str, done: int, total: int) -> None:
+            if total:
+                if step not in bars:
+                    bars[step] = progress.add_task(step, total=total)
+                progress.update(bars[step], completed=done)
+
+        yield show

@@ -1,0 +1,41 @@
+"""What the command of evaluations needs of all tenants: a run by its id, and a place for runs that are nobody's."""
+
+from datetime import datetime
+from uuid import UUID
+
+from context.models import EvaluationRun
+from context.summing_up import Table, comparison_of
+from memories.actions import create_hidden_tenant
+from memories.audit import Actor
+from memories.exceptions import NotFound
+from memories.models import Tenant
+from memories.scopes import admin_write_scope
+
+#: Holds the runs that no tenant was named for; only the command sees them.
+HOLDER = "evaluations"
+
+
+def holder(*, by: Actor, now: datetime) -> Tenant:
+    """The hidden tenant that keeps runs without one."""
+    with admin_write_scope():
+        return create_hidden_tenant(words=HOLDER, by=by, now=now)
+
+
+def find_run(run_id: UUID) -> EvaluationRun:
+    """A run of any tenant. Raises `NotFound`."""
+    with admin_write_scope():
+        run: EvaluationRun | None = EvaluationRun.objects.with_id(run_id).first()
+    if run is None:
+        raise NotFound("not_found", f"There is no evaluation {run_id}.", "run")
+    return run
+
+
+def release(run: EvaluationRun) -> None:
+    """Let a run go that a command held which is gone; inside its scope."""
+    EvaluationRun.objects.for_tenant(run.tenant_id).with_id(run.pk).open().released()
+
+
+def pair_up(run: EvaluationRun, other: EvaluationRun) -> Table:
+    """`run` less `other`. Raises `InvalidInput` `not_comparable`."""
+    with admin_write_scope():
+        return comparison_of(run, other)

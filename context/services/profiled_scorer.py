@@ -12,21 +12,27 @@ import numpy as np
 import numpy.typing as npt
 
 from context.services.scorer import (
-    SECONDS_PER_DAY,
     Column,
     MemoryScorer,
     ScoredMemory,
     base_parts,
-    created_column,
+    clamped,
+    number_column,
     ranked_order,
     rounded,
 )
 from context.services.scoring_profiles import BASE_PARTS, FUSED, MULTIPLIED, PART_NAMES, ScoringProfile
+from context.services.signals import SIGNALS
+from context.services.signals.columns import Pool
+from context.services.signals.diversity import repetition
+from context.services.signals.recency import recency
 
 Vectors = Mapping[UUID, npt.NDArray[np.float32]]
 
 #: The fused score of what both arms found first.
 FUSED_BEST = 2 / 61
+#: The part that MMR takes away: how much a memory repeats a better one.
+REPETITION = "repetition"
 
 
 @dataclass(frozen=True)
@@ -44,7 +50,8 @@ class ProfiledMemory(ScoredMemory):
 
     `parts` are unweighted, `weighted` what each brings to the composite; their sum is the composite except where
     recency multiplies (its part is then what it added to the others) and in a calibrated profile, where it is the
-    composite's log-odds without the intercept. Both hold the parts that count in the profile, in a fixed order.
+    composite's log-odds without the intercept; a sum below 0 is a composite of 0. Both hold the parts that count in the
+    profile, in a fixed order, and last, where it is asked for, what `repetition` of better memories takes away.
     """
 
     parts: Mapping[str, float]
@@ -79,7 +86,7 @@ class ProfiledScorer:
         self,
         memories: Sequence[Mapping[str, Any]],
         question: Question,
-        vectors: Vectors,  # noqa: ARG002  for what compares candidates with each other
+        vectors: Vectors,
     ) -> list[ProfiledMemory]:
         """The memories with their scores, highest composite first; ties go to the newest, then to the smaller id.
 
@@ -95,7 +102,7 @@ class ProfiledScorer:
         if now.utcoffset() is None:
             raise ValueError("the scorer's clock must return a datetime with a time zone")
         rows = list(memories)
-        return self._by_profile(rows, now.timestamp()) if rows else []
+        return self._by_profile(rows, now.timestamp(), question, vectors) if rows else []
 
     def _as_given(self, scored: ScoredMemory) -> ProfiledMemory:
         base = [getattr(scored, f"{name}_score") for name in BASE_PARTS]
@@ -103,28 +110,29 @@ class ProfiledScorer:
         weighted = {name: round(self._profile.weights[name] * value, 6) for name, value in parts.items()}
         return ProfiledMemory(scored.memory, scored.composite_score, base, parts, weighted)
 
-    def _by_profile(self, rows: list[Mapping[str, Any]], now_seconds: float) -> list[ProfiledMemory]:
-        created = created_column(rows)
-        parts = dict(zip(BASE_PARTS, base_parts(rows, now_seconds - created), strict=True))
-        parts["recency"] = self._recency(rows, now_seconds - created)
-        if self._profile.relevance == FUSED:
-            fused = np.array([row.get("fused_score") or 0.0 for row in rows], dtype=np.float64)
-            parts["relevance"] = np.clip(fused / FUSED_BEST, 0.0, 1.0)
+    def _by_profile(
+        self, rows: list[Mapping[str, Any]], now_seconds: float, question: Question, vectors: Vectors
+    ) -> list[ProfiledMemory]:
+        pool = Pool(rows, question.text, question.lexemes, vectors)
+        parts = self._base_parts(pool, now_seconds - pool.created)
         names = _used_parts(self._profile)
-        for name in names:
-            parts.setdefault(name, np.zeros(len(rows)))
+        parts |= {name: signal(pool, question.asked_at) for name, signal in SIGNALS.items() if name in names}
         composite, weighted = self._composite({name: parts[name] for name in names})
-        composite = rounded(composite)
-        return _in_order(rows, composite, created, parts, names, weighted)
+        share = self._profile.mmr_diversity
+        if share > 0:
+            parts[REPETITION] = repetition(pool, composite, share)
+            weighted[REPETITION] = -share * parts[REPETITION]
+            composite = composite + weighted[REPETITION]
+        composite = rounded(clamped(composite))
+        return _in_order(pool, composite, parts, weighted)
 
-    def _recency(self, rows: list[Mapping[str, Any]], age_seconds: Column) -> Column:
+    def _base_parts(self, pool: Pool, age_seconds: Column) -> dict[str, Column]:
         profile = self._profile
-        half_lives = np.array(
-            [profile.half_life_days_by_kind.get(str(row.get("kind")), profile.half_life_days) for row in rows]
-        )
-        age_days = np.maximum(age_seconds, 0.0) / SECONDS_PER_DAY
-        recency: Column = np.where(np.isinf(age_days), 0.5, np.exp2(-age_days / half_lives))
-        return recency
+        parts = dict(zip(BASE_PARTS, base_parts(list(pool.rows), age_seconds), strict=True))
+        parts["recency"] = recency(pool.rows, age_seconds, profile.half_life_days, profile.half_life_days_by_kind)
+        if profile.relevance == FUSED:
+            parts["relevance"] = clamped(number_column(list(pool.rows), "fused_score", 0.0) / FUSED_BEST)
+        return parts
 
     def _composite(self, parts: Mapping[str, Column]) -> tuple[Column, dict[str, Column]]:
         profile = self._profile
@@ -133,11 +141,11 @@ class ProfiledScorer:
             log_odds = sum(weighted.values(), np.asarray(profile.intercept))
             return 1.0 / (1.0 + np.exp(-np.clip(log_odds, -700.0, 700.0))), weighted
         weighted = {name: profile.weights[name] * column for name, column in parts.items()}
-        if profile.recency_mode == MULTIPLIED and "recency" in parts and profile.weights["recency"] < 1:
-            share = profile.weights["recency"]
+        share = profile.weights.get("recency", 0.0)
+        if profile.recency_mode == MULTIPLIED and 0 < share < 1:
             others = sum((column for name, column in weighted.items() if name != "recency"), np.asarray(0.0))
             weighted["recency"] = others * share / (1.0 - share) * parts["recency"]
-        return np.clip(sum(weighted.values(), np.asarray(0.0)), 0.0, 1.0), weighted
+        return sum(weighted.values(), np.asarray(0.0)), weighted
 
 
 def _used_parts(profile: ScoringProfile) -> list[str]:
@@ -146,23 +154,19 @@ def _used_parts(profile: ScoringProfile) -> list[str]:
 
 
 def _in_order(
-    rows: list[Mapping[str, Any]],
-    composite: Column,
-    created: Column,
-    parts: Mapping[str, Column],
-    names: Sequence[str],
-    weighted: Mapping[str, Column],
+    pool: Pool, composite: Column, parts: Mapping[str, Column], weighted: Mapping[str, Column]
 ) -> list[ProfiledMemory]:
-    columns = {name: rounded(parts[name]).tolist() for name in dict.fromkeys((*BASE_PARTS, *names))}
-    brought = {name: rounded(weighted[name]).tolist() for name in names}
-    scores = composite.tolist()
+    scores, names = composite.tolist(), list(weighted)
+    own = list(zip(*(rounded(parts[name]).tolist() for name in BASE_PARTS), strict=True))
+    told = list(zip(*(rounded(parts[name]).tolist() for name in names), strict=True))
+    brought = list(zip(*(rounded(weighted[name]).tolist() for name in names), strict=True))
     return [
         ProfiledMemory(
-            rows[place],
+            pool.rows[place],
             scores[place],
-            [columns[name][place] for name in BASE_PARTS],
-            {name: columns[name][place] for name in names},
-            {name: brought[name][place] for name in names},
+            own[place],
+            dict(zip(names, told[place], strict=True)),
+            dict(zip(names, brought[place], strict=True)),
         )
-        for place in ranked_order(rows, composite, created)
+        for place in ranked_order(list(pool.rows), composite, pool.created)
     ]

@@ -20,12 +20,12 @@ from context.services.scorer import (
     WEIGHT_TOLERANCE,
     WEIGHT_USEFULNESS,
 )
+from context.services.signals import SIGNALS
 from memories.services.drafts import FieldProblem, is_word
 
 #: The parts of ADR-0040, in its order.
 BASE_PARTS = ("relevance", "recency", "usefulness", "confidence", "frequency")
-#: Signals beside them; each is a module of `context/services/signals`.
-SIGNALS = ("words", "neighbours", "person", "time", "answer", "statement", "currency")
+#: All parts that a profile can weigh: those, and the signals beside them.
 PART_NAMES = (*BASE_PARTS, *SIGNALS)
 
 COSINE, FUSED = RELEVANCES = ("cosine", "fused")
@@ -229,11 +229,20 @@ ADR_0040 = ScoringProfile(
     },
 )
 
+#: ADR-0078: learnt on conversations by cross-validation, `currency` on facts that were updated.
 CONVERSATION_RECALL = ScoringProfile(
     name="conversation-recall",
     version=1,
-    weights={"relevance": 1.0},
-    relevance=FUSED,
+    weights={
+        "relevance": 0.09,
+        "words": 0.20,
+        "neighbours": 0.16,
+        "person": 0.06,
+        "time": 0.13,
+        "answer": 0.10,
+        "statement": 0.03,
+        "currency": 0.23,
+    },
     pool_size=200,
     neighbour_reach=2,
 )

@@ -2,3 +2,34 @@
 
 Every signal gives one number a candidate, 0..1 (`currency` -1..1). A scoring profile says what each weighs.
 """
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from types import MappingProxyType
+
+from context.services.scorer import Column
+from context.services.signals.answers import answers
+from context.services.signals.columns import Pool
+from context.services.signals.currency import currency
+from context.services.signals.neighbours import neighbours
+from context.services.signals.person import person
+from context.services.signals.statements import statements
+from context.services.signals.times import times
+from context.services.signals.words import words
+
+Signal = Callable[[Pool, datetime], Column]
+
+#: By the name of the part, in the order in which parts are told; each takes the candidates and when was asked.
+SIGNALS: Mapping[str, Signal] = MappingProxyType(
+    {
+        "words": lambda pool, _: words(pool),
+        "neighbours": lambda pool, _: neighbours(pool),
+        "person": lambda pool, _: person(pool),
+        "time": times,
+        "answer": lambda pool, _: answers(pool),
+        "statement": lambda pool, _: statements(pool),
+        "currency": currency,
+    }
+)

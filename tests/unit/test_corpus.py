@@ -165,6 +165,14 @@ def test_a_bad_question_is_told_with_line_and_field(tmp_path: Path, field: str, 
     assert {problem.field for problem in error.problems} == {named}
 
 
+def test_evidence_that_has_expired_is_told(tmp_path: Path) -> None:
+    gone = changed(LATER, "expires_at", "2026-06-10T00:00:00Z")
+    asked = [changed(QUESTION, "asked_at", f"2026-06-{day}T23:59:59Z") for day in ("09", "10")]
+    assert read_corpus(folder_of(tmp_path, [MEMORY, gone], asked[:1])).questions
+    error = refusal(tmp_path, [MEMORY, gone], asked[1:])
+    assert [(problem.code, problem.line, problem.field) for problem in error.problems] == [("expired", 1, "evidence")]
+
+
 @pytest.mark.parametrize(
     "line",
     [

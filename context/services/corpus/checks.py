@@ -56,3 +56,5 @@ def _problems_of_reference(
         yield "out_of_reach", f"The memory {name!r} lies outside the partition that the question is asked in."
     if memory.created_at > question.asked_at:
         yield "not_yet_known", f"The memory {name!r} is younger than the question."
+    if memory.expires_at is not None and memory.expires_at <= question.asked_at:
+        yield "expired", f"The memory {name!r} has expired when the question is asked."

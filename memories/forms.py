@@ -1,6 +1,6 @@
 """What operators type about memories, checked field by field before an action sees it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from django import forms
@@ -13,6 +13,9 @@ from memories.services.partitions import PartitionError, parse_partition
 
 COMMON_KINDS = ("fact", "preference", "procedure", "episode", "synthesis")
 QUERY_MAX_CHARACTERS = 4_000
+#: Rows of a list that one act may be about, and digits of a row's number.
+ROWS_CHOSEN_MAX = 200
+DIGITS_MAX = 18
 
 
 class PartitionField(forms.CharField):
@@ -100,6 +103,43 @@ class SnapshotForm(forms.Form):
 
     name = forms.CharField(max_length=100)
     recorded_at = forms.DateTimeField(label="Recorded time", required=False)
+
+
+class HygieneFilterForm(forms.Form):
+    """How a list of findings is narrowed and ordered; everything is optional and stands in the address."""
+
+    partition = PartitionField()
+    sort = forms.ChoiceField(required=False)
+
+    def __init__(self, data: Any, *, sorts: Iterable[str]) -> None:
+        super().__init__(data, label_suffix="")
+        self.sorts = list(sorts)
+        self.fields["sort"] = forms.ChoiceField(required=False, choices=[(name, name) for name in self.sorts])
+
+    def clean_sort(self) -> str:
+        return str(self.cleaned_data["sort"] or self.sorts[0])
+
+
+class NumbersField(forms.Field):
+    """Numbers of rows, each once, as many as one act may be about."""
+
+    widget = forms.MultipleHiddenInput
+
+    def clean(self, value: Any) -> list[int]:
+        texts = list(dict.fromkeys(value or ()))
+        if not 0 < len(texts) <= ROWS_CHOSEN_MAX:
+            raise ValidationError(f"Choose 1 to {ROWS_CHOSEN_MAX} rows.", code="out_of_range")
+        if not all(text.isascii() and text.isdigit() and len(text) <= DIGITS_MAX for text in texts):
+            raise ValidationError("A row is named by its number.", code="not_a_number")
+        return [int(text) for text in texts]
+
+
+class HygieneActForm(forms.Form):
+    """An act on rows of a list; `keep` is the memory that a merge keeps, where somebody chose one."""
+
+    act = forms.ChoiceField(choices=[("merge", "merge"), ("archive", "archive"), ("dismiss", "dismiss")])
+    id = NumbersField()
+    keep = forms.UUIDField(required=False)
 
 
 def initial_of(memory: Memory) -> dict[str, Any]:

@@ -56,7 +56,15 @@ _RULES = {
 }
 
 
-class UncomparedMemoryQuerySet(TenantRows):
+class FindingRows(TenantRows):
+    """What the rows of this module share."""
+
+    def at_most(self, count: int) -> int:
+        """How many there are, but no more than `count` are looked at."""
+        return self.order_by()[:count].count()
+
+
+class UncomparedMemoryQuerySet(FindingRows):
     def tenant_ids(self) -> list[UUID]:
         """Of which tenants there are any."""
         return list(self.order_by().values_list("tenant_id", flat=True).distinct())
@@ -81,7 +89,7 @@ class UncomparedMemoryQuerySet(TenantRows):
         self.filter(pk__in=list(ids)).delete()
 
 
-class Dismissable(TenantRows):
+class Dismissable(FindingRows):
     """Rows of lists that may be marked as no problem."""
 
     def of_kind(self, kind: str) -> Self:
@@ -96,10 +104,6 @@ class Dismissable(TenantRows):
 
     def locked(self) -> Self:
         return self.select_for_update(of=("self",)).order_by("id")
-
-    def at_most(self, count: int) -> int:
-        """How many there are, but no more than `count` are looked at."""
-        return self.order_by()[:count].count()
 
 
 class MemoryPairQuerySet(Dismissable):

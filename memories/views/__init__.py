@@ -1,11 +1,15 @@
-"""Operator pages about what is stored: memories, the memo, summaries of partitions, snapshots."""
+"""Operator pages about what is stored: memories, what is wrong with them, the memo, summaries, snapshots."""
 
+from memories.views.hygiene import hygiene, hygiene_act, hygiene_undo
 from memories.views.memories import archive, memories, memory, pin, restore, restore_version, unpin
 from memories.views.places import memo, summaries, summary_again, summary_withdraw
 from memories.views.snapshots import snapshot, snapshot_delete, snapshots
 
 __all__ = [
     "archive",
+    "hygiene",
+    "hygiene_act",
+    "hygiene_undo",
     "memo",
     "memories",
     "memory",

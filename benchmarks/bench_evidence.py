@@ -1,12 +1,13 @@
-"""What contexts hold of the evidence: `python -m benchmarks.bench_evidence [CORPUS] [--sample 0]`.
+"""What contexts hold of the evidence: `python -m benchmarks.bench_evidence [CORPUS] [--profile NAME] [--today]`.
 
 CORPUS is a folder as docs/corpus.md describes it, or conversations in the format of the LoCoMo data set (which is not
 part of this project); without one it is the corpus of updated facts. Each question is asked through the real retrieval
 and assembly, as a preview, at several budgets and at its own time: ages are reckoned as they are for an agent in the
-middle of its work.
+middle of its work. With `--today` all are asked now, as somebody asks who reads an old conversation.
 """
 
 import argparse
+from datetime import UTC, datetime
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -18,7 +19,6 @@ from context.services.corpus import Corpus, CorpusError, CorpusQuestion, read_co
 from context.services.evidence import Answer, Measured, Summary, measure, report_on
 
 UPDATED_FACTS = Path(__file__).parent.parent / "context" / "data" / "updated_facts"
-BUDGETS_TOKENS = (250, 500, 1000, 2000, 4000)
 ROWS_PER_BATCH = 500
 COLUMNS = ("recall", "full", "containment", "mrr", "current_first")
 
@@ -46,16 +46,20 @@ def load(tenant: Any, corpus: Corpus) -> dict[str, str]:
     return source_of
 
 
-def measured(tenant: Any, question: CorpusQuestion, max_tokens: int, source_of: dict[str, str]) -> Measured:
-    """What the context of a question holds at one budget."""
+def measured(
+    tenant: Any, question: CorpusQuestion, max_tokens: int, source_of: dict[str, str], *, profile: str, now: datetime
+) -> Measured:
+    """What the context of a question holds at one budget, asked at `now`."""
     from context.assembly import assemble_context
     from context.results import ContextRequest
     from memories.audit import Actor
 
-    request = ContextRequest(query=question.text, partition=question.partition, max_tokens=max_tokens, preview=True)
+    request = ContextRequest(
+        query=question.text, partition=question.partition, max_tokens=max_tokens, profile=profile, preview=True
+    )
     began = perf_counter()
     actor = Actor.system("benchmark")
-    context = assemble_context(request, tenant_id=tenant.pk, reach="", actor=actor, now=question.asked_at)
+    context = assemble_context(request, tenant_id=tenant.pk, reach="", actor=actor, now=now)
     took = perf_counter() - began
     if context.budget.used > max_tokens:
         raise RuntimeError(f"{context.budget.used} tokens in a budget of {max_tokens}")
@@ -85,7 +89,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("corpus", type=Path, nargs="?", default=UPDATED_FACTS, help="a folder, or a .json file")
     parser.add_argument("--sample", type=int, default=0, help="ask only so many questions, drawn at random (0: all)")
+    parser.add_argument("--profile", default="adr-0040", help="a shipped scoring profile (adr-0040)")
+    parser.add_argument("--budgets", default="250,500,1000,2000,4000", help="tokens, with commas between")
+    parser.add_argument("--today", action="store_true", help="ask every question now instead of at its own time")
     wanted = parser.parse_args()
+    now = datetime.now(UTC) if wanted.today else None
     try:
         corpus = read_corpus(wanted.corpus)
     except CorpusError as error:
@@ -99,9 +107,13 @@ def main() -> None:
         source_of = load(tenant, corpus)
         print(f"{corpus.name}: {len(corpus.memories):,} memories, {len(questions):,} questions")
         print(f"{'':>24} {'asked':>6}" + "".join(f"{column:>20}" for column in COLUMNS) + f"{'p50 / p95':>16}")
-        for budget in BUDGETS_TOKENS:
+        for budget in map(int, wanted.budgets.split(",")):
             answers = [
-                Answer(question.id, question.category, measured(tenant, question, budget, source_of))
+                Answer(
+                    question.id,
+                    question.category,
+                    measured(tenant, question, budget, source_of, profile=wanted.profile, now=now or question.asked_at),
+                )
                 for question in questions
             ]
             report = report_on(answers)

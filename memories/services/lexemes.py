@@ -90,9 +90,12 @@ def fold(word: str) -> str:
 
     Marks that are vowels or change the sound of a letter (Indic scripts, Japanese) stay.
     """
-    decomposed = unicodedata.normalize("NFKD", word.casefold())
-    kept = (char for char in decomposed if not _is_dropped(char))
-    return unicodedata.normalize("NFC", "".join(kept).translate(PLAIN_LETTERS))
+    bare = _without_marks(_without_marks(word).casefold())
+    return unicodedata.normalize("NFC", bare.translate(PLAIN_LETTERS))
+
+
+def _without_marks(word: str) -> str:
+    return "".join(char for char in unicodedata.normalize("NFKD", word) if not _is_dropped(char))
 
 
 def _terms(text: str, *, is_stored: bool) -> SearchTerms:

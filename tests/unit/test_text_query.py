@@ -1,0 +1,44 @@
+"""Which words of a query a row must hold to be looked at."""
+
+from memories.services.text_query import (
+    MATCHED_ROWS_MAX,
+    NEWEST_ROWS,
+    TextQuery,
+    match_all,
+    match_rarest,
+    telling_lexemes,
+)
+
+
+def test_stop_words_are_asked_for_only_where_there_is_nothing_else() -> None:
+    assert telling_lexemes(["=the", "dog"]) == ["dog"]
+    assert telling_lexemes(["=of", "=the"]) == ["=of", "=the"]
+    assert telling_lexemes([]) == []
+
+
+def test_rare_words_are_all_matched() -> None:
+    asked = match_rarest(["b", "a"], {"a": 2, "b": MATCHED_ROWS_MAX - 2})
+    assert asked == TextQuery(["b", "a"], ["a", "b"])
+    assert not asked.has_dropped
+
+
+def test_words_beyond_the_limit_rank_but_do_not_match() -> None:
+    asked = match_rarest(["common", "less", "rare"], {"common": MATCHED_ROWS_MAX, "less": 10})
+    assert (asked.lexemes, asked.matched, asked.newest) == (["common", "less", "rare"], ["rare", "less"], None)
+    assert asked.has_dropped
+
+
+def test_rarest_word_is_matched_however_common_among_the_newest() -> None:
+    asked = match_rarest(["x", "y"], {"x": MATCHED_ROWS_MAX + 2, "y": MATCHED_ROWS_MAX + 1})
+    assert (asked.matched, asked.newest) == (["y"], NEWEST_ROWS)
+    single = match_rarest(["x"], {"x": MATCHED_ROWS_MAX + 1})
+    assert (single.matched, single.newest, single.has_dropped) == (["x"], NEWEST_ROWS, True)
+
+
+def test_equally_common_words_are_taken_in_a_fixed_order() -> None:
+    common = dict.fromkeys("abc", MATCHED_ROWS_MAX - 1)
+    assert match_rarest(["c", "a", "b"], common).matched == match_rarest(["b", "c", "a"], common).matched == ["a"]
+
+
+def test_nothing_asked_is_nothing_matched() -> None:
+    assert match_rarest([], {}) == match_all([]) == TextQuery([], [])

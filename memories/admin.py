@@ -21,13 +21,14 @@ from memories.actions import (
     restore_memory,
     retry_embeddings,
     revoke_api_key,
+    set_language,
     update_memory,
 )
 from memories.audit import Actor
 from memories.exceptions import PlatformError
 from memories.indexer import index_now
 from memories.models import ApiKey, AuditEntry, Membership, Memory, MemoryVersion, Tenant
-from memories.querysets import MemoryQuerySet, TenantQuerySet
+from memories.querysets import MemoryQuerySet, TenantQuerySet, text_search_configs
 from memories.scopes import admin_write_scope
 from memories.services.drafts import CHANGEABLE_FIELDS, problems_of_changes
 
@@ -251,13 +252,27 @@ class MemoryAdmin(ScopedAdmin):
         messages.success(request, "Memories that had failed are embedded again.")
 
 
+class TenantForm(forms.ModelForm):
+    """A tenant's name and the language of its memories, from those that this Postgres knows."""
+
+    class Meta:
+        model = Tenant
+        fields = ("name", "text_search_config")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if "text_search_config" in self.fields:
+            choices = [(name, name) for name in text_search_configs()]
+            self.fields["text_search_config"].widget = forms.Select(choices=choices)
+
+
 @admin.register(Tenant)
 class TenantAdmin(ScopedAdmin):
-    """New tenants; an existing one is only shown."""
+    """New tenants; of an existing one the language can be changed."""
 
-    list_display = ("name", "id", "created_at")
+    form = TenantForm
+    list_display = ("name", "id", "text_search_config", "created_at")
     search_fields = ("name",)
-    fields = ("name",)
 
     def get_queryset(self, request: HttpRequest) -> TenantQuerySet:  # noqa: ARG002
         return Tenant.objects.visible()
@@ -265,12 +280,16 @@ class TenantAdmin(ScopedAdmin):
     def has_add_permission(self, request: HttpRequest) -> bool:
         return admin.ModelAdmin.has_add_permission(self, request)
 
-    def has_change_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:  # noqa: ARG002
-        return False
+    def get_readonly_fields(self, request: HttpRequest, obj: models.Model | None = None) -> tuple[str, ...]:  # noqa: ARG002
+        return ("name",) if obj else ()
 
     def save_model(self, request: HttpRequest, obj: Tenant, form: Any, change: bool) -> None:  # noqa: ARG002
-        """The verb makes the row; the admin goes on with it."""
-        made = create_tenant(name=obj.name, by=actor_of(request), now=timezone.now())
+        """The verbs make and change the row; the admin goes on with it."""
+        by, now = actor_of(request), timezone.now()
+        if change:
+            set_language(tenant=obj, language=obj.text_search_config, by=by, now=now)
+            return
+        made = create_tenant(name=obj.name, language=obj.text_search_config, by=by, now=now)
         obj.pk, obj.created_at = made.pk, made.created_at
 
 

@@ -75,14 +75,14 @@ def rank_by_words(scope: SearchScope, query: str, tokens: str, plan: Plan) -> tu
     """The memories that hold the query's words, and the lexemes of these."""
     found = Ranking()
     with plan.step("lexical") as entry:
-        asked = _asked(scope, query)
+        asked = asked_in_words(scope, query)
         if asked.matched:
             found = _ranking([rows.matching_any(asked) for rows in scope.sources()], tokens, BY_TEXT_RANK)
         entry |= {"lexemes": len(asked.lexemes), "matched": len(asked.matched), "rows": len(found.tokens_by_id)}
     return found, asked.lexemes
 
 
-def _asked(scope: SearchScope, query: str) -> TextQuery:
+def asked_in_words(scope: SearchScope, query: str) -> TextQuery:
     """What the query asks for; where common words would find too much, rare ones alone, unless the scope is small."""
     rows_by_lexeme = lexemes_of_tenant(scope.tenant_id, query)
     lexemes = list(rows_by_lexeme)

@@ -11,7 +11,7 @@ from django.db import OperationalError, transaction
 from django.utils import timezone
 from kombu.exceptions import OperationalError as BrokerError
 
-from memories import indexer, reembedding, upkeep
+from memories import indexer, languages, reembedding, upkeep
 from memories.embedders import is_local_for
 from memories.embedding import EmbeddingError
 
@@ -20,6 +20,8 @@ logger = logging.getLogger(__name__)
 #: Below the broker's visibility timeout, or a slow batch would be delivered twice.
 EMBED_TIME_LIMIT_SECONDS = 300
 FOLD_TIME_LIMIT_SECONDS = 60
+#: A million rows take longer: the sweep goes on.
+DERIVE_TIME_LIMIT_SECONDS = 600
 COMPARE_TIME_LIMIT_SECONDS = 600
 RETRY_BACKOFF_MAX_SECONDS = 300
 MEMORIES_PER_TASK = 100
@@ -94,6 +96,29 @@ def find_faults() -> None:
 def forget_old_records() -> int:
     """Delete answers of idempotent requests and hashes of recalled texts that are past their time."""
     return upkeep.forget_old_records(now=timezone.now())
+
+
+@shared_task(autoretry_for=(OperationalError,), retry_backoff=True, max_retries=6, time_limit=DERIVE_TIME_LIMIT_SECONDS)
+def derive_in_new_language(tenant_id: str) -> int:
+    """Bring the rows of a tenant into the language it was given; the sweep goes on where this was ended."""
+    return languages.derive_anew(UUID(tenant_id))
+
+
+@shared_task(time_limit=DERIVE_TIME_LIMIT_SECONDS)
+def sweep_languages() -> int:
+    """Finish what a change of language left undone."""
+    return upkeep.leave_former_languages(now=timezone.now())
+
+
+@shared_task(autoretry_for=(OperationalError,), retry_backoff=True, retry_jitter=True, max_retries=3)
+def count_common_words() -> int:
+    """Count anew which words are in many memories of a tenant."""
+    return upkeep.count_common_words()
+
+
+def derive_later(tenant_id: UUID) -> None:
+    """After the commit, have the rows derived in the tenant's language; without a broker the sweep does it."""
+    transaction.on_commit(partial(_unless_broker_is_away, partial(derive_in_new_language.delay, str(tenant_id))))
 
 
 def embed_later(tenant_id: UUID, memory_ids: Iterable[UUID]) -> None:

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from django.core.cache import cache
 
-from memories import comparing, indexer, recall
+from memories import comparing, indexer, languages, recall
 from memories.embedders import active_model_name
 from memories.embedding import EmbeddingError
 from memories.models import (
@@ -131,6 +131,20 @@ def find_faults(*, now: datetime) -> None:
             findings = MemoryFinding.objects
             findings.find(tenant_id, NEVER_RETRIEVED, now=now, before=now - NEVER_RETRIEVED_AFTER)
             findings.find(tenant_id, EXPIRES_SOON, now=now, before=now + EXPIRES_WITHIN)
+
+
+def leave_former_languages(*, now: datetime) -> int:
+    """Finish changes of language, tenant by tenant; how many tenants are done with it."""
+    with maintenance_scope():
+        tenant_ids = list(Tenant.objects.leaving_a_language().values_list("pk", flat=True))
+    return sum(languages.leave_former_languages(tenant_id, now=now) for tenant_id in tenant_ids)
+
+
+def count_common_words() -> int:
+    """Count anew which words are common, tenant by tenant; how many are."""
+    with maintenance_scope():
+        tenant_ids = list(Tenant.objects.values_list("pk", flat=True))
+    return sum(languages.count_common_words(tenant_id) for tenant_id in tenant_ids)
 
 
 def forget_old_records(*, now: datetime) -> int:

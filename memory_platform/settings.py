@@ -116,6 +116,12 @@ CELERY_BEAT_SCHEDULE = {
     },
     "find-faults": {"task": "memories.tasks.find_faults", "schedule": 600.0, "options": {"expires": 600.0}},
     "find-unhelpful": {"task": "context.tasks.find_unhelpful", "schedule": 600.0, "options": {"expires": 600.0}},
+    "sweep-languages": {"task": "memories.tasks.sweep_languages", "schedule": 600.0, "options": {"expires": 600.0}},
+    "count-common-words": {
+        "task": "memories.tasks.count_common_words",
+        "schedule": 900.0,
+        "options": {"expires": 900.0},
+    },
     "forget-old-records": {"task": "memories.tasks.forget_old_records", "schedule": 3600.0},
     "prune-receipts": {"task": "context.tasks.prune_receipts", "schedule": 3600.0},
     "sweep-sessions": {"task": "compaction.tasks.sweep_sessions", "schedule": 60.0, "options": {"expires": 60.0}},

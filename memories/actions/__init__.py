@@ -5,6 +5,7 @@ from memories.actions.edit import archive_memory, restore_memory, update_memory
 from memories.actions.embeddings import retry_embeddings
 from memories.actions.hidden_tenants import create_hidden_tenant, drop_hidden_tenant
 from memories.actions.hygiene import archive_memories, dismiss_findings, merge_memories, undo_hygiene
+from memories.actions.languages import set_language
 from memories.actions.links import link_memories, unlink_memories
 from memories.actions.memo import set_memo
 from memories.actions.partitions import create_partition
@@ -58,6 +59,7 @@ __all__ = [
     "revoke_api_key",
     "roll_back_embedding_model",
     "save_summary",
+    "set_language",
     "set_memo",
     "set_usefulness",
     "start_reembedding",

@@ -10,9 +10,11 @@ from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 
+from memories.actions.languages import check_language
 from memories.audit import Actor, record_audit
 from memories.exceptions import Conflict, InvalidInput
 from memories.models import ApiKey, Membership, Tenant
+from memories.querysets import DEFAULT_TEXT_SEARCH_CONFIG
 from memories.services.hidden_tenants import HIDDEN_PREFIX, is_hidden
 from memories.services.partitions import PartitionPath
 from memory_platform.web import Role
@@ -24,16 +26,20 @@ ADMIN_MODELS = ("tenant", "membership", "apikey", "memory", "memoryversion", "me
 
 
 @transaction.atomic
-def create_tenant(*, name: str, by: Actor, now: datetime) -> Tenant:
-    """A new tenant; runs in `admin_write_scope`. Raises `InvalidInput` or `Conflict` `duplicate`."""
+def create_tenant(*, name: str, language: str = DEFAULT_TEXT_SEARCH_CONFIG, by: Actor, now: datetime) -> Tenant:
+    """A new tenant; runs in `admin_write_scope`. Raises `InvalidInput` or `Conflict` `duplicate`.
+
+    `language` names the text-search configuration of Postgres that cuts the words of its memories.
+    """
     name = name.strip()
     if not name or len(name) > MAX_TENANT_NAME_CHARACTERS or re.search(r"[\x00-\x1f\x7f\ud800-\udfff]", name):
         raise InvalidInput("bad_name", "A tenant's name has 1 to 100 characters on one line.", "name")
     if is_hidden(name):
         raise InvalidInput("bad_name", f"A tenant's name does not begin with {HIDDEN_PREFIX}.", "name")
+    check_language(language)
     try:
         with transaction.atomic():
-            tenant = Tenant.objects.create(name=name, created_at=now)
+            tenant = Tenant.objects.create(name=name, text_search_config=language, created_at=now)
     except IntegrityError as error:
         raise Conflict("duplicate", f"A tenant named {name!r} exists already.", "name") from error
     _audit(tenant, "create_tenant", "tenant", tenant.pk, ["name"], by, now)

@@ -20,6 +20,14 @@ class TenantQuerySet(models.QuerySet[Any]):
     def named(self, name: str) -> Self:
         return self.filter(name=name)
 
+    def leaving_a_language(self) -> Self:
+        """Those whose rows may not all be in their language yet."""
+        return self.exclude(former_text_search_configs=[])
+
+    def with_language_older_than(self, moment: datetime) -> Self:
+        """Those that left a language before `moment`."""
+        return self.leaving_a_language().filter(text_search_changed_at__lt=moment)
+
     def of_member(self, user_id: int) -> Self:
         return self.filter(memberships__user_id=user_id)
 

@@ -98,6 +98,16 @@ class MemoryTextQuerySet(TenantRows):
         ranked = rows.annotate(text_rank=SearchRank(F("search_vector"), AnyLexeme(asked.lexemes)))
         return ranked.order_by("-text_rank", "-created_at", self.identity)
 
+    def languages_from(self, row_id: Any, count: int) -> list[tuple[Any, str]]:
+        """(id, language) of the next rows behind `row_id` in the order of ids; None is before the first."""
+        rows = self if row_id is None else self.filter(pk__gt=row_id)
+        return list(rows.order_by("pk").values_list("pk", "search_config")[:count])
+
+    def speak(self, row_ids: Sequence[Any], language: str) -> int:
+        """Derive these rows' text vectors in another language; how many there were."""
+        locked = self.filter(pk__in=row_ids).order_by("pk").select_for_update(no_key=True).values_list("pk", flat=True)
+        return self.model.objects.filter(pk__in=list(locked)).update(search_config=language)
+
     def is_more_than(self, count: int) -> bool:
         """Whether there are more rows than that; reads no more than it takes to tell."""
         return self.order_by().values("pk")[: count + 1].count() > count

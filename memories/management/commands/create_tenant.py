@@ -7,19 +7,28 @@ from django.utils import timezone
 
 from memories.actions import create_tenant
 from memories.management.door import DoorCommand
+from memories.querysets import DEFAULT_TEXT_SEARCH_CONFIG
 from memories.scopes import admin_write_scope
 
 
 class Command(DoorCommand):
     help = (
         "Create a tenant: the isolation boundary that keys, operators and memories belong to.\n\n"
-        "Example: manage.py create_tenant acme"
+        "Example: manage.py create_tenant acme --language german"
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("name", help="its name, unique in this installation")
+        parser.add_argument(
+            "--language",
+            default=DEFAULT_TEXT_SEARCH_CONFIG,
+            help="the language of its memories, as Postgres names its text-search configurations (default: english);"
+            " simple cuts words of no language",
+        )
 
     def handle(self, **options: Any) -> None:
         with admin_write_scope():
-            tenant = create_tenant(name=options["name"], by=self.actor, now=timezone.now())
+            tenant = create_tenant(
+                name=options["name"], language=options["language"], by=self.actor, now=timezone.now()
+            )
         self.stdout.write(f"Created the tenant {tenant.name} ({tenant.pk}).")

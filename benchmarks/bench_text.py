@@ -1,0 +1,130 @@
+"""Times searches by words over one large tenant: `python -m benchmarks.bench_text [--memories 100000] [--queries 200]`.
+
+Texts are made of invented words whose frequencies fall as in natural language (Zipf); queries are drawn from the same
+words, so that most hold one that is in many rows. Each is asked twice, in turn: matched by every word, and with common
+words ranking only (ADR-0076). Prints the median and the 95th percentile of both, their ratios, and how many of the best
+20 rows by all words are still found; the same for queries of common words alone. The rank of what is found is computed
+alike, so only what is matched differs.
+"""
+
+import argparse
+import random
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from itertools import accumulate, islice, product
+from statistics import fmean, median, quantiles
+from time import perf_counter
+from typing import Any
+
+from benchmarks.database import analyse, new_tenant, throwaway_database
+
+NOW = datetime(2026, 11, 20, tzinfo=UTC)
+BATCH = 1_000
+VOCABULARY_WORDS = 20_000
+#: The share of the most frequent words that a query of common words is made of.
+COMMON_WORDS = 60
+BEST_ROWS = 20
+WARM_UP_QUERIES = 10
+
+
+def vocabulary() -> list[str]:
+    """Invented words without endings that a stemmer would take off."""
+    syllables = [first + second for first, second in product("bdfgklmnprtvz", "aiou")]
+    words = (first + second + last + "k" for first, second, last in product(syllables, repeat=3))
+    return random.Random(5).sample(list(words), VOCABULARY_WORDS)
+
+
+def zipf(words: Sequence[str], draw: random.Random) -> Callable[[int], list[str]]:
+    """Draws words, the n-th with a probability proportional to 1 / n."""
+    weights = list(accumulate(1 / place for place in range(1, len(words) + 1)))
+    return lambda count: draw.choices(words, cum_weights=weights, k=count)
+
+
+def load(tenant: Any, words: Sequence[str], memories: int) -> None:
+    """Store that many memories, without vectors."""
+    from memories.actions import store_memories
+    from memories.audit import Actor
+    from memories.languages import count_common_words
+    from memories.scopes import tenant_scope
+    from memories.services.drafts import NewMemory
+
+    draw = random.Random(7)
+    some = zipf(words, draw)
+    rows = (
+        NewMemory(
+            content=f"The {' '.join(some(draw.randint(8, 30)))} of note {number}.",
+            created_at=NOW - timedelta(minutes=draw.randrange(365 * 24 * 60)),
+        )
+        for number in range(memories)
+    )
+    while batch := list(islice(rows, BATCH)):
+        with tenant_scope(tenant.pk):
+            store_memories(tenant=tenant, rows=batch, by=Actor.system("benchmark"), now=NOW)
+    analyse()
+    start = perf_counter()
+    found = count_common_words(tenant.pk)
+    print(f"{memories:,} memories; counting {found:,} common lexemes took {perf_counter() - start:.2f} s")
+
+
+def drawn_queries(words: Sequence[str], count: int) -> Iterator[tuple[str, str]]:
+    """(kind, text) of queries: like the texts, and of the most frequent words alone."""
+    draw = random.Random(11)
+    some = zipf(words, draw)
+    for _ in range(count):
+        yield "mixed", " ".join(some(draw.randint(3, 8)))
+        yield "common only", " ".join(draw.sample(words[:COMMON_WORDS], draw.randint(1, 3)))
+
+
+def search(tenant: Any, text: str, *, drops: bool) -> tuple[float, list[Any]]:
+    """Milliseconds, and the rows in order; as the word arm of a search asks for them."""
+    from memories.arms import asked_in_words
+    from memories.candidates import SearchScope
+    from memories.querysets import lexemes_of_tenant
+    from memories.scopes import tenant_scope
+    from memories.services.fusion import MAX_CANDIDATES
+    from memories.services.moments import Moment
+    from memories.services.text_query import match_all
+
+    scope = SearchScope(tenant.pk, "", Moment.now(NOW))
+    with tenant_scope(tenant.pk):
+        start = perf_counter()
+        asked = asked_in_words(scope, text) if drops else match_all(list(lexemes_of_tenant(tenant.pk, text)))
+        (rows,) = scope.sources()
+        found = [pk for pk, _ in rows.matching_any(asked).values_list("id", "tokens_o200k_base")[:MAX_CANDIDATES]]
+        return (perf_counter() - start) * 1000, found
+
+
+def measure(tenant: Any, queries: Sequence[tuple[str, str]]) -> dict[str, list[tuple[float, float, float]]]:
+    """By kind, of each query: milliseconds by all words, by rare words, and the share of the best rows kept."""
+    measured: dict[str, list[tuple[float, float, float]]] = {}
+    for number, (kind, text) in enumerate(queries):
+        pairs = {drops: search(tenant, text, drops=drops) for drops in ((False, True) if number % 2 else (True, False))}
+        (slow, every), (quick, rare) = pairs[False], pairs[True]
+        best = every[:BEST_ROWS]
+        if number >= WARM_UP_QUERIES and best:
+            measured.setdefault(kind, []).append((slow, quick, len({*best} & {*rare}) / len(best)))
+    return measured
+
+
+def main() -> None:
+    """Run it."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--memories", type=int, default=100_000)
+    parser.add_argument("--queries", type=int, default=200, help="of each kind")
+    wanted = parser.parse_args()
+    words = vocabulary()
+    with throwaway_database():
+        tenant = new_tenant("benchmark")
+        load(tenant, words, wanted.memories)
+        for kind, rows in measure(tenant, list(drawn_queries(words, wanted.queries))).items():
+            every, rare, kept = zip(*rows, strict=True)
+            slow, quick = [(median(values), quantiles(values, n=20)[-1]) for values in (every, rare)]
+            print(
+                f"{kind}: all words p50 {slow[0]:.1f} p95 {slow[1]:.1f} ms; rare words p50 {quick[0]:.1f}"
+                f" p95 {quick[1]:.1f} ms; ratios {quick[0] / slow[0]:.2f} and {quick[1] / slow[1]:.2f};"
+                f" of the best {BEST_ROWS} by all words {fmean(kept):.0%} found"
+            )
+
+
+if __name__ == "__main__":
+    main()

@@ -264,6 +264,8 @@ class TenantForm(forms.ModelForm):
         if "text_search_config" in self.fields:
             choices = [(name, name) for name in text_search_configs()]
             self.fields["text_search_config"].widget = forms.Select(choices=choices)
+            # left out, it stays as it is: English for a new tenant
+            self.fields["text_search_config"].required = False
 
 
 @admin.register(Tenant)

@@ -91,11 +91,12 @@ class MemoryTextQuerySet(TenantRows):
         """The rows that a query finds by its words, best `text_rank` first, ties newest first; none without a word."""
         if not asked.matched:
             return self.none()
-        rows = self.filter(search_vector=AnyLexeme(asked.matched))
+        rows = self
         if asked.newest is not None:
-            newest = rows.order_by("-created_at", self.identity).values("pk")[: asked.newest]
+            newest = self.order_by("-created_at", self.identity).values("pk")[: asked.newest]
             rows = self.filter(pk__in=newest)
-        ranked = rows.annotate(text_rank=SearchRank(F("search_vector"), AnyLexeme(asked.lexemes)))
+        found = rows.filter(search_vector=AnyLexeme(asked.matched))
+        ranked = found.annotate(text_rank=SearchRank(F("search_vector"), AnyLexeme(asked.lexemes)))
         return ranked.order_by("-text_rank", "-created_at", self.identity)
 
     def languages_from(self, row_id: Any, count: int) -> list[tuple[Any, str]]:

@@ -9,16 +9,16 @@ from memories.services.lexemes import STOP_WORD_MARK
 
 #: Rows of a tenant that the words of one query may match together, as far as they can be foretold.
 MATCHED_ROWS_MAX = 5_000
-#: Rows that are ranked where even the rarest word of the query is in more than that: the newest that hold it.
-NEWEST_ROWS = 2_000
+#: Rows that are looked through where even the rarest word of the query is in more than that: the newest in scope.
+NEWEST_ROWS = 5_000
 
 
 @dataclass(frozen=True)
 class TextQuery:
     """What a query asks for in words.
 
-    `lexemes` rank the rows; a row is found when it holds one of `matched`, and with `newest` only so many of the
-    newest of those are looked at.
+    `lexemes` rank the rows; a row is found when it holds one of `matched`, with `newest` only if it is among so many
+    of the newest in scope.
     """
 
     lexemes: Sequence[str]
@@ -44,7 +44,7 @@ def match_all(lexemes: Sequence[str]) -> TextQuery:
 
 
 def match_rarest(lexemes: Sequence[str], common_rows: Mapping[str, int]) -> TextQuery:
-    """Match by the rarest lexemes whose rows together stay under `MATCHED_ROWS_MAX`; by the rarest in any case.
+    """Match by the rarest lexemes whose rows together stay under `MATCHED_ROWS_MAX`; else by all in the newest rows.
 
     `common_rows` estimates how many rows of the tenant hold a lexeme; one that is not in it is rare and costs nothing.
     """
@@ -52,8 +52,9 @@ def match_rarest(lexemes: Sequence[str], common_rows: Mapping[str, int]) -> Text
     matched: list[str] = []
     for lexeme in sorted(lexemes, key=lambda lexeme: (common_rows.get(lexeme, 0), lexeme)):
         rows += common_rows.get(lexeme, 0)
-        if matched and rows > MATCHED_ROWS_MAX:
+        if rows > MATCHED_ROWS_MAX:
             break
         matched.append(lexeme)
-    is_too_common = bool(matched) and common_rows.get(matched[0], 0) > MATCHED_ROWS_MAX
-    return TextQuery(lexemes, matched, NEWEST_ROWS if is_too_common else None)
+    if matched or not lexemes:
+        return TextQuery(lexemes, matched)
+    return TextQuery(lexemes, lexemes, NEWEST_ROWS)

@@ -1,11 +1,12 @@
 """What operators type about memories, checked field by field before an action sees it."""
 
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, cast
 
 from django import forms
 from django.core.exceptions import ValidationError
 
+from memories.embedding import KnownModel
 from memories.models import Memory, PartitionSummary
 from memories.models.memory import KIND_PATTERN
 from memories.services.content import ContentError, check_content, check_metadata, normalise_content
@@ -140,6 +141,23 @@ class HygieneActForm(forms.Form):
     act = forms.ChoiceField(choices=[("merge", "merge"), ("archive", "archive"), ("dismiss", "dismiss")])
     id = NumbersField()
     keep = forms.UUIDField(required=False)
+
+
+class ReembeddingForm(forms.Form):
+    """Which model to fill beside the active one, and whether searches switch to it by themselves."""
+
+    model = forms.ChoiceField()
+    switches_when_filled = forms.BooleanField(required=False, initial=True)
+
+    def __init__(self, *args: Any, models: Sequence[KnownModel], **options: Any) -> None:
+        super().__init__(*args, **options)
+        choices = cast(forms.ChoiceField, self.fields["model"])
+        choices.choices = [(model.name, _place_of(model)) for model in models]
+
+
+def _place_of(model: KnownModel) -> str:
+    place = "on this machine" if model.is_local else "over the network"
+    return f"{model.name}, {model.dimension} numbers, {place}"
 
 
 def initial_of(memory: Memory) -> dict[str, Any]:

@@ -31,6 +31,11 @@ class ModelStatus:
         return self.with_vector / self.live if self.live else 1.0
 
     @property
+    def share_percent(self) -> float:
+        """For a bar, 0..100."""
+        return round(100 * self.share, 2)
+
+    @property
     def made(self) -> int:
         """Of what was missing at the start; what is written meanwhile moves neither end."""
         return max(self.model.needed - self.waiting - self.refused, 0)

@@ -1,5 +1,6 @@
 """Operator pages about what is stored: memories, what is wrong with them, the memo, summaries, snapshots."""
 
+from memories.views.embeddings import embedding_retire, embedding_retry, embedding_switch, embeddings
 from memories.views.hygiene import hygiene, hygiene_act, hygiene_undo
 from memories.views.memories import archive, memories, memory, pin, restore, restore_version, unpin
 from memories.views.places import memo, summaries, summary_again, summary_withdraw
@@ -7,6 +8,10 @@ from memories.views.snapshots import snapshot, snapshot_delete, snapshots
 
 __all__ = [
     "archive",
+    "embedding_retire",
+    "embedding_retry",
+    "embedding_switch",
+    "embeddings",
     "hygiene",
     "hygiene_act",
     "hygiene_undo",

@@ -86,14 +86,21 @@ class PreviewForm(forms.Form):
 
 
 class NewProfileForm(forms.Form):
-    """A new budget profile: its name, and whose numbers it begins with."""
+    """A new profile of either kind: its name, and whose numbers it begins with."""
 
     name = forms.RegexField(
         r"^[a-z][a-z0-9_-]*$",
         max_length=64,
         error_messages={"invalid": "A lower-case word of letters, digits, _ and -, such as support-short."},
     )
-    based_on = forms.CharField(required=False, max_length=64)
+    based_on = forms.CharField(required=False, max_length=80)
+
+
+class PublishForm(forms.Form):
+    """What publishing a scoring profile takes: the decision, and the version in force that was seen (0: none)."""
+
+    adr_reference = forms.CharField(label="Decision", required=False, max_length=16)
+    replaces = forms.IntegerField(min_value=0, required=False, widget=forms.HiddenInput)
 
 
 class AssignmentForm(forms.Form):
@@ -109,6 +116,11 @@ class CompareForm(forms.Form):
 
     left = forms.RegexField(r"^[a-z][a-z0-9_-]* \d{1,9}$", max_length=80)
     right = forms.RegexField(r"^[a-z][a-z0-9_-]* \d{1,9}$", max_length=80)
+
+    def named_versions(self) -> tuple[tuple[str, int], tuple[str, int]]:
+        """Both, as name and number."""
+        left, right = (self.cleaned_data[side].split() for side in ("left", "right"))
+        return (left[0], int(left[1])), (right[0], int(right[1]))
 
 
 class ReceiptFilterForm(forms.Form):

@@ -181,7 +181,16 @@ def compare_scoring_profiles(tenant_id: UUID, left: NamedVersion, right: NamedVe
 
     Raises `InvalidInput` for a version that is not there.
     """
-    lefts, rights = (flat_numbers(scoring_profile_version(tenant_id, *each).numbers) for each in (left, right))
+    return _compared(*(scoring_profile_version(tenant_id, *each) for each in (left, right)))
+
+
+def numbers_between(before: ScoringProfileVersion | None, after: ScoringProfileVersion) -> list[FieldComparison]:
+    """The numbers that differ; none where there is nothing before."""
+    return [number for number in _compared(before, after) if number.differs] if before else []
+
+
+def _compared(left: ScoringProfileVersion, right: ScoringProfileVersion) -> list[FieldComparison]:
+    lefts, rights = flat_numbers(left.numbers), flat_numbers(right.numbers)
     fields = list(dict.fromkeys([*lefts, *rights]))
     order = {name: place for place, name in enumerate(dict.fromkeys(field.partition(".")[0] for field in fields))}
     fields.sort(key=lambda field: order[field.partition(".")[0]])

@@ -7,6 +7,8 @@ from context import views
 EVALUATIONS = "t/<uuid:tenant_id>/evaluations"
 GOLDEN = "t/<uuid:tenant_id>/golden-questions"
 BUDGETS = "t/<uuid:tenant_id>/budgets"
+SCORING = "t/<uuid:tenant_id>/scoring"
+SCORING_PROFILE = f"{SCORING}/profiles/<slug:name>"
 VOTES = "t/<uuid:tenant_id>/memories/<uuid:memory_id>/votes"
 
 urlpatterns = [
@@ -40,4 +42,14 @@ urlpatterns = [
     path(f"{GOLDEN}/<uuid:question_id>/restore", views.golden_restore, name="golden-restore"),
     path(f"{GOLDEN}/<uuid:question_id>/memories/<uuid:memory_id>/want", views.golden_want, name="golden-want"),
     path(f"{GOLDEN}/<uuid:question_id>/memories/<uuid:memory_id>/unwant", views.golden_unwant, name="golden-unwant"),
+    path(SCORING, views.scoring_profiles, name="scoring-profiles"),
+    path(f"{SCORING}/new", views.scoring_create, name="scoring-create"),
+    path(f"{SCORING}/compare", views.scoring_compare, name="scoring-compare"),
+    path(f"{SCORING}/assignments", views.scoring_assignments, name="scoring-assignments"),
+    path(f"{SCORING}/assignments/end", views.scoring_assignment_end, name="scoring-assignment-end"),
+    path(f"{SCORING}/assignments/again", views.scoring_assignment_again, name="scoring-assignment-again"),
+    path(SCORING_PROFILE, views.scoring_profile, name="scoring-profile"),
+    path(f"{SCORING_PROFILE}/<int:version>/publish", views.scoring_publish, name="scoring-publish"),
+    path(f"{SCORING_PROFILE}/<int:version>/roll-back", views.scoring_roll_back, name="scoring-roll-back"),
+    path(f"{SCORING_PROFILE}/<int:version>/retire", views.scoring_retire, name="scoring-retire"),
 ]

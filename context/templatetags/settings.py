@@ -1,4 +1,4 @@
-"""The numbers of budget profiles as people read them: with their unit, and lists and rooms in words."""
+"""The numbers of profiles as people read them: with their unit, and lists and rooms in words."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -17,6 +17,10 @@ UNITS = {
     "elastic_target_items": ("item", "items"),
     "elastic_min_tokens": ("token", "tokens"),
     "elastic_max_tokens": ("token", "tokens"),
+    "half_life_days": ("day", "days"),
+    "half_life_days_by_kind": ("day", "days"),
+    "pool_size": ("candidate", "candidates"),
+    "neighbour_reach": ("message", "messages"),
     "receipt_days": ("day", "days"),
     "receipt_count": ("receipt", "receipts"),
 }
@@ -25,15 +29,20 @@ UNITS = {
 @register.filter
 def setting(value: Any, field: str) -> list[str]:
     """The lines that tell the value of a profile's field: 90 of receipt_days -> 90 days."""
+    unit = UNITS.get(field.partition(".")[0], ("", ""))
     match value:
+        case None:
+            return ["–"]
         case bool():
             return ["yes" if value else "no"]
+        case Mapping() if field == "half_life_days_by_kind":
+            return [f"{kind}: {_counted(days, *unit)}" for kind, days in value.items()] or ["as all others"]
         case Mapping():
             return [f"{_words(section)}: {_room(room)}" for section, room in value.items()] or ["no limits"]
         case list():
             return [", ".join(map(str, value)) or "none"]
         case int() | float():
-            return [_counted(value, *UNITS.get(field, ("", "")))]
+            return [_counted(value, *unit)]
     return [_words(str(value))]
 
 

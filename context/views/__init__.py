@@ -1,6 +1,13 @@
 """Operator pages about what agents get to read: overviews, the context preview, the budget."""
 
-from context.views.assignments import assignment_again, assignment_end, assignments
+from context.views.assignments import (
+    assignment_again,
+    assignment_end,
+    assignments,
+    scoring_assignment_again,
+    scoring_assignment_end,
+    scoring_assignments,
+)
 from context.views.budgets import budget_compare, budget_create, budget_roll_back, budgets
 from context.views.contexts import receipt, receipts
 from context.views.curves import budget_curve
@@ -23,6 +30,15 @@ from context.views.golden import (
 )
 from context.views.overviews import overview, tenant_overview
 from context.views.preview import context_preview
+from context.views.scoring import (
+    scoring_compare,
+    scoring_create,
+    scoring_profile,
+    scoring_profiles,
+    scoring_publish,
+    scoring_retire,
+    scoring_roll_back,
+)
 from context.views.votes import memory_votes, vote_again, vote_withdraw
 
 __all__ = [
@@ -52,6 +68,16 @@ __all__ = [
     "overview",
     "receipt",
     "receipts",
+    "scoring_assignment_again",
+    "scoring_assignment_end",
+    "scoring_assignments",
+    "scoring_compare",
+    "scoring_create",
+    "scoring_profile",
+    "scoring_profiles",
+    "scoring_publish",
+    "scoring_retire",
+    "scoring_roll_back",
     "tenant_overview",
     "vote_again",
     "vote_withdraw",

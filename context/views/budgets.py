@@ -14,7 +14,6 @@ from django_htmx.http import replace_url
 from context.actions import create_budget_profile, roll_back_budget_profile, save_budget_profile
 from context.budget_profiles import (
     FieldComparison,
-    NamedVersion,
     changed_fields,
     compare_budget_profiles,
     current_budget_profile,
@@ -224,8 +223,7 @@ def budget_compare(request: HtmxRequest) -> HttpResponseBase:
         page["offered"] = [f"{row.name} {row.version}" for row in rows] + [f"{DEFAULT_PROFILE_NAME} 0"]
         if form.is_bound and form.is_valid():
             try:
-                left, right = (_named_version(form.cleaned_data[side]) for side in ("left", "right"))
-                numbers = compare_budget_profiles(request.tenant.id, left, right)
+                numbers = compare_budget_profiles(request.tenant.id, *form.named_versions())
                 page["numbers"] = [row for number in numbers for row in _rows_of(number)]
                 page["differing"] = any(number.differs for number in numbers)
             except PlatformError as error:
@@ -242,11 +240,6 @@ def _rows_of(number: FieldComparison) -> list[tuple[str, FieldComparison]]:
     left, right = (CompactionPolicy.of(side).as_record() for side in (number.left, number.right))
     sides = {name: (policy_words(name, left[name]), policy_words(name, right[name])) for name in POLICY_FIELDS}
     return [(policy_label(name), FieldComparison(name, *both)) for name, both in sides.items()]
-
-
-def _named_version(text: str) -> NamedVersion:
-    name, version = text.split()
-    return name, int(version)
 
 
 def _whole_number(text: str | None) -> int:

@@ -14,8 +14,8 @@ from context.services.scoring_profiles import (
     NEIGHBOUR_REACH_MAX,
     PART_NAMES,
     POOL_SIZE_MAX,
-    SIGNALS,
 )
+from context.services.signals import SIGNALS
 
 WEIGHT = "weight_"
 #: What each part of a score says, in one sentence.

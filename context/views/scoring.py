@@ -19,6 +19,7 @@ from context.actions import (
     roll_back_scoring_profile,
 )
 from context.budget_profiles import FieldComparison
+from context.evaluating import DEFAULT_BUDGETS
 from context.forms import CompareForm, NewProfileForm, PublishForm
 from context.models import EvaluationRun, ScoringProfileAssignment, ScoringProfileVersion
 from context.scoring_form import (
@@ -193,6 +194,7 @@ def _profile_page(request: HtmxRequest, name: str, version: str | None) -> dict[
             "proof": proof,
             "conditions": publishing_conditions(has_proof=proof is not None, adr_reference=current.adr_reference),
             "runs": shown,
+            "budgets": DEFAULT_BUDGETS,
             "table": report.tables[0] if report else None,
             "targets": list(assignments.with_keys().newest_first()),
             "changes": list(changes[:CHANGES_SHOWN_MAX]),

@@ -1,5 +1,6 @@
 """The pages of scoring profiles: drafted with the weights summed up, published through the gate, taken back."""
 
+import re
 from typing import Any
 
 import pytest
@@ -8,7 +9,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from context.models import ScoringProfileAssignment, ScoringProfileVersion
+from context.models import EvaluationRun, ScoringProfileAssignment, ScoringProfileVersion
 from context.scoring_form import PART_WORDS, typed_from, weights_of
 from context.services.scoring_profiles import ADR_0040, CONVERSATION_RECALL, PART_NAMES
 from memories.models import Tenant
@@ -322,3 +323,16 @@ def test_strangers_and_unknown_names_find_nothing(client: Client, tenant: Tenant
     assert client.get(page("scoring-profile", tenant, "adr-0040") + "?version=9").status_code == 404
     assert client.get(page("scoring-profile", tenant, "adr-0040") + "?version=x").status_code == 404
     assert client.post(page("scoring-profile", tenant, "own"), typed()).status_code == 404
+
+
+def test_draft_is_evaluated_from_its_page(client: Client, tenant: Tenant) -> None:
+    new_version(tenant, "own")
+    new_version(tenant, "own", 2, numbers={**NUMBERS, "pool_size": 50})
+    shown = text_of(client.get(page("scoring-profile", tenant, "own") + "?version=1"))
+    fields = dict(re.findall(r'type="hidden" name="(profile|packer|budgets)" value="([^"]+)"', shown))
+    assert fields["profile"] == "own@1"
+    response = client.post(page("evaluations", tenant), {**fields, "corpus": "updated_facts"})
+    assert response.status_code == 302
+    with tenant_scope(tenant.pk):
+        run = EvaluationRun.objects.for_tenant(tenant.pk).get()
+    assert (run.profile_name, run.profile_version, run.profile_numbers) == ("own", 1, NUMBERS)

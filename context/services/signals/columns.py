@@ -69,22 +69,18 @@ class Pool:
     @cached_property
     def beside(self) -> dict[int, Places]:
         """By distance, -REACH..REACH without 0: the place of the message so far off in its session, -1 for none."""
-        places = {
-            (session, row["position"]): place
-            for place, (row, session) in enumerate(zip(self.rows, self.sessions, strict=True))
-            if session
-        }
-        return {
-            distance: np.array(
-                [
-                    places.get((session, row["position"] + distance), -1) if session else -1
-                    for row, session in zip(self.rows, self.sessions, strict=True)
-                ],
-                dtype=np.intp,
-            )
-            for distance in range(-REACH, REACH + 1)
-            if distance
-        }
+        keys = [
+            (session, row["position"]) if session else None
+            for row, session in zip(self.rows, self.sessions, strict=True)
+        ]
+        place_of = {key: place for place, key in enumerate(keys) if key}
+        found = {distance: np.full(len(keys), -1, dtype=np.intp) for distance in range(-REACH, REACH + 1) if distance}
+        for place, key in enumerate(keys):
+            if key:
+                session, position = key
+                for distance, places in found.items():
+                    places[place] = place_of.get((session, position + distance), -1)
+        return found
 
     @cached_property
     def speakers(self) -> list[str]:

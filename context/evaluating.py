@@ -166,7 +166,7 @@ def _claimed(
         if not rows.claim(run_id, now=now, until=until):
             return None
         run: EvaluationRun = rows.get(pk=run_id)
-    return _Claim(run, until, clock, now + time_limit if time_limit else None, progress)
+    return _Claim(run, until, clock, None if time_limit is None else now + time_limit, progress)
 
 
 def _worked(claim: _Claim, corpus: Corpus | None) -> Outcome:

@@ -74,7 +74,7 @@ def evaluated(*arguments: object) -> dict[str, Any]:
 
 def requested(tenant: Tenant, **wishes: Any) -> EvaluationRun:
     """A run that waits for whoever takes it."""
-    values = {"corpus_kind": "golden", "budgets": [250, 1000], "is_sent": False} | wishes
+    values: dict[str, Any] = {"corpus_kind": "golden", "budgets": [250, 1000], "is_sent": False} | wishes
     with tenant_scope(tenant.pk):
         return request_evaluation(tenant_id=tenant.pk, **values, by=TESTER, now=timezone.now())
 
@@ -87,7 +87,7 @@ def stored_run(run_id: UUID | str) -> EvaluationRun:
 
 def answers_of(run_id: UUID | str) -> list[EvaluationAnswer]:
     with admin_write_scope():
-        return list(EvaluationAnswer.objects.filter(run_id=run_id).order_by("position"))
+        return list(EvaluationAnswer.objects.filter(run__pk=run_id).order_by("position"))
 
 
 def golden(tenant: Tenant, text: str, *memories: Memory, partition: str = "") -> GoldenQuestion:

@@ -140,7 +140,7 @@ def test_golden_questions_need_a_tenant_and_one_question(tenant: Tenant) -> None
 
 def broken_off(corpus: Path, monkeypatch: pytest.MonkeyPatch, after: int, error: BaseException) -> EvaluationRun:
     """A run whose process dies when so many questions were asked."""
-    asked = []
+    asked: list[str] = []
     real = evaluating.ask
 
     def dying(question: Any, setting: Any) -> Any:
@@ -175,9 +175,12 @@ def test_killed_run_goes_on_with_the_questions_that_have_no_answer(
     assert (run.state, run.done, len(stages())) == ("running", 2, 1)
     asked: list[str] = []
     real = evaluating.ask
-    monkeypatch.setattr(
-        evaluating, "ask", lambda question, setting: asked.append(question.id) or real(question, setting)
-    )
+
+    def noting(question: Any, setting: Any) -> Any:
+        asked.append(question.id)
+        return real(question, setting)
+
+    monkeypatch.setattr(evaluating, "ask", noting)
     found = evaluated(corpus, "--resume", run.pk)
     assert asked == ["q3", "q4"]
     assert found["run"] == str(run.pk)

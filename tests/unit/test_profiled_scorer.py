@@ -4,6 +4,7 @@ import math
 import uuid
 from datetime import UTC, datetime, timedelta
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -119,3 +120,53 @@ def test_only_comparing_profiles_need_vectors():
     assert not needs_vectors(ADR_0040)
     assert needs_vectors(profile(mmr_diversity=0.1))
     assert needs_vectors(profile(weights={"relevance": 0.9, "currency": 0.1}))
+
+
+def test_repetition_of_something_better_is_taken_away():
+    rows = [memory(similarity=0.9), memory(similarity=0.8), memory(similarity=0.5)]
+    units = [np.array(vector, dtype=np.float32) for vector in ([1, 0], [1, 0], [0, 1])]
+    vectors = {row["id"]: vector for row, vector in zip(rows, units, strict=True)}
+    scored = ProfiledScorer(profile(mmr_diversity=0.5)).score(rows, QUESTION, vectors)
+    assert [one.memory for one in scored] == [rows[0], rows[2], rows[1]]
+    assert scored[2].parts == {"relevance": 0.8, "repetition": 1.0}
+    assert scored[2].weighted == {"relevance": 0.8, "repetition": -0.5}
+    assert scored[2].composite_score == 0.3
+
+
+def test_signals_are_told_by_name_and_add_up():
+    rows = [
+        memory(
+            content=f"Ann: I live in Leeds since {number} May.", session="s", position=number, similarity=0.1 * number
+        )
+        | {"partition_path": "", "holds": frozenset(["live"])}
+        for number in range(1, 9)
+    ]
+    question = Question("Where does Ann live?", NOW, ["ann", "live"])
+    for one in ProfiledScorer(CONVERSATION_RECALL).score(rows, question, {}):
+        assert list(one.parts) == list(one.weighted) == list(CONVERSATION_RECALL.weights)
+        assert one.parts["person"] == 1.0
+        assert one.parts["answer"] == 1.0
+        assert one.parts["currency"] == 0.0
+        assert math.isclose(sum(one.weighted.values()), one.composite_score, abs_tol=1e-5)
+
+
+def test_a_composite_is_never_below_zero():
+    rows = [
+        memory(created_at=NOW - timedelta(days=400 * number), similarity=0.01, content="text") for number in range(3)
+    ]
+    vectors = {row["id"]: np.array([1.0, 0.0], dtype=np.float32) for row in rows}
+    numbers = profile(weights={"relevance": 0.01, "currency": 0.99})
+    scored = ProfiledScorer(numbers).score(rows, Question("Where is it?", NOW), vectors)
+    assert [one.memory for one in scored] == rows
+    assert scored[0].composite_score > 0.0 == scored[2].composite_score
+    assert scored[2].weighted["currency"] < 0.0
+
+
+def test_the_fused_score_can_be_the_relevance():
+    numbers = profile(relevance="fused")
+    scored = score([memory(similarity=0.9, fused_score=None), memory(similarity=0.1, fused_score=2 / 61)], numbers)
+    assert [one.composite_score for one in scored] == [1.0, 0.0]
+
+
+def test_candidates_without_the_keys_of_signals_are_scored_all_the_same():
+    assert len(score([memory(), memory()], CONVERSATION_RECALL)) == 2

@@ -1,0 +1,36 @@
+"""Candidates for the tests of signals."""
+
+import uuid
+from datetime import UTC, datetime
+
+import numpy as np
+
+from context.services.signals.columns import Pool
+
+NOW = datetime(2025, 11, 12, 12, tzinfo=UTC)
+
+
+def turn(text, position, *, session="s1", lexemes=(), **fields):
+    """A message of a conversation."""
+    return memory(text, lexemes=lexemes, session=session, position=position, kind="episode", **fields)
+
+
+def memory(text, *, lexemes=(), created="2025-01-01", **fields):
+    row = {
+        "id": uuid.uuid4(),
+        "content": text,
+        "similarity": 0.5,
+        "created_at": datetime.fromisoformat(created).replace(tzinfo=UTC),
+        "kind": "fact",
+        "partition_path": "",
+        "session": "",
+        "position": None,
+        "holds": frozenset(lexemes),
+    }
+    return row | fields
+
+
+def pool(rows, text="What is it?", lexemes=(), vectors=()):
+    """`vectors` are those of the rows, in their order."""
+    units = [np.array(vector, dtype=np.float32) / np.linalg.norm(vector) for vector in vectors]
+    return Pool(rows, text, lexemes, {row["id"]: vector for row, vector in zip(rows, units, strict=False)})

@@ -77,11 +77,10 @@ def drawn_queries(words: Sequence[str], count: int) -> Iterator[tuple[str, str]]
 
 def search(tenant: Any, text: str, *, drops: bool) -> tuple[float, list[Any]]:
     """Milliseconds, and the rows in order; as the word arm of a search asks for them."""
-    from memories.arms import asked_in_words
+    from memories.arms import asked_in_words, rank_asked
     from memories.candidates import SearchScope
     from memories.querysets import lexemes_of_tenant
     from memories.scopes import tenant_scope
-    from memories.services.fusion import MAX_CANDIDATES
     from memories.services.moments import Moment
     from memories.services.text_query import match_all
 
@@ -89,8 +88,7 @@ def search(tenant: Any, text: str, *, drops: bool) -> tuple[float, list[Any]]:
     with tenant_scope(tenant.pk):
         start = perf_counter()
         asked = asked_in_words(scope, text) if drops else match_all(list(lexemes_of_tenant(tenant.pk, text)))
-        (rows,) = scope.sources()
-        found = [pk for pk, _ in rows.matching_any(asked).values_list("id", "tokens_o200k_base")[:MAX_CANDIDATES]]
+        found = rank_asked(scope, asked, "tokens_o200k_base").ids
         return (perf_counter() - start) * 1000, found
 
 

@@ -4,14 +4,14 @@ Steps of conductors, inside a scope.
 """
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
 
 from memories.candidates import Rows, SearchScope
 from memories.embedding.protocol import Vectors
-from memories.querysets import lexemes_of_tenant
+from memories.querysets import in_order_of_an_index, lexemes_of_tenant
 from memories.services.fusion import MAX_CANDIDATES
 from memories.services.text_query import MATCHED_ROWS_MAX, TextQuery, match_all, match_rarest
 
@@ -73,13 +73,19 @@ def rank_by_vector(scope: SearchScope, vector: Vectors, model: str, tokens: str,
 
 def rank_by_words(scope: SearchScope, query: str, tokens: str, plan: Plan) -> tuple[Ranking, Sequence[str]]:
     """The memories that hold the query's words, and the lexemes of these."""
-    found = Ranking()
     with plan.step("lexical") as entry:
         asked = asked_in_words(scope, query)
-        if asked.matched:
-            found = _ranking([rows.matching_any(asked) for rows in scope.sources()], tokens, BY_TEXT_RANK)
+        found = rank_asked(scope, asked, tokens)
         entry |= {"lexemes": len(asked.lexemes), "matched": len(asked.matched), "rows": len(found.tokens_by_id)}
     return found, asked.lexemes
+
+
+def rank_asked(scope: SearchScope, asked: TextQuery, tokens: str) -> Ranking:
+    """The memories that hold what is asked for."""
+    if not asked.matched:
+        return Ranking()
+    with nullcontext() if asked.newest is None else in_order_of_an_index():
+        return _ranking([rows.matching_any(asked) for rows in scope.sources()], tokens, BY_TEXT_RANK)
 
 
 def asked_in_words(scope: SearchScope, query: str) -> TextQuery:
@@ -87,9 +93,11 @@ def asked_in_words(scope: SearchScope, query: str) -> TextQuery:
     rows_by_lexeme = lexemes_of_tenant(scope.tenant_id, query)
     lexemes = list(rows_by_lexeme)
     rarest = match_rarest(lexemes, rows_by_lexeme)
-    if rarest.has_dropped and any(rows.is_more_than(MATCHED_ROWS_MAX) for rows in scope.sources()):
+    if not rarest.has_dropped:
         return rarest
-    return match_all(lexemes)
+    is_known_large = scope.is_whole_tenant and max(rows_by_lexeme.values()) > MATCHED_ROWS_MAX
+    is_large = is_known_large or any(rows.is_more_than(MATCHED_ROWS_MAX) for rows in scope.sources())
+    return rarest if is_large else match_all(lexemes)
 
 
 def rank_pinned(scope: SearchScope, tokens: str, plan: Plan) -> Ranking:

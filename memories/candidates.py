@@ -86,6 +86,11 @@ class SearchScope:
     segments: Mapping[str, str] = field(default_factory=dict)
     conditions: Sequence[Condition] = ()
 
+    @property
+    def is_whole_tenant(self) -> bool:
+        """Whether nothing narrows the tenant's rows of today."""
+        return not (self.path or self.is_exact or self.segments or self.conditions or self.moment.reads_history)
+
     def sources(self) -> list[Rows]:
         """The current rows, and at a moment of history the superseded ones; no memory is in both."""
         heads = self._narrowed(Memory.objects.for_tenant(self.tenant_id))

@@ -20,7 +20,7 @@ from memories.querysets.records import (
     SnapshotQuerySet,
     TenantMemoQuerySet,
 )
-from memories.querysets.rows import TenantRows, VersionedByRecordedTime
+from memories.querysets.rows import TenantRows, VersionedByRecordedTime, in_order_of_an_index
 from memories.querysets.tenancy import ApiKeyManager, MembershipQuerySet, PartitionQuerySet, TenantQuerySet
 from memories.querysets.texts import SEARCH_COLUMNS, MemoryTextQuerySet, Vector
 from memories.querysets.ticks import RetrievalTickQuerySet
@@ -53,6 +53,7 @@ __all__ = [
     "Vector",
     "VersionedByRecordedTime",
     "array_text",
+    "in_order_of_an_index",
     "lexemes_of",
     "lexemes_of_tenant",
     "text_search_configs",

@@ -18,7 +18,7 @@ from pgvector.django import CosineDistance
 from memories.querysets.conditions import filter_condition, path_condition
 from memories.querysets.lexemes import AnyLexeme, LexemesHeld
 from memories.querysets.neighbours import Span, ids_in_spans
-from memories.querysets.rows import TenantRows
+from memories.querysets.rows import TenantRows, in_order_of_an_index
 from memories.services.filters import COUNTER_FIELDS, Condition
 from memories.services.partitions import PartitionPath
 from memories.services.text_query import TextQuery
@@ -111,7 +111,8 @@ class MemoryTextQuerySet(TenantRows):
 
     def is_more_than(self, count: int) -> bool:
         """Whether there are more rows than that; reads no more than it takes to tell."""
-        return self.order_by().values("pk")[: count + 1].count() > count
+        with in_order_of_an_index():
+            return self.order_by().values("pk")[: count + 1].count() > count
 
     def with_lexemes_held(self, lexemes: Sequence[str]) -> Self:
         """Adds `holds`: a list of those of the lexemes that the row's text holds; empty for none."""

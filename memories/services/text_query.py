@@ -10,7 +10,7 @@ from memories.services.lexemes import STOP_WORD_MARK
 #: Rows of a tenant that the words of one query may match together, as far as they can be foretold.
 MATCHED_ROWS_MAX = 5_000
 #: Rows that are looked through where even the rarest word of the query is in more than that: the newest in scope.
-NEWEST_ROWS = 5_000
+NEWEST_ROWS = 2_000
 
 
 @dataclass(frozen=True)

@@ -46,6 +46,8 @@ def record_vectors(tenant_id: UUID, items: Sequence[Waiting], made: Sequence[Mad
         recorded = {each.embedder.name: each for each in made if each.embedder.name in models}
         for name, each in recorded.items():
             _store(models[name], kept, Made(each.embedder, each.vectors[places]))
+            if not notes_missing or models[name].state != EmbeddingModel.State.ACTIVE:
+                MissingVector.objects.forget(models[name].pk, ((item.memory_id, item.version) for item in kept))
         if any(model.state == EmbeddingModel.State.ACTIVE for name, model in models.items() if name in recorded):
             UncomparedMemory.objects.enqueue(tenant_id, remaining)
         if notes_missing:
@@ -57,6 +59,16 @@ def note_for_models_beside(tenant_id: UUID, items: Sequence[Waiting]) -> None:
     """Note that the models beside the active one are still to have vectors of these. Runs in a scope."""
     EmbeddingModel.objects.share(tenant_id)
     _note(items, EmbeddingModel.objects.for_tenant(tenant_id).beside())
+
+
+def note_superseded(tenant_id: UUID, memory_id: UUID, version: int) -> None:
+    """Note that a version still lacks its vectors that is no longer the current one. Runs in a scope."""
+    EmbeddingModel.objects.share(tenant_id)
+    rows = [
+        MissingVector(tenant_id=tenant_id, model=model, memory_id=memory_id, version=version)
+        for model in EmbeddingModel.objects.for_tenant(tenant_id).maintained()
+    ]
+    MissingVector.objects.bulk_create(rows, ignore_conflicts=True)
 
 
 def carry_vectors(tenant_id: UUID, memory_id: UUID, *, former: int, version: int) -> None:
@@ -118,8 +130,6 @@ def _store(model: EmbeddingModel, items: Sequence[Waiting], made: Made) -> None:
         for item, vector in zip(items, made.vectors, strict=True)
     ]
     MemoryEmbedding.objects.bulk_create(embeddings, ignore_conflicts=True)
-    if model.state != EmbeddingModel.State.ACTIVE or model.is_chosen:
-        MissingVector.objects.forget(model.pk, ((item.memory_id, item.version) for item in items))
 
 
 def _note(items: Sequence[Waiting], models: Iterable[EmbeddingModel]) -> None:

@@ -17,7 +17,7 @@ from memories.services.content import content_hash, is_same_json, normalise_cont
 from memories.services.drafts import problems_of_changes
 from memories.services.lexemes import search_columns
 from memories.services.tokens import token_counts
-from memories.vectors import carry_vectors
+from memories.vectors import carry_vectors, note_superseded
 
 LIVE_CONSTRAINT = "memory_is_unique_among_live"
 
@@ -158,6 +158,8 @@ def _open_version(current: Memory, before: Mapping[str, Any], at: datetime, *, h
     current.version = before["version"] + 1
     current.valid_from = current.recorded_from = at
     if has_new_text:
+        if current.embedding_state == Memory.EmbeddingState.PENDING:
+            note_superseded(current.tenant_id, current.pk, before["version"])
         current.embedding_state = Memory.EmbeddingState.PENDING
         current.embedding_error = ""
     values = {name: getattr(current, name) for name in VERSION_COLUMNS}

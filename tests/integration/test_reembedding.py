@@ -171,6 +171,23 @@ def test_superseded_and_archived_versions_get_vectors_too(tenant: Tenant, memori
     assert len(versions(tenant)) == 5
 
 
+def test_version_superseded_before_it_had_a_vector_gets_one_of_every_model(
+    tenant: Tenant, memories: list[Memory]
+) -> None:
+    model = start(tenant)
+    work(tenant, model)
+    new = make_memory(tenant, "Superseded at once.")
+    edit(new, content="What it says now.")
+    indexer.index_memory(tenant.pk, new.pk)
+    for name in (FIRST, SECOND):
+        assert (str(new.pk), 1) not in vectors(tenant, name)
+    assert len(upkeep.embedding_models_with_work()) == 2
+    for tenant_id, model_id in upkeep.embedding_models_with_work():
+        reembedding.work_on(tenant_id, model_id, goes_on=lambda: True, clock=lambda: NOW)
+    assert vectors(tenant, FIRST) == vectors(tenant, SECOND) == versions(tenant)
+    assert upkeep.embedding_models_with_work() == []
+
+
 def test_writes_while_filling_get_vectors_of_both_models(tenant: Tenant, memories: list[Memory]) -> None:
     model = start(tenant)
     new = make_memory(tenant, "Written while filling.", is_embedded=True)

@@ -8,7 +8,6 @@ from uuid import UUID
 
 from memories.exceptions import Conflict, InvalidInput
 from memories.models import Memory, MemoryFinding, MemoryPair, UncomparedMemory
-from memories.querysets.hygiene import Dismissable
 from memories.services.differing import Span, differences
 from memories.services.hygiene import (
     CONTRADICTION,
@@ -24,6 +23,8 @@ from memories.services.hygiene import (
 ROWS_PER_PAGE = 25
 #: Rows of a list that are counted; of a longer one the page says that there are more.
 COUNTED_MAX = 1_000
+#: Rows that are looked at in one go for a page, and how often at most.
+CHUNK_ROWS, CHUNKS_MAX = 100, 20
 #: Characters of a text that a pair shows.
 SHOWN_CHARACTERS_MAX = 1_200
 #: Whether the memories of a list have been retrieved; asked again as it is read, for that changes every second.
@@ -106,12 +107,32 @@ def waiting_to_be_compared(tenant_id: UUID) -> int:
 def board_page(
     tenant_id: UUID, each: HygieneList, partition: str, sort: str, *, behind: tuple[Any, int] | None, now: datetime
 ) -> BoardPage:
-    """One page of a list behind the given place (the sorted column's value, id); inside a scope. One query."""
-    rows = _open_rows(tenant_id, each, partition, now).with_memories()
-    found = list(rows.page(each.sorts[sort], after=behind, count=ROWS_PER_PAGE + 1))
+    """One page of a list behind the given place (the sorted column's value, id); inside a scope.
+
+    Two queries, more only where most rows are of memories that were archived since. Each is led by an index: joined
+    at once with the memories all rows would be read and sorted, for policies hide from the planner how many there are.
+    """
+    if partition:
+        rows = _open_rows(tenant_id, each, partition, now).with_memories()
+        found = list(rows.page(each.sorts[sort], after=behind, count=ROWS_PER_PAGE + 1))
+    else:
+        found = _live_rows(tenant_id, each, each.sorts[sort], behind, now)
     last = found[ROWS_PER_PAGE - 1] if len(found) > ROWS_PER_PAGE else None
     shown = found[:ROWS_PER_PAGE]
     return BoardPage([_pair_row(row) for row in shown] if each.has_pairs else shown, last)
+
+
+def _live_rows(tenant_id: UUID, each: HygieneList, ordering: str, behind: Any, now: datetime) -> list[Any]:
+    found: list[Any] = []
+    for _ in range(CHUNKS_MAX):
+        places = _rows_of(tenant_id, each).places(ordering, after=behind, count=CHUNK_ROWS)
+        numbers = [number for _, number in places]
+        live = _open_rows(tenant_id, each, "", now).numbered(numbers).with_memories().in_bulk()
+        found += [live[number] for number in numbers if number in live]
+        if len(found) > ROWS_PER_PAGE or len(places) < CHUNK_ROWS:
+            break
+        behind = places[-1]
+    return found
 
 
 def effect_of(
@@ -137,10 +158,13 @@ def effect_of(
     return Effect(DISMISS, numbers, memories=memories or [row.newer for row in rows])
 
 
-def _open_rows(tenant_id: UUID, each: HygieneList, partition: str, now: datetime) -> Any:
+def _rows_of(tenant_id: UUID, each: HygieneList) -> Any:
     model: Any = MemoryPair if each.has_pairs else MemoryFinding
-    rows: Dismissable = model.objects.for_tenant(tenant_id).of_kind(each.kind).open()
-    live = rows.of_live(now).within(partition)  # type: ignore[attr-defined]
+    return model.objects.for_tenant(tenant_id).of_kind(each.kind).open()
+
+
+def _open_rows(tenant_id: UUID, each: HygieneList, partition: str, now: datetime) -> Any:
+    live = _rows_of(tenant_id, each).of_live(now).within(partition)
     return live if each.has_pairs else live.still_true(RETRIEVED.get(each.kind))
 
 

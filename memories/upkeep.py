@@ -16,6 +16,7 @@ from memories.models import (
     IdempotencyRecord,
     Memory,
     MemoryFinding,
+    MemoryPair,
     RecalledText,
     RetrievalTick,
     Tenant,
@@ -123,7 +124,10 @@ def _compare_of_tenant(tenant_id: UUID, now: datetime) -> int:
 
 
 def find_faults(*, now: datetime) -> None:
-    """Look through the memories of all tenants for those that were never retrieved or expire soon."""
+    """Look through the memories of all tenants for those that were never retrieved or expire soon.
+
+    Pairs of which one was archived are forgotten.
+    """
     with maintenance_scope():
         tenant_ids = list(Tenant.objects.values_list("pk", flat=True))
     for tenant_id in tenant_ids:
@@ -131,6 +135,7 @@ def find_faults(*, now: datetime) -> None:
             findings = MemoryFinding.objects
             findings.find(tenant_id, NEVER_RETRIEVED, now=now, before=now - NEVER_RETRIEVED_AFTER)
             findings.find(tenant_id, EXPIRES_SOON, now=now, before=now + EXPIRES_WITHIN)
+            MemoryPair.objects.for_tenant(tenant_id).open().of_archived().delete()
 
 
 def leave_former_languages(*, now: datetime) -> int:

@@ -11,6 +11,7 @@ from django.db.models import Q
 from memories.querysets.conditions import live_condition, path_condition
 from memories.querysets.insertions import array_text
 from memories.querysets.rows import TenantRows
+from memories.querysets.texts import SEARCH_COLUMNS
 
 _ENQUEUE = """
 INSERT INTO memories_uncomparedmemory (tenant_id, memory_id, version)
@@ -98,6 +99,11 @@ class Dismissable(FindingRows):
     def numbered(self, ids: Iterable[int]) -> Self:
         return self.filter(pk__in=list(ids))
 
+    def places(self, ordering: str, *, after: tuple[Any, int] | None, count: int) -> list[tuple[Any, int]]:
+        """(the ordered column's value, id) of a page of rows."""
+        rows = self.page(ordering, after=after, count=count)
+        return list(rows.values_list(ordering.removeprefix("-"), "pk"))
+
     def open(self) -> Self:
         """Not dismissed."""
         return self.filter(dismissed_at__isnull=True)
@@ -119,11 +125,15 @@ class MemoryPairQuerySet(Dismissable):
 
     def with_memories(self) -> Self:
         """Both memories in the same query."""
-        return self.select_related(*self.sides).defer("older__search_vector", "newer__search_vector")
+        return self.select_related(*self.sides).defer(*_search_columns("older"), *_search_columns("newer"))
 
     def touching(self, memory_ids: Iterable[UUID]) -> Self:
         ids = list(memory_ids)
         return self.filter(Q(older_id__in=ids) | Q(newer_id__in=ids))
+
+    def of_archived(self) -> Self:
+        """Of which an agent no longer reads both; should one be restored, it is compared again."""
+        return self.filter(Q(older__archived_at__isnull=False) | Q(newer__archived_at__isnull=False))
 
     def stamps(self) -> list[tuple[Any, ...]]:
         """(id, texts hash, and as they are now the older one's content hash and path, the newer one's)."""
@@ -156,7 +166,7 @@ class MemoryFindingQuerySet(Dismissable):
 
     def with_memories(self) -> Self:
         """The memory in the same query."""
-        return self.select_related("memory").defer("memory__search_vector")
+        return self.select_related("memory").defer(*_search_columns("memory"))
 
     def find(
         self, tenant_id: UUID, kind: str, *, now: datetime, before: datetime | None = None, ids: Iterable[UUID] = ()
@@ -184,6 +194,10 @@ class HygieneActQuerySet(TenantRows):
 
     def newest_first(self) -> Self:
         return self.order_by("-at", "id")
+
+
+def _search_columns(head: str) -> list[str]:
+    return [f"{head}__{name}" for name in ("search_vector", *SEARCH_COLUMNS)]
 
 
 def _of_head(condition: Q, head: str) -> Q:

@@ -42,6 +42,7 @@ def shoot(opened: Page, name: str) -> None:
         width = opened.viewport_size["width"] if opened.viewport_size else 0
         for theme in ("light", "dark"):
             opened.emulate_media(color_scheme=theme)
+            opened.wait_for_timeout(400)  # colours move slowly
             opened.screenshot(path=f"{folder}/{name}-{width}-{theme}.png", full_page=True)
 
 

@@ -80,6 +80,7 @@ def test_walk_over_the_pages_finds_them() -> None:
 PAGES_OF_A_TENANT = [
     "tenant-overview",
     "memories",
+    "hygiene",
     "memo",
     "summaries",
     "snapshots",

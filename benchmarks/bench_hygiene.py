@@ -1,0 +1,184 @@
+"""Times the hygiene board at scale: `python -m benchmarks.bench_hygiene [--memories 100000] [--rounds 40]`.
+
+Loads made-up memories into a database of its own, half of them in one partition, with a pair for every second one.
+Prints p50 and p95 of each list's page and of all counts, as milliseconds and as the ratio of its p50 to that of a plain
+indexed page of memories; then what looking through all memories and comparing one batch take. Names every list whose
+plan, made as the app's own role under row-level security, reads a table from end to end.
+"""
+
+import argparse
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from statistics import median, quantiles
+from time import perf_counter
+from typing import Any
+from uuid import UUID
+
+from benchmarks.database import analyse, new_tenant, throwaway_database
+
+NOW = datetime(2026, 11, 20, tzinfo=UTC)
+DIMENSION = 256
+PLACES = 50
+
+_PARTITIONS = """
+INSERT INTO memories_partition (tenant_id, path, depth, segments)
+SELECT %(tenant)s, 'user=u' || n, 1, ARRAY['user=u' || n] FROM generate_series(0, %(places)s) AS n
+"""
+_MEMORIES = """
+INSERT INTO memories_memory (id, tenant_id, partition_id, partition_path, kind, content, content_hash, confidence,
+    pinned, metadata, created_at, valid_from, recorded_from, expires_at, source_id, session, tokens_o200k_base,
+    tokens_cl100k_base, version, usefulness_score, retrieval_count, embedding_state, embedding_error, search_config,
+    search_words, search_lexemes, search_of)
+SELECT gen_random_uuid(), %(tenant)s, p.id, p.path, 'fact', text, md5(text), .8, n %% 400 = 0, '{}', at, at, at,
+    CASE WHEN n %% 50 = 0 THEN %(now)s::timestamptz + (n %% 400) * interval '1 hour' + interval '1 minute' END, '', '',
+    24, 24, 1, .5, CASE WHEN n %% 3 = 0 THEN 0 ELSE n %% 60 END, 'ready', '', 'english', '', '{}',
+    left(md5(text), %(mark)s)
+FROM (
+    SELECT n, %(now)s::timestamptz - n * interval '4 minutes' AS at, 'Customer ' || n || ' asked about order ' || n * 7
+        || ' and paid ' || n %% 900 || ' EUR for a set of brake pads' AS text
+    FROM generate_series(1, %(rows)s) AS n
+) AS made
+JOIN memories_partition AS p ON p.tenant_id = %(tenant)s
+    AND p.path = 'user=u' || CASE WHEN n %% 2 = 0 THEN 0 ELSE 1 + n / 2 %% %(places)s END
+"""
+# Directions that are far from each other; of every tenth memory that of the one before it.
+_VECTORS = """
+INSERT INTO memories_memoryembedding (tenant_id, memory_id, version, model, dimension, vector)
+SELECT %(tenant)s, id, 1, %(model)s, %(dimension)s, l2_normalize((
+    SELECT array_agg(hashfloat8(n - (n %% 10 = 0)::int * 2 + axis * 1e6)::float8 / 2147483648)
+    FROM generate_series(1, %(dimension)s) AS axis)::vector)::halfvec
+FROM (SELECT id, row_number() OVER (ORDER BY created_at) AS n FROM memories_memory WHERE tenant_id = %(tenant)s) AS m
+"""
+_PAIRS = """
+INSERT INTO memories_memorypair (tenant_id, kind, older_id, newer_id, similarity, texts_hash, found_at)
+SELECT %(tenant)s, (ARRAY['near_duplicate', 'contradiction', 'recall_loop'])[1 + n %% 3], id, next,
+    .92 + (n %% 80) * .001, '', %(now)s::timestamptz - n * interval '1 minute'
+FROM (SELECT id, lead(id) OVER w AS next, row_number() OVER w AS n FROM memories_memory WHERE tenant_id = %(tenant)s
+    WINDOW w AS (PARTITION BY partition_path ORDER BY created_at)) AS m
+WHERE next IS NOT NULL AND n %% 2 = 0
+"""
+
+
+def load(tenant_id: UUID, rows: int) -> None:
+    """Memories, vectors, pairs and findings of one tenant, by statements of the database."""
+    from django.db import connection
+
+    from context.upkeep import find_unhelpful
+    from memories.embedders import active_model_name
+    from memories.scopes import tenant_scope
+    from memories.services.lexemes import MARK_DIGITS
+    from memories.upkeep import find_faults
+    from memories.vectors import pin_model
+
+    values = {"tenant": tenant_id, "rows": rows, "places": PLACES, "now": NOW, "dimension": DIMENSION}
+    values |= {"model": active_model_name(tenant_id), "mark": MARK_DIGITS}
+    with tenant_scope(tenant_id), connection.cursor() as cursor:
+        cursor.execute(_PARTITIONS, values)
+        pin_model(tenant_id, str(values["model"]), DIMENSION)
+        cursor.execute(_MEMORIES, values)
+        cursor.execute(_VECTORS, values)
+        cursor.execute(_PAIRS, values)
+    analyse()
+    timed("looking through all: never retrieved, expiring", lambda: find_faults(now=NOW))
+    timed("looking through all: retrieved, never useful", lambda: find_unhelpful(now=NOW))
+    analyse()
+
+
+def timed(label: str, work: Callable[[], object]) -> None:
+    """Print how long one run takes."""
+    start = perf_counter()
+    answer = work()
+    print(f"{label}: {perf_counter() - start:.2f} s{'' if answer is None else f' ({answer})'}")
+
+
+def rounds_of(work: Callable[[], object], rounds: int) -> list[float]:
+    """Milliseconds of each round, after three that do not count."""
+    times = []
+    for number in range(rounds + 3):
+        start = perf_counter()
+        work()
+        if number >= 3:
+            times.append((perf_counter() - start) * 1_000)
+    return times
+
+
+def measure(tenant_id: UUID, rounds: int) -> None:
+    """Every list in every order, whole and of a small partition, and all counts."""
+    from memories.board import board_page, list_lengths
+    from memories.browsing import MemoryFilter, browse_memories
+    from memories.scopes import tenant_scope
+    from memories.services.hygiene import LISTS
+
+    def page(*arguments: Any) -> Callable[[], object]:
+        return lambda: board_page(tenant_id, *arguments, behind=None, now=NOW)
+
+    works: dict[str, Callable[[], object]] = {
+        "plain page of memories": lambda: browse_memories(tenant_id, MemoryFilter(), behind=None, now=NOW)
+    }
+    for each in LISTS.values():
+        for sort in each.sorts:
+            works[f"{each.kind}, {sort}"] = page(each, "", sort)
+        works[f"{each.kind}, one partition of {PLACES}"] = page(each, "user=u7", next(iter(each.sorts)))
+    works["all counts"] = lambda: list_lengths(tenant_id, "", now=NOW)
+    works["all counts, one partition"] = lambda: list_lengths(tenant_id, "user=u7", now=NOW)
+    plain = 0.0
+    print(f"{'reading':<48}{'p50 ms':>9}{'p95 ms':>9}{'ratio':>8}  reads a whole table")
+    with tenant_scope(tenant_id):
+        for name, work in works.items():
+            times = rounds_of(work, rounds)
+            plain = plain or median(times)
+            whole = ", ".join(sorted(scanned_tables(work)))
+            ratio = median(times) / plain
+            print(f"{name:<48}{median(times):>9.2f}{quantiles(times, n=20)[-1]:>9.2f}{ratio:>8.1f}  {whole}")
+
+
+def scanned_tables(work: Callable[[], object]) -> set[str]:
+    """The tables that the plans of all queries of `work` read from end to end."""
+    from django.db import connection
+
+    asked: list[tuple[str, Any]] = []
+
+    def listen(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
+        asked.append((sql, params))
+        return execute(sql, params, many, context)
+
+    with connection.execute_wrapper(listen):
+        work()
+    tables: set[str] = set()
+    with connection.cursor() as cursor:
+        for sql, params in asked:
+            cursor.execute(f"EXPLAIN {sql}", params)
+            plan = [line for (line,) in cursor.fetchall()]
+            tables |= {line.split("Seq Scan on ")[1].split()[0] for line in plan if "Seq Scan on " in line}
+    return tables
+
+
+def compare(tenant_id: UUID) -> None:
+    """One batch in the largest partition and one in a small one."""
+    from memories.comparing import COMPARED_BATCH, compare_batch
+    from memories.models import Memory, UncomparedMemory
+    from memories.scopes import tenant_scope
+
+    for path, label in (("user=u0", "half of all memories"), ("user=u7", "a fiftieth of the other half")):
+        with tenant_scope(tenant_id):
+            rows = Memory.objects.for_tenant(tenant_id).within(path, exact=True).order_by("id")[:COMPARED_BATCH]
+            UncomparedMemory.objects.enqueue(tenant_id, rows.values_list("pk", flat=True))
+        timed(f"comparing a batch with {label}", lambda: compare_batch(tenant_id, now=NOW + timedelta(hours=1)))
+
+
+def main() -> None:
+    """Run it."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--memories", type=int, default=100_000)
+    parser.add_argument("--rounds", type=int, default=40)
+    wanted = parser.parse_args()
+    with throwaway_database():
+        tenant = new_tenant("benchmark")
+        print(f"{wanted.memories:,} memories, {wanted.rounds} rounds")
+        load(tenant.pk, wanted.memories)
+        measure(tenant.pk, wanted.rounds)
+        compare(tenant.pk)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,124 @@
+"""Which list a pair stands in, who is unhelpful, what is kept of several and what it becomes."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+import numpy as np
+import pytest
+
+from memories.services.hygiene import (
+    LOOP_WINDOW,
+    NEAR_DUPLICATE_SIMILARITY_MIN,
+    NEIGHBOURS_MAX,
+    UNHELPFUL_RETRIEVALS_MIN,
+    combined,
+    groups_of,
+    is_unhelpful,
+    kept_of,
+    kind_of_pair,
+    nearest_of_each,
+    nearest_pairs,
+    texts_hash,
+    was_shown_before,
+)
+
+NOW = datetime(2026, 6, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class Row:
+    id: UUID
+    usefulness_score: float = 0.5
+    retrieval_count: int = 0
+    pinned: bool = False
+    last_retrieved_at: datetime | None = None
+    created_at: datetime = NOW
+
+
+def row(number: int, **fields: object) -> Row:
+    return Row(UUID(int=number), **fields)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("newer", "similarity", "was_shown", "kind"),
+    [
+        ("the fee is 15 EUR here", 0.99, False, "contradiction"),
+        ("the fee is 15 EUR here", 0.99, True, "contradiction"),
+        ("the fee was 14 EUR here", NEAR_DUPLICATE_SIMILARITY_MIN, False, "near_duplicate"),
+        ("the fee was 14 EUR here", NEAR_DUPLICATE_SIMILARITY_MIN, True, "recall_loop"),
+        ("the fee was 14 EUR here", NEAR_DUPLICATE_SIMILARITY_MIN - 0.001, True, None),
+    ],
+)
+def test_pair_stands_in_one_list(newer: str, similarity: float, was_shown: bool, kind: str | None) -> None:
+    assert kind_of_pair("the fee is 14 EUR here", newer, similarity, was_shown=was_shown) == kind
+
+
+def test_shown_before_is_within_the_window_and_not_after() -> None:
+    moment = timedelta(microseconds=1)
+    assert was_shown_before(NOW, NOW, NOW)
+    assert was_shown_before(NOW - LOOP_WINDOW, NOW - LOOP_WINDOW, NOW)
+    assert not was_shown_before(NOW - LOOP_WINDOW - moment, NOW - LOOP_WINDOW - moment, NOW)
+    assert not was_shown_before(NOW + moment, NOW + moment, NOW)
+    assert was_shown_before(NOW - LOOP_WINDOW * 9, NOW + moment, NOW)
+
+
+def test_nearest_are_few_and_near() -> None:
+    vectors = np.eye(4, dtype=np.float32)
+    assert nearest_pairs(vectors[:2], vectors) == [(0, 0, 1.0), (1, 1, 1.0)]
+    assert nearest_pairs(vectors[:0], vectors) == nearest_pairs(vectors, vectors[:0]) == []
+    same = np.tile(vectors[0], (50, 1))
+    assert len(nearest_pairs(same[:1], same)) == NEIGHBOURS_MAX + 1
+    many = [("a", number, number / 100) for number in range(80, 100)]
+    assert [cosine for *_, cosine in nearest_of_each(many)] == [0.99, 0.98, 0.97, 0.96, 0.95]
+
+
+@pytest.mark.parametrize(
+    ("retrievals", "up", "down", "has_feedback", "is_so"),
+    [
+        (UNHELPFUL_RETRIEVALS_MIN, 0, 0, True, True),
+        (UNHELPFUL_RETRIEVALS_MIN, 0, 0, False, False),
+        (UNHELPFUL_RETRIEVALS_MIN - 1, 0, 3, True, False),
+        (UNHELPFUL_RETRIEVALS_MIN, 0.25, 0, True, False),
+        (UNHELPFUL_RETRIEVALS_MIN, 1, 3, False, True),
+        (UNHELPFUL_RETRIEVALS_MIN, 3, 3, True, False),
+    ],
+)
+def test_unhelpful_is_shown_often_and_of_no_use(
+    retrievals: int, up: float, down: float, has_feedback: bool, is_so: bool
+) -> None:
+    assert is_unhelpful(retrievals, up, down, has_feedback=has_feedback) is is_so
+
+
+def test_kept_is_pinned_then_retrieved_then_useful_then_newest() -> None:
+    rows = [
+        row(1, created_at=NOW + timedelta(days=1)),
+        row(2, usefulness_score=0.9),
+        row(3, retrieval_count=1),
+        row(4, pinned=True),
+    ]
+    for expected in (4, 3, 2, 1):
+        assert kept_of(rows).id.int == expected
+        rows.pop()
+    assert kept_of([row(1, pinned=True), row(2, created_at=NOW + timedelta(days=1))], prefers_newer=True).id.int == 2
+
+
+def test_combined_adds_retrievals_weighs_usefulness_and_keeps_a_pin() -> None:
+    rows = [
+        row(1, usefulness_score=0.8, retrieval_count=3),
+        row(2, usefulness_score=0.2, retrieval_count=1, pinned=True),
+    ]
+    usefulness, retrievals, is_pinned, last = combined(rows)
+    assert usefulness == pytest.approx((0.8 * 4 + 0.2 * 2) / 6)
+    assert (retrievals, is_pinned, last) == (4, True, None)
+    assert combined([row(1, last_retrieved_at=NOW), row(2)])[3] == NOW
+
+
+def test_pairs_hang_together_in_groups() -> None:
+    assert groups_of([("a", "b"), ("c", "d"), ("b", "c"), ("x", "y")]) == [["a", "b", "c", "d"], ["x", "y"]]
+    assert groups_of([("a", "b"), ("b", "a"), ("a", "b")]) == [["a", "b"]]
+
+
+def test_stamp_of_a_pair_changes_with_every_part() -> None:
+    stamps = {texts_hash(*parts) for parts in (("a", "b", "c", "d"), ("x", "b", "c", "d"), ("a", "x", "c", "d"))}
+    assert len(stamps) == 3

@@ -29,27 +29,29 @@ ROWS_PER_BATCH = 500
 Loaded = Callable[[int], None]
 
 
-def stage_corpus(run_id: UUID, corpus: Corpus, *, now: datetime, loaded: Loaded) -> tuple[UUID, Mapping[str, UUID]]:
-    """The hidden tenant that holds the corpus of a run, and the memory of each of its ids.
+def stage_corpus(
+    run_id: UUID, corpus: Corpus, *, now: datetime, loaded: Loaded, stage: str = STAGE
+) -> tuple[UUID, Mapping[str, UUID]]:
+    """The hidden tenant that holds the corpus of a run, and the memory of each of its ids; `stage` is what it is for.
 
     One that is complete already is taken as it is; a half loaded one, which a killed worker left, is dropped first.
     Raises `EmbeddingError`, and `InvalidInput` for a memory that cannot be stored.
     """
-    tenant = _tenant(run_id, now)
+    tenant = _tenant(run_id, now, stage)
     if tenant.created_at != now:
         ids = _ready_ids(tenant.pk)
         if len(ids) == len(corpus.memories):
             return tenant.pk, ids
-        drop_stage(run_id)
-        tenant = _tenant(run_id, now)
+        drop_stage(run_id, stage=stage)
+        tenant = _tenant(run_id, now, stage)
     _load(tenant, corpus, now, loaded)
     return tenant.pk, _ready_ids(tenant.pk)
 
 
-def drop_stage(run_id: UUID) -> bool:
+def drop_stage(run_id: UUID, *, stage: str = STAGE) -> bool:
     """Drop the hidden tenant of a run; whether there was one."""
     with admin_write_scope():
-        return drop_hidden_tenant(words=_words(run_id), by=BY)
+        return drop_hidden_tenant(words=_words(run_id, stage), by=BY)
 
 
 def staged_run_ids() -> list[UUID]:
@@ -59,13 +61,13 @@ def staged_run_ids() -> list[UUID]:
     return [UUID(name.rpartition(" ")[2]) for name in names]
 
 
-def _words(run_id: UUID) -> str:
-    return f"{STAGE} {run_id}"
+def _words(run_id: UUID, stage: str) -> str:
+    return f"{stage} {run_id}"
 
 
-def _tenant(run_id: UUID, now: datetime) -> Tenant:
+def _tenant(run_id: UUID, now: datetime, stage: str) -> Tenant:
     with admin_write_scope():
-        return create_hidden_tenant(words=_words(run_id), by=BY, now=now)
+        return create_hidden_tenant(words=_words(run_id, stage), by=BY, now=now)
 
 
 def _ready_ids(tenant_id: UUID) -> dict[str, UUID]:

@@ -2,21 +2,19 @@
 
 import json
 from argparse import ArgumentTypeError
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from context.actions import request_evaluation, retry_evaluation
 from context.corpora import read_path
 from context.evaluating import DEFAULT_BUDGETS, run_evaluation
 from context.management.evaluations import find_run, holder, pair_up, release
+from context.management.progress import progress_bars
 from context.models import BudgetProfile, EvaluationRun
 from context.services.corpus import Corpus
 from context.summing_up import Table, report_of
@@ -100,7 +98,7 @@ class Command(DoorCommand):
 
     def _run(self, run: EvaluationRun, corpus: Corpus | None) -> EvaluationRun:
         self.stderr.write(f"run {run.pk}")
-        with _progress() as show:
+        with progress_bars() as show:
             outcome = run_evaluation(run.tenant_id, run.pk, now=timezone.now(), corpus=corpus, progress=show)
         if outcome.state != EvaluationRun.State.DONE:
             detail = outcome.detail or "Somebody cancelled it, or another process has it."
@@ -155,19 +153,3 @@ def _budgets(text: str) -> list[int]:
         return [int(part) for part in text.split(",")]
     except ValueError as error:
         raise ArgumentTypeError("whole numbers with commas between them, such as 250,1000") from error
-
-
-@contextmanager
-def _progress() -> Iterator[Any]:
-    """A bar for each step that has one, on the error stream."""
-    columns = (TextColumn("{task.description:>10}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    bars: dict[str, TaskID] = {}
-    with Progress(*columns, console=Console(stderr=True)) as progress:
-
-        def show(step: str, done: int, total: int) -> None:
-            if total:
-                if step not in bars:
-                    bars[step] = progress.add_task(step, total=total)
-                progress.update(bars[step], completed=done)
-
-        yield show

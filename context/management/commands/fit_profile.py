@@ -1,0 +1,99 @@
+"""`manage.py fit_profile`."""
+
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+from django.utils import timezone
+
+from context.actions import create_scoring_profile, edit_scoring_profile
+from context.actions.scoring_profiles import NAME
+from context.calibrating import calibrate_profile
+from context.corpora import Material, corpus_material, golden_material, read_path
+from context.management.progress import progress_bars
+from context.models import ScoringProfileVersion
+from context.scoring_profiles import resolve_scoring_profile, scoring_profile_versions
+from context.services.calibration import Calibration
+from context.services.scoring_profiles import CONVERSATION_RECALL, SHIPPED_PROFILES, ScoringProfile
+from memories.exceptions import NotFound, PlatformError
+from memories.management.door import DoorCommand, tenant_named
+from memories.models import Tenant
+from memories.scopes import tenant_scope
+
+BAD_INPUT = 2
+
+
+class Command(DoorCommand):
+    help = (
+        "Learn the probability that a memory is evidence from questions whose evidence is known: a plain logistic\n"
+        "model on the parts of the score. The coefficients are saved as a new draft of a scoring profile, which is\n"
+        "evaluated and published like any other; the report is of questions that were held out. Without CORPUS the\n"
+        "tenant's own golden questions are learnt from. A corpus is a folder with memories.jsonl and questions.jsonl,\n"
+        "or conversations in LoCoMo's JSON; it is loaded into a hidden tenant and dropped in the end. Exit code 2\n"
+        "stands for input that cannot be used, too little of it for example, 1 for a failure.\n\n"
+        "Example: manage.py fit_profile data/locomo --tenant acme --name acme-calibrated\n"
+        "         manage.py fit_profile --tenant acme --name acme-calibrated --base support"
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("corpus", nargs="?", default="", help="a folder or a .json file; none: golden questions")
+        parser.add_argument("--tenant", required=True, help="whose profile it becomes")
+        parser.add_argument("--name", required=True, help="of the profile; one that exists gets a new draft")
+        parser.add_argument(
+            "--base",
+            default=CONVERSATION_RECALL.name,
+            help="profile whose candidates and other numbers are used (default: %(default)s)",
+        )
+
+    def handle(self, **options: Any) -> None:
+        if not NAME.fullmatch(options["name"]) or options["name"] in SHIPPED_PROFILES:
+            detail = "The profile needs a name of its own: a lower-case word, such as acme-calibrated."
+            raise CommandError(detail, returncode=BAD_INPUT)
+        tenant = tenant_named(options["tenant"])
+        try:
+            with tenant_scope(tenant.pk):
+                base = resolve_scoring_profile(tenant.pk, options["base"], "", None, allow_drafts=True)
+            material = self._material(tenant, options["corpus"])
+            with progress_bars() as show:
+                learnt = calibrate_profile(tenant.pk, material, base, now=timezone.now(), progress=show)
+            with tenant_scope(tenant.pk):
+                row = self._saved(tenant, options["name"], base, learnt)
+        except PlatformError as error:
+            raise CommandError(str(error), returncode=BAD_INPUT) from error
+        self._print(material, base, learnt)
+        self.stdout.write(f"\n{row} is a draft; evaluate it, then publish it.")
+
+    def _material(self, tenant: Tenant, corpus: str) -> Material:
+        if corpus:
+            return corpus_material(read_path(Path(corpus)))
+        with tenant_scope(tenant.pk):
+            return golden_material(tenant.pk, now=timezone.now())
+
+    def _saved(self, tenant: Tenant, name: str, base: ScoringProfile, learnt: Calibration) -> ScoringProfileVersion:
+        changes = base.to_numbers() | learnt.as_numbers()
+        same: dict[str, Any] = {"tenant_id": tenant.pk, "name": name, "report": learnt.as_record(), "by": self.actor}
+        try:
+            newest = scoring_profile_versions(tenant.pk, name)[0].version
+        except NotFound:
+            return create_scoring_profile(**same, changes=changes, based_on=base.name, now=timezone.now())
+        return edit_scoring_profile(**same, changes=changes, edited_from=newest, now=timezone.now())
+
+    def _print(self, material: Material, base: ScoringProfile, learnt: Calibration) -> None:
+        report = learnt.report
+        self.stdout.write(f"{material.name}, {material.size:,} questions, candidates of {base.name} {base.version}")
+        numbers = learnt.as_numbers()
+        self.stdout.write(f"\nlog-odds = {numbers['intercept']:+.4f}")
+        for name, value in numbers["coefficients"].items():
+            self.stdout.write(f"  {value:+10.4f} x {name}")
+        self.stdout.write(f"\nheld out: {report.rows:,} candidates, {report.positives:,} of them evidence")
+        self.stdout.write(f"  log loss {report.log_loss:.4f} (always the mean: {report.base_log_loss:.4f})")
+        self.stdout.write(f"  Brier    {report.brier:.4f} (always the mean: {report.base_brier:.4f})")
+        self.stdout.write(f"  AUC      {'-' if report.auc is None else f'{report.auc:.4f}'}")
+        self.stdout.write("\n  predicted        rows     mean  observed")
+        for each in report.bins:
+            self.stdout.write(
+                f"  {each.low:.1f} to {each.high:.1f} {each.rows:>11,}   {each.predicted:.4f}    {each.observed:.4f}"
+            )
+        self.stdout.write(f"\n  tokens  {base.name:>20}  calibrated, greedy  calibrated, optimal")
+        for row in learnt.recalls:
+            self.stdout.write(f"  {row.budget:>6,}  {row.before:>20.4f}  {row.greedy:>18.4f}  {row.optimal:>19.4f}")

@@ -1,0 +1,119 @@
+"""`manage.py fit_profile`: a calibrated draft out of a corpus or of golden questions, and what it refuses."""
+
+from datetime import UTC, datetime, timedelta
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from context.assembly import assemble_context
+from context.models import ScoringProfileVersion
+from context.results import ContextRequest
+from context.services.corpus import Corpus, CorpusMemory, CorpusQuestion, write_corpus
+from context.services.scoring_profiles import CONVERSATION_RECALL
+from memories.audit import Actor
+from memories.models import Memory, Tenant
+from memories.scopes import maintenance_scope, tenant_scope
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+START = datetime(2026, 1, 5, 9, tzinfo=UTC)
+ROOMS = [f"{colour} {thing}" for colour in ("red", "green", "blue", "grey", "white", "black", "brown", "pink")
+         for thing in ("kiln", "lathe", "press", "crane", "forge", "pump", "drill", "saw", "oven", "mill")]  # fmt: skip
+
+
+def corpus(count: int) -> Corpus:
+    """Machines with one fact each, and a question for each fact."""
+    memories = [
+        CorpusMemory(
+            id=f"m{number}",
+            content=f"The {name} is serviced every {number + 3} weeks by team {number % 7}.",
+            created_at=START + timedelta(hours=number),
+        )
+        for number, name in enumerate(ROOMS[:count])
+    ]
+    questions = [
+        CorpusQuestion(
+            id=f"q{number}",
+            text=f"How often is the {name} serviced?",
+            evidence=frozenset({f"m{number}"}),
+            asked_at=START + timedelta(days=30),
+        )
+        for number, name in enumerate(ROOMS[:count])
+    ]
+    return Corpus("machines", memories, questions)
+
+
+def fit(tmp_path: Path, count: int, **options: str) -> str:
+    write_corpus(corpus(count), tmp_path)
+    out = StringIO()
+    call_command("fit_profile", str(tmp_path), tenant="Acme", stdout=out, **{"name": "learnt", **options})
+    return out.getvalue()
+
+
+def drafts(tenant: Tenant) -> list[ScoringProfileVersion]:
+    with tenant_scope(tenant.pk):
+        return list(ScoringProfileVersion.objects.for_tenant(tenant.pk).versions())
+
+
+def test_corpus_becomes_a_calibrated_draft_with_its_report(tenant: Tenant, tmp_path: Path) -> None:
+    said = fit(tmp_path, 80)
+    (row,) = drafts(tenant)
+    assert (row.name, row.version, row.state, row.based_on) == ("learnt", 1, "draft", "conversation-recall 1")
+    assert row.profile.is_calibrated
+    assert row.numbers["weights"] == dict(CONVERSATION_RECALL.weights)
+    assert row.report["positives"] <= 80 < row.report["rows"]
+    for words in ("log-odds", "log loss", "Brier", "AUC", "held out", "calibrated, optimal", "is a draft"):
+        assert words in said, words
+    with tenant_scope(tenant.pk):
+        assert not Memory.objects.for_tenant(tenant.pk).exists()
+    with maintenance_scope():
+        assert not Tenant.objects.hidden().exists()
+    fit(tmp_path, 70)
+    assert [each.version for each in drafts(tenant)] == [2, 1]
+
+
+def test_calibrated_profile_is_packed_optimally_without_a_warning(tenant: Tenant, tmp_path: Path) -> None:
+    fit(tmp_path, 80)
+    (row,) = drafts(tenant)
+
+    def codes(**scoring: object) -> list[str]:
+        request = ContextRequest(query="kiln", packer="optimal", preview=True, **scoring)  # type: ignore[arg-type]
+        context = assemble_context(
+            request, tenant_id=tenant.pk, reach="", actor=Actor.system("tests"), now=START + timedelta(days=40)
+        )
+        return [notice.code for notice in context.warnings]
+
+    assert "uncalibrated_profile" not in codes(scoring=row.profile)
+    assert "uncalibrated_profile" in codes()
+
+
+def test_too_little_data_is_refused_and_nothing_is_left(tenant: Tenant, tmp_path: Path) -> None:
+    with pytest.raises(CommandError, match=r"needs 200 rows|coefficients need") as refused:
+        fit(tmp_path, 5)
+    assert refused.value.returncode == 2
+    assert drafts(tenant) == []
+    with maintenance_scope():
+        assert not Tenant.objects.hidden().exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"base": "nobody"}, "no published scoring profile"),
+        ({"name": "adr-0040"}, "name of its own"),
+        ({"name": "Two Words"}, "name of its own"),
+    ],
+)
+def test_wrong_name_is_refused(tenant: Tenant, tmp_path: Path, options: dict[str, str], words: str) -> None:
+    with pytest.raises(CommandError, match=words):
+        fit(tmp_path, 80, **options)
+    assert drafts(tenant) == []
+
+
+def test_tenant_without_golden_questions_and_an_absent_tenant_are_refused(tenant: Tenant) -> None:
+    with pytest.raises(CommandError, match="no golden questions yet"):
+        call_command("fit_profile", tenant="Acme", name="learnt")
+    with pytest.raises(CommandError, match="no tenant named"):
+        call_command("fit_profile", tenant="Nobody", name="learnt")

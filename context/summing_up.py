@@ -116,7 +116,7 @@ def _table(name: str, summaries: Mapping[int, Summary]) -> Table:
 def _cell(measure: str, estimate: Estimate | None) -> Cell:
     if estimate is None:
         return Cell(HEADINGS[measure], "–")
-    low, high = (_written(measure, value) for value in (estimate.low, estimate.high))
+    low, high = (_written(measure, value).removesuffix(" %") for value in (estimate.low, estimate.high))
     return Cell(HEADINGS[measure], _written(measure, estimate.value), f"{low} to {high}")
 
 

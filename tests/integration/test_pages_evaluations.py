@@ -76,7 +76,7 @@ def test_run_is_started_watched_and_read(client: Client, asked: Tenant) -> None:
         text = text_of(client.get(page("evaluation", asked, run.pk), headers=headers))
         assert "every 1s" not in text
         assert "All questions" in text
-        assert "100.0 % to 100.0 %" in text
+        assert "100.0 to 100.0" in text
         assert "<polyline" in text
         assert ("<html" in text) == (not headers)
     assert "golden questions" in text_of(client.get(page("evaluations", asked)))

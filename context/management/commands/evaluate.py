@@ -117,7 +117,7 @@ class Command(DoorCommand):
 
     def _print_table(self, table: Table, title: str) -> None:
         """A line for each budget; below each number its 95 % interval."""
-        widths = [max(len(heading), 20) for heading in table.headings]
+        widths = [max(len(heading) + 2, 18) for heading in table.headings]
         self.stdout.write(f"\n{title}")
         self.stdout.write(_line("tokens", table.headings, widths))
         for row in table.rows:

@@ -7,13 +7,22 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
+from memories.exceptions import InvalidInput
 from memories.models import CommonLexeme, Memory, MemoryVersion, Tenant
+from memories.querysets import text_search_configs
 from memories.scopes import tenant_scope
 
 #: Rows derived in one transaction.
 DERIVED_AT_ONCE = 500
 #: Writers that saw the former language have ended by then.
 FORMER_ASKED_FOR = timedelta(minutes=15)
+
+
+def check_language(language: str) -> None:
+    """Raise `InvalidInput` `unknown_choice` for a language that this Postgres does not know."""
+    known = text_search_configs()
+    if language not in known:
+        raise InvalidInput("unknown_choice", f"The language is one of {', '.join(known)}.", "language")
 
 
 def derive_anew(tenant_id: UUID) -> int:

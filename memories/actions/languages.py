@@ -6,16 +6,8 @@ from django.db import transaction
 
 from memories import tasks
 from memories.audit import Actor, record_audit
-from memories.exceptions import InvalidInput
+from memories.languages import check_language
 from memories.models import Tenant
-from memories.querysets import text_search_configs
-
-
-def check_language(language: str) -> None:
-    """Raise `InvalidInput` `unknown_choice` for a language that this Postgres does not know."""
-    known = text_search_configs()
-    if language not in known:
-        raise InvalidInput("unknown_choice", f"The language is one of {', '.join(known)}.", "language")
 
 
 @transaction.atomic

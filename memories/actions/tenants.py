@@ -10,9 +10,9 @@ from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 
-from memories.actions.languages import check_language
 from memories.audit import Actor, record_audit
 from memories.exceptions import Conflict, InvalidInput
+from memories.languages import check_language
 from memories.models import ApiKey, Membership, Tenant
 from memories.querysets import DEFAULT_TEXT_SEARCH_CONFIG
 from memories.services.hidden_tenants import HIDDEN_PREFIX, is_hidden

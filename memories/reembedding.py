@@ -27,7 +27,7 @@ SEARCH_GRACE = timedelta(seconds=60)
 REMOVED_AT_ONCE = 5_000
 #: How often the last vectors are waited for while others keep writing; then the switch goes on without those of the
 #: last moment, which words find until their own are made.
-CATCH_UPS = 20
+CATCH_UPS = 3
 
 State = EmbeddingModel.State
 Clock = Callable[[], datetime]

@@ -54,6 +54,7 @@ def pages(page: Page, base: str, tenant: str) -> Iterator[tuple[str, str]]:
     yield "memo", f"{tenant}/memo"
     yield "summaries", f"{tenant}/summaries"
     yield "summary", f"{tenant}/summaries?partition=agent%3Dsupport"
+    yield "embeddings", f"{tenant}/embeddings"
     yield "snapshots", f"{tenant}/snapshots"
     page.goto(f"{tenant}/snapshots")
     if page.locator("th a").count():

@@ -1,8 +1,11 @@
 """Scoring profiles over REST: drafted, proven, published, compared, taken back, and for whom they are."""
 
+import json
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from rest_framework.test import APIClient
 
 from context.models import ScoringProfileVersion
@@ -325,3 +328,24 @@ def test_another_tenant_sees_nothing_of_it(admin: APIClient, other_tenant: Tenan
         assert_problem(stranger.post(f"{OWN}/{verb}", body), 404, "not_found")
     assert_problem(stranger.post(PROFILES, {"name": "mine", "based_on": "own"}), 400, "unknown_choice", "based_on")
     assert stranger.post(PROFILES, DRAFT).status_code == 201
+
+
+NUMBERS = st.sampled_from(
+    [0, 1, -1, 0.5, 10**400, 1e308, True, None, "x", "\ud800", [], {}, {"relevance": 1}, {"\x00": 1}]
+)
+FIELDS = st.sampled_from([*ADR_0040.to_numbers(), "name", "based_on", "based_on_version", "version"])
+
+
+def test_any_numbers_are_drafted_or_refused(admin: APIClient, own: dict[str, Any]) -> None:
+    @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @given(st.dictionaries(FIELDS, NUMBERS, max_size=4))
+    def send(body: dict[str, Any]) -> None:
+        for response in (
+            admin.patch(OWN, json.dumps(body), content_type="application/json"),
+            admin.post(PROFILES, json.dumps(body), content_type="application/json"),
+            admin.post(f"{OWN}/publish", json.dumps(body), content_type="application/json"),
+        ):
+            assert response.status_code < 500, response.content
+            assert response.status_code < 400 or response.json()["code"]
+
+    send()

@@ -11,8 +11,10 @@ from typing import Any
 
 from memories.candidates import Rows, SearchScope
 from memories.embedding.protocol import Vectors
+from memories.nearest import find_nearest
 from memories.querysets import in_order_of_an_index, lexemes_of_tenant
 from memories.services.fusion import MAX_CANDIDATES
+from memories.services.search_plan import Reason, Search
 from memories.services.text_query import MATCHED_ROWS_MAX, TextQuery, match_all, match_rarest
 
 
@@ -63,10 +65,19 @@ class Order:
 BY_DISTANCE, BY_TEXT_RANK, BY_PIN = Order("distance", False), Order("text_rank", True), Order("pinned", True)
 
 
-def rank_by_vector(scope: SearchScope, vector: Vectors, model: str, tokens: str, plan: Plan) -> Ranking:
-    """The nearest memories; `tokens` names the column of the counts, here and below."""
-    with plan.step("vector", search="exact") as entry:
-        found = _ranking([rows.nearest_to(vector, model) for rows in scope.sources()], tokens, BY_DISTANCE)
+def rank_by_vector(scope: SearchScope, vector: Vectors, model: str, tokens: str, wanted: int, plan: Plan) -> Ranking:
+    """The nearest memories, as many as a fused order needs for its first `wanted`.
+
+    `tokens` names the column of the counts, here and below.
+    """
+    with plan.step("vector") as entry:
+        if scope.moment.reads_history:
+            entry |= {"search": Search.EXACT, "reason": Reason.HISTORY}
+            found = _ranking([rows.nearest_to(vector, model) for rows in scope.sources()], tokens, BY_DISTANCE)
+        else:
+            nearest = find_nearest(scope, vector, model, tokens, wanted=wanted)
+            entry |= nearest.told
+            found = Ranking({pk.int: count for pk, count in nearest.rows})
         entry["rows"] = len(found.tokens_by_id)
     return found
 

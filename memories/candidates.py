@@ -91,6 +91,11 @@ class SearchScope:
         """Whether nothing narrows the tenant's rows of today."""
         return not (self.path or self.is_exact or self.segments or self.conditions or self.moment.reads_history)
 
+    @property
+    def is_filtered(self) -> bool:
+        """Whether more than tenant, partitions and moment decides which memories are in scope."""
+        return bool(self.conditions)
+
     def sources(self) -> list[Rows]:
         """The current rows, and at a moment of history the superseded ones; no memory is in both."""
         heads = self._narrowed(Memory.objects.for_tenant(self.tenant_id))

@@ -25,6 +25,7 @@ from memories.services.filters import Condition, FilterError, parse_filters
 from memories.services.fusion import MAX_CANDIDATES, gate_by_tokens, gate_cost, reciprocal_rank_fusion
 from memories.services.moments import Moment
 from memories.services.partitions import PartitionPath
+from memories.services.search_plan import rows_wanted
 from memories.services.tokens import ENCODINGS
 
 logger = logging.getLogger(__name__)
@@ -76,6 +77,12 @@ class _Gate:
     limit: int | None
     marker_tokens: int
     pool_size: int
+
+    @property
+    def wanted(self) -> int:
+        """About how many of those that the query finds."""
+        tokens = self.tokens * self.overfetch_ratio
+        return rows_wanted(tokens=tokens, limit=self.limit, pool_size=self.pool_size)
 
     def choose_found(self, ids: Sequence[int], tokens_by_id: Mapping[int, int]) -> list[int]:
         """Of the ids in fused order."""
@@ -186,7 +193,7 @@ def _run_arms(
     by_vector, by_text = Ranking(), Ranking()
     lexemes: Sequence[str] = ()
     if vector is not None and mode is not Mode.LEXICAL:
-        by_vector = rank_by_vector(scope, vector, model, gate.column, plan)
+        by_vector = rank_by_vector(scope, vector, model, gate.column, gate.wanted, plan)
     if vector is None or mode is not Mode.VECTOR:
         by_text, lexemes = rank_by_words(scope, query, gate.column, plan)
     return by_vector, by_text, lexemes

@@ -92,6 +92,12 @@ def find_faults() -> None:
     upkeep.find_faults(now=timezone.now())
 
 
+@shared_task(time_limit=FOLD_TIME_LIMIT_SECONDS)
+def fold_counts() -> int:
+    """Add up how many memories partitions have; whatever fails stays for the next time, seconds later."""
+    return upkeep.fold_counts()
+
+
 @shared_task(autoretry_for=(OperationalError,), retry_backoff=True, retry_jitter=True, max_retries=3)
 def forget_old_records() -> int:
     """Delete answers of idempotent requests and hashes of recalled texts that are past their time."""

@@ -17,6 +17,8 @@ from memories.models import (
     Memory,
     MemoryFinding,
     MemoryPair,
+    PartitionCount,
+    PartitionCountChange,
     RecalledText,
     RetrievalTick,
     Tenant,
@@ -39,6 +41,8 @@ COMPARE_LOCK_SECONDS = 600
 #: Batches of one tenant in one sweep.
 COMPARE_BATCHES_MAX = 20
 IDEMPOTENCY_KEPT = timedelta(hours=24)
+#: Changes of counts that are folded in one transaction.
+FOLD_BATCH = 5_000
 #: Rows deleted in one transaction.
 FORGET_BATCH = 10_000
 
@@ -150,6 +154,25 @@ def count_common_words() -> int:
     with maintenance_scope():
         tenant_ids = list(Tenant.objects.values_list("pk", flat=True))
     return sum(languages.count_common_words(tenant_id) for tenant_id in tenant_ids)
+
+
+def fold_counts() -> int:
+    """Add what statements changed to the counts of partitions, tenant by tenant; how many changes there were."""
+    with maintenance_scope():
+        tenant_ids = PartitionCountChange.objects.tenant_ids()
+    return sum(_fold_counts_of(tenant_id) for tenant_id in tenant_ids)
+
+
+def _fold_counts_of(tenant_id: UUID) -> int:
+    """A transaction for each batch: a worker that is killed in between has counted all of it or none."""
+    folded = 0
+    while True:
+        with tenant_scope(tenant_id):
+            batch = PartitionCountChange.objects.fold(tenant_id, FOLD_BATCH)
+            PartitionCount.objects.for_tenant(tenant_id).empty().delete()
+        folded += batch
+        if batch < FOLD_BATCH:
+            return folded
 
 
 def forget_old_records(*, now: datetime) -> int:

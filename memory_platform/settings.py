@@ -122,6 +122,7 @@ CELERY_BEAT_SCHEDULE = {
         "schedule": 900.0,
         "options": {"expires": 900.0},
     },
+    "fold-counts": {"task": "memories.tasks.fold_counts", "schedule": 10.0, "options": {"expires": 10.0}},
     "forget-old-records": {"task": "memories.tasks.forget_old_records", "schedule": 3600.0},
     "prune-receipts": {"task": "context.tasks.prune_receipts", "schedule": 3600.0},
     "sweep-sessions": {"task": "compaction.tasks.sweep_sessions", "schedule": 60.0, "options": {"expires": 60.0}},

@@ -11,8 +11,7 @@ from django.db.models import Exists, F, FloatField, Func, JSONField, OuterRef, S
 from django.db.models.functions import Cast, Coalesce
 
 from memories.querysets import DEFAULT_TEXT_SEARCH_CONFIG, TenantRows
-from memories.querysets.conditions import path_condition
-from memories.querysets.texts import segment_paths
+from memories.querysets.conditions import path_condition, segment_paths
 
 #: What is needed of a message to choose among many.
 OUTLINE_COLUMNS = (

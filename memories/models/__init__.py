@@ -1,5 +1,6 @@
 """Rows and constraints of what is stored."""
 
+from memories.models.counts import PartitionCount, PartitionCountChange
 from memories.models.embedding import EmbeddingModel, MissingVector
 from memories.models.hygiene import HygieneAct, MemoryFinding, MemoryPair, UncomparedMemory
 from memories.models.memory import Memory, MemoryEmbedding, MemoryLink, MemoryVersion, Partition
@@ -30,6 +31,8 @@ __all__ = [
     "MemoryVersion",
     "MissingVector",
     "Partition",
+    "PartitionCount",
+    "PartitionCountChange",
     "PartitionSummary",
     "RecalledText",
     "RetrievalTick",

@@ -218,6 +218,7 @@ class MemoryVersion(MemoryText):
         ]
         indexes = [
             models.Index(fields=["tenant", "partition_path", "recorded_to"], name="memory_version_in_partition"),
+            models.Index(fields=["tenant", "session", "position"], name="memory_version_in_session"),
             GinIndex(fields=["search_vector"], name="memory_version_text"),
         ]
 
@@ -234,6 +235,9 @@ class MemoryEmbedding(models.Model):
     model = models.CharField(max_length=100)
     dimension = models.PositiveSmallIntegerField()
     vector = HalfVectorField()
+    # Kept by triggers, whoever writes (ADR-0077): a search narrows vectors without reading their memories.
+    is_current = models.BooleanField(default=True, editable=False)
+    partition_path = models.TextField(blank=True, default="", db_collation="C", editable=False)
 
     objects = MemoryEmbeddingQuerySet.as_manager()
 
@@ -247,7 +251,14 @@ class MemoryEmbedding(models.Model):
                 name="embedding_has_its_dimension",
             ),
         ]
-        indexes = [models.Index(fields=["tenant", "model"], name="embedding_of_tenant")]
+        indexes = [
+            models.Index(fields=["tenant", "model"], name="embedding_of_tenant"),
+            models.Index(
+                fields=["tenant", "model", "partition_path"],
+                condition=Q(is_current=True),
+                name="embedding_in_partition",
+            ),
+        ]
 
     def __str__(self) -> str:
         return f"{self.model} of version {self.version} of {self.memory_id}"

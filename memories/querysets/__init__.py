@@ -1,5 +1,6 @@
 """All SQL of what is stored, as named chainable methods."""
 
+from memories.querysets.counts import PartitionCountChangeQuerySet, PartitionCountQuerySet
 from memories.querysets.embedding import EmbeddingModelQuerySet, MissingVectorQuerySet
 from memories.querysets.insertions import Insertion, array_text
 from memories.querysets.lexemes import (
@@ -42,6 +43,8 @@ __all__ = [
     "MemoryTextQuerySet",
     "MemoryVersionQuerySet",
     "MissingVectorQuerySet",
+    "PartitionCountChangeQuerySet",
+    "PartitionCountQuerySet",
     "PartitionQuerySet",
     "PartitionSummaryQuerySet",
     "RecalledTextQuerySet",

@@ -1,17 +1,18 @@
 """Conditions that several querysets share: what is live, what lies within a path, what a filter or a text asks for."""
 
 import operator
+from collections.abc import Mapping
 from datetime import datetime
 from functools import reduce
 from typing import Any
 
 from django.db import models
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 from django.db.models.functions import Coalesce
 
 from memories.services.filters import Condition
 from memories.services.moments import Moment
-from memories.services.partitions import subtree_bounds
+from memories.services.partitions import PartitionPath, subtree_bounds
 
 
 def live_condition(now: datetime) -> Q:
@@ -67,3 +68,17 @@ def tallies(now: datetime) -> dict[str, Any]:
         "archived": models.Count("pk", filter=Q(archived_at__isnull=False)),
         "expired": models.Count("pk", filter=Q(archived_at__isnull=True, expires_at__lte=now)),
     }
+
+
+def segment_paths(segments: Mapping[str, str]) -> list[str]:
+    """`key=value` of each segment, as partitions store them."""
+    return [PartitionPath(((key, value),)).path for key, value in segments.items()]
+
+
+def segments_condition(model: type[models.Model], column: str, segments: Mapping[str, str]) -> Q:
+    """That the partition whose path stands in `column` of a tenant's row holds every given segment, at any depth."""
+    if not segments:
+        return Q()
+    partitions = model._meta.apps.get_model("memories", "Partition").objects
+    own = partitions.filter(tenant_id=OuterRef("tenant_id"), path=OuterRef(column))
+    return Q(Exists(own.filter(segments__contains=segment_paths(segments))))

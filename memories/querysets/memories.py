@@ -10,9 +10,9 @@ from django.db.models import Exists, F, FilteredRelation, OuterRef, Prefetch, Q,
 from django.db.models.functions import TruncDate
 from pgvector.django import CosineDistance
 
-from memories.querysets.conditions import head_condition, live_condition, tallies
+from memories.querysets.conditions import head_condition, live_condition, segment_paths, tallies
 from memories.querysets.lexemes import lexemes_in_reach
-from memories.querysets.texts import MemoryTextQuerySet, Vector, segment_paths
+from memories.querysets.texts import MemoryTextQuerySet, Vector
 from memories.querysets.ticks import uncounted
 from memories.services.moments import Moment
 from memories.services.text_query import match_all

@@ -1,6 +1,6 @@
 """What stands beside memories: vectors, links, memo, summaries, snapshots, what was recalled, answered and done."""
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import datetime
 from itertools import islice
 from typing import Any, Self
@@ -11,8 +11,10 @@ from django.db.models import BinaryField, Count, F, Func, Max, Min, Q, QuerySet
 from django.db.models.functions import Coalesce
 from numpy.typing import NDArray
 from pgvector import HalfVector
+from pgvector.django import CosineDistance
 
-from memories.querysets.conditions import path_condition
+from memories.querysets.conditions import path_condition, segments_condition
+from memories.querysets.nearest import Vector, indexed_distance
 from memories.querysets.rows import TenantRows, VersionedByRecordedTime
 
 
@@ -56,6 +58,26 @@ class MemoryEmbeddingQuerySet(TenantRows):
         )
         rows = self.filter(is_live, version=F("memory__version")).order_by().values_list("model")
         return dict(rows.annotate(count=Count("pk")))
+
+    def current_of(self, model: str) -> Self:
+        """Those of the current versions of unarchived memories, under one model; an edit under way may add others."""
+        return self.filter(model=model, is_current=True)
+
+    def within(self, path: str, *, exact: bool = False) -> Self:
+        """Of memories in the partition `path` or below it; for current ones alone."""
+        return self.filter(path_condition("partition_path", path, exact=exact))
+
+    def with_segments(self, segments: Mapping[str, str]) -> Self:
+        """Of memories in partitions that hold every given `key=value` segment, at any depth; for current ones alone."""
+        return self.filter(segments_condition(self.model, "partition_path", segments))
+
+    def nearest_to(self, vector: Vector) -> Self:
+        """All of them compared, nearest first; adds `distance` (1 - cosine)."""
+        return self.annotate(distance=CosineDistance("vector", vector)).order_by("distance", "memory_id")
+
+    def nearest_by_index(self, vector: Vector) -> Self:
+        """The same in the order, and by the expression, of the index over the model's vectors."""
+        return self.annotate(distance=indexed_distance("vector", vector)).order_by("distance")
 
     def vectors(self) -> Iterator[tuple[UUID, int, NDArray[np.float32]]]:
         """(memory id, version, vector) of each; as bytes, for reading numbers from text takes ten times as long."""

@@ -1,6 +1,6 @@
 """What the rows of current memories and of their superseded versions are asked alike: where, what, how near."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import reduce
@@ -8,19 +8,17 @@ from operator import or_
 from typing import Any, ClassVar, Self
 from uuid import UUID
 
-import numpy as np
 from django.contrib.postgres.search import SearchRank
 from django.db import models
 from django.db.models import F, Value
-from numpy.typing import NDArray
 from pgvector.django import CosineDistance
 
 from memories.querysets.conditions import filter_condition, path_condition
 from memories.querysets.lexemes import AnyLexeme, LexemesHeld
+from memories.querysets.nearest import Vector, indexed_distance
 from memories.querysets.neighbours import Span, ids_in_spans
 from memories.querysets.rows import TenantRows, in_order_of_an_index
 from memories.services.filters import COUNTER_FIELDS, Condition
-from memories.services.partitions import PartitionPath
 from memories.services.text_query import TextQuery
 from memories.services.tokens import ENCODINGS
 
@@ -31,8 +29,6 @@ CANDIDATE_COLUMNS = (
 CANDIDATE_COUNTERS = ("usefulness_score", "retrieval_count")
 TOKEN_COLUMNS = tuple(f"tokens_{encoding}" for encoding in ENCODINGS)
 
-#: Unit length, as embedders give it.
-Vector = Sequence[float] | NDArray[np.float32]
 
 #: The columns that a text vector is made of, besides the text.
 SEARCH_COLUMNS = ("search_config", "search_words", "search_lexemes", "search_of")
@@ -128,6 +124,16 @@ class MemoryTextQuerySet(TenantRows):
             .order_by("distance", "-created_at", self.identity)
         )
 
+    def nearest_by_index(self, vector: Vector, model: str, tokens: str, limit: int) -> list[tuple[UUID, int]]:
+        """(id, `tokens`) of the first of `nearest_to`, for current rows whose vectors are read `along_the_index`."""
+        own = {"embeddings__model": model, "embeddings__version": F("version"), "embeddings__is_current": True}
+        rows = self.filter(**own).annotate(distance=indexed_distance("embeddings__vector", vector))
+        found = list(rows.order_by("distance").values_list("id", tokens, "distance", "created_at")[:limit])
+        found.sort(key=lambda row: row[0].int)
+        found.sort(key=lambda row: row[3], reverse=True)
+        found.sort(key=lambda row: row[2])
+        return [(pk, count) for pk, count, _, _ in found]
+
     def in_spans(self, tenant_id: UUID, spans: Sequence[Span]) -> Self:
         """Rows that stand at any of these places of sessions, in the order of place."""
         rows = self.filter(pk__in=ids_in_spans(self.model, tenant_id, spans))
@@ -150,8 +156,3 @@ class MemoryTextQuerySet(TenantRows):
 
     def pinned_then_newest(self) -> Self:
         return self.order_by("-pinned", "-created_at", self.identity)
-
-
-def segment_paths(segments: Mapping[str, str]) -> list[str]:
-    """`key=value` of each segment, as partitions store them."""
-    return [PartitionPath(((key, value),)).path for key, value in segments.items()]

@@ -4,11 +4,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Self
 from uuid import UUID
 
-from django.db.models import Exists, FloatField, OuterRef, Subquery, Value
+from django.db.models import FloatField, OuterRef, Subquery, Value
 from pgvector.django import CosineDistance
 
-from memories.querysets.conditions import version_condition
-from memories.querysets.texts import SEARCH_COLUMNS, MemoryTextQuerySet, Vector, segment_paths
+from memories.querysets.conditions import segments_condition, version_condition
+from memories.querysets.texts import SEARCH_COLUMNS, MemoryTextQuerySet, Vector
 from memories.services.moments import Moment
 
 
@@ -24,13 +24,7 @@ class MemoryVersionQuerySet(MemoryTextQuerySet):
 
     def with_segments(self, segments: Mapping[str, str]) -> Self:
         """In partitions that hold every given `key=value` segment, at any depth."""
-        if not segments:
-            return self
-        memories = self.model._meta.get_field("memory").related_model
-        partitions = memories._meta.get_field("partition").related_model.objects.filter(
-            tenant_id=OuterRef("tenant_id"), path=OuterRef("partition_path")
-        )
-        return self.filter(Exists(partitions.filter(segments__contains=segment_paths(segments))))
+        return self.filter(segments_condition(self.model, "partition_path", segments))
 
     def with_similarity_to(self, vector: Vector, model: str) -> Self:
         """Adds `similarity` as `nearest_to` does, None for a version that never had a vector of `model`."""

@@ -1,0 +1,244 @@
+"""Times and checks the search by vector: `python -m benchmarks.bench_search [--memories 100000] [--rounds 20]`.
+
+Loads one large tenant with partitions of many sizes and fifty tenants of a hundredth beside it, all in one index. For
+scopes from small to large it prints, of the search as it is planned, of reading every vector in scope, and of comparing
+memory by memory: the median and the 95th percentile in milliseconds, the ratio of the medians to the planned one, and
+which share of the truly nearest the planned search found. Then the same of whole retrievals, by default and with a pool
+of 200 and its neighbours. Milliseconds are processor time of the client and of its database process together, so that
+neighbours on the machine do not count; `--wall` takes the clock instead.
+"""
+
+import argparse
+import random
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+from statistics import mean, median, quantiles
+from typing import Any
+
+from benchmarks.database import analyse, new_tenant, throwaway_database
+
+NOW = datetime(2026, 11, 20, tzinfo=UTC)
+BATCH = 2_000
+TOKENS = "tokens_o200k_base"
+WANTED = 200
+SMALL_TENANTS = 50
+SUBJECTS = (
+    *("Alex", "Mina", "Sam", "Kim", "Noor", "Petra", "Ivo", "Lena", "Omar", "Yuki", "Rosa", "Finn", "Ada", "Hugo"),
+    *("the warehouse", "the oven", "our supplier", "the Lisbon team", "the landlord", "the new intern", "the choir"),
+)
+VERBS = (
+    *("prefers", "moved", "bought", "sold", "lost", "found", "painted", "repaired", "cancelled", "praised", "forgot"),
+    *("borrowed", "ordered", "measured", "read", "planned", "signed", "broke", "asked about", "is allergic to"),
+)
+THINGS = (
+    *("rye flour", "the invoice", "a motorcycle", "the meeting", "blue paint", "a train ticket", "the contract"),
+    *("green tea", "the password", "a violin", "the boiler", "winter tyres", "the tax form", "a passport", "a laptop"),
+    *("the server room", "the backup", "a database index", "an old photograph", "a birthday cake", "a knee injury"),
+    *("the marathon", "the ski pass", "the release notes", "a job offer", "the salary", "a tent", "the telescope"),
+)
+TIMES = ("on Monday", "in March", "last week", "at noon", "again", "yesterday", "in 2019", "by mistake", "twice a year")
+#: Partitions of the large tenant, as shares of its memories; the rest stands in a hundred others.
+SHARES = {"user=half": 0.5, "user=fifth": 0.2, "user=tenth": 0.1, "user=twentieth": 0.05, "user=hundredth": 0.01}
+
+
+def sentence(number: int, draw: random.Random) -> str:
+    """A made-up memory of 10 to 40 tokens."""
+    parts = [
+        f"{draw.choice(SUBJECTS)} {draw.choice(VERBS)} {draw.choice(THINGS)} {draw.choice(TIMES)}"
+        for _ in range(draw.randint(1, 3))
+    ]
+    return f"{'; '.join(parts)} (note {number})."
+
+
+def question(draw: random.Random) -> str:
+    """What an agent might ask of them."""
+    return f"What did {draw.choice(SUBJECTS)} do with {draw.choice(THINGS)} {draw.choice(TIMES)}?"
+
+
+def places(memories: int) -> list[str]:
+    """The partition of each memory of the large tenant."""
+    paths = [path for path, share in SHARES.items() for _ in range(int(memories * share))]
+    return paths + [f"user=u{number % 100}" for number in range(memories - len(paths))]
+
+
+def load(tenant: Any, paths: list[str]) -> None:
+    """Insert a memory with its vector at each of the paths."""
+    from memories.embedding import get_embedder
+    from memories.live_rows import ensure_partitions
+    from memories.models import Memory, MemoryEmbedding
+    from memories.scopes import tenant_scope
+    from memories.services.partitions import parse_partition
+
+    draw, embedder = random.Random(str(tenant.name)), get_embedder()
+    with tenant_scope(tenant.pk):
+        partitions = ensure_partitions(tenant.pk, [parse_partition(path) for path in dict.fromkeys(paths)])
+    for start in range(0, len(paths), BATCH):
+        numbers = range(start, min(start + BATCH, len(paths)))
+        texts = [sentence(number, draw) for number in numbers]
+        rows = [
+            _memory(tenant, partitions[paths[number]], text, number)
+            for number, text in zip(numbers, texts, strict=True)
+        ]
+        own = {"tenant_id": tenant.pk, "version": 1, "model": embedder.name, "dimension": embedder.dimension}
+        vectors = [
+            MemoryEmbedding(memory_id=row.pk, vector=vector, **own)
+            for row, vector in zip(rows, embedder.embed(texts), strict=True)
+        ]
+        with tenant_scope(tenant.pk):
+            Memory.objects.bulk_create(rows)
+            MemoryEmbedding.objects.bulk_create(vectors)
+
+
+def _memory(tenant: Any, partition: Any, text: str, number: int) -> Any:
+    from memories.models import Memory
+    from memories.services.lexemes import search_columns
+
+    tokens, at = len(text) // 4, NOW - timedelta(minutes=number % 525_600)
+    return Memory(
+        tenant_id=tenant.pk, partition=partition, partition_path=partition.path, content=text,
+        content_hash=sha256(text.encode()).hexdigest(), created_at=at, valid_from=at, recorded_from=NOW,
+        tokens_o200k_base=tokens, tokens_cl100k_base=tokens, embedding_state="ready",
+        session=f"s{number // 40}", position=number % 40, kind="episode" if number % 3 else "fact",
+        **search_columns(text),
+    )  # fmt: skip
+
+
+class Stopwatch:
+    """Milliseconds that a call takes: of this process and its database process, or of the clock on the wall."""
+
+    def __init__(self, *, is_wall: bool) -> None:
+        from django.db import connection
+
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_backend_pid()")
+            self._process = Path(f"/proc/{cursor.fetchone()[0]}/schedstat")
+        self._is_wall = is_wall
+
+    def _now(self) -> float:
+        if self._is_wall:
+            return time.perf_counter() * 1000
+        return (time.process_time_ns() + int(self._process.read_text().split()[0])) / 1e6
+
+    def measure(self, call: Callable[[], Any]) -> tuple[float, Any]:
+        """The time and the answer."""
+        start = self._now()
+        answer = call()
+        return self._now() - start, answer
+
+
+def measure_scope(scope: Any, vectors: Mapping[str, Any], model: str, *, is_wall: bool) -> dict[str, Any]:
+    """Times of the three ways, the share of the nearest that was found, and how the search was planned."""
+    from django.db import connection
+
+    from memories.nearest import find_nearest, follow
+    from memories.scopes import tenant_scope
+    from memories.services.search_plan import Reason, Search, VectorPlan
+
+    times: dict[str, list[float]] = {"planned": [], "exact": [], "compared": []}
+    recalls: list[float] = []
+    with tenant_scope(scope.tenant_id):
+        with connection.cursor() as cursor:  # processes beside would not be timed
+            cursor.execute("SET LOCAL max_parallel_workers_per_gather = 0")
+        watch = Stopwatch(is_wall=is_wall)
+        for vector in vectors.values():
+            taken, planned = watch.measure(partial(find_nearest, scope, vector, model, TOKENS, wanted=WANTED))
+            whole = VectorPlan(Search.EXACT, Reason.FEW_ROWS, planned.told["limit"], reads_memories=scope.is_filtered)
+            times["planned"].append(taken)
+            taken, exact = watch.measure(partial(follow, whole, scope, vector, model, TOKENS))
+            times["exact"].append(taken)
+            rows = scope.sources()[0].nearest_to(vector, model).values_list("id", TOKENS)[: whole.limit]
+            times["compared"].append(watch.measure(partial(list, rows))[0])
+            found = {pk for pk, _ in planned.rows} & {pk for pk, _ in exact.rows}
+            recalls.append(len(found) / len(exact.rows) if exact.rows else 1.0)
+    return {"times": times, "recalls": recalls, "told": planned.told}
+
+
+def report_scope(name: str, result: Mapping[str, Any]) -> None:
+    """One line."""
+    told, times = result["told"], result["times"]
+    parts = [f"{median(values):>7.1f}{quantiles(values, n=20)[-1]:>7.1f}" for values in times.values()]
+    ratios = [f"{median(times[way]) / median(times['planned']):>6.1f}x" for way in ("exact", "compared")]
+    print(
+        f"{name:<22}{told['rows_in_scope']:>8,} {told['search']:<6}{told['reason']:<14}{''.join(parts)}"
+        f"{''.join(ratios)}{mean(result['recalls']):>8.4f}{min(result['recalls']):>7.3f}"
+    )
+
+
+def measure_retrievals(tenant: Any, questions: list[str], *, is_wall: bool) -> dict[str, list[float]]:
+    """Times of whole retrievals at 4,000 tokens, as by default and as a profile with a pool asks."""
+    from memories.retrieval import retrieve
+
+    ways: dict[str, dict[str, Any]] = {
+        "default": {},
+        "pool of 200": {"pool_size": 200, "neighbour_reach": 2, "with_vectors": True},
+    }
+    times: dict[str, list[float]] = {name: [] for name in ways}
+    watch = Stopwatch(is_wall=is_wall)
+    for query in questions:
+        for name, options in ways.items():
+            ask = partial(retrieve, tenant_id=tenant.pk, query=query, now=NOW, with_pinned=True, marker_tokens=1)
+            taken, _ = watch.measure(partial(ask, token_budget=4_000, overfetch_ratio=1.25, **options))
+            times[name].append(taken)
+    return times
+
+
+def report(tenant: Any, small: Any, rounds: int, *, is_wall: bool) -> None:
+    """All tables."""
+    from memories.candidates import SearchScope
+    from memories.embedding import get_embedder
+    from memories.services.filters import parse_filters
+    from memories.services.moments import Moment
+
+    draw, embedder = random.Random(9), get_embedder()
+    questions = [question(draw) for _ in range(rounds)]
+    vectors = dict(zip(questions, embedder.embed(questions), strict=True))
+    whole = SearchScope(tenant.pk, "", Moment.now(NOW))
+    scopes = {"whole tenant": whole} | {path: replace(whole, path=path) for path in SHARES}
+    scopes |= {
+        "segment half": replace(whole, segments={"user": "half"}),
+        "small tenant": replace(whole, tenant_id=small.pk),
+    }
+    scopes |= {"filter of two thirds": replace(whole, conditions=parse_filters({"kind": "episode"}))}
+    scopes |= {"filter of nothing": replace(whole, conditions=parse_filters({"kind": "procedure"}))}
+    print(
+        f"{'scope':<22}{'rows':>8} {'search':<6}{'reason':<14}{'planned':>14}{'exact':>14}{'compared':>14}"
+        f"{'exact':>7}{'comp.':>7}  recall    min"
+    )
+    for name, scope in scopes.items():
+        report_scope(name, measure_scope(scope, vectors, embedder.name, is_wall=is_wall))
+    times = measure_retrievals(tenant, questions, is_wall=is_wall)
+    for name, values in times.items():
+        ratio = median(values) / median(times["default"])
+        print(
+            f"retrieve, {name:<12} p50 {median(values):.1f} p95 {quantiles(values, n=20)[-1]:.1f} ms; ratio {ratio:.2f}"
+        )
+
+
+def main() -> None:
+    """Run it."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--memories", type=int, default=100_000)
+    parser.add_argument("--rounds", type=int, default=20)
+    parser.add_argument("--wall", action="store_true")
+    wanted = parser.parse_args()
+    with throwaway_database():
+        from memories.upkeep import fold_counts
+
+        tenant = new_tenant("large")
+        load(tenant, places(wanted.memories))
+        small = [new_tenant(f"small {number}") for number in range(SMALL_TENANTS)]
+        for each in small:
+            load(each, [f"user=u{number % 10}" for number in range(max(wanted.memories // 100, 1))])
+        fold_counts()
+        analyse()
+        print(f"{wanted.memories:,} memories and {SMALL_TENANTS} tenants of a hundredth, {wanted.rounds} questions")
+        report(tenant, small[0], wanted.rounds, is_wall=wanted.wall)
+
+
+if __name__ == "__main__":
+    main()

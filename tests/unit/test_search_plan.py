@@ -1,0 +1,94 @@
+"""Which way a search by vector goes, and how far."""
+
+import pytest
+
+from memories.services import search_plan
+from memories.services.search_plan import (
+    Reason,
+    ScopeSize,
+    Search,
+    VectorPlan,
+    depth_for,
+    plan_vector_search,
+    rows_wanted,
+)
+
+
+def planned(rows: int, index_rows: int | None, *, wanted: int = 200, is_filtered: bool = False) -> VectorPlan:
+    return plan_vector_search(ScopeSize(rows, index_rows, is_filtered), wanted=wanted)
+
+
+@pytest.mark.parametrize(
+    ("rows", "index_rows", "search", "reason"),
+    [
+        (0, 100_000, Search.EXACT, Reason.FEW_ROWS),
+        (5_000, 5_000, Search.EXACT, Reason.FEW_ROWS),
+        (10_000, 10_000, Search.EXACT, Reason.FEW_ROWS),
+        (10_121, 10_121, Search.HNSW, Reason.MANY_ROWS),
+        (100_000, 100_000, Search.HNSW, Reason.MANY_ROWS),
+        (100_000, 0, Search.HNSW, Reason.MANY_ROWS),
+        (100_000, None, Search.EXACT, Reason.NO_INDEX),
+        (100_000, 10_000_000, Search.EXACT, Reason.SHARED_INDEX),
+        (20_000, 160_000, Search.EXACT, Reason.SHARED_INDEX),
+        (50_000, 150_000, Search.HNSW, Reason.MANY_ROWS),
+    ],
+)
+def test_way_follows_from_the_rows_in_scope_and_in_the_index(
+    rows: int, index_rows: int | None, search: Search, reason: Reason
+) -> None:
+    plan = planned(rows, index_rows)
+    assert (plan.search, plan.reason) == (search, reason)
+
+
+def test_fewer_rows_wanted_make_the_index_worth_while_sooner() -> None:
+    assert planned(6_000, 6_000, wanted=10).search is Search.HNSW
+    assert planned(6_000, 6_000, wanted=200).search is Search.EXACT
+    assert planned(21_000, 21_000, wanted=1_000).search is Search.EXACT
+
+
+def test_small_scopes_are_ranked_as_deep_as_ever() -> None:
+    assert planned(search_plan.ALWAYS_EXACT_ROWS, None, wanted=1).limit == 1_000
+    assert planned(search_plan.ALWAYS_EXACT_ROWS + 1, None, wanted=1).limit == 200
+
+
+def test_tiny_and_filtered_scopes_read_memories_with_the_vectors() -> None:
+    assert planned(search_plan.BY_MEMORY_ROWS, None).reads_memories
+    assert not planned(search_plan.BY_MEMORY_ROWS + 1, None).reads_memories
+    assert not planned(100_000, 100_000).reads_memories
+    for rows, index_rows in ((3_000, None), (8_000, None), (8_000, 900_000), (100_000, 100_000)):
+        assert planned(rows, index_rows, is_filtered=True).reads_memories
+
+
+def test_scan_looks_wider_and_gives_up_later_where_the_index_is_shared() -> None:
+    alone, shared = planned(100_000, 100_000), planned(100_000, 200_000)
+    assert (alone.ef_search, alone.max_scan_tuples) == (575, 920)
+    assert (shared.ef_search, shared.max_scan_tuples) == (1_000, 1_840)
+    assert planned(100_000, 100_000, wanted=1).ef_search == search_plan.MIN_EF_SEARCH
+    filtered = planned(100_000, 100_000, is_filtered=True)
+    assert (filtered.ef_search, filtered.max_scan_tuples) == (920, 1_840)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "depth"), [(0, 200), (70, 200), (71, 202), (200, 460), (470, 1_000), (1_000, 1_000)]
+)
+def test_depth_holds_the_first_of_the_fused_order(wanted: int, depth: int) -> None:
+    assert depth_for(wanted) == depth
+
+
+@pytest.mark.parametrize("wanted", [71, 100, 200, 470])
+def test_nothing_below_the_depth_of_both_arms_comes_before_the_wanted_of_one(wanted: int) -> None:
+    depth = depth_for(wanted)
+    assert 2 / (60 + depth + 1) < 1 / (60 + wanted)
+
+
+def test_rows_wanted_come_from_pool_limit_or_tokens() -> None:
+    assert rows_wanted(tokens=5_000, limit=None, pool_size=0) == 200
+    assert rows_wanted(tokens=5_000, limit=13, pool_size=0) == 13
+    assert rows_wanted(tokens=5_000, limit=13, pool_size=150) == 150
+    assert rows_wanted(tokens=10**7, limit=None, pool_size=0) == 1_000
+    assert rows_wanted(tokens=0, limit=None, pool_size=99_999) == 1_000
+
+
+def test_spare_vectors_stand_in_for_expired_memories() -> None:
+    plan = planned(100_000, 100_000)
+    assert (plan.limit_with_spare, plan.enough) == (460 + 57, 230)

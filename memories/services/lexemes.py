@@ -17,6 +17,8 @@ from itertools import groupby, pairwise
 
 #: Longer identifiers (encoded data, most likely) are found by their parts alone.
 MAX_IDENTIFIER_CHARACTERS = 200
+#: Longer lexemes are left out: Postgres stores 2,046 bytes of one, and `array_to_tsvector` garbles what is longer.
+MAX_LEXEME_BYTES = 2_000
 #: A single letter or digit of an identifier tells nothing.
 MIN_PART_CHARACTERS = 2
 #: Hexadecimal digits of the MD5 that binds derived columns to the text they were made of.
@@ -106,7 +108,11 @@ def _terms(text: str, *, is_stored: bool) -> SearchTerms:
         plain = " ".join(_read_foreign(token, words, lexemes, is_stored) for token in text.split())
     for match in _JOINED.finditer(plain):
         _read_identifier(match.group(), words, lexemes)
-    return SearchTerms(" ".join(sorted(words)), tuple(sorted(lexemes)))
+    return SearchTerms(" ".join(sorted(words)), tuple(sorted(filter(_is_storable, lexemes))))
+
+
+def _is_storable(lexeme: str) -> bool:
+    return len(lexeme.encode()) <= MAX_LEXEME_BYTES
 
 
 def _read_foreign(token: str, words: set[str], lexemes: set[str], is_stored: bool) -> str:

@@ -193,3 +193,9 @@ def test_existing_rows_are_derived_by_the_migration(tenant: Tenant) -> None:
         was = before[pk]
         assert (row.search_words, row.search_lexemes) == (was.search_words, was.search_lexemes)
         assert row.search_vector == was.search_vector
+
+
+@pytest.mark.parametrize("word", ["हिन्दी" * 200, "ก" + "ิ" * 1_000, "か" + "\u3099" * 1_000])
+def test_word_without_end_breaks_no_search(api: APIClient, word: str) -> None:
+    remember(api, f"{word} ERR_4012")
+    assert found_by_words(api, f"{word} ERR_4012") == [f"{word} ERR_4012"]

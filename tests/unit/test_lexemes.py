@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from memories.services.lexemes import (
     MAX_IDENTIFIER_CHARACTERS,
+    MAX_LEXEME_BYTES,
     fold,
     query_terms,
     search_columns,
@@ -115,6 +116,15 @@ def test_columns_are_bound_to_their_text() -> None:
     assert columns == {"search_words": "cafe err", "search_lexemes": ["err_1"], "search_of": columns["search_of"]}
     assert columns["search_of"] == "177f1a2d"
     assert search_columns("cafe ERR_1")["search_of"] != columns["search_of"]
+
+
+@pytest.mark.parametrize(
+    "text", ["हिन्दी" * 200, "ก" + "ิ" * 1_000, "か" + "\u3099" * 1_000, "ि" * 1_000, "a\u20dd" * 800]
+)
+def test_word_that_is_longer_than_postgres_stores_is_left_out(text: str) -> None:
+    for terms in (search_terms(f"{text} ERR_1"), query_terms(f"{text} ERR_1")):
+        assert "err_1" in terms.lexemes
+        assert max(len(lexeme.encode()) for lexeme in terms.lexemes) <= MAX_LEXEME_BYTES
 
 
 @given(st.text(max_size=200))

@@ -4,6 +4,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -17,7 +18,7 @@ from context.services.profiled_scorer import needs_vectors
 from context.sources import sqlstate
 from context.wishes import Wish
 from memories.candidates import Candidate
-from memories.embedders import active_model_name
+from memories.embedders import active_model_name, embedder_of_model
 from memories.embedding import EmbeddingError
 from memories.embedding.protocol import Vectors
 from memories.lookup import linked_from, vectors_of
@@ -82,6 +83,7 @@ def _retrieve(wish: Wish, tenant_id: UUID, room: Room, now: datetime, *, query: 
         with_vectors=query is not None and needs_vectors(wish.scoring),
         with_pinned=True,
         moment=wish.moment,
+        embedder=partial(embedder_of_model, wish.sources.embedding_model),
     )
     notices = [Notice(warning.code, warning.detail) for warning in retrieval.warnings]
     return Found(

@@ -20,7 +20,7 @@ from context.services.scoring_profiles import ADR_0040, ScoringProfile
 from memories.candidates import Candidate
 from memories.exceptions import NotFound
 from memories.lookup import memories_at, summaries_for, summary_at
-from memories.models import PartitionSummary, TenantMemo
+from memories.models import EmbeddingModel, PartitionSummary, TenantMemo
 from memories.scopes import tenant_scope
 from memories.services.moments import Moment
 
@@ -31,6 +31,7 @@ Part = TypeVar("Part")
 FAILURES: Mapping[str, Notice] = {
     "profile": Notice("profile_failed", "The budget profile could not be read; the defaults stand in for it."),
     "scoring": Notice("scoring_profile_failed", "The scoring profile could not be read; the default stands in for it."),
+    "model": Notice("embedding_model_failed", "The embedding model could not be read; the default stands in for it."),
     "focus": Notice("focus_failed", "The focus could not be read and is left out."),
     "memo": Notice("memo_failed", "The memo could not be read and is left out."),
     "summaries": Notice("summaries_failed", "The partition summaries could not be read and are left out."),
@@ -44,6 +45,7 @@ class Sources:
 
     profile: BudgetProfile
     scoring: ScoringProfile
+    embedding_model: EmbeddingModel | None
     memory: Candidate | None
     summary: PartitionSummary | None
     place: str
@@ -88,6 +90,7 @@ class SourceReader:
         return Sources(
             profile=profile,
             scoring=scoring,
+            embedding_model=self._part("model", self._embedding_model),
             memory=memory,
             summary=summary,
             place=place,
@@ -124,6 +127,11 @@ class SourceReader:
             partition_path=self.partition,
             api_key_id=self.api_key_id,
         )
+
+    def _embedding_model(self) -> EmbeddingModel | None:
+        """The active one; None where the tenant has no vectors yet."""
+        active: EmbeddingModel | None = EmbeddingModel.objects.for_tenant(self.tenant_id).active().first()
+        return active
 
     def _focus(self) -> tuple[Candidate | None, PartitionSummary | None]:
         focus = self.request.focus

@@ -40,8 +40,12 @@ def active_model_name(tenant_id: UUID) -> str:
 
 def embedder_of(tenant_id: UUID) -> Embedder:
     """The embedder of the tenant's active model. Raises `EmbeddingError` where settings do not have it, or not so."""
-    row = _active(tenant_id)
-    return embedder_for(row) if row else get_embedder()
+    return embedder_of_model(_active(tenant_id))
+
+
+def embedder_of_model(active: EmbeddingModel | None) -> Embedder:
+    """The same where the active model was read already; None where the tenant has none yet."""
+    return embedder_for(active) if active else get_embedder()
 
 
 def embedder_for(row: EmbeddingModel) -> Embedder:

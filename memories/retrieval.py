@@ -6,10 +6,11 @@ makes of them is not decided here.
 """
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from functools import partial
 from math import ceil
 from typing import Any
 from uuid import UUID
@@ -17,7 +18,7 @@ from uuid import UUID
 from memories.arms import Plan, Ranking, rank_by_vector, rank_by_words, rank_newest, rank_pinned
 from memories.candidates import Asked, Candidate, Ranks, SearchScope, read_candidates, read_neighbours, read_vectors
 from memories.embedders import embedder_of
-from memories.embedding import EmbeddingError
+from memories.embedding import Embedder, EmbeddingError
 from memories.embedding.protocol import Vectors
 from memories.exceptions import InvalidInput
 from memories.scopes import tenant_scope
@@ -118,6 +119,7 @@ def retrieve(
     pool_size: int = 0,
     neighbour_reach: int = 0,
     with_vectors: bool = False,
+    embedder: Callable[[], Embedder] | None = None,
 ) -> Retrieval:
     """The memories that a query finds in a partition of a tenant, best first; pinned and newest without a query.
 
@@ -129,7 +131,8 @@ def retrieve(
 
     With a `pool_size` the query's best come by number instead of by tokens, however large `limit` is; behind them the
     memories of the same partition and session within `neighbour_reach` positions of the better half. `with_vectors`
-    reads the candidates' own vectors too. Raises `InvalidInput` for filters that cannot be asked.
+    reads the candidates' own vectors too. `embedder` gives the one of the tenant's active model to whoever has read it
+    already. Raises `InvalidInput` for filters that cannot be asked.
     """
     conditions = _conditions(filters)
     scope = SearchScope(tenant_id, str(partition), moment or Moment.now(now), exact, segments or {}, conditions)
@@ -138,7 +141,7 @@ def retrieve(
         return _newest(scope, gate)
     plan = Plan(Mode(mode).value)
     warnings: list[RetrievalWarning] = []
-    vector, model = _embed_query(tenant_id, query, plan, warnings)
+    vector, model = _embed_query(embedder or partial(embedder_of, tenant_id), query, plan, warnings)
     with tenant_scope(tenant_id):
         by_vector, by_text, lexemes = _run_arms(scope, gate, query, Mode(mode), vector, model, plan)
         fused = dict(reciprocal_rank_fusion(by_vector.ids, by_text.ids))
@@ -172,12 +175,12 @@ def _token_column(encoding: str) -> str:
 
 
 def _embed_query(
-    tenant_id: UUID, query: str, plan: Plan, warnings: list[RetrievalWarning]
+    find_embedder: Callable[[], Embedder], query: str, plan: Plan, warnings: list[RetrievalWarning]
 ) -> tuple[Vectors | None, str]:
     """The query's vector and its model; None and a warning where the provider fails."""
     with plan.step("embed") as entry:
         try:
-            embedder = embedder_of(tenant_id)
+            embedder = find_embedder()
             entry["model"] = embedder.name
             return embedder.embed([query])[0], embedder.name
         except EmbeddingError as error:

@@ -134,6 +134,9 @@ def test_when_the_receipt_cannot_be_written_the_context_comes_without_an_id(pinn
         ("memories_memorylink", "linked_failed", None),
         ("context_budgetprofile", "profile_failed", None),
         ("context_budgetprofileassignment", "profile_failed", None),
+        ("context_scoringprofileassignment", "scoring_profile_failed", None),
+        # the model of the settings is the one that is active here
+        ("memories_embeddingmodel", "embedding_model_failed", None),
     ],
 )
 def test_part_that_cannot_be_read_is_left_out_and_the_rest_remains(

@@ -70,7 +70,7 @@ def load(tenant_id: UUID, rows: int) -> None:
     from memories.upkeep import find_faults
     from memories.vectors import pin_model
 
-    values = {"tenant": tenant_id, "rows": rows, "places": PLACES, "now": NOW, "dimension": DIMENSION}
+    values: dict[str, Any] = {"tenant": tenant_id, "rows": rows, "places": PLACES, "now": NOW, "dimension": DIMENSION}
     values |= {"model": active_model_name(tenant_id), "mark": MARK_DIGITS}
     with tenant_scope(tenant_id), connection.cursor() as cursor:
         cursor.execute(_PARTITIONS, values)

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.db import transaction
+from django.db import IntegrityError, transaction
 
 from context.models import GoldenMemory, GoldenQuestion
 from memories.audit import Actor, record_audit
@@ -18,6 +18,8 @@ QUESTION_CHARACTERS_MAX = 4_000
 ANSWER_CHARACTERS_MAX = 2_000
 CATEGORY_CHARACTERS_MAX = 64
 WANTED_MAX = 100
+#: How often the question that somebody else asks at the same moment may be removed before we read it.
+ASK_ATTEMPTS = 3
 
 
 @transaction.atomic
@@ -35,25 +37,15 @@ def collect_golden_question(
 ) -> GoldenQuestion:
     """A question whose context should hold these memories; one that is asked already wants them as well.
 
-    Raises `InvalidInput` by field.
+    Raises `InvalidInput` by field, `Conflict` `busy`.
     """
     path = str(partition or "")
     values = _checked(text, answer, category)
+    _refuse_the_future(asked_at, now)
     memories = _live(tenant_id, path, memory_ids, now)
     if not memories:
         raise InvalidInput("no_evidence", "A golden question wants at least one memory.", "memory_ids")
-    rows = GoldenQuestion.objects.for_tenant(tenant_id).standing()
-    question: GoldenQuestion | None = rows.asking(values["text"], path, asked_at).locked().first()
-    is_new = question is None
-    if question is None:
-        question = GoldenQuestion.objects.create(
-            tenant_id=tenant_id,
-            partition_path=path,
-            asked_at=asked_at,
-            created_at=now,
-            created_by=by.label[:150],
-            **values,
-        )
+    question, is_new = _asked_once(tenant_id, values, path, asked_at, by, now)
     _want(question, memories)
     _audit(question, "collect_golden_question" if is_new else "change_golden_question", ["memories"], by, now)
     return question
@@ -73,15 +65,16 @@ def change_golden_question(
     """Other words, answer, category or time. Raises `InvalidInput`, `Conflict` `duplicate` or `removed`."""
     current = _standing(question)
     words = _checked(text, answer, category)
+    _refuse_the_future(asked_at, now)
     values: dict[str, Any] = words | {"asked_at": asked_at}
     rows = GoldenQuestion.objects.for_tenant(question.tenant_id).standing()
     if rows.asking(words["text"], current.partition_path, asked_at).exclude(pk=current.pk).exists():
-        raise Conflict("duplicate", "There is a golden question of these words, place and time.", "text")
+        raise _duplicate("text")
     changed = [name for name, value in values.items() if getattr(current, name) != value]
     if changed:
         for name in changed:
             setattr(current, name, values[name])
-        current.save(update_fields=changed)
+        _save(current, changed, "text")
         _audit(current, "change_golden_question", changed, by, now)
     return current
 
@@ -124,11 +117,50 @@ def restore_golden_question(*, question: GoldenQuestion, by: Actor, now: datetim
         return question
     rows = GoldenQuestion.objects.for_tenant(question.tenant_id).standing()
     if rows.asking(question.text, question.partition_path, question.asked_at).exists():
-        raise Conflict("duplicate", "There is a golden question of these words, place and time.")
+        raise _duplicate()
     question.removed_at = None
-    question.save(update_fields=["removed_at"])
+    _save(question, ["removed_at"])
     _audit(question, "restore_golden_question", ["removed_at"], by, now)
     return question
+
+
+def _asked_once(
+    tenant_id: UUID, words: dict[str, str], path: str, asked_at: datetime | None, by: Actor, now: datetime
+) -> tuple[GoldenQuestion, bool]:
+    """The question of these words, held, and whether it is new; of several who ask it at once one makes it."""
+    rows = GoldenQuestion.objects.for_tenant(tenant_id).standing().asking(words["text"], path, asked_at)
+    for _ in range(ASK_ATTEMPTS):
+        found: GoldenQuestion | None = rows.locked().first()
+        if found is not None:
+            return found, False
+        question = GoldenQuestion(
+            tenant_id=tenant_id,
+            partition_path=path,
+            asked_at=asked_at,
+            created_at=now,
+            created_by=by.label[:150],
+            **words,
+        )
+        try:
+            with transaction.atomic():
+                question.save(force_insert=True)
+        except IntegrityError:
+            continue
+        return question, True
+    raise Conflict("busy", "The same question is being collected and removed at this moment. Try again.")
+
+
+def _save(question: GoldenQuestion, fields: Iterable[str], field: str = "") -> None:
+    """Raises `Conflict` `duplicate` where somebody else asked the same at the same moment."""
+    try:
+        with transaction.atomic():
+            question.save(update_fields=fields)
+    except IntegrityError as error:
+        raise _duplicate(field) from error
+
+
+def _duplicate(field: str = "") -> Conflict:
+    return Conflict("duplicate", "There is a golden question of these words, place and time.", field)
 
 
 def _standing(question: GoldenQuestion) -> GoldenQuestion:
@@ -154,6 +186,12 @@ def _checked(text: str, answer: str, category: str) -> dict[str, str]:
         if len(value) > limits[name]:
             raise InvalidInput("too_long", f"At most {limits[name]:,} characters are taken.", name)
     return values
+
+
+def _refuse_the_future(asked_at: datetime | None, now: datetime) -> None:
+    """No context can be read at such a time, so no evaluation of the tenant's questions would end well."""
+    if asked_at is not None and asked_at > now:
+        raise InvalidInput("in_the_future", "A question is asked now or in the past.", "asked_at")
 
 
 def _live(tenant_id: UUID, path: str, memory_ids: Iterable[UUID], now: datetime) -> Collection[UUID]:

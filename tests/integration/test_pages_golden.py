@@ -183,6 +183,16 @@ def test_every_verb_leaves_an_audit_row_without_words(client: Client, tenant: Te
     assert all("Other words" not in str(row.fields) + str(row.target_ids) for row in rows)
 
 
+def test_question_of_the_future_is_refused(client: Client, tenant: Tenant, memories: list[Memory]) -> None:
+    question = golden(tenant, QUESTION, memories[1])
+    response = client.post(page("golden-question", tenant, question.pk), {"text": QUESTION, "asked_at": "2999-01-01"})
+    assert response.status_code == 422
+    assert response.context["form"].errors["asked_at"] == ["A question is asked now or in the past."]
+    with tenant_scope(tenant.pk):
+        question.refresh_from_db()
+    assert question.asked_at is None
+
+
 def test_curve_shows_what_each_budget_brings_and_counts_nothing(
     client: Client, tenant: Tenant, memories: list[Memory]
 ) -> None:

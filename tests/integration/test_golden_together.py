@@ -1,0 +1,95 @@
+"""Several operators note the same golden question at one moment: it is one question, and nobody meets an error."""
+
+from collections.abc import Callable
+from functools import partial
+from threading import Barrier, Thread
+
+import pytest
+from django.db import connection
+from django.utils import timezone
+
+from context.actions import change_golden_question, remove_golden_question, restore_golden_question
+from context.models import GoldenQuestion
+from memories.exceptions import Conflict
+from memories.models import Tenant
+from memories.scopes import tenant_scope
+from tests.factories import TESTER, make_memory, make_tenant
+from tests.integration.evaluating import golden
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+THREADS, ROUNDS = 6, 4
+
+
+@pytest.fixture
+def tenant(transactional_db: None) -> Tenant:
+    return make_tenant()
+
+
+def together(acts: list[Callable[[], object]]) -> list[str]:
+    """What came of acts that begin at one moment: "" or the code of the refusal."""
+    begin = Barrier(len(acts))
+    found = ["never ended"] * len(acts)
+
+    def run(place: int) -> None:
+        begin.wait()
+        try:
+            acts[place]()
+            found[place] = ""
+        except Conflict as error:
+            found[place] = error.code
+        finally:
+            connection.close()
+
+    threads = [Thread(target=run, args=(place,)) for place in range(len(acts))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return found
+
+
+def standing(tenant: Tenant, text: str) -> list[int]:
+    """How many memories each standing question of these words wants."""
+    with tenant_scope(tenant.pk):
+        rows = GoldenQuestion.objects.for_tenant(tenant.pk).standing().filter(text=text)
+        return [row.wanted.count() for row in rows]
+
+
+def test_question_that_many_collect_at_once_is_one_and_wants_all_they_noted(tenant: Tenant) -> None:
+    memories = [make_memory(tenant) for _ in range(THREADS)]
+    for number in range(ROUNDS):
+        text = f"Which one, number {number}?"
+        assert together([partial(golden, tenant, text, memory) for memory in memories]) == [""] * THREADS
+        assert standing(tenant, text) == [THREADS]
+
+
+def test_two_questions_that_become_the_same_at_once_are_one_and_a_refusal(tenant: Tenant) -> None:
+    memory = make_memory(tenant)
+
+    def change(question: GoldenQuestion, text: str) -> None:
+        with tenant_scope(tenant.pk):
+            change_golden_question(
+                question=question, text=text, answer="", category="", asked_at=None, by=TESTER, now=timezone.now()
+            )
+
+    for number in range(ROUNDS):
+        questions = [golden(tenant, f"{place} {number}", memory) for place in range(2)]
+        assert sorted(together([partial(change, row, f"Same {number}") for row in questions])) == ["", "duplicate"]
+        assert standing(tenant, f"Same {number}") == [1]
+
+
+def test_question_that_is_put_back_while_it_is_asked_anew_stands_once(tenant: Tenant) -> None:
+    memory = make_memory(tenant)
+
+    def restore(question: GoldenQuestion) -> None:
+        with tenant_scope(tenant.pk):
+            restore_golden_question(question=question, by=TESTER, now=timezone.now())
+
+    for number in range(ROUNDS):
+        question = golden(tenant, f"Back {number}", memory)
+        with tenant_scope(tenant.pk):
+            remove_golden_question(question=question, by=TESTER, now=timezone.now())
+        found = together([partial(restore, question), partial(golden, tenant, question.text, memory)])
+        assert found in (["", ""], ["duplicate", ""])
+        assert standing(tenant, question.text) == [1]

@@ -34,6 +34,7 @@ from memories.models import (
     MemoryVersion,
     MissingVector,
     Partition,
+    PartitionCount,
     PartitionSummary,
     RecalledText,
     RetrievalTick,
@@ -107,6 +108,8 @@ def full_tenant() -> Tenant:
         IdempotencyRecord.objects.create(
             tenant=tenant, api_key=key, idempotency_key="k", request_hash="h", created_at=NOW
         )
+        # The writes above left changes to be counted.
+        PartitionCount.objects.create(tenant=tenant, path="", own_rows=2, subtree_rows=2)
         _fill_later_tables(tenant, first)
     return tenant
 

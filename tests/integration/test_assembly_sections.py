@@ -436,7 +436,8 @@ def test_every_section_together_holds_the_budget_and_can_be_parsed(
         assert parse_context(context.text, render) == pairs
 
 
-# Both profiles, focus, summaries, memo, embedding model; size, lexemes, three rankings, rows; links and their rows; vectors.
+# Both profiles, focus, summaries, memo, embedding model; size, lexemes, three rankings, rows; links and their rows;
+# vectors.
 QUERIES_OF_A_FULL_PREVIEW = 15
 
 

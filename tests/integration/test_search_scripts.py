@@ -1,11 +1,14 @@
 """Searching by words through the API, in every script; identifiers, accents, and words that a language drops."""
 
+import time
+
 import pytest
 from django.db import IntegrityError, connection, transaction
 from rest_framework.test import APIClient
 
 from memories.actions import archive_memory, restore_memory, store_memories, update_memory
 from memories.models import Memory, MemoryVersion, Tenant
+from memories.querysets.lexemes import lexemes_of
 from memories.scopes import admin_write_scope, tenant_scope
 from memories.services.drafts import NewMemory
 from tests.factories import NOW, TESTER, make_memory
@@ -199,3 +202,19 @@ def test_existing_rows_are_derived_by_the_migration(tenant: Tenant) -> None:
 def test_word_without_end_breaks_no_search(api: APIClient, word: str) -> None:
     remember(api, f"{word} ERR_4012")
     assert found_by_words(api, f"{word} ERR_4012") == [f"{word} ERR_4012"]
+
+
+@pytest.mark.parametrize("unit", ["a_", "~/", "a1_"])
+def test_run_without_end_is_parsed_in_no_time(unit: str) -> None:
+    def seconds(text: str) -> float:
+        started = time.perf_counter()
+        lexemes_of(text)
+        return time.perf_counter() - started
+
+    plain = min(seconds("word " * 4_000) for _ in range(3))
+    assert min(seconds((unit * 20_000)[:20_000]) for _ in range(3)) < max(50 * plain, 1.0)
+
+
+def test_signs_of_an_address_of_usual_length_stay(api: APIClient) -> None:
+    remember(api, "Write to first_last@example.com about ~/notes.")
+    assert found_by_words(api, "first_last@example.com") == ["Write to first_last@example.com about ~/notes."]

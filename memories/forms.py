@@ -155,6 +155,62 @@ class ReembeddingForm(forms.Form):
         choices.choices = [(model.name, _place_of(model)) for model in models]
 
 
+class ApiKeyForm(forms.Form):
+    """A key to make; what it may do includes what stands above it."""
+
+    LEVELS = [("read", "Read"), ("write", "Read and write"), ("admin", "Administer")]
+
+    name = forms.RegexField(
+        r"^.+\Z", max_length=50, error_messages={"invalid": "A name of 1 to 50 characters on one line."}
+    )
+    level = forms.ChoiceField(label="May", choices=LEVELS, initial="write")
+    partition = PartitionField()
+    refuses_recalled_text = forms.BooleanField(required=False, initial=True)
+
+    def scopes(self) -> list[str]:
+        """Of the valid form: the chosen one and those it includes."""
+        levels = [level for level, _ in self.LEVELS]
+        return levels[: levels.index(self.cleaned_data["level"]) + 1]
+
+
+class AuditFilterForm(forms.Form):
+    """How the audit log is narrowed; everything is optional and stands in the address."""
+
+    actor = forms.CharField(label="Who", required=False, max_length=150)
+    verb = forms.CharField(label="What", required=False, max_length=64)
+    target_kind = forms.CharField(label="Kind of object", required=False, max_length=64)
+    target_id = forms.CharField(label="Id of the object", required=False, max_length=150)
+    after = forms.DateTimeField(label="From", required=False)
+    before = forms.DateTimeField(label="Until", required=False)
+
+    def clean_verb(self) -> str:
+        return _as_stored(self.cleaned_data["verb"])
+
+    def clean_target_kind(self) -> str:
+        return _as_stored(self.cleaned_data["target_kind"])
+
+
+class LanguageForm(forms.Form):
+    """The language that a tenant's memories are searched in."""
+
+    language = forms.ChoiceField()
+
+    def __init__(self, *args: Any, languages: Iterable[str], **options: Any) -> None:
+        super().__init__(*args, **options)
+        cast(forms.ChoiceField, self.fields["language"]).choices = [(name, name) for name in languages]
+
+
+class MemberForm(forms.Form):
+    """Who is to see the tenant."""
+
+    username = forms.CharField(label="User name", max_length=150)
+
+
+def _as_stored(words: str) -> str:
+    """Archive memory -> archive_memory."""
+    return words.strip().lower().replace(" ", "_")
+
+
 def _place_of(model: KnownModel) -> str:
     place = "on this machine" if model.is_local else "over the network"
     return f"{model.name}, {model.dimension} numbers, {place}"

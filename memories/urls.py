@@ -5,6 +5,12 @@ from django.urls import path
 from memories import views
 
 urlpatterns = [
+    path("t/<uuid:tenant_id>/keys", views.api_keys, name="api-keys"),
+    path("t/<uuid:tenant_id>/keys/<str:prefix>/revoke", views.api_key_revoke, name="api-key-revoke"),
+    path("t/<uuid:tenant_id>/audit", views.audit_log, name="audit-log"),
+    path("t/<uuid:tenant_id>/settings", views.tenant_settings, name="tenant-settings"),
+    path("t/<uuid:tenant_id>/settings/members/add", views.member_add, name="member-add"),
+    path("t/<uuid:tenant_id>/settings/members/<str:username>/remove", views.member_remove, name="member-remove"),
     path("t/<uuid:tenant_id>/memo", views.memo, name="memo"),
     path("t/<uuid:tenant_id>/summaries", views.summaries, name="summaries"),
     path("t/<uuid:tenant_id>/summaries/withdraw", views.summary_withdraw, name="summary-withdraw"),

@@ -1,6 +1,6 @@
 """What every operator page shares: who may open it, page or fragment, flash messages. Lies under all apps."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import wraps
@@ -71,11 +71,16 @@ PageView = Callable[..., HttpResponseBase]
 
 def role_of(user: User) -> Role | None:
     """The highest role of a staff user; a superuser is an admin; anybody else has none."""
+    return role_within(user, user.groups.values_list("name", flat=True))
+
+
+def role_within(user: User, group_names: Iterable[str]) -> Role | None:
+    """The same, from names of groups that are read only where they matter."""
     if not (user.is_active and user.is_staff):
         return None
     if user.is_superuser:
         return Role.ADMIN
-    groups = set(user.groups.values_list("name", flat=True))
+    groups = set(group_names)
     return next((role for role in reversed(Role) if role.value in groups), None)
 
 

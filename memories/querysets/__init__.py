@@ -22,7 +22,14 @@ from memories.querysets.records import (
     TenantMemoQuerySet,
 )
 from memories.querysets.rows import TenantRows, VersionedByRecordedTime, in_order_of_an_index
-from memories.querysets.tenancy import ApiKeyManager, MembershipQuerySet, PartitionQuerySet, TenantQuerySet
+from memories.querysets.tenancy import (
+    ApiKeyManager,
+    MembershipQuerySet,
+    PartitionQuerySet,
+    TenantQuerySet,
+    superusers,
+    users_named,
+)
 from memories.querysets.texts import SEARCH_COLUMNS, MemoryTextQuerySet, Vector
 from memories.querysets.ticks import RetrievalTickQuerySet
 from memories.querysets.versions import MemoryVersionQuerySet
@@ -59,5 +66,7 @@ __all__ = [
     "in_order_of_an_index",
     "lexemes_of",
     "lexemes_of_tenant",
+    "superusers",
     "text_search_configs",
+    "users_named",
 ]

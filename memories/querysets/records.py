@@ -220,3 +220,33 @@ class AuditEntryQuerySet(TenantRows):
 
     def about_any(self, target_kind: str, target_ids: Iterable[object]) -> Self:
         return self.filter(target_kind=target_kind, target_ids__overlap=[str(target_id) for target_id in target_ids])
+
+    def narrowed(
+        self,
+        *,
+        actor: str = "",
+        verb: str = "",
+        target_kind: str = "",
+        target_id: str = "",
+        after: datetime | None = None,
+        before: datetime | None = None,
+    ) -> Self:
+        """Entries whose actor's label and verb hold these texts, about this kind and id, within these times."""
+        wanted = {
+            "actor_label__icontains": actor,
+            "verb__contains": verb,
+            "target_kind": target_kind,
+            "target_ids__contains": [target_id] if target_id else None,
+            "at__gte": after,
+            "at__lte": before,
+        }
+        return self.filter(**{column: value for column, value in wanted.items() if value})
+
+    def names_in_newest(self, count: int) -> list[tuple[str, str, str]]:
+        """(actor's label, verb, kind of target) of the newest `count` entries, as often as they occur."""
+        return list(self.newest_first().values_list("actor_label", "verb", "target_kind")[:count])
+
+    def last_by_key(self) -> dict[str, datetime]:
+        """When each key last changed something, by the key's primary key."""
+        rows = self.filter(actor_kind="key").order_by().values_list("actor_id")
+        return dict(rows.annotate(last=Max("at")))

@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any, Self
 from uuid import UUID
 
+from django.contrib.auth import get_user_model
 from django.contrib.postgres.expressions import ArraySubquery
 from django.db import models
 from django.db.models import Exists, OuterRef, Q, Subquery
@@ -48,6 +49,24 @@ class MembershipQuerySet(TenantRows):
     def of_user(self, user_id: int) -> Self:
         return self.filter(user_id=user_id)
 
+    def of_username(self, username: str) -> Self:
+        return self.filter(user__username=username)
+
+    def with_roles(self) -> Self:
+        """By user name, each with the user and the names of the user's groups at hand."""
+        return self.select_related("user").prefetch_related("user__groups").order_by("user__username")
+
+
+def superusers() -> models.QuerySet[Any]:
+    """Who sees every tenant, by name."""
+    rows = get_user_model()._default_manager.filter(is_superuser=True, is_staff=True, is_active=True)
+    return rows.order_by("username")
+
+
+def users_named(username: str) -> models.QuerySet[Any]:
+    """The one who signs in by that name."""
+    return get_user_model()._default_manager.filter(username=username)
+
 
 class ApiKeyQuerySet(TenantRows):
     """Keys; outside they are named by their visible prefix, because the primary key holds the hash."""
@@ -57,6 +76,10 @@ class ApiKeyQuerySet(TenantRows):
 
     def by_name(self) -> Self:
         return self.order_by("name", "prefix")
+
+    def usable_first(self) -> Self:
+        """Those that were not revoked before those that were, each by name."""
+        return self.order_by("revoked", "name", "prefix")
 
     def within(self, path: str) -> Self:
         """Keys that reach nothing outside of `path`."""

@@ -1,13 +1,19 @@
 """Operator pages about what is stored: memories, what is wrong with them, the memo, summaries, snapshots."""
 
+from memories.views.audit import audit_log
 from memories.views.embeddings import embedding_retire, embedding_retry, embedding_switch, embeddings
 from memories.views.hygiene import hygiene, hygiene_act, hygiene_undo
+from memories.views.keys import api_key_revoke, api_keys
 from memories.views.memories import archive, memories, memory, pin, restore, restore_version, unpin
 from memories.views.places import memo, summaries, summary_again, summary_withdraw
 from memories.views.snapshots import snapshot, snapshot_delete, snapshots
+from memories.views.tenant_settings import member_add, member_remove, tenant_settings
 
 __all__ = [
+    "api_key_revoke",
+    "api_keys",
     "archive",
+    "audit_log",
     "embedding_retire",
     "embedding_retry",
     "embedding_switch",
@@ -15,6 +21,8 @@ __all__ = [
     "hygiene",
     "hygiene_act",
     "hygiene_undo",
+    "member_add",
+    "member_remove",
     "memo",
     "memories",
     "memory",
@@ -27,5 +35,6 @@ __all__ = [
     "summaries",
     "summary_again",
     "summary_withdraw",
+    "tenant_settings",
     "unpin",
 ]

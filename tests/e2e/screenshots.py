@@ -71,6 +71,10 @@ def pages(page: Page, base: str, tenant: str) -> Iterator[tuple[str, str]]:
         yield "context", given
         yield "context-today", f"{given}?with=today"
     yield from session_pages(page, tenant)
+    yield "api-keys", f"{tenant}/keys"
+    yield "audit-log", f"{tenant}/audit"
+    yield "audit-log-nothing", f"{tenant}/audit?actor=nobody"
+    yield "settings", f"{tenant}/settings"
     yield "parts", f"{base}/parts"
     yield "not-found", f"{base}/t/00000000-0000-0000-0000-000000000000"
 

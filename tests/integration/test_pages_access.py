@@ -72,6 +72,10 @@ def test_walk_over_the_pages_finds_them() -> None:
         "compaction-roll-back",
         "roll-ups",
         "prompts",
+        "api-keys",
+        "api-key-revoke",
+        "member-add",
+        "member-remove",
         *PAGES_OF_A_TENANT,
         *CHANGING,
     } <= names
@@ -95,6 +99,8 @@ PAGES_OF_A_TENANT = [
     "sessions",
     "reviews",
     "runs",
+    "audit-log",
+    "tenant-settings",
 ]
 
 

@@ -1,0 +1,31 @@
+"""The audit log as a page reads it: narrowed, newest first, a page at a time."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from memories.models import AuditEntry
+from memories.querysets import in_order_of_an_index
+
+NEWEST_FIRST = "-at"
+#: Entries whose names are offered beside the filters.
+NAMES_READ_MAX = 2_000
+
+
+def audit_entries(
+    tenant_id: UUID, wanted: Mapping[str, Any], *, behind: tuple[datetime, UUID] | None, count: int
+) -> list[AuditEntry]:
+    """The newest `count` entries behind a place, narrowed as `AuditEntryQuerySet.narrowed` says. Runs in a scope."""
+    rows = AuditEntry.objects.for_tenant(tenant_id).narrowed(**wanted)
+    with in_order_of_an_index():
+        return list(rows.page(NEWEST_FIRST, after=behind, count=count))
+
+
+def names_of_late(tenant_id: UUID) -> dict[str, list[str]]:
+    """`actors`, `verbs` and `kinds` of the newest entries, in alphabetical order. Runs in a scope."""
+    with in_order_of_an_index():
+        found = AuditEntry.objects.for_tenant(tenant_id).names_in_newest(NAMES_READ_MAX)
+    columns = list(zip(*found, strict=True)) or [(), (), ()]
+    names = (sorted({name for name in column if name}) for column in columns)
+    return dict(zip(("actors", "verbs", "kinds"), names, strict=True))

@@ -1,0 +1,70 @@
+"""Where the console shows what an audit row is about, and how much of an id may be shown."""
+
+import re
+from dataclasses import dataclass, field
+from uuid import UUID
+
+#: Pages of one row each; the id stands in the address.
+_PAGES = {
+    "compaction": "compaction",
+    "evaluation": "evaluation",
+    "golden_question": "golden-question",
+    "memory": "memory",
+    "session": "session",
+    "snapshot": "snapshot",
+}
+#: Pages that show all rows of a kind.
+_LISTS = {
+    "embedding_model": "embeddings",
+    "partition_summary": "summaries",
+    "run": "runs",
+    "tenant": "tenant-settings",
+    "tenant_memo": "memo",
+    "user": "tenant-settings",
+}
+_ADMIN_LISTS = {"api_key": "api-keys", "prompt": "prompts"}
+_PROFILES = {"budget_profile": "budget", "scoring_profile": "scoring-profile"}
+_PROFILE_ID = re.compile(r"([-a-zA-Z0-9_]+)( \d+)?")
+#: A key's primary key is its prefix, a dot and the hash of its secret.
+_KEY_ID = re.compile(r"([A-Za-z0-9]{8})\.\S{40,}")
+
+
+@dataclass(frozen=True)
+class AuditedPage:
+    """An address by its name, after the tenant; `admins_only` says who may open it."""
+
+    name: str
+    args: tuple[str, ...] = ()
+    query: dict[str, str] = field(default_factory=dict)
+    admins_only: bool = False
+
+
+def shown_id(target_id: str) -> str:
+    """An id as people may see it: of a key the prefix, never the hash of its secret."""
+    key = _KEY_ID.fullmatch(target_id)
+    return key[1] if key else target_id
+
+
+def page_of(verb: str, target_kind: str, target_id: str, *, is_first: bool = True) -> AuditedPage | None:
+    """The page about one id of an audit row; None where there is none, or what it showed was deleted.
+
+    A profile's row names the profile first, and then what it is assigned to or its version.
+    """
+    if target_kind in _LISTS:
+        return AuditedPage(_LISTS[target_kind])
+    if target_kind in _ADMIN_LISTS:
+        return AuditedPage(_ADMIN_LISTS[target_kind], admins_only=True)
+    if target_kind in _PAGES and not verb.startswith("delete_") and _is_uuid(target_id):
+        return AuditedPage(_PAGES[target_kind], (target_id,))
+    if target_kind in _PROFILES and is_first and (profile := _PROFILE_ID.fullmatch(target_id)):
+        return AuditedPage(_PROFILES[target_kind], (profile[1],))
+    if target_kind == "partition" and "=" in target_id:
+        return AuditedPage("summaries", query={"partition": target_id})
+    return None
+
+
+def _is_uuid(text: str) -> bool:
+    try:
+        return str(UUID(text)) == text
+    except ValueError:
+        return False

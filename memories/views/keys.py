@@ -1,0 +1,90 @@
+"""API keys: which there are, a new one whose text is shown once, the end of one."""
+
+from http import HTTPStatus
+from typing import Any
+
+from django.http import Http404, HttpResponse, HttpResponseBase
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods
+
+from memories.access import actor_of, tenant_of, tenant_required
+from memories.actions import create_api_key, revoke_api_key
+from memories.exceptions import PlatformError
+from memories.forms import ApiKeyForm
+from memories.models import ApiKey, AuditEntry, Partition
+from memories.scopes import tenant_scope
+from memories.services.partitions import parse_partition
+from memory_platform.web import HtmxRequest, flash, operator_required, show, wants_fragment
+
+SECTION = "api-keys"
+KEYS_SHOWN_MAX = 500
+PARTITIONS_OFFERED_MAX = 300
+
+
+@operator_required("admin")
+@never_cache
+@tenant_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def api_keys(request: HtmxRequest) -> HttpResponseBase:
+    """The keys, and the form that makes one. Its text stands in the answer to that POST and nowhere else."""
+    if request.method != "POST":
+        return _page(request, ApiKeyForm(label_suffix=""))
+    form = ApiKeyForm(request.POST, label_suffix="")
+    if form.is_valid():
+        try:
+            return _page(request, ApiKeyForm(label_suffix=""), _create(request, form))
+        except PlatformError as error:
+            form.add_error(error.field if error.field in form.fields else None, error.detail)
+    return _page(request, form)
+
+
+def _create(request: HtmxRequest, form: ApiKeyForm) -> dict[str, Any]:
+    fields = form.cleaned_data
+    with tenant_scope(request.tenant.id):
+        key, plain = create_api_key(
+            tenant=tenant_of(request),
+            name=fields["name"],
+            scopes=form.scopes(),
+            partition=parse_partition(fields["partition"]) if fields["partition"] else None,
+            refuses_recalled_text=fields["refuses_recalled_text"],
+            by=actor_of(request.operator),
+            now=timezone.now(),
+        )
+    return {"made": key, "plain": plain, "search_url": request.build_absolute_uri(reverse("api-memories-search"))}
+
+
+def _page(request: HtmxRequest, form: ApiKeyForm, made: dict[str, Any] | None = None) -> HttpResponse:
+    tenant_id = request.tenant.id
+    with tenant_scope(tenant_id):
+        keys = list(ApiKey.objects.for_tenant(tenant_id).usable_first()[:KEYS_SHOWN_MAX])
+        last_changes = AuditEntry.objects.for_tenant(tenant_id).last_by_key()
+        partitions = Partition.objects.for_tenant(tenant_id).paths(PARTITIONS_OFFERED_MAX)
+    page = {
+        "section": SECTION,
+        "form": form,
+        "keys": [(key, last_changes.get(key.pk)) for key in keys],
+        "partitions": partitions,
+        **(made or {}),
+    }
+    status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
+    return show(request, "api_keys.html#body" if wants_fragment(request) else "api_keys.html", page, status=status)
+
+
+@operator_required("admin")
+@tenant_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def api_key_revoke(request: HtmxRequest, prefix: str) -> HttpResponseBase:
+    """Ask, saying what follows, then end a key for good."""
+    with tenant_scope(request.tenant.id):
+        key = ApiKey.objects.for_tenant(request.tenant.id).with_prefix(prefix).first()
+        if key is None:
+            raise Http404
+        if request.method == "POST":
+            revoke_api_key(key=key, by=actor_of(request.operator), now=timezone.now())
+    if request.method != "POST" and not key.revoked:
+        return show(request, "api_key_revoke.html", {"section": SECTION, "key": key})
+    flash(request, f"The key {key} is revoked.")
+    return redirect("api-keys", request.tenant.id)

@@ -4,12 +4,25 @@
 (function () {
   document.documentElement.classList.add("js");
 
-  // Times in the reader's own zone; the exact one in UTC stays in the title.
+  // Times in the viewer's own zone, in the shape the server writes; the exact one in UTC stays on hover and is read out.
+  const timeFormat = new Intl.DateTimeFormat("en-GB", {
+    day: "numeric", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit", hourCycle: "h23",
+  });
+
+  function localTime(when) {
+    const parts = {};
+    timeFormat.formatToParts(when).forEach(function (part) { parts[part.type] = part.value; });
+    return parts.day + " " + parts.month.slice(0, 3) + " " + parts.year + ", " + parts.hour + ":" + parts.minute;
+  }
+
   function localiseTimes(root) {
-    const format = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
     root.querySelectorAll("time[datetime]").forEach(function (element) {
       const when = new Date(element.getAttribute("datetime"));
-      if (!Number.isNaN(when.getTime())) element.textContent = format.format(when);
+      if (Number.isNaN(when.getTime()) || element.querySelector(".time-exact")) return;
+      const exact = document.createElement("span");
+      exact.className = "time-exact visually-hidden";
+      exact.textContent = " (" + element.title + ")";
+      element.replaceChildren(localTime(when), exact);
     });
   }
 
@@ -60,6 +73,9 @@
 
   document.addEventListener("DOMContentLoaded", function () { prepare(document); });
   document.addEventListener("htmx:load", function (event) { prepare(event.target); });
+  // A morphed row is no new element, but its times are the server's again.
+  document.addEventListener("htmx:afterSwap", function () { localiseTimes(document); });
+  document.addEventListener("page-part-shown", function (event) { prepare(event.target); });
 
   document.addEventListener("input", function (event) {
     const field = event.target;

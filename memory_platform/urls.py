@@ -10,6 +10,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("sign-in", views.SignIn.as_view(), name="sign-in"),
     path("sign-out", LogoutView.as_view(), name="sign-out"),
     path("parts", views.parts, name="parts"),
+    path("t/<uuid:tenant_id>/search", views.search, name="search"),
     path("theme", views.choose_theme, name="theme"),
     path("admin/", admin.site.urls),
     path("", include("context.urls")),

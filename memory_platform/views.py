@@ -1,12 +1,22 @@
-"""Signing in, the choice of colours, the health of the parts: the pages that belong to no app."""
+"""Signing in, search, colours, health: the pages that belong to no app."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from http import HTTPStatus
+from urllib.parse import urlencode
 
 from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.views import LoginView
 from django.http import HttpResponse, HttpResponseBadRequest, HttpResponseRedirect
+from django.urls import reverse
+from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 from django_htmx.http import trigger_client_event
 
-from memories.access import tenants_of
+from memories.access import tenant_required, tenants_of
+from memories.scopes import tenant_scope
+from memory_platform.anywhere import CHARACTERS_MIN, Findings, look_up
+from memory_platform.forms import SearchForm
 from memory_platform.health import part_states
 from memory_platform.web import HtmxRequest, operator_required, own_path, show, wants_fragment
 
@@ -33,6 +43,68 @@ def parts(request: HtmxRequest) -> HttpResponse:
         request.tenant = request.tenants[0]
     template = "parts.html#list" if wants_fragment(request) else "parts.html"
     return show(request, template, {"parts": part_states()})
+
+
+@dataclass(frozen=True)
+class Hit:
+    """One thing that a search found: where it is, what it says, what tells it from others."""
+
+    address: str
+    text: str
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class Group:
+    """What a search found of one sort, and where all of that sort stand."""
+
+    name: str
+    title: str
+    hits: Sequence[Hit]
+    all_address: str
+    all_text: str
+
+
+@operator_required("viewer")
+@tenant_required
+@require_safe
+def search(request: HtmxRequest) -> HttpResponse:
+    """What a text finds anywhere in the tenant: options below the field of the frame, a page without htmx."""
+    form = SearchForm(request.GET)
+    is_valid = form.is_valid()
+    text = form.cleaned_data.get("q", "")
+    with tenant_scope(request.tenant.id):
+        found = look_up(request.tenant.id, text, now=timezone.now())
+    groups = [group for group in _groups(request, text, found) if group.hits]
+    page = {
+        "section": "search",
+        "form": form,
+        "text": text,
+        "groups": groups,
+        "found": sum(len(group.hits) for group in groups),
+        "is_too_short": len(text) < CHARACTERS_MIN,
+    }
+    template = "search.html#options" if wants_fragment(request) else "search.html"
+    return show(request, template, page, status=HTTPStatus.OK if is_valid else HTTPStatus.UNPROCESSABLE_ENTITY)
+
+
+def _groups(request: HtmxRequest, text: str, found: Findings) -> list[Group]:
+    def at(name: str, *more: object, **query: str) -> str:
+        address = reverse(name, args=[request.tenant.id, *more])
+        return f"{address}?{urlencode(query)}" if query else address
+
+    memories = [Hit(at("memory", row.pk), row.content, row.partition_path) for row in found.memories]
+    receipts = [
+        Hit(at("receipt", row.pk), row.query or "Without a question", row.partition_path) for row in found.receipts
+    ]
+    sessions = [Hit(at("session", row.pk), str(row.pk), row.partition_path) for row in found.sessions]
+    partitions = [Hit(at("summaries", partition=path), path) for path in found.partitions]
+    return [
+        Group("memories", "Memories", memories, at("memories", q=text), "All memories by meaning and words"),
+        Group("receipts", "Contexts given", receipts, at("receipts", q=text), "All contexts with these words"),
+        Group("sessions", "Sessions", sessions, at("sessions"), "All sessions"),
+        Group("partitions", "Partitions", partitions, at("summaries"), "All partitions"),
+    ]
 
 
 @require_POST

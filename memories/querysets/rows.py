@@ -38,6 +38,10 @@ class TenantRows(models.QuerySet[Any]):
     def how_many(self) -> int:
         return self.count()
 
+    def with_id_between(self, first: UUID, last: UUID) -> Self:
+        """Both included: for ids of which only the beginning is known."""
+        return self.filter(pk__gte=first, pk__lte=last)
+
     def page(
         self,
         ordering: str,

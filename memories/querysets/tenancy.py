@@ -104,6 +104,10 @@ class PartitionQuerySet(TenantRows):
     def within(self, path: str, *, exact: bool = False) -> Self:
         return self.filter(path_condition("path", path, exact=exact))
 
+    def holding(self, text: str) -> Self:
+        """Those whose path holds `text`, whatever its case."""
+        return self.filter(path__icontains=text)
+
     def page_by_path(self, after: int | None = None, *, is_backward: bool = False, count: int) -> Self:
         """`count` rows in the order of paths, after the row with the id `after`; backward those before it."""
         rows = self

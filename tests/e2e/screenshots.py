@@ -29,6 +29,8 @@ def pages(page: Page, base: str, tenant: str) -> Iterator[tuple[str, str]]:
     yield "memories-archived", f"{tenant}/memories?state=archived"
     yield "memories-invalid", f"{tenant}/memories?partition=nonsense"
     page.goto(f"{tenant}/memories?q=return+policy")
+    yield "search", f"{tenant}/search?q=support"
+    yield "search-nothing", f"{tenant}/search?q=zeppelin"
     yield "memory", page.locator("a.memory-link").first.get_attribute("href") or ""
     yield "preview-empty", f"{tenant}/context"
     yield "preview", f"{tenant}/context?query={QUESTION}&partition=agent%3Dsupport&max_tokens=600"

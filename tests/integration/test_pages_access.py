@@ -90,6 +90,7 @@ PAGES_OF_A_TENANT = [
     "snapshots",
     "context-preview",
     "receipts",
+    "search",
     "budgets",
     "budget-compare",
     "budget-assignments",

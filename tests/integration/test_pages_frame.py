@@ -1,16 +1,23 @@
-"""What every page has around it: the way back up."""
+"""What every page has around it: the way back up, and the search."""
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import resolve
+from django.utils import timezone
 
 from memories.models import Tenant
 from tests.architecture import ROOT
-from tests.integration.pages import client_of, named_moment, page, text_of, workshop
+from tests.integration.assembling import ask
+from tests.integration.pages import HTMX, client_of, named_moment, page, remember, text_of, workshop
+from tests.integration.talks import talk
+from tests.people import new_operator
 
 #: Where the navigation leads, and what has no tenant around it.
 FIRST_LEVEL = {
@@ -31,6 +38,7 @@ FIRST_LEVEL = {
     "scoring_profiles.html",
     "evaluations.html",
     "golden_questions.html",
+    "search.html",
 }
 
 
@@ -62,3 +70,78 @@ def test_breadcrumbs_lead_up(operator: User, tenant: Tenant) -> None:
     assert _crumbs(client, page("snapshot-delete", tenant, snapshot.pk)) == ["snapshots", "snapshot"]
     assert _crumbs(client, page("summaries", tenant) + "?partition=agent%3Dservice") == ["summaries"]
     assert _crumbs(client, page("memories", tenant)) == []
+
+
+@pytest.fixture
+def viewer(tenant: Tenant) -> User:
+    return new_operator("vera", "viewer", tenant)
+
+
+def _found(response: Any) -> dict[str, list[str]]:
+    """Per group of a search the names of the pages that its hits lead to."""
+    return {group.name: [hit.address for hit in group.hits] for group in response.context["groups"]}
+
+
+def test_search_finds_memories_contexts_sessions_and_partitions(viewer: User, tenant: Tenant) -> None:
+    memories = workshop(tenant)
+    receipt = ask(tenant, "What does ERR_4012 mean?", now=timezone.now())
+    session = talk(tenant, turns=2)
+    client = client_of(viewer)
+    address = page("search", tenant)
+
+    found = _found(client.get(address, {"q": "ERR_4012"}))
+    assert set(found) == {"memories", "receipts"}
+    assert set(found["memories"]) == {page("memory", tenant, memories[n].pk) for n in (1, 2)}
+    assert found["receipts"] == [page("receipt", tenant, receipt.id)]
+
+    for name, wanted, key in (
+        ("memories", page("memory", tenant, memories[3].pk), str(memories[3].pk)),
+        ("memories", page("memory", tenant, memories[3].pk), memories[3].pk.hex[:14].upper()),
+        ("receipts", page("receipt", tenant, receipt.id), f"{receipt.id}"[:13] + "…"),
+        ("sessions", page("session", tenant, session.pk), str(session.pk)[:20]),
+    ):
+        assert _found(client.get(address, {"q": key})) == {name: [wanted]}
+    assert _found(client.get(address, {"q": "USER=c"})) == {
+        "partitions": [page("summaries", tenant) + "?partition=agent%3Dsupport%2Fuser%3Dc-1"]
+    }
+
+
+def test_search_shows_five_and_where_the_others_are_in_a_constant_number_of_queries(
+    viewer: User, tenant: Tenant
+) -> None:
+    client = client_of(viewer)
+    address = page("search", tenant)
+    remember(tenant, ("The wheel number 0 is true.", "agent=a0", "fact"))
+    with CaptureQueriesContext(connection) as few:
+        client.get(address, {"q": "wheel"})
+    remember(tenant, *((f"The wheel number {n} is true.", f"agent=a{n}", "fact") for n in range(1, 8)))
+    with CaptureQueriesContext(connection) as many:
+        response = client.get(address, {"q": "wheel"})
+    assert len(_found(response)["memories"]) == 5
+    assert page("memories", tenant) + "?q=wheel" in text_of(response)
+    assert len(many) == len(few)
+
+
+def test_search_as_one_types_answers_with_options_and_says_how_many(viewer: User, tenant: Tenant) -> None:
+    workshop(tenant)
+    client = client_of(viewer)
+    body = text_of(client.get(page("search", tenant), {"q": "torque"}, headers=HTMX))
+    assert "<html" not in body
+    assert body.count('role="option"') == 3
+    assert '<div id="live" hx-swap-oob="innerHTML">2 things found</div>' in body
+    assert 'role="option" aria-disabled="true"' in text_of(
+        client.get(page("search", tenant), {"q": "zeppelin"}, headers=HTMX)
+    )
+    assert "at least two characters" in text_of(client.get(page("search", tenant), {"q": "t"}))
+
+
+def test_search_refuses_what_is_too_long(viewer: User, tenant: Tenant) -> None:
+    assert client_of(viewer).get(page("search", tenant), {"q": "x" * 201}).status_code == 422
+
+
+def test_search_shows_nothing_of_another_tenant(operator: User, tenant: Tenant, other_tenant: Tenant) -> None:
+    foreign = workshop(other_tenant)[0]
+    client = client_of(operator)
+    for text in ("ERR_4012", str(foreign.pk), "agent"):
+        assert _found(client.get(page("search", tenant), {"q": text})) == {}
+    assert client.get(page("search", other_tenant), {"q": "ERR_4012"}).status_code == 404

@@ -61,7 +61,10 @@ class MemoryTextQuerySet(TenantRows):
 
     def within_any(self, paths: Iterable[str]) -> Self:
         """In any of the partitions or below them."""
-        conditions = [path_condition("partition_path", path, exact=False) for path in paths]
+        wanted = set(paths)
+        if "" in wanted:
+            return self  # an empty Q would vanish in the OR with the others
+        conditions = [path_condition("partition_path", path, exact=False) for path in wanted]
         return self.filter(reduce(or_, conditions)) if conditions else self.none()
 
     def of_kind(self, *kinds: str) -> Self:

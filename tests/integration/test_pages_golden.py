@@ -3,6 +3,7 @@
 import json
 import zipfile
 from io import BytesIO
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -12,9 +13,11 @@ from django.test import Client
 from django.utils import timezone
 
 from context.models import GoldenMemory, GoldenQuestion
-from memories.actions import archive_memory
+from context.services.corpus import read_corpus
+from memories.actions import archive_memory, update_memory
 from memories.models import AuditEntry, Memory, Tenant
 from memories.scopes import tenant_scope
+from memories.services.partitions import parse_partition
 from tests.integration.evaluating import TESTER, counted, evaluated, golden
 from tests.integration.pages import client_of, page, text_of, undo_of, workshop
 from tests.people import new_operator
@@ -134,6 +137,27 @@ def test_export_is_a_corpus_that_can_be_evaluated(
     assert {row["id"] for row in rows} == {str(memory.pk) for memory in memories}
     found = evaluated(tmp_path / "golden", "--budgets", "1000")
     assert found["results"]["1000"]["report"]["total"]["measures"]["recall"]["value"] == 1.0
+
+
+def test_export_leaves_out_what_can_no_longer_be_found(
+    client: Client, tenant: Tenant, memories: list[Memory], tmp_path: Path
+) -> None:
+    golden(tenant, QUESTION, memories[1])
+    golden(tenant, "What has expired?", memories[0])
+    golden(tenant, "What has moved?", memories[2], partition="agent=support")
+    with tenant_scope(tenant.pk):
+        rows = Memory.objects.for_tenant(tenant.pk)
+        rows.filter(pk=memories[0].pk).update(expires_at=timezone.now())
+        update_memory(
+            memory=rows.get(pk=memories[2].pk),
+            changes={"partition": parse_partition("agent=service")},
+            by=TESTER,
+            now=timezone.now(),
+        )
+    response = client.get(page("golden-export", tenant))
+    with zipfile.ZipFile(BytesIO(response.content)) as archive:
+        archive.extractall(tmp_path)
+    assert [question.text for question in read_corpus(tmp_path).questions] == [QUESTION]
 
 
 def test_export_without_a_question_goes_back_and_says_so(client: Client, tenant: Tenant) -> None:

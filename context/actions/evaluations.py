@@ -93,6 +93,7 @@ def retry_evaluation(*, run: EvaluationRun, is_sent: bool = True, by: Actor, now
 @transaction.atomic
 def delete_evaluation(*, run: EvaluationRun, by: Actor, now: datetime) -> None:
     """Forget a run with its answers. Raises `Conflict` `proves_a_profile` where a scoring profile rests on it."""
+    _rows(run).locked().first()  # whoever publishes by it comes before or after
     try:
         with transaction.atomic():
             EvaluationAnswer.objects.for_tenant(run.tenant_id).of_run(run.pk).delete()

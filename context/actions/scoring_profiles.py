@@ -9,7 +9,7 @@ from uuid import UUID
 
 from django.db import IntegrityError, transaction
 
-from context.models import ScoringProfileAssignment, ScoringProfileVersion
+from context.models import EvaluationRun, ScoringProfileAssignment, ScoringProfileVersion
 from context.scoring_profiles import (
     changed_numbers,
     flat_numbers,
@@ -120,7 +120,7 @@ def publish_scoring_profile(
     if row.state == State.RETIRED:
         raise Conflict("retired", f"Version {version} is retired; copy it into a new draft.")
     before = _seen_in_force(rows, replaces)
-    proof = proof_of(row)
+    proof = _held_proof(row)
     for condition in publishing_conditions(has_proof=proof is not None, adr_reference=adr_reference):
         if condition.is_met:
             continue
@@ -228,6 +228,15 @@ def _seen_in_force(rows: list[ScoringProfileVersion], seen: int | None) -> Scori
         now_in_force = f"version {row.version} is in force" if row else "no version is in force"
         raise _changed(f"By now {now_in_force}; look at it before going on.")
     return row
+
+
+def _held_proof(row: ScoringProfileVersion) -> EvaluationRun | None:
+    """The evaluation that proves a version, held so that nobody deletes it before it is noted."""
+    proof = proof_of(row)
+    if proof is None:
+        return None
+    held: EvaluationRun | None = EvaluationRun.objects.for_tenant(row.tenant_id).with_id(proof.pk).locked().first()
+    return held
 
 
 def _put_into_force(row: ScoringProfileVersion, before: ScoringProfileVersion | None, now: datetime) -> None:

@@ -1,4 +1,4 @@
-"""Several operators note the same golden question at one moment: it is one question, and nobody meets an error."""
+"""Several operators change what is measured at one moment: each gets an answer or a refusal, nobody an error."""
 
 from collections.abc import Callable
 from functools import partial
@@ -8,13 +8,21 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from context.actions import change_golden_question, remove_golden_question, restore_golden_question
-from context.models import GoldenQuestion
+from context.actions import (
+    change_golden_question,
+    delete_evaluation,
+    publish_scoring_profile,
+    remove_golden_question,
+    restore_golden_question,
+)
+from context.models import EvaluationRun, GoldenQuestion
+from context.services.scoring_profiles import ADR_0040
 from memories.exceptions import Conflict
 from memories.models import Tenant
 from memories.scopes import tenant_scope
 from tests.factories import TESTER, make_memory, make_tenant
 from tests.integration.evaluating import golden
+from tests.integration.scoring import evaluated, new_version
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -93,3 +101,22 @@ def test_question_that_is_put_back_while_it_is_asked_anew_stands_once(tenant: Te
         found = together([partial(restore, question), partial(golden, tenant, question.text, memory)])
         assert found in (["", ""], ["duplicate", ""])
         assert standing(tenant, question.text) == [1]
+
+
+def test_evaluation_that_is_deleted_while_a_profile_is_published_by_it_does_one_of_both(tenant: Tenant) -> None:
+    def publish(name: str) -> None:
+        with tenant_scope(tenant.pk):
+            publish_scoring_profile(
+                tenant_id=tenant.pk, name=name, version=1, adr_reference="ADR-0078", by=TESTER, now=timezone.now()
+            )
+
+    def delete(run: EvaluationRun) -> None:
+        with tenant_scope(tenant.pk):
+            delete_evaluation(run=run, by=TESTER, now=timezone.now())
+
+    for number in range(2 * ROUNDS):
+        numbers = {**ADR_0040.to_numbers(), "half_life_days": 10.0 + number}
+        run = evaluated(tenant, numbers)
+        new_version(tenant, f"profile-{number}", numbers=numbers)
+        found = together([partial(publish, f"profile-{number}"), partial(delete, run)])
+        assert found in (["", "proves_a_profile"], ["not_evaluated", ""])

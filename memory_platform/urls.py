@@ -11,6 +11,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("sign-out", LogoutView.as_view(), name="sign-out"),
     path("parts", views.parts, name="parts"),
     path("t/<uuid:tenant_id>/search", views.search, name="search"),
+    path("design", views.design, name="design"),
     path("theme", views.choose_theme, name="theme"),
     path("admin/", admin.site.urls),
     path("", include("context.urls")),

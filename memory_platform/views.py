@@ -1,13 +1,14 @@
-"""Signing in, search, colours, health: the pages that belong to no app."""
+"""Signing in, search, colours, health, the design guide: the pages that belong to no app."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from urllib.parse import urlencode
 
+from django.conf import settings
 from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.views import LoginView
-from django.http import HttpResponse, HttpResponseBadRequest, HttpResponseRedirect
+from django.http import Http404, HttpResponse, HttpResponseBadRequest, HttpResponseRedirect
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
@@ -15,6 +16,7 @@ from django_htmx.http import trigger_client_event
 
 from memories.access import tenant_required, tenants_of
 from memories.scopes import tenant_scope
+from memory_platform import design_samples
 from memory_platform.anywhere import CHARACTERS_MIN, Findings, look_up
 from memory_platform.forms import SearchForm
 from memory_platform.health import part_states
@@ -105,6 +107,16 @@ def _groups(request: HtmxRequest, text: str, found: Findings) -> list[Group]:
         Group("sessions", "Sessions", sessions, at("sessions"), "All sessions"),
         Group("partitions", "Partitions", partitions, at("summaries"), "All partitions"),
     ]
+
+
+@operator_required("viewer")
+@require_safe
+def design(request: HtmxRequest) -> HttpResponse:
+    """Every component in both themes, for those who change them: only where DEBUG is on."""
+    if not settings.DEBUG:
+        raise Http404
+    request.tenants = tenants_of(request.operator)
+    return show(request, "design.html", design_samples.samples(timezone.now()))
 
 
 @require_POST

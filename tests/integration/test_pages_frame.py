@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
-from django.urls import resolve
+from django.urls import resolve, reverse
 from django.utils import timezone
 
 from memories.models import Tenant
@@ -19,27 +19,12 @@ from tests.integration.pages import HTMX, client_of, named_moment, page, remembe
 from tests.integration.talks import talk
 from tests.people import new_operator
 
-#: Where the navigation leads, and what has no tenant around it.
-FIRST_LEVEL = {
-    "overview.html",
-    "parts.html",
-    "tenant_overview.html",
-    "memories.html",
-    "hygiene.html",
-    "memo.html",
-    "snapshots.html",
-    "embeddings.html",
-    "sessions.html",
-    "reviews.html",
-    "runs.html",
-    "prompts.html",
-    "context_preview.html",
-    "receipts.html",
-    "scoring_profiles.html",
-    "evaluations.html",
-    "golden_questions.html",
-    "search.html",
-}
+#: Pages at the first level that the navigation does not name.
+BESIDE_THE_NAVIGATION = {"search", "design"}
+
+
+def _in_navigation() -> set[str]:
+    return set(re.findall(r'{% url "([a-z-]+)"', (ROOT / "templates/_nav.html").read_text()))
 
 
 def _pages() -> list[Path]:
@@ -50,7 +35,7 @@ def _pages() -> list[Path]:
 @pytest.mark.parametrize("path", _pages(), ids=lambda path: path.name)
 def test_page_below_the_first_level_says_what_it_lies_under(path: Path) -> None:
     has_crumbs = bool(re.search(r"{% block breadcrumbs %}.*<nav aria-label=\"Breadcrumb\"", path.read_text()))
-    assert has_crumbs == (path.name not in FIRST_LEVEL)
+    assert has_crumbs or path.stem.replace("_", "-") in _in_navigation() | BESIDE_THE_NAVIGATION
 
 
 def _crumbs(client: Client, address: str) -> list[str]:
@@ -145,3 +130,13 @@ def test_search_shows_nothing_of_another_tenant(operator: User, tenant: Tenant, 
     for text in ("ERR_4012", str(foreign.pk), "agent"):
         assert _found(client.get(page("search", tenant), {"q": text})) == {}
     assert client.get(page("search", other_tenant), {"q": "ERR_4012"}).status_code == 404
+
+
+def test_design_guide_is_for_development_alone(viewer: User, settings: Any) -> None:
+    client = client_of(viewer)
+    assert client.get(reverse("design")).status_code == 404
+    settings.DEBUG = True
+    body = text_of(client.get(reverse("design")))
+    assert body.count('class="guide-theme guide-') == 2
+    ids = re.findall(r'\sid="([^"]+)"', body)
+    assert len(ids) == len(set(ids))

@@ -1,10 +1,11 @@
-"""What each signal is worth: `python -m benchmarks.bench_signals FOLDER [--late]`.
+"""What each signal is worth: `python -m benchmarks.bench_signals FOLDER [--late] [--summaries]`.
 
 FOLDER holds conversations in the format of the LoCoMo data set (which is not part of this project). For every question
 the candidates come from the real search once; weights are then learnt on all conversations but one and measured on that
 one, in turn: with all signals, without each of them, and as the profile is shipped. Packing is the greedy packer's, the
 fence and markers of the default rendering inside the budget. `--late` asks long after the conversations' end instead of
 at the questions' own times. The facts that were updated follow: what `currency` is worth there, as it is shipped.
+`--summaries` measures something else instead: whether likeness to a summary of each session is worth a part as well.
 """
 
 import argparse
@@ -20,7 +21,9 @@ import numpy.typing as npt
 
 from benchmarks.bench_evidence import UPDATED_FACTS, load
 from benchmarks.database import new_tenant, throwaway_database
+from benchmarks.session_summaries import SUMMARY_PARTS, SessionSummaries
 from context.services.corpus import Corpus, CorpusQuestion, read_corpus
+from context.services.evidence.intervals import estimate_means
 
 BUDGETS_TOKENS = (250, 1000)
 MAX_CONSECUTIVE_SKIPS = 3
@@ -55,8 +58,14 @@ class Case:
         return np.argsort(-rough, kind="stable")[:LIKELIEST]
 
 
-def case_of(tenant: Any, question: CorpusQuestion, at: datetime, source_of: dict[str, str]) -> Case:
-    """What the real search finds, and all parts of its scores."""
+def case_of(
+    tenant: Any,
+    question: CorpusQuestion,
+    at: datetime,
+    source_of: dict[str, str],
+    summaries: SessionSummaries | None,
+) -> Case:
+    """What the real search finds, and all parts of its scores; with `summaries` the parts they make as well."""
     from context.services.profiled_scorer import ProfiledScorer, Question
     from context.services.scoring_profiles import CONVERSATION_RECALL
     from memories.retrieval import retrieve
@@ -77,10 +86,13 @@ def case_of(tenant: Any, question: CorpusQuestion, at: datetime, source_of: dict
     scored = ProfiledScorer(CONVERSATION_RECALL).score(rows, Question(question.text, at, found.lexemes), found.vectors)
     took = process_time() - began
     sources = [source_of[str(one.memory["id"])] for one in scored]
+    parts = {name: np.array([one.parts[name] for one in scored]) for name in CONVERSATION_RECALL.weights}
+    if summaries:
+        parts |= summaries.parts(question.text, [one.memory for one in scored])
     return Case(
         group=question.partition,
         category=question.category,
-        parts={name: np.array([one.parts[name] for one in scored]) for name in CONVERSATION_RECALL.weights},
+        parts=parts,
         tokens=np.array([_packed_tokens(one.memory) for one in scored]),
         evidence=np.array([source in question.evidence for source in sources], dtype=bool),
         stale=np.array([source in question.stale for source in sources], dtype=bool),
@@ -146,7 +158,7 @@ def learn(cases: Sequence[Case], names: Sequence[str]) -> dict[str, float]:
 
 
 def cross_validated(cases: Sequence[Case], names: Sequence[str]) -> tuple[dict[str, list[float]], Matrix]:
-    """By conversation held out: what 250 and 1,000 tokens hold of it; and the mean over all questions."""
+    """By conversation held out: what 250 and 1,000 tokens hold of it; and the same for each question (a column)."""
     folds: dict[str, list[float]] = {}
     results = np.zeros((len(BUDGETS_TOKENS), len(cases)))
     for group in sorted({case.group for case in cases}):
@@ -156,7 +168,7 @@ def cross_validated(cases: Sequence[Case], names: Sequence[str]) -> tuple[dict[s
             scores = cases[place].score(weights)
             results[:, place] = [held(cases[place], scores, budget) for budget in BUDGETS_TOKENS]
         folds[f"{group} {_told(weights)}"] = results[:, places].mean(axis=1).tolist()
-    return folds, results.mean(axis=1)
+    return folds, results
 
 
 def _told(weights: dict[str, float]) -> str:
@@ -167,11 +179,14 @@ def _line(name: str, values: Sequence[float] | Matrix) -> None:
     print("  ".join(f"{value:.3f}" for value in values) + f"  {name}", flush=True)
 
 
-def gathered(corpus: Corpus, is_late: bool) -> list[Case]:
+def gathered(corpus: Corpus, *, is_late: bool = False, with_summaries: bool = False) -> list[Case]:
     """All questions of a corpus, asked in a tenant of its own."""
+    from memories.embedders import embedder_of
+
     tenant = new_tenant(corpus.name[:40])
     source_of = load(tenant, corpus)
-    return [case_of(tenant, one, LATE if is_late else one.asked_at, source_of) for one in corpus.questions]
+    summaries = SessionSummaries(corpus.memories, embedder_of(tenant.pk)) if with_summaries else None
+    return [case_of(tenant, one, LATE if is_late else one.asked_at, source_of, summaries) for one in corpus.questions]
 
 
 def on_conversations(cases: list[Case]) -> None:
@@ -179,19 +194,36 @@ def on_conversations(cases: list[Case]) -> None:
     from context.services.scoring_profiles import CONVERSATION_RECALL
 
     print("held in 250 and 1,000 tokens")
-    folds, total = cross_validated(cases, PARTS)
-    _line("all signals, learnt on the other conversations", total)
+    folds, results = cross_validated(cases, PARTS)
+    _line("all signals, learnt on the other conversations", results.mean(axis=1))
     for name, values in folds.items():
         _line(f"  {name}", values)
     for left_out in PARTS:
-        _line(f"without {left_out}", cross_validated(cases, [name for name in PARTS if name != left_out])[1])
+        results = cross_validated(cases, [name for name in PARTS if name != left_out])[1]
+        _line(f"without {left_out}", results.mean(axis=1))
     for alone in (("relevance",), ("words",), ("relevance", "words")):
-        _line(f"only {', '.join(alone)}", cross_validated(cases, alone)[1])
+        _line(f"only {', '.join(alone)}", cross_validated(cases, alone)[1].mean(axis=1))
     shipped = dict(CONVERSATION_RECALL.weights)
     _line(
         "as shipped",
         [float(np.mean([held(case, case.score(shipped), budget) for case in cases])) for budget in BUDGETS_TOKENS],
     )
+
+
+def on_summaries(cases: list[Case]) -> None:
+    """All signals learnt without summaries and with each likeness to them, fold by fold, and what each gains."""
+    print("held in 250 and 1,000 tokens")
+    folds, without = cross_validated(cases, PARTS)
+    _line("without summaries", without.mean(axis=1))
+    for name, values in folds.items():
+        _line(f"  {name}", values)
+    for added in SUMMARY_PARTS:
+        folds, results = cross_validated(cases, (*PARTS, added))
+        gains = [estimate for estimate in estimate_means((results - without).T) if estimate]
+        told = ", ".join(f"{gain.value:+.3f} [{gain.low:+.3f}, {gain.high:+.3f}]" for gain in gains)
+        _line(f"with {added}: {told}", results.mean(axis=1))
+        for name, values in folds.items():
+            _line(f"  {name}", values)
 
 
 def on_updated_facts(cases: list[Case]) -> None:
@@ -223,16 +255,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, nargs="?", help="conversations as .json files")
     parser.add_argument("--late", action="store_true", help="ask long after the conversations have ended")
+    parser.add_argument("--summaries", action="store_true", help="measure likeness to summaries of the sessions")
     wanted = parser.parse_args()
+    if wanted.summaries and wanted.folder is None:
+        parser.error("--summaries needs conversations")
     with throwaway_database():
         if wanted.folder is None:
             print("bench_signals: no conversations given (see --help)")
         else:
-            cases = gathered(read_corpus(wanted.folder), wanted.late)
+            cases = gathered(read_corpus(wanted.folder), is_late=wanted.late, with_summaries=wanted.summaries)
             sizes, took = [len(case.tokens) for case in cases], [case.milliseconds for case in cases]
             print(f"{len(cases):,} questions, {np.mean(sizes):.0f} candidates, {np.median(took):.1f} ms to score")
-            on_conversations(cases)
-        on_updated_facts(gathered(read_corpus(UPDATED_FACTS), is_late=False))
+            (on_summaries if wanted.summaries else on_conversations)(cases)
+        if not wanted.summaries:
+            on_updated_facts(gathered(read_corpus(UPDATED_FACTS)))
 
 
 if __name__ == "__main__":

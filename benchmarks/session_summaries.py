@@ -1,0 +1,89 @@
+"""What a question has to do with the summary of a message's session, which the rules of ADR-0069 make."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from compaction.services.turns import Turn
+from compaction.summarisers.extractive import ExtractiveSummariser
+from compaction.summarisers.protocol import Summary, SummaryTask
+from context.services.corpus import CorpusMemory
+from memories.embedding import Embedder
+from memories.embedding.protocol import Vectors, unit_rows
+from memories.services.tokens import count_tokens
+
+#: As many as the LoCoMo data set's own summaries of a session have on average (ADR-0069).
+SUMMARY_TOKENS = 126
+#: The last needs no summary: what it gains is no merit of theirs.
+SUMMARY_PARTS = ("summary", "summary_line", "summary_rank", "summary_line_rank", "session_mean")
+
+Column = npt.NDArray[np.float64]
+
+
+class SessionSummaries:
+    """A summary of each session, of at most `SUMMARY_TOKENS`.
+
+    Kept are the vectors of its text and of its statements, and the mean of those of the session's messages.
+    """
+
+    def __init__(self, memories: Iterable[CorpusMemory], embedder: Embedder) -> None:
+        self._embedder = embedder
+        self._vectors: dict[tuple[str, str], Vectors] = {}
+        self._means: dict[tuple[str, str], Vectors] = {}
+        said = sorted((one for one in memories if one.session), key=lambda one: (*_session(one), one.position or 0))
+        for session, group in groupby(said, key=_session):
+            messages = list(group)
+            summary = _summary(messages)
+            self._vectors[session] = embedder.embed([summary.text, *(one.text for one in summary.statements)])
+            vectors = embedder.embed([message.content for message in messages])
+            self._means[session] = unit_rows(vectors.mean(axis=0, keepdims=True))[0]
+
+    def parts(self, question: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, Column]:
+        """`SUMMARY_PARTS` of each candidate: the question's cosine to the whole, to the nearest statement, their ranks.
+
+        Last is that to the mean of the session's messages. Ranks are among the sessions of the candidates, 1 for the
+        nearest. All are 0 for what has no session.
+        """
+        asked = self._embedder.embed([question])[0]
+        sessions = [(row["partition_path"], row["session"]) for row in rows]
+        cosines = {session: self._vectors[session] @ asked for session in {*sessions} & self._vectors.keys()}
+        whole = {session: float(values[0]) for session, values in cosines.items()}
+        line = {session: float(values[1:].max()) for session, values in cosines.items()}
+        mean = {session: float(self._means[session] @ asked) for session in cosines}
+        by_session = (whole, line, _ranks(whole), _ranks(line), mean)
+        return {
+            name: np.array([max(values.get(session, 0.0), 0.0) for session in sessions])
+            for name, values in zip(SUMMARY_PARTS, by_session, strict=True)
+        }
+
+
+def _session(memory: CorpusMemory) -> tuple[str, str]:
+    return memory.partition, memory.session
+
+
+def _ranks(cosines: Mapping[tuple[str, str], float]) -> dict[tuple[str, str], float]:
+    ordered = sorted(cosines, key=lambda session: cosines[session])
+    return {session: place / len(ordered) for place, session in enumerate(ordered, start=1)}
+
+
+def _summary(messages: Sequence[CorpusMemory]) -> Summary:
+    turns = [_turn(message) for message in messages]
+    task = SummaryTask(messages=turns, earlier=(), budget_tokens=SUMMARY_TOKENS, count_tokens=count_tokens)
+    return ExtractiveSummariser().summarise(task)
+
+
+def _turn(message: CorpusMemory) -> Turn:
+    speaker = str(message.metadata.get("speaker", ""))
+    text = message.content.removeprefix(f"{speaker}: ")
+    return Turn(
+        id=message.id,
+        role="user",
+        name=speaker,
+        content=text,
+        tokens=count_tokens(text),
+        created_at=message.created_at,
+        sequence=message.position,
+    )

@@ -25,6 +25,8 @@ from memories.exceptions import Conflict, InvalidInput, NotFound
 LABEL_CHARACTERS = 150
 NAME_CHARACTERS = 64
 NAME = re.compile(r"[a-z][a-z0-9_-]*")
+#: What stands after `profiles/` in the addresses of the API beside names.
+RESERVED_NAMES = ("assignments",)
 State = ScoringProfileVersion.State
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
@@ -48,6 +50,8 @@ def create_scoring_profile(
     if not NAME.fullmatch(name) or len(name) > NAME_CHARACTERS:
         detail = f"A name is a lower-case word of letters, digits, _ and -, at most {NAME_CHARACTERS} characters."
         raise InvalidInput("bad_name", detail, field="name")
+    if name in RESERVED_NAMES:
+        raise InvalidInput("reserved_name", "This name is an address of its own.", field="name")
     if name in SHIPPED_PROFILES or ScoringProfileVersion.objects.for_tenant(tenant_id).named(name).exists():
         raise _name_is_taken(name)
     base = _base(tenant_id, based_on, based_on_version)

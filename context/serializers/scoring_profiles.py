@@ -30,8 +30,6 @@ from memories.serializers.answers import moment
 from memory_platform.rest.fields import CheckedField, TextField, WholeNumberField, text_fault
 from memory_platform.rest.strict import StrictSerializer
 
-#: What stands after `profiles/` beside names.
-RESERVED_NAMES = ("assignments",)
 ADR_CHARACTERS_MAX = 16
 
 
@@ -90,13 +88,6 @@ class ScoringProfileInput(ScoringProfileChanges):
     based_on_version = WholeNumberField(
         minimum=1, maximum=VERSION_MAX, required=False, default=None, help_text="Absent: the one in force."
     )
-
-    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        """Refuse a name that is an address of its own."""
-        if attrs["name"] in RESERVED_NAMES:
-            detail = serializers.ErrorDetail("This name is an address of its own.", "reserved_name")
-            raise serializers.ValidationError({"name": [detail]})
-        return attrs
 
 
 class PublishInput(StrictSerializer):

@@ -336,3 +336,9 @@ def test_draft_is_evaluated_from_its_page(client: Client, tenant: Tenant) -> Non
     with tenant_scope(tenant.pk):
         run = EvaluationRun.objects.for_tenant(tenant.pk).get()
     assert (run.profile_name, run.profile_version, run.profile_numbers) == ("own", 1, NUMBERS)
+
+
+def test_name_that_is_an_address_of_the_api_is_refused(client: Client, tenant: Tenant) -> None:
+    response = client.post(page("scoring-create", tenant), {"name": "assignments"})
+    assert response.status_code == 422
+    assert response.context["form"].errors["name"] == ["This name is an address of its own."]

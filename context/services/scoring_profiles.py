@@ -147,8 +147,11 @@ def _problems_of_weights(weights: object) -> Iterator[FieldProblem]:
 
 
 def _problems_of_coefficients(coefficients: object) -> Iterator[FieldProblem]:
-    if coefficients is not None:
-        yield from _problems_of_parts("coefficients", coefficients, -COEFFICIENT_MAX, COEFFICIENT_MAX)
+    if coefficients is None:
+        return
+    yield from _problems_of_parts("coefficients", coefficients, -COEFFICIENT_MAX, COEFFICIENT_MAX)
+    if isinstance(coefficients, Mapping) and not any(coefficients.values()):
+        yield FieldProblem("coefficients", "nothing_counts", "At least one part has a coefficient other than 0.")
 
 
 def _problems_of_parts(name: str, values: object, low: float, high: float) -> Iterator[FieldProblem]:

@@ -124,3 +124,11 @@ def test_a_calibrated_profile_says_so():
     )
     assert profile.is_calibrated
     assert not profile.is_default
+
+
+@pytest.mark.parametrize("coefficients", [{}, {"relevance": 0.0}])
+def test_a_calibration_by_which_nothing_counts_is_refused(coefficients):
+    numbers = {**ADR_0040.to_numbers(), "coefficients": coefficients, "intercept": 1.0}
+    assert [(problem.field, problem.code) for problem in problems_of_numbers(numbers)] == [
+        ("coefficients", "nothing_counts")
+    ]

@@ -325,7 +325,7 @@ class MembershipAdmin(ScopedAdmin):
 
 @admin.register(ApiKey)
 class ApiKeyAdmin(ScopedAdmin):
-    """Keys as far as they are known here: never their text. `manage.py create_key` makes them."""
+    """Keys as far as they are known here: never their text. The console and `manage.py create_key` make them."""
 
     list_display = ("name", "prefix", "tenant", "scopes", "partition_prefix", "created", "revoked")
     list_filter = ("tenant", "revoked")

@@ -10,7 +10,7 @@ from memories.querysets import in_order_of_an_index
 
 NEWEST_FIRST = "-at"
 #: Entries whose names are offered beside the filters.
-NAMES_READ_MAX = 2_000
+NAMES_READ_MAX = 500
 
 
 def audit_entries(

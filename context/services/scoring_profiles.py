@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from types import MappingProxyType
 from typing import Any
 
@@ -35,6 +36,8 @@ HALF_LIFE_DAYS_MIN, HALF_LIFE_DAYS_MAX = 0.01, 36_500.0
 POOL_SIZE_MIN, POOL_SIZE_MAX = 10, 1_000
 NEIGHBOUR_REACH_MAX = 5
 KINDS_MAX = 50
+#: So many things wrong are told at once: an answer may not be larger than what was sent.
+PROBLEMS_MAX = 50
 #: A coefficient beyond this says that the data could be told apart without a model.
 COEFFICIENT_MAX = 1_000.0
 
@@ -116,10 +119,10 @@ class ScoringProfile:
 
 
 def problems_of_numbers(numbers: object) -> list[FieldProblem]:
-    """Everything wrong with the numbers of a profile, each with its field; nothing when they can be used."""
+    """What is wrong with the numbers of a profile, each with its field, the first 50; nothing when they can be used."""
     if not isinstance(numbers, Mapping):
         return [FieldProblem("numbers", "not_an_object", "The numbers of a profile are an object.")]
-    return list(_problems(numbers))
+    return list(islice(_problems(numbers), PROBLEMS_MAX))
 
 
 def _problems(numbers: Mapping[Any, Any]) -> Iterator[FieldProblem]:

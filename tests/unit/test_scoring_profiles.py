@@ -11,6 +11,7 @@ from context.services.scoring_profiles import (
     BASE_PARTS,
     CONVERSATION_RECALL,
     PART_NAMES,
+    PROBLEMS_MAX,
     SHIPPED_PROFILES,
     ProfileError,
     ScoringProfile,
@@ -132,3 +133,8 @@ def test_a_calibration_by_which_nothing_counts_is_refused(coefficients):
     assert [(problem.field, problem.code) for problem in problems_of_numbers(numbers)] == [
         ("coefficients", "nothing_counts")
     ]
+
+
+def test_of_many_problems_only_the_first_are_told() -> None:
+    numbers = {"weights": {f"part {place}": 1 for place in range(10_000)}}
+    assert len(problems_of_numbers(numbers)) == PROBLEMS_MAX

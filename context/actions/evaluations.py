@@ -39,8 +39,8 @@ def request_evaluation(
 ) -> EvaluationRun:
     """Have a corpus evaluated by a worker after the commit, or by the caller unless `is_sent`; inside the scope.
 
-    `profile` may name a draft; "" is adr-0040, what others are compared with. Raises `InvalidInput` by field: an unknown
-    `profile`, `packer` or `ordering`, bad `budgets`, a `corpus` that is empty or wrong.
+    `profile` may name a draft; "" is adr-0040, what others are compared with. Raises `InvalidInput` by field: an
+    unknown `profile`, `packer` or `ordering`, bad `budgets`, a `corpus` that is empty or wrong.
     """
     scoring = resolve_scoring_profile(tenant_id, profile or DEFAULT_PROFILE_NAME, "", None, allow_drafts=True)
     run = EvaluationRun.objects.create(

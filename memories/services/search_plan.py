@@ -11,13 +11,14 @@ from memories.services.fusion import MAX_CANDIDATES, RECIPROCAL_RANK_K
 #: Scopes up to this many rows are read whole and ranked deep, whatever an index might save.
 ALWAYS_EXACT_ROWS = 5_000
 #: Up to this many rows it is cheaper to compare memory by memory than to find the vectors first.
-BY_MEMORY_ROWS = 1_500
-#: What following the index to one more vector costs, in vectors read one after the other: 10 us against 0.45.
-VISIT_COST_ROWS = 22
+BY_MEMORY_ROWS = 2_500
+#: What following the index to one more vector costs, in vectors read one after the other: 10 us against 0.45, and a
+#: third more for what a scan costs by itself.
+VISIT_COST_ROWS = 30
 #: What a row costs whose memory must be read too before it is known to be in scope, in vectors read alone.
 FILTERED_ROW_COST = 3
-#: How many times the vectors that are expected to be visited may be, until too little is found.
-PATIENCE, FILTERED_PATIENCE = 2, 4
+#: How many times the vectors that are expected to be visited may be, until the scan ends.
+PATIENCE = 2
 #: How many vectors the index looks at in one go: a quarter more than are expected to be visited, or for filters, which
 #: nobody can foresee, twice as many; within these bounds.
 LOOK_RATIO, FILTERED_LOOK_RATIO = 1.25, 2.0
@@ -124,12 +125,12 @@ def plan_vector_search(scope: ScopeSize, *, wanted: int) -> VectorPlan:
         is_large_enough_alone = depth * VISIT_COST_ROWS < exact_cost
         reason = Reason.SHARED_INDEX if is_large_enough_alone else Reason.FEW_ROWS
         return VectorPlan(Search.EXACT, reason, depth, reads_memories=scope.is_filtered)
-    look, patience = (FILTERED_LOOK_RATIO, FILTERED_PATIENCE) if scope.is_filtered else (LOOK_RATIO, PATIENCE)
+    look = FILTERED_LOOK_RATIO if scope.is_filtered else LOOK_RATIO
     return VectorPlan(
         Search.HNSW,
         Reason.MANY_ROWS,
         depth,
         reads_memories=scope.is_filtered,
         ef_search=min(max(ceil(visits * look), MIN_EF_SEARCH), MAX_EF_SEARCH),
-        max_scan_tuples=min(ceil(visits * patience), MAX_SCAN_TUPLES),
+        max_scan_tuples=min(ceil(visits * PATIENCE), MAX_SCAN_TUPLES),
     )

@@ -24,7 +24,8 @@ def planned(rows: int, index_rows: int | None, *, wanted: int = 200, is_filtered
         (0, 100_000, Search.EXACT, Reason.FEW_ROWS),
         (5_000, 5_000, Search.EXACT, Reason.FEW_ROWS),
         (10_000, 10_000, Search.EXACT, Reason.FEW_ROWS),
-        (10_121, 10_121, Search.HNSW, Reason.MANY_ROWS),
+        (13_800, 13_800, Search.EXACT, Reason.FEW_ROWS),
+        (13_801, 13_801, Search.HNSW, Reason.MANY_ROWS),
         (100_000, 100_000, Search.HNSW, Reason.MANY_ROWS),
         (100_000, 0, Search.HNSW, Reason.MANY_ROWS),
         (100_000, None, Search.EXACT, Reason.NO_INDEX),
@@ -41,8 +42,8 @@ def test_way_follows_from_the_rows_in_scope_and_in_the_index(
 
 
 def test_fewer_rows_wanted_make_the_index_worth_while_sooner() -> None:
-    assert planned(6_000, 6_000, wanted=10).search is Search.HNSW
-    assert planned(6_000, 6_000, wanted=200).search is Search.EXACT
+    assert planned(7_000, 7_000, wanted=10).search is Search.HNSW
+    assert planned(7_000, 7_000, wanted=200).search is Search.EXACT
     assert planned(21_000, 21_000, wanted=1_000).search is Search.EXACT
 
 
@@ -65,7 +66,7 @@ def test_scan_looks_wider_and_gives_up_later_where_the_index_is_shared() -> None
     assert (shared.ef_search, shared.max_scan_tuples) == (1_000, 1_840)
     assert planned(100_000, 100_000, wanted=1).ef_search == search_plan.MIN_EF_SEARCH
     filtered = planned(100_000, 100_000, is_filtered=True)
-    assert (filtered.ef_search, filtered.max_scan_tuples) == (920, 1_840)
+    assert (filtered.ef_search, filtered.max_scan_tuples) == (920, 920)
 
 
 @pytest.mark.parametrize(

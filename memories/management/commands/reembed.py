@@ -38,7 +38,9 @@ class Command(DoorCommand):
     help = (
         "Change the embedding model without losing anything: the new model's vectors are filled beside the old ones\n"
         "by the worker, and searches switch to them once all are there. The old ones are kept up to date for a\n"
-        "roll-back until --finish removes them. Without --tenant every tenant is changed.\n\n"
+        "roll-back until --finish removes them. Without --tenant every tenant is changed. Large scopes are searched\n"
+        "by an index of the model: `manage.py ensure_vector_index`, as `migrate` does, builds it while work goes on;\n"
+        "until then they are searched exactly.\n\n"
         "Example: manage.py reembed --model hashed --tenant acme --wait\n"
         "         manage.py reembed --status --tenant acme\n"
         "         manage.py reembed --rollback --tenant acme\n"

@@ -76,11 +76,6 @@ class WeightView:
         """The weight to read."""
         return f"{self.weight:.4g}"
 
-    @property
-    def is_signal(self) -> bool:
-        """Whether it is none of the five parts of ADR-0040."""
-        return self.part in SIGNALS
-
 
 @dataclass(frozen=True)
 class NumberView:

@@ -169,4 +169,12 @@ def test_readiness_names_every_part(server: Server) -> None:
     response, answer = server.request("GET", "/readyz")
     assert response.status == 200, answer
     assert answer["status"] == "ok"
-    assert set(answer["parts"]) == {"database", "vector", "role", "migrations", "broker", "embedder"}
+    assert set(answer["parts"]) == {
+        "database",
+        "vector",
+        "role",
+        "migrations",
+        "broker",
+        "embedder",
+        "embedding models",
+    }

@@ -108,7 +108,7 @@ def test_degraded_search_measures_nothing(tenant: Tenant, monkeypatch: pytest.Mo
     def away(*_: object) -> Any:
         raise EmbeddingError("The provider is away.", is_permanent=False)
 
-    monkeypatch.setattr("memories.retrieval.embedder_of", away)
+    monkeypatch.setattr("context.findings.embedder_of_model", away)
     assert run_evaluation(tenant.pk, run.pk, now=timezone.now()).state == "failed"
     stored = stored_run(run.pk)
     assert stored.error_code == "degraded_search"

@@ -83,7 +83,7 @@ def test_found_and_taken_stand_in_words(client: Client, tenant: Tenant) -> None:
     workshop(tenant)
     shown = text_of(preview(client, tenant, query=QUESTION))
     assert "by meaning and by words" in shown
-    assert "Scoring and packing" in shown
+    assert "Near duplicates" in shown
     assert "lexemes" not in shown.lower()
     assert "gated" not in shown.lower()
 

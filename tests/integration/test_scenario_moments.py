@@ -30,7 +30,7 @@ from memories.actions import (
     update_memory,
 )
 from memories.indexer import index_memories
-from memories.management.commands.import_locomo import memory_of, read_conversation
+from memories.management.commands.import_locomo import read_conversation
 from memories.models import Memory, Tenant
 from memories.recall import fold_retrievals
 from memories.scopes import tenant_scope
@@ -141,7 +141,7 @@ def _sessions() -> Iterator[tuple[datetime, list]]:
     """When each session was held, and its turns as memories, in the order of time."""
     turns = sorted(read_conversation(CONVERSATION), key=lambda turn: turn.said_at)
     for at, group in groupby(turns, key=lambda turn: turn.said_at):
-        yield at, [memory_of(turn, "26") for turn in group]
+        yield at, [turn.as_memory("26") for turn in group]
 
 
 @pytest.fixture

@@ -160,7 +160,8 @@ def test_hostile_text_takes_time_in_proportion_to_its_length(piece):
     text = piece * (60_000 // len(piece)) + "!"
     began = time.perf_counter()
     check_retention(facts_of([said(text)])[:2000], [text])
-    assert time.perf_counter() - began < 2.0
+    # a quadratic rule takes minutes; a busy machine is no reason to fail
+    assert time.perf_counter() - began < 10.0
 
 
 def test_seven_hundred_messages_are_checked_in_a_moment():

@@ -14,7 +14,27 @@ MODES = {
     "none": "none: no memories were asked for",
 }
 #: Parts of a plan as they happen.
-ORDER = ("embed", "vector", "lexical", "pinned", "fused_rows", "gated_rows", "read", "in_play_rows")
+ORDER = (
+    "embed",
+    "vector",
+    "lexical",
+    "pinned",
+    "fused_rows",
+    "gated_rows",
+    "read",
+    "beside",
+    "vectors",
+    "in_play_rows",
+)
+#: Why the vectors were searched as they were; reasons of `memories.services.search_plan`.
+REASONS = {
+    "history": "former versions stand in no index",
+    "no_index": "there is no index yet",
+    "few_rows": "the scope is small",
+    "shared_index": "the scope is a small part of the index",
+    "many_rows": "the scope is large",
+    "too_few_found": "the index found too few",
+}
 STEPS = {
     "resolve": "Profile, memo, summaries",
     "embed": "Embedding the question",
@@ -22,6 +42,8 @@ STEPS = {
     "lexical": "Search by words",
     "pinned": "Pinned memories",
     "read": "Reading the candidates",
+    "beside": "Reading messages beside them",
+    "vectors": "Reading their vectors",
     "retrieve": "The whole search",
     "linked": "Linked memories",
     "neighbours": "Links, near duplicates",
@@ -65,7 +87,8 @@ def _fact(name: str, entry: Any) -> Fact:
         case "embed", {"model": model}:
             return Fact("Embedding model", model)
         case "vector", {"rows": rows, "search": search}:
-            return Fact("Found by meaning", f"{_memories(rows)}, {search} search")
+            reason = REASONS.get(entry.get("reason", ""), "")
+            return Fact("Found by meaning", f"{_memories(rows)}, {search} search" + (f": {reason}" if reason else ""))
         case "lexical", {"rows": rows, "lexemes": stems}:
             return Fact("Found by words", f"{_memories(rows)}, by {_counted(stems, 'word stem')}")
         case "pinned", {"rows": rows}:
@@ -78,6 +101,10 @@ def _fact(name: str, entry: Any) -> Fact:
             return Fact("In play", f"{_memories(entry)}, the best by score")
         case "read", {"rows": rows}:
             return Fact("Read", _memories(rows))
+        case "beside", {"rows": rows, "reach": reach}:
+            return Fact("Beside them", f"{_memories(rows)}, up to {_counted(reach, 'message')} away")
+        case "vectors", {"rows": rows}:
+            return Fact("Vectors read", f"of {_memories(rows)}")
     return Fact(name.replace("_", " ").capitalize(), _plain(entry))
 
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from context.services.found import Fact, plan_facts, step_name
+from context.services.found import REASONS, Fact, plan_facts, step_name
+from memories.services.search_plan import Reason
 
 HYBRID = {
     "mode": "hybrid",
@@ -27,6 +28,25 @@ def test_hybrid_search_is_told_step_by_step() -> None:
         Fact("Considered", "8 memories, the best found"),
         Fact("Read", "8 memories"),
     ]
+
+
+def test_reason_of_a_search_and_what_a_pool_reads_are_told_in_words() -> None:
+    plan = {
+        "mode": "hybrid",
+        "vector": {"search": "exact", "reason": "few_rows", "limit": 1000, "rows_in_scope": 419, "rows": 419},
+        "beside": {"reach": 2, "rows": 121},
+        "vectors": {"rows": 321},
+    }
+    assert plan_facts(plan)[1:] == [
+        Fact("Found by meaning", "419 memories, exact search: the scope is small"),
+        Fact("Beside them", "121 memories, up to 2 messages away"),
+        Fact("Vectors read", "of 321 memories"),
+    ]
+    assert (step_name("beside"), step_name("vectors")) == ("Reading messages beside them", "Reading their vectors")
+
+
+def test_every_reason_of_a_search_has_words() -> None:
+    assert set(REASONS) == {reason.value for reason in Reason}
 
 
 def test_order_does_not_hang_on_how_the_plan_was_kept() -> None:

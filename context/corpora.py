@@ -18,6 +18,8 @@ from memories.exceptions import InvalidInput
 from memories.scopes import tenant_scope
 from memories.services.partitions import is_within
 
+#: So many problems of a corpus are told at once.
+PROBLEMS_TOLD_MAX = 20
 UPDATED_FACTS = Path(__file__).parent / "data" / "updated_facts"
 GOLDEN_NAME = "golden questions"
 
@@ -75,11 +77,14 @@ def golden_material(tenant_id: UUID, *, now: datetime) -> Material:
 
 
 def read_path(path: Path) -> Corpus:
-    """The corpus at a path. Raises `InvalidInput` with all that is wrong."""
+    """The corpus at a path. Raises `InvalidInput` with what is wrong, a line for each of the first 20 problems."""
     try:
         return read_corpus(path)
     except CorpusError as error:
-        raise InvalidInput(error.code, str(error), "corpus") from error
+        told = [str(problem) for problem in error.problems[:PROBLEMS_TOLD_MAX]]
+        if more := len(error.problems) - len(told):
+            told.append(f"... and {more:,} more.")
+        raise InvalidInput(error.code, "\n".join(told), "corpus") from error
 
 
 def read_upload(name: str, text: str) -> Corpus:

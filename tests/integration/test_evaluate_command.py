@@ -92,6 +92,24 @@ def test_run_without_a_tenant_is_kept_where_only_the_command_finds_it(corpus: Pa
         assert Tenant.objects.get(pk=run.tenant_id).name == "~evaluations"
 
 
+def test_all_problems_of_a_corpus_are_told_at_once(corpus: Path) -> None:
+    wrong = [{"id": f"q{number}", "text": "Who?", "evidence": [f"absent-{number}"]} for number in range(25)]
+    (corpus / "questions.jsonl").write_text(lines(wrong))
+    with pytest.raises(CommandError) as refused:
+        evaluate(corpus)
+    told = str(refused.value).splitlines()
+    assert "line 1, evidence" in told[0]
+    assert "'absent-19'" in told[19]
+    assert told[20:] == ["... and 5 more."]
+
+
+def test_unknown_run_to_compare_with_is_refused_before_anything_is_asked_for(corpus: Path, tenant: Tenant) -> None:
+    with pytest.raises(CommandError, match="There is no evaluation"):
+        evaluate(corpus, "--tenant", tenant.name, "--compare", str(uuid4()))
+    with admin_write_scope():
+        assert not EvaluationRun.objects.exists()
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [

@@ -55,8 +55,8 @@ class Command(DoorCommand):
     def handle(self, **options: Any) -> None:
         try:
             corpus = None if options["corpus"] in NAMED else read_path(Path(options["corpus"]))
-            run = self._resumed(options) if options["resume"] else self._requested(options, corpus)
             other = find_run(options["compare"]) if options["compare"] else None
+            run = self._resumed(options) if options["resume"] else self._requested(options, corpus)
             run = self._run(run, corpus)
             comparison = pair_up(run, other) if other else None
         except PlatformError as error:

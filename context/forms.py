@@ -215,5 +215,5 @@ class CollectForm(forms.Form):
     text = forms.CharField(label="Question", max_length=QUERY_MAX_CHARACTERS)
     partition = PartitionField()
     asked_at = forms.DateTimeField(required=False)
-    memory = forms.UUIDField(label="Memory")
+    memory = forms.UUIDField(label="Memory", error_messages={"invalid": "This is not the id of a memory."})
     back = forms.CharField(required=False, max_length=BEFORE_MAX_CHARACTERS)

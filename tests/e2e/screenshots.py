@@ -53,6 +53,7 @@ def pages(page: Page, base: str, tenant: str) -> Iterator[tuple[str, str]]:
     yield "scoring-shipped", f"{tenant}/scoring/profiles/conversation-recall"
     yield "scoring-compare", f"{tenant}/scoring/compare?left=adr-0040+1&right=conversation-recall+1"
     yield "scoring-assignments", f"{tenant}/scoring/assignments"
+    yield from measured_pages(page, tenant)
     yield "memo", f"{tenant}/memo"
     yield "summaries", f"{tenant}/summaries"
     yield "summary", f"{tenant}/summaries?partition=agent%3Dsupport"
@@ -79,6 +80,22 @@ def pages(page: Page, base: str, tenant: str) -> Iterator[tuple[str, str]]:
     yield "settings", f"{tenant}/settings"
     yield "parts", f"{base}/parts"
     yield "not-found", f"{base}/t/00000000-0000-0000-0000-000000000000"
+
+
+def measured_pages(page: Page, tenant: str) -> Iterator[tuple[str, str]]:
+    """The same of the pages that measure, and of what may be wrong with what is stored."""
+    recall = f"query={QUESTION}&partition=agent%3Dsupport&max_tokens=600&profile=conversation-recall"
+    yield "preview-recall", f"{tenant}/context?{recall}"
+    yield "curve-empty", f"{tenant}/context/curve"
+    yield "curve", f"{tenant}/context/curve?{recall}"
+    yield "golden-questions", f"{tenant}/golden-questions"
+    yield "evaluations", f"{tenant}/evaluations"
+    page.goto(f"{tenant}/evaluations")
+    if page.locator("a.memory-link").count():
+        yield "evaluation", page.locator("a.memory-link").first.get_attribute("href") or ""
+    yield "hygiene", f"{tenant}/hygiene"
+    yield "hygiene-contradictions", f"{tenant}/hygiene/contradiction"
+    yield "hygiene-never-retrieved", f"{tenant}/hygiene/never_retrieved"
 
 
 def session_pages(page: Page, tenant: str) -> Iterator[tuple[str, str]]:

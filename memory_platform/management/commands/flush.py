@@ -1,12 +1,27 @@
 """`manage.py flush`, run by the role that owns the tables."""
 
+import time
 from typing import Any
 
+from django.core.management.base import CommandError
 from django.core.management.commands import flush
+from django.db import OperationalError
 
 from memory_platform.management.commands._owner import owner_alias
+
+#: A request that is still under way may lock what is to be emptied; the database then ends one of the two.
+TRIES = 5
+PAUSE_SECONDS = 0.5
 
 
 class Command(flush.Command):
     def handle(self, **options: Any) -> None:
-        super().handle(**{**options, "database": owner_alias(options["database"])})
+        owned = {**options, "database": owner_alias(options["database"])}
+        for tries_left in reversed(range(TRIES)):
+            try:
+                super().handle(**owned)
+                break
+            except CommandError as error:
+                if not (tries_left and isinstance(error.__cause__, OperationalError)):
+                    raise
+            time.sleep(PAUSE_SECONDS)

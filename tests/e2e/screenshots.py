@@ -28,9 +28,9 @@ def pages(page: Page, base: str, tenant: str) -> Iterator[tuple[str, str]]:
     yield "memories-nothing", f"{tenant}/memories?partition=agent%3Dnobody"
     yield "memories-archived", f"{tenant}/memories?state=archived"
     yield "memories-invalid", f"{tenant}/memories?partition=nonsense"
-    page.goto(f"{tenant}/memories?q=return+policy")
     yield "search", f"{tenant}/search?q=support"
     yield "search-nothing", f"{tenant}/search?q=zeppelin"
+    page.goto(f"{tenant}/memories?q=return+policy")
     yield "memory", page.locator("a.memory-link").first.get_attribute("href") or ""
     yield "preview-empty", f"{tenant}/context"
     yield "preview", f"{tenant}/context?query={QUESTION}&partition=agent%3Dsupport&max_tokens=600"
@@ -62,10 +62,9 @@ def pages(page: Page, base: str, tenant: str) -> Iterator[tuple[str, str]]:
     page.goto(f"{tenant}/snapshots")
     if page.locator("th a").count():
         shown, deletion = (page.locator(f"{cell} a").first.get_attribute("href") or "" for cell in ("th", "td"))
+        last = (page.locator("th a").last.get_attribute("href") or "").rpartition("/")[2]
         yield "snapshot", shown
-        others = page.locator("th a").all()
-        other = (others[-1].get_attribute("href") or "").rpartition("/")[2]
-        yield "snapshot-compare", f"{others[0].get_attribute('href')}?with={other if len(others) > 1 else 'today'}"
+        yield "snapshot-compare", f"{shown}?with={'today' if shown.endswith(last) else last}"
         yield "snapshot-delete", deletion
     page.goto(f"{tenant}/contexts")
     yield "contexts", page.url

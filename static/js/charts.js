@@ -1,0 +1,241 @@
+// Draws the table of a figure as a chart (uPlot). The table is what counts: it stays, and without this file it is open.
+"use strict";
+
+(function () {
+  const drawn = new Map();
+  const LINES_MAX = 6;
+  const DAY_SECONDS = 86400;
+  const numbers = new Intl.NumberFormat("en-GB", { notation: "compact", maximumFractionDigits: 1 });
+  const day = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short" });
+  const hour = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
+
+  function numberIn(cell) {
+    return cell.dataset.value === undefined || cell.dataset.value === "" ? null : Number(cell.dataset.value);
+  }
+
+  // What a figure's table says: places, one list of values for each series, texts, marks.
+  function readTable(figure) {
+    const table = figure.querySelector("table");
+    const names = [...table.tHead.rows[0].cells].slice(1).map(function (cell) { return cell.textContent.trim(); });
+    const rows = [...table.tBodies[0].rows];
+    return {
+      names: names,
+      texts: rows.map(function (row) { return [...row.cells].map(function (cell) { return cell.textContent.trim(); }); }),
+      marks: rows.map(function (row) { return row.dataset.mark || ""; }),
+      data: [0].concat(names.map(function (_, place) { return place + 1; })).map(function (column) {
+        return rows.map(function (row) { return numberIn(row.cells[column]); });
+      }),
+    };
+  }
+
+  // Colours and dashes stand in the stylesheet: a line that nobody sees tells what they are now.
+  function strokes(figure, count) {
+    const probe = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+    probe.setAttribute("class", "chart-probe");
+    figure.append(probe);
+    const styleOf = function (name) {
+      const line = document.createElementNS("http://www.w3.org/2000/svg", "line");
+      line.setAttribute("class", name);
+      probe.append(line);
+      const style = getComputedStyle(line);
+      const dash = style.strokeDasharray === "none" ? [] : style.strokeDasharray.split(",").map(parseFloat);
+      return { stroke: style.stroke, dash: dash, ink: style.color };
+    };
+    const found = { grid: styleOf("chart-grid"), lines: [] };
+    for (let place = 0; place < count; place += 1) found.lines.push(styleOf("chart-line-" + (place % LINES_MAX + 1)));
+    probe.remove();
+    return found;
+  }
+
+  function timeLabels(chart, splits, axis, space, step) {
+    return splits.map(function (seconds) {
+      const when = new Date(seconds * 1000);
+      const isDay = step >= DAY_SECONDS || (when.getHours() === 0 && when.getMinutes() === 0);
+      return (isDay ? day : hour).format(when);
+    });
+  }
+
+  function placeLabels(chart, splits) {
+    return splits.map(function (value) { return numbers.format(value); });
+  }
+
+  function widthOf(chart, labels) {
+    return 12 + 7 * Math.max(2, ...(labels || []).map(function (label) { return label.length; }));
+  }
+
+  function axes(figure, colours, isWhole) {
+    const shared = { stroke: colours.grid.ink, grid: { stroke: colours.grid.stroke, width: 1 }, ticks: { show: false },
+      font: "12px system-ui, sans-serif" };
+    const isTime = figure.dataset.chart === "time";
+    const down = Object.assign({ values: placeLabels, size: widthOf, space: 32, gap: 4 }, shared);
+    if (isWhole) {
+      down.incrs = [];
+      for (let power = 1; power <= 1e12; power *= 10) down.incrs.push(power, 2 * power, 5 * power);
+    }
+    const across = Object.assign({ values: isTime ? timeLabels : placeLabels, size: 24, space: 64, gap: 4 }, shared);
+    across.grid = { show: false };
+    return [across, down];
+  }
+
+  // Values start at zero; shares end at a hundred; bars need room beside the first and the last of them.
+  function scales(figure, places) {
+    const isBars = figure.dataset.shape === "bars";
+    const step = places.length > 1 ? places[1] - places[0] : 1;
+    const room = isBars || places.length === 1 ? step / 2 : 0;
+    return {
+      x: { time: figure.dataset.chart === "time", range: [places[0] - room, places[places.length - 1] + room] },
+      y: { range: function (chart, low, high) {
+        if (figure.dataset.unit === "%") return [0, Math.max(100, high)];
+        return [Math.min(0, low), high > 0 ? high * 1.08 : 1];
+      } },
+    };
+  }
+
+  function tipFor(figure, table) {
+    const tip = document.createElement("div");
+    tip.className = "chart-tip";
+    tip.hidden = true;
+    const unit = figure.dataset.unit;
+    function line(text, stroke) {
+      const element = document.createElement("div");
+      if (stroke) {
+        const sample = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+        sample.setAttribute("width", "18");
+        sample.setAttribute("height", "8");
+        const path = document.createElementNS("http://www.w3.org/2000/svg", "path");
+        path.setAttribute("d", "M0 4H18");
+        path.setAttribute("class", stroke);
+        sample.append(path);
+        element.append(sample, " ");
+      } else {
+        element.className = "chart-tip-x";
+      }
+      element.append(text);
+      tip.append(element);
+    }
+    function placeText(place) {
+      const seconds = table.data[0][place];
+      if (figure.dataset.chart !== "time") return table.texts[place][0];
+      const when = new Date(seconds * 1000);
+      return day.format(when) + ", " + hour.format(when);
+    }
+    return {
+      element: tip,
+      show: function (chart) {
+        const place = chart.cursor.idx;
+        tip.hidden = place === null || place === undefined;
+        if (tip.hidden) return;
+        tip.replaceChildren();
+        line(placeText(place));
+        table.names.forEach(function (name, number) {
+          const text = table.texts[place][number + 1];
+          const isGap = table.data[number + 1][place] === null;
+          const value = isGap ? "nothing" : text + " " + unit;
+          line(table.names.length > 1 ? name + ": " + value : value,
+            table.names.length > 1 ? "chart-line-" + (number % LINES_MAX + 1) : "");
+        });
+        const right = chart.over.clientWidth - tip.offsetWidth;
+        const wanted = chart.cursor.left + 12;
+        tip.style.left = Math.max(0, wanted > right ? Math.min(right, chart.cursor.left - tip.offsetWidth - 12) : wanted) + "px";
+      },
+    };
+  }
+
+  function drawMarks(table, colours) {
+    return function (chart) {
+      const pen = chart.ctx;
+      table.marks.forEach(function (mark, place) {
+        if (!mark) return;
+        const across = chart.valToPos(table.data[0][place], "x", true);
+        pen.save();
+        pen.strokeStyle = pen.fillStyle = colours.grid.ink;
+        pen.lineWidth = devicePixelRatio;
+        pen.setLineDash([3 * devicePixelRatio, 3 * devicePixelRatio]);
+        pen.beginPath();
+        pen.moveTo(across, chart.bbox.top);
+        pen.lineTo(across, chart.bbox.top + chart.bbox.height);
+        pen.stroke();
+        pen.font = 12 * devicePixelRatio + "px system-ui, sans-serif";
+        const isRight = across > chart.bbox.left + chart.bbox.width / 2;
+        pen.textAlign = isRight ? "right" : "left";
+        pen.textBaseline = "top";
+        pen.fillText(mark, across + (isRight ? -5 : 5) * devicePixelRatio, chart.bbox.top);
+        pen.restore();
+      });
+    };
+  }
+
+  function series(figure, table, colours) {
+    const isBars = figure.dataset.shape === "bars";
+    return [{}].concat(table.names.map(function (name, place) {
+      const style = colours.lines[place];
+      const one = { label: name, stroke: style.stroke, width: 2, dash: style.dash, points: { size: 5, fill: style.stroke } };
+      if (!isBars) return one;
+      const paths = uPlot.paths.bars({ size: [0.72, 48], radius: 0.08 });
+      return Object.assign(one, { fill: style.stroke, width: 0, dash: [], points: { show: false }, paths: paths });
+    }));
+  }
+
+  function draw(figure) {
+    const area = figure.querySelector(".chart-area");
+    const table = readTable(figure);
+    const width = area.clientWidth;
+    if (!width || !table.data[0].length) return;
+    forget(figure);
+    area.replaceChildren();
+    const colours = strokes(figure, table.names.length);
+    const tip = tipFor(figure, table);
+    const isWhole = table.data.slice(1).every(function (values) { return values.every(Number.isInteger); });
+    const chart = new uPlot({
+      width: width, height: area.clientHeight, padding: [8, 20, 0, 0], legend: { show: false },
+      cursor: { y: false, drag: { x: false, y: false }, points: { size: 7 } },
+      scales: scales(figure, table.data[0]), axes: axes(figure, colours, isWhole), series: series(figure, table, colours),
+      hooks: { setCursor: [tip.show], draw: [drawMarks(table, colours)] },
+    }, table.data, area);
+    chart.over.append(tip.element);
+    drawn.set(figure, { chart: chart, told: JSON.stringify([table.data, table.names, table.marks]) });
+  }
+
+  function forget(figure) {
+    const former = drawn.get(figure);
+    if (former) former.chart.destroy();
+    drawn.delete(figure);
+  }
+
+  // Draws what is new, what was morphed into something else, and what was not wide enough to be drawn before.
+  function drawAll() {
+    drawn.forEach(function (_, figure) { if (!figure.isConnected) forget(figure); });
+    document.querySelectorAll("figure[data-chart]").forEach(function (figure) {
+      const area = figure.querySelector(".chart-area");
+      if (!area || !figure.querySelector("table")) return;
+      watcher.observe(area);
+      const table = readTable(figure);
+      const former = drawn.get(figure);
+      const isSame = former && area.contains(former.chart.root)
+        && former.told === JSON.stringify([table.data, table.names, table.marks]);
+      if (!isSame) draw(figure);
+    });
+  }
+
+  function drawAnew() {
+    [...drawn.keys()].forEach(draw);
+  }
+
+  const watcher = new ResizeObserver(function (entries) {
+    entries.forEach(function (entry) {
+      const figure = entry.target.closest("figure[data-chart]");
+      const known = figure && drawn.get(figure);
+      const width = entry.target.clientWidth;
+      if (!figure || !width) return;
+      if (!known) draw(figure);
+      else if (known.chart.width !== width) known.chart.setSize({ width: width, height: entry.target.clientHeight });
+    });
+  });
+
+  document.addEventListener("DOMContentLoaded", drawAll);
+  document.addEventListener("htmx:load", drawAll);
+  document.addEventListener("htmx:afterSettle", drawAll);
+  document.addEventListener("page-part-shown", drawAll);
+  new MutationObserver(drawAnew).observe(document.documentElement, { attributes: true, attributeFilter: ["data-bs-theme"] });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAnew);
+})();

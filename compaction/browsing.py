@@ -1,8 +1,7 @@
-"""Reading sessions as operators want them: filtered, sorted and page by page; and what waits for somebody."""
+"""Reading sessions as operators want them: filtered; and what waits for somebody."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 from uuid import UUID
 
 from compaction.models import Compaction, Run, Session
@@ -10,22 +9,18 @@ from compaction.policies import Policies, paired
 from compaction.querysets import SessionQuerySet
 from context.services.compaction_policy import CompactionPolicy
 
-PAGE_SIZE = 50
 #: The fullest sessions that are looked at one by one; so many over their threshold are "as many or more".
 FULLEST_READ_MAX = 200
 CLOSED, EVERY = "closed", "all"
-#: Sorting by name: the column, highest first.
-SORTINGS = {"": "-created_at", "fullest": "-fullness", "longest": "-message_count"}
 
 
 @dataclass(frozen=True)
 class SessionFilter:
-    """How the list is narrowed and sorted. `state` is open (""), closed or all; `least_pressure` is a share."""
+    """How the list is narrowed. `state` is open (""), closed or all; `least_pressure` is a share."""
 
     partition: str = ""
     state: str = ""
     least_pressure: float = 0.0
-    sort: str = ""
 
     def apply(self, rows: SessionQuerySet) -> SessionQuerySet:
         rows = rows.within(self.partition).with_pressure().with_current()
@@ -34,21 +29,9 @@ class SessionFilter:
         return rows.at_least(self.least_pressure) if self.least_pressure else rows
 
     @property
-    def ordering(self) -> str:
-        return SORTINGS[self.sort]
-
-    @property
     def is_any(self) -> bool:
         """Whether anything is filtered."""
         return bool(self.partition or self.state or self.least_pressure)
-
-
-@dataclass(frozen=True)
-class SessionList:
-    """One page of sessions with their policies; `last` is set where rows follow behind it."""
-
-    rows: Sequence[tuple[Session, CompactionPolicy]]
-    last: Session | None = None
 
 
 @dataclass(frozen=True)
@@ -62,12 +45,14 @@ class Waiting:
     sessions: int
 
 
-def browse_sessions(tenant_id: UUID, wanted: SessionFilter, *, behind: tuple[Any, UUID] | None) -> SessionList:
-    """One page behind the given place; inside a scope. Three queries."""
-    rows = wanted.apply(Session.objects.for_tenant(tenant_id))
-    found = list(rows.page(wanted.ordering, after=behind, count=PAGE_SIZE + 1))
-    last = found[PAGE_SIZE - 1] if len(found) > PAGE_SIZE else None
-    return SessionList(paired(found[:PAGE_SIZE], Policies(tenant_id)), last)
+def sessions_in(tenant_id: UUID, wanted: SessionFilter) -> SessionQuerySet:
+    """The sessions that a list shows, each with its `fullness`, in no order yet."""
+    return wanted.apply(Session.objects.for_tenant(tenant_id))
+
+
+def with_policies(tenant_id: UUID, sessions: Iterable[Session]) -> Sequence[tuple[Session, CompactionPolicy]]:
+    """Each with the policy that holds for it; inside a scope. Two queries."""
+    return paired(sessions, Policies(tenant_id))
 
 
 def what_waits(tenant_id: UUID) -> Waiting:

@@ -24,17 +24,15 @@ class SessionFilterForm(forms.Form):
     """How the list of sessions is narrowed; everything is optional and stands in the address."""
 
     STATES = [("", "Open"), ("closed", "Closed"), ("all", "All")]
-    SORTINGS = [("", "Newest first"), ("fullest", "Fullest first"), ("longest", "Longest first")]
 
     partition = PartitionField()
     state = forms.ChoiceField(required=False, choices=STATES)
     least = forms.IntegerField(label="Least pressure", required=False, min_value=0, max_value=1000)
-    sort = forms.ChoiceField(label="Order", required=False, choices=SORTINGS)
 
     def wanted(self) -> SessionFilter:
         """The valid fields."""
         fields = self.cleaned_data
-        return SessionFilter(fields["partition"], fields["state"], (fields["least"] or 0) / 100, fields["sort"])
+        return SessionFilter(fields["partition"], fields["state"], (fields["least"] or 0) / 100)
 
 
 class TimelineForm(forms.Form):

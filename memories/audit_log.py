@@ -1,25 +1,24 @@
-"""The audit log as a page reads it: narrowed, newest first, a page at a time."""
+"""The audit log as a page reads it: narrowed, in the order of time, a page at a time."""
 
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from memories.models import AuditEntry
 from memories.querysets import in_order_of_an_index
 
-NEWEST_FIRST = "-at"
 #: Entries whose names are offered beside the filters.
 NAMES_READ_MAX = 500
 
 
-def audit_entries(
-    tenant_id: UUID, wanted: Mapping[str, Any], *, behind: tuple[datetime, UUID] | None, count: int
-) -> list[AuditEntry]:
-    """The newest `count` entries behind a place, narrowed as `AuditEntryQuerySet.narrowed` says. Runs in a scope."""
+def audit_entries(tenant_id: UUID, wanted: Mapping[str, Any], ordering: str, **place: Any) -> list[AuditEntry]:
+    """Entries narrowed as `AuditEntryQuerySet.narrowed` says, from a place on as `TenantRows.page` takes it.
+
+    Runs in a scope.
+    """
     rows = AuditEntry.objects.for_tenant(tenant_id).narrowed(**wanted)
     with in_order_of_an_index():
-        return list(rows.page(NEWEST_FIRST, after=behind, count=count))
+        return list(rows.page(ordering, **place))
 
 
 def names_of_late(tenant_id: UUID) -> dict[str, list[str]]:

@@ -21,12 +21,10 @@ from memories.exceptions import PlatformError
 from memories.forms import PartitionForm
 from memories.models import Partition, PartitionSummary
 from memories.scopes import tenant_scope
-from memory_platform.paging import place_in, query_at
-from memory_platform.rest.pages import Place
+from memory_platform.paging import Column, read_table
 from memory_platform.web import HtmxRequest, complain, flash, operator_required, show, wants_fragment
 
-PAGE_SIZE = 50
-NEWEST_FIRST = "-created_at"
+COLUMNS = (Column("asked", "created_at", datetime),)
 ROLL_UPS_SHOWN_MAX = 5
 
 
@@ -49,14 +47,8 @@ def _rows(request: HtmxRequest, form: RunFilterForm) -> dict[str, Any]:
     state, kind = form.cleaned_data["state"], form.cleaned_data["kind"]
     rows = rows.in_state(state) if state else rows
     rows = rows.of_kind(kind) if kind else rows
-    found = list(rows.page(NEWEST_FIRST, after=place_in(request, NEWEST_FIRST, datetime), count=PAGE_SIZE + 1))
-    last = found[PAGE_SIZE - 1] if len(found) > PAGE_SIZE else None
-    return {
-        "rows": found[:PAGE_SIZE],
-        "is_unfinished": any(is_open(row) for row in found[:PAGE_SIZE]),
-        "first_query": query_at(request, None),
-        "next_query": last and query_at(request, Place(NEWEST_FIRST, last.created_at, last.pk)),
-    }
+    table = read_table(request, COLUMNS, rows.page)
+    return {"table": table, "is_unfinished": any(map(is_open, table.rows))}
 
 
 def is_open(run: Run) -> bool:

@@ -14,7 +14,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
 from compaction.actions import expand_message, pin_message
-from compaction.browsing import browse_sessions, what_waits
+from compaction.browsing import sessions_in, what_waits, with_policies
 from compaction.forms import SessionFilterForm, TimelineForm
 from compaction.models import Message, Session
 from compaction.session_rows import find_message, find_session
@@ -23,11 +23,16 @@ from memories.access import actor_of, tenant_required
 from memories.exceptions import NotFound, PlatformError
 from memories.models import Partition
 from memories.scopes import tenant_scope
-from memory_platform.paging import place_in, query_at
-from memory_platform.rest.pages import Place
+from memory_platform.paging import Column, read_table
 from memory_platform.web import HtmxRequest, complain, flash, operator_required, show, wants_fragment
 
 PARTITIONS_OFFERED_MAX = 300
+COLUMNS = (
+    Column("opened", "created_at", datetime),
+    Column("pressure", "fullness", float),
+    Column("tokens", "context_tokens", int),
+    Column("messages", "message_count", int),
+)
 
 
 @operator_required("viewer")
@@ -42,12 +47,8 @@ def sessions(request: HtmxRequest) -> HttpResponseBase:
     with tenant_scope(tenant_id):
         if form.is_valid():
             wanted = form.wanted()
-            column = wanted.ordering.removeprefix("-")
-            kinds = (datetime,) if column == "created_at" else (int, float)
-            found = browse_sessions(tenant_id, wanted, behind=place_in(request, wanted.ordering, *kinds))
-            last = found.last and Place(wanted.ordering, getattr(found.last, column), found.last.pk)
-            page |= {"rows": found.rows, "wanted": wanted, "first_query": query_at(request, None)}
-            page["next_query"] = last and query_at(request, last)
+            table = read_table(request, COLUMNS, sessions_in(tenant_id, wanted).page)
+            page |= {"table": table, "sessions": with_policies(tenant_id, table.rows), "wanted": wanted}
         if is_whole:
             page["partitions"] = Partition.objects.for_tenant(tenant_id).paths(PARTITIONS_OFFERED_MAX)
     status = HTTPStatus.OK if form.is_valid() else HTTPStatus.UNPROCESSABLE_ENTITY

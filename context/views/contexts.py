@@ -10,7 +10,6 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from context.forms import ReceiptFilterForm
-from context.models import Receipt
 from context.preview import compare_previews, preview_of
 from context.receipts import find_receipt, list_receipts, stored_context
 from context.replay import ReplayMode, replay_context
@@ -18,12 +17,11 @@ from memories.access import actor_of, tenant_required
 from memories.exceptions import NotFound, PlatformError
 from memories.models import ApiKey, Partition
 from memories.scopes import tenant_scope
-from memory_platform.rest.pages import CursorError, Place, read_cursor, write_cursor
+from memory_platform.paging import Column, read_table
 from memory_platform.web import HtmxRequest, operator_required, show, wants_fragment
 
-PAGE_SIZE = 50
 PARTITIONS_OFFERED_MAX = 300
-NEWEST_FIRST = "-created_at"
+COLUMNS = (Column("when", "created_at", datetime),)
 
 
 @operator_required("viewer")
@@ -58,32 +56,7 @@ def _rows(request: HtmxRequest, form: ReceiptFilterForm) -> dict[str, Any]:
         before=fields["before"],
         asking=fields["q"],
     )
-    found = list(rows.with_keys().page(NEWEST_FIRST, after=_place(request.GET.get("cursor")), count=PAGE_SIZE + 1))
-    last = found[PAGE_SIZE - 1] if len(found) > PAGE_SIZE else None
-    return {
-        "rows": found[:PAGE_SIZE],
-        "first_query": _query(request, None),
-        "next_query": last and _query(request, last),
-    }
-
-
-def _place(cursor: str | None) -> tuple[datetime, UUID] | None:
-    """Where the page begins; a cursor that is none begins at the start."""
-    try:
-        place = read_cursor(cursor) if cursor else None
-    except CursorError:
-        return None
-    if place and place.ordering == NEWEST_FIRST and isinstance(place.value, datetime) and isinstance(place.id, UUID):
-        return place.value, place.id
-    return None
-
-
-def _query(request: HtmxRequest, last: Receipt | None) -> str:
-    query = request.GET.copy()
-    query.pop("cursor", None)
-    if last is not None:
-        query["cursor"] = write_cursor(Place(NEWEST_FIRST, last.created_at, last.pk))
-    return query.urlencode()
+    return {"table": read_table(request, COLUMNS, rows.with_keys().page)}
 
 
 @operator_required("viewer")

@@ -19,12 +19,10 @@ from context.views.blame import blame
 from memories.access import actor_of, tenant_required
 from memories.exceptions import PlatformError
 from memories.scopes import tenant_scope
-from memory_platform.paging import place_in, query_at
-from memory_platform.rest.pages import Place
+from memory_platform.paging import Column, read_table
 from memory_platform.web import HtmxRequest, complain, flash, operator_required, show, wants_fragment
 
-PAGE_SIZE = 50
-NEWEST_FIRST = "-created_at"
+COLUMNS = (Column("asked", "created_at", datetime),)
 COMPARED_WITH_MAX = 50
 
 
@@ -56,17 +54,14 @@ def evaluations(request: HtmxRequest) -> HttpResponseBase:
 def _list_page(request: HtmxRequest, form: EvaluationForm) -> HttpResponse:
     with tenant_scope(request.tenant.id):
         rows = EvaluationRun.objects.for_tenant(request.tenant.id).without_details()
-        found = list(rows.page(NEWEST_FIRST, after=place_in(request, NEWEST_FIRST, datetime), count=PAGE_SIZE + 1))
+        table = read_table(request, COLUMNS, rows.page)
         profiles = shown_scoring_profiles(request.tenant.id)
-    last = found[PAGE_SIZE - 1] if len(found) > PAGE_SIZE else None
     page: dict[str, Any] = {
         "section": "evaluations",
         "form": form,
         "profiles": profiles,
-        "rows": found[:PAGE_SIZE],
-        "is_unfinished": any(row.is_open for row in found[:PAGE_SIZE]),
-        "first_query": query_at(request, None),
-        "next_query": last and query_at(request, Place(NEWEST_FIRST, last.created_at, last.pk)),
+        "table": table,
+        "is_unfinished": any(row.is_open for row in table.rows),
     }
     status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
     template = "evaluations.html#rows" if wants_fragment(request) else "evaluations.html"

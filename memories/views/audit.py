@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from http import HTTPStatus
 from typing import Any
 
@@ -11,17 +12,16 @@ from django.utils.http import urlencode
 from django.views.decorators.http import require_safe
 
 from memories.access import tenant_required
-from memories.audit_log import NEWEST_FIRST, audit_entries, names_of_late
+from memories.audit_log import audit_entries, names_of_late
 from memories.forms import AuditFilterForm
 from memories.models import AuditEntry
 from memories.scopes import tenant_scope
 from memories.services.audited import page_of, shown_id
-from memory_platform.paging import place_in, query_at
-from memory_platform.rest.pages import Place
+from memory_platform.paging import Column, read_table
 from memory_platform.web import HtmxRequest, operator_required, show, wants_fragment
 
 SECTION = "audit-log"
-PAGE_SIZE = 50
+COLUMNS = (Column("when", "at", datetime),)
 #: Ids of one entry that are shown at once, and those behind a click.
 TARGETS_SHOWN = 3
 TARGETS_SHOWN_MAX = 100
@@ -53,7 +53,7 @@ class AuditRow:
 @tenant_required
 @require_safe
 def audit_log(request: HtmxRequest) -> HttpResponseBase:
-    """What was done, the newest first; filters and place stand in the address."""
+    """What was done, the newest first; filters, order and place stand in the address."""
     form = AuditFilterForm(request.GET, label_suffix="")
     page: dict[str, Any] = {"section": SECTION, "form": form}
     is_whole = not wants_fragment(request)
@@ -67,14 +67,11 @@ def audit_log(request: HtmxRequest) -> HttpResponseBase:
 
 
 def _rows(request: HtmxRequest, form: AuditFilterForm) -> dict[str, Any]:
-    behind = place_in(request, NEWEST_FIRST, datetime)
-    found = audit_entries(request.tenant.id, form.cleaned_data, behind=behind, count=PAGE_SIZE + 1)
-    last = found[PAGE_SIZE - 1] if len(found) > PAGE_SIZE else None
+    table = read_table(request, COLUMNS, partial(audit_entries, request.tenant.id, form.cleaned_data))
     return {
-        "rows": [_row(request, entry) for entry in found[:PAGE_SIZE]],
+        "table": table,
+        "rows": [_row(request, entry) for entry in table.rows],
         "is_narrowed": any(form.cleaned_data.values()),
-        "first_query": query_at(request, None),
-        "next_query": last and query_at(request, Place(NEWEST_FIRST, last.at, last.pk)),
     }
 
 

@@ -101,7 +101,7 @@ def session_pages(page: Page, tenant: str) -> Iterator[tuple[str, str]]:
     """The same of the pages about sessions."""
     yield "sessions", f"{tenant}/sessions"
     yield "sessions-nothing", f"{tenant}/sessions?least=200"
-    page.goto(f"{tenant}/sessions?sort=longest")
+    page.goto(f"{tenant}/sessions?sort=-messages")
     links = [link.get_attribute("href") or "" for link in page.locator("a.memory-link").all()]
     for number, link in enumerate(links[:3], start=1):
         yield f"session-{number}", link

@@ -215,7 +215,7 @@ def test_log_pages_through_everything_once_with_as_many_queries(viewer: Client, 
     seen: list[str] = []
     while True:
         seen += re.findall(r'title="(n-\d+)"', text)
-        following = re.search(r'href="([^"]+)"[^>]*>Older', text)
+        following = re.search(r'href="([^"]+)"[^>]*>Next', text)
         if following is None:
             break
         text = text_of(viewer.get(unescape(following[1])))

@@ -43,7 +43,7 @@ def test_contexts_are_listed_and_filtered(client: Client, tenant: Tenant, api: A
     ask(api, query="When does Kiel close?")
 
     def listed(**query: str) -> int:
-        return len(client.get(f"{page('receipts', tenant)}?{urlencode(query)}").context["rows"])
+        return len(client.get(f"{page('receipts', tenant)}?{urlencode(query)}").context["table"].rows)
 
     assert listed() == 2
     assert listed(q="kiel") == 1
@@ -65,17 +65,17 @@ def test_filter_that_is_none_is_answered_422(query: str, client: Client, tenant:
 def test_lists_of_contexts_go_on_page_by_page(
     client: Client, tenant: Tenant, api: Any, monkeypatch: pytest.MonkeyPatch, django_assert_max_num_queries: Any
 ) -> None:
-    monkeypatch.setattr("context.views.contexts.PAGE_SIZE", 2)
+    monkeypatch.setattr("memory_platform.paging.PAGE_SIZE", 2)
     workshop(tenant)
     for number in range(3):
         ask(api, query=f"Question {number}")
     first = client.get(page("receipts", tenant))
-    assert [row.query for row in first.context["rows"]] == ["Question 2", "Question 1"]
-    rest = client.get(f"{page('receipts', tenant)}?{first.context['next_query']}")
-    assert [row.query for row in rest.context["rows"]] == ["Question 0"]
+    assert [row.query for row in first.context["table"].rows] == ["Question 2", "Question 1"]
+    rest = client.get(f"{page('receipts', tenant)}?{first.context['table'].next_query}")
+    assert [row.query for row in rest.context["table"].rows] == ["Question 0"]
     with django_assert_max_num_queries(40) as few:
         client.get(page("receipts", tenant))
-    monkeypatch.setattr("context.views.contexts.PAGE_SIZE", 50)
+    monkeypatch.setattr("memory_platform.paging.PAGE_SIZE", 50)
     with django_assert_max_num_queries(len(few)):
         client.get(page("receipts", tenant))
 

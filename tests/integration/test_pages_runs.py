@@ -77,7 +77,7 @@ def test_failed_run_says_why_and_is_tried_again_once(client: Client, tenant: Ten
 
 def test_runs_are_filtered(client: Client, tenant: Tenant) -> None:
     failed(tenant)
-    assert len(client.get(page("runs", tenant) + "?kind=compaction").context["rows"]) == 1
+    assert len(client.get(page("runs", tenant) + "?kind=compaction").context["table"].rows) == 1
     assert "Nothing matches" in text_of(client.get(page("runs", tenant) + "?kind=roll_up"))
     assert client.get(page("runs", tenant) + "?state=nonsense").status_code == 422
 
@@ -85,15 +85,15 @@ def test_runs_are_filtered(client: Client, tenant: Tenant) -> None:
 def test_runs_go_on_page_by_page_without_more_queries(
     client: Client, tenant: Tenant, monkeypatch: pytest.MonkeyPatch, django_assert_max_num_queries: Any
 ) -> None:
-    monkeypatch.setattr("compaction.views.background.PAGE_SIZE", 1)
+    monkeypatch.setattr("memory_platform.paging.PAGE_SIZE", 1)
     runs = [failed(tenant), failed(tenant)]
     first = client.get(page("runs", tenant))
-    assert [row.pk for row in first.context["rows"]] == [runs[1].pk]
-    rest = client.get(f"{page('runs', tenant)}?{first.context['next_query']}")
-    assert [row.pk for row in rest.context["rows"]] == [runs[0].pk]
+    assert [row.pk for row in first.context["table"].rows] == [runs[1].pk]
+    rest = client.get(f"{page('runs', tenant)}?{first.context['table'].next_query}")
+    assert [row.pk for row in rest.context["table"].rows] == [runs[0].pk]
     with django_assert_max_num_queries(40) as few:
         client.get(page("runs", tenant))
-    monkeypatch.setattr("compaction.views.background.PAGE_SIZE", 50)
+    monkeypatch.setattr("memory_platform.paging.PAGE_SIZE", 50)
     with django_assert_max_num_queries(len(few)):
         client.get(page("runs", tenant))
 

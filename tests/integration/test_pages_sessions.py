@@ -29,7 +29,7 @@ def viewer(tenant: Tenant) -> Client:
 
 
 def listed(client: Client, tenant: Tenant, **query: Any) -> list[Any]:
-    rows = client.get(f"{page('sessions', tenant)}?{urlencode(query)}").context["rows"]
+    rows = client.get(f"{page('sessions', tenant)}?{urlencode(query)}").context["sessions"]
     return [row.pk for row, _ in rows]
 
 
@@ -57,35 +57,36 @@ def test_sessions_are_filtered_and_sorted(client: Client, tenant: Tenant) -> Non
     assert listed(client, tenant) == [empty.pk, full.pk]
     assert listed(client, tenant, partition="user=ida") == [full.pk]
     assert listed(client, tenant, least=50) == [full.pk]
-    assert listed(client, tenant, sort="fullest") == [full.pk, empty.pk]
-    assert listed(client, tenant, sort="longest") == [full.pk, empty.pk]
+    assert listed(client, tenant, sort="-pressure") == [full.pk, empty.pk]
+    assert listed(client, tenant, sort="pressure") == [empty.pk, full.pk]
+    assert listed(client, tenant, sort="-messages") == [full.pk, empty.pk]
     assert len(listed(client, tenant, state="closed")) == 1
     assert len(listed(client, tenant, state="all")) == 3
     assert "Nothing matches" in text_of(client.get(page("sessions", tenant) + "?partition=user%3Dnobody"))
 
 
-@pytest.mark.parametrize("query", ["partition=nonsense", "state=x", "least=-1", "sort=x"])
+@pytest.mark.parametrize("query", ["partition=nonsense", "state=x", "least=-1"])
 def test_filter_that_is_none_is_answered_422(query: str, client: Client, tenant: Tenant) -> None:
     assert client.get(f"{page('sessions', tenant)}?{query}").status_code == 422
 
 
-@pytest.mark.parametrize("sort", ["", "fullest", "longest"])
+@pytest.mark.parametrize("sort", ["", "opened", "-pressure", "-tokens", "messages"])
 def test_sessions_go_on_page_by_page_without_more_queries(
     sort: str, client: Client, tenant: Tenant, monkeypatch: pytest.MonkeyPatch, django_assert_max_num_queries: Any
 ) -> None:
-    monkeypatch.setattr("compaction.browsing.PAGE_SIZE", 2)
+    monkeypatch.setattr("memory_platform.paging.PAGE_SIZE", 2)
     for turns in (1, 2, 3, 3, 3):
         talk(tenant, turns=turns)
     address, seen = f"{page('sessions', tenant)}?sort={sort}", []
     while address:
         response = client.get(address)
-        seen += [row.pk for row, _ in response.context["rows"]]
-        after = response.context["next_query"]
+        seen += [row.pk for row, _ in response.context["sessions"]]
+        after = response.context["table"].next_query
         address = f"{page('sessions', tenant)}?{after}" if after else ""
     assert len(seen) == len(set(seen)) == 5
     with django_assert_max_num_queries(40) as few:
         client.get(page("sessions", tenant))
-    monkeypatch.setattr("compaction.browsing.PAGE_SIZE", 50)
+    monkeypatch.setattr("memory_platform.paging.PAGE_SIZE", 50)
     with django_assert_max_num_queries(len(few)):
         client.get(page("sessions", tenant))
 

@@ -1,0 +1,30 @@
+"""Heads and foot of a table whose order and place stand in the address: see `memory_platform.paging`."""
+
+from typing import Any
+
+from django import template
+
+from memory_platform.paging import query_sorted
+
+register = template.Library()
+
+
+@register.inclusion_tag("_sort_link.html", takes_context=True)
+def sort_link(context: dict[str, Any], name: str, label: str, css: str = "") -> dict[str, Any]:
+    """The `<th>` of a column of `table` that orders the rows: `aria-sort` where it does, a click turns it round."""
+    request, order = context["request"], context["table"].order
+    query = query_sorted(request, order.next_wish(name))
+    is_chosen = order.column.name == name
+    return {
+        "name": name,
+        "label": label,
+        "css": css,
+        "address": f"{request.path}?{query}" if query else request.path,
+        "direction": ("descending" if order.is_down else "ascending") if is_chosen else "",
+    }
+
+
+@register.inclusion_tag("_pager.html", takes_context=True)
+def pager(context: dict[str, Any], what: str = "rows") -> dict[str, Any]:
+    """The pages of `table`, and its order for the filter form `#filters`."""
+    return {"path": context["request"].path, "table": context["table"], "what": what}

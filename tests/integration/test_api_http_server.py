@@ -10,7 +10,6 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from io import StringIO
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -68,10 +67,11 @@ def command(name: str, *arguments: str) -> str:
     return output.getvalue().strip()
 
 
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[Server]:
+@pytest.fixture(scope="module")
+def gunicorn(tmp_path_factory: pytest.TempPathFactory, django_db_setup: None) -> Iterator[int]:
+    """The port of one gunicorn for every test here; none leaves anything in it but connections."""
     port = free_port()
-    log = (tmp_path / "gunicorn.log").open("w+")
+    log = (tmp_path_factory.mktemp("gunicorn") / "gunicorn.log").open("w+")
     arguments = ["--bind", f"127.0.0.1:{port}", "--worker-class", "gthread", "--threads", "4", "--no-control-socket"]
     process = subprocess.Popen(
         [sys.executable, "-m", "gunicorn", "memory_platform.wsgi:application", *arguments],
@@ -79,13 +79,18 @@ def server(tmp_path: Path) -> Iterator[Server]:
     )  # fmt: skip
     try:
         wait_until_it_answers(port, process)
-        yield Server(port)
+        yield port
     finally:
         process.terminate()
         process.wait(timeout=30)
         log.seek(0)
         print(log.read())
         log.close()
+
+
+@pytest.fixture
+def server(gunicorn: int) -> Server:
+    return Server(gunicorn)
 
 
 def wait_until_it_answers(port: int, process: subprocess.Popen[bytes]) -> None:

@@ -34,7 +34,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 ROOT = Path(__file__).resolve().parents[2]
 FIRST = "wordllama-l2-supercat-256"
-TEXTS = [f"Shelf {number} of the store room holds {number * 7} boxes." for number in range(1_200)]
+TEXTS = [f"Shelf {number} of the store room holds {number * 7} boxes." for number in range(600)]
 WAIT_SECONDS = 200
 BATCH = 100
 
@@ -150,7 +150,7 @@ class Writer(threading.Thread):
 
     def run(self) -> None:
         try:
-            while not self.ended.wait(0.05):
+            while not self.ended.wait(0.15):
                 self._write(len(self.texts))
         except Exception as error:  # noqa: BLE001 - told by the test
             self.error = error

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from compaction.services.statements import Kind, Message, Part, Statement, choose_statements, make_statements
@@ -73,6 +73,7 @@ def test_a_word_of_another_message_is_invented():
 
 
 @given(st.lists(st.tuples(speakers, contents), min_size=1, max_size=6), st.booleans())
+@example([(("user", "Ann"), "0__0 and 1**1")], False)
 @settings(max_examples=300, deadline=None)
 def test_no_statement_has_a_fault(rows, has_dates):
     messages = [

@@ -20,7 +20,8 @@ _PLAIN = str.maketrans(
 )
 _BULLET = re.compile(r"^\s*(?:[-*+•]|\d{1,2}[.)]|#{1,6}|>)\s+")
 _SYMBOLS = re.compile(" ?[\U0001f000-\U0001faff\u2600-\u27bf\ufe0f\u200d]+")
-_BOLD = re.compile(r"\*\*|__")
+#: Marks around words; between two letters or digits they hold no word together that was two before.
+_BOLD = re.compile(r"(?<!\w)(?:\*\*|__)|(?:\*\*|__)(?!\w)")
 _DASHES = re.compile(r"--+")
 _SPACES = re.compile(r"\s+")
 _END = re.compile(r"""(?<=[.!?])["')\]]*\s+(?=["'(\[]?[A-Z0-9])|(?<=[!?])\s+""")

@@ -85,6 +85,15 @@ class PreviewForm(forms.Form):
         return any(self[name].value() or self[name].errors for name in ("style", "model", "exact"))
 
 
+class SideBySideForm(PreviewForm):
+    """One question for two profiles; "" is the profile that is assigned."""
+
+    left = forms.CharField(label="Left scoring profile", required=False, max_length=PROFILE_MAX_CHARACTERS)
+    right = forms.CharField(label="Right scoring profile", required=False, max_length=PROFILE_MAX_CHARACTERS)
+    left_budget = forms.CharField(label="Left budget profile", required=False, max_length=64)
+    right_budget = forms.CharField(label="Right budget profile", required=False, max_length=64)
+
+
 class NewProfileForm(forms.Form):
     """A new profile of either kind: its name, and whose numbers it begins with."""
 

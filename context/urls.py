@@ -15,6 +15,7 @@ urlpatterns = [
     path("", views.overview, name="overview"),
     path("t/<uuid:tenant_id>", views.tenant_overview, name="tenant-overview"),
     path("t/<uuid:tenant_id>/context", views.context_preview, name="context-preview"),
+    path("t/<uuid:tenant_id>/context/compare", views.context_compare, name="context-compare"),
     path("t/<uuid:tenant_id>/context/curve", views.budget_curve, name="budget-curve"),
     path("t/<uuid:tenant_id>/contexts", views.receipts, name="receipts"),
     path("t/<uuid:tenant_id>/contexts/<uuid:receipt_id>", views.receipt, name="receipt"),

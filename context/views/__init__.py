@@ -9,6 +9,7 @@ from context.views.assignments import (
     scoring_assignments,
 )
 from context.views.budgets import budget_compare, budget_create, budget_roll_back, budgets
+from context.views.compare import context_compare
 from context.views.contexts import receipt, receipts
 from context.views.curves import budget_curve
 from context.views.evaluations import (
@@ -50,6 +51,7 @@ __all__ = [
     "budget_curve",
     "budget_roll_back",
     "budgets",
+    "context_compare",
     "context_preview",
     "evaluation",
     "evaluation_cancel",

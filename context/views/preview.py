@@ -56,7 +56,7 @@ def context_preview(request: HtmxRequest) -> HttpResponseBase:
         page |= {
             "profile": current_budget_profile(request.tenant.id),
             "profiles": current_budget_profiles(request.tenant.id),
-            "scoring_profiles": _scoring_choices(request.tenant.id),
+            "scoring_profiles": scoring_choices(request.tenant.id),
             "partitions": Partition.objects.for_tenant(request.tenant.id).paths(PARTITIONS_OFFERED_MAX),
             "suggestions": recent_questions(request.tenant.id),
             "demo_questions": demo_questions(request.tenant.name),
@@ -136,7 +136,7 @@ def _without_budget(address: str) -> dict[str, list[str]]:
     return {name: values for name, values in parse_qs(urlsplit(address).query).items() if name not in NOT_A_STEP}
 
 
-def _scoring_choices(tenant_id: UUID) -> list[tuple[str, str]]:
+def scoring_choices(tenant_id: UUID) -> list[tuple[str, str]]:
     """What may rank a preview: every profile in force by its name, of others exactly the newest version."""
     return [
         (row.name, row.name)

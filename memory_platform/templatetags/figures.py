@@ -15,6 +15,14 @@ def number(value: float | None) -> str:
 
 
 @register.filter
+def signed(value: float | None) -> str:
+    """12 -> +12, -1200 -> −1,200; what rounds to nothing is 0, without a sign."""
+    if value is None:
+        return "–"
+    return f"{value:+,.0f}".replace("-", "−") if round(value) else "0"
+
+
+@register.filter
 def score(value: float | None) -> str:
     """0.61234 -> 0.612."""
     return "–" if value is None else f"{value:.3f}"

@@ -1,6 +1,6 @@
 """Storing vectors of versions of memories: short steps of conductors, each one transaction (ADR-0057, ADR-0082)."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -71,19 +71,15 @@ def note_superseded(tenant_id: UUID, memory_id: UUID, version: int) -> None:
     MissingVector.objects.bulk_create(rows, ignore_conflicts=True)
 
 
-def carry_vectors(tenant_id: UUID, memory_id: UUID, *, former: int, version: int) -> None:
-    """Give a version the vectors of the former one, whose text it shares, and what is missing of these. In a scope."""
+def carry_vectors(tenant_id: UUID, memory_ids: Collection[UUID]) -> None:
+    """Give current versions the vectors of those before them, whose text they share, and what these lack. In a scope.
+
+    A fixed number of statements.
+    """
     EmbeddingModel.objects.share(tenant_id)
-    missing = list(MissingVector.objects.for_tenant(tenant_id).of_version(memory_id, former))
-    vectors = list(MemoryEmbedding.objects.of_version(memory_id, former))
-    for row in (*missing, *vectors):
-        row.pk = None
-        row.version = version
-    MemoryEmbedding.objects.bulk_create(vectors, ignore_conflicts=True)
-    if missing:
-        MissingVector.objects.bulk_create(missing, ignore_conflicts=True)
-    if vectors:
-        UncomparedMemory.objects.enqueue(tenant_id, [memory_id])
+    MissingVector.objects.carry(tenant_id, memory_ids)
+    if carried := MemoryEmbedding.objects.carry(tenant_id, memory_ids):
+        UncomparedMemory.objects.enqueue(tenant_id, carried)
 
 
 def _models_in_use(tenant_id: UUID, first: Embedder) -> dict[str, EmbeddingModel]:

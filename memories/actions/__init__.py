@@ -1,5 +1,6 @@
 """The verbs of what is stored: keyword-only, inside a scope, `by` whom and `now` passed in, one audit row each."""
 
+from memories.actions.bulk import BulkDone, act_on_memories, merge_seen_memories, said_of
 from memories.actions.counters import Counters, adopt_counters
 from memories.actions.edit import archive_memory, restore_memory, update_memory
 from memories.actions.embeddings import retry_embeddings
@@ -31,10 +32,12 @@ from memories.actions.tenants import (
 from memories.recall import remember_recall, set_usefulness
 
 __all__ = [
+    "BulkDone",
     "Counters",
     "StoreResult",
     "StoreStatus",
     "Switched",
+    "act_on_memories",
     "add_member",
     "adopt_counters",
     "archive_memories",
@@ -50,6 +53,7 @@ __all__ = [
     "drop_hidden_tenant",
     "link_memories",
     "merge_memories",
+    "merge_seen_memories",
     "remember_recall",
     "remove_member",
     "restore_memory",
@@ -58,6 +62,7 @@ __all__ = [
     "retry_refused_vectors",
     "revoke_api_key",
     "roll_back_embedding_model",
+    "said_of",
     "save_summary",
     "set_language",
     "set_memo",

@@ -1,25 +1,23 @@
 """Changing a memory: every edit supersedes a version, archiving ends one, restoring opens the next."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from django.db import IntegrityError, transaction
+from django.db import transaction
 
 from memories import tasks
+from memories.actions.many import archive_rows, duplicate, duplicates_refused, moment_of, restore_rows, superseded
 from memories.audit import Actor, record_audit
 from memories.exceptions import Conflict, NotFound, StaleVersion, invalid
 from memories.live_rows import archive_expired, ensure_partitions, key_of, unarchived_by_key
-from memories.models import Memory, MemoryVersion
+from memories.models import Memory
 from memories.models.memory import VERSION_COLUMNS
 from memories.services.content import content_hash, is_same_json, normalise_content
 from memories.services.drafts import problems_of_changes
 from memories.services.lexemes import search_columns
 from memories.services.tokens import token_counts
 from memories.vectors import carry_vectors, note_superseded
-
-LIVE_CONSTRAINT = "memory_is_unique_among_live"
 
 
 @transaction.atomic
@@ -42,8 +40,8 @@ def update_memory(
     if not fields:
         return current
     _make_room(current, by, now)
-    at = _moment(current, now)
-    _supersede(current, before, at)
+    at = moment_of(current, now)
+    superseded(current, before, at).save(force_insert=True)
     _open_version(current, before, at, has_new_text=current.content != before["content"])
     _audit(current, "update_memory", fields, by, now)
     return current
@@ -54,8 +52,7 @@ def archive_memory(*, memory: Memory, if_version: int | None = None, by: Actor, 
     """End the memory's interval; it can be restored. An archived one stays as it is."""
     current = _locked(memory, if_version)
     if current.archived_at is None:
-        current.archived_at = _moment(current, now)
-        Memory.objects.filter(pk=current.pk).update(archived_at=current.archived_at)
+        archive_rows([current], now)
         _audit(current, "archive_memory", ["archived_at"], by, now)
     return current
 
@@ -69,11 +66,7 @@ def restore_memory(*, memory: Memory, if_version: int | None = None, by: Actor, 
     current = _locked(memory, if_version)
     if current.archived_at is None:
         return current
-    before = {name: getattr(current, name) for name in VERSION_COLUMNS}
-    archived_at, current.archived_at = current.archived_at, None
-    _make_room(current, by, now)
-    _supersede(current, before, archived_at)
-    _open_version(current, before, max(now, archived_at), has_new_text=False)
+    restore_rows([current], by=by, now=now)
     _audit(current, "restore_memory", ["archived_at"], by, now)
     return current
 
@@ -85,11 +78,6 @@ def _locked(memory: Memory, if_version: int | None) -> Memory:
     if if_version is not None and if_version != current.version:
         raise StaleVersion("stale_version", f"The memory is at version {current.version}, not {if_version}.")
     return current
-
-
-def _moment(current: Memory, now: datetime) -> datetime:
-    """When the edit takes effect: never before the version it ends began, whatever clock `now` came from."""
-    return max(now, current.valid_from, current.recorded_from)
 
 
 def _apply(current: Memory, changes: Mapping[str, Any]) -> list[str]:
@@ -122,35 +110,7 @@ def _make_room(current: Memory, by: Actor, now: datetime) -> None:
     if holder is None or holder.pk == current.pk:
         return
     if not archive_expired([holder], by=by, now=now):
-        raise _duplicate()
-
-
-def _duplicate() -> Conflict:
-    return Conflict("duplicate", "Another live memory of this partition holds the same text.", "content")
-
-
-@contextmanager
-def _duplicates_refused() -> Iterator[None]:
-    """A writer who was faster makes the constraint answer; nothing but that constraint is translated."""
-    try:
-        with transaction.atomic():
-            yield
-    except IntegrityError as error:
-        diagnostics = getattr(error.__cause__, "diag", None)
-        if getattr(diagnostics, "constraint_name", "") != LIVE_CONSTRAINT:
-            raise
-        raise _duplicate() from error
-
-
-def _supersede(current: Memory, before: Mapping[str, Any], at: datetime) -> None:
-    MemoryVersion.objects.create(
-        tenant_id=current.tenant_id,
-        memory_id=current.pk,
-        **before,
-        **search_columns(before["content"]),
-        valid_to=at,
-        recorded_to=at,
-    )
+        raise duplicate()
 
 
 def _open_version(current: Memory, before: Mapping[str, Any], at: datetime, *, has_new_text: bool) -> None:
@@ -163,7 +123,7 @@ def _open_version(current: Memory, before: Mapping[str, Any], at: datetime, *, h
         current.embedding_state = Memory.EmbeddingState.PENDING
         current.embedding_error = ""
     values = {name: getattr(current, name) for name in VERSION_COLUMNS}
-    with _duplicates_refused():
+    with duplicates_refused():
         Memory.objects.filter(pk=current.pk).update(
             **values,
             **search_columns(current.content),
@@ -173,7 +133,7 @@ def _open_version(current: Memory, before: Mapping[str, Any], at: datetime, *, h
             embedding_error=current.embedding_error,
         )
     if not has_new_text:
-        carry_vectors(current.tenant_id, current.pk, former=before["version"], version=current.version)
+        carry_vectors(current.tenant_id, [current.pk])
     if current.embedding_state != Memory.EmbeddingState.READY:
         tasks.embed_later(current.tenant_id, [current.pk])
 

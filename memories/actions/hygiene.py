@@ -8,17 +8,17 @@ from uuid import UUID
 from django.db import transaction
 from django.utils.dateparse import parse_datetime
 
-from memories.actions.edit import archive_memory, restore_memory, update_memory
+from memories.actions.edit import archive_memory, update_memory
 from memories.actions.links import link_memories, unlink_memories
+from memories.actions.many import archive_rows, change_rows, restore_rows
 from memories.audit import Actor, record_audit
 from memories.exceptions import Conflict, InvalidInput, NotFound
 from memories.models import HygieneAct, Memory, MemoryFinding, MemoryLink, MemoryPair
+from memories.services.bulk import ACT_MEMORIES_MAX
 from memories.services.hygiene import combined
 
 #: The kind of the edge from a merged memory to the one that was kept.
 MERGED_INTO = "merged_into"
-#: Memories that one act may archive.
-ACT_MEMORIES_MAX = 500
 
 
 @transaction.atomic
@@ -48,8 +48,7 @@ def merge_memories(*, tenant_id: UUID, groups: Mapping[UUID, Collection[UUID]], 
 def archive_memories(*, tenant_id: UUID, memory_ids: Collection[UUID], by: Actor, now: datetime) -> HygieneAct:
     """Archive several memories as one act. Raises `NotFound` or `Conflict` (`archived`) and changes nothing then."""
     memories = _held(tenant_id, memory_ids)
-    for memory in memories.values():
-        archive_memory(memory=memory, by=by, now=now)
+    archive_rows(list(memories.values()), now)
     act = HygieneAct.objects.create(
         tenant_id=tenant_id, act=HygieneAct.Act.ARCHIVE, at=now, archived_ids=list(memories)
     )
@@ -84,9 +83,10 @@ def dismiss_findings(
 
 @transaction.atomic
 def undo_hygiene(*, tenant_id: UUID, act_id: UUID, by: Actor, now: datetime) -> HygieneAct:
-    """Take an act back, all of it or nothing: archived ones live again, edges it drew end, counters return.
+    """Take an act back, all of it or nothing: archived ones live again, edges it drew end, counters and values return.
 
-    What was retrieved since stays counted, a usefulness that was voted on since stays. Raises `NotFound`, or
+    What was retrieved since stays counted, a usefulness that was voted on since stays, and so does another value that
+    was given since. Raises `NotFound`, or
     `Conflict`: `undone` before, or `duplicate` where a text was stored anew in the meantime.
     """
     act: HygieneAct | None = HygieneAct.objects.for_tenant(tenant_id).with_id(act_id).locked().first()
@@ -94,20 +94,35 @@ def undo_hygiene(*, tenant_id: UUID, act_id: UUID, by: Actor, now: datetime) -> 
         raise NotFound("not_found", "There is no such act.")
     if act.undone_at is not None:
         raise Conflict("undone", "This was taken back before.")
-    memories = _locked(tenant_id, [*act.archived_ids, *(UUID(taken["id"]) for taken in act.kept)])
+    ids = [*act.archived_ids, *(UUID(row["id"]) for row in (*act.kept, *act.changed))]
+    memories = _locked(tenant_id, ids)
     for link in MemoryLink.objects.for_tenant(tenant_id).current().numbered_any(act.link_ids):
         unlink_memories(link=link, by=by, now=now)
-    for memory_id in act.archived_ids:
-        if memory_id in memories:
-            restore_memory(memory=memories[memory_id], by=by, now=now)
+    archived = [memories[pk] for pk in act.archived_ids if pk in memories]
+    restore_rows([row for row in archived if row.archived_at is not None], by=by, now=now)
     for taken in act.kept:
         if UUID(taken["id"]) in memories:
             _give_back(memories[UUID(taken["id"])], taken, by, now)
+    _change_back(act, memories, now)
     _mark(act, None)
     act.undone_at = now
     act.save(update_fields=["undone_at"])
-    _audit(act, f"undo_{act.act}", [*act.archived_ids, *(taken["id"] for taken in act.kept)], by, now)
+    _audit(act, f"undo_{act.act}", ids, by, now)
     return act
+
+
+def _change_back(act: HygieneAct, memories: Mapping[UUID, Memory], now: datetime) -> None:
+    """Give each memory the value it had, as far as it is live and has what the act gave it."""
+    former: dict[tuple[str, Any], list[Memory]] = {}
+    for row in act.changed:
+        memory = memories.get(UUID(row["id"]))
+        if memory is not None and memory.archived_at is None and getattr(memory, row["field"]) == row["after"]:
+            former.setdefault((row["field"], row["before"]), []).append(memory)
+    for (field, value), rows in former.items():
+        if field == "archived_at":
+            archive_rows(rows, now)
+        else:
+            change_rows(rows, field, value, now)
 
 
 def _locked(tenant_id: UUID, memory_ids: Iterable[UUID]) -> dict[UUID, Memory]:
@@ -117,7 +132,7 @@ def _locked(tenant_id: UUID, memory_ids: Iterable[UUID]) -> dict[UUID, Memory]:
 
 def _held(tenant_id: UUID, memory_ids: Collection[UUID]) -> dict[UUID, Memory]:
     if not memory_ids or len(memory_ids) > ACT_MEMORIES_MAX:
-        raise InvalidInput("out_of_range", f"One act is about 1 to {ACT_MEMORIES_MAX} memories.", "id")
+        raise InvalidInput("out_of_range", f"One act is about 1 to {ACT_MEMORIES_MAX:,} memories.", "id")
     memories = _locked(tenant_id, memory_ids)
     if missing := set(memory_ids) - memories.keys():
         raise NotFound("not_found", f"There is no memory {min(missing)}.", "id")

@@ -123,12 +123,16 @@ class MemoryFinding(models.Model):
 
 
 class HygieneAct(models.Model):
-    """What an operator did about findings, with what its undoing needs. Ids and numbers, never text."""
+    """What an operator did to several memories at once, with what its undoing needs. Ids and values, never text."""
 
     class Act(models.TextChoices):
         MERGE = "merge"
         ARCHIVE = "archive"
         DISMISS = "dismiss"
+        RESTORE = "restore"
+        PIN = "pin"
+        UNPIN = "unpin"
+        KIND = "kind"
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
@@ -140,6 +144,12 @@ class HygieneAct(models.Model):
     finding_ids = ArrayField(models.BigIntegerField(), default=list, blank=True)
     kept = models.JSONField(
         default=list, blank=True, encoder=DjangoJSONEncoder, help_text="Of each kept memory what it took over."
+    )
+    changed = models.JSONField(
+        default=list,
+        blank=True,
+        encoder=DjangoJSONEncoder,
+        help_text="Of each memory an act gave another value: its id, the field, the value before.",
     )
     undone_at = models.DateTimeField(null=True, blank=True)
 

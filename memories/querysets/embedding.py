@@ -9,6 +9,7 @@ from django.db import connection
 from django.db.models import Count, Exists, OuterRef, Q, Value
 from django.db.models.functions import Now
 
+from memories.querysets.insertions import array_text
 from memories.querysets.rows import TenantRows
 
 # Writers of vectors share a lock that whoever changes the set of models takes alone: neither can miss the other.
@@ -68,6 +69,15 @@ FROM gone WHERE gone.is_refused AND head.id = gone.memory_id
 _FORGET = """
 DELETE FROM memories_missingvector AS missing USING unnest(%s::uuid[], %s::int[]) AS made (memory_id, version)
 WHERE missing.model_id = %s AND missing.memory_id = made.memory_id AND missing.version = made.version
+"""
+_CARRY_MISSING = """
+INSERT INTO memories_missingvector (tenant_id, model_id, memory_id, version, is_refused, error)
+SELECT former.tenant_id, former.model_id, former.memory_id, head.version, former.is_refused, former.error
+FROM memories_missingvector AS former
+    JOIN memories_memory AS head ON head.id = former.memory_id AND head.version = former.version + 1
+WHERE former.tenant_id = %s AND former.memory_id = ANY (%s::uuid[])
+ORDER BY former.memory_id
+ON CONFLICT DO NOTHING
 """
 
 
@@ -158,6 +168,11 @@ class MissingVectorQuerySet(TenantRows):
 
     def of_version(self, memory_id: UUID, version: int) -> Self:
         return self.filter(memory_id=memory_id, version=version)
+
+    def carry(self, tenant_id: UUID, memory_ids: Iterable[UUID]) -> None:
+        """What the versions before lack, the current versions of these memories, of the same texts, lack too."""
+        with connection.cursor() as cursor:
+            cursor.execute(_CARRY_MISSING, [tenant_id, array_text(memory_ids)])
 
     def newest_refused(self, count: int) -> Self:
         """With the memory and the model of each in the same query."""

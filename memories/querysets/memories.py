@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, date, datetime
-from typing import Self
+from typing import Any, Self
 from uuid import UUID
 
 from django.db import models
 from django.db.models import Exists, F, FilteredRelation, OuterRef, Prefetch, Q, Value
-from django.db.models.functions import TruncDate
+from django.db.models.functions import Greatest, TruncDate
 from pgvector.django import CosineDistance
 
 from memories.querysets.conditions import head_condition, live_condition, segment_paths, tallies
@@ -155,6 +155,21 @@ class MemoryQuerySet(MemoryTextQuerySet):
             Prefetch("links_out", links.current().order_by("recorded_from", "id"), "current_links"),
         )
 
+    def end(self, now: datetime) -> int:
+        """Archive the rows: never before their versions began, whatever clock `now` came from."""
+        return self.update(archived_at=_from_now_on(now))
+
+    def open_next_versions(self, now: datetime, **values: Any) -> int:
+        """Make the rows live in a next version with these values and an unchanged text."""
+        at = _from_now_on(now)
+        next_version = {"version": F("version") + 1, "valid_from": at, "recorded_from": at, "archived_at": None}
+        return self.update(**next_version, **values)
+
     def locked(self) -> Self:
         """Lock the rows against other writers, in one order everywhere so that two writers cannot deadlock."""
         return self.select_for_update(no_key=True, of=("self",)).order_by("id")
+
+
+def _from_now_on(now: datetime) -> Greatest:
+    """`now`, but not before the current version began or ended; Postgres passes over what is null."""
+    return Greatest(Value(now), "valid_from", "recorded_from", "archived_at")

@@ -7,6 +7,7 @@ from typing import Any, Self
 from uuid import UUID
 
 import numpy as np
+from django.db import connection
 from django.db.models import BinaryField, Count, F, Func, Max, Min, Q, QuerySet
 from django.db.models.functions import Coalesce
 from numpy.typing import NDArray
@@ -14,11 +15,30 @@ from pgvector import HalfVector
 from pgvector.django import CosineDistance
 
 from memories.querysets.conditions import path_condition, segments_condition
+from memories.querysets.insertions import array_text
 from memories.querysets.nearest import Vector, indexed_distance
 from memories.querysets.rows import TenantRows, VersionedByRecordedTime
 
+_CARRY = """
+INSERT INTO memories_memoryembedding
+    (tenant_id, memory_id, version, model, dimension, vector, is_current, partition_path)
+SELECT former.tenant_id, former.memory_id, head.version, former.model, former.dimension, former.vector, TRUE, ''
+FROM memories_memoryembedding AS former
+    JOIN memories_memory AS head ON head.id = former.memory_id AND head.version = former.version + 1
+WHERE former.tenant_id = %s AND former.memory_id = ANY (%s::uuid[])
+ORDER BY former.memory_id
+ON CONFLICT DO NOTHING
+RETURNING memory_id
+"""
+
 
 class MemoryEmbeddingQuerySet(TenantRows):
+    def carry(self, tenant_id: UUID, memory_ids: Iterable[UUID]) -> set[UUID]:
+        """Give the current versions of memories the vectors of those before them; which memories had any."""
+        with connection.cursor() as cursor:
+            cursor.execute(_CARRY, [tenant_id, array_text(memory_ids)])
+            return {pk for (pk,) in cursor.fetchall()}
+
     def of_model(self, name: str) -> Self:
         return self.filter(model=name)
 

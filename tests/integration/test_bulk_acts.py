@@ -1,0 +1,254 @@
+"""Acts on many memories at once: the same queries however many, whoever was faster is left alone, undo restores."""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from threading import Barrier
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from django.db import connection
+
+from memories.actions import (
+    act_on_memories,
+    archive_memory,
+    merge_seen_memories,
+    restore_memory,
+    store_memories,
+    undo_hygiene,
+    update_memory,
+)
+from memories.actions.bulk import BulkDone
+from memories.exceptions import Conflict, InvalidInput
+from memories.indexer import index_memories
+from memories.models import AuditEntry, HygieneAct, Memory, MemoryEmbedding, MemoryVersion, Tenant, UncomparedMemory
+from memories.scopes import tenant_scope
+from memories.services.bulk import ACT_MEMORIES_MAX, MERGED_MAX
+from memories.services.drafts import NewMemory
+from tests.factories import NOW, TESTER, make_memory, make_tenant, stored
+
+pytestmark = pytest.mark.django_db
+
+LATER = NOW + timedelta(hours=2)
+ALL_ACTS = ["archive", "restore", "pin", "unpin", "kind"]
+
+
+def memory(tenant: Tenant, text: str = "", **fields: Any) -> Memory:
+    return make_memory(tenant, text, is_embedded=True, **fields)
+
+
+def many(tenant: Tenant, count: int, **fields: Any) -> list[Memory]:
+    """Stored in one go, with vectors."""
+    with tenant_scope(tenant.pk):
+        drafts = [NewMemory(f"Bike number {n} was sold.", **fields) for n in range(count)]
+        found = [result.memory for result in store_memories(tenant=tenant, rows=drafts, by=TESTER, now=NOW)]
+    rows = [row for row in found if row is not None]
+    index_memories(tenant.pk, [row.pk for row in rows])
+    return rows
+
+
+def ready_for(act: str, rows: list[Memory]) -> dict[UUID, int]:
+    """Rows as `act` needs them, with the versions they are seen in."""
+    for row in rows:
+        with tenant_scope(row.tenant_id):
+            if act == "restore":
+                archive_memory(memory=row, by=TESTER, now=NOW)
+            if act == "unpin":
+                update_memory(memory=row, changes={"pinned": True}, by=TESTER, now=NOW)
+    return {row.pk: stored(row).version for row in rows}
+
+
+def do(tenant: Tenant, act: str, seen: dict[UUID, int], kind: str = "") -> BulkDone:
+    with tenant_scope(tenant.pk):
+        return act_on_memories(tenant_id=tenant.pk, act=act, seen=seen, kind=kind, by=TESTER, now=LATER)
+
+
+def undo(tenant: Tenant, done: BulkDone) -> HygieneAct:
+    with tenant_scope(tenant.pk):
+        return undo_hygiene(tenant_id=tenant.pk, act_id=done.act.pk, by=TESTER, now=LATER + timedelta(hours=1))
+
+
+def state(tenant: Tenant) -> list[tuple[Any, ...]]:
+    """What an undo must give back; versions and the times they began are history."""
+    columns = ["id", "content", "kind", "pinned", "confidence", "partition_path", "usefulness_score", "embedding_state"]
+    with tenant_scope(tenant.pk):
+        rows = Memory.objects.for_tenant(tenant.pk).order_by("id")
+        return [(*row, archived is None) for *row, archived in rows.values_list(*columns, "archived_at")]
+
+
+@pytest.mark.parametrize("act", ALL_ACTS)
+def test_act_is_done_audited_once_and_undone_exactly(act: str, tenant: Tenant) -> None:
+    rows = [memory(tenant) for _ in range(3)]
+    bystander = memory(tenant, "Not chosen.")
+    seen = ready_for(act, rows)
+    before, untouched = state(tenant), stored(bystander)
+    done = do(tenant, act, seen, kind="procedure")
+    assert (done.count, done.left) == (3, {})
+    assert state(tenant) != before
+    assert stored(bystander).version == untouched.version
+    with tenant_scope(tenant.pk):
+        verb = {"kind": "change_memories"}.get(act, f"{act}_memories")
+        entry = AuditEntry.objects.for_tenant(tenant.pk).get(verb=verb)
+        assert set(entry.target_ids) == {str(row.pk) for row in rows}
+    undo(tenant, done)
+    assert state(tenant) == before
+
+
+@pytest.mark.parametrize("act", ["restore", "pin", "unpin", "kind"])
+def test_every_version_keeps_its_interval_and_the_new_one_its_vectors(act: str, tenant: Tenant) -> None:
+    row = memory(tenant)
+    seen = ready_for(act, [row])
+    do(tenant, act, seen, kind="procedure")
+    after = stored(row)
+    assert after.version == seen[row.pk] + 1
+    with tenant_scope(tenant.pk):
+        former = MemoryVersion.objects.for_tenant(tenant.pk).of_memory(row.pk).numbered(seen[row.pk])
+        vectors = MemoryEmbedding.objects.for_tenant(tenant.pk).of_version(row.pk, after.version)
+        assert [vector.is_current for vector in vectors] == [True]
+        assert UncomparedMemory.objects.for_tenant(tenant.pk).filter(memory=row.pk, version=after.version).exists()
+    assert former.content == row.content
+    assert former.recorded_to == (NOW if act == "restore" else LATER)
+    assert after.recorded_from == LATER
+
+
+@pytest.mark.parametrize(
+    ("act", "count"), [("kind", ACT_MEMORIES_MAX), ("archive", 50), ("restore", 50), ("pin", 50), ("unpin", 50)]
+)
+def test_as_many_queries_for_a_thousand_as_for_two(
+    act: str, count: int, tenant: Tenant, other_tenant: Tenant, django_assert_max_num_queries: Any
+) -> None:
+    is_pinned = act == "unpin"
+    few, all_of_them = many(other_tenant, 2, pinned=is_pinned), many(tenant, count, pinned=is_pinned)
+    seen = [{row.pk: row.version for row in rows} for rows in (few, all_of_them)]
+    if act == "restore":
+        for place, chosen in ((other_tenant, seen[0]), (tenant, seen[1])):
+            do(place, "archive", chosen)
+    with django_assert_max_num_queries(60) as counted:
+        undo(other_tenant, do(other_tenant, act, seen[0], kind="procedure"))
+    with django_assert_max_num_queries(len(counted)):
+        done = do(tenant, act, seen[1], kind="procedure")
+        undo(tenant, done)
+    assert done.count == count
+
+
+@pytest.mark.parametrize("act", ALL_ACTS)
+def test_memory_that_changed_meanwhile_is_told_and_left_alone(act: str, tenant: Tenant) -> None:
+    rows = [memory(tenant) for _ in range(3)]
+    seen = ready_for(act, rows)
+    changed, gone = rows[0], uuid4()
+    with tenant_scope(tenant.pk):
+        if act == "restore":
+            restore_memory(memory=changed, by=TESTER, now=NOW)
+            archive_memory(memory=changed, by=TESTER, now=NOW)
+        else:
+            update_memory(memory=changed, changes={"content": "Somebody was faster."}, by=TESTER, now=NOW)
+    kept = stored(changed)
+    done = do(tenant, act, seen | {gone: 1}, kind="procedure")
+    assert (done.count, done.left) == (2, {"changed": 1, "gone": 1})
+    after = stored(changed)
+    assert (after.version, after.archived_at, after.kind) == (kept.version, kept.archived_at, kept.kind)
+
+
+def test_those_that_are_so_already_are_left_alone_and_all_of_them_is_a_conflict(tenant: Tenant) -> None:
+    pinned, plain, archived = memory(tenant, pinned=True), memory(tenant), memory(tenant)
+    with tenant_scope(tenant.pk):
+        archive_memory(memory=archived, by=TESTER, now=NOW)
+    done = do(tenant, "pin", {pinned.pk: 1, plain.pk: 1, archived.pk: 1})
+    assert (done.count, done.left) == (1, {"as_wanted": 1, "archived": 1})
+    for act, chosen in (("pin", pinned), ("archive", archived), ("restore", pinned)):
+        with pytest.raises(Conflict) as caught:
+            do(tenant, act, {chosen.pk: 1})
+        assert caught.value.code == "nothing_left"
+    with pytest.raises(Conflict):
+        do(tenant, "kind", {pinned.pk: 1}, kind="fact")
+
+
+def test_archived_twins_of_a_live_text_stay_archived(tenant: Tenant) -> None:
+    twins = []
+    for _ in range(2):
+        twins.append(memory(tenant, "Said twice."))
+        with tenant_scope(tenant.pk):
+            archive_memory(memory=twins[-1], by=TESTER, now=NOW)
+    done = do(tenant, "restore", {row.pk: 1 for row in twins})
+    assert (done.count, done.left) == (1, {"duplicate": 1})
+    undo(tenant, done)
+    memory(tenant, "Said twice.")
+    with pytest.raises(Conflict):
+        do(tenant, "restore", {row.pk: stored(row).version for row in twins})
+
+
+def test_undo_leaves_what_was_changed_since(tenant: Tenant) -> None:
+    first, second = memory(tenant), memory(tenant)
+    done = do(tenant, "kind", {first.pk: 1, second.pk: 1}, kind="procedure")
+    with tenant_scope(tenant.pk):
+        update_memory(memory=first, changes={"kind": "episode"}, by=TESTER, now=LATER)
+    undo(tenant, done)
+    assert [stored(row).kind for row in (first, second)] == ["episode", "fact"]
+    with pytest.raises(Conflict):
+        undo(tenant, done)
+
+
+def test_merge_takes_all_as_they_were_seen_or_none(tenant: Tenant) -> None:
+    kept, other, third = memory(tenant), memory(tenant), memory(tenant)
+    before = state(tenant)
+
+    def merge(keep: UUID, seen: dict[UUID, int]) -> BulkDone:
+        with tenant_scope(tenant.pk):
+            return merge_seen_memories(tenant_id=tenant.pk, keep=keep, seen=seen, by=TESTER, now=LATER)
+
+    for keep, seen in ((third.pk, {kept.pk: 1, other.pk: 1}), (kept.pk, {kept.pk: 1})):
+        with pytest.raises(InvalidInput):
+            merge(keep, seen)
+    with pytest.raises(InvalidInput):
+        merge(kept.pk, {uuid4(): 1 for _ in range(MERGED_MAX)} | {kept.pk: 1})
+    with pytest.raises(Conflict):
+        merge(kept.pk, {kept.pk: 1, other.pk: 7})
+    assert state(tenant) == before
+    done = merge(kept.pk, {kept.pk: 1, other.pk: 1})
+    assert stored(other).archived_at is not None
+    undo(tenant, done)
+    assert state(tenant) == before
+
+
+def test_acts_that_cannot_be_asked_for_are_refused(tenant: Tenant, other_tenant: Tenant) -> None:
+    foreign = memory(other_tenant)
+    with pytest.raises(Conflict):
+        do(tenant, "archive", {foreign.pk: 1})
+    for act, seen, kind in (
+        ("merge", {foreign.pk: 1}, ""),
+        ("erase", {foreign.pk: 1}, ""),
+        ("kind", {foreign.pk: 1}, ""),
+        ("archive", {}, ""),
+        ("archive", {uuid4(): 1 for _ in range(ACT_MEMORIES_MAX + 1)}, ""),
+    ):
+        with pytest.raises(InvalidInput):
+            do(tenant, act, seen, kind)
+    assert stored(foreign).archived_at is None
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_people_at_once_change_each_memory_once() -> None:
+    tenant = make_tenant()
+    rows = many(tenant, 40)
+    seen = {row.pk: row.version for row in rows}
+    halves = [dict(list(seen.items())[:30]), dict(reversed(list(seen.items())[10:]))]
+    barrier = Barrier(2)
+    connection.close()
+
+    def work(act: str, chosen: dict[UUID, int]) -> Callable[[], BulkDone]:
+        def run() -> BulkDone:
+            barrier.wait()
+            try:
+                return do(tenant, act, chosen)
+            finally:
+                connection.close()
+
+        return run
+
+    with ThreadPoolExecutor(2) as pool:
+        done = [each.result() for each in [pool.submit(work("pin", half)) for half in halves]]
+    assert sum(each.count for each in done) == 40
+    assert sorted(sum(each.left.values()) for each in done) == [0, 20]
+    with tenant_scope(tenant.pk):
+        assert set(Memory.objects.for_tenant(tenant.pk).values_list("version", "pinned")) == {(2, True)}

@@ -1,4 +1,4 @@
-"""Addresses of the pages about sessions and their compaction; the tenant stands in each, so that it can be shared."""
+"""Addresses of the pages about partitions, sessions and their compaction; the tenant stands in each, to be shared."""
 
 from django.urls import path
 
@@ -27,6 +27,8 @@ urlpatterns = [
     path(f"{COMPACTION}/roll-back", views.compaction_roll_back, name="compaction-roll-back"),
     path(f"{TENANT}/runs", views.runs, name="runs"),
     path(f"{TENANT}/runs/<uuid:run_id>/retry", views.run_retry, name="run-retry"),
+    path(f"{TENANT}/partitions", views.partitions, name="partitions"),
+    path(f"{TENANT}/partitions/below", views.partition_branch, name="partition-branch"),
     path(f"{TENANT}/roll-ups", views.roll_ups, name="roll-ups"),
     path(f"{TENANT}/prompts", views.prompts, name="prompts"),
     path(f"{TENANT}/prompts/<int:version>/roll-back", views.prompt_roll_back, name="prompt-roll-back"),

@@ -10,7 +10,7 @@ from memories.embedding import KnownModel
 from memories.models import Memory, PartitionSummary
 from memories.models.memory import KIND_PATTERN
 from memories.services.content import ContentError, check_content, check_metadata, normalise_content
-from memories.services.partitions import PartitionError, parse_partition
+from memories.services.partitions import PartitionError, PartitionPath, parse_partition
 
 COMMON_KINDS = ("fact", "preference", "procedure", "episode", "synthesis")
 QUERY_MAX_CHARACTERS = 4_000
@@ -77,6 +77,20 @@ class PartitionForm(forms.Form):
     """A partition in an address."""
 
     partition = PartitionField()
+
+
+class PartitionsForm(PartitionForm):
+    """Which part of the tree is shown: the levels down to a partition, or those with a text in their path.
+
+    `after` is the path behind which a list goes on.
+    """
+
+    q = forms.CharField(label="Search", required=False, max_length=200)
+    after = PartitionField()
+
+    def place(self) -> PartitionPath:
+        """The valid partition."""
+        return parse_partition(self.cleaned_data["partition"])
 
 
 class TextForm(forms.Form):

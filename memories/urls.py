@@ -12,6 +12,7 @@ urlpatterns = [
     path("t/<uuid:tenant_id>/settings/members/add", views.member_add, name="member-add"),
     path("t/<uuid:tenant_id>/settings/members/<str:username>/remove", views.member_remove, name="member-remove"),
     path("t/<uuid:tenant_id>/memo", views.memo, name="memo"),
+    path("t/<uuid:tenant_id>/text-tokens", views.text_tokens, name="text-tokens"),
     path("t/<uuid:tenant_id>/summaries", views.summaries, name="summaries"),
     path("t/<uuid:tenant_id>/summaries/withdraw", views.summary_withdraw, name="summary-withdraw"),
     path("t/<uuid:tenant_id>/summaries/again", views.summary_again, name="summary-again"),

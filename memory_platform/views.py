@@ -100,12 +100,12 @@ def _groups(request: HtmxRequest, text: str, found: Findings) -> list[Group]:
         Hit(at("receipt", row.pk), row.query or "Without a question", row.partition_path) for row in found.receipts
     ]
     sessions = [Hit(at("session", row.pk), str(row.pk), row.partition_path) for row in found.sessions]
-    partitions = [Hit(at("summaries", partition=path), path) for path in found.partitions]
+    partitions = [Hit(at("partitions", partition=path), path) for path in found.partitions]
     return [
         Group("memories", "Memories", memories, at("memories", q=text), "All memories by meaning and words"),
         Group("receipts", "Contexts given", receipts, at("receipts", q=text), "All contexts with these words"),
         Group("sessions", "Sessions", sessions, at("sessions"), "All sessions"),
-        Group("partitions", "Partitions", partitions, at("summaries"), "All partitions"),
+        Group("partitions", "Partitions", partitions, at("partitions", q=text), "All partitions"),
     ]
 
 

@@ -72,8 +72,9 @@ class RunQuerySet(TenantRows):
             state="failed", error_code=code, error_detail=detail[:300], claimed_until=None, finished_at=now
         )
 
-    def of_partition(self, partition_id: int) -> Self:
-        return self.filter(partition_id=partition_id)
+    def of_partition(self, path: str) -> Self:
+        """Runs of the partition itself, not of those below it."""
+        return self.filter(partition__path=path)
 
     def locked(self) -> Self:
         return self.select_for_update(no_key=True, of=("self",))

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from django.contrib.postgres.search import SearchQuery
 from django.db import connection
-from django.db.models import Exists, F, FloatField, Func, JSONField, OuterRef, Sum
+from django.db.models import Count, Exists, F, FloatField, Func, JSONField, OuterRef, Q, Sum
 from django.db.models.functions import Cast, Coalesce
 
 from memories.querysets import DEFAULT_TEXT_SEARCH_CONFIG, TenantRows
@@ -49,6 +49,11 @@ class SessionQuerySet(TenantRows):
         if not segments:
             return self
         return self.filter(partition__segments__contains=segment_paths(segments))
+
+    def counted_by_partition(self) -> Self:
+        """Rows of (partition path, how many, how many of them open)."""
+        rows = self.order_by().values_list("partition_path")
+        return rows.annotate(sessions=Count("pk"), open_sessions=Count("pk", filter=Q(closed_at__isnull=True)))
 
     def open(self) -> Self:
         return self.filter(closed_at__isnull=True)

@@ -1,7 +1,8 @@
-"""Operator pages about sessions: how full they are, how they shrank, and who decides about it."""
+"""Operator pages about partitions and sessions: what stands where, how full they are, how they shrank, who decides."""
 
 from compaction.views.background import roll_ups, run_retry, runs
 from compaction.views.compacting import session_compact, session_simulate
+from compaction.views.partitions import partition_branch, partitions
 from compaction.views.prompts import prompt_roll_back, prompts
 from compaction.views.reviews import (
     compaction,
@@ -31,6 +32,8 @@ __all__ = [
     "message_expand",
     "message_pin",
     "message_unpin",
+    "partition_branch",
+    "partitions",
     "prompt_roll_back",
     "prompts",
     "reviews",

@@ -78,41 +78,40 @@ def run_retry(request: HtmxRequest, run_id: UUID) -> HttpResponseBase:
 @tenant_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def roll_ups(request: HtmxRequest) -> HttpResponseBase:
-    """The roll-ups of a partition lately; a POST has its summary of one style made anew."""
+    """The roll-ups of a partition lately, as its page shows them; a POST has its summary of one style made anew."""
     place = PartitionForm(request.POST if request.method == "POST" else request.GET)
     if not place.is_valid():
         raise Http404
     path = place.cleaned_data["partition"]
-    tenant_id = request.tenant.id
-    with tenant_scope(tenant_id):
-        partition = next(iter(Partition.objects.for_tenant(tenant_id).at([path])), None)
-    if partition is None:
-        raise Http404
-    if request.method == "POST":
-        return _request_roll_up(request, partition)
-    with tenant_scope(tenant_id):
-        rows = Run.objects.for_tenant(tenant_id).of_partition(partition.pk).newest_first()
-        found = list(rows[:ROLL_UPS_SHOWN_MAX])
-    page = {
-        "section": "summaries",
-        "path": path,
-        "rows": found,
+    with tenant_scope(request.tenant.id):
+        partition = Partition.objects.for_tenant(request.tenant.id).at([path]).first()
+        if partition is None:
+            raise Http404
+        if request.method == "POST":
+            _request_roll_up(request, partition)
+        found = roll_ups_of(request.tenant.id, path)
+    if wants_fragment(request):
+        return show(request, "_roll_ups.html", {"path": path, **found})
+    query = urlencode({"partition": path})
+    return redirect(f"{reverse('partitions', args=[request.tenant.id])}?{query}#roll-ups")
+
+
+def roll_ups_of(tenant_id: UUID, path: str) -> dict[str, Any]:
+    """What the list of a partition's roll-ups needs; inside a scope."""
+    found = list(Run.objects.for_tenant(tenant_id).of_partition(path).newest_first()[:ROLL_UPS_SHOWN_MAX])
+    return {
+        "roll_ups": found,
         "is_unfinished": any(map(is_open, found)),
         "styles": PartitionSummary.Style.values,
-        "summaries": f"{reverse('summaries', args=[tenant_id])}?{urlencode({'partition': path})}",
     }
-    return show(request, "roll_ups.html#body" if wants_fragment(request) else "roll_ups.html", page)
 
 
-def _request_roll_up(request: HtmxRequest, partition: Partition) -> HttpResponseBase:
+def _request_roll_up(request: HtmxRequest, partition: Partition) -> None:
     style = request.POST.get("style", "")
-    who = actor_of(request.operator)
     try:
         with tenant_scope(request.tenant.id):
-            request_roll_up(partition=partition, style=style, by=who, now=timezone.now())
+            request_roll_up(partition=partition, style=style, by=actor_of(request.operator), now=timezone.now())
     except PlatformError as error:
         complain(request, error.detail)
     else:
         flash(request, f"The {style} summary is being made anew.")
-    query = urlencode({"partition": partition.path})
-    return redirect(f"{reverse('roll-ups', args=[request.tenant.id])}?{query}")

@@ -78,6 +78,17 @@ class MemoryQuerySet(MemoryTextQuerySet):
         rows = self.filter(tenant_id__in=ids).order_by().values("tenant_id").annotate(**counts)
         return {pk: dict.fromkeys(counts, 0) for pk in ids} | {row.pop("tenant_id"): row for row in rows}
 
+    def tallied_by_partition(self) -> Self:
+        """Rows of (partition path, how many, tokens of o200k_base, how many pinned, the last one, the last change)."""
+        rows = self.order_by().values_list("partition_path")
+        return rows.annotate(
+            memories=models.Count("pk"),
+            tokens=models.Sum("tokens_o200k_base"),
+            pinned=models.Count("pk", filter=Q(pinned=True)),
+            last_at=models.Max("created_at"),
+            changed_at=models.Max("recorded_from"),
+        )
+
     def tally_by_kind(self) -> list[tuple[str, int]]:
         """How many of each kind, the most frequent first."""
         return list(self.values_list("kind").annotate(count=models.Count("pk")).order_by("-count", "kind"))

@@ -173,6 +173,9 @@ class PartitionSummaryQuerySet(VersionedByRecordedTime):
         rows = self.filter(partition__path__in=list(paths)).select_related("partition")
         return rows.order_by("partition__depth", "partition__path", "style", "version")
 
+    def without_texts(self) -> Self:
+        return self.defer("content")
+
     def within(self, path: str) -> Self:
         return self.filter(path_condition("partition__path", path, exact=False))
 

@@ -1,15 +1,17 @@
 """Tenants, who may reach them, and where in them rows stand."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
+from functools import reduce
+from operator import or_
 from typing import Any, Self
 from uuid import UUID
 
 from django.contrib.auth import get_user_model
 from django.contrib.postgres.expressions import ArraySubquery
 from django.db import models
-from django.db.models import Exists, OuterRef, Q, Subquery
-from django.db.models.functions import Coalesce
+from django.db.models import Exists, F, OuterRef, Q, Subquery, Value, Window
+from django.db.models.functions import Coalesce, Concat, RowNumber
 from rest_framework_api_key.models import BaseAPIKeyManager
 
 from memories.querysets.conditions import live_condition, path_condition
@@ -151,6 +153,37 @@ class PartitionQuerySet(TenantRows):
             )
             .order_by("-depth", "path")
         )
+
+    def branches(self, lineage: Sequence[str], *, after: str, count: int) -> list[Any]:
+        """Those right below each of `lineage`, which leads from the root down: the first `count` of each, by path.
+
+        Below the last of it, those behind `after`. What leads on is there at any place. One query.
+        """
+        last = len(lineage) - 1
+        levels = [Q(depth=depth + 1) & path_condition("path", path, exact=False) for depth, path in enumerate(lineage)]
+        if after:
+            levels[last] &= Q(path__gt=after)
+        place = Window(RowNumber(), partition_by=[F("depth")], order_by=F("path").asc())
+        rows = self.filter(reduce(or_, levels)).annotate(place=place)
+        is_among = Q(place__lte=count) | Q(path__in=[path for path in lineage if path])
+        return list(rows.filter(is_among).order_by("depth", "path"))
+
+    def with_below(self) -> Self:
+        """Adds `below`: how many partitions stand anywhere below each. Not for the root."""
+        inside = {"path__gte": Concat(OuterRef("path"), Value("/")), "path__lt": Concat(OuterRef("path"), Value("0"))}
+        rows = self.model._base_manager.filter(tenant=OuterRef("tenant"), **inside).order_by().values("tenant")
+        return self.annotate(below=Coalesce(Subquery(rows.annotate(count=models.Count("pk")).values("count")), 0))
+
+    def without_root(self) -> Self:
+        """In the order of paths."""
+        return self.exclude(path="").order_by("path")
+
+    def behind_path(self, path: str) -> Self:
+        return self.filter(path__gt=path) if path else self
+
+    def right_below(self, depth: int, *, after: str, count: int) -> Self:
+        """The first `count` of the next level, behind the path `after`."""
+        return self.filter(depth=depth + 1).behind_path(after)[:count]
 
     def children_of(self, path: str, depth: int) -> Self:
         """The partitions one level below."""

@@ -16,7 +16,7 @@ _PAGES = {
 #: Pages that show all rows of a kind.
 _LISTS = {
     "embedding_model": "embeddings",
-    "partition_summary": "summaries",
+    "partition_summary": "partitions",
     "run": "runs",
     "tenant": "tenant-settings",
     "tenant_memo": "memo",
@@ -59,7 +59,7 @@ def page_of(verb: str, target_kind: str, target_id: str, *, is_first: bool = Tru
     if target_kind in _PROFILES and is_first and (profile := _PROFILE_ID.fullmatch(target_id)):
         return AuditedPage(_PROFILES[target_kind], (profile[1],))
     if target_kind == "partition" and "=" in target_id:
-        return AuditedPage("summaries", query={"partition": target_id})
+        return AuditedPage("partitions", query={"partition": target_id})
     return None
 
 

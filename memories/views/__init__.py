@@ -5,7 +5,7 @@ from memories.views.embeddings import embedding_retire, embedding_retry, embeddi
 from memories.views.hygiene import hygiene, hygiene_act, hygiene_undo
 from memories.views.keys import api_key_revoke, api_keys
 from memories.views.memories import archive, memories, memory, pin, restore, restore_version, unpin
-from memories.views.places import memo, summaries, summary_again, summary_withdraw
+from memories.views.places import memo, summaries, summary_again, summary_withdraw, text_tokens
 from memories.views.snapshots import snapshot, snapshot_delete, snapshots
 from memories.views.tenant_settings import member_add, member_remove, tenant_settings
 
@@ -36,5 +36,6 @@ __all__ = [
     "summary_again",
     "summary_withdraw",
     "tenant_settings",
+    "text_tokens",
     "unpin",
 ]

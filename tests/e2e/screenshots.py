@@ -55,8 +55,11 @@ def pages(page: Page, base: str, tenant: str) -> Iterator[tuple[str, str]]:
     yield "scoring-assignments", f"{tenant}/scoring/assignments"
     yield from measured_pages(page, tenant)
     yield "memo", f"{tenant}/memo"
-    yield "summaries", f"{tenant}/summaries"
-    yield "summary", f"{tenant}/summaries?partition=agent%3Dsupport"
+    yield "partitions", f"{tenant}/partitions"
+    yield "partitions-found", f"{tenant}/partitions?q=user"
+    yield "partitions-none", f"{tenant}/partitions?q=zeppelin"
+    yield "partition", f"{tenant}/partitions?partition=agent%3Dsupport"
+    yield "partition-root", f"{tenant}/partitions?partition="
     yield "embeddings", f"{tenant}/embeddings"
     yield "snapshots", f"{tenant}/snapshots"
     page.goto(f"{tenant}/snapshots")
@@ -116,7 +119,6 @@ def session_pages(page: Page, tenant: str) -> Iterator[tuple[str, str]]:
         yield f"review-{number}", link
     yield "runs", f"{tenant}/runs"
     yield "prompts", f"{tenant}/prompts"
-    yield "roll-ups", f"{tenant}/roll-ups?partition=agent%3Dsupport"
 
 
 def acts(page: Page, tenant: str, shoot: Callable[[str], None]) -> None:

@@ -126,8 +126,9 @@ def test_snapshot_is_created_compared_and_deleted_by_keyboard(console: Page, acm
 
 
 def test_withdrawn_summary_comes_back_with_one_click(console: Page, acme: Tenant) -> None:
-    console.goto(f"{page('summaries', acme)}?partition=agent%3Dsupport")
+    console.goto(f"{page('partitions', acme)}?partition=agent%3Dsupport")
     section = console.locator("section", has=console.get_by_role("heading", name="Compact"))
+    press(section.get_by_text("Write one"))
     section.locator("textarea").fill("Support answers for free.")
     press(section.get_by_role("button", name="Save"))
     said(console, "Version 1 is in force.")

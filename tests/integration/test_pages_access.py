@@ -86,7 +86,7 @@ PAGES_OF_A_TENANT = [
     "memories",
     "hygiene",
     "memo",
-    "summaries",
+    "partitions",
     "snapshots",
     "context-preview",
     "receipts",
@@ -176,7 +176,7 @@ def test_viewer_reads_every_page_and_is_offered_no_change(viewer: Client, tenant
     given = ask(tenant, "What does ERR_4012 mean?", now=timezone.now(), max_tokens=90)
     addresses = [page("memory", tenant, memory.pk), page("memory-votes", tenant, memory.pk)]
     addresses += [page(name, tenant) for name in PAGES_OF_A_TENANT]
-    addresses += [page("summaries", tenant) + "?partition=agent%3Dsupport"]
+    addresses += [page("partitions", tenant) + "?partition=agent%3Dsupport"]
     for one in (page("receipt", tenant, given.id), page("snapshot", tenant, first.pk)):
         addresses += [one, f"{one}?with=today"]
     addresses += [page("snapshot", tenant, first.pk) + f"?with={second.pk}"]

@@ -53,7 +53,7 @@ def test_breadcrumbs_lead_up(operator: User, tenant: Tenant) -> None:
     assert _crumbs(client, page("memory", tenant, memory.pk)) == ["memories", "memories"]
     assert _crumbs(client, page("memory-votes", tenant, memory.pk)) == ["memories", "memory"]
     assert _crumbs(client, page("snapshot-delete", tenant, snapshot.pk)) == ["snapshots", "snapshot"]
-    assert _crumbs(client, page("summaries", tenant) + "?partition=agent%3Dservice") == ["summaries"]
+    assert _crumbs(client, page("partitions", tenant) + "?partition=agent%3Dservice") == ["partitions"]
     assert _crumbs(client, page("memories", tenant)) == []
 
 
@@ -87,7 +87,7 @@ def test_search_finds_memories_contexts_sessions_and_partitions(viewer: User, te
     ):
         assert _found(client.get(address, {"q": key})) == {name: [wanted]}
     assert _found(client.get(address, {"q": "USER=c"})) == {
-        "partitions": [page("summaries", tenant) + "?partition=agent%3Dsupport%2Fuser%3Dc-1"]
+        "partitions": [page("partitions", tenant) + "?partition=agent%3Dsupport%2Fuser%3Dc-1"]
     }
 
 

@@ -114,9 +114,9 @@ def test_run_of_another_tenant_is_absent(client: Client, tenant: Tenant, other_t
 def test_partition_is_rolled_up_with_a_button(client: Client, tenant: Tenant) -> None:
     rows = [(f"Bike {number} of Frau Brodersen costs {number}00 EUR.", "agent=shop", "fact") for number in range(1, 8)]
     remember(tenant, *rows)
-    summary_page = text_of(client.get(page("summaries", tenant) + "?partition=agent%3Dshop"))
+    summary_page = text_of(client.get(page("partitions", tenant) + "?partition=agent%3Dshop"))
     address = page("roll-ups", tenant)
-    assert f"{address}?partition=agent%3Dshop" in summary_page
+    assert f'action="{address}"' in summary_page
     text = text_of(client.post(address, {"partition": "agent=shop", "style": "compact"}, follow=True))
     assert "is being made anew" in text
     assert "every 2s" in text
@@ -125,6 +125,7 @@ def test_partition_is_rolled_up_with_a_button(client: Client, tenant: Tenant) ->
     with tenant_scope(tenant.pk):
         run = Run.objects.for_tenant(tenant.pk).open().get()
     run_roll_up(tenant.pk, run.pk, now=timezone.now())
+    assert client.get(f"{address}?partition=agent%3Dshop")["Location"].endswith("?partition=agent%3Dshop#roll-ups")
     part = text_of(client.get(f"{address}?partition=agent%3Dshop", headers=HTMX))
     assert "rolled up" in part
     assert "every 2s" not in part

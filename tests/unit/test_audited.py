@@ -20,7 +20,7 @@ HASH = "sha512$$" + "0f" * 64
             "request_roll_up",
             "partition",
             "agent=a/user=b",
-            AuditedPage("summaries", query={"partition": "agent=a/user=b"}),
+            AuditedPage("partitions", query={"partition": "agent=a/user=b"}),
         ),
         ("delete_snapshot", "snapshot", ID, None),
         ("update_memory", "memory", "../admin", None),

@@ -1,0 +1,83 @@
+"""Partitions as a tree: nodes within nodes, made of a list of paths."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+Facts = TypeVar("Facts")
+
+
+@dataclass(frozen=True)
+class Branch:
+    """A partition as it is listed: how many stand below it, and whether its siblings go on behind it unlisted."""
+
+    path: str
+    below: int
+    is_cut: bool = False
+
+
+@dataclass(frozen=True)
+class Node(Generic[Facts]):
+    """One partition with what is known of it and those listed below it, in the order of paths.
+
+    `rest_after` is the last of them where more follow. Where nothing is listed although `below` is not 0, it can be
+    asked for.
+    """
+
+    path: str
+    name: str
+    depth: int
+    below: int
+    facts: Facts
+    children: Sequence[Node[Facts]]
+    is_open: bool
+    rest_after: str = ""
+
+    @property
+    def is_unread(self) -> bool:
+        """Whether there are partitions below it of which none is listed."""
+        return bool(self.below) and not self.children
+
+
+def parent_of(path: str) -> str:
+    """The partition above; that of the first level is the root."""
+    return path.rpartition("/")[0]
+
+
+def depth_of(path: str) -> int:
+    """How many segments a canonical path has."""
+    return path.count("/") + 1 if path else 0
+
+
+def grown(
+    branches: Iterable[Branch], facts: Mapping[str, Facts], *, top: str, open_paths: Collection[str] | None
+) -> list[Node[Facts]]:
+    """The nodes right below `top` with all listed ones within them; of `open_paths` None opens every node."""
+    by_parent: dict[str, list[Branch]] = {}
+    for branch in branches:
+        by_parent.setdefault(parent_of(branch.path), []).append(branch)
+
+    def below(path: str) -> list[Node[Facts]]:
+        return [node(branch) for branch in sorted(by_parent.get(path, []), key=lambda branch: branch.path)]
+
+    def node(branch: Branch) -> Node[Facts]:
+        listed = by_parent.get(branch.path, [])
+        return Node(
+            path=branch.path,
+            name=branch.path.rpartition("/")[2],
+            depth=depth_of(branch.path),
+            below=branch.below,
+            facts=facts[branch.path],
+            children=below(branch.path),
+            is_open=bool(listed) and (open_paths is None or branch.path in open_paths),
+            rest_after=cut_after(listed),
+        )
+
+    return below(top)
+
+
+def cut_after(siblings: Iterable[Branch]) -> str:
+    """Behind which of the siblings more follow; "" where they are all."""
+    return max((branch.path for branch in siblings if branch.is_cut), default="")

@@ -12,6 +12,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("parts", views.parts, name="parts"),
     path("t/<uuid:tenant_id>/search", views.search, name="search"),
     path("design", views.design, name="design"),
+    path("watched", views.watched, name="watched"),
     path("theme", views.choose_theme, name="theme"),
     path("admin/", admin.site.urls),
     path("", include("context.urls")),

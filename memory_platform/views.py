@@ -9,6 +9,7 @@ from django.conf import settings
 from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.views import LoginView
 from django.http import Http404, HttpResponse, HttpResponseBadRequest, HttpResponseRedirect
+from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
@@ -20,6 +21,7 @@ from memory_platform import design_samples
 from memory_platform.anywhere import CHARACTERS_MIN, Findings, look_up
 from memory_platform.forms import SearchForm
 from memory_platform.health import part_states
+from memory_platform.watching import WATCHED_MAX, outcomes_of, read_watched
 from memory_platform.web import HtmxRequest, operator_required, own_path, show, wants_fragment
 
 THEMES = ("system", "light", "dark")
@@ -117,6 +119,19 @@ def design(request: HtmxRequest) -> HttpResponse:
         raise Http404
     request.tenants = tenants_of(request.operator)
     return show(request, "design.html", design_samples.samples(timezone.now()))
+
+
+@operator_required("viewer")
+@require_safe
+def watched(request: HtmxRequest) -> HttpResponse:
+    """What has become of work the browser watches: a toast where it is over, a word where there is none such."""
+    texts = request.GET.getlist("item")[:WATCHED_MAX]
+    wanted = read_watched(texts)
+    own = {tenant.pk for tenant in tenants_of(request.operator)}
+    outcomes = outcomes_of(each for each in wanted if each.tenant_id in own)
+    answers = [(each.text, outcomes[each.text]) for each in wanted if outcomes.get(each.text)]
+    gone = [text for text in texts if text not in outcomes]
+    return render(request, "_watched.html", {"answers": answers, "gone": gone})
 
 
 @require_POST

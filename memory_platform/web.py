@@ -1,5 +1,6 @@
 """What every operator page shares: who may open it, page or fragment, flash messages. Lies under all apps."""
 
+import secrets
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -149,3 +150,19 @@ def flash(request: HttpRequest, text: str, *, undo_url: str = "") -> None:
 def complain(request: HttpRequest, text: str) -> None:
     """Say why something was not done."""
     messages.error(request, text)
+
+
+#: The tag of a message that is not shown: it names work whose end the browser asks for.
+WATCH_TAG = "watch"
+
+
+def watch(request: HtmxRequest, kind: str, row_id: object) -> None:
+    """Have whoever sees the answer told when this background work of the tenant is over (ADR-0085).
+
+    `kind` is one of `memory_platform.watching`: `compaction` and `roll_up` (the id of the run), `evaluation` (of the
+    run), `embedding_model` (of the model), `embeddings` (of the tenant: what waits to be embedded). Called after the
+    action, beside `flash`; the next page or fragment carries it to the browser, which asks until the work is over.
+    """
+    # So that the same run can be watched again after a retry, and a page out of the browser's cache watches nothing.
+    once = secrets.token_hex(4)
+    messages.info(request, f"{kind}:{request.tenant.id}:{row_id}:{once}", extra_tags=WATCH_TAG)

@@ -1,5 +1,6 @@
 """Background work: finding it, claiming it, and the breakers of providers."""
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Self
 from uuid import UUID
@@ -15,6 +16,9 @@ OPEN_STATES = ("queued", "running")
 class RunQuerySet(TenantRows):
     def with_id(self, run_id: UUID) -> Self:
         return self.filter(pk=run_id)
+
+    def with_ids(self, run_ids: Iterable[UUID]) -> Self:
+        return self.filter(pk__in=list(run_ids))
 
     def open(self) -> Self:
         return self.filter(state__in=OPEN_STATES)

@@ -22,7 +22,7 @@ from memories.forms import PartitionForm
 from memories.models import Partition, PartitionSummary
 from memories.scopes import tenant_scope
 from memory_platform.paging import Column, read_table
-from memory_platform.web import HtmxRequest, complain, flash, operator_required, show, wants_fragment
+from memory_platform.web import HtmxRequest, complain, flash, operator_required, show, wants_fragment, watch
 
 COLUMNS = (Column("asked", "created_at", datetime),)
 ROLL_UPS_SHOWN_MAX = 5
@@ -66,11 +66,12 @@ def run_retry(request: HtmxRequest, run_id: UUID) -> HttpResponseBase:
             row = Run.objects.for_tenant(request.tenant.id).with_id(run_id).first()
             if row is None:
                 raise Http404
-            retry_run(run=row, by=actor_of(request.operator), now=timezone.now())
+            run = retry_run(run=row, by=actor_of(request.operator), now=timezone.now())
     except PlatformError as error:
         complain(request, error.detail)
     else:
         flash(request, "It is queued again.")
+        watch(request, run.kind, run.pk)
     return redirect("runs", request.tenant.id)
 
 
@@ -110,8 +111,9 @@ def _request_roll_up(request: HtmxRequest, partition: Partition) -> None:
     style = request.POST.get("style", "")
     try:
         with tenant_scope(request.tenant.id):
-            request_roll_up(partition=partition, style=style, by=actor_of(request.operator), now=timezone.now())
+            run = request_roll_up(partition=partition, style=style, by=actor_of(request.operator), now=timezone.now())
     except PlatformError as error:
         complain(request, error.detail)
     else:
         flash(request, f"The {style} summary is being made anew.")
+        watch(request, run.kind, run.pk)

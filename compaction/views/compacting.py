@@ -22,7 +22,7 @@ from context.services.compaction_policy import CompactionPolicy, problems_of_pol
 from memories.access import actor_of, tenant_required
 from memories.exceptions import NotFound, PlatformError
 from memories.scopes import tenant_scope
-from memory_platform.web import HtmxRequest, complain, flash, operator_required, show, wants_fragment
+from memory_platform.web import HtmxRequest, complain, flash, operator_required, show, wants_fragment, watch
 
 
 @operator_required("viewer", to_change="operator")
@@ -39,13 +39,14 @@ def _request(request: HtmxRequest, session_id: UUID) -> HttpResponseBase:
     try:
         with tenant_scope(request.tenant.id):
             session = found_session(request, session_id)
-            request_compaction(session=session, by=actor_of(request.operator), now=timezone.now())
+            run = request_compaction(session=session, by=actor_of(request.operator), now=timezone.now())
     except NotFound as error:
         raise Http404 from error
     except PlatformError as error:
         complain(request, error.detail)
         return _dry_run(request, session_id, status=HTTPStatus.UNPROCESSABLE_ENTITY)
-    flash(request, "The compaction is under way. This page shows when it is done.")
+    flash(request, "The compaction is under way. You are told when it is done.")
+    watch(request, run.kind, run.pk)
     return redirect("session", request.tenant.id, session_id)
 
 

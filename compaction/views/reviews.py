@@ -21,7 +21,7 @@ from compaction.summarisers import has_model
 from memories.access import actor_of, tenant_required
 from memories.exceptions import NotFound, PlatformError
 from memories.scopes import tenant_scope
-from memory_platform.web import HtmxRequest, complain, flash, operator_required, show, wants_fragment
+from memory_platform.web import HtmxRequest, complain, flash, operator_required, show, wants_fragment, watch
 
 
 @operator_required("viewer")
@@ -103,11 +103,12 @@ def compaction_regenerate(request: HtmxRequest, compaction_id: UUID) -> HttpResp
             row = _compaction(request, compaction_id)
             who, now = actor_of(request.operator), timezone.now()
             verb = partial(regenerate, model=fields["model"], prompt_version=fields["prompt_version"])
-            verb(compaction=row, by=who, now=now)
+            run = verb(compaction=row, by=who, now=now)
     except PlatformError as error:
         complain(request, error.detail)
     else:
         flash(request, "A new one is being made; this one stands until then.")
+        watch(request, run.kind, run.pk)
     return redirect("compaction", request.tenant.id, compaction_id)
 
 

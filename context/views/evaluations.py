@@ -20,7 +20,7 @@ from memories.access import actor_of, tenant_required
 from memories.exceptions import PlatformError
 from memories.scopes import tenant_scope
 from memory_platform.paging import Column, read_table
-from memory_platform.web import HtmxRequest, complain, flash, operator_required, show, wants_fragment
+from memory_platform.web import HtmxRequest, complain, flash, operator_required, show, wants_fragment, watch
 
 COLUMNS = (Column("asked", "created_at", datetime),)
 COMPARED_WITH_MAX = 50
@@ -47,6 +47,7 @@ def evaluations(request: HtmxRequest) -> HttpResponseBase:
             blame(form, error)
         else:
             flash(request, "The evaluation is under way. This page shows how far it is.")
+            watch(request, "evaluation", run.pk)
             return redirect("evaluation", request.tenant.id, run.pk)
     return _list_page(request, form)
 
@@ -139,6 +140,7 @@ def evaluation_retry(request: HtmxRequest, run_id: UUID) -> HttpResponseBase:
         complain(request, error.detail)
     else:
         flash(request, "It goes on where it stopped.")
+        watch(request, "evaluation", run_id)
     return redirect("evaluation", request.tenant.id, run_id)
 
 

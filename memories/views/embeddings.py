@@ -25,7 +25,7 @@ from memories.forms import ReembeddingForm
 from memories.model_status import ModelStatus, history_of, refused_of, statuses_of
 from memories.models import EmbeddingModel
 from memories.scopes import tenant_scope
-from memory_platform.web import HtmxRequest, complain, flash, operator_required, show, wants_fragment
+from memory_platform.web import HtmxRequest, complain, flash, operator_required, show, wants_fragment, watch
 
 SECTION = "embeddings"
 ACTIVE = EmbeddingModel.State.ACTIVE
@@ -49,6 +49,7 @@ def embeddings(request: HtmxRequest) -> HttpResponseBase:
             form.add_error("model", error.detail)
         else:
             flash(request, f"The vectors of {row.name} are being made. Searches go on as they are.")
+            watch(request, "embedding_model", row.pk)
             return redirect("embeddings", request.tenant.id)
     return _page(request, form)
 
@@ -83,7 +84,10 @@ def embedding_switch(request: HtmxRequest, model_id: UUID) -> HttpResponseBase:
         done = switch_embedding_model(
             tenant=tenant_of(request), model=name, accepts_missing=accepts, **_asked(request)
         ).is_done
-        return f"Searches use {name} now." if done else f"Searches use {name} once its last vectors are made."
+        if done:
+            return f"Searches use {name} now."
+        watch(request, "embedding_model", model_id)
+        return f"Searches use {name} once its last vectors are made."
 
     return _asked_first(request, model_id, "embedding_switch.html", change)
 
@@ -96,6 +100,7 @@ def embedding_retire(request: HtmxRequest, model_id: UUID) -> HttpResponseBase:
 
     def change(status: ModelStatus) -> str:
         row = retire_embedding_model(tenant=tenant_of(request), model=status.model.name, **_asked(request))
+        watch(request, "embedding_model", row.pk)
         return f"The vectors of {row.name} are being removed."
 
     return _asked_first(request, model_id, "embedding_retire.html", change)
@@ -113,6 +118,9 @@ def embedding_retry(request: HtmxRequest, model_id: UUID) -> HttpResponseBase:
         else:
             count = retry_refused_vectors(tenant=tenant_of(request), model=model.name, **_asked(request))
     flash(request, f"{count:,} texts are tried again." if count != 1 else "1 text is tried again.")
+    if count:
+        kind, row_id = ("embeddings", request.tenant.id) if model.state == ACTIVE else ("embedding_model", model.pk)
+        watch(request, kind, row_id)
     return redirect("embeddings", request.tenant.id)
 
 

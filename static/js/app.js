@@ -53,9 +53,9 @@
   }
 
   function dismissLater(toast) {
-    if (toast.dataset.timed) return;
+    if (toast.dataset.timed || "lasting" in toast.dataset) return;
     toast.dataset.timed = "yes";
-    const seconds = toast.querySelector("form") ? 20 : 8;
+    const seconds = toast.querySelector("form, a") ? 20 : 8;
     let timer = 0;
     const start = function () { timer = window.setTimeout(function () { toast.remove(); }, seconds * 1000); };
     const stop = function () { window.clearTimeout(timer); };
@@ -68,7 +68,7 @@
 
   function prepare(root) {
     localiseTimes(root);
-    document.querySelectorAll(".flash").forEach(dismissLater);
+    document.querySelectorAll(".flash, .finished").forEach(dismissLater);
   }
 
   document.addEventListener("DOMContentLoaded", function () { prepare(document); });
@@ -91,7 +91,7 @@
 
   document.addEventListener("click", function (event) {
     const button = event.target.closest("button");
-    if (button && button.hasAttribute("data-dismiss")) button.closest(".flash").remove();
+    if (button && button.hasAttribute("data-dismiss")) button.closest(".flash, .finished").remove();
     if (button && button.hasAttribute("data-reload")) window.location.reload();
     if (button && button.dataset.copy) {
       const text = document.getElementById(button.dataset.copy).textContent;

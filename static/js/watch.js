@@ -1,0 +1,139 @@
+// Background work that somebody started: asked for while a tab is looked at, told as a toast once it is over (ADR-0085).
+// What is watched lies in the browser's storage, which all tabs share, so that leaving the page, another tab or an
+// expired log-in loses nothing. Whichever tab shows a toast first claims it; a claim that was not seen through lapses.
+"use strict";
+
+(function () {
+  const place = document.getElementById("finished");
+  if (!place) return;
+  const KEPT_MS = 24 * 3600 * 1000, CLAIM_MS = 15000, SEEN_MS = 5000, DONE_MAX = 50, ASKED_MAX = 20;
+  const name = "watched:" + place.dataset.owner;
+  let storage, tab, timer = 0, isAsking = false, isSignedOut = false;
+  try {
+    storage = window.localStorage;
+    tab = window.sessionStorage.getItem("tab") || String(Math.random());
+    window.sessionStorage.setItem("tab", tab);
+  } catch (error) {
+    return; // A browser that keeps nothing is told nothing; the pages show how far the work is.
+  }
+
+  // {items: {text: {since, by, at}}, done: [text]}
+  function read() {
+    let kept;
+    try { kept = JSON.parse(storage.getItem(name)); } catch (error) { kept = null; }
+    if (!kept || typeof kept.items !== "object" || !Array.isArray(kept.done)) kept = { items: {}, done: [] };
+    Object.keys(kept.items).forEach(function (text) {
+      if (Date.now() - kept.items[text].since > KEPT_MS) delete kept.items[text];
+    });
+    return kept;
+  }
+
+  function change(act) {
+    const kept = read();
+    const result = act(kept);
+    storage.setItem(name, JSON.stringify(kept));
+    return result;
+  }
+
+  function forget(text) {
+    change(function (kept) {
+      delete kept.items[text];
+      kept.done = kept.done.filter(function (each) { return each !== text; }).concat(text).slice(-DONE_MAX);
+    });
+  }
+
+  function isOthers(item) {
+    return item.by && item.by !== tab && Date.now() - item.at < CLAIM_MS;
+  }
+
+  function shownHere(text) {
+    return Array.from(place.children).some(function (toast) { return toast.dataset.finished === text; });
+  }
+
+  function claim(text) {
+    return change(function (kept) {
+      const item = kept.items[text];
+      if (!item || isOthers(item)) return false;
+      item.by = tab;
+      item.at = Date.now();
+      return true;
+    });
+  }
+
+  function show(toast) {
+    const text = toast.dataset.finished;
+    if (shownHere(text) || !claim(text)) return;
+    place.append(toast);
+    place.dispatchEvent(new CustomEvent("page-part-shown", { bubbles: true }));
+    toast.addEventListener("click", function (event) { if (event.target.closest("a, button")) forget(text); });
+    // Gone to another page sooner than it can be read: shown there again.
+    window.setTimeout(function () { if (toast.isConnected && document.visibilityState === "visible") forget(text); }, SEEN_MS);
+  }
+
+  function take(answer) {
+    const parts = new DOMParser().parseFromString(answer, "text/html");
+    parts.querySelectorAll("[data-gone]").forEach(function (part) { forget(part.dataset.gone); });
+    parts.querySelectorAll("[data-finished]").forEach(function (toast) { show(document.adoptNode(toast)); });
+  }
+
+  // One tab at a time where the browser has locks, so that two cannot claim in the same moment.
+  function alone(act) {
+    if (navigator.locks) navigator.locks.request(name, act);
+    else act();
+  }
+
+  function asked() {
+    const items = read().items;
+    return Object.keys(items).filter(function (text) { return !isOthers(items[text]) && !shownHere(text); }).slice(0, ASKED_MAX);
+  }
+
+  // Soon after it was asked for, then at longer and longer intervals.
+  function pause() {
+    const items = Object.values(read().items);
+    if (!items.length) return 0;
+    const age = Date.now() - Math.max.apply(null, items.map(function (item) { return item.since; }));
+    return Math.min(15000, Math.max(1500, age / 10));
+  }
+
+  function later() {
+    window.clearTimeout(timer);
+    const wait = pause();
+    if (wait && !isSignedOut) timer = window.setTimeout(ask, wait);
+  }
+
+  // Whatever goes wrong is tried again in silence: nobody asked for this.
+  function ask() {
+    const texts = asked();
+    if (document.visibilityState !== "visible" || isAsking || !texts.length) return later();
+    isAsking = true;
+    const query = texts.map(function (text) { return "item=" + encodeURIComponent(text); }).join("&");
+    fetch(place.dataset.address + "?" + query, { credentials: "same-origin", redirect: "manual" })
+      .then(function (response) {
+        isSignedOut = response.type === "opaqueredirect" || response.status === 403;
+        return response.ok ? response.text() : "";
+      })
+      .then(function (answer) { if (answer) alone(function () { take(answer); }); })
+      .catch(function () {})
+      .finally(function () { isAsking = false; later(); });
+  }
+
+  function note() {
+    const found = document.querySelectorAll("[data-watch]");
+    if (!found.length) return;
+    change(function (kept) {
+      found.forEach(function (element) {
+        const text = element.dataset.watch;
+        if (!kept.items[text] && !kept.done.includes(text)) kept.items[text] = { since: Date.now(), by: "", at: 0 };
+        element.remove();
+      });
+    });
+    later();
+  }
+
+  document.addEventListener("htmx:load", note);
+  document.addEventListener("htmx:oobAfterSwap", note);
+  document.addEventListener("visibilitychange", function () { isSignedOut = false; ask(); });
+  window.addEventListener("storage", function (event) { if (event.key === name) later(); });
+  note();
+  ask();
+})();

@@ -83,7 +83,7 @@ def _of_run(run: Run) -> Outcome | None:
         url = reverse("compaction", args=[run.tenant_id, run.compaction.pk])
         return Outcome(_of_compaction(run.compaction, is_failed=is_failed), url, is_failed)
     path = run.partition.path if run.partition else ""
-    url = f"{reverse('roll-ups' if is_failed else 'summaries', args=[run.tenant_id])}?{urlencode({'partition': path})}"
+    url = f"{reverse('partitions', args=[run.tenant_id])}?{urlencode({'partition': path})}"
     done = "could not be made" if is_failed else "is made anew"
     return Outcome(f"The {run.style} summary of {path} {done}.", url, is_failed)
 

@@ -83,7 +83,7 @@ def test_roll_up_leads_to_its_summary(client: Client, tenant: Tenant) -> None:
     run_roll_up(tenant.pk, run.pk, now=timezone.now())
     answer = asked(client, name_of("roll_up", tenant, run.pk))
     assert "The compact summary of agent=service is made anew." in answer
-    assert f"{page('summaries', tenant)}?partition=agent%3Dservice" in answer
+    assert f"{page('partitions', tenant)}?partition=agent%3Dservice" in answer
 
 
 @pytest.mark.parametrize(("state", "is_failed"), [("done", False), ("failed", True), ("cancelled", False)])

@@ -297,7 +297,7 @@ def _supersede_replaced(compaction: Compaction, now: datetime) -> None:
     if replaced is None:
         return
     rows = Compaction.objects.for_tenant(compaction.tenant_id).with_id(replaced.pk)
-    if not rows.in_state(Compaction.State.PROPOSED).update(state=Compaction.State.SUPERSEDED, decided_at=now):
+    if not rows.in_state(Compaction.State.PROPOSED).superseded(now):
         raise Conflict("overtaken", "The proposal that this was to replace has been decided about.")
 
 

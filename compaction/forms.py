@@ -6,9 +6,10 @@ from django import forms
 
 from compaction.actions.compactions import REASON_CHARACTERS_MAX
 from compaction.browsing import SessionFilter
-from compaction.models import Run
+from compaction.models import Compaction, Run
 from compaction.models.compactions import PROMPT_CHARACTERS_MAX
 from compaction.models.sessions import MODEL_CHARACTERS_MAX, WINDOW_TOKENS_MAX, WINDOW_TOKENS_MIN
+from compaction.review_queue import ORDERS
 from context.policy_fields import SHOWN_AS, policy_field, step_of, stored_value, typed_value
 from context.profile_form import FieldView
 from context.services.compaction_policy import CompactionPolicy
@@ -97,15 +98,44 @@ class SummaryTextForm(forms.Form):
 
 
 class ReasonForm(forms.Form):
-    """Why something is refused."""
+    """Why something is refused; `edit_version` is that of the text that was looked at, where one was."""
 
     reason = forms.CharField(max_length=REASON_CHARACTERS_MAX)
+    edit_version = forms.IntegerField(required=False, min_value=0, max_value=2**31 - 1)
 
 
 class OptionalReasonForm(ReasonForm):
     """Why something is approved or undone, where somebody says so."""
 
     reason = forms.CharField(required=False, max_length=REASON_CHARACTERS_MAX)
+
+
+class AppendForm(forms.Form):
+    """Seeing which text facts are appended to it."""
+
+    edit_version = forms.IntegerField(required=False, min_value=0, max_value=2**31 - 1)
+
+
+class AppendedForm(forms.Form):
+    """How many statements were appended last, and the text's version since."""
+
+    statements = forms.IntegerField(min_value=1, max_value=1_000)
+    edit_version = forms.IntegerField(min_value=0, max_value=2**31 - 1)
+
+
+class SeenForm(forms.Form):
+    """What somebody has on the screen: a compaction's state, its text's version, and whether a run was under way."""
+
+    state = forms.ChoiceField(choices=Compaction.State)
+    edit_version = forms.IntegerField(min_value=0, max_value=2**31 - 1)
+    is_running = forms.BooleanField(required=False)
+
+
+class ReviewPlaceForm(forms.Form):
+    """What stands in a review's address: the order of the queue, the first original shown, what was decided last."""
+
+    order = forms.ChoiceField(required=False, choices=ORDERS)
+    last = forms.UUIDField(required=False)
 
 
 class RegenerateForm(forms.Form):

@@ -1,6 +1,7 @@
 """Another text for a compaction's summary: what it takes and keeps then. Steps of verbs, run inside a transaction."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from compaction.applying import MEMBER_COMPACTED
 from compaction.counting import text_tokens
@@ -9,24 +10,31 @@ from compaction.models import Compaction, CompactionMember, Message, Session
 from compaction.services.clauses_of_facts import clauses_of
 from compaction.services.drafts import text_problem
 from compaction.services.editing import statements_of_text
-from compaction.services.retention import check_retention
+from compaction.services.retention import Retention, check_retention
 from compaction.services.told import Told
 from compaction.turns_of import turns_of
 from memories.exceptions import Conflict, InvalidInput
 
 SUMMARY_BYTES_MAX = 256 * 1024
+DOES_NOT_SHRINK = "The summary would take no less than the messages it stands for."
 
 
 def rewritten(compaction: Compaction, text: str) -> tuple[str, list[Told]]:
     """The text as it is stored, and its statements. Raises `InvalidInput`."""
+    wording = worded(text)
+    before = [Told.of(record) for record in compaction.statements]
+    contents = {str(message.pk): message.content for message in summarised_messages(compaction)}
+    return wording, statements_of_text(wording, before, contents)
+
+
+def worded(text: str) -> str:
+    """What was typed as it is stored. Raises `InvalidInput`."""
     wording = text.strip().removeprefix(HEADING.strip()).strip()
     if problem := text_problem(wording, bytes_max=SUMMARY_BYTES_MAX):
         raise InvalidInput(*problem, "text")
     if not wording:
         raise InvalidInput("blank", "A summary says something.", "text")
-    before = [Told.of(record) for record in compaction.statements]
-    contents = {str(message.pk): message.content for message in summarised_messages(compaction)}
-    return wording, statements_of_text(wording, before, contents)
+    return wording
 
 
 def with_missing(compaction: Compaction, session: Session, chosen: Sequence[str] | None) -> tuple[str, list[Told]]:
@@ -48,21 +56,48 @@ def with_missing(compaction: Compaction, session: Session, chosen: Sequence[str]
     return text, [*map(Told.of, compaction.statements), *told]
 
 
+def without_last(compaction: Compaction, count: int) -> tuple[str, list[Told]]:
+    """The summary without its last `count` statements, each a line of its own. Raises `InvalidInput`."""
+    told = list(map(Told.of, compaction.statements))
+    kept, last = told[: len(told) - count], told[len(told) - count :]
+    ending = "".join(f"\n{one.text}" for one in last)
+    if not 0 < count < len(told) or not compaction.summary_text.endswith(ending):
+        raise InvalidInput("nothing_appended", "The summary does not end with what was appended.", "statements")
+    return compaction.summary_text.removesuffix(ending), kept
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a text takes in the session's tokens, alone and with the rest of the context, and what it keeps."""
+
+    tokens: int
+    tokens_after: int
+    is_smaller: bool
+    retention: Retention
+
+
+def measured(compaction: Compaction, session: Session, text: str) -> Measured:
+    """The same numbers that the text has once it is saved; nothing is changed."""
+    tokens = text_tokens(HEADING + text, session.model)
+    after = compaction.tokens_after + tokens - compaction.summary_token_count
+    facts = [*facts_in(compaction.retention, "kept"), *facts_in(compaction.retention, "missing")]
+    journal = [entry["text"] for entry in compaction.journal]
+    is_smaller = tokens < compaction.original_token_count and after <= compaction.tokens_before
+    return Measured(tokens, after, is_smaller, check_retention(facts, [text, *journal]))
+
+
 def revise(compaction: Compaction, session: Session, text: str, statements: Sequence[Told]) -> None:
     """Give the compaction another text, counted and checked anew; the caller saves it.
 
     Raises `InvalidInput` `does_not_shrink` for one that takes no less than what it stands for.
     """
-    tokens = text_tokens(HEADING + text, session.model)
-    after = compaction.tokens_after + tokens - compaction.summary_token_count
-    if tokens >= compaction.original_token_count or after > compaction.tokens_before:
-        detail = "The summary would take no less than the messages it stands for."
-        raise InvalidInput("does_not_shrink", detail, "text")
-    compaction.summary_text, compaction.summary_token_count, compaction.tokens_after = text, tokens, after
+    found = measured(compaction, session, text)
+    if not found.is_smaller:
+        raise InvalidInput("does_not_shrink", DOES_NOT_SHRINK, "text")
+    compaction.summary_text, compaction.summary_token_count = text, found.tokens
+    compaction.tokens_after = found.tokens_after
     compaction.statements = [statement.as_record() for statement in statements]
-    facts = [*facts_in(compaction.retention, "kept"), *facts_in(compaction.retention, "missing")]
-    journal = [entry["text"] for entry in compaction.journal]
-    compaction.retention = retention_record(check_retention(facts, [text, *journal]))
+    compaction.retention = retention_record(found.retention)
     compaction.is_edited = True
     compaction.edit_version += 1
 

@@ -11,7 +11,7 @@ from compaction.applying import apply, note_decision, replace_summary, take_back
 from compaction.models import Compaction, Run, Session
 from compaction.opening import open_compaction, planned, prompt_numbered, refuse_beside_proposal
 from compaction.plans import policy_of
-from compaction.revising import revise, rewritten, with_missing
+from compaction.revising import revise, rewritten, with_missing, without_last
 from compaction.services import states
 from compaction.services.told import Told
 from compaction.session_rows import locked_session
@@ -42,9 +42,16 @@ def request_compaction(*, session: Session, is_sent: bool = True, by: Actor, now
 
 
 @transaction.atomic
-def approve(*, compaction: Compaction, reason: str = "", by: Actor, now: datetime) -> Compaction:
-    """Apply a proposal. Raises `Conflict`: `already_decided`, or `stale` where its messages changed since."""
+def approve(
+    *, compaction: Compaction, reason: str = "", edit_version: int | None = None, by: Actor, now: datetime
+) -> Compaction:
+    """Apply a proposal.
+
+    Raises `Conflict`: `already_decided`, `stale` where its messages changed since, `edited_meanwhile` where its text is
+    not the one of `edit_version`.
+    """
     current, session = _held(compaction, states.APPROVE)
+    _refuse_edited(current, edit_version)
     note_decision(current, reason=reason, by=by, now=now)
     _index_later(current, apply(current, session, by=by, now=now, is_decided=True))
     _audit(current, "approve_compaction", (), by, now)
@@ -52,13 +59,35 @@ def approve(*, compaction: Compaction, reason: str = "", by: Actor, now: datetim
 
 
 @transaction.atomic
-def reject(*, compaction: Compaction, reason: str = "", by: Actor, now: datetime) -> Compaction:
-    """Refuse a proposal; the session stays as it is. Raises `Conflict` `already_decided`."""
+def reject(
+    *, compaction: Compaction, reason: str = "", edit_version: int | None = None, by: Actor, now: datetime
+) -> Compaction:
+    """Refuse a proposal; the session stays as it is. Raises `Conflict` as `approve` does, but for `stale`."""
     current, _ = _held(compaction, states.REJECT)
+    _refuse_edited(current, edit_version)
     note_decision(current, reason=reason, by=by, now=now)
     current.state = states.next_state(current.state, states.REJECT)
     current.save()
     _audit(current, "reject_compaction", (), by, now)
+    return current
+
+
+@transaction.atomic
+def reopen(*, compaction: Compaction, by: Actor, now: datetime) -> Compaction:
+    """Put a rejected proposal, or one that another was made instead of, back in the queue.
+
+    A superseded one takes the place of the proposal of its session that waits now. Raises `Conflict`:
+    `already_decided`, or `waits_for_review` where another one waits beside a rejected one.
+    """
+    current, session = _held(compaction, states.REOPEN)
+    if current.state == Compaction.State.SUPERSEDED:
+        waiting = Compaction.objects.for_tenant(current.tenant_id).of_session(session.pk)
+        waiting.in_state(Compaction.State.PROPOSED).superseded(now)
+    refuse_beside_proposal(current.tenant_id, session.pk)
+    current.state = states.next_state(current.state, states.REOPEN)
+    current.decided_by, current.decided_at, current.decision_reason = "", None, ""
+    current.save()
+    _audit(current, "reopen_compaction", (), by, now)
     return current
 
 
@@ -72,8 +101,7 @@ def edit_summary(
     not the one that is there.
     """
     current, session = _held(compaction, states.EDIT)
-    if edit_version is not None and edit_version != current.edit_version:
-        raise Conflict("edited_meanwhile", "Somebody edited this meanwhile; look at it before saving again.")
+    _refuse_edited(current, edit_version)
     _revise(current, session, *rewritten(current, text), by=by, now=now)
     _audit(current, "edit_compaction", ["summary_text"], by, now)
     return current
@@ -81,15 +109,36 @@ def edit_summary(
 
 @transaction.atomic
 def append_missing(
-    *, compaction: Compaction, facts: Sequence[str] | None = None, by: Actor, now: datetime
+    *,
+    compaction: Compaction,
+    facts: Sequence[str] | None = None,
+    edit_version: int | None = None,
+    by: Actor,
+    now: datetime,
 ) -> Compaction:
     """Append to the summary the clauses that hold facts it lost: those named by their texts, else all.
 
     Raises as `edit_summary` does, and `Conflict` `nothing_missing`.
     """
     current, session = _held(compaction, states.EDIT)
+    _refuse_edited(current, edit_version)
     _revise(current, session, *with_missing(current, session, facts), by=by, now=now)
     _audit(current, "append_missing_facts", ["summary_text"], by, now)
+    return current
+
+
+@transaction.atomic
+def withdraw_appended(
+    *, compaction: Compaction, statements: int, edit_version: int, by: Actor, now: datetime
+) -> Compaction:
+    """Take the last `statements` that were appended out of the summary again.
+
+    Raises as `edit_summary` does, and `InvalidInput` `nothing_appended` where the summary does not end with them.
+    """
+    current, session = _held(compaction, states.EDIT)
+    _refuse_edited(current, edit_version)
+    _revise(current, session, *without_last(current, statements), by=by, now=now)
+    _audit(current, "withdraw_appended_facts", ["summary_text"], by, now)
     return current
 
 
@@ -195,6 +244,12 @@ def _refuse_unless(compaction: Compaction, action: str) -> None:
         states.next_state(compaction.state, action)
     except states.Conflict as error:
         raise Conflict("already_decided", str(error)) from error
+
+
+def _refuse_edited(compaction: Compaction, edit_version: int | None) -> None:
+    """What is decided is what was seen; None is whoever did not look."""
+    if edit_version is not None and edit_version != compaction.edit_version:
+        raise Conflict("edited_meanwhile", "Somebody edited this meanwhile; look at it before saving again.")
 
 
 def _refuse_open(session: Session) -> None:

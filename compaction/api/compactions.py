@@ -16,6 +16,7 @@ from compaction.actions.compactions import (
     edit_summary,
     regenerate,
     reject,
+    reopen,
     request_compaction,
     roll_back,
 )
@@ -36,6 +37,7 @@ from compaction.serializers.compactions import (
     EDIT,
     REGENERATE,
     REJECT,
+    REOPEN,
     ROLL_BACK,
     CompactInput,
     CompactionsInput,
@@ -58,6 +60,7 @@ VERBS: dict[str, Callable[..., Compaction]] = {
     EDIT: edit_summary,
     APPEND_MISSING: append_missing,
     ROLL_BACK: roll_back,
+    REOPEN: reopen,
 }
 
 

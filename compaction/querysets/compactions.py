@@ -1,12 +1,14 @@
 """Compactions, what they did to which message, and the prompts they were made with."""
 
 from collections.abc import Iterable
+from datetime import datetime
 from functools import reduce
 from operator import or_
 from typing import Self
 from uuid import UUID
 
-from django.db.models import Q
+from django.db.models import F, FloatField, Q
+from django.db.models.functions import Cast
 
 from memories.querysets import TenantRows, VersionedByRecordedTime
 from memories.querysets.conditions import path_condition
@@ -42,6 +44,22 @@ class CompactionQuerySet(TenantRows):
 
     def newest_first(self) -> Self:
         return self.order_by("-created_at", "id")
+
+    def oldest_first(self) -> Self:
+        return self.order_by("created_at", "id")
+
+    def fullest_first(self) -> Self:
+        """Those of the fullest sessions first, of two as full the older one."""
+        pressure = Cast(F("session__context_tokens"), FloatField()) / F("session__max_context_tokens")
+        return self.order_by(pressure.desc(), "created_at", "id")
+
+    def superseded(self, now: datetime) -> int:
+        """Another proposal of their session stands in their place."""
+        return self.update(state="superseded", decided_at=now)
+
+    def ids(self, count: int) -> list[UUID]:
+        """The first `count`."""
+        return list(self.values_list("pk", flat=True)[:count])
 
     def last_applied_first(self) -> Self:
         """Those in force, the one that may be rolled back first."""

@@ -14,19 +14,20 @@ from memory_platform.rest.fields import ChosenField, TextField, TruthField, Whol
 from memory_platform.rest.pages import PageInput
 from memory_platform.rest.strict import StrictSerializer
 
-APPROVE, REJECT, EDIT, APPEND_MISSING, REGENERATE, ROLL_BACK = REVIEW_ACTIONS = (
-    "approve", "reject", "edit", "append_missing", "regenerate", "rollback",
+APPROVE, REJECT, EDIT, APPEND_MISSING, REGENERATE, ROLL_BACK, REOPEN = REVIEW_ACTIONS = (
+    "approve", "reject", "edit", "append_missing", "regenerate", "rollback", "reopen",
 )  # fmt: skip
 REASON_CHARACTERS_MAX = 500
 FACTS_MAX = 500
 #: Which fields an action takes beside its name.
 FIELDS_OF = {
-    APPROVE: {"reason"},
-    REJECT: {"reason"},
+    APPROVE: {"reason", "edit_version"},
+    REJECT: {"reason", "edit_version"},
     EDIT: {"text", "edit_version"},
     APPEND_MISSING: {"facts"},
     REGENERATE: {"model", "prompt_version"},
     ROLL_BACK: {"reason"},
+    REOPEN: set(),
 }
 
 
@@ -51,7 +52,7 @@ class ReviewInput(StrictSerializer):
     text = TextField(
         max_length=SUMMARY_BYTES_MAX, min_length=1, required=False, help_text="For edit: the summary from now on."
     )
-    edit_version = WholeNumberField(required=False, help_text="For edit: the `edit_version` that was read.")
+    edit_version = WholeNumberField(required=False, help_text="For approve, reject and edit: the `edit_version` that was read.")
     facts = serializers.ListField(
         child=TextField(max_length=SUMMARY_BYTES_MAX),
         required=False,

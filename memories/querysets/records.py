@@ -238,6 +238,9 @@ class AuditEntryQuerySet(TenantRows):
     def of_kind(self, target_kind: str) -> Self:
         return self.filter(target_kind=target_kind)
 
+    def of_verbs(self, verbs: Iterable[str]) -> Self:
+        return self.filter(verb__in=list(verbs))
+
     def about(self, target_id: object) -> Self:
         return self.filter(target_ids__contains=[str(target_id)])
 

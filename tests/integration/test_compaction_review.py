@@ -73,7 +73,7 @@ def test_proposal_changes_nothing_until_it_is_approved(
 
 def test_second_decision_is_a_conflict(admin: APIClient, tenant: Tenant, proposal: dict[str, Any]) -> None:
     rejected = review(admin, proposal, "reject", reason="No.")
-    assert (rejected["state"], rejected["allowed_actions"]) == ("rejected", [])
+    assert (rejected["state"], rejected["allowed_actions"]) == ("rejected", ["reopen"])
     for body in (
         {"action": "approve"},
         {"action": "reject"},

@@ -27,6 +27,8 @@ ACTIONS = sorted({action for _, action in TRANSITIONS})
         ("applied", "edit", "applied"),
         ("applied", "rollback", "rolled_back"),
         ("failed", "retry", "pending"),
+        ("rejected", "reopen", "proposed"),
+        ("superseded", "reopen", "proposed"),
     ],
 )
 def test_every_transition_leads_where_it_should(state, action, after):
@@ -34,7 +36,7 @@ def test_every_transition_leads_where_it_should(state, action, after):
 
 
 def test_there_are_no_other_transitions():
-    assert len(TRANSITIONS) == 10
+    assert len(TRANSITIONS) == 12
     for state in STATES:
         for action in ACTIONS:
             if (state, action) not in TRANSITIONS:
@@ -63,16 +65,14 @@ def test_people_see_only_what_they_may_decide():
         "proposed": ("approve", "reject", "edit", "regenerate"),
         "applied": ("edit", "rollback"),
         "failed": ("retry",),
+        "rejected": ("reopen",),
+        "superseded": ("reopen",),
     }
     assert set(DECISIONS) == {action for actions in allowed.values() for action in actions}
 
 
 def test_final_states_are_those_nothing_leads_out_of():
-    assert [state for state in STATES if state not in {before for before, _ in TRANSITIONS}] == [
-        "rejected",
-        "superseded",
-        "rolled_back",
-    ]
+    assert [state for state in STATES if state not in {before for before, _ in TRANSITIONS}] == ["rolled_back"]
 
 
 @pytest.mark.parametrize(("state", "action"), [("lost", "approve"), ("proposed", "burn")])

@@ -96,7 +96,7 @@ def facts_of(messages: Iterable[Message]) -> list[Fact]:
             rule = words_of(message.content).strip()
             texts.setdefault((RULE, rule), message.content.strip())
             mentions.setdefault((RULE, rule), {})[message.id] = None
-        for kind, found in _facts_in(message.content):
+        for kind, found in found_in(message.content):
             if kind == "":
                 opening.append((message.id, found))
                 continue
@@ -124,7 +124,7 @@ def teller_of(texts: Iterable[str]) -> Callable[[Fact], bool]:
     return _Told("\n\n".join(texts)).has
 
 
-def _facts_in(text: str) -> Iterator[tuple[str, Found]]:
+def found_in(text: str) -> Iterator[tuple[str, Found]]:
     """The facts of one text by kind, in its order, nothing twice; "" are words that may be names."""
     listed: list[tuple[str, Found]] = []
     for kind, find in _FINDERS.items():
@@ -148,7 +148,7 @@ class _Told:
             if kind not in _WORD_KINDS
         }
         # read as a message is, too: what one finder takes may bring another's to light
-        for kind, found in _facts_in(text):
+        for kind, found in found_in(text):
             if kind in self._keys:
                 self._keys[kind].update(found.told)
         # "50 pounds" is a weight that may be money

@@ -1,0 +1,54 @@
+"""Who looks at a compaction now: kept in the cache for a short while, renewed by the page (ADR-0091).
+
+Of two that renew at the same moment one may be forgotten until it renews again. Without a cache nobody is seen.
+"""
+
+import logging
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from django.core.cache import cache
+from redis.exceptions import RedisError
+
+logger = logging.getLogger(__name__)
+
+#: How long somebody counts as there after the page last said so; it says so every eight seconds.
+SEEN_FOR = timedelta(seconds=25)
+#: How long a cache that did not answer is left alone: one that hangs would hold up every page.
+PAUSE_SECONDS = 30.0
+
+
+@dataclass(frozen=True)
+class Reviewer:
+    """Somebody in front of the page. `role` is what they may do there."""
+
+    user_id: str
+    name: str
+    role: str
+
+
+class _Pause:
+    until = 0.0
+
+
+def note_presence(
+    *, tenant_id: UUID, compaction_id: UUID, reviewer: Reviewer, now: datetime
+) -> Sequence[Reviewer] | None:
+    """Keep that `reviewer` is there, and say who else is, by name; None where the cache cannot be reached."""
+    if time.monotonic() < _Pause.until:
+        return None
+    key = f"review-presence:{tenant_id}:{compaction_id}"
+    try:
+        seen: dict[str, tuple[str, str, float]] = cache.get(key) or {}
+        present = {user: one for user, one in seen.items() if one[2] > (now - SEEN_FOR).timestamp()}
+        present[reviewer.user_id] = (reviewer.name, reviewer.role, now.timestamp())
+        cache.set(key, present, int(SEEN_FOR.total_seconds()))
+    except (RedisError, OSError) as error:
+        _Pause.until = time.monotonic() + PAUSE_SECONDS
+        logger.warning("The cache cannot be reached (%s): reviewers do not see each other.", type(error).__name__)
+        return None
+    others = (Reviewer(user, name, role) for user, (name, role, _) in present.items() if user != reviewer.user_id)
+    return sorted(others, key=lambda who: who.name)

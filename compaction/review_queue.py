@@ -1,0 +1,70 @@
+"""The queue of reviews: what waits in which order, where one stands in it, what was decided lately. Inside a scope."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from compaction.models import Compaction
+from compaction.querysets import CompactionQuerySet
+
+PROPOSED_MAX = 100
+LATELY_MAX = 20
+#: Behind so many nobody asks for the place.
+PLACES_MAX = 1_000
+
+OLDEST, FULLEST = "", "fullest"
+ORDERS: Mapping[str, str] = {OLDEST: "Oldest first", FULLEST: "Fullest session first"}
+
+
+@dataclass(frozen=True)
+class ReviewQueue:
+    """What waits for a decision, in the order asked for, and what was decided or applied lately."""
+
+    proposed: Sequence[Compaction]
+    waiting: int
+    lately: Sequence[Compaction]
+
+
+@dataclass(frozen=True)
+class QueuePlace:
+    """Where a compaction stands among those that wait; `number` is None for one that does not wait.
+
+    `following` is where to go on once this one is decided: the next one, after the last the first.
+    """
+
+    waiting: int
+    number: int | None = None
+    previous: UUID | None = None
+    next: UUID | None = None
+    following: UUID | None = None
+
+
+def read_queue(tenant_id: UUID, *, order: str = OLDEST) -> ReviewQueue:
+    """Three queries."""
+    state = Compaction.State
+    rows = Compaction.objects.for_tenant(tenant_id).with_sessions()
+    decided = rows.in_state(state.APPLIED, state.REJECTED, state.ROLLED_BACK, state.SUPERSEDED, state.FAILED)
+    proposed = list(_waiting(tenant_id, order).with_sessions()[:PROPOSED_MAX])
+    return ReviewQueue(proposed, _waiting(tenant_id, order).count(), list(decided.newest_first()[:LATELY_MAX]))
+
+
+def read_place(tenant_id: UUID, compaction_id: UUID, *, order: str = OLDEST) -> QueuePlace:
+    """One query."""
+    ids = _waiting(tenant_id, order).ids(PLACES_MAX)
+    if compaction_id not in ids:
+        first = ids[0] if ids else None
+        return QueuePlace(len(ids), next=first, following=first)
+    place = ids.index(compaction_id)
+    others = [*ids[place + 1 :], *ids[:place]]
+    return QueuePlace(
+        waiting=len(ids),
+        number=place + 1,
+        previous=ids[place - 1] if place else None,
+        next=ids[place + 1] if place + 1 < len(ids) else None,
+        following=others[0] if others else None,
+    )
+
+
+def _waiting(tenant_id: UUID, order: str) -> CompactionQuerySet:
+    rows: CompactionQuerySet = Compaction.objects.for_tenant(tenant_id).in_state(Compaction.State.PROPOSED)
+    return rows.fullest_first() if order == FULLEST else rows.oldest_first()

@@ -169,9 +169,7 @@ class _Citing:
     def original(self, member: CompactionMember) -> Original:
         message_id = str(member.message_id)
         told = self._facts.get(message_id, [])
-        return Original(
-            member, self._marked(member.message.content, told), tuple(self._statements.get(message_id, ()))
-        )
+        return Original(member, self._marked(member.message.content, told), tuple(self._statements.get(message_id, ())))
 
     def statement(self, record: Mapping[str, Any], kept: Sequence[Fact]) -> Cited:
         pieces = self._marked(record["text"], list(enumerate(kept, start=1)))

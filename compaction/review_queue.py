@@ -1,6 +1,6 @@
 """The queue of reviews: what waits in which order, where one stands in it, what was decided lately. Inside a scope."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -18,11 +18,15 @@ ORDERS: Mapping[str, str] = {OLDEST: "Oldest first", FULLEST: "Fullest session f
 
 @dataclass(frozen=True)
 class ReviewQueue:
-    """What waits for a decision, in the order asked for, and what was decided or applied lately."""
+    """What waits for a decision, in the order asked for, and what was decided or applied lately.
+
+    `rollable` are those of `lately` that can be rolled back: the latest of their sessions.
+    """
 
     proposed: Sequence[Compaction]
     waiting: int
     lately: Sequence[Compaction]
+    rollable: Collection[UUID]
 
 
 @dataclass(frozen=True)
@@ -40,12 +44,14 @@ class QueuePlace:
 
 
 def read_queue(tenant_id: UUID, *, order: str = OLDEST) -> ReviewQueue:
-    """Three queries."""
+    """Four queries."""
     state = Compaction.State
     rows = Compaction.objects.for_tenant(tenant_id).with_sessions()
     decided = rows.in_state(state.APPLIED, state.REJECTED, state.ROLLED_BACK, state.SUPERSEDED, state.FAILED)
     proposed = list(_waiting(tenant_id, order).with_sessions()[:PROPOSED_MAX])
-    return ReviewQueue(proposed, _waiting(tenant_id, order).count(), list(decided.newest_first()[:LATELY_MAX]))
+    lately = list(decided.newest_first()[:LATELY_MAX])
+    rollable = rows.of_sessions({row.session_id for row in lately}).latest_applied_ids() if lately else set()
+    return ReviewQueue(proposed, _waiting(tenant_id, order).count(), lately, rollable)
 
 
 def read_place(tenant_id: UUID, compaction_id: UUID, *, order: str = OLDEST) -> QueuePlace:

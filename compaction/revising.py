@@ -10,7 +10,7 @@ from compaction.models import Compaction, CompactionMember, Message, Session
 from compaction.services.clauses_of_facts import clauses_of
 from compaction.services.drafts import text_problem
 from compaction.services.editing import statements_of_text
-from compaction.services.retention import Retention, check_retention
+from compaction.services.retention import Fact, Retention, check_retention
 from compaction.services.told import Told
 from compaction.turns_of import turns_of
 from memories.exceptions import Conflict, InvalidInput
@@ -68,22 +68,33 @@ def without_last(compaction: Compaction, count: int) -> tuple[str, list[Told]]:
 
 @dataclass(frozen=True)
 class Measured:
-    """What a text takes in the session's tokens, alone and with the rest of the context, and what it keeps."""
+    """What a text takes in the session's tokens, alone and with the rest of the context, and what it keeps.
+
+    `lost` are facts that the stored text keeps and this one does not.
+    """
 
     tokens: int
     tokens_after: int
     is_smaller: bool
     retention: Retention
+    lost: Sequence[Fact]
+
+    @property
+    def facts(self) -> int:
+        return len(self.retention.kept) + len(self.retention.missing)
 
 
 def measured(compaction: Compaction, session: Session, text: str) -> Measured:
     """The same numbers that the text has once it is saved; nothing is changed."""
     tokens = text_tokens(HEADING + text, session.model)
     after = compaction.tokens_after + tokens - compaction.summary_token_count
-    facts = [*facts_in(compaction.retention, "kept"), *facts_in(compaction.retention, "missing")]
+    kept_before = facts_in(compaction.retention, "kept")
+    facts = [*kept_before, *facts_in(compaction.retention, "missing")]
     journal = [entry["text"] for entry in compaction.journal]
+    retention = check_retention(facts, [text, *journal])
+    lost = [fact for fact in retention.missing if fact in kept_before]
     is_smaller = tokens < compaction.original_token_count and after <= compaction.tokens_before
-    return Measured(tokens, after, is_smaller, check_retention(facts, [text, *journal]))
+    return Measured(tokens, after, is_smaller, retention, lost)
 
 
 def revise(compaction: Compaction, session: Session, text: str, statements: Sequence[Told]) -> None:

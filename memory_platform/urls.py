@@ -4,7 +4,7 @@ from django.contrib import admin
 from django.contrib.auth.views import LogoutView
 from django.urls import URLPattern, URLResolver, include, path
 
-from memory_platform import health, views
+from memory_platform import health, shortcuts, views
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("sign-in", views.SignIn.as_view(), name="sign-in"),
@@ -14,6 +14,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("design", views.design, name="design"),
     path("watched", views.watched, name="watched"),
     path("theme", views.choose_theme, name="theme"),
+    path("shortcuts", shortcuts.choose_shortcuts, name="shortcuts"),
     path("admin/", admin.site.urls),
     path("", include("context.urls")),
     path("", include("memories.urls")),

@@ -6,9 +6,11 @@ from compaction.actions.compactions import (
     edit_summary,
     regenerate,
     reject,
+    reopen,
     request_compaction,
     retry_run,
     roll_back,
+    withdraw_appended,
 )
 from compaction.actions.messages import Appended, append_messages, expand_message, pin_message
 from compaction.actions.prompts import roll_back_prompt, save_prompt
@@ -27,6 +29,7 @@ __all__ = [
     "pin_message",
     "regenerate",
     "reject",
+    "reopen",
     "request_compaction",
     "request_roll_up",
     "restore_session",
@@ -35,4 +38,5 @@ __all__ = [
     "roll_back_prompt",
     "save_prompt",
     "update_session",
+    "withdraw_appended",
 ]

@@ -21,6 +21,9 @@ class CompactionQuerySet(TenantRows):
     def of_session(self, session_id: UUID) -> Self:
         return self.filter(session_id=session_id)
 
+    def of_sessions(self, session_ids: Iterable[UUID]) -> Self:
+        return self.filter(session_id__in=list(session_ids))
+
     def within(self, path: str) -> Self:
         """Compactions of sessions in `path` and below it."""
         return self.filter(path_condition("session__partition_path", path, exact=False))
@@ -64,6 +67,11 @@ class CompactionQuerySet(TenantRows):
     def last_applied_first(self) -> Self:
         """Those in force, the one that may be rolled back first."""
         return self.filter(state="applied").order_by("-compacted_at", "-created_at")
+
+    def latest_applied_ids(self) -> set[UUID]:
+        """Of each session the one in force that may be rolled back."""
+        rows = self.filter(state="applied").order_by("session_id", "-compacted_at", "-created_at")
+        return set(rows.distinct("session_id").values_list("pk", flat=True))
 
     def session_ids(self) -> list[UUID]:
         return list(self.order_by().values_list("session_id", flat=True))

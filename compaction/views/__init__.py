@@ -4,12 +4,14 @@ from compaction.views.background import roll_ups, run_retry, runs
 from compaction.views.compacting import session_compact, session_simulate
 from compaction.views.partitions import partition_branch, partitions
 from compaction.views.prompts import prompt_roll_back, prompts
+from compaction.views.review_texts import compaction, compaction_append, compaction_trial, compaction_withdraw
 from compaction.views.reviews import (
-    compaction,
-    compaction_append,
     compaction_approve,
+    compaction_compare,
+    compaction_presence,
     compaction_regenerate,
     compaction_reject,
+    compaction_reopen,
     compaction_roll_back,
     reviews,
 )
@@ -26,9 +28,14 @@ __all__ = [
     "compaction",
     "compaction_append",
     "compaction_approve",
+    "compaction_compare",
+    "compaction_presence",
     "compaction_regenerate",
     "compaction_reject",
+    "compaction_reopen",
     "compaction_roll_back",
+    "compaction_trial",
+    "compaction_withdraw",
     "message_expand",
     "message_pin",
     "message_unpin",

@@ -73,7 +73,7 @@
 
   document.addEventListener("keydown", function (event) {
     if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
-    if (event.target.closest(typing) || document.querySelector("dialog[open]")) return;
+    if (document.body.dataset.keys === "off" || event.target.closest(typing) || document.querySelector("dialog[open]")) return;
     event.preventDefault();
     field.focus();
     field.select();

@@ -17,7 +17,7 @@ PLACES_MAX = 50
 
 @dataclass(frozen=True)
 class Piece:
-    """A part of a text; `fact` is the place of the fact that it tells among those asked for, None where it tells none."""
+    """A part of a text; `fact` is the place among those asked for of the fact that it tells, None for none."""
 
     text: str
     fact: int | None = None

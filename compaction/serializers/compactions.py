@@ -52,9 +52,7 @@ class ReviewInput(StrictSerializer):
     text = TextField(
         max_length=SUMMARY_BYTES_MAX, min_length=1, required=False, help_text="For edit: the summary from now on."
     )
-    edit_version = WholeNumberField(
-        required=False, help_text="For approve, reject, edit: the one that was read."
-    )
+    edit_version = WholeNumberField(required=False, help_text="For approve, reject, edit: the one that was read.")
     facts = serializers.ListField(
         child=TextField(max_length=SUMMARY_BYTES_MAX),
         required=False,

@@ -11,12 +11,12 @@ from context.services.compaction_policy import CompactionPolicy
 
 #: The fullest sessions that are looked at one by one; so many over their threshold are "as many or more".
 FULLEST_READ_MAX = 200
-CLOSED, EVERY = "closed", "all"
+CLOSED, EVERY, OVER = "closed", "all", "over"
 
 
 @dataclass(frozen=True)
 class SessionFilter:
-    """How the list is narrowed. `state` is open (""), closed or all; `least_pressure` is a share."""
+    """How the list is narrowed. `state` is open (""), over (its warning), closed or all; `least_pressure` a share."""
 
     partition: str = ""
     state: str = ""
@@ -24,7 +24,7 @@ class SessionFilter:
 
     def apply(self, rows: SessionQuerySet) -> SessionQuerySet:
         rows = rows.within(self.partition).with_pressure().with_current()
-        if self.state != EVERY:
+        if self.state not in (EVERY, OVER):
             rows = rows.closed() if self.state == CLOSED else rows.open()
         return rows.at_least(self.least_pressure) if self.least_pressure else rows
 
@@ -46,8 +46,9 @@ class Waiting:
 
 
 def sessions_in(tenant_id: UUID, wanted: SessionFilter) -> SessionQuerySet:
-    """The sessions that a list shows, each with its `fullness`, in no order yet."""
-    return wanted.apply(Session.objects.for_tenant(tenant_id))
+    """The sessions that a list shows, each with its `fullness`, in no order yet; inside a scope."""
+    rows = wanted.apply(Session.objects.for_tenant(tenant_id)).with_titles()
+    return rows.with_ids(_over_warning(tenant_id, Policies(tenant_id))[0]) if wanted.state == OVER else rows
 
 
 def with_policies(tenant_id: UUID, sessions: Iterable[Session]) -> Sequence[tuple[Session, CompactionPolicy]]:
@@ -59,14 +60,19 @@ def what_waits(tenant_id: UUID) -> Waiting:
     """Sessions over their warning threshold, reviews, failed runs; inside a scope. Six queries."""
     policies = Policies(tenant_id)
     sessions = Session.objects.for_tenant(tenant_id)
-    full = sessions.open().with_pressure().at_least(policies.least_warning())
-    fullest = list(full.page("-fullness", count=FULLEST_READ_MAX))
+    over, is_more = _over_warning(tenant_id, policies)
     return Waiting(
-        sessions_over_warning=sum(
-            session.pressure >= policy.warning_threshold for session, policy in paired(fullest, policies)
-        ),
-        is_more=len(fullest) == FULLEST_READ_MAX,
+        sessions_over_warning=len(over),
+        is_more=is_more,
         reviews=Compaction.objects.for_tenant(tenant_id).in_state(Compaction.State.PROPOSED).how_many(),
         failed_runs=Run.objects.for_tenant(tenant_id).in_state(Run.State.FAILED).how_many(),
         sessions=sessions.open().how_many(),
     )
+
+
+def _over_warning(tenant_id: UUID, policies: Policies) -> tuple[list[UUID], bool]:
+    """The open sessions over the warning threshold of their policy, and whether there may be more. One query."""
+    rows = Session.objects.for_tenant(tenant_id).open().with_pressure().at_least(policies.least_warning())
+    fullest = list(rows.page("-fullness", count=FULLEST_READ_MAX))
+    over = [row.pk for row, policy in paired(fullest, policies) if row.pressure >= policy.warning_threshold]
+    return over, len(fullest) == FULLEST_READ_MAX

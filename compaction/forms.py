@@ -24,7 +24,7 @@ PRICE_EXAMPLE = 2.5
 class SessionFilterForm(forms.Form):
     """How the list of sessions is narrowed; everything is optional and stands in the address."""
 
-    STATES = [("", "Open"), ("closed", "Closed"), ("all", "All")]
+    STATES = [("", "Open"), ("over", "Over their warning"), ("closed", "Closed"), ("all", "All")]
 
     partition = PartitionField()
     state = forms.ChoiceField(required=False, choices=STATES)

@@ -8,6 +8,7 @@ from uuid import UUID
 from compaction.models import Compaction, CompactionMember, Message, Run, Session
 from compaction.plans import plan_session, policy_of
 from compaction.services.generations import generation_warning
+from compaction.services.minimap import Minimap, Outline, Span, minimap
 from context.services.compaction_policy import CompactionPolicy
 
 PAGE_SIZE = 100
@@ -48,6 +49,7 @@ class Timeline:
     newer: int | None
     window_from: int | None
     compactions: Sequence[Compaction]
+    minimap: Minimap
     undoable: Compaction | None
     proposed: Compaction | None
     run: Run | None
@@ -62,7 +64,7 @@ class Timeline:
 
 
 def read_timeline(session: Session, *, before: int | None = None) -> Timeline:
-    """The page that ends before a sequence, the newest one by default. Ten queries at most."""
+    """The page that ends before a sequence, the newest one by default. Twelve queries at most."""
     count = session.message_count
     end = min(max(before, 1), count) if before is not None else count
     rows = Message.objects.for_tenant(session.tenant_id).of_session(session.pk)
@@ -82,10 +84,18 @@ def read_timeline(session: Session, *, before: int | None = None) -> Timeline:
         newer=min(end + PAGE_SIZE, count) if end < count else None,
         window_from=window_from,
         compactions=list(compactions.newest_first()[:COMPACTIONS_MAX]),
+        minimap=_minimap(session, window_from, (start, end - 1) if end - start < count else None),
         undoable=compactions.last_applied_first().first(),
         proposed=proposed_of(session),
         run=Run.objects.for_tenant(session.tenant_id).of_session(session.pk).open().first(),
     )
+
+
+def _minimap(session: Session, window_from: int | None, shown: tuple[int, int] | None) -> Minimap:
+    rows = Message.objects.for_tenant(session.tenant_id).of_session(session.pk)
+    spans = CompactionMember.objects.for_tenant(session.tenant_id).spans_of(session.pk)
+    outlines = [Outline(*row) for row in rows.strip()]
+    return minimap(outlines, [Span(*row) for row in spans], window_from=window_from, shown=shown)
 
 
 def proposed_of(session: Session) -> Compaction | None:

@@ -34,7 +34,9 @@ class Trial:
 
 def sessions_to_try(tenant_id: UUID) -> list[Session]:
     """The open sessions with the most messages; inside a scope."""
-    return list(Session.objects.for_tenant(tenant_id).open().page("-message_count", count=SESSIONS_OFFERED_MAX))
+    return list(
+        Session.objects.for_tenant(tenant_id).open().with_titles().page("-message_count", count=SESSIONS_OFFERED_MAX)
+    )
 
 
 def try_prompt(*, tenant_id: UUID, session_id: UUID, text: str, now: datetime) -> Trial:

@@ -46,7 +46,7 @@ def look_up(tenant_id: UUID, text: str, *, now: datetime) -> Findings:
     return Findings(
         memories=_by_id(memories, text) or _first(by_words),
         receipts=_by_id(receipts, text) or _first(lambda: receipts.asking(text)),
-        sessions=_by_id(Session.objects.for_tenant(tenant_id).newest_first(), text),
+        sessions=_by_id(Session.objects.for_tenant(tenant_id).with_titles().newest_first(), text),
         partitions=Partition.objects.for_tenant(tenant_id).holding(text).paths(SHOWN_MAX),
     )
 

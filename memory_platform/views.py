@@ -101,7 +101,7 @@ def _groups(request: HtmxRequest, text: str, found: Findings) -> list[Group]:
     receipts = [
         Hit(at("receipt", row.pk), row.query or "Without a question", row.partition_path) for row in found.receipts
     ]
-    sessions = [Hit(at("session", row.pk), str(row.pk), row.partition_path) for row in found.sessions]
+    sessions = [Hit(at("session", row.pk), row.title, row.partition_path) for row in found.sessions]
     partitions = [Hit(at("partitions", partition=path), path) for path in found.partitions]
     return [
         Group("memories", "Memories", memories, at("memories", q=text), "All memories by meaning and words"),

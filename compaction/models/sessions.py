@@ -9,6 +9,7 @@ from django.db import models
 from django.db.models import F, Q
 
 from compaction.querysets import MessageQuerySet, SessionQuerySet
+from compaction.services.naming import session_title
 from memories.models import ApiKey, Partition, Tenant
 
 WINDOW_TOKENS_MIN, WINDOW_TOKENS_MAX = 256, 10_000_000
@@ -66,6 +67,11 @@ class Session(models.Model):
 
     def __str__(self) -> str:
         return f"session {self.id}"
+
+    @property
+    def title(self) -> str:
+        """What people call it; a row read `with_titles` knows how its user began."""
+        return session_title(self.metadata, getattr(self, "first_said", ""), self.pk)
 
     @property
     def pressure(self) -> float:

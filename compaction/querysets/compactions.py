@@ -7,7 +7,7 @@ from operator import or_
 from typing import Self
 from uuid import UUID
 
-from django.db.models import F, FloatField, Q
+from django.db.models import F, FloatField, Max, Min, Q
 from django.db.models.functions import Cast
 
 from memories.querysets import TenantRows, VersionedByRecordedTime
@@ -97,6 +97,12 @@ class CompactionMemberQuerySet(TenantRows):
     def compacted_by_applied(self) -> Self:
         """Those whose message a compaction in force took out of the context, with that compaction."""
         return self.filter(act="compacted", compaction__state="applied").select_related("compaction")
+
+    def spans_of(self, session_id: UUID) -> list[tuple[UUID, int, int, int]]:
+        """(compaction, generation, first and last sequence) that each compaction in force took out of the session."""
+        rows = self.filter(compaction__session_id=session_id, act="compacted", compaction__state="applied").order_by()
+        spans = rows.values_list("compaction_id", "compaction__generation")
+        return list(spans.annotate(first=Min("message__sequence"), last=Max("message__sequence")).order_by("first"))
 
 
 class CompactionPromptQuerySet(VersionedByRecordedTime):

@@ -7,12 +7,14 @@ from uuid import UUID
 
 from django.contrib.postgres.search import SearchQuery
 from django.db import connection
-from django.db.models import Count, Exists, F, FloatField, Func, JSONField, OuterRef, Q, Sum
-from django.db.models.functions import Cast, Coalesce
+from django.db.models import Count, Exists, F, FloatField, Func, JSONField, OuterRef, Q, Subquery, Sum, Value
+from django.db.models.functions import Cast, Coalesce, Left
 
 from memories.querysets import DEFAULT_TEXT_SEARCH_CONFIG, TenantRows
 from memories.querysets.conditions import path_condition, segment_paths
 
+#: Of a message that a session is called by.
+TITLE_READ_CHARACTERS = 200
 #: What is needed of a message to choose among many.
 OUTLINE_COLUMNS = (
     "id",
@@ -49,6 +51,16 @@ class SessionQuerySet(TenantRows):
         if not segments:
             return self
         return self.filter(partition__segments__contains=segment_paths(segments))
+
+    def with_titles(self) -> Self:
+        """Adds `first_said`, how the user's first message begins, for `Session.title`: one look-up a row shown."""
+        messages = self.model._meta.get_field("messages").related_model.objects
+        said = messages.filter(session=OuterRef("pk"), role="user", sequence__isnull=False).order_by("sequence")
+        begun = said.annotate(begin=Left("content", TITLE_READ_CHARACTERS)).values("begin")[:1]
+        return self.annotate(first_said=Coalesce(Subquery(begun), Value("")))
+
+    def with_ids(self, session_ids: Iterable[UUID]) -> Self:
+        return self.filter(pk__in=list(session_ids))
 
     def counted_by_partition(self) -> Self:
         """Rows of (partition path, how many, how many of them open)."""
@@ -173,6 +185,10 @@ class MessageQuerySet(TenantRows):
     def outlines(self) -> Any:
         """Without texts: what is needed to choose among many, as named tuples."""
         return self.values_list(*OUTLINE_COLUMNS, named=True)
+
+    def strip(self) -> list[tuple[int, str, str, int, bool]]:
+        """(sequence, role, state, tokens, whether pinned) of each original, in order."""
+        return list(self.originals().values_list("sequence", "role", "state", "tokens", "pinned"))
 
     def set_tokens(self, counts: Mapping[UUID, tuple[int, int]]) -> None:
         """Write `tokens` and `shown_tokens` by id, all in one statement."""

@@ -4,7 +4,7 @@ from http import HTTPStatus
 from typing import Any
 from uuid import UUID
 
-from django.http import Http404, HttpResponse, HttpResponseBase
+from django.http import HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_safe
@@ -20,7 +20,7 @@ from compaction.timeline import proposed_of
 from compaction.views.sessions import found_session
 from context.services.compaction_policy import CompactionPolicy, problems_of_policy
 from memories.access import actor_of, tenant_required
-from memories.exceptions import NotFound, PlatformError
+from memories.exceptions import PlatformError
 from memories.scopes import tenant_scope
 from memory_platform.web import HtmxRequest, complain, flash, operator_required, show, wants_fragment, watch
 
@@ -40,8 +40,6 @@ def _request(request: HtmxRequest, session_id: UUID) -> HttpResponseBase:
         with tenant_scope(request.tenant.id):
             session = found_session(request, session_id)
             run = request_compaction(session=session, by=actor_of(request.operator), now=timezone.now())
-    except NotFound as error:
-        raise Http404 from error
     except PlatformError as error:
         complain(request, error.detail)
         return _dry_run(request, session_id, status=HTTPStatus.UNPROCESSABLE_ENTITY)

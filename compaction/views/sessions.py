@@ -17,7 +17,7 @@ from compaction.actions import expand_message, pin_message
 from compaction.browsing import sessions_in, what_waits, with_policies
 from compaction.forms import SessionFilterForm, TimelineForm
 from compaction.models import Message, Session
-from compaction.session_rows import find_message, find_session
+from compaction.session_rows import find_message
 from compaction.timeline import page_around, read_timeline, search_session
 from memories.access import actor_of, tenant_required
 from memories.exceptions import NotFound, PlatformError
@@ -94,11 +94,12 @@ def _session_page(request: HtmxRequest, session_id: UUID, form: TimelineForm) ->
 
 
 def found_session(request: HtmxRequest, session_id: UUID) -> Session:
-    """The tenant's session, open or closed; inside a scope."""
-    try:
-        return find_session(tenant_id=request.tenant.id, session_id=session_id, reach="", is_open=False)
-    except NotFound as error:
-        raise Http404 from error
+    """The tenant's session, open or closed, with its title; inside a scope."""
+    rows = Session.objects.for_tenant(request.tenant.id).with_id(session_id)
+    row: Session | None = rows.with_current().with_titles().first()
+    if row is None:
+        raise Http404
+    return row
 
 
 @operator_required("operator")

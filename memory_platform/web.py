@@ -33,6 +33,19 @@ class Role(StrEnum):
         ranks = list(Role)
         return ranks.index(self) >= ranks.index(other)
 
+    @property
+    def allows(self) -> str:
+        """In a sentence, for whoever wonders why something is not offered."""
+        return ROLES_ALLOW[self]
+
+
+#: What each role may do, as the frame and the settings page say it.
+ROLES_ALLOW = {
+    Role.VIEWER: "Sees every page but the keys and the prompt, previews and simulates; changes nothing.",
+    Role.OPERATOR: "Also edits memories, budgets and drafts of profiles, reviews compactions, names snapshots.",
+    Role.ADMIN: "Also publishes profiles, makes and revokes keys, changes settings, embedding model and prompt.",
+}
+
 
 @dataclass(frozen=True)
 class Operator:

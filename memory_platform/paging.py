@@ -18,11 +18,14 @@ In the template (`{% load tables %}`), where `table` is in the context and the r
     ... {% for row in table.rows %} ... {% endfor %}
     {% pager "contexts" %}
 
-`pager` also writes the order into the page's filter form, so that form carries `id="filters"`.
+`pager` also writes the order into the page's filter form, so that form carries `id="filters"`. It stands where the
+table stands and outside of its "nothing found". Rows that are few and read whole are put into `order_in(...)` by its
+`sorted`; such a table needs no pager, and `sort_link ... target=""` where no fragment holds it alone.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any, Protocol
 from uuid import UUID
 
@@ -86,12 +89,12 @@ class Order:
         is_down = not self.is_down if column == self.column else column.is_down_first
         return self.wish_for(column, is_down=is_down)
 
-    def sorted(self, rows: Iterable[Any], value_of: Callable[[Any, str], Any]) -> list[Any]:
+    def sorted(self, rows: Iterable[Any]) -> list[Any]:
         """Rows that are read whole, in this order; those without a value last, equal ones as they came."""
-        found = list(rows)
-        present = [row for row in found if value_of(row, self.column.field) is not None]
-        present.sort(key=lambda row: value_of(row, self.column.field), reverse=self.is_down)
-        return present + [row for row in found if value_of(row, self.column.field) is None]
+        values = [(getattr(row, self.column.field), row) for row in rows]
+        present = [(value, row) for value, row in values if value is not None]
+        present.sort(key=itemgetter(0), reverse=self.is_down)
+        return [row for _, row in present] + [row for value, row in values if value is None]
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,7 @@
 """API keys: which there are, a new one whose text is shown once, the end of one."""
 
+from dataclasses import dataclass
+from datetime import datetime
 from http import HTTPStatus
 from typing import Any
 
@@ -17,11 +19,27 @@ from memories.forms import ApiKeyForm
 from memories.models import ApiKey, AuditEntry, Partition
 from memories.scopes import tenant_scope
 from memories.services.partitions import parse_partition
+from memory_platform.paging import Column, Table, order_in
 from memory_platform.web import HtmxRequest, flash, operator_required, show, wants_fragment
 
 SECTION = "api-keys"
 KEYS_SHOWN_MAX = 500
+COLUMNS = (
+    Column("name", "name", str, is_down_first=False),
+    Column("created", "created", datetime),
+    Column("changed", "last_change", datetime),
+)
 PARTITIONS_OFFERED_MAX = 300
+
+
+@dataclass(frozen=True)
+class KeyRow:
+    """A key as the table shows and sorts it."""
+
+    key: ApiKey
+    name: str
+    created: datetime
+    last_change: datetime | None
 
 
 @operator_required("admin")
@@ -65,12 +83,20 @@ def _page(request: HtmxRequest, form: ApiKeyForm, made: dict[str, Any] | None = 
     page = {
         "section": SECTION,
         "form": form,
-        "keys": [(key, last_changes.get(key.pk)) for key in keys],
+        "keys": keys,
+        "table": _table(request, keys, last_changes),
         "partitions": partitions,
         **(made or {}),
     }
     status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
     return show(request, "api_keys.html#body" if wants_fragment(request) else "api_keys.html", page, status=status)
+
+
+def _table(request: HtmxRequest, keys: list[ApiKey], last_changes: dict[str, datetime]) -> Table:
+    """Usable ones first, each part in the order that the address asks for."""
+    order = order_in(request, COLUMNS)
+    rows = order.sorted(KeyRow(key, key.name.casefold(), key.created, last_changes.get(key.pk)) for key in keys)
+    return Table(sorted(rows, key=lambda row: row.key.revoked), order)
 
 
 @operator_required("admin")

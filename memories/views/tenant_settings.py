@@ -17,7 +17,7 @@ from memories.members import members_of, person_named
 from memories.models import Membership
 from memories.querysets import text_search_configs
 from memories.scopes import tenant_scope
-from memory_platform.web import HtmxRequest, flash, operator_required, role_of, show
+from memory_platform.web import HtmxRequest, Role, flash, operator_required, role_of, show
 
 SECTION = "tenant-settings"
 
@@ -58,6 +58,7 @@ def _page(
             or LanguageForm(
                 initial={"language": tenant.text_search_config}, label_suffix="", languages=text_search_configs()
             ),
+            "roles": list(Role),
             "member_form": member_form or MemberForm(label_suffix=""),
         }
     is_refused = any(form and form.errors for form in (language_form, member_form))

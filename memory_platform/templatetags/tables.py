@@ -10,7 +10,7 @@ register = template.Library()
 
 
 @register.inclusion_tag("_sort_link.html", takes_context=True)
-def sort_link(context: dict[str, Any], name: str, label: str, css: str = "") -> dict[str, Any]:
+def sort_link(context: dict[str, Any], name: str, label: str, css: str = "", target: str = "#rows") -> dict[str, Any]:
     """The `<th>` of a column of `table` that orders the rows: `aria-sort` where it does, a click turns it round."""
     request, order = context["request"], context["table"].order
     query = query_sorted(request, order.next_wish(name))
@@ -19,6 +19,7 @@ def sort_link(context: dict[str, Any], name: str, label: str, css: str = "") -> 
         "name": name,
         "label": label,
         "css": css,
+        "target": target,
         "address": f"{request.path}?{query}" if query else request.path,
         "direction": ("descending" if order.is_down else "ascending") if is_chosen else "",
     }

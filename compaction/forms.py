@@ -6,7 +6,7 @@ from django import forms
 
 from compaction.actions.compactions import REASON_CHARACTERS_MAX
 from compaction.browsing import SessionFilter
-from compaction.models import Compaction, Run
+from compaction.models import Compaction
 from compaction.models.compactions import PROMPT_CHARACTERS_MAX
 from compaction.models.sessions import MODEL_CHARACTERS_MAX, WINDOW_TOKENS_MAX, WINDOW_TOKENS_MIN
 from compaction.review_queue import ORDERS
@@ -143,16 +143,6 @@ class RegenerateForm(forms.Form):
 
     model = forms.CharField(required=False, max_length=MODEL_CHARACTERS_MAX)
     prompt_version = forms.IntegerField(label="Prompt", required=False, min_value=1, max_value=2**31 - 1)
-
-
-class RunFilterForm(forms.Form):
-    """How the list of runs is narrowed."""
-
-    STATES = [("", "All"), *Run.State.choices]
-    KINDS = [("", "All"), *Run.Kind.choices]
-
-    state = forms.ChoiceField(required=False, choices=STATES)
-    kind = forms.ChoiceField(required=False, choices=KINDS)
 
 
 class PromptForm(forms.Form):

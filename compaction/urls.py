@@ -11,7 +11,6 @@ COMPACTION = f"{TENANT}/compactions/<uuid:compaction_id>"
 
 urlpatterns = [
     path(f"{TENANT}/sessions", views.sessions, name="sessions"),
-    path(f"{TENANT}/sessions/waiting", views.session_overview, name="session-overview"),
     path(SESSION, views.session, name="session"),
     path(f"{SESSION}/compact", views.session_compact, name="session-compact"),
     path(f"{SESSION}/simulate", views.session_simulate, name="session-simulate"),

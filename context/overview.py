@@ -2,17 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
-from typing import Any
+from datetime import datetime
 from uuid import UUID
 
 from context.models import Receipt
 from memories.models import Memory, Partition, Tenant, TenantMemo
 
-CHART_DAYS = 30
-RECENT_CONTEXTS_MAX = 8
-
-Day = tuple[date, int]
+RECENT_CONTEXTS_MAX = 6
 
 
 @dataclass(frozen=True)
@@ -24,9 +20,6 @@ class TenantFacts:
     partition_count: int
     memo: TenantMemo | None
     contexts: Sequence[Receipt]
-    context_count: int
-    created_by_day: Sequence[Day]
-    contexts_by_day: Sequence[Day]
 
     @property
     def gone(self) -> int:
@@ -47,8 +40,7 @@ class TenantRow:
 
 
 def overview_of_tenant(tenant_id: UUID, *, now: datetime) -> TenantFacts:
-    """Nine queries, however many rows there are."""
-    since = now - timedelta(days=CHART_DAYS - 1)
+    """Five queries, however many rows there are."""
     memories = Memory.objects.for_tenant(tenant_id)
     receipts = Receipt.objects.for_tenant(tenant_id)
     return TenantFacts(
@@ -57,9 +49,6 @@ def overview_of_tenant(tenant_id: UUID, *, now: datetime) -> TenantFacts:
         partition_count=Partition.objects.for_tenant(tenant_id).how_many(),
         memo=TenantMemo.objects.for_tenant(tenant_id).current().first(),
         contexts=list(receipts.newest_first().without_details()[:RECENT_CONTEXTS_MAX]),
-        context_count=receipts.since(since).how_many(),
-        created_by_day=_every_day(memories.tally_by_day(since), since=since, now=now),
-        contexts_by_day=_every_day(receipts.by_day(since), since=since, now=now),
     )
 
 
@@ -67,8 +56,3 @@ def tenants_at_a_glance(tenants: Sequence[Tenant], *, now: datetime) -> list[Ten
     """One query for all tenants; inside a scope that reads them."""
     tallies = Memory.objects.tally_by_tenant([tenant.id for tenant in tenants], now)
     return [TenantRow(tenant, tallies[tenant.id]) for tenant in tenants]
-
-
-def _every_day(counts: Mapping[date, int], *, since: datetime, now: datetime) -> list[Day]:
-    days: list[Any] = [since.date() + timedelta(days=number) for number in range((now.date() - since.date()).days + 1)]
-    return [(day, counts.get(day, 0)) for day in days]

@@ -12,8 +12,6 @@ SCORING_PROFILE = f"{SCORING}/profiles/<slug:name>"
 VOTES = "t/<uuid:tenant_id>/memories/<uuid:memory_id>/votes"
 
 urlpatterns = [
-    path("", views.overview, name="overview"),
-    path("t/<uuid:tenant_id>", views.tenant_overview, name="tenant-overview"),
     path("t/<uuid:tenant_id>/context", views.context_preview, name="context-preview"),
     path("t/<uuid:tenant_id>/context/compare", views.context_compare, name="context-compare"),
     path("t/<uuid:tenant_id>/context/curve", views.budget_curve, name="budget-curve"),

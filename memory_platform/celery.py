@@ -5,11 +5,14 @@ import os
 from celery import Celery
 from celery.signals import worker_ready
 
+from memory_platform import pulse
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memory_platform.settings")
 
 app = Celery("memory_platform")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
+pulse.listen()
 
 
 @worker_ready.connect

@@ -44,7 +44,10 @@ class ChartRow:
 
 @dataclass(frozen=True)
 class Chart:
-    """A figure of one unit: `series` names the columns, `rows` stand in the order of their places."""
+    """A figure of one unit: `series` names the columns, `rows` stand in the order of their places.
+
+    `caption` stands beside the title in place of the unit, where that says too little.
+    """
 
     title: str
     unit: str
@@ -53,7 +56,7 @@ class Chart:
     kind: Kind = "time"
     shape: Shape = "line"
     x_name: str = "Time"
-    note: str = ""
+    caption: str = ""
     digits: int = 0
     height: Height = 160
 

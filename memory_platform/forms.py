@@ -2,6 +2,9 @@
 
 from django import forms
 
+from memory_platform.going_on import SPANS
+from memory_platform.jobs import KINDS, STATES
+
 TEXT_CHARACTERS_MAX = 200
 
 
@@ -9,3 +12,16 @@ class SearchForm(forms.Form):
     """A text to look up anywhere."""
 
     q = forms.CharField(label="Text", required=False, max_length=TEXT_CHARACTERS_MAX)
+
+
+class RangeForm(forms.Form):
+    """How far back the curves of the overview reach."""
+
+    range = forms.ChoiceField(required=False, choices=[(span.name, span.label) for span in SPANS])
+
+
+class JobFilterForm(forms.Form):
+    """How the list of background work is narrowed."""
+
+    kind = forms.ChoiceField(required=False, choices=KINDS)
+    state = forms.ChoiceField(required=False, choices=STATES)

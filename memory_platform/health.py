@@ -69,11 +69,12 @@ def part_states() -> dict[str, PartState]:
     parts: dict[str, PartState] = {}
     for name, check in CHECKS.items():
         is_hopeless = name in NEED_DATABASE and not parts["database"].is_ok
-        parts[name] = PartState(False, "needs the database", 0.0) if is_hopeless else _state(check)
+        parts[name] = PartState(False, "needs the database", 0.0) if is_hopeless else state_of(check)
     return parts
 
 
-def _state(check: Callable[[], str]) -> PartState:
+def state_of(check: Callable[[], str]) -> PartState:
+    """What a check says, or why it failed in words that hold no address."""
     start = time.perf_counter()
     try:
         is_ok, detail = True, check()
@@ -155,7 +156,7 @@ def _row(sql: str, parameters: list[str] | None = None) -> tuple[object, ...]:
             cursor.execute("RESET statement_timeout")
 
 
-NEED_DATABASE = frozenset({"vector", "role", "migrations", "embedding models"})
+NEED_DATABASE = frozenset({"vector", "role", "migrations", "embedding_models"})
 #: In this order: the database first.
 CHECKS: dict[str, Callable[[], str]] = {
     "database": _database,
@@ -164,5 +165,5 @@ CHECKS: dict[str, Callable[[], str]] = {
     "migrations": _migrations,
     "broker": _broker,
     "embedder": _embedder,
-    "embedding models": _embedding_models,
+    "embedding_models": _embedding_models,
 }

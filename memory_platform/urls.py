@@ -4,12 +4,16 @@ from django.contrib import admin
 from django.contrib.auth.views import LogoutView
 from django.urls import URLPattern, URLResolver, include, path
 
-from memory_platform import health, shortcuts, views
+from memory_platform import health, job_pages, overviews, shortcuts, views
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("sign-in", views.SignIn.as_view(), name="sign-in"),
     path("sign-out", LogoutView.as_view(), name="sign-out"),
-    path("parts", views.parts, name="parts"),
+    path("", overviews.overview, name="overview"),
+    path("t/<uuid:tenant_id>", overviews.tenant_overview, name="tenant-overview"),
+    path("t/<uuid:tenant_id>/jobs", job_pages.jobs, name="jobs"),
+    path("parts", overviews.parts, name="parts"),
+    path("parts/line", overviews.parts_line, name="parts-line"),
     path("t/<uuid:tenant_id>/search", views.search, name="search"),
     path("design", views.design, name="design"),
     path("watched", views.watched, name="watched"),

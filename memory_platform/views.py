@@ -1,4 +1,4 @@
-"""Signing in, search, colours, health, the design guide: the pages that belong to no app."""
+"""Signing in, search, colours, the design guide: the pages that belong to no app."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +20,6 @@ from memories.scopes import tenant_scope
 from memory_platform import design_samples
 from memory_platform.anywhere import CHARACTERS_MIN, Findings, look_up
 from memory_platform.forms import SearchForm
-from memory_platform.health import part_states
 from memory_platform.watching import WATCHED_MAX, outcomes_of, read_watched
 from memory_platform.web import HtmxRequest, operator_required, own_path, show, wants_fragment
 
@@ -36,17 +35,6 @@ class SignIn(LoginView):
 
     def form_invalid(self, form: AuthenticationForm) -> HttpResponse:
         return self.render_to_response(self.get_context_data(form=form), status=422)
-
-
-@operator_required("viewer")
-@require_safe
-def parts(request: HtmxRequest) -> HttpResponse:
-    """Whether every part that the platform needs is there, asked now."""
-    request.tenants = tenants_of(request.operator)
-    if len(request.tenants) == 1:
-        request.tenant = request.tenants[0]
-    template = "parts.html#list" if wants_fragment(request) else "parts.html"
-    return show(request, template, {"parts": part_states()})
 
 
 @dataclass(frozen=True)

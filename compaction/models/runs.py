@@ -71,6 +71,7 @@ class Run(models.Model):
         indexes = [
             models.Index(F("tenant"), F("created_at").desc(), F("id"), name="run_newest"),
             models.Index(fields=["claimed_until"], condition=Q(state__in=["queued", "running"]), name="run_open"),
+            models.Index(fields=["tenant", "finished_at"], condition=Q(state="failed"), name="run_failed"),
         ]
 
     def __str__(self) -> str:

@@ -1,13 +1,13 @@
 """Compactions, what they did to which message, and the prompts they were made with."""
 
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import reduce
 from operator import or_
 from typing import Self
 from uuid import UUID
 
-from django.db.models import F, FloatField, Max, Min, Q
+from django.db.models import F, FloatField, Max, Min, Q, Sum
 from django.db.models.functions import Cast
 
 from memories.querysets import TenantRows, VersionedByRecordedTime
@@ -75,6 +75,16 @@ class CompactionQuerySet(TenantRows):
 
     def session_ids(self) -> list[UUID]:
         return list(self.order_by().values_list("session_id", flat=True))
+
+    def waiting(self) -> Self:
+        """Those that wait for a decision."""
+        return self.filter(state="proposed")
+
+    def savings_by_bin(self, *, since: datetime, step: timedelta) -> dict[datetime, int]:
+        """By how many tokens the compactions in force made contexts of sessions shorter, by when they were applied."""
+        rows = self.filter(state="applied").binned("compacted_at", since=since, step=step)
+        saved = rows.annotate(saved=Sum(F("tokens_before") - F("tokens_after")))
+        return {row["bin"]: row["saved"] for row in saved}
 
     def with_sessions(self) -> Self:
         return self.select_related("session")

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Self
 from uuid import UUID
 
-from django.db.models import F, Q
+from django.db.models import Exists, F, OuterRef, Q
 
 from memories.querysets import TenantRows
 from memories.querysets.conditions import path_condition
@@ -25,6 +25,15 @@ class RunQuerySet(TenantRows):
 
     def in_state(self, *states: str) -> Self:
         return self.filter(state__in=states)
+
+    def failed_still(self) -> Self:
+        """Those that failed and that no later run of the same session or partition and style made good."""
+        later = self.model._meta.default_manager.filter(
+            tenant_id=OuterRef("tenant_id"), created_at__gt=OuterRef("created_at"), state="done"
+        )
+        of_session = later.filter(session_id=OuterRef("session_id"))
+        of_partition = later.filter(partition_id=OuterRef("partition_id"), style=OuterRef("style"))
+        return self.filter(~Exists(of_session), ~Exists(of_partition), state="failed")
 
     def of_kind(self, kind: str) -> Self:
         return self.filter(kind=kind)

@@ -20,7 +20,6 @@ from compaction.views.sessions import (
     message_pin,
     message_unpin,
     session,
-    session_overview,
     sessions,
 )
 
@@ -49,7 +48,6 @@ __all__ = [
     "runs",
     "session",
     "session_compact",
-    "session_overview",
     "session_simulate",
     "sessions",
 ]

@@ -1,8 +1,5 @@
-"""Background work: what is queued, under way, done or failed, with a way to try again; roll-ups of one partition."""
+"""Background work: trying a failed run again; roll-ups of one partition."""
 
-from datetime import datetime
-from http import HTTPStatus
-from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
 
@@ -14,17 +11,16 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from compaction.actions import request_roll_up
 from compaction.actions.compactions import retry_run
-from compaction.forms import RunFilterForm
 from compaction.models import Run
 from memories.access import actor_of, tenant_required
 from memories.exceptions import PlatformError
 from memories.forms import PartitionForm
 from memories.models import Partition, PartitionSummary
 from memories.scopes import tenant_scope
-from memory_platform.paging import Column, read_table
 from memory_platform.web import HtmxRequest, complain, flash, operator_required, show, wants_fragment, watch
 
-COLUMNS = (Column("asked", "created_at", datetime),)
+#: What the list of all work calls the states of runs.
+STATES_OF_JOBS = {"queued": "unfinished", "running": "unfinished", "failed": "failed", "done": "done"}
 ROLL_UPS_SHOWN_MAX = 5
 
 
@@ -32,23 +28,11 @@ ROLL_UPS_SHOWN_MAX = 5
 @tenant_required
 @require_safe
 def runs(request: HtmxRequest) -> HttpResponseBase:
-    """Runs, newest first; the page asks again by itself while one of them is unfinished."""
-    form = RunFilterForm(request.GET, label_suffix="")
-    page: dict[str, Any] = {"section": "runs", "form": form}
-    if form.is_valid():
-        with tenant_scope(request.tenant.id):
-            page |= _rows(request, form)
-    status = HTTPStatus.OK if form.is_valid() else HTTPStatus.UNPROCESSABLE_ENTITY
-    return show(request, "runs.html#fragment" if wants_fragment(request) else "runs.html", page, status=status)
-
-
-def _rows(request: HtmxRequest, form: RunFilterForm) -> dict[str, Any]:
-    rows = Run.objects.for_tenant(request.tenant.id).with_targets()
-    state, kind = form.cleaned_data["state"], form.cleaned_data["kind"]
-    rows = rows.in_state(state) if state else rows
-    rows = rows.of_kind(kind) if kind else rows
-    table = read_table(request, COLUMNS, rows.page)
-    return {"table": table, "is_unfinished": any(map(is_open, table.rows))}
+    """The former address of the list of runs: all background work stands in one."""
+    kind = request.GET.get("kind", "")
+    state = STATES_OF_JOBS.get(request.GET.get("state", ""), "")
+    query = {"kind": kind if kind in Run.Kind.values else "runs"} | ({"state": state} if state else {})
+    return redirect(f"{reverse('jobs', args=[request.tenant.id])}?{urlencode(query)}")
 
 
 def is_open(run: Run) -> bool:
@@ -72,7 +56,7 @@ def run_retry(request: HtmxRequest, run_id: UUID) -> HttpResponseBase:
     else:
         flash(request, "It is queued again.")
         watch(request, run.kind, run.pk)
-    return redirect("runs", request.tenant.id)
+    return redirect("jobs", request.tenant.id)
 
 
 @operator_required("viewer", to_change="operator")

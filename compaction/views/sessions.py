@@ -14,7 +14,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
 from compaction.actions import expand_message, pin_message
-from compaction.browsing import sessions_in, what_waits, with_policies
+from compaction.browsing import sessions_in, with_policies
 from compaction.forms import SessionFilterForm, TimelineForm
 from compaction.models import Message, Session
 from compaction.session_rows import find_message
@@ -53,18 +53,6 @@ def sessions(request: HtmxRequest) -> HttpResponseBase:
             page["partitions"] = Partition.objects.for_tenant(tenant_id).paths(PARTITIONS_OFFERED_MAX)
     status = HTTPStatus.OK if form.is_valid() else HTTPStatus.UNPROCESSABLE_ENTITY
     return show(request, "sessions.html" if is_whole else "sessions.html#fragment", page, status=status)
-
-
-@operator_required("viewer")
-@tenant_required
-@require_safe
-def session_overview(request: HtmxRequest) -> HttpResponseBase:
-    """What waits for somebody, as the tenant's overview shows it; without htmx the list of sessions."""
-    if not wants_fragment(request):
-        return redirect("sessions", request.tenant.id)
-    with tenant_scope(request.tenant.id):
-        waiting = what_waits(request.tenant.id)
-    return show(request, "_waiting.html", {"waiting": waiting})
 
 
 @operator_required("viewer")

@@ -1,14 +1,24 @@
 """Receipts and feedback: the record of a context, and what came of it."""
 
 import uuid
+from typing import Any
 
 from django.contrib.postgres.fields import ArrayField
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db import models
 from django.db.models import F, Q
+from django.db.models.fields.json import KeyTextTransform
+from django.db.models.functions import Cast
 
 from context.querysets import FeedbackQuerySet, ReceiptQuerySet
 from memories.models import ApiKey, Memory, Tenant
+
+
+def _copied(key: str, column: str, of: "models.Field[Any, Any]") -> models.GeneratedField:
+    """A number out of a JSON column as a column of its own: what curves are made of stands in one index (ADR-0086)."""
+    return models.GeneratedField(
+        expression=Cast(KeyTextTransform(key, column), of), output_field=of, db_persist=True, null=True
+    )
 
 
 class Receipt(models.Model):
@@ -36,6 +46,8 @@ class Receipt(models.Model):
     as_of = models.DateTimeField(null=True, blank=True, help_text="The valid time that was read; empty is now.")
     stable_prefix_tokens = models.PositiveIntegerField(null=True, blank=True)
     memory_ids = ArrayField(models.UUIDField(), default=list, help_text="The memories its text was made of, each once.")
+    max_tokens = _copied("max_tokens", "budget", models.IntegerField())
+    latency_ms = _copied("total", "timings", models.FloatField())
 
     objects = ReceiptQuerySet.as_manager()
 
@@ -45,6 +57,11 @@ class Receipt(models.Model):
         ]
         indexes = [
             models.Index(F("tenant"), F("created_at").desc(), F("id"), name="receipt_newest"),
+            models.Index(
+                fields=["tenant", "created_at"],
+                include=["latency_ms", "tokens_used", "max_tokens"],
+                name="receipt_figures",
+            ),
         ]
 
     def __str__(self) -> str:

@@ -7,7 +7,7 @@ from context.querysets.evaluation import (
     GoldenQuestionQuerySet,
 )
 from context.querysets.profiles import DEFAULT_NAME, BudgetProfileQuerySet, ProfileAssignmentQuerySet
-from context.querysets.records import FeedbackQuerySet, ReceiptQuerySet
+from context.querysets.records import FeedbackQuerySet, ReceiptFigures, ReceiptQuerySet
 from context.querysets.scoring_profiles import ScoringProfileVersionQuerySet
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "GoldenMemoryQuerySet",
     "GoldenQuestionQuerySet",
     "ProfileAssignmentQuerySet",
+    "ReceiptFigures",
     "ReceiptQuerySet",
     "ScoringProfileVersionQuerySet",
 ]

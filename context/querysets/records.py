@@ -2,7 +2,8 @@
 
 import json
 from collections.abc import Callable, Iterable
-from datetime import UTC, date, datetime
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
 from functools import cache, reduce
 from operator import or_
 from typing import Any, Self
@@ -10,8 +11,8 @@ from uuid import UUID
 
 from django.contrib.postgres.fields import ArrayField
 from django.core.serializers.json import DjangoJSONEncoder
-from django.db.models import Count, F, JSONField, Max, Model, Q, Subquery, Sum
-from django.db.models.functions import Coalesce, TruncDate
+from django.db.models import Aggregate, Count, F, FloatField, JSONField, Max, Model, Q, Subquery, Sum
+from django.db.models.functions import Coalesce
 from psycopg import sql
 
 from memories.querysets import Insertion, TenantRows, array_text
@@ -25,6 +26,25 @@ FOCI_BY_ID = ["memory_id", "summary_id"]
 
 #: The C encoder does everything but what JSON does not know, and does not look for circles that we do not draw.
 _json_text = json.JSONEncoder(separators=(",", ":"), check_circular=False, default=DjangoJSONEncoder().default).encode
+
+
+class Percentiles(Aggregate):
+    """The median of a column and the value below which 95 of 100 rows lie, as a list of the two."""
+
+    function = "percentile_cont"
+    template = "%(function)s(ARRAY[0.5, 0.95]) WITHIN GROUP (ORDER BY %(expressions)s)"
+    output_field = ArrayField(FloatField())
+
+
+@dataclass(frozen=True)
+class ReceiptFigures:
+    """What some contexts came to: how many, their latency in milliseconds, tokens given and tokens allowed."""
+
+    contexts: int
+    p50_ms: float | None
+    p95_ms: float | None
+    tokens_used: int
+    tokens_allowed: int
 
 
 class ReceiptQuerySet(TenantRows):
@@ -118,10 +138,21 @@ class ReceiptQuerySet(TenantRows):
     def how_many(self) -> int:
         return self.count()
 
-    def by_day(self, since: datetime) -> dict[date, int]:
-        """How many contexts were given on each day (UTC) that had any."""
-        days = self.since(since).order_by().annotate(day=TruncDate("created_at", tzinfo=UTC))
-        return dict(days.values_list("day").annotate(contexts=Count("pk")))
+    def figures_by_bin(self, *, since: datetime, step: timedelta) -> dict[datetime, ReceiptFigures]:
+        """What the contexts of each stretch of time came to; one index holds all of it."""
+        rows = self.binned("created_at", since=since, step=step).annotate(
+            contexts=Count("pk"),
+            latencies=Percentiles("latency_ms"),
+            tokens_used=Sum("tokens_used"),
+            tokens_allowed=Sum("max_tokens"),
+        )
+        found = {}
+        for row in rows:
+            half, most = row["latencies"] or (None, None)
+            found[row["bin"]] = ReceiptFigures(
+                row["contexts"], half, most, row["tokens_used"], row["tokens_allowed"] or 0
+            )
+        return found
 
     def recent_questions(self, highest: int) -> list[tuple[str, str]]:
         """The latest different (query, partition) pairs, newest first, at most `highest` of them."""
@@ -132,7 +163,7 @@ class ReceiptQuerySet(TenantRows):
 @cache
 def _insertion(model: type[Model]) -> tuple[str, list[tuple[str, Callable[[Any], str] | None]]]:
     """The statement that inserts all columns of a row, and for each its attribute and what makes a text of it."""
-    fields = model._meta.concrete_fields
+    fields = [field for field in model._meta.concrete_fields if not field.generated]
     statement = sql.SQL("INSERT INTO {table} ({columns}) VALUES ({values})").format(
         table=sql.Identifier(model._meta.db_table),
         columns=sql.SQL(", ").join([sql.Identifier(str(field.column)) for field in fields]),

@@ -1,4 +1,4 @@
-"""Operator pages about what agents get to read: overviews, the context preview, the budget."""
+"""Operator pages about what agents get to read: the context preview, the budget."""
 
 from context.views.assignments import (
     assignment_again,
@@ -29,7 +29,6 @@ from context.views.golden import (
     golden_unwant,
     golden_want,
 )
-from context.views.overviews import overview, tenant_overview
 from context.views.preview import context_preview
 from context.views.scoring import (
     scoring_compare,
@@ -67,7 +66,6 @@ __all__ = [
     "golden_unwant",
     "golden_want",
     "memory_votes",
-    "overview",
     "receipt",
     "receipts",
     "scoring_assignment_again",
@@ -80,7 +78,6 @@ __all__ = [
     "scoring_publish",
     "scoring_retire",
     "scoring_roll_back",
-    "tenant_overview",
     "vote_again",
     "vote_withdraw",
 ]

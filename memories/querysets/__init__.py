@@ -1,5 +1,6 @@
 """All SQL of what is stored, as named chainable methods."""
 
+from memories.querysets.backlogs import Backlog
 from memories.querysets.counts import PartitionCountChangeQuerySet, PartitionCountQuerySet
 from memories.querysets.embedding import EmbeddingModelQuerySet, MissingVectorQuerySet
 from memories.querysets.insertions import Insertion, array_text
@@ -39,6 +40,7 @@ __all__ = [
     "SEARCH_COLUMNS",
     "ApiKeyManager",
     "AuditEntryQuerySet",
+    "Backlog",
     "CommonLexemeQuerySet",
     "EmbeddingModelQuerySet",
     "IdempotencyRecordQuerySet",

@@ -118,6 +118,26 @@ class EmbeddingModelQuerySet(TenantRows):
         """Those that have vectors or will, the active one first."""
         return self.exclude(state="retired").order_by("state", "started_at")
 
+    def asked_for(self) -> Self:
+        """Those that somebody had made; not the one that was there from the first vector on."""
+        return self.filter(is_chosen=True)
+
+    def in_motion(self) -> Self:
+        """Being filled or removed."""
+        return self.filter(state__in=["filling", "retiring"])
+
+    def at_rest(self) -> Self:
+        """Neither being filled nor removed."""
+        return self.exclude(state__in=["filling", "retiring"])
+
+    def failing(self) -> Self:
+        """Those whose provider failed last, or that refused texts."""
+        return self.filter(~Q(error="") | Exists(self._refused())).exclude(state="retired")
+
+    def _refused(self) -> Any:
+        missing = self.model._meta.get_field("missing").related_model.objects
+        return missing.filter(model_id=OuterRef("pk"), is_refused=True)
+
     def never_active(self) -> Self:
         return self.filter(activated_at__isnull=True)
 

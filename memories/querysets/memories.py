@@ -1,13 +1,13 @@
 """Memories as they are: current rows by their state, and how many there are of which."""
 
 from collections.abc import Iterable, Mapping
-from datetime import UTC, date, datetime
+from datetime import datetime
 from typing import Any, Self
 from uuid import UUID
 
 from django.db import models
 from django.db.models import Exists, F, FilteredRelation, OuterRef, Prefetch, Q, Value
-from django.db.models.functions import Greatest, TruncDate
+from django.db.models.functions import Greatest
 from pgvector.django import CosineDistance
 
 from memories.querysets.conditions import head_condition, live_condition, segment_paths, tallies
@@ -68,6 +68,11 @@ class MemoryQuerySet(MemoryTextQuerySet):
     def with_failed_embedding(self) -> Self:
         return self.filter(embedding_state="failed", archived_at__isnull=True)
 
+    def tally_by_refusal(self, highest: int) -> list[tuple[str, int]]:
+        """Why embedders refused texts, the most frequent reasons first."""
+        rows = self.order_by().values_list("embedding_error").annotate(count=models.Count("pk"))
+        return list(rows.order_by("-count", "embedding_error")[:highest])
+
     def tally(self, now: datetime) -> dict[str, int]:
         """How many are live (and of those pinned, pending, failed, their tokens of o200k_base), archived, expired."""
         return self.aggregate(**tallies(now))
@@ -92,11 +97,6 @@ class MemoryQuerySet(MemoryTextQuerySet):
     def tally_by_kind(self) -> list[tuple[str, int]]:
         """How many of each kind, the most frequent first."""
         return list(self.values_list("kind").annotate(count=models.Count("pk")).order_by("-count", "kind"))
-
-    def tally_by_day(self, since: datetime) -> dict[date, int]:
-        """How many were created on each day (UTC) from `since` on."""
-        days = self.filter(created_at__gte=since).order_by().values_list(TruncDate("created_at", tzinfo=UTC))
-        return dict(days.annotate(count=models.Count("pk")))
 
     def pending_embedding(self) -> Self:
         return self.filter(embedding_state="pending")

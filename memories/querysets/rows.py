@@ -1,14 +1,15 @@
 """What all querysets of a tenant's rows share."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Self
 from uuid import UUID
 
 from django.db import connection, models
-from django.db.models import Q
+from django.db.models import Count, Min, Q
 
+from memories.querysets.backlogs import Backlog, DateBin
 from memories.services.moments import Moment
 
 _BY_INDEX = (
@@ -35,8 +36,27 @@ class TenantRows(models.QuerySet[Any]):
     def for_tenant(self, tenant_id: UUID) -> Self:
         return self.filter(tenant_id=tenant_id)
 
+    def of_tenants(self, tenant_ids: Iterable[UUID]) -> Self:
+        """Rows of several tenants, inside a scope that reads them."""
+        return self.filter(tenant_id__in=list(tenant_ids))
+
     def how_many(self) -> int:
         return self.count()
+
+    def backlogs(self, since: str) -> dict[UUID, Backlog]:
+        """By tenant how many rows there are, and the earliest value of the column `since`."""
+        rows = self.order_by().values_list("tenant_id").annotate(count=Count("pk"), oldest=Min(since))
+        return {tenant_id: Backlog(count, oldest) for tenant_id, count, oldest in rows}
+
+    def binned(self, column: str, *, since: datetime, step: timedelta) -> Any:
+        """Rows from `since` on, grouped by the stretch of time that `column` falls into, as `bin`."""
+        rows = self.filter(**{f"{column}__gte": since}).order_by()
+        return rows.annotate(bin=DateBin(column, since=since, step=step)).values("bin")
+
+    def how_many_by_bin(self, column: str, *, since: datetime, step: timedelta) -> dict[datetime, int]:
+        """How many rows fall into each stretch of time that has any."""
+        counted = self.binned(column, since=since, step=step).annotate(count=Count("pk"))
+        return {row["bin"]: row["count"] for row in counted}
 
     def with_id_between(self, first: UUID, last: UUID) -> Self:
         """Both included: for ids of which only the beginning is known."""

@@ -43,6 +43,19 @@ def milliseconds(value: float | None) -> str:
 
 
 @register.filter
+def duration(milliseconds_taken: float | None) -> str:
+    """In the unit that fits: 480 ms, 12 s, 4 min, 2.5 h."""
+    if milliseconds_taken is None:
+        return "–"
+    seconds = milliseconds_taken / 1000
+    if seconds < 1:
+        return milliseconds(milliseconds_taken)
+    if seconds < 120:
+        return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.1f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+
+
+@register.filter
 def words(name: str) -> str:
     """archive_memory -> archive memory."""
     return name.replace("_", " ")

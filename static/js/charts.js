@@ -4,6 +4,7 @@
 (function () {
   const drawn = new Map();
   const LINES_MAX = 6;
+  const POINTS_MAX = 24;
   const DAY_SECONDS = 86400;
   const numbers = new Intl.NumberFormat("en-GB", { notation: "compact", maximumFractionDigits: 1 });
   const day = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short" });
@@ -165,11 +166,22 @@
     };
   }
 
+  // Points where lines would not show them: few values, and values between gaps.
+  function pointsOf(values) {
+    const places = values.map(function (value, place) { return value === null ? -1 : place; })
+      .filter(function (place) { return place >= 0; });
+    if (places.length <= POINTS_MAX) return places;
+    return places.filter(function (place) {
+      return (values[place - 1] ?? null) === null && (values[place + 1] ?? null) === null;
+    });
+  }
+
   function series(figure, table, colours) {
     const isBars = figure.dataset.shape === "bars";
     return [{}].concat(table.names.map(function (name, place) {
       const style = colours.lines[place];
-      const one = { label: name, stroke: style.stroke, width: 2, dash: style.dash, points: { size: 5, fill: style.stroke } };
+      const one = { label: name, stroke: style.stroke, width: 2, dash: style.dash, points: {
+        show: true, size: 5, fill: style.stroke, filter: function () { return pointsOf(table.data[place + 1]); } } };
       if (!isBars) return one;
       const paths = uPlot.paths.bars({ size: [0.72, 48], radius: 0.08 });
       return Object.assign(one, { fill: style.stroke, width: 0, dash: [], points: { show: false }, paths: paths });
@@ -187,7 +199,7 @@
     const tip = tipFor(figure, table);
     const isWhole = table.data.slice(1).every(function (values) { return values.every(Number.isInteger); });
     const chart = new uPlot({
-      width: width, height: area.clientHeight, padding: [8, 20, 0, 0], legend: { show: false },
+      width: width, height: area.clientHeight, padding: [8, 26, 0, 0], legend: { show: false },
       cursor: { y: false, drag: { x: false, y: false }, points: { size: 7 } },
       scales: scales(figure, table.data[0]), axes: axes(figure, colours, isWhole), series: series(figure, table, colours),
       hooks: { setCursor: [tip.show], draw: [drawMarks(table, colours)] },

@@ -23,6 +23,7 @@ def pages(page: Page, base: str, tenant: str) -> Iterator[tuple[str, str]]:
     """Name and address of every page worth a look, empty and failing states among them."""
     yield "overview", f"{base}/"
     yield "tenant", tenant
+    yield "tenant-90-days", f"{tenant}?range=90d"
     yield "memories", f"{tenant}/memories"
     yield "memories-search", f"{tenant}/memories?q=battery+warranty+invoice"
     yield "memories-nothing", f"{tenant}/memories?partition=agent%3Dnobody"
@@ -117,7 +118,8 @@ def session_pages(page: Page, tenant: str) -> Iterator[tuple[str, str]]:
     links = [link.get_attribute("href") or "" for link in page.locator("a.memory-link").all()]
     for number, link in enumerate(links[:3], start=1):
         yield f"review-{number}", link
-    yield "runs", f"{tenant}/runs"
+    yield "jobs", f"{tenant}/jobs"
+    yield "jobs-nothing", f"{tenant}/jobs?kind=evaluation&state=failed"
     yield "prompts", f"{tenant}/prompts"
 
 

@@ -164,7 +164,7 @@ def test_pages_do_not_scroll_sideways(console: Page, acme: Tenant, viewport: Any
         page("reviews", acme),
         page("compaction", acme, compaction.pk),
         page("compaction-roll-back", acme, compaction.pk),
-        page("runs", acme),
+        page("jobs", acme),
     ):
         console.goto(address)
         assert console.evaluate("document.documentElement.scrollWidth") <= viewport["width"], address

@@ -181,5 +181,5 @@ def test_readiness_names_every_part(server: Server) -> None:
         "migrations",
         "broker",
         "embedder",
-        "embedding models",
+        "embedding_models",
     }

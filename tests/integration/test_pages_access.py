@@ -99,7 +99,7 @@ PAGES_OF_A_TENANT = [
     "golden-questions",
     "sessions",
     "reviews",
-    "runs",
+    "jobs",
     "audit-log",
     "tenant-settings",
 ]

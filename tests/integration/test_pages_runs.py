@@ -51,22 +51,22 @@ def stored(run: Run) -> Run:
 
 
 def test_no_run_yet_says_when_there_will_be(client: Client, tenant: Tenant) -> None:
-    assert "Nothing has run yet" in text_of(client.get(page("runs", tenant)))
+    assert "Nothing has run yet" in text_of(client.get(page("jobs", tenant)))
 
 
 def test_page_asks_again_only_while_something_is_unfinished(client: Client, tenant: Tenant) -> None:
     compacted(talk(tenant))
-    assert "every 2s" not in text_of(client.get(page("runs", tenant)))
+    assert "every 2s" not in text_of(client.get(page("jobs", tenant)))
     queued(tenant)
     for headers in ({}, HTMX):
-        text = text_of(client.get(page("runs", tenant), headers=headers))
+        text = text_of(client.get(page("jobs", tenant), headers=headers))
         assert "every 2s" in text
         assert ("<html" in text) == (not headers)
 
 
 def test_failed_run_says_why_and_is_tried_again_once(client: Client, tenant: Tenant) -> None:
     run = failed(tenant)
-    text = text_of(client.get(page("runs", tenant) + "?state=failed"))
+    text = text_of(client.get(page("jobs", tenant) + "?state=failed"))
     assert "provider away" in text
     assert "No answer." in text
     address = page("run-retry", tenant, run.pk)
@@ -77,9 +77,9 @@ def test_failed_run_says_why_and_is_tried_again_once(client: Client, tenant: Ten
 
 def test_runs_are_filtered(client: Client, tenant: Tenant) -> None:
     failed(tenant)
-    assert len(client.get(page("runs", tenant) + "?kind=compaction").context["table"].rows) == 1
-    assert "Nothing matches" in text_of(client.get(page("runs", tenant) + "?kind=roll_up"))
-    assert client.get(page("runs", tenant) + "?state=nonsense").status_code == 422
+    assert len(client.get(page("jobs", tenant) + "?kind=compaction").context["table"].rows) == 1
+    assert "Nothing matches" in text_of(client.get(page("jobs", tenant) + "?kind=roll_up"))
+    assert client.get(page("jobs", tenant) + "?state=nonsense").status_code == 422
 
 
 def test_runs_go_on_page_by_page_without_more_queries(
@@ -87,21 +87,34 @@ def test_runs_go_on_page_by_page_without_more_queries(
 ) -> None:
     monkeypatch.setattr("memory_platform.paging.PAGE_SIZE", 1)
     runs = [failed(tenant), failed(tenant)]
-    first = client.get(page("runs", tenant))
+    first = client.get(page("jobs", tenant))
     assert [row.pk for row in first.context["table"].rows] == [runs[1].pk]
-    rest = client.get(f"{page('runs', tenant)}?{first.context['table'].next_query}")
+    rest = client.get(f"{page('jobs', tenant)}?{first.context['table'].next_query}")
     assert [row.pk for row in rest.context["table"].rows] == [runs[0].pk]
     with django_assert_max_num_queries(40) as few:
-        client.get(page("runs", tenant))
+        client.get(page("jobs", tenant))
     monkeypatch.setattr("memory_platform.paging.PAGE_SIZE", 50)
     with django_assert_max_num_queries(len(few)):
-        client.get(page("runs", tenant))
+        client.get(page("jobs", tenant))
+
+
+@pytest.mark.parametrize(
+    ("former", "now"),
+    [
+        ("", "?kind=runs"),
+        ("?state=failed", "?kind=runs&state=failed"),
+        ("?kind=roll_up&state=running", "?kind=roll_up&state=unfinished"),
+        ("?kind=nonsense&state=nonsense", "?kind=runs"),
+    ],
+)
+def test_former_address_of_runs_leads_to_the_jobs(former: str, now: str, client: Client, tenant: Tenant) -> None:
+    assert client.get(page("runs", tenant) + former)["Location"] == page("jobs", tenant) + now
 
 
 def test_viewer_sees_runs_and_retries_none(tenant: Tenant) -> None:
     run = failed(tenant)
     viewer = client_of(new_operator("vera", "viewer", tenant))
-    assert "Try again</button>" not in text_of(viewer.get(page("runs", tenant)))
+    assert "Try again</button>" not in text_of(viewer.get(page("jobs", tenant)))
     assert viewer.post(page("run-retry", tenant, run.pk)).status_code == 403
     assert viewer.post(page("roll-ups", tenant), {"partition": "user=alex", "style": "compact"}).status_code == 403
 

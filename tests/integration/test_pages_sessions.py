@@ -91,14 +91,6 @@ def test_sessions_go_on_page_by_page_without_more_queries(
         client.get(page("sessions", tenant))
 
 
-def test_overview_links_to_what_waits(client: Client, tenant: Tenant) -> None:
-    talk(tenant)
-    assert page("session-overview", tenant) in text_of(client.get(page("tenant-overview", tenant)))
-    part = client.get(page("session-overview", tenant), headers=HTMX)
-    assert part.context["waiting"].sessions_over_warning == 1
-    assert client.get(page("session-overview", tenant))["Location"] == page("sessions", tenant)
-
-
 def test_session_shows_its_messages_in_order_with_the_preserve_window(client: Client, tenant: Tenant) -> None:
     session = talk(tenant)
     for headers in ({}, HTMX):

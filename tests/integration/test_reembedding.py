@@ -475,7 +475,7 @@ def test_changed_settings_leave_the_model_of_stored_vectors_and_say_so(
         ("memories.E003", problem.detail)
     ]
     answer = client.get("/readyz")
-    assert (answer.status_code, answer.json()["parts"]["embedding models"]["detail"]) == (503, problem.detail)
+    assert (answer.status_code, answer.json()["parts"]["embedding_models"]["detail"]) == (503, problem.detail)
     with caplog.at_level(logging.ERROR):
         tell_of_model_problems()
     assert caplog.messages[-1] == f"memories.E003: {problem.detail}"

@@ -1,0 +1,22 @@
+"""How the overviews tell how long something has waited, and how many parts are there."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+
+from django import template
+from django.utils.timesince import timesince
+
+register = template.Library()
+
+
+@register.filter
+def age(value: datetime) -> str:
+    """How long ago, in its largest unit: 3 days."""
+    return timesince(value, depth=1)
+
+
+@register.filter
+def ready_count(parts: Iterable[Any]) -> int:
+    """How many of the parts are there."""
+    return sum(part.state.is_ok for part in parts)

@@ -131,7 +131,7 @@ def _of_run(run: Run) -> Job:
         address = reverse("compaction", args=[run.tenant_id, run.compaction_id])
     else:
         title, place = f"Roll-up, {run.style}", run.partition.path if run.partition else ""
-        address = f"{reverse('summaries', args=[run.tenant_id])}?{urlencode({'partition': place})}"
+        address = f"{reverse('partitions', args=[run.tenant_id])}?{urlencode({'partition': place})}"
     can_retry = run.state == Run.State.FAILED
     return Job(
         pk=run.pk,

@@ -1,5 +1,6 @@
 """Background work: trying a failed run again; roll-ups of one partition."""
 
+from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
 

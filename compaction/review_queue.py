@@ -72,5 +72,5 @@ def read_place(tenant_id: UUID, compaction_id: UUID, *, order: str = OLDEST) -> 
 
 
 def _waiting(tenant_id: UUID, order: str) -> CompactionQuerySet:
-    rows: CompactionQuerySet = Compaction.objects.for_tenant(tenant_id).in_state(Compaction.State.PROPOSED)
+    rows: CompactionQuerySet = Compaction.objects.for_tenant(tenant_id).waiting()
     return rows.fullest_first() if order == FULLEST else rows.oldest_first()

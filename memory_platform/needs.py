@@ -54,7 +54,7 @@ KINDS: Sequence[NeedKind] = (
         "Compact it, or its next context may have to be cut short.",
         "sessions",
         full_sessions,
-        {"sort": "fullest"},
+        {"state": "over", "sort": "-pressure"},
         "stack-2",
     ),
     NeedKind(

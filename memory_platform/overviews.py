@@ -1,8 +1,8 @@
 """The overviews, of one tenant and of all, and the health of the parts: every app has something to say on them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from http import HTTPStatus
+from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
 
@@ -23,7 +23,7 @@ from memory_platform.parts import all_parts, remembered_parts
 from memory_platform.web import HtmxRequest, operator_required, show, wants_fragment
 
 COLUMNS = (
-    Column("needs", "needs", int),
+    Column("needs", "waiting", int),
     Column("tenant", "tenant", str, is_down_first=False),
     *(Column(kind.name, kind.name, int) for kind in KINDS),
     Column("memories", "live", int),
@@ -31,24 +31,11 @@ COLUMNS = (
 )
 
 
-@dataclass(frozen=True)
-class Line:
-    """A tenant among others: what it holds, and how much of it waits for somebody."""
-
-    row: TenantRow
-    needs: Sequence[Need]
-
-    @property
-    def waiting(self) -> int:
-        """All that waits in it."""
-        return sum(need.backlog.count for need in self.needs)
-
-    def value(self, field: str) -> Any:
-        """What a column is ordered by."""
-        if field == "tenant":
-            return self.row.tenant.name.casefold()
-        counts = {need.kind.name: need.backlog.count for need in self.needs}
-        return {"needs": self.waiting, **counts, **self.row.memories}[field]
+def _line(row: TenantRow, needs: Sequence[Need]) -> SimpleNamespace:
+    """A tenant among others, with a value for each column."""
+    counts = {need.kind.name: need.backlog.count for need in needs}
+    name = row.tenant.name.casefold()
+    return SimpleNamespace(row=row, needs=needs, tenant=name, waiting=sum(counts.values()), **counts, **row.memories)
 
 
 @operator_required("viewer")
@@ -63,7 +50,7 @@ def overview(request: HtmxRequest) -> HttpResponseBase:
         needs = needs_of(ids)
         rows = tenants_at_a_glance(request.tenants, now=timezone.now())
     order = order_in(request, COLUMNS)
-    lines = order.sorted([Line(row, needs[row.tenant.id]) for row in rows], Line.value)
+    lines = order.sorted(_line(row, needs[row.tenant.id]) for row in rows)
     page = {"kinds": KINDS, "table": Table(lines, order)}
     return show(request, "overview.html#rows" if wants_fragment(request) else "overview.html", page)
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from django import template
 
-from compaction.models import Compaction
+from compaction.waiting import reviews_waiting
 from memories.scopes import tenant_scope
 
 register = template.Library()
@@ -15,4 +15,5 @@ def waiting_reviews(context: dict[str, Any]) -> int:
     """How many compactions of the page's tenant wait for review. One query, of an index."""
     tenant_id = context["request"].tenant.id
     with tenant_scope(tenant_id):
-        return Compaction.objects.for_tenant(tenant_id).in_state(Compaction.State.PROPOSED).how_many()
+        waiting = reviews_waiting([tenant_id]).get(tenant_id)
+    return waiting.count if waiting else 0

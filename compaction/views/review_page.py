@@ -17,7 +17,7 @@ from compaction.forms import ReasonForm, RegenerateForm, ReviewPlaceForm, Summar
 from compaction.models import Compaction, CompactionPrompt
 from compaction.review import read_review
 from compaction.review_changes import Change, last_change
-from compaction.review_queue import read_place
+from compaction.review_queue import read_place, with_titles
 from compaction.services.prompts import PROMPT_VERSION
 from compaction.summarisers import has_model
 from memories.access import actor_of
@@ -156,6 +156,7 @@ def review_page(request: HtmxRequest, compaction_id: UUID, filled: Filled | None
         ]
         place = read_place(tenant_id, compaction_id, order=address.order)
         last = _last_decided(address)
+        with_titles([row])
     page: dict[str, Any] = {
         "section": "reviews",
         "compaction": row,

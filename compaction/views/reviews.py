@@ -16,7 +16,7 @@ from compaction.presence import Reviewer, note_presence
 from compaction.review import read_review
 from compaction.review_changes import last_change
 from compaction.review_comparison import compare_proposals
-from compaction.review_queue import ORDERS, read_queue
+from compaction.review_queue import ORDERS, read_queue, with_titles
 from compaction.views.review_page import Filled, ReviewAddress, decided, found_compaction, refusal_of, review_page
 from memories.access import actor_of, tenant_required
 from memories.exceptions import PlatformError
@@ -131,6 +131,7 @@ def compaction_compare(request: HtmxRequest, compaction_id: UUID) -> HttpRespons
     with tenant_scope(request.tenant.id):
         row = found_compaction(request, compaction_id)
         comparison = compare_proposals(row)
+        with_titles([row])
     if comparison is None:
         return redirect("compaction", request.tenant.id, compaction_id)
     page = {"section": "reviews", "compaction": row, "session": row.session, "comparison": comparison}

@@ -18,6 +18,7 @@ class SessionPlan:
     plan: Plan
     turns: tuple[Turn, ...]
     current: Compaction | None
+    summary_tokens: int
 
     @property
     def span(self) -> list[Turn]:
@@ -58,4 +59,4 @@ def plan_session(session: Session, policy: CompactionPolicy, *, is_forced: bool)
     plan = make(is_forced=False)
     if plan.is_empty and is_forced:
         plan = make(is_forced=True)
-    return SessionPlan(plan, turns, session.current)
+    return SessionPlan(plan, turns, session.current, summary_tokens)

@@ -8,8 +8,9 @@ from memories.candidates import Rows, SearchScope
 from memories.models import Memory, MemoryVersion
 from memories.models.memory import VERSION_COLUMNS
 from memories.querysets import MemoryVersionQuerySet
-from memories.querysets.changes import KINDS, Sides, count_changes, list_changes
+from memories.querysets.changes import ADDED, CHANGED, KINDS, REMOVED, SAME, Sides, Tally, count_changes, list_changes
 from memories.services.moments import Moment
+from memories.services.text_diff import Piece, diff_words
 
 PAGE_SIZE = 50
 
@@ -22,17 +23,43 @@ class Change:
     before: Memory | None
     after: Memory | None
 
+    @property
+    def pieces(self) -> Sequence[Piece]:
+        """From what it said before to what it said after, word by word."""
+        if self.before is None or self.after is None:
+            return ()
+        return diff_words(self.before.content, self.after.content)
+
 
 @dataclass(frozen=True)
 class Comparison:
     """How many memories were `added`, `changed` (another version) and `removed`, and the first ones of each kind.
+
+    `tallies` have their tokens too, and what stayed the `same`.
 
     `follows` names the kinds that have more: ask for one of them `behind` the last id of its list.
     """
 
     counts: Mapping[str, int]
     changes: Mapping[str, Sequence[Change]]
+    tallies: Mapping[str, Tally]
     follows: Sequence[str] = ()
+
+    @property
+    def memories_before(self) -> int:
+        return sum(self.tallies[kind].memories for kind in (SAME, CHANGED, REMOVED))
+
+    @property
+    def memories_after(self) -> int:
+        return sum(self.tallies[kind].memories for kind in (SAME, CHANGED, ADDED))
+
+    @property
+    def tokens_before(self) -> int:
+        return sum(tally.tokens_before for tally in self.tallies.values())
+
+    @property
+    def tokens_after(self) -> int:
+        return sum(tally.tokens_after for tally in self.tallies.values())
 
 
 def compare_moments(
@@ -52,14 +79,15 @@ def compare_moments(
     """
     former, latter = SearchScope(tenant_id, reach, before), SearchScope(tenant_id, reach, after)
     sides = Sides(former.sources(), latter.sources())
-    counts = count_changes(sides)
+    tallies = count_changes(sides)
+    counts = {name: tallies[name].memories for name in KINDS}
     wanted = [name for name in KINDS if kind in (None, name) and counts[name]]
     listed = list_changes(sides, wanted, behind, limit + 1) if wanted else {}
     pages = {name: ids[:limit] for name, ids in listed.items()}
     ids = [memory_id for page in pages.values() for memory_id in page]
     was, became = _memories(former, ids), _memories(latter, ids)
     changes = {name: [Change(pk, was.get(pk), became.get(pk)) for pk in pages.get(name, [])] for name in KINDS}
-    return Comparison(counts, changes, [name for name, ids in listed.items() if len(ids) > limit])
+    return Comparison(counts, changes, tallies, [name for name, ids in listed.items() if len(ids) > limit])
 
 
 def _memories(scope: SearchScope, ids: Sequence[UUID]) -> dict[UUID, Memory]:

@@ -120,6 +120,18 @@ class SnapshotForm(forms.Form):
     recorded_at = forms.DateTimeField(label="Recorded time", required=False)
 
 
+class ComparisonForm(PartitionForm):
+    """What a snapshot is compared with, and where a list of what differs goes on."""
+
+    kind = forms.ChoiceField(required=False, choices=[("added", ""), ("changed", ""), ("removed", "")])
+    behind = forms.UUIDField(required=False)
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        # A word of the language
+        self.fields["with"] = forms.CharField(required=False, max_length=36)
+
+
 class HygieneFilterForm(forms.Form):
     """How a list of findings is narrowed and ordered; everything is optional and stands in the address."""
 

@@ -14,8 +14,9 @@ from compaction.forms import SimulationForm, typed_simulation
 from compaction.opening import WHY_NOTHING
 from compaction.plans import plan_session, policy_of
 from compaction.recorded import recorded_turns
-from compaction.services.curves import curve_of
+from compaction.services.before_after import before_after
 from compaction.services.simulator import simulate
+from compaction.simulation_chart import simulation_chart
 from compaction.timeline import proposed_of
 from compaction.views.sessions import found_session
 from context.services.compaction_policy import CompactionPolicy, problems_of_policy
@@ -61,6 +62,13 @@ def _dry_run(request: HtmxRequest, session_id: UUID, *, status: int = HTTPStatus
         "plan": planned.plan,
         "planned": planned,
         "proposed": proposed,
+        "bars": before_after(
+            planned.plan,
+            planned.turns,
+            window=session.max_context_tokens,
+            directive_tokens=session.directive_tokens,
+            summary_tokens=planned.summary_tokens,
+        ),
         "reason": WHY_NOTHING.get(planned.plan.reason, ""),
     }
     return show(request, "session_compact.html", page, status=status)
@@ -88,6 +96,6 @@ def session_simulate(request: HtmxRequest, session_id: UUID) -> HttpResponseBase
         price = form.cleaned_data["price"]
         directive = session.directive_tokens
         done = simulate(turns, tried, window, directive_tokens=directive, price_per_million=price)
-        page |= {"simulation": done, "curve": curve_of(done, tried, window), "window": window}
+        page |= {"simulation": done, "chart": simulation_chart(done, tried, window), "window": window}
     template = "session_simulate.html#fragment" if wants_fragment(request) else "session_simulate.html"
     return show(request, template, page, status=status)

@@ -1,5 +1,7 @@
 """The prompt of summaries: its text and versions, tried on a recorded session before it is saved."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
 
@@ -18,9 +20,30 @@ from compaction.trying import Trial, sessions_to_try, try_prompt
 from memories.access import actor_of, tenant_required
 from memories.exceptions import InvalidInput, PlatformError
 from memories.scopes import tenant_scope
+from memories.services.text_diff import Piece, diff_words
 from memory_platform.web import HtmxRequest, complain, flash, operator_required, show, wants_fragment
 
-VERSIONS_MAX = 50
+VERSIONS_MAX = 30
+
+
+@dataclass(frozen=True)
+class PromptVersion:
+    """A version of the prompt, and what it changed in the one before it; that of the program itself is the first."""
+
+    version: int
+    text: str
+    row: CompactionPrompt | None
+    pieces: Sequence[Piece] = ()
+
+
+def prompt_versions(rows: Sequence[CompactionPrompt]) -> list[PromptVersion]:
+    """A tenant's own versions, given the newest first, with what each changed; at the end the program's own."""
+    texts = [*(row.text for row in rows), PROMPT]
+    own = [
+        PromptVersion(row.version, row.text, row, diff_words(texts[place + 1], row.text))
+        for place, row in enumerate(rows[:VERSIONS_MAX])
+    ]
+    return [*own, PromptVersion(PROMPT_VERSION, PROMPT, None)]
 
 
 @operator_required("admin")
@@ -91,9 +114,7 @@ def _page(request: HtmxRequest, form: PromptForm | None, trial: Trial | None = N
         page: dict[str, Any] = {
             "section": "prompts",
             "version": version,
-            "versions": list(CompactionPrompt.objects.for_tenant(tenant_id).newest_first()[:VERSIONS_MAX]),
-            "first_text": PROMPT,
-            "first_version": PROMPT_VERSION,
+            "versions": prompt_versions(list(CompactionPrompt.objects.for_tenant(tenant_id).newest_first())),
             "sessions": sessions_to_try(tenant_id),
             "has_model": has_model(),
             "form": form or PromptForm(initial={"text": text, "edited_from": version}, label_suffix=""),

@@ -11,15 +11,16 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from memories.access import actor_of, tenant_of, tenant_required
 from memories.actions import create_snapshot, delete_snapshot
-from memories.comparison import compare_moments
+from memories.comparison import KINDS, Comparison, compare_moments
 from memories.exceptions import PlatformError
-from memories.forms import SnapshotForm
-from memories.models import Snapshot
+from memories.forms import ComparisonForm, SnapshotForm
+from memories.models import Partition, Snapshot
 from memories.scopes import tenant_scope
 from memories.services.moments import Moment
 from memory_platform.web import HtmxRequest, flash, operator_required, show, wants_fragment
 
 SNAPSHOTS_SHOWN_MAX = 200
+PARTITIONS_OFFERED_MAX = 300
 TODAY = "today"
 
 
@@ -53,7 +54,7 @@ def _list_page(request: HtmxRequest, form: SnapshotForm) -> HttpResponse:
     with tenant_scope(request.tenant.id):
         rows = list(Snapshot.objects.for_tenant(request.tenant.id).newest_first()[:SNAPSHOTS_SHOWN_MAX])
     status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
-    page = {"section": "snapshots", "rows": rows, "form": form}
+    page = {"section": "snapshots", "rows": list(zip(rows, [*rows[1:], None], strict=False)), "form": form}
     return show(request, "snapshots.html#body" if wants_fragment(request) else "snapshots.html", page, status=status)
 
 
@@ -61,17 +62,27 @@ def _list_page(request: HtmxRequest, form: SnapshotForm) -> HttpResponse:
 @tenant_required
 @require_safe
 def snapshot(request: HtmxRequest, snapshot_id: UUID) -> HttpResponseBase:
-    """What differs between a snapshot and another one, or today."""
+    """What differs between a snapshot and another one, or today: everywhere or in one partition."""
     now = timezone.now()
+    form = ComparisonForm(request.GET, label_suffix="")
+    if not form.is_valid():
+        raise Http404
+    wanted = form.cleaned_data
     with tenant_scope(request.tenant.id):
         rows = list(Snapshot.objects.for_tenant(request.tenant.id).newest_first()[:SNAPSHOTS_SHOWN_MAX])
         one = _named(rows, str(snapshot_id))
-        with_id = request.GET.get("with") or TODAY
+        with_id = wanted["with"] or TODAY
         other = None if with_id == TODAY else _named(rows, with_id)
         first, second = sorted((one.recorded_at, other.recorded_at if other else now))
         difference = compare_moments(
-            tenant_id=request.tenant.id, before=Moment.recorded(first), after=Moment.recorded(second), reach=""
+            tenant_id=request.tenant.id,
+            before=Moment.recorded(first),
+            after=Moment.recorded(second),
+            reach=wanted["partition"],
+            kind=wanted["kind"] or None,
+            behind=wanted["behind"],
         )
+        partitions = Partition.objects.for_tenant(request.tenant.id).paths(PARTITIONS_OFFERED_MAX)
     page: dict[str, Any] = {
         "section": "snapshots",
         "snapshot": one,
@@ -80,9 +91,21 @@ def snapshot(request: HtmxRequest, snapshot_id: UUID) -> HttpResponseBase:
         "first": first,
         "second": second,
         "difference": difference,
+        "lists": [_listed(request, difference, kind) for kind in KINDS if difference.changes[kind]],
+        "form": form,
+        "partitions": partitions,
         "is_turned": other is not None and other.recorded_at < one.recorded_at,
     }
     return show(request, "snapshot.html#result" if wants_fragment(request) else "snapshot.html", page)
+
+
+def _listed(request: HtmxRequest, difference: Comparison, kind: str) -> dict[str, Any]:
+    """One list of changes with its tally, and the address where it goes on."""
+    rows = difference.changes[kind]
+    query = request.GET.copy()
+    query["kind"], query["behind"] = kind, str(rows[-1].memory_id)
+    more = query.urlencode() if kind in difference.follows else ""
+    return {"kind": kind, "rows": rows, "tally": difference.tallies[kind], "more": more}
 
 
 def _named(rows: list[Snapshot], snapshot_id: str) -> Snapshot:

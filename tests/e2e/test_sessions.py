@@ -71,7 +71,7 @@ def compact_review_and_roll_back(tab: Page, tenant: Tenant, session: Session) ->
     tab.goto(page("session", tenant, session.pk))
     tab.get_by_role("link", name="Compact now").click()
     expect(tab.get_by_role("heading", name="Compact now?")).to_be_visible()
-    expect(tab.locator(".tile").first).to_contain_text("Tokens before")
+    expect(tab.locator("#effect-title")).to_contain_text("at most")
     tab.get_by_role("button", name="Compact now").click()
     expect(tab.locator(".alert-info")).to_contain_text("being compacted")
     work(session)
@@ -144,7 +144,7 @@ def test_message_is_pinned_without_leaving_the_page(console: Page, acme: Tenant)
 def test_simulation_follows_what_is_typed(console: Page, acme: Tenant) -> None:
     session = talk(acme)
     console.goto(page("session-simulate", acme, session.pk))
-    expect(console.locator(".curve-path")).to_be_visible()
+    expect(console.locator(".chart-area canvas")).to_be_visible()
     console.fill("#id_window", "1500")
     expect(console.locator("#result")).to_contain_text("of 1,500 tokens")
     assert "window=1500" in console.url

@@ -212,7 +212,7 @@ def test_query_count_of_a_session_does_not_grow(
 def test_dry_run_says_what_would_leave_and_changes_nothing(client: Client, tenant: Tenant) -> None:
     session = talk(tenant)
     text = text_of(client.get(page("session-compact", tenant, session.pk)))
-    assert "Tokens after, at most" in text
+    assert "at most" in text
     assert "What leaves the context" in text
     assert reread(session).context_tokens == session.context_tokens
     assert {row.state for row in messages_of(session)} == {"live"}
@@ -243,7 +243,7 @@ def test_simulation_draws_the_session_under_other_numbers_and_writes_nothing(cli
     for headers in ({}, HTMX):
         response = client.get(f"{address}?window=1500&target=30&price=3", headers=headers)
         text = text_of(response)
-        assert "<polyline" in text
+        assert 'data-chart="number"' in text
         assert "As a table" in text
         assert response.context["simulation"].compactions > 0
         assert ("<html" in text) == (not headers)

@@ -6,10 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction.services.curves import HEIGHT, POINTS_MAX, WIDTH, curve_of, thinned
+from compaction.services.before_after import before_after
+from compaction.services.curves import POINTS_MAX, thinned
 from compaction.services.gauges import pressure_gauge, thresholds
+from compaction.services.planning import plan_compaction
 from compaction.services.simulator import APPENDED, Point, simulate
 from compaction.services.turns import Turn
+from compaction.simulation_chart import simulation_chart
 from context.services.compaction_policy import CompactionPolicy
 
 POLICY = CompactionPolicy()
@@ -67,20 +70,30 @@ def _turns(count: int) -> list[Turn]:
     ]
 
 
-def test_curve_draws_every_point_and_marks_each_compaction() -> None:
+def test_chart_has_every_point_the_thresholds_and_each_compaction_marked() -> None:
     done = simulate(_turns(120), POLICY, 2000)
-    curve = curve_of(done, POLICY, 2000)
-    pairs = [tuple(map(float, pair.split(","))) for pair in curve.points.split()]
-    assert len(pairs) == len(done.points)
-    assert all(0 <= x <= WIDTH and 0 <= y <= HEIGHT for x, y in pairs)
-    assert len(curve.dots) == sum(point.event != APPENDED for point in done.points) > 0
-    assert {line.name for line in curve.lines} == {"window", "sleep", "emergency", "warning", "target"}
-    assert {dot.point for dot in curve.dots} <= set(curve.rows)
+    chart = simulation_chart(done, POLICY, 2000)
+    names = ["in the context", "window", "compacted when idle", "compacted at once", "warning", "target"]
+    assert chart.series == names
+    assert len(chart.rows) == len(done.points)
+    assert sum(bool(row.mark) for row in chart.rows) == sum(point.event != APPENDED for point in done.points) > 0
+    places = [row.position for row in chart.rows]
+    assert places == sorted(set(places))
 
 
-def test_curve_of_nothing_is_empty() -> None:
-    curve = curve_of(simulate([], POLICY, 2000), POLICY, 2000)
-    assert (curve.points, curve.dots, curve.rows) == ("", (), ())
+def test_chart_of_nothing_is_empty() -> None:
+    assert simulation_chart(simulate([], POLICY, 2000), POLICY, 2000).is_empty
+
+
+def test_bars_before_and_after_add_up_to_the_plan() -> None:
+    turns = _turns(60)
+    plan = plan_compaction(turns, window=2000, policy=POLICY, fixed_tokens=130, summary_tokens=100)
+    bars = before_after(plan, turns, window=2000, directive_tokens=30, summary_tokens=100)
+    assert sum(part.tokens for part in bars.before) == plan.tokens_before
+    assert sum(part.tokens for part in bars.after) == plan.tokens_after_at_most
+    assert {part.name for part in bars.before} == {"directive", "summary", "leaving", "staying"}
+    assert "leaving" not in {part.name for part in bars.after}
+    assert all(part.x + part.width <= 100.01 for part in (*bars.before, *bars.after))
 
 
 def test_long_curve_is_thinned_but_keeps_its_ends_and_every_compaction() -> None:

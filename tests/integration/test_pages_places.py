@@ -86,6 +86,21 @@ def test_viewer_is_offered_no_older_text(viewer: Client, client: Client, tenant:
     assert "Make current again" not in text_of(viewer.get(page("memo", tenant)))
 
 
+def test_tokens_are_counted_while_somebody_types(client: Client, viewer: Client, tenant: Tenant) -> None:
+    counted = client.post(page("text-tokens", tenant), {"content": " Bikes and boats.\r\n"})
+    assert "4 tokens as typed" in text_of(counted)
+    assert "too long" in text_of(client.post(page("text-tokens", tenant), {"content": "x" * 100_001}))
+    assert viewer.post(page("text-tokens", tenant), {"content": "x"}).status_code == 403
+    assert client.get(page("text-tokens", tenant)).status_code == 405
+
+
+def test_versions_of_the_memo_show_what_changed(client: Client, tenant: Tenant) -> None:
+    for seen, content in enumerate(["We repair bikes in Kiel.", "We repair boats in Kiel."]):
+        client.post(page("memo", tenant), {"seen_version": seen, "content": content})
+    text = text_of(client.get(page("memo", tenant)))
+    assert "<del>bikes</del><ins>boats</ins>" in text
+
+
 @pytest.mark.parametrize("typed", [{"seen_version": 9, "content": "x"}, {"seen_version": 0, "content": "a\x00"}])
 def test_refused_memo_keeps_what_was_typed(typed: dict[str, Any], client: Client, tenant: Tenant) -> None:
     response = client.post(page("memo", tenant), typed)
@@ -206,10 +221,19 @@ def test_snapshots_compare_with_today_and_with_each_other(client: Client, tenant
             assert found.changes["changed"][0].after.content == "Now in 30 minutes."
             assert found.changes["removed"][0].before.content == memories[1].content
             assert "A new one." in text_of(response)
+            assert (found.memories_before, found.memories_after) == (5, 5)
+            assert found.tokens_before == sum(row.tokens_o200k_base for row in memories)
+            assert found.tallies["removed"].tokens_before == memories[1].tokens_o200k_base
+            assert "<ins>" in text_of(response)
+    elsewhere = client.get(page("snapshot", tenant, before.pk) + "?partition=agent%3Dsupport/user%3Dc-1")
+    assert sum(elsewhere.context["difference"].counts.values()) == 0
+    only = client.get(page("snapshot", tenant, before.pk) + "?kind=removed")
+    assert [each["kind"] for each in only.context["lists"]] == ["removed"]
     turned = client.get(page("snapshot", tenant, after.pk) + f"?with={before.pk}")
     assert turned.context["difference"].counts["added"] == 1
     assert "Nothing changed" in text_of(client.get(page("snapshot", tenant, after.pk)))
-    assert client.get(page("snapshot", tenant, before.pk) + "?with=nonsense").status_code == 404
+    for wrong in ("with=nonsense", "partition=nonsense", "kind=other", "behind=1"):
+        assert client.get(page("snapshot", tenant, before.pk) + f"?{wrong}").status_code == 404
 
 
 def test_query_counts_of_lists_do_not_grow(client: Client, tenant: Tenant, django_assert_max_num_queries: Any) -> None:

@@ -65,6 +65,34 @@ def test_sessions_are_filtered_and_sorted(client: Client, tenant: Tenant) -> Non
     assert "Nothing matches" in text_of(client.get(page("sessions", tenant) + "?partition=user%3Dnobody"))
 
 
+def test_session_is_called_by_its_title_or_how_its_user_began(client: Client, tenant: Tenant) -> None:
+    talk(tenant, turns=2)
+    talk(tenant, turns=1, metadata={"title": "Swap in Kiel"})
+    rows = client.get(page("sessions", tenant)).context["sessions"]
+    titles = [row.title for row, _ in rows]
+    assert titles[0] == "Swap in Kiel"
+    assert titles[1].startswith("Ida Brodersen asks about the frame FR-2210")
+    for row, _ in rows:
+        assert row.title[:30] in text_of(client.get(page("session", tenant, row.pk)))
+
+
+def test_sessions_over_their_own_warning_are_those_the_overview_counts(client: Client, tenant: Tenant) -> None:
+    full = talk(tenant)
+    talk(tenant, turns=2)
+    assert listed(client, tenant, state="over") == [full.pk]
+    waiting = client.get(page("session-overview", tenant), headers=HTMX).context["waiting"]
+    assert waiting.sessions_over_warning == 1
+
+
+def test_strip_of_a_session_bands_each_generation(client: Client, tenant: Tenant) -> None:
+    session = talk(tenant)
+    compaction = compacted(session)
+    strip = client.get(page("session", tenant, session.pk)).context["timeline"].minimap
+    assert [(band.span.compaction_id, band.span.generation) for band in strip.bands] == [(compaction.pk, 1)]
+    assert strip.bands[0].span.first == 0
+    assert strip.tokens == sum(row.tokens for row in messages_of(session))
+
+
 @pytest.mark.parametrize("query", ["partition=nonsense", "state=x", "least=-1"])
 def test_filter_that_is_none_is_answered_422(query: str, client: Client, tenant: Tenant) -> None:
     assert client.get(f"{page('sessions', tenant)}?{query}").status_code == 422

@@ -88,7 +88,7 @@ def test_viewer_is_offered_no_older_text(viewer: Client, client: Client, tenant:
 
 def test_tokens_are_counted_while_somebody_types(client: Client, viewer: Client, tenant: Tenant) -> None:
     counted = client.post(page("text-tokens", tenant), {"content": " Bikes and boats.\r\n"})
-    assert "4 tokens as typed" in text_of(counted)
+    assert "5 tokens as typed" in text_of(counted)
     assert "too long" in text_of(client.post(page("text-tokens", tenant), {"content": "x" * 100_001}))
     assert viewer.post(page("text-tokens", tenant), {"content": "x"}).status_code == 403
     assert client.get(page("text-tokens", tenant)).status_code == 405

@@ -105,7 +105,7 @@ def rounds_of(work: Callable[[], object], rounds: int) -> list[float]:
 def measure(tenant_id: UUID, rounds: int) -> None:
     """Every list in every order, whole and of a small partition, and all counts."""
     from memories.board import board_page, list_lengths
-    from memories.browsing import MemoryFilter, browse_memories
+    from memories.browsing import MemoryFilter, memories_of
     from memories.scopes import tenant_scope
     from memories.services.hygiene import LISTS
 
@@ -113,7 +113,9 @@ def measure(tenant_id: UUID, rounds: int) -> None:
         return lambda: board_page(tenant_id, *arguments, behind=None, now=NOW)
 
     works: dict[str, Callable[[], object]] = {
-        "plain page of memories": lambda: browse_memories(tenant_id, MemoryFilter(), behind=None, now=NOW)
+        "plain page of memories": lambda: list(
+            memories_of(tenant_id, MemoryFilter(), NOW).page("-created_at", count=50)
+        )
     }
     for each in LISTS.values():
         for sort in each.sorts:

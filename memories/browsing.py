@@ -1,18 +1,21 @@
-"""Reading memories page by page, as operators and lists want them: filtered, newest first or by a search."""
+"""Reading memories as operators want them: lists that are filtered or searched, and one with all about it."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
 from memories.models import AuditEntry, Memory, MemoryEmbedding, MemoryLink, MemoryVersion
-from memories.querysets import MemoryQuerySet
+from memories.querysets import MemoryQuerySet, lexemes_in_reach, lexemes_of_words
 from memories.retrieval import retrieve
 from memories.scopes import tenant_scope
+from memories.services.link_graph import LinkGraph, Neighbour, link_graph
+from memories.services.marking import Stretch, excerpt, matches_told, words_to_ask_about
+from memories.services.version_steps import VersionStep, version_steps
 
 PAGE_SIZE = 50
-NEWEST_FIRST = "-created_at"
 HISTORY_MAX = 50
+LINKS_MAX = 100
 
 
 @dataclass(frozen=True)
@@ -43,54 +46,52 @@ class MemoryFilter:
 
 @dataclass(frozen=True)
 class Hit:
-    """A memory in a list, and how the search found it: its place in each arm, from 1."""
+    """A memory that a search found: its place in each arm, from 1, the stretch of text and the words that matched."""
 
     memory: Memory
-    vector_rank: int | None = None
-    text_rank: int | None = None
-    similarity: float | None = None
+    vector_rank: int | None
+    text_rank: int | None
+    similarity: float | None
+    stretches: Sequence[Stretch]
+
+    @property
+    def words(self) -> list[str]:
+        return matches_told(self.stretches)
 
 
 @dataclass(frozen=True)
-class MemoryPage:
-    """One page of a list; `last` is set where rows follow behind it."""
+class Found:
+    """The best finds of a search, and what made it worse than asked for."""
 
     hits: Sequence[Hit]
-    last: Memory | None = None
     warnings: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
 class MemoryDossier:
-    """One memory with everything its page shows: earlier versions, links both ways, who did what."""
+    """One memory with everything its page shows: its versions, links both ways and drawn, who did what."""
 
     memory: Memory
-    versions: Sequence[MemoryVersion]
+    steps: Sequence[VersionStep]
     links_out: Sequence[MemoryLink]
     links_in: Sequence[MemoryLink]
+    graph: LinkGraph | None
     embeddings: Sequence[MemoryEmbedding]
     audit: Sequence[AuditEntry]
 
 
-def browse_memories(
-    tenant_id: UUID, wanted: MemoryFilter, *, behind: tuple[datetime, UUID] | None, now: datetime
-) -> MemoryPage:
-    """One page, newest first, behind the given place; inside a scope. One query."""
-    rows = wanted.apply(Memory.objects.for_tenant(tenant_id), now)
-    found = list(rows.page(NEWEST_FIRST, after=behind, count=PAGE_SIZE + 1))
-    hits = [Hit(memory) for memory in found[:PAGE_SIZE]]
-    return MemoryPage(hits, last=found[PAGE_SIZE - 1] if len(found) > PAGE_SIZE else None)
+def memories_of(tenant_id: UUID, wanted: MemoryFilter, now: datetime) -> MemoryQuerySet:
+    """The rows of a list without a search, in no order yet; inside a scope."""
+    return wanted.apply(Memory.objects.for_tenant(tenant_id), now)
 
 
-def search_memories(tenant_id: UUID, text: str, wanted: MemoryFilter, *, now: datetime) -> MemoryPage:
+def search_memories(tenant_id: UUID, text: str, wanted: MemoryFilter, *, now: datetime) -> Found:
     """The best finds of a search by meaning and words; rows that no agent reads are searched by words alone.
 
     Called with no scope open.
     """
     if wanted.state:
-        with tenant_scope(tenant_id):
-            rows = list(wanted.apply(Memory.objects.for_tenant(tenant_id), now).matching(text)[:PAGE_SIZE])
-        return MemoryPage([Hit(memory, text_rank=rank) for rank, memory in enumerate(rows, start=1)])
+        return _found_by_words(tenant_id, text, wanted, now)
     filters = {name: value for name, value in (("kind", wanted.kind), ("pinned", wanted.pinned)) if value}
     found = retrieve(
         tenant_id=tenant_id,
@@ -105,12 +106,33 @@ def search_memories(tenant_id: UUID, text: str, wanted: MemoryFilter, *, now: da
     with tenant_scope(tenant_id):
         live = Memory.objects.for_tenant(tenant_id).live(now)
         memories = {memory.pk: memory for memory in live.with_ids([row.id for row in found.candidates])}
+        rows = [row for row in found.candidates if row.id in memories]
+        stretches = _stretches(tenant_id, [(memories[row.id], row.holds) for row in rows])
     hits = [
-        Hit(memories[row.id], row.vector_rank, row.text_rank, row.similarity)
-        for row in found.candidates
-        if row.id in memories
+        Hit(memories[row.id], row.vector_rank, row.text_rank, row.similarity, shown)
+        for row, shown in zip(rows, stretches, strict=True)
     ]
-    return MemoryPage(hits, warnings=[warning.detail for warning in found.warnings])
+    return Found(hits, warnings=[warning.detail for warning in found.warnings])
+
+
+def _found_by_words(tenant_id: UUID, text: str, wanted: MemoryFilter, now: datetime) -> Found:
+    with tenant_scope(tenant_id):
+        matching = memories_of(tenant_id, wanted, now).matching(text).with_lexemes_held(lexemes_in_reach(text))
+        rows = list(matching[:PAGE_SIZE])
+        stretches = _stretches(tenant_id, [(row, row.holds) for row in rows])
+    shown = enumerate(zip(rows, stretches, strict=True), start=1)
+    return Found([Hit(row, None, rank, None, stretch) for rank, (row, stretch) in shown])
+
+
+def _stretches(tenant_id: UUID, rows: Sequence[tuple[Memory, Collection[str]]]) -> list[list[Stretch]]:
+    """Of each memory the part that shows by which of its lexemes it was found. One query at most."""
+    lexemes = {lexeme for _, holds in rows for lexeme in holds}
+    asked = words_to_ask_about((memory.content for memory, _ in rows), lexemes)
+    lexemes_of = lexemes_of_words(tenant_id, asked)
+    return [
+        excerpt(memory.content, {word for word, own in lexemes_of.items() if not own.isdisjoint(holds)})
+        for memory, holds in rows
+    ]
 
 
 def memory_dossier(tenant_id: UUID, memory_id: UUID) -> MemoryDossier | None:
@@ -118,12 +140,22 @@ def memory_dossier(tenant_id: UUID, memory_id: UUID) -> MemoryDossier | None:
     memory = Memory.objects.for_tenant(tenant_id).with_ids([memory_id]).first()
     if memory is None:
         return None
-    links = list(MemoryLink.objects.for_tenant(tenant_id).current().touching(memory_id).with_ends())
+    links = list(MemoryLink.objects.for_tenant(tenant_id).current().touching(memory_id).with_ends()[:LINKS_MAX])
+    audit = list(AuditEntry.objects.for_tenant(tenant_id).about(memory_id).newest_first()[:HISTORY_MAX])
+    earlier = list(MemoryVersion.objects.for_tenant(tenant_id).of_memory(memory_id)[:HISTORY_MAX])
+    authors = {entry.at: entry.actor_label or entry.actor_kind for entry in reversed(audit)}
     return MemoryDossier(
         memory,
-        versions=list(MemoryVersion.objects.for_tenant(tenant_id).of_memory(memory_id)[:HISTORY_MAX]),
+        steps=version_steps(memory, earlier, authors),
         links_out=[link for link in links if link.source_id == memory_id],
         links_in=[link for link in links if link.target_id == memory_id],
+        graph=link_graph(memory.content, [_neighbour(link, memory_id) for link in links]),
         embeddings=list(MemoryEmbedding.objects.for_tenant(tenant_id).of_version(memory_id, memory.version)),
-        audit=list(AuditEntry.objects.for_tenant(tenant_id).about(memory_id).newest_first()[:HISTORY_MAX]),
+        audit=audit,
     )
+
+
+def _neighbour(link: MemoryLink, memory_id: UUID) -> Neighbour:
+    is_out = link.source_id == memory_id
+    other = link.target if is_out else link.source
+    return Neighbour(other.pk, other.content, other.archived_at is not None, link.kind, is_out)

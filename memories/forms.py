@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, cast
+from uuid import UUID
 
 from django import forms
 from django.core.exceptions import ValidationError
@@ -9,6 +10,7 @@ from django.core.exceptions import ValidationError
 from memories.embedding import KnownModel
 from memories.models import Memory, PartitionSummary
 from memories.models.memory import KIND_PATTERN
+from memories.services.bulk import ACT_MEMORIES_MAX, ACTS, KIND
 from memories.services.content import ContentError, check_content, check_metadata, normalise_content
 from memories.services.partitions import PartitionError, PartitionPath, parse_partition
 
@@ -17,6 +19,9 @@ QUERY_MAX_CHARACTERS = 4_000
 #: Rows of a list that one act may be about, and digits of a row's number.
 ROWS_CHOSEN_MAX = 200
 DIGITS_MAX = 18
+#: Characters of the query of a list that somebody comes from.
+BACK_MAX_CHARACTERS = 12_000
+KIND_REFUSED = "One word in small letters, such as fact or preference."
 
 
 class PartitionField(forms.CharField):
@@ -44,6 +49,12 @@ class MemoryFilterForm(forms.Form):
     pinned = forms.BooleanField(required=False)
 
 
+class MergeSearchForm(forms.Form):
+    """What the memory to merge with is searched by."""
+
+    q = forms.CharField(label="Search", required=False, max_length=QUERY_MAX_CHARACTERS)
+
+
 class MemoryForm(forms.Form):
     """The fields of a memory that an operator may change; `seen_version` is the version they saw."""
 
@@ -52,7 +63,7 @@ class MemoryForm(forms.Form):
     kind = forms.RegexField(
         KIND_PATTERN,
         max_length=32,
-        error_messages={"invalid": "One word in small letters, such as fact or preference."},
+        error_messages={"invalid": KIND_REFUSED},
     )
     confidence = forms.FloatField(min_value=0, max_value=1)
     expires_at = forms.DateTimeField(required=False)
@@ -169,6 +180,59 @@ class HygieneActForm(forms.Form):
     keep = forms.UUIDField(required=False)
 
 
+class ChosenField(forms.Field):
+    """Memories with the versions they were seen in, `id:version` separated by spaces, each once."""
+
+    def clean(self, value: Any) -> dict[UUID, int]:
+        pairs = [pair.partition(":") for pair in str(value or "").split()[: ACT_MEMORIES_MAX + 1]]
+        if not 0 < len(pairs) <= ACT_MEMORIES_MAX:
+            raise ValidationError(f"One act is about 1 to {ACT_MEMORIES_MAX:,} memories.", code="out_of_range")
+        try:
+            seen = {UUID(memory_id): int(version) for memory_id, _, version in pairs if len(version) <= DIGITS_MAX}
+        except ValueError:
+            seen = {}
+        if len(seen) < len(pairs):
+            raise ValidationError("A memory is named by its id and version, once.", code="not_an_id")
+        return seen
+
+
+class BulkChoiceForm(forms.Form):
+    """Which memories of the list an act is to be about; `back` is the query of the list."""
+
+    CHOSEN, PAGE, MATCHING = "chosen", "page", "matching"
+    SCOPES = [(CHOSEN, "chosen"), (PAGE, "page"), (MATCHING, "matching")]
+
+    act = forms.ChoiceField(choices=[(name, name) for name in ACTS])
+    scope = forms.ChoiceField(required=False, choices=SCOPES)
+    id = forms.TypedMultipleChoiceField(required=False)
+    back = forms.CharField(required=False, max_length=BACK_MAX_CHARACTERS)
+
+    def __init__(self, data: Any) -> None:
+        super().__init__(data)
+        ids = data.getlist("id")[:ROWS_CHOSEN_MAX]
+        self.fields["id"] = forms.TypedMultipleChoiceField(
+            required=False, coerce=UUID, choices=[(text, text) for text in ids if _is_id(text)]
+        )
+
+
+class BulkActForm(forms.Form):
+    """An act on memories as they were seen; a new kind for that act, the one to keep for a merge."""
+
+    act = forms.ChoiceField(choices=[(name, name) for name in ACTS])
+    chosen = ChosenField()
+    to_kind = forms.RegexField(
+        KIND_PATTERN, label="New kind", required=False, max_length=32, error_messages={"invalid": KIND_REFUSED}
+    )
+    keep = forms.UUIDField(required=False)
+    back = forms.CharField(required=False, max_length=BACK_MAX_CHARACTERS)
+
+    def clean(self) -> dict[str, Any]:
+        fields: dict[str, Any] = self.cleaned_data
+        if fields.get("act") == KIND and not fields.get("to_kind") and "to_kind" not in self.errors:
+            self.add_error("to_kind", "Say which kind.")
+        return fields
+
+
 class ReembeddingForm(forms.Form):
     """Which model to fill beside the active one, and whether searches switch to it by themselves."""
 
@@ -257,6 +321,13 @@ def initial_of(memory: Memory) -> dict[str, Any]:
 def _with_plain_line_ends(text: str) -> str:
     """Browsers send line ends as CR LF whatever the text had."""
     return text.replace("\r\n", "\n")
+
+
+def _is_id(text: str) -> bool:
+    try:
+        return bool(UUID(text))
+    except ValueError:
+        return False
 
 
 def _checked(check: Callable[[Any], None], value: Any) -> Any:

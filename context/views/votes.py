@@ -16,13 +16,16 @@ from context.forms import VoteForm
 from context.models import Feedback, Receipt
 from context.views.blame import blame
 from memories.access import actor_of, tenant_required
+from memories.actions.hygiene import MERGED_INTO
 from memories.exceptions import NotFound, PlatformError
-from memories.models import Memory
+from memories.models import Memory, MemoryLink
 from memories.scopes import tenant_scope
 from memory_platform.web import HtmxRequest, complain, flash, operator_required, show, wants_fragment
 
 VOTES_SHOWN_MAX = 100
 CONTEXTS_SHOWN_MAX = 10
+#: Memories merged into one whose votes are shown beside its own.
+MERGED_SHOWN_MAX = 50
 VOTE_OF_WEIGHT = {1.0: "POSITIVE", -1.0: "NEGATIVE", -3.0: "VERY_NEGATIVE"}
 
 
@@ -109,7 +112,9 @@ def _page(request: HtmxRequest, memory_id: UUID, form: VoteForm) -> HttpResponse
         memory = Memory.objects.for_tenant(tenant_id).with_id(memory_id).first()
         if memory is None:
             raise Http404
-        votes = Feedback.objects.for_tenant(tenant_id).on_memories([memory_id]).newest_first()
+        merged = MemoryLink.objects.for_tenant(tenant_id).current().to_memory(memory_id).of_kind(MERGED_INTO)
+        about = [memory_id, *merged.in_order().sources(MERGED_SHOWN_MAX)]
+        votes = Feedback.objects.for_tenant(tenant_id).on_memories(about).newest_first()
         contexts = Receipt.objects.for_tenant(tenant_id).holding(memory_id).newest_first().without_details()
         page: dict[str, Any] = {
             "section": "memories",

@@ -1,6 +1,6 @@
 """The verbs of what is stored: keyword-only, inside a scope, `by` whom and `now` passed in, one audit row each."""
 
-from memories.actions.bulk import BulkDone, act_on_memories, merge_seen_memories, said_of
+from memories.actions.bulk import BulkDone, act_on_memories, merge_seen_memories
 from memories.actions.counters import Counters, adopt_counters
 from memories.actions.edit import archive_memory, restore_memory, update_memory
 from memories.actions.embeddings import retry_embeddings
@@ -62,7 +62,6 @@ __all__ = [
     "retry_refused_vectors",
     "revoke_api_key",
     "roll_back_embedding_model",
-    "said_of",
     "save_summary",
     "set_language",
     "set_memo",

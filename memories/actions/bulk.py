@@ -23,10 +23,10 @@ from memories.services.bulk import (
     MERGE,
     MERGED_MAX,
     MERGED_MIN,
-    REASONS,
     RESTORE,
     BulkAct,
     reason_to_leave,
+    told,
 )
 
 VERBS = {name: f"{name}_memories" for name in ACTS} | {KIND: "change_memories"}
@@ -63,7 +63,7 @@ def act_on_memories(
         rows = [row for row in rows if row.pk not in twins]
         left += Counter({DUPLICATE: len(twins)})
     if not rows:
-        raise Conflict("nothing_left", f"Nothing was changed: {said_of(left)}.")
+        raise Conflict("nothing_left", f"Nothing was changed: {told(left)}.")
     done = _perform(tenant_id, chosen, rows, kind, by, now)
     record_audit(
         tenant_id=tenant_id,
@@ -91,15 +91,10 @@ def merge_seen_memories(
         raise InvalidInput("unknown_choice", "Say which of them is kept.", "keep")
     rows, left = _held(tenant_id, ACTS[MERGE], seen, "")
     if left:
-        raise Conflict("changed", f"Nothing was merged: {said_of(left)}. Look again.")
+        raise Conflict("changed", f"Nothing was merged: {told(left)}. Look again.")
     others = [row.pk for row in rows if row.pk != keep]
     done = merge_memories(tenant_id=tenant_id, groups={keep: others}, by=by, now=now)
     return BulkDone(done, len(rows), {})
-
-
-def said_of(left: Mapping[str, int]) -> str:
-    """The reasons with how many memories each is about, as people read them."""
-    return ", ".join(f"{count:,} {REASONS[reason]}" for reason, count in sorted(left.items()) if count)
 
 
 def _held(tenant_id: UUID, act: BulkAct, seen: Mapping[UUID, int], kind: str) -> tuple[list[Memory], "Counter[str]"]:

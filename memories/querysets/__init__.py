@@ -7,8 +7,10 @@ from memories.querysets.insertions import Insertion, array_text
 from memories.querysets.lexemes import (
     DEFAULT_TEXT_SEARCH_CONFIG,
     CommonLexemeQuerySet,
+    lexemes_in_reach,
     lexemes_of,
     lexemes_of_tenant,
+    lexemes_of_words,
     text_search_configs,
 )
 from memories.querysets.memories import MemoryQuerySet
@@ -66,8 +68,10 @@ __all__ = [
     "VersionedByRecordedTime",
     "array_text",
     "in_order_of_an_index",
+    "lexemes_in_reach",
     "lexemes_of",
     "lexemes_of_tenant",
+    "lexemes_of_words",
     "superusers",
     "text_search_configs",
     "users_named",

@@ -1,6 +1,7 @@
 """The lexemes that a query asks for, as Postgres and our own rules cut it, and how common each is (ADR-0076)."""
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -10,7 +11,7 @@ from django.db import connection, models
 from django.db.models import F, Func, Value
 
 from memories.querysets.rows import TenantRows
-from memories.services.lexemes import query_terms
+from memories.services.lexemes import query_terms, search_terms
 from memories.services.text_query import telling_lexemes
 
 #: The language of a tenant that chose none.
@@ -41,6 +42,13 @@ WITH asked AS (
 SELECT asked.lexeme, coalesce(common.rows, 0)
 FROM asked LEFT JOIN memories_commonlexeme AS common ON common.tenant_id = %s AND common.lexeme = asked.lexeme
 ORDER BY asked.lexeme
+"""
+_OF_WORDS = """
+SELECT asked.word, tsvector_to_array(memories_search_vector(config, asked.word, asked.words, asked.lexemes))
+FROM memories_tenant AS tenant,
+    unnest(tenant.former_text_search_configs || tenant.text_search_config) AS config,
+    json_to_recordset(%s::json) AS asked (word text, words text, lexemes text[])
+WHERE tenant.id = %s
 """
 # `ts_stat` runs the text of a query of its own.
 _COUNT = """
@@ -114,6 +122,18 @@ def lexemes_of_tenant(tenant_id: UUID, text: str) -> Mapping[str, int]:
     """
     rows = dict(_rows(_OF_TENANT, [*_asked(text), tenant_id, tenant_id]))
     return {lexeme: rows[lexeme] for lexeme in telling_lexemes(rows)}
+
+
+def lexemes_of_words(tenant_id: UUID, words: Iterable[str]) -> dict[str, set[str]]:
+    """What each word of a stored text is found by, in the languages of its tenant. One query, none without a word."""
+    terms = [(word, search_terms(word)) for word in sorted(words)]
+    if not terms:
+        return {}
+    asked = [{"word": word, "words": each.words, "lexemes": list(each.lexemes)} for word, each in terms]
+    found: dict[str, set[str]] = {}
+    for word, lexemes in _rows(_OF_WORDS, [json.dumps(asked), tenant_id]):
+        found.setdefault(word, set()).update(lexemes)
+    return found
 
 
 def text_search_configs() -> list[str]:

@@ -129,6 +129,9 @@ class MemoryQuerySet(MemoryTextQuerySet):
         embeddings = self.model._meta.get_field("embeddings").related_model.objects
         return Exists(embeddings.filter(memory_id=OuterRef("pk"), version=OuterRef("version"), model=model))
 
+    def ids(self) -> list[UUID]:
+        return list(self.values_list("pk", flat=True))
+
     def ids_by_source(self, model: str) -> dict[str, UUID]:
         """The memory of each `source_id`, of those whose current version has a vector of `model`."""
         return dict(self.with_embedding(model).values_list("source_id", "pk"))

@@ -18,6 +18,7 @@ from memories.querysets.conditions import path_condition, segments_condition
 from memories.querysets.insertions import array_text
 from memories.querysets.nearest import Vector, indexed_distance
 from memories.querysets.rows import TenantRows, VersionedByRecordedTime
+from memories.querysets.texts import SEARCH_COLUMNS
 
 _CARRY = """
 INSERT INTO memories_memoryembedding
@@ -118,6 +119,10 @@ class MemoryLinkQuerySet(VersionedByRecordedTime):
         """Where the first edges lead."""
         return list(self.values_list("target_id", flat=True)[:count])
 
+    def sources(self, count: int) -> list[UUID]:
+        """Where the first edges come from."""
+        return list(self.values_list("source_id", flat=True)[:count])
+
     def touching(self, memory_id: UUID) -> Self:
         return self.filter(Q(source_id=memory_id) | Q(target_id=memory_id))
 
@@ -145,7 +150,8 @@ class MemoryLinkQuerySet(VersionedByRecordedTime):
 
     def with_ends(self) -> Self:
         """Both memories of each edge in the same query, the newest edge first."""
-        return self.select_related("source", "target").order_by("-recorded_from", "pk")
+        derived = [f"{end}__{name}" for end in ("source", "target") for name in ("search_vector", *SEARCH_COLUMNS)]
+        return self.select_related("source", "target").defer(*derived).order_by("-recorded_from", "pk")
 
 
 class TenantMemoQuerySet(VersionedByRecordedTime):

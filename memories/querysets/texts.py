@@ -55,6 +55,10 @@ class MemoryTextQuerySet(TenantRows):
         """In the partition `path` or below it; `exact` leaves out what is below."""
         return self.filter(path_condition("partition_path", path, exact=exact))
 
+    def without_texts(self) -> Self:
+        """Leave what is large in the database."""
+        return self.defer("content", "metadata", "search_vector", *SEARCH_COLUMNS)
+
     def contents(self) -> list[tuple[UUID, str]]:
         """(memory id, content) of each."""
         return list(self.order_by().values_list(self.identity, "content"))

@@ -80,3 +80,8 @@ def reason_to_leave(act: BulkAct, memory: Standing | None, *, seen_version: int,
     if act.name in (PIN, UNPIN) and memory.pinned == act.value:
         return AS_WANTED
     return AS_WANTED if act.name == KIND and kind and memory.kind == kind else ""
+
+
+def told(left: Mapping[str, int]) -> str:
+    """The reasons with how many memories each is about, as people read them."""
+    return ", ".join(f"{count:,} {REASONS[reason]}" for reason, count in left.items() if count)

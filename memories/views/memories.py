@@ -1,90 +1,30 @@
-"""Operator pages about what is stored: the list of memories, and one memory with its history."""
+"""One memory: its page with the history, the form that opens its next version, and the verbs about it."""
 
-from collections.abc import Callable, Mapping
-from datetime import datetime
+from collections.abc import Callable
 from functools import partial
 from http import HTTPStatus
-from typing import Any
 from uuid import UUID
 
 from django.http import Http404, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils import timezone
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.utils.http import urlencode
+from django.views.decorators.http import require_http_methods, require_POST
 
 from memories.access import actor_of, tenant_required
 from memories.actions import archive_memory, restore_memory, update_memory
-from memories.browsing import NEWEST_FIRST, MemoryFilter, browse_memories, memory_dossier, search_memories
+from memories.browsing import memory_dossier
 from memories.exceptions import PlatformError
-from memories.forms import MemoryFilterForm, MemoryForm, initial_of
+from memories.forms import MemoryForm, initial_of
 from memories.indexer import index_now
-from memories.models import Memory, MemoryVersion, Partition
+from memories.models import Memory, MemoryVersion
 from memories.scopes import tenant_scope
-from memory_platform.rest.pages import CursorError, Place, read_cursor, write_cursor
+from memories.views.memory_list import list_again
 from memory_platform.web import HtmxRequest, complain, flash, operator_required, show, wants_fragment
 
-PARTITIONS_OFFERED_MAX = 300
 # What undoing an edit brings back.
 RESTORED_FIELDS = ("content", "kind", "confidence", "pinned", "metadata", "expires_at")
-
-
-@operator_required("viewer")
-@tenant_required
-@require_safe
-def memories(request: HtmxRequest) -> HttpResponseBase:
-    """Browse and search what a tenant holds; filters and place stand in the address."""
-    form = MemoryFilterForm(request.GET, label_suffix="")
-    page: dict[str, Any] = {"section": "memories", "form": form}
-    status = HTTPStatus.OK
-    tenant_id = request.tenant.id
-    if form.is_valid():
-        page |= _found(request, form.cleaned_data)
-    else:
-        status = HTTPStatus.UNPROCESSABLE_ENTITY
-    if wants_fragment(request):
-        return show(request, "memories.html#fragment", page, status=status)
-    with tenant_scope(tenant_id):
-        page |= {
-            "partitions": Partition.objects.for_tenant(tenant_id).paths(PARTITIONS_OFFERED_MAX),
-            "kinds": Memory.objects.for_tenant(tenant_id).live(timezone.now()).tally_by_kind(),
-        }
-    return show(request, "memories.html", page, status=status)
-
-
-def _found(request: HtmxRequest, fields: Mapping[str, Any]) -> dict[str, Any]:
-    wanted = MemoryFilter(fields["partition"], fields["kind"], fields["state"], fields["pinned"])
-    now = timezone.now()
-    if fields["q"]:
-        return {"page": search_memories(request.tenant.id, fields["q"], wanted, now=now)}
-    with tenant_scope(request.tenant.id):
-        page = browse_memories(request.tenant.id, wanted, behind=_place(request.GET.get("cursor")), now=now)
-    return {"page": page, "first_query": _query_without_cursor(request), "next_query": _next_query(request, page.last)}
-
-
-def _place(cursor: str | None) -> tuple[datetime, UUID] | None:
-    """Where the page begins; a cursor that is none begins at the start."""
-    try:
-        place = read_cursor(cursor) if cursor else None
-    except CursorError:
-        return None
-    if place and place.ordering == NEWEST_FIRST and isinstance(place.value, datetime) and isinstance(place.id, UUID):
-        return place.value, place.id
-    return None
-
-
-def _query_without_cursor(request: HtmxRequest) -> str:
-    query = request.GET.copy()
-    query.pop("cursor", None)
-    return query.urlencode()
-
-
-def _next_query(request: HtmxRequest, last: Memory | None) -> str:
-    if last is None:
-        return ""
-    query = request.GET.copy()
-    query["cursor"] = write_cursor(Place(NEWEST_FIRST, last.created_at, last.pk))
-    return query.urlencode()
 
 
 @operator_required("viewer", to_change="operator")
@@ -177,7 +117,7 @@ def _perform(
     undo: str = "",
     undo_url: str = "",
 ) -> HttpResponseBase:
-    """Call a verb on a memory, say what was done with the way back, and show the memory again."""
+    """Call a verb on a memory, say what was done with the way back, and show again where it was asked for."""
     try:
         with tenant_scope(request.tenant.id):
             verb(memory=_memory(request, memory_id), by=actor_of(request.operator), now=timezone.now())
@@ -185,12 +125,22 @@ def _perform(
         complain(request, error.detail)
     else:
         index_now(request.tenant.id, [memory_id])
-        flash(request, said, undo_url=undo_url or reverse(undo, args=[request.tenant.id, memory_id]))
+        way_back = undo_url or reverse(undo, args=[request.tenant.id, memory_id])
+        from_list = _list_query(request)
+        flash(request, said, undo_url=way_back if from_list is None else f"{way_back}?{urlencode({'back': from_list})}")
     return _again(request, memory_id)
 
 
 def _again(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
+    from_list = _list_query(request)
+    if from_list is not None:
+        return list_again(request, from_list)
     return _memory_page(request, memory_id) if request.htmx else redirect("memory", request.tenant.id, memory_id)
+
+
+def _list_query(request: HtmxRequest) -> str | None:
+    """The query of the list that a verb was asked for from; None where it was the memory's own page."""
+    return request.POST.get("back", request.GET.get("back"))
 
 
 def _memory(request: HtmxRequest, memory_id: UUID) -> Memory:

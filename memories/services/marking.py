@@ -1,0 +1,73 @@
+"""Which words of a text a search found it by, and the stretch of it that shows them."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+
+#: Characters of a text that a list shows, and how many of them stand before the first word that matched.
+EXCERPT_CHARACTERS, LEAD_CHARACTERS = 220, 60
+#: Letters that a word shares with each of its lexemes, folded: a stem ends elsewhere, but begins alike.
+SHARED_LETTERS = 2
+
+_WORD = re.compile(r"[^\W_]+(?:[._:/@'’-]+[^\W_]+|_+[^\W_]+)*")
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """A piece of an excerpt; `is_match` where the search found the text by it."""
+
+    text: str
+    is_match: bool = False
+
+
+def words_to_ask_about(texts: Iterable[str], lexemes: Collection[str]) -> set[str]:
+    """The words of texts that may come down to one of `lexemes`; the language itself says which of them do."""
+    beginnings = tuple({_folded(lexeme.lstrip("="))[:SHARED_LETTERS] for lexeme in lexemes})
+    if not beginnings:
+        return set()
+    words = {word for text in texts for word in _WORD.findall(text)}
+    return {word for word in words if any(part.startswith(beginnings) for part in _parts(word))}
+
+
+def excerpt(text: str, matched: Collection[str], length: int = EXCERPT_CHARACTERS) -> list[Stretch]:
+    """So much of a text as a list shows, from its beginning or from shortly before the first of the `matched` words."""
+    hits = [found.span() for found in _WORD.finditer(text) if found[0] in matched]
+    start = 0
+    if hits and hits[0][1] > length:
+        start = text.find(" ", max(hits[0][0] - LEAD_CHARACTERS, 0)) + 1
+        start = min(start, hits[0][0])
+    end = start + length
+    stretches = [Stretch("… ")] if start else []
+    place = start
+    for first, last in hits:
+        if place <= first and last <= end:
+            stretches += [Stretch(text[place:first]), Stretch(text[first:last], is_match=True)]
+            place = last
+    stretches += [Stretch(text[place:end]), Stretch("…" if len(text) > end else "")]
+    return [stretch for stretch in stretches if stretch.text]
+
+
+def matches_told(stretches: Iterable[Stretch]) -> list[str]:
+    """The words that matched, each once, as they are first written."""
+    found: dict[str, str] = {}
+    for stretch in stretches:
+        if stretch.is_match:
+            found.setdefault(stretch.text.casefold(), stretch.text)
+    return list(found.values())
+
+
+def _parts(word: str) -> Iterator[str]:
+    """A word and what it is put together of, folded; of scripts that put no spaces between words every character."""
+    folded = _folded(word)
+    yield folded
+    yield from re.split(r"[\W_]+", folded)
+    if not folded.isascii():
+        yield from (folded[place:] for place in range(1, len(folded)))
+
+
+def _folded(word: str) -> str:
+    plain = unicodedata.normalize("NFKD", word.casefold())
+    return "".join(letter for letter in plain if not unicodedata.combining(letter))

@@ -1,0 +1,57 @@
+"""Excerpts that show by which words a search found a text."""
+
+import pytest
+
+from memories.services.marking import EXCERPT_CHARACTERS, Stretch, excerpt, matches_told, words_to_ask_about
+
+
+def shown(text: str, *matched: str) -> str:
+    return "".join(f"[{part.text}]" if part.is_match else part.text for part in excerpt(text, set(matched)))
+
+
+def test_matched_words_are_marked_wherever_they_stand() -> None:
+    assert shown("Battery warranty: the battery.", "Battery", "battery") == "[Battery] warranty: the [battery]."
+
+
+def test_text_without_a_match_is_shown_from_its_beginning() -> None:
+    assert shown("word " * 100) == ("word " * 100)[:EXCERPT_CHARACTERS] + "…"
+    assert excerpt("short", set()) == [Stretch("short")]
+
+
+def test_far_match_is_shown_with_what_stands_before_it() -> None:
+    text = f"{'word ' * 100}needle {'more ' * 100}"
+    assert shown(text, "needle").startswith("… word ")
+    assert "[needle]" in shown(text, "needle")
+    assert len(shown(text, "needle")) <= EXCERPT_CHARACTERS + len("… []…")
+
+
+def test_match_at_the_cut_is_not_half_marked() -> None:
+    text = "x " * (EXCERPT_CHARACTERS // 2 - 2) + "needle"
+    assert "[" not in shown(f"needle {text}", "absent")
+    assert shown(f"first {text}", "first", "needle").count("[") == 1
+
+
+@pytest.mark.parametrize(
+    ("word", "lexeme"),
+    [
+        ("invoices", "invoic"),
+        ("ERR_4012", "err_4012"),
+        ("Café", "cafe"),
+        ("torque-sensor", "sensor"),
+        ("東京都", "京都"),
+    ],
+)
+def test_word_that_may_come_down_to_a_lexeme_is_asked_about(word: str, lexeme: str) -> None:
+    assert word in words_to_ask_about([f"the {word} there"], [lexeme])
+
+
+def test_other_words_are_not_asked_about() -> None:
+    assert words_to_ask_about(["nothing alike"], ["battery"]) == set()
+    assert words_to_ask_about(["anything"], []) == set()
+
+
+def test_words_are_told_once_as_first_written() -> None:
+    assert matches_told(excerpt("Battery or battery or invoice", {"Battery", "battery", "invoice"})) == [
+        "Battery",
+        "invoice",
+    ]

@@ -25,6 +25,7 @@ urlpatterns = [
     path("t/<uuid:tenant_id>/embeddings/<uuid:model_id>/retry", views.embedding_retry, name="embedding-retry"),
     path("t/<uuid:tenant_id>/hygiene", views.hygiene, name="hygiene"),
     path("t/<uuid:tenant_id>/hygiene/acts/<uuid:act_id>/undo", views.hygiene_undo, name="hygiene-undo"),
+    path("t/<uuid:tenant_id>/hygiene/waiting", views.hygiene_progress, name="hygiene-progress"),
     path("t/<uuid:tenant_id>/hygiene/<slug:name>", views.hygiene, name="hygiene-list"),
     path("t/<uuid:tenant_id>/hygiene/<slug:name>/act", views.hygiene_act, name="hygiene-act"),
     path("t/<uuid:tenant_id>/memories", views.memories, name="memories"),

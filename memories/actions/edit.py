@@ -7,10 +7,10 @@ from typing import Any
 from django.db import transaction
 
 from memories import tasks
-from memories.actions.many import archive_rows, duplicate, duplicates_refused, moment_of, restore_rows, superseded
 from memories.audit import Actor, record_audit
 from memories.exceptions import Conflict, NotFound, StaleVersion, invalid
 from memories.live_rows import archive_expired, ensure_partitions, key_of, unarchived_by_key
+from memories.many import archive_rows, duplicate, duplicates_refused, moment_of, restore_rows, superseded
 from memories.models import Memory
 from memories.models.memory import VERSION_COLUMNS
 from memories.services.content import content_hash, is_same_json, normalise_content

@@ -10,9 +10,9 @@ from django.utils.dateparse import parse_datetime
 
 from memories.actions.edit import archive_memory, update_memory
 from memories.actions.links import link_memories, unlink_memories
-from memories.actions.many import archive_rows, change_rows, restore_rows
 from memories.audit import Actor, record_audit
 from memories.exceptions import Conflict, InvalidInput, NotFound
+from memories.many import archive_rows, change_rows, restore_rows
 from memories.models import HygieneAct, Memory, MemoryFinding, MemoryLink, MemoryPair
 from memories.services.bulk import ACT_MEMORIES_MAX
 from memories.services.hygiene import combined

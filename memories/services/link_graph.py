@@ -12,10 +12,10 @@ from uuid import UUID
 
 #: Neighbours that are drawn on a side; the list beside the drawing names all.
 NEIGHBOURS_PER_SIDE_MAX = 6
-WIDTH, BOX_WIDTH, BOX_HEIGHT, ROW_HEIGHT = 760, 190, 40, 54
+BOX_WIDTH, BOX_HEIGHT, ROW_HEIGHT, GAP = 180, 42, 56, 100
 #: Where the lines bend towards the middle, from the edge of a box; what stands before it carries the label.
-BEND, LINES_APART = 74, 7
-CHARACTERS_PER_LINE, LABEL_CHARACTERS = 30, 13
+BEND, LINES_APART = 78, 7
+CHARACTERS_PER_LINE, LABEL_CHARACTERS = 23, 12
 
 
 @dataclass(frozen=True)
@@ -46,8 +46,8 @@ class Box:
     @property
     def text_rows(self) -> list[tuple[float, str]]:
         """The lines with where each stands."""
-        first = self.y + (17 if len(self.lines) > 1 else 24)
-        return [(first + 14 * place, line) for place, line in enumerate(self.lines)]
+        first = self.y + (17 if len(self.lines) > 1 else 25)
+        return [(first + 16 * place, line) for place, line in enumerate(self.lines)]
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class LinkGraph:
     boxes: Sequence[Box]
     lines: Sequence[Line]
     hidden: int
-    width: int = WIDTH
+    width: int
     box_width: int = BOX_WIDTH
     box_height: int = BOX_HEIGHT
 
@@ -89,27 +89,27 @@ def link_graph(text: str, links: Iterable[Neighbour]) -> LinkGraph | None:
     sides = (left[:NEIGHBOURS_PER_SIDE_MAX], right[:NEIGHBOURS_PER_SIDE_MAX])
     height = max(len(side) for side in sides) * ROW_HEIGHT
     middle_y = height / 2
+    middle_x = BOX_WIDTH + GAP if left else 0
     boxes, lines = [], []
     for side, is_right in zip(sides, (False, True), strict=True):
         start = middle_y - len(side) * ROW_HEIGHT / 2
         for place, group in enumerate(side):
             centre = start + (place + 0.5) * ROW_HEIGHT
-            x = WIDTH - BOX_WIDTH if is_right else 0
+            x = middle_x + BOX_WIDTH + GAP if is_right else 0
             boxes.append(Box(group[0].id, x, centre - BOX_HEIGHT / 2, _lines(group[0].text), group[0].is_archived))
             meets = middle_y + (place - (len(side) - 1) / 2) * LINES_APART
-            lines.append(_line(group, centre, meets, is_right=is_right))
-    middle = Box(None, (WIDTH - BOX_WIDTH) // 2, middle_y - BOX_HEIGHT / 2, _lines(text))
-    return LinkGraph(height, middle, boxes, lines, hidden=len(by_neighbour) - len(boxes))
+            lines.append(_line(group, x if is_right else BOX_WIDTH, centre, meets, sign=-1 if is_right else 1))
+    middle = Box(None, middle_x, middle_y - BOX_HEIGHT / 2, _lines(text))
+    width = middle_x + BOX_WIDTH + (GAP + BOX_WIDTH if right else 0)
+    return LinkGraph(height, middle, boxes, lines, hidden=len(by_neighbour) - len(boxes), width=width)
 
 
-def _line(group: Sequence[Neighbour], y: float, meets: float, *, is_right: bool) -> Line:
-    gap = (WIDTH - 3 * BOX_WIDTH) / 2
-    start = WIDTH - BOX_WIDTH if is_right else BOX_WIDTH
-    sign = -1 if is_right else 1
+def _line(group: Sequence[Neighbour], start: int, y: float, meets: float, *, sign: int) -> Line:
+    """From the edge of a neighbour's box at `start` to the middle, which lies to the right of it for a `sign` of 1."""
     kinds = ", ".join(dict.fromkeys(link.kind for link in group))
     return Line(
-        path=f"M{start} {y:g}H{start + sign * BEND}L{start + sign * gap:g} {meets:g}",
-        label=textwrap.shorten(kinds, LABEL_CHARACTERS, placeholder="…") if " " in kinds else _cut(kinds),
+        path=f"M{start} {y:g}H{start + sign * BEND}L{start + sign * GAP} {meets:g}",
+        label=_cut(kinds),
         title=kinds,
         label_x=start + sign * BEND / 2,
         label_y=y - 5,
@@ -118,8 +118,8 @@ def _line(group: Sequence[Neighbour], y: float, meets: float, *, is_right: bool)
     )
 
 
-def _cut(kind: str) -> str:
-    return kind if len(kind) <= LABEL_CHARACTERS else f"{kind[: LABEL_CHARACTERS - 1]}…"
+def _cut(kinds: str) -> str:
+    return kinds if len(kinds) <= LABEL_CHARACTERS else f"{kinds[: LABEL_CHARACTERS - 1]}…"
 
 
 def _lines(text: str) -> list[str]:

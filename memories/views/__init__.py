@@ -3,7 +3,7 @@
 from memories.views.audit import audit_log
 from memories.views.bulk import memory_bulk, memory_bulk_undo
 from memories.views.embeddings import embedding_retire, embedding_retry, embedding_switch, embeddings
-from memories.views.hygiene import hygiene, hygiene_act, hygiene_undo
+from memories.views.hygiene import hygiene, hygiene_act, hygiene_progress, hygiene_undo
 from memories.views.keys import api_key_revoke, api_keys
 from memories.views.memories import archive, memory, pin, restore, restore_version, unpin
 from memories.views.memory_list import memories
@@ -23,6 +23,7 @@ __all__ = [
     "embeddings",
     "hygiene",
     "hygiene_act",
+    "hygiene_progress",
     "hygiene_undo",
     "member_add",
     "member_remove",

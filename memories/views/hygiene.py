@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 from uuid import UUID
 
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, QueryDict
-from django.shortcuts import redirect
+from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
@@ -34,6 +34,19 @@ KEPT_IN_ADDRESS = ("partition", "sort")
 def hygiene(request: HtmxRequest, name: str = NEAR_DUPLICATE) -> HttpResponseBase:
     """One list with its meaning and threshold, the lengths of all, and what can be done about the rows."""
     return _board(request, _list_named(name), request.GET)
+
+
+@operator_required("viewer")
+@tenant_required
+@require_safe
+def hygiene_progress(request: HtmxRequest) -> HttpResponseBase:
+    """How many memories wait to be compared; asks again by itself while there are any."""
+    if not wants_fragment(request):
+        return redirect("hygiene", request.tenant.id)
+    with tenant_scope(request.tenant.id):
+        waiting = waiting_to_be_compared(request.tenant.id)
+    page: dict[str, Any] = {"waiting": waiting, "is_progress": True}
+    return render(request, "_hygiene_progress.html", page)
 
 
 @operator_required("viewer", to_change="operator")

@@ -1,4 +1,4 @@
-// The list of memories: ticking a page at once, counting what is ticked, staying at the row after an act on it.
+// Lists of memories: ticking a page at once, counting what is ticked, staying at the row after an act on it.
 "use strict";
 
 (function () {
@@ -12,7 +12,7 @@
     const all = boxes();
     const count = all.filter(function (box) { return box.checked; }).length;
     const scope = bulk.querySelector("[data-bulk-scope]");
-    bulk.querySelector("[data-bulk-count]").textContent = scope.value === "chosen" ? count + " ticked" : "";
+    bulk.querySelector("[data-bulk-count]").textContent = !scope || scope.value === "chosen" ? count + " ticked" : "";
     const head = document.querySelector("[data-choose-all]");
     if (head) {
       head.checked = count > 0 && count === all.length;
@@ -37,7 +37,7 @@
     if (event.target.matches("[data-choose-all]")) {
       boxes().forEach(function (box) { box.checked = event.target.checked; });
     }
-    if (event.target.closest("#rows")) {
+    if (event.target.closest("#rows, #board")) {
       const scope = document.querySelector("[data-bulk-scope]");
       if (scope && event.target !== scope) scope.value = "chosen";
       told();

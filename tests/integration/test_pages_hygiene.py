@@ -76,6 +76,20 @@ def test_each_list_says_what_it_means_and_is_empty_in_words(kind: str, client: C
     assert "<html" not in text_of(part)
 
 
+def test_progress_of_comparing_asks_again_until_all_are_compared(client: Client, tenant: Tenant) -> None:
+    remember(tenant, (BREAD, "user=alex", "fact"))
+    assert "1 memory waits" in text_of(client.get(page("hygiene", tenant)))
+    waits = text_of(client.get(page("hygiene-progress", tenant), headers=HTMX))
+    assert "1 memory waits" in waits
+    assert 'hx-trigger="every 5s"' in waits
+    while compare_batch(tenant.pk, now=timezone.now()):
+        pass
+    done = text_of(client.get(page("hygiene-progress", tenant), headers=HTMX))
+    assert "All memories are compared" in done
+    assert "hx-trigger" not in done
+    assert client.get(page("hygiene-progress", tenant))["Location"] == page("hygiene", tenant)
+
+
 def test_unknown_list_is_absent(client: Client, tenant: Tenant) -> None:
     assert client.get(page("hygiene-list", tenant, "everything")).status_code == 404
     assert client.post(page("hygiene-act", tenant, "everything"), {"act": "merge", "id": "1"}).status_code == 404
@@ -201,7 +215,7 @@ def test_query_count_does_not_grow_with_the_rows(kind: str, client: Client, tena
 def test_counting_stops_and_says_so(client: Client, tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(board, "COUNTED_MAX", 2)
     found(tenant, "one thing", "the second", "number three")
-    assert "over 2" in text_of(client.get(page("hygiene", tenant)))
+    assert "2+" in text_of(client.get(page("hygiene", tenant)))
 
 
 def test_viewer_sees_and_may_do_nothing(viewer: Client, tenant: Tenant) -> None:

@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from memories.services.link_graph import BOX_WIDTH, NEIGHBOURS_PER_SIDE_MAX, WIDTH, Neighbour, link_graph
+from memories.services.link_graph import BOX_WIDTH, NEIGHBOURS_PER_SIDE_MAX, Neighbour, link_graph
 
 ONE, OTHER = UUID(int=1), UUID(int=2)
 
@@ -18,8 +18,18 @@ def test_memory_without_links_is_not_drawn() -> None:
 def test_what_leads_in_stands_left_and_what_leads_out_right() -> None:
     graph = link_graph("middle", [neighbour(1, is_out=True), neighbour(2, is_out=False)])
     assert graph is not None
-    assert {box.id: box.x for box in graph.boxes} == {ONE: WIDTH - BOX_WIDTH, OTHER: 0}
+    assert {box.id: box.x for box in graph.boxes} == {ONE: graph.width - BOX_WIDTH, OTHER: 0}
     assert [(line.leads_in, line.leads_out) for line in graph.lines] == [(True, False), (False, True)]
+
+
+def test_side_without_a_link_takes_no_room() -> None:
+    both = link_graph("middle", [neighbour(1, is_out=True), neighbour(2, is_out=False)])
+    for is_out, x in ((True, 0), (False, BOX_WIDTH)):
+        graph = link_graph("middle", [neighbour(1, is_out=is_out)])
+        assert graph is not None
+        assert both is not None
+        assert graph.width < both.width
+        assert (graph.middle.x > x) != is_out
 
 
 def test_neighbour_of_several_links_stands_once_with_all_kinds() -> None:

@@ -1,0 +1,42 @@
+"""The stylesheet that is served: without what no page can use, with all that one might."""
+
+import pytest
+
+from memory_platform.assets import STYLESHEET, Names, spelled_names, trim
+from tests.architecture import ROOT
+
+NAMES = Names(['<p class="card {% if x %}is-on{% endif %} bg-{{ tone }}-lt">', 'row.className = "done";'])
+
+
+@pytest.mark.parametrize(
+    ("css", "served"),
+    [
+        (".card{a:b}.gone{a:b}", ".card{a:b}"),
+        (".gone,.card:hover,.card .gone{a:b}", ".card:hover{a:b}"),
+        ("@media (x){.gone{a:b}}@media (y){.gone{a:b}.is-on{a:b}}", "@media (y){.is-on{a:b}}"),
+        (".bg-red-lt{a:b}.bg-red{a:b}.done{a:b}", ".bg-red-lt{a:b}.done{a:b}"),
+        ("p:not(.gone):is(.gone,.other){a:b}", "p:not(.gone):is(.gone,.other){a:b}"),
+        ("@keyframes gone{from{a:b}to{a:b}}:root{--a:b}", "@keyframes gone{from{a:b}to{a:b}}:root{--a:b}"),
+        ('@charset "x";/* .card{ */.card::after{content:"}.gone{"}', '@charset "x";.card::after{content:"}.gone{"}'),
+        (r'.gone\:x{a:b}.is-on[data-x=".gone,"]{a:b}', '.is-on[data-x=".gone,"]{a:b}'),
+    ],
+)
+def test_rules_that_no_page_can_use_are_left_out(css: str, served: str) -> None:
+    assert trim(css, NAMES) == served
+
+
+def test_broken_stylesheet_is_not_served_in_part() -> None:
+    with pytest.raises(ValueError, match="ends inside a rule"):
+        trim(".card{a:b", NAMES)
+
+
+def test_of_the_vendored_stylesheet_stays_what_pages_name_and_no_more() -> None:
+    whole = (ROOT / "static" / STYLESHEET).read_text()
+    served = trim(whole, spelled_names(ROOT))
+    assert len(served) < len(whole) / 3
+    for rule in (".btn-primary{", ".table>", ".form-control:focus{", ".alert{", "[data-bs-theme=dark]", "@keyframes"):
+        assert rule in whole
+        assert rule in served
+    assert ".carousel" in whole
+    assert ".carousel" not in served
+    assert served.count("{") == served.count("}")

@@ -3,6 +3,7 @@
 import uuid
 
 from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.indexes import GinIndex
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db import models
 from django.db.models import F, Func, Q
@@ -233,7 +234,11 @@ class AuditEntry(models.Model):
 
     class Meta:
         verbose_name_plural = "audit entries"
-        indexes = [models.Index(fields=["tenant", "-at"], name="audit_newest")]
+        indexes = [
+            models.Index(fields=["tenant", "-at"], name="audit_newest"),
+            models.Index(fields=["tenant", "actor_id", "-at"], name="audit_of_actor"),
+            GinIndex(fields=["target_ids"], name="audit_about"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.verb} {self.target_kind} by {self.actor_kind}"

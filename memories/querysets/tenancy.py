@@ -15,6 +15,7 @@ from django.db.models.functions import Coalesce, Concat, RowNumber
 from rest_framework_api_key.models import BaseAPIKeyManager
 
 from memories.querysets.conditions import live_condition, path_condition
+from memories.querysets.records import AuditEntryQuerySet
 from memories.querysets.rows import TenantRows
 from memories.services.hidden_tenants import HIDDEN_PREFIX
 
@@ -82,6 +83,10 @@ class ApiKeyQuerySet(TenantRows):
     def usable_first(self) -> Self:
         """Those that were not revoked before those that were, each by name."""
         return self.order_by("revoked", "name", "prefix")
+
+    def with_last_change(self, entries: AuditEntryQuerySet) -> Self:
+        """With `last_change`, the time of the key's newest among these entries of the audit log, if any."""
+        return self.annotate(last_change=Subquery(entries.last_of_outer_key()))
 
     def within(self, path: str) -> Self:
         """Keys that reach nothing outside of `path`."""

@@ -77,14 +77,14 @@ def _create(request: HtmxRequest, form: ApiKeyForm) -> dict[str, Any]:
 def _page(request: HtmxRequest, form: ApiKeyForm, made: dict[str, Any] | None = None) -> HttpResponse:
     tenant_id = request.tenant.id
     with tenant_scope(tenant_id):
-        keys = list(ApiKey.objects.for_tenant(tenant_id).usable_first()[:KEYS_SHOWN_MAX])
-        last_changes = AuditEntry.objects.for_tenant(tenant_id).last_by_key()
+        rows = ApiKey.objects.for_tenant(tenant_id).with_last_change(AuditEntry.objects.for_tenant(tenant_id))
+        keys = list(rows.usable_first()[:KEYS_SHOWN_MAX])
         partitions = Partition.objects.for_tenant(tenant_id).paths(PARTITIONS_OFFERED_MAX)
     page = {
         "section": SECTION,
         "form": form,
         "keys": keys,
-        "table": _table(request, keys, last_changes),
+        "table": _table(request, keys),
         "partitions": partitions,
         **(made or {}),
     }
@@ -92,10 +92,10 @@ def _page(request: HtmxRequest, form: ApiKeyForm, made: dict[str, Any] | None = 
     return show(request, "api_keys.html#body" if wants_fragment(request) else "api_keys.html", page, status=status)
 
 
-def _table(request: HtmxRequest, keys: list[ApiKey], last_changes: dict[str, datetime]) -> Table:
+def _table(request: HtmxRequest, keys: list[Any]) -> Table:
     """Usable ones first, each part in the order that the address asks for."""
     order = order_in(request, COLUMNS)
-    rows = order.sorted(KeyRow(key, key.name.casefold(), key.created, last_changes.get(key.pk)) for key in keys)
+    rows = order.sorted(KeyRow(key, key.name.casefold(), key.created, key.last_change) for key in keys)
     return Table(sorted(rows, key=lambda row: row.key.revoked), order)
 
 

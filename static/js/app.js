@@ -66,8 +66,19 @@
     start();
   }
 
+  // A table wider than its place can be moved by keyboard too, where nothing in it takes the focus.
+  const widths = new ResizeObserver(function (entries) {
+    entries.forEach(function (entry) {
+      const place = entry.target;
+      const moves = place.scrollWidth > place.clientWidth && !place.querySelector("a, button, input, summary");
+      place.toggleAttribute("tabindex", moves);
+      if (moves) place.tabIndex = 0;
+    });
+  });
+
   function prepare(root) {
     localiseTimes(root);
+    root.querySelectorAll(".table-responsive").forEach(function (place) { widths.observe(place); });
     document.querySelectorAll(".flash, .finished").forEach(dismissLater);
   }
 

@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+MEASURED_FILE = Path(__file__).resolve().parent.parent / "data" / "demo" / "measured.json"
 VOTES_FILE = Path(__file__).resolve().parent.parent / "data" / "demo" / "budgets_and_votes.json"
 
 
@@ -94,3 +95,70 @@ def read_questions(now: datetime, file: Path = VOTES_FILE) -> tuple[Asked, ...]:
         for row in json.loads(file.read_text(encoding="utf-8"))["contexts"]
     ]
     return tuple(sorted(asked, key=lambda question: question.at))
+
+
+@dataclass(frozen=True)
+class Drafted:
+    """A draft of a scoring profile was made of another one, or the next version of it."""
+
+    at: datetime
+    name: str
+    based_on: str
+    changes: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Collected:
+    """A golden question was collected with the memories (by their refs) that its context should hold."""
+
+    at: datetime
+    query: str
+    partition: str
+    wants: tuple[str, ...]
+    answer: str
+    category: str
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """The golden questions were asked with a scoring profile."""
+
+    at: datetime
+    profile: str
+    budgets: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class MeasuredStory:
+    """What the demo drafted, collected and measured, each oldest first."""
+
+    drafts: tuple[Drafted, ...]
+    questions: tuple[Collected, ...]
+    evaluations: tuple[Evaluated, ...]
+
+
+def read_measured(now: datetime, file: Path = MEASURED_FILE) -> MeasuredStory:
+    """The same as seen from `now`."""
+    told = json.loads(file.read_text(encoding="utf-8"))
+
+    def moment(row: Mapping[str, Any]) -> datetime:
+        return now - timedelta(days=row["days_ago"])
+
+    return MeasuredStory(
+        tuple(
+            Drafted(moment(row), row["name"], row.get("based_on", ""), row["changes"])
+            for row in told["scoring_profiles"]
+        ),
+        tuple(
+            Collected(
+                moment(row),
+                row["query"],
+                row["partition"],
+                tuple(row["wants"]),
+                row.get("answer", ""),
+                row.get("category", ""),
+            )
+            for row in told["golden_questions"]
+        ),
+        tuple(Evaluated(moment(row), row["profile"], tuple(row["budgets"])) for row in told["evaluations"]),
+    )

@@ -12,9 +12,17 @@ from django.utils import timezone
 from django.utils.html import escape
 
 from compaction.models import Compaction, Message, Session
-from context.models import BudgetProfile, BudgetProfileAssignment, Feedback, Receipt
+from context.models import (
+    BudgetProfile,
+    BudgetProfileAssignment,
+    EvaluationRun,
+    Feedback,
+    GoldenQuestion,
+    Receipt,
+    ScoringProfileVersion,
+)
 from context.receipts import stored_context
-from context.services.demo import TakenBack, Voted, read_questions, read_votes
+from context.services.demo import TakenBack, Voted, read_measured, read_questions, read_votes
 from context.services.feedback import EXPLICIT_WEIGHTS, usefulness
 from memories.actions import Counters, adopt_counters
 from memories.audit import Actor
@@ -160,6 +168,26 @@ def test_contexts_were_given_over_a_month_and_are_read_back_byte_for_byte(demo: 
     assert all(context.is_verified for context in stored)
     assert all(receipt.tokens_used and not receipt.warnings for receipt in receipts)
     assert {receipt.budget_profile["name"] for receipt in receipts} == {"default", "workshop", "coder", "assistant"}
+
+
+def test_measuring_pages_have_a_draft_questions_and_two_evaluations_to_show(demo: Tenant) -> None:
+    story = read_measured(timezone.now())
+    with tenant_scope(demo.pk):
+        drafts = list(ScoringProfileVersion.objects.for_tenant(demo.pk).versions())
+        wanted = GoldenQuestion.objects.for_tenant(demo.pk).standing().with_counts(timezone.now()).oldest_first()
+        counts = [(row.text, row.memory_count, row.live_count) for row in wanted]
+        runs = list(EvaluationRun.objects.for_tenant(demo.pk).newest_first())
+    assert [(row.version, row.based_on, row.state) for row in drafts] == [
+        (2, "support-recall 1", "evaluated"),
+        (1, "conversation-recall 1", "draft"),
+    ]
+    assert counts == [(each.query, len(each.wants), len(each.wants)) for each in story.questions]
+    assert [(run.profile_name, run.state, run.total) for run in runs] == [
+        ("support-recall", "done", len(story.questions)),
+        ("adr-0040", "done", len(story.questions)),
+    ]
+    assert runs[0].corpus_sha256 == runs[1].corpus_sha256
+    assert runs[0].results["2000"]["report"]["total"]["measures"]["recall"]["value"] > 0.5
 
 
 def test_sessions_show_a_summary_in_force_one_that_waits_and_masked_outputs(demo: Tenant) -> None:

@@ -9,8 +9,8 @@ from django.utils import timezone
 
 from compaction.management.demo import replay_sessions
 from compaction.services.demo import read_sessions
-from context.management.demo import replay_contexts, replay_votes
-from context.services.demo import read_questions, read_votes
+from context.management.demo import replay_contexts, replay_drafts, replay_evaluations, replay_votes
+from context.services.demo import read_measured, read_questions, read_votes
 from memories.actions import create_tenant
 from memories.embedders import is_local_for
 from memories.embedding import EmbeddingError
@@ -44,9 +44,12 @@ class Command(DoorCommand):
             tenant = create_tenant(name=name, by=self.actor, now=story.began_at)
             memories = {ref: row.pk for ref, row in replay(story, tenant, by=self.actor, now=now).items()}
             replay_votes(read_votes(now), tenant.pk, memories, by=self.actor)
+            measured = read_measured(now)
+            replay_drafts(measured, tenant.pk, memories, by=self.actor)
         self.stdout.write(f"The tenant {name} has {len(memories)} memories.")
         if is_local_for(tenant.pk) and self._embed(tenant, memories.values()):
             replay_contexts(read_questions(now), tenant.pk, by=self.actor)
+            replay_evaluations(measured, tenant.pk, by=self.actor)
         replay_sessions(read_sessions(now), tenant, by=self.actor)
 
     def _embed(self, tenant: Tenant, memory_ids: Iterable[UUID]) -> bool:

@@ -4,23 +4,31 @@ Every context is a preview through the real assembly, so nothing is counted. Cal
 """
 
 from collections.abc import Callable, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from uuid import NAMESPACE_OID, UUID, uuid5
 
 from context.asking import Asked
 from context.assembly import assemble_context
 from context.corpora import Material
 from context.results import AssembledContext, ContextRequest
-from context.services.calibration import FOLDS, Calibration, Observation, calibrate
+from context.services.calibration import (
+    FOLDS,
+    Calibration,
+    Observation,
+    calibrate,
+    refuse_too_few_questions,
+)
 from context.services.logistic import TooLittleDataError
 from context.services.scoring_profiles import PART_NAMES, ScoringProfile
-from context.staging import drop_stage, stage_corpus
+from context.staging import drop_stage, stage_corpus, staged_run_ids
 from memories.audit import Actor
 from memories.exceptions import InvalidInput
 
 BY = Actor.system("fit_profile")
 STAGE = "calibration"
 BUDGETS = (250, 500, 1000, 2000, 4000)
+#: Longer than any calibration takes: what is older was left by a command that was killed.
+CALIBRATION_LASTS = timedelta(hours=6)
 LOADING, ASKING = "loading", "asking"
 
 #: Called with what is being done, and how much of how much of it is.
@@ -35,6 +43,8 @@ def calibrate_profile(
     A corpus is loaded into a hidden tenant and dropped again. Raises `InvalidInput` where there is too little to learn
     from, or a memory that cannot be stored.
     """
+    _refuse_too_little(material)
+    drop_killed_calibrations(now=now)
     stage = uuid5(NAMESPACE_OID, f"{tenant_id} {material.sha256}")
     try:
         asked_of, questions = _staged(stage, tenant_id, material, now, progress)
@@ -45,6 +55,22 @@ def calibrate_profile(
     wanted = {question.id: len(question.wanted) for question in questions if question.wanted}
     try:
         return calibrate(observations, wanted, BUDGETS)
+    except TooLittleDataError as error:
+        raise InvalidInput(error.code, error.detail, "corpus") from error
+
+
+def drop_killed_calibrations(*, now: datetime) -> int:
+    """Drop the hidden tenants that killed commands left; how many there were."""
+    left = staged_run_ids(STAGE, before=now - CALIBRATION_LASTS)
+    return sum(drop_stage(run_id, stage=STAGE) for run_id in left)
+
+
+def _refuse_too_little(material: Material) -> None:
+    """Before anything is loaded or asked: as far as the questions alone tell. Raises `InvalidInput`."""
+    questions = material.golden if material.corpus is None else material.corpus.questions
+    evidence = [len(each.wanted if isinstance(each, Asked) else each.evidence) for each in questions]
+    try:
+        refuse_too_few_questions(sum(count > 0 for count in evidence), sum(evidence))
     except TooLittleDataError as error:
         raise InvalidInput(error.code, error.detail, "corpus") from error
 

@@ -54,10 +54,11 @@ def drop_stage(run_id: UUID, *, stage: str = STAGE) -> bool:
         return drop_hidden_tenant(words=_words(run_id, stage), by=BY)
 
 
-def staged_run_ids() -> list[UUID]:
-    """The runs whose hidden tenants are there."""
+def staged_run_ids(stage: str = STAGE, *, before: datetime | None = None) -> list[UUID]:
+    """The runs whose hidden tenants are there, all or those made before a moment."""
     with maintenance_scope():
-        names = Tenant.objects.hidden().names(hidden_name(f"{STAGE} "))
+        tenants = Tenant.objects.hidden() if before is None else Tenant.objects.hidden().older_than(before)
+        names = tenants.names(hidden_name(f"{stage} "))
     return [UUID(name.rpartition(" ")[2]) for name in names]
 
 

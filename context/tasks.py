@@ -11,6 +11,7 @@ from django.utils import timezone
 from kombu.exceptions import OperationalError as BrokerError
 
 from context import evaluating, upkeep
+from context.calibrating import drop_killed_calibrations
 from context.models import EvaluationRun
 
 logger = logging.getLogger(__name__)
@@ -49,10 +50,12 @@ def run_evaluation(tenant_id: str, run_id: str) -> None:
 @shared_task(time_limit=SWEEP_TIME_LIMIT_SECONDS)
 def sweep_evaluations() -> int:
     """Take up what a killed worker left behind, and drop what nobody needs any more; how many runs were taken up."""
-    runs = evaluating.left_behind(now=timezone.now())
+    now = timezone.now()
+    runs = evaluating.left_behind(now=now)
     for run in runs:
         run_evaluation_later(run.tenant_id, run.pk)
     evaluating.drop_unused_stages()
+    drop_killed_calibrations(now=now)
     return len(runs)
 
 

@@ -9,7 +9,15 @@ from typing import Any
 import numpy as np
 
 from context.services.budget import BudgetCalculator
-from context.services.logistic import HeldOutReport, LogisticModel, cross_validated, fit_logistic, refuse_too_little
+from context.services.logistic import (
+    MIN_OUTCOMES,
+    HeldOutReport,
+    LogisticModel,
+    TooLittleDataError,
+    cross_validated,
+    fit_logistic,
+    refuse_too_little,
+)
 from context.services.packer import GreedyKnapsackPacker, OptimalPacker
 from context.services.scorer import SCORE_DECIMALS, ScoredMemory
 from context.services.scoring_profiles import PART_NAMES
@@ -75,6 +83,19 @@ class Calibration:
             "bins": [[each.low, each.high, each.rows, each.predicted, each.observed] for each in report.bins],
             "recalls": [[row.budget, row.before, row.greedy, row.optimal] for row in self.recalls],
         }
+
+
+def refuse_too_few_questions(questions: int, evidence: int) -> None:
+    """Raise `TooLittleDataError` where even the best search could not find enough: known before anything is asked.
+
+    `questions` are those with evidence, `evidence` the memories that they name, all told.
+    """
+    if questions < FOLDS:
+        detail = f"A calibration needs at least {FOLDS} questions with evidence, here are {questions:,}."
+        raise TooLittleDataError("too_few_groups", detail)
+    if evidence < MIN_OUTCOMES:
+        detail = f"A calibration needs at least {MIN_OUTCOMES} memories named as evidence, here are {evidence:,}."
+        raise TooLittleDataError("too_few_outcomes", detail)
 
 
 def calibrate(observations: Sequence[Observation], wanted: Mapping[str, int], budgets: Sequence[int]) -> Calibration:

@@ -108,12 +108,14 @@ def fit_logistic(
 def refuse_too_little(rows: int, positives: int, columns: int) -> None:
     """Raise `TooLittleDataError` unless there is enough to learn so many coefficients from."""
     if rows < MIN_ROWS:
-        raise TooLittleDataError("too_few_rows", f"A model needs {MIN_ROWS} rows, here are {rows:,}.")
+        raise TooLittleDataError(
+            "too_few_rows", f"A model needs {MIN_ROWS} candidates to learn from, here are {rows:,}."
+        )
     rarer = min(positives, rows - positives)
     needed = max(MIN_OUTCOMES, MIN_OUTCOMES_PER_COLUMN * columns)
     if rarer < needed:
-        kind = "with evidence" if positives < rows - positives else "without evidence"
-        detail = f"{columns} coefficients need {needed} rows {kind}, here are {rarer:,}."
+        kind = "evidence" if positives < rows - positives else "no evidence"
+        detail = f"{columns} coefficients need {needed} candidates that are {kind}, here are {rarer:,}."
         raise TooLittleDataError("too_few_outcomes", detail)
 
 
@@ -136,7 +138,9 @@ def cross_validated(
     if len(groups) != len(labels):
         raise ValueError("every row belongs to one group")
     if folds < 2 or len(number_of) < folds:
-        raise TooLittleDataError("too_few_groups", f"{folds} folds need as many groups, here are {len(number_of)}.")
+        raise TooLittleDataError(
+            "too_few_groups", f"{folds} folds need as many questions, or partitions, here are {len(number_of)}."
+        )
     fold_of = np.array([number_of[group] % folds for group in groups])
     predicted = np.empty(len(labels))
     for fold in range(folds):

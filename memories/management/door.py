@@ -45,12 +45,14 @@ class _HelpFormatter(RawDescriptionHelpFormatter):
         )
 
 
-def tenant_named(name: str) -> Tenant:
-    """The tenant of that name. Raises `CommandError`."""
+def tenant_named(name: str, *, returncode: int = 1) -> Tenant:
+    """The tenant of that name. Raises `CommandError`, which ends the command with `returncode`."""
     with admin_write_scope():
         tenant: Tenant | None = Tenant.objects.named(name.strip()).first()
     if tenant is None:
-        raise CommandError(f"There is no tenant named {name!r}; `manage.py create_tenant {name}` makes it.")
+        raise CommandError(
+            f"There is no tenant named {name!r}; `manage.py create_tenant {name}` makes it.", returncode=returncode
+        )
     return tenant
 
 

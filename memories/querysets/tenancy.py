@@ -43,6 +43,9 @@ class TenantQuerySet(models.QuerySet[Any]):
         """Those made for a purpose of the program's own."""
         return self.filter(name__startswith=HIDDEN_PREFIX)
 
+    def older_than(self, moment: datetime) -> Self:
+        return self.filter(created_at__lt=moment)
+
     def names(self, prefix: str) -> list[str]:
         """The names that begin with `prefix`."""
         return list(self.filter(name__startswith=prefix).values_list("name", flat=True))

@@ -3,18 +3,22 @@
 from datetime import UTC, datetime, timedelta
 from io import StringIO
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.utils import timezone
 
+from context import calibrating
 from context.assembly import assemble_context
 from context.models import ScoringProfileVersion
 from context.results import ContextRequest
 from context.services.corpus import Corpus, CorpusMemory, CorpusQuestion, write_corpus
 from context.services.scoring_profiles import CONVERSATION_RECALL
+from memories.actions import create_hidden_tenant
 from memories.audit import Actor
 from memories.models import Memory, Tenant
-from memories.scopes import maintenance_scope, tenant_scope
+from memories.scopes import admin_write_scope, maintenance_scope, tenant_scope
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -90,12 +94,44 @@ def test_calibrated_profile_is_packed_optimally_without_a_warning(tenant: Tenant
 
 
 def test_too_little_data_is_refused_and_nothing_is_left(tenant: Tenant, tmp_path: Path) -> None:
-    with pytest.raises(CommandError, match=r"needs 200 rows|coefficients need") as refused:
-        fit(tmp_path, 5)
+    with pytest.raises(CommandError, match=r"needs 200 candidates|coefficients need") as refused:
+        fit(tmp_path, 22)
     assert refused.value.returncode == 2
     assert drafts(tenant) == []
     with maintenance_scope():
         assert not Tenant.objects.hidden().exists()
+
+
+@pytest.mark.parametrize(
+    ("count", "words"), [(4, "at least 5 questions"), (12, "at least 20 memories named as evidence")]
+)
+def test_too_few_questions_are_refused_before_anything_is_loaded(
+    tenant: Tenant, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int, words: str
+) -> None:
+    loaded: list[object] = []
+    monkeypatch.setattr(calibrating, "stage_corpus", lambda *given, **_: loaded.append(given))
+    with pytest.raises(CommandError, match=words) as refused:
+        fit(tmp_path, count)
+    assert refused.value.returncode == 2
+    assert loaded == []
+
+
+def test_what_a_killed_command_left_goes_at_the_next_start(tenant: Tenant, tmp_path: Path) -> None:
+    now = timezone.now()
+    with admin_write_scope():
+        for words, ago in (("calibration", 7), ("evaluation", 7), ("calibration", 1)):
+            create_hidden_tenant(words=f"{words} {uuid4()}", by=Actor.system("tests"), now=now - timedelta(hours=ago))
+    assert calibrating.drop_killed_calibrations(now=now) == 1
+    with maintenance_scope():
+        left = sorted(name.split()[0] for name in Tenant.objects.hidden().values_list("name", flat=True))
+    assert left == ["~calibration", "~evaluation"]
+
+
+@pytest.mark.parametrize("command", [["fit_profile", "--name", "learnt"], ["evaluate", "golden"]])
+def test_absent_tenant_is_input_that_cannot_be_used(tenant: Tenant, command: list[str]) -> None:
+    with pytest.raises(CommandError, match="no tenant named") as refused:
+        call_command(*command, "--tenant", "Nobody")
+    assert refused.value.returncode == 2
 
 
 @pytest.mark.parametrize(

@@ -93,7 +93,7 @@ def test_many_columns_need_many_outcomes():
     generator = np.random.default_rng(2)
     outcomes = (np.arange(1_000) < 50).astype(float)
     fit_logistic(generator.normal(size=(1_000, 5)), outcomes, [*"abcde"])
-    with pytest.raises(TooLittleDataError, match="60 rows with evidence"):
+    with pytest.raises(TooLittleDataError, match="60 candidates that are evidence"):
         fit_logistic(generator.normal(size=(1_000, 6)), outcomes, [*"abcdef"])
 
 

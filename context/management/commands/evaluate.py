@@ -70,7 +70,11 @@ class Command(DoorCommand):
         if options["corpus"] == "golden" and not options["tenant"]:
             raise CommandError("Golden questions are a tenant's: name it with --tenant.", returncode=BAD_INPUT)
         now = timezone.now()
-        tenant = tenant_named(options["tenant"]) if options["tenant"] else holder(by=self.actor, now=now)
+        tenant = (
+            tenant_named(options["tenant"], returncode=BAD_INPUT)
+            if options["tenant"]
+            else holder(by=self.actor, now=now)
+        )
         with tenant_scope(tenant.pk):
             return request_evaluation(
                 tenant_id=tenant.pk,

@@ -49,7 +49,7 @@ class Command(DoorCommand):
         if not NAME.fullmatch(options["name"]) or options["name"] in SHIPPED_PROFILES:
             detail = "The profile needs a name of its own: a lower-case word, such as acme-calibrated."
             raise CommandError(detail, returncode=BAD_INPUT)
-        tenant = tenant_named(options["tenant"])
+        tenant = tenant_named(options["tenant"], returncode=BAD_INPUT)
         try:
             with tenant_scope(tenant.pk):
                 base = resolve_scoring_profile(tenant.pk, options["base"], "", None, allow_drafts=True)
@@ -89,7 +89,7 @@ class Command(DoorCommand):
         self.stdout.write(f"  log loss {report.log_loss:.4f} (always the mean: {report.base_log_loss:.4f})")
         self.stdout.write(f"  Brier    {report.brier:.4f} (always the mean: {report.base_brier:.4f})")
         self.stdout.write(f"  AUC      {'-' if report.auc is None else f'{report.auc:.4f}'}")
-        self.stdout.write("\n  predicted        rows     mean  observed")
+        self.stdout.write("\n  predicted  candidates     mean  observed")
         for each in report.bins:
             self.stdout.write(
                 f"  {each.low:.1f} to {each.high:.1f} {each.rows:>11,}   {each.predicted:.4f}    {each.observed:.4f}"

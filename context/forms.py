@@ -1,9 +1,11 @@
 """What operators type about contexts and budgets, checked field by field before a conductor or an action sees it."""
 
 from typing import Any
+from uuid import UUID
 
 from django import forms
 from django.core.exceptions import ValidationError
+from django.http import QueryDict
 
 from context.corpora import upload_text
 from context.evaluating import DEFAULT_BUDGETS, UPLOAD_BYTES_MAX
@@ -216,6 +218,34 @@ class GoldenQuestionForm(forms.Form):
     answer = forms.CharField(label="Answer", required=False, max_length=2_000)
     category = forms.CharField(required=False, max_length=64)
     asked_at = forms.DateTimeField(label="Asked at", required=False)
+
+
+class NewGoldenForm(GoldenQuestionForm):
+    """A golden question by hand: its words, its place, and the memories that it wants, ticked or by their ids."""
+
+    IDS_MAX = 100
+
+    partition = PartitionField()
+    ids = forms.CharField(label="Memories by their ids", required=False, max_length=4_000)
+
+    def clean_ids(self) -> list[UUID]:
+        """Ids with spaces or commas between them."""
+        try:
+            return [UUID(word) for word in self.cleaned_data["ids"].replace(",", " ").split()]
+        except ValueError as error:
+            raise ValidationError("Ids of memories, with spaces between them.", code="invalid") from error
+
+    def ticked(self) -> list[UUID]:
+        """The memories whose boxes are ticked; what is no id is none of them."""
+        sent = self.data.getlist("memory") if isinstance(self.data, QueryDict) else []
+        return [found for text in sent[: self.IDS_MAX] if (found := _as_uuid(text)) is not None]
+
+
+def _as_uuid(text: str) -> UUID | None:
+    try:
+        return UUID(text)
+    except ValueError:
+        return None
 
 
 class CollectForm(forms.Form):

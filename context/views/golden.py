@@ -38,7 +38,9 @@ QUESTIONS_SHOWN_MAX = 500
 def golden_questions(request: HtmxRequest) -> HttpResponseBase:
     """The questions with how many memories each wants, newest first."""
     with tenant_scope(request.tenant.id):
-        rows = GoldenQuestion.objects.for_tenant(request.tenant.id).standing().with_counts().newest_first()
+        rows = (
+            GoldenQuestion.objects.for_tenant(request.tenant.id).standing().with_counts(timezone.now()).newest_first()
+        )
         found = list(rows[: QUESTIONS_SHOWN_MAX + 1])
     page = {
         "section": "golden-questions",
@@ -112,6 +114,7 @@ def golden_question(request: HtmxRequest, question_id: UUID) -> HttpResponseBase
         "section": "golden-questions",
         "question": question,
         "memories": [row.memory for row in wanted],
+        "now": timezone.now(),
         "form": form,
         "preview_query": urlencode({"query": question.text, "partition": question.partition_path}),
     }

@@ -241,3 +241,60 @@ def test_curve_without_a_question_and_with_a_bad_one(client: Client, tenant: Ten
     assert "Nothing was drawn" in text_of(bad)
     focus = client.get(page("budget-curve", tenant), {"query": "x", "focus_memory": str(uuid4())})
     assert focus.status_code == 422
+
+
+def test_question_is_added_by_hand_from_what_was_found(client: Client, tenant: Tenant, memories: list[Memory]) -> None:
+    url = page("golden-new", tenant)
+    assert "Find memories" in text_of(client.get(url))
+    asked = {"text": QUESTION, "partition": "", "category": "service"}
+    looked = client.post(url, {**asked, "find": "1", "memory": str(memories[4].pk)})
+    assert looked.status_code == 200
+    assert "ERR_4012 means that the plug" in text_of(looked)
+    assert f'value="{memories[4].pk}" checked' in text_of(looked)
+    assert wanted(tenant) == {}
+    added = client.post(
+        url, {**asked, "memory": [str(memories[1].pk), "nonsense"], "ids": str(memories[2].pk)}, follow=True
+    )
+    assert "The golden question is added." in text_of(added)
+    assert wanted(tenant) == {QUESTION: {memories[1].pk, memories[2].pk}}
+    client.post(undo_of(added))
+    assert wanted(tenant) == {}
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"text": ""}, "This field is required"),
+        ({"ids": "nonsense"}, "Ids of memories, with spaces between them."),
+        ({"ids": str(uuid4())}, "does not exist"),
+        ({"ids": ""}, "wants at least one memory"),
+        ({"partition": "nonsense"}, "nonsense"),
+        ({"asked_at": "2999-01-01T00:00"}, "in the past"),
+    ],
+)
+def test_refused_question_by_hand_is_told_at_its_field(
+    change: dict[str, str], words: str, client: Client, tenant: Tenant, memories: list[Memory]
+) -> None:
+    fields = {"text": QUESTION, "partition": "", "ids": str(memories[1].pk), **change}
+    refused = client.post(page("golden-new", tenant), fields)
+    assert refused.status_code == 422
+    assert words in text_of(refused)
+    assert wanted(tenant) == {}
+
+
+def test_question_by_hand_is_for_operators_of_the_tenant(client: Client, tenant: Tenant, other_tenant: Tenant) -> None:
+    viewer = client_of(new_operator("vera", "viewer", tenant))
+    assert viewer.get(page("golden-new", tenant)).status_code == 403
+    assert viewer.post(page("golden-new", tenant), {}).status_code == 403
+    assert client.get(page("golden-new", other_tenant)).status_code == 404
+
+
+def test_memories_that_no_context_can_hold_are_flagged(client: Client, tenant: Tenant, memories: list[Memory]) -> None:
+    golden(tenant, QUESTION, *memories[1:4])
+    now = timezone.now()
+    with tenant_scope(tenant.pk):
+        archive_memory(memory=memories[1], by=TESTER, now=now)
+        Memory.objects.for_tenant(tenant.pk).with_ids([memories[2].pk]).update(expires_at=now)
+    shown = " ".join(text_of(client.get(page("golden-questions", tenant))).split())
+    for words in ("1 of 3", "1 archived", "1 expired"):
+        assert words in shown, words

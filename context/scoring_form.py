@@ -53,6 +53,8 @@ LABELS = {
     "neighbour_reach": "Neighbours",
     "intercept": "Intercept",
 }
+#: Where refusals of single numbers are drawn.
+FIELDS_OF_FORM = {f"weights.{part}": WEIGHT + part for part in PART_NAMES}
 NUMBERS = ("half_life_days", "half_life_days_by_kind", "mmr_diversity", "pool_size", "neighbour_reach")
 
 

@@ -9,6 +9,7 @@ from context.models import EvaluationRun, ScoringProfileAssignment, ScoringProfi
 from context.services.profiles import Target, assigned_profile
 from context.services.scoring_profiles import (
     DEFAULT_PROFILE_NAME,
+    PART_NAMES,
     SHIPPED_PROFILES,
     ProfileError,
     ScoringProfile,
@@ -18,6 +19,8 @@ from memories.exceptions import InvalidInput, NotFound, invalid
 
 #: The decisions that argue what the project ships.
 SHIPPED_DECISIONS = {"adr-0040": "ADR-0040", "conversation-recall": "ADR-0078"}
+#: The groups of numbers as pages list them.
+NUMBERS_IN_ORDER = tuple(SHIPPED_PROFILES[DEFAULT_PROFILE_NAME].to_numbers())
 #: Between a name and the number of one of its versions, where an operator previews exactly that one.
 VERSION_MARK = "@"
 
@@ -191,10 +194,18 @@ def numbers_between(before: ScoringProfileVersion | None, after: ScoringProfileV
 
 def _compared(left: ScoringProfileVersion, right: ScoringProfileVersion) -> list[FieldComparison]:
     lefts, rights = flat_numbers(left.numbers), flat_numbers(right.numbers)
-    fields = list(dict.fromkeys([*lefts, *rights]))
-    order = {name: place for place, name in enumerate(dict.fromkeys(field.partition(".")[0] for field in fields))}
-    fields.sort(key=lambda field: order[field.partition(".")[0]])
+    fields = sorted({*lefts, *rights}, key=_place)
     return [FieldComparison(field, lefts.get(field), rights.get(field)) for field in fields]
+
+
+def _place(field: str) -> tuple[int, int, str]:
+    """Where a number stands on a page: by its group, then the parts of a score in their order."""
+    group, _, part = field.partition(".")
+    return (
+        NUMBERS_IN_ORDER.index(group) if group in NUMBERS_IN_ORDER else len(NUMBERS_IN_ORDER),
+        PART_NAMES.index(part) if part in PART_NAMES else len(PART_NAMES),
+        part,
+    )
 
 
 def flat_numbers(numbers: Mapping[str, Any]) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from context.services.evidence import (
 )
 from context.services.knee import knee_of
 from memories.exceptions import InvalidInput
+from memory_platform.charts import Chart, ChartRow
 
 #: What people read of each measure, in this order; shares are written in percent.
 HEADINGS = {
@@ -26,7 +27,7 @@ HEADINGS = {
     "full": "All evidence held",
     "containment": "Answer words held",
     "mrr": "Reciprocal rank",
-    "current_first": "Current before stale",
+    "current_first": "Right time first",
     "tokens": "Tokens",
 }
 SHARES = ("recall", "full", "containment", "current_first")
@@ -146,6 +147,33 @@ def _interval(estimate: Estimate) -> Interval:
     return Interval(estimate.value, estimate.low, estimate.high)
 
 
+def evidence_cells(run: EvaluationRun) -> dict[int, Cell]:
+    """The share of the evidence that contexts of a finished run hold, by budget."""
+    return {budget: _cell("recall", estimate) for budget, estimate in _evidence(run).items()}
+
+
+def evidence_step(run: EvaluationRun, other: EvaluationRun) -> dict[int, Cell]:
+    """How much more of it than those of another run, by budget; better or worse where the intervals lie apart."""
+    here, there = _evidence(run), _evidence(other)
+    return {
+        budget: Cell(
+            HEADINGS["recall"],
+            _signed("recall", here[budget].value - there[budget].value),
+            is_better=here[budget].low > there[budget].high,
+            is_worse=here[budget].high < there[budget].low,
+        )
+        for budget in here
+        if budget in there
+    }
+
+
+def _evidence(run: EvaluationRun) -> dict[int, Estimate]:
+    reports = {budget: run.results.get(str(budget)) for budget in run.budgets}
+    return {
+        budget: Report.from_dict(found["report"]).total.measures["recall"] for budget, found in reports.items() if found
+    }
+
+
 def differences_of(run: EvaluationRun, other: EvaluationRun) -> dict[int, Difference]:
     """`run` less `other` at each budget that both were asked at; inside a scope that reads both.
 
@@ -162,6 +190,47 @@ def differences_of(run: EvaluationRun, other: EvaluationRun) -> dict[int, Differ
     }
 
 
+@dataclass(frozen=True)
+class PairLine:
+    """The evidence held at one budget by both runs, and the difference question by question."""
+
+    budget: int
+    here: Cell
+    there: Cell
+    difference: Cell
+
+
+def pair_lines(run: EvaluationRun, other: EvaluationRun, comparison: Table) -> list[PairLine]:
+    """Both runs side by side at the budgets of their `comparison`."""
+    here, there = evidence_cells(run), evidence_cells(other)
+    return [
+        PairLine(
+            row.budget, here[row.budget], there[row.budget], row.cells[comparison.headings.index(HEADINGS["recall"])]
+        )
+        for row in comparison.rows
+    ]
+
+
+def pair_chart(run: EvaluationRun, other: EvaluationRun) -> Chart:
+    """The same as two curves."""
+    here, there = _evidence(run), _evidence(other)
+    rows = [
+        ChartRow(budget, [100 * here[budget].value, 100 * there[budget].value], label=f"{budget:,} tokens")
+        for budget in here
+        if budget in there
+    ]
+    names = [f"{each.profile_name} {each.profile_version}, {each.packer}" for each in (run, other)]
+    if names[0] == names[1]:
+        names = [f"{name}, {which}" for name, which in zip(names, ("this run", "the other"), strict=True)]
+    return Chart(HEADINGS["recall"], "%", names, rows, kind="number", x_name="Budget in tokens", digits=1, height=240)
+
+
+def evidence_span(run: EvaluationRun) -> str:
+    """The evidence held at the smallest and at the largest budget, to read; "" for a run that is not done."""
+    shares = [f"{cell.text} at {budget:,}" for budget, cell in evidence_cells(run).items()]
+    return ", ".join(dict.fromkeys([shares[0], shares[-1]])) + " tokens" if shares else ""
+
+
 def comparison_of(run: EvaluationRun, other: EvaluationRun) -> Table:
     """`run` less `other` for people; inside a scope that reads both. Raises `InvalidInput` `not_comparable`."""
     differences = differences_of(run, other)
@@ -176,6 +245,7 @@ def comparison_of(run: EvaluationRun, other: EvaluationRun) -> Table:
 
 def _step(measure: str, estimate: Estimate) -> Cell:
     low, high = (_signed(measure, value) for value in (estimate.low, estimate.high))
+    low = low.removesuffix(" pp").removesuffix(" tokens")
     is_told = measure in JUDGED and estimate.is_beyond_chance
     return Cell(
         HEADINGS[measure],
@@ -187,7 +257,14 @@ def _step(measure: str, estimate: Estimate) -> Cell:
 
 
 def _signed(measure: str, value: float) -> str:
-    """Shares as points of percent."""
+    """A difference with its unit: shares in percentage points; what rounds to nothing has no sign."""
     if measure in SHARES:
-        return f"{100 * value:+.1f}"
-    return f"{value:+,.0f}" if measure == "tokens" else f"{value:+.3f}"
+        return f"{_plain_zero(100 * value, 1)} pp"
+    if measure == "tokens":
+        return f"{_plain_zero(value, 0)} tokens"
+    return _plain_zero(value, 3)
+
+
+def _plain_zero(value: float, decimals: int) -> str:
+    text = f"{value:+,.{decimals}f}"
+    return text if float(text.replace(",", "")) else text[1:]

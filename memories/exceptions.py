@@ -16,6 +16,7 @@ class PlatformError(Exception):
         self.detail = detail
         self.field = field
         self.status = status or type(self).status
+        self.problems: tuple[FieldProblem, ...] = (FieldProblem(field, code, detail),)
 
 
 class InvalidInput(PlatformError):
@@ -23,7 +24,7 @@ class InvalidInput(PlatformError):
 
     def __init__(self, code: str, detail: str, field: str = "", problems: Sequence[FieldProblem] = ()) -> None:
         super().__init__(code, detail, field)
-        self.problems = tuple(problems) or (FieldProblem(field, code, detail),)
+        self.problems = tuple(problems) or self.problems
 
 
 class Forbidden(PlatformError):
@@ -39,9 +40,13 @@ class NotFound(PlatformError):
 
 
 class Conflict(PlatformError):
-    """The row's state does not allow it, e.g. code `duplicate`."""
+    """The row's state does not allow it, e.g. code `duplicate`; `problems` names whatever else stands in the way."""
 
     status = 409
+
+    def __init__(self, code: str, detail: str, field: str = "", problems: Sequence[FieldProblem] = ()) -> None:
+        super().__init__(code, detail, field)
+        self.problems = tuple(problems) or self.problems
 
 
 class StaleVersion(PlatformError):

@@ -82,9 +82,8 @@ def _entry(fault: PlatformError | FieldProblem | RestError) -> dict[str, str]:
 
 
 def _of_platform(error: PlatformError) -> Response:
-    errors = [_entry(error)] if error.field else []
-    if isinstance(error, InvalidInput):
-        errors = [_entry(fault) for fault in error.problems]
+    faults = [fault for fault in error.problems if fault.field or isinstance(error, InvalidInput)]
+    errors = [_entry(fault) for fault in faults]
     return problem(error.status, error.code, error.detail, errors)
 
 

@@ -1,7 +1,7 @@
 """Drafting, publishing, taking back scoring profiles: an edit is a new draft, no version's numbers ever change."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from types import MappingProxyType
 from typing import Any
@@ -17,10 +17,11 @@ from context.scoring_profiles import (
     scoring_profile_version,
     shown_scoring_profile,
 )
-from context.services.publishing import NOT_EVALUATED, publishing_conditions
+from context.services.publishing import NOT_EVALUATED, Condition, publishing_conditions
 from context.services.scoring_profiles import DEFAULT_PROFILE_NAME, SHIPPED_PROFILES
 from memories.audit import Actor, record_audit
 from memories.exceptions import Conflict, InvalidInput, NotFound
+from memories.services.drafts import FieldProblem
 
 LABEL_CHARACTERS = 150
 NAME_CHARACTERS = 64
@@ -114,8 +115,8 @@ def publish_scoring_profile(
     """Put a version into force, with the finished evaluation of its numbers and the decision that argues it.
 
     `replaces` is the version in force that the caller saw, 0 for none. Raises `Conflict` with the codes
-    `not_evaluated`, `locked`, `already_published`, `retired` and `profile_changed`, `InvalidInput` for the decision's
-    reference.
+    `not_evaluated` (which names a missing decision as well), `locked`, `already_published`, `retired` and
+    `profile_changed`, `InvalidInput` for the decision's reference.
     """
     rows = _held(tenant_id, name)
     row = _of_number(rows, version)
@@ -125,12 +126,7 @@ def publish_scoring_profile(
         raise Conflict("retired", f"Version {version} is retired; copy it into a new draft.")
     before = _seen_in_force(rows, replaces)
     proof = _held_proof(row)
-    for condition in publishing_conditions(has_proof=proof is not None, adr_reference=adr_reference):
-        if condition.is_met:
-            continue
-        if condition.code == NOT_EVALUATED:
-            raise Conflict(condition.code, condition.detail, "version")
-        raise InvalidInput(condition.code, condition.detail, "adr_reference")
+    _refuse_unmet(publishing_conditions(has_proof=proof is not None, adr_reference=adr_reference))
     row.evaluation_run, row.adr_reference = proof, adr_reference
     row.published_at, row.published_by = now, by.label[:LABEL_CHARACTERS]
     _put_into_force(row, before, now)
@@ -241,6 +237,16 @@ def _held_proof(row: ScoringProfileVersion) -> EvaluationRun | None:
         return None
     held: EvaluationRun | None = EvaluationRun.objects.for_tenant(row.tenant_id).with_id(proof.pk).locked().first()
     return held
+
+
+def _refuse_unmet(conditions: Sequence[Condition]) -> None:
+    """Raises one error that names every condition which is not met, by the first one's code."""
+    unmet = [condition for condition in conditions if not condition.is_met]
+    if unmet:
+        problems = [FieldProblem(condition.field, condition.code, condition.detail) for condition in unmet]
+        kind = Conflict if unmet[0].code == NOT_EVALUATED else InvalidInput
+        detail = " ".join(condition.detail for condition in unmet)
+        raise kind(unmet[0].code, detail, unmet[0].field, problems)
 
 
 def _put_into_force(row: ScoringProfileVersion, before: ScoringProfileVersion | None, now: datetime) -> None:

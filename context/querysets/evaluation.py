@@ -38,9 +38,13 @@ class EvaluationRunQuerySet(TenantRows):
         """Runs of the very same corpus, which can be compared question by question."""
         return self.filter(corpus_sha256=sha256)
 
+    def of_numbers(self, numbers: dict[str, Any]) -> Self:
+        """Runs that ask with exactly these numbers."""
+        return self.filter(profile_numbers=numbers)
+
     def proving(self, numbers: dict[str, Any]) -> Self:
         """Finished runs on a named corpus that asked with exactly these numbers."""
-        return self.filter(state="done", profile_numbers=numbers).exclude(corpus_name="")
+        return self.of_numbers(numbers).in_state("done").exclude(corpus_name="")
 
     def without_details(self) -> Self:
         """Rows as a list shows them."""
@@ -106,6 +110,9 @@ class GoldenQuestionQuerySet(TenantRows):
     def with_id(self, question_id: UUID) -> Self:
         return self.filter(pk=question_id)
 
+    def with_ids(self, question_ids: Iterable[UUID]) -> Self:
+        return self.filter(pk__in=list(question_ids))
+
     def standing(self) -> Self:
         """Those that were not removed."""
         return self.filter(removed_at__isnull=True)
@@ -127,10 +134,18 @@ class GoldenQuestionQuerySet(TenantRows):
     def oldest_first(self) -> Self:
         return self.order_by("created_at", "id")
 
-    def with_counts(self) -> Self:
-        """Adds `memory_count`: wanted memories, and `live_count`: those of them that are not archived."""
+    def with_counts(self, now: datetime) -> Self:
+        """Adds how many memories each wants: `memory_count`, of them `archived_count` and `expired_count`.
+
+        `live_count` are the others, which a context can hold at `now`.
+        """
+        is_archived = Q(wanted__memory__archived_at__isnull=False)
+        is_expired = Q(wanted__memory__archived_at__isnull=True, wanted__memory__expires_at__lte=now)
         return self.annotate(
-            memory_count=Count("wanted"), live_count=Count("wanted", filter=Q(wanted__memory__archived_at__isnull=True))
+            memory_count=Count("wanted"),
+            archived_count=Count("wanted", filter=is_archived),
+            expired_count=Count("wanted", filter=is_expired),
+            live_count=F("memory_count") - F("archived_count") - F("expired_count"),
         )
 
     def wanted_ids(self) -> dict[UUID, list[UUID]]:

@@ -6,23 +6,31 @@ import re
 from dataclasses import dataclass
 
 NOT_EVALUATED, ADR_MISSING, BAD_ADR = "not_evaluated", "adr_missing", "bad_adr_reference"
+DECISION = "adr_reference"
 _DECISION = re.compile(r"ADR-[0-9]{4}")
 
 
 @dataclass(frozen=True)
 class Condition:
-    """One of the conditions; `code` says what is missing where it is not met, `detail` so in words."""
+    """One of the conditions; `code` says what is missing where it is not met, `detail` so in words.
+
+    `field` is where whoever publishes has to do something about it.
+    """
 
     code: str
     detail: str
     is_met: bool
+    field: str
 
 
 def publishing_conditions(*, has_proof: bool, adr_reference: str) -> list[Condition]:
     """Both conditions in the order they are told: a finished evaluation of exactly these numbers, and a decision."""
     return [
         Condition(
-            NOT_EVALUATED, "No finished evaluation of exactly these numbers is stored. Run one first.", has_proof
+            NOT_EVALUATED,
+            "No finished evaluation of exactly these numbers is stored. Run one first.",
+            has_proof,
+            "version",
         ),
         _decision(adr_reference),
     ]
@@ -30,5 +38,7 @@ def publishing_conditions(*, has_proof: bool, adr_reference: str) -> list[Condit
 
 def _decision(reference: str) -> Condition:
     if not reference:
-        return Condition(ADR_MISSING, "The decision that argues these numbers is needed, such as ADR-0078.", False)
-    return Condition(BAD_ADR, "A decision is named as in ADR-0078.", bool(_DECISION.fullmatch(reference)))
+        return Condition(
+            ADR_MISSING, "The decision that argues these numbers is needed, such as ADR-0078.", False, DECISION
+        )
+    return Condition(BAD_ADR, "A decision is named as in ADR-0078.", bool(_DECISION.fullmatch(reference)), DECISION)

@@ -12,6 +12,7 @@ from context.views.budgets import budget_compare, budget_create, budget_roll_bac
 from context.views.compare import context_compare
 from context.views.contexts import receipt, receipts
 from context.views.curves import budget_curve
+from context.views.effects import budget_effect, scoring_effect
 from context.views.evaluations import (
     evaluation,
     evaluation_cancel,
@@ -29,16 +30,15 @@ from context.views.golden import (
     golden_unwant,
     golden_want,
 )
+from context.views.golden_new import golden_new
 from context.views.preview import context_preview
 from context.views.scoring import (
     scoring_compare,
     scoring_create,
     scoring_profile,
     scoring_profiles,
-    scoring_publish,
-    scoring_retire,
-    scoring_roll_back,
 )
+from context.views.scoring_verbs import scoring_publish, scoring_retire, scoring_roll_back
 from context.views.votes import memory_votes, vote_again, vote_withdraw
 
 __all__ = [
@@ -48,6 +48,7 @@ __all__ = [
     "budget_compare",
     "budget_create",
     "budget_curve",
+    "budget_effect",
     "budget_roll_back",
     "budgets",
     "context_compare",
@@ -59,6 +60,7 @@ __all__ = [
     "evaluations",
     "golden_collect",
     "golden_export",
+    "golden_new",
     "golden_question",
     "golden_questions",
     "golden_remove",
@@ -73,6 +75,7 @@ __all__ = [
     "scoring_assignments",
     "scoring_compare",
     "scoring_create",
+    "scoring_effect",
     "scoring_profile",
     "scoring_profiles",
     "scoring_publish",

@@ -4,12 +4,11 @@ from collections.abc import Mapping
 
 from django.forms import Form
 
-from memories.exceptions import InvalidInput, PlatformError
+from memories.exceptions import PlatformError
 
 
 def blame(form: Form, error: PlatformError, names: Mapping[str, str] | None = None) -> None:
     """Show a refusal at the field it names (`names` renames fields), or above the form."""
-    problems = error.problems if isinstance(error, InvalidInput) else [error]
-    for problem in problems:
+    for problem in error.problems:
         name = (names or {}).get(problem.field, problem.field)
         form.add_error(name if name in form.fields else None, problem.detail)

@@ -1,6 +1,7 @@
 """The budget profiles: numbers by version, what a change of them does, two versions side by side."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
 
@@ -14,18 +15,22 @@ from django_htmx.http import replace_url
 from context.actions import create_budget_profile, roll_back_budget_profile, save_budget_profile
 from context.budget_profiles import (
     FieldComparison,
+    budget_profile_version,
+    budget_profile_versions,
     changed_fields,
     compare_budget_profiles,
     current_budget_profile,
     current_budget_profiles,
     draft_budget_profile,
+    settings_of,
 )
 from context.forms import BudgetTrialForm, CompareForm, NewProfileForm
 from context.models import DEFAULT_PROFILE_NAME, BudgetProfile
 from context.policy_fields import policy_label, policy_words
-from context.preview import Question, compare_previews, demo_questions, recent_questions
+from context.preview import compare_previews
 from context.profile_form import BudgetProfileForm, merged, typed_from
 from context.results import ContextRequest
+from context.saved_questions import SavedQuestion, saved_questions
 from context.services.compaction_policy import POLICY_FIELDS, CompactionPolicy
 from context.views.blame import blame
 from context.views.preview import SLIDER, previewed
@@ -54,11 +59,11 @@ def budgets(request: HtmxRequest, name: str = DEFAULT_PROFILE_NAME) -> HttpRespo
             "section": "budgets",
             "current": current,
             "profiles": current_budget_profiles(request.tenant.id),
-            "versions": list(BudgetProfile.objects.for_tenant(request.tenant.id).named(name).versions()),
-            "questions": recent_questions(request.tenant.id) or demo_questions(request.tenant.name),
+            "versions": _versions(request, name),
             "slider": SLIDER,
             "new_form": NewProfileForm(initial={"based_on": name}, label_suffix=""),
         }
+        page["questions"], page["known"] = saved_questions(request.tenant.id, request.tenant.name)
     page["trial"] = BudgetTrialForm(typed if typed is not None else _first_question(page["questions"]))
     numbers = typed_from(current) if typed is None else merged(typed.dict(), current)
     page["form"] = BudgetProfileForm(numbers, label_suffix="")
@@ -77,7 +82,29 @@ def _current(request: HtmxRequest, name: str) -> BudgetProfile:
         raise Http404 from error
 
 
-def _first_question(questions: list[Question]) -> dict[str, str]:
+@dataclass(frozen=True)
+class VersionView:
+    """A version, and what differs from the one before it."""
+
+    row: BudgetProfile
+    labelled: list[tuple[str, FieldComparison]]
+
+
+def _versions(request: HtmxRequest, name: str) -> list[VersionView]:
+    rows = budget_profile_versions(request.tenant.id, name)
+    return [VersionView(row, _changes(before, row)) for row, before in zip(rows, [*rows[1:], None], strict=True)]
+
+
+def _changes(before: BudgetProfile | None, after: BudgetProfile) -> list[tuple[str, FieldComparison]]:
+    """The numbers that differ, with their labels; none where there is nothing before."""
+    if before is None:
+        return []
+    was, becomes = settings_of(before), settings_of(after)
+    numbers = (FieldComparison(field, was[field], becomes[field]) for field in changed_fields(before, after))
+    return [labelled for number in numbers for labelled in _rows_of(number) if labelled[1].differs]
+
+
+def _first_question(questions: list[SavedQuestion]) -> dict[str, str]:
     return {"query": questions[0].query, "partition": questions[0].partition} if questions else {}
 
 
@@ -185,18 +212,20 @@ def budget_create(request: HtmxRequest) -> HttpResponseBase:
 
 @operator_required("operator")
 @tenant_required
-@require_POST
+@require_http_methods(["GET", "HEAD", "POST"])
 def budget_roll_back(request: HtmxRequest, name: str, version: int) -> HttpResponseBase:
-    """Put the numbers of an older version into force again."""
+    """Ask with what would change; a POST puts the numbers of an older version into force again."""
     tenant_id = request.tenant.id
     try:
         with tenant_scope(tenant_id):
-            before = _current(request, name).version
+            current = _current(request, name)
+            if request.method != "POST":
+                return _ask_roll_back(request, current, budget_profile_version(tenant_id, name, version))
             saved = roll_back_budget_profile(
                 tenant_id=tenant_id,
                 name=name,
                 version=version,
-                edited_from=before,
+                edited_from=current.version,
                 by=actor_of(request.operator),
                 now=timezone.now(),
             )
@@ -205,10 +234,27 @@ def budget_roll_back(request: HtmxRequest, name: str, version: int) -> HttpRespo
     except PlatformError as error:
         complain(request, error.detail)
         return _to_profile(request, name)
+    before = current.version
     undo = reverse("budget-roll-back", args=[tenant_id, name, before]) if saved.version > before else ""
     former = f"numbers of version {version}" if version else "defaults"
     flash(request, f"The {former} are in force again, as version {saved.version}.", undo_url=undo)
     return _to_profile(request, name)
+
+
+def _ask_roll_back(request: HtmxRequest, current: BudgetProfile, former: BudgetProfile) -> HttpResponse:
+    numbers = f"numbers of version {former.version}" if former.version else "defaults"
+    changes = _changes(current, former)
+    differs = f"become version {current.version + 1}" if changes else "are in force already"
+    page = {
+        "section": "budgets",
+        "question": f"Roll {current.name} back to {f'version {former.version}' if former.version else 'the defaults'}?",
+        "verb": "Roll back",
+        "said": [f"The {numbers} {differs}. No version is lost."],
+        "changes": changes,
+        "back": reverse("budget", args=[request.tenant.id, current.name]),
+        "back_title": current.name,
+    }
+    return show(request, "profile_verb.html", page)
 
 
 @operator_required("viewer")

@@ -14,7 +14,7 @@ from context.actions import cancel_evaluation, delete_evaluation, request_evalua
 from context.forms import EvaluationForm
 from context.models import EvaluationRun
 from context.scoring_profiles import shown_scoring_profiles
-from context.summing_up import comparison_of, report_of
+from context.summing_up import comparison_of, pair_chart, pair_lines, report_of
 from context.views.blame import blame
 from memories.access import actor_of, tenant_required
 from memories.exceptions import PlatformError
@@ -84,8 +84,10 @@ def evaluation(request: HtmxRequest, run_id: UUID) -> HttpResponseBase:
             "report": report_of(run),
             "others": others,
             "other": other,
-            "comparison": comparison_of(run, other) if other is not None else None,
         }
+        if other is not None:
+            comparison = page["comparison"] = comparison_of(run, other)
+            page |= {"pair": pair_lines(run, other, comparison), "chart": pair_chart(run, other)}
     return show(request, "evaluation.html#body" if wants_fragment(request) else "evaluation.html", page)
 
 

@@ -85,7 +85,7 @@ def _golden(request: HtmxRequest, form: PreviewForm, own: str) -> dict[str, Any]
     partition, as_of = form.cleaned_data["partition"], form.cleaned_data["as_of"]
     with tenant_scope(request.tenant.id):
         rows = GoldenQuestion.objects.for_tenant(request.tenant.id).standing().asking(text, partition, as_of)
-        known = rows.with_counts().first()
+        known = rows.with_counts(timezone.now()).first()
     asked = {"text": text, "partition": partition, "asked_at": "" if as_of is None else as_of.isoformat(), "back": own}
     return asked | ({"id": known.pk, "count": known.memory_count} if known else {})
 

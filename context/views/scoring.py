@@ -1,6 +1,6 @@
 """The scoring profiles: numbers by version, what they weigh, drafts, the gate to publishing, and the way back."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
@@ -14,17 +14,16 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from context.actions import (
     create_scoring_profile,
     edit_scoring_profile,
-    publish_scoring_profile,
-    retire_scoring_profile,
-    roll_back_scoring_profile,
 )
 from context.budget_profiles import FieldComparison
 from context.evaluating import DEFAULT_BUDGETS
-from context.forms import CompareForm, NewProfileForm, PublishForm
+from context.forms import CompareForm, NewProfileForm
 from context.models import EvaluationRun, ScoringProfileAssignment, ScoringProfileVersion
+from context.publishing_gate import gate_of
+from context.saved_questions import saved_questions
 from context.scoring_form import (
+    FIELDS_OF_FORM,
     NUMBERS,
-    WEIGHT,
     ScoringProfileForm,
     number_label,
     typed_from,
@@ -33,25 +32,22 @@ from context.scoring_form import (
 from context.scoring_profiles import (
     compare_scoring_profiles,
     numbers_between,
-    proof_of,
     scoring_profile_versions,
     shown_scoring_profiles,
 )
-from context.services.publishing import publishing_conditions
-from context.services.scoring_profiles import DEFAULT_PROFILE_NAME, PART_NAMES
+from context.services.scoring_profiles import DEFAULT_PROFILE_NAME
 from context.summing_up import report_of
 from context.views.blame import blame
+from context.views.effects import tried_scoring
 from memories.access import actor_of, tenant_required
 from memories.exceptions import PlatformError
 from memories.models import AuditEntry
 from memories.scopes import tenant_scope
-from memory_platform.web import HtmxRequest, complain, flash, operator_required, show, wants_fragment
+from memory_platform.web import HtmxRequest, flash, operator_required, show, wants_fragment
 
 VERSIONS_COMPARED_MAX = 200
 RUNS_SHOWN_MAX = 10
 CHANGES_SHOWN_MAX = 30
-# Where refusals of single numbers are drawn.
-FIELDS_OF_FORM = {f"weights.{part}": WEIGHT + part for part in PART_NAMES}
 
 
 @dataclass(frozen=True)
@@ -114,7 +110,7 @@ def scoring_create(request: HtmxRequest) -> HttpResponseBase:
                     tenant_id=request.tenant.id,
                     name=name,
                     based_on=base,
-                    based_on_version=_whole_number(version) if version else None,
+                    based_on_version=whole_number(version) if version else None,
                     by=actor_of(request.operator),
                     now=timezone.now(),
                 )
@@ -138,7 +134,9 @@ def scoring_profile(request: HtmxRequest, name: str) -> HttpResponseBase:
     form = page["form"] = ScoringProfileForm(typed, label_suffix="")
     if wants_fragment(request):
         return show(request, "scoring_profile.html#sum", page)
-    if is_post and form.is_valid():
+    if is_post and "try" in request.POST:
+        page |= tried_scoring(request, page["current"], form)
+    elif is_post and form.is_valid():
         try:
             return _saved(request, page["current"], form.changes(page["current"].numbers))
         except PlatformError as error:
@@ -158,157 +156,70 @@ def _saved(request: HtmxRequest, base: ScoringProfileVersion, changes: Mapping[s
         )
     is_new = row.version != base.version
     flash(request, f"Version {row.version} is a draft." if is_new else "Nothing differs, so nothing was saved.")
-    return _to_version(request, row)
+    return to_version(request, row)
 
 
-def _to_version(request: HtmxRequest, row: ScoringProfileVersion) -> HttpResponseBase:
+def to_version(request: HtmxRequest, row: ScoringProfileVersion) -> HttpResponseBase:
     return redirect(f"{reverse('scoring-profile', args=[request.tenant.id, row.name])}?version={row.version}")
 
 
 def _drawn(request: HtmxRequest, page: dict[str, Any], form: ScoringProfileForm) -> HttpResponse:
-    page.setdefault("publish_form", PublishForm(initial={"adr_reference": page["current"].adr_reference}))
-    has_errors = bool(form.is_bound and form.errors) or bool(page["publish_form"].errors)
-    status = HTTPStatus.UNPROCESSABLE_ENTITY if has_errors else HTTPStatus.OK
+    status = HTTPStatus.UNPROCESSABLE_ENTITY if form.is_bound and form.errors else HTTPStatus.OK
     return show(request, "scoring_profile.html", page, status=status)
 
 
 def _profile_page(request: HtmxRequest, name: str, version: str | None) -> dict[str, Any]:
     tenant_id = request.tenant.id
     with tenant_scope(tenant_id):
-        versions = _versions(request, name)
-        current = _selected(versions, version)
-        proof = proof_of(current)
+        versions = versions_of(request, name)
+        current = selected_version(versions, version)
+        in_force = next((row for row in versions if row.is_in_force), None)
+        gate = gate_of(current, in_force, adr_reference=current.adr_reference) if not current.is_shipped else None
         runs = EvaluationRun.objects.for_tenant(tenant_id).proving(current.numbers).newest_first()
         assignments = ScoringProfileAssignment.objects.for_tenant(tenant_id).in_force().of_profile(name)
         changes = AuditEntry.objects.for_tenant(tenant_id).about_any("scoring_profile", [name]).newest_first()
         shown = list(runs.without_details()[:RUNS_SHOWN_MAX])
         report = report_of(shown[0]) if shown else None
+        questions, known = saved_questions(tenant_id, request.tenant.name)
         return {
             "section": "scoring-profiles",
             "current": current,
-            "in_force": next((row for row in versions if row.is_in_force), None),
+            "in_force": in_force,
             "newest": versions[0],
-            "versions": [VersionView(row, numbers_between(_before(versions, row), row)) for row in versions],
+            "versions": [VersionView(row, numbers_between(version_before(versions, row), row)) for row in versions],
             "weights": weights_of(current.numbers),
             "numbers": [(number_label(field), field, current.numbers[field]) for field in NUMBERS],
-            "proof": proof,
-            "conditions": publishing_conditions(has_proof=proof is not None, adr_reference=current.adr_reference),
+            "gate": gate,
             "runs": shown,
             "budgets": DEFAULT_BUDGETS,
             "table": report.tables[0] if report else None,
             "targets": list(assignments.with_keys().newest_first()),
             "changes": list(changes[:CHANGES_SHOWN_MAX]),
             "new_form": NewProfileForm(initial={"based_on": f"{name} {current.version}"}, label_suffix=""),
+            "questions": questions,
+            "known": known,
         }
 
 
-def _versions(request: HtmxRequest, name: str) -> list[ScoringProfileVersion]:
+def versions_of(request: HtmxRequest, name: str) -> list[ScoringProfileVersion]:
     try:
         return scoring_profile_versions(request.tenant.id, name)
     except PlatformError as error:
         raise Http404 from error
 
 
-def _selected(versions: list[ScoringProfileVersion], version: str | None) -> ScoringProfileVersion:
+def selected_version(versions: list[ScoringProfileVersion], version: str | None) -> ScoringProfileVersion:
     """The version in the address; without one that in force, else the newest."""
     if version is None:
         return next((row for row in versions if row.is_in_force), versions[0])
-    found = next((row for row in versions if row.version == _whole_number(version)), None)
+    found = next((row for row in versions if row.version == whole_number(version)), None)
     if found is None:
         raise Http404
     return found
 
 
-def _before(versions: list[ScoringProfileVersion], row: ScoringProfileVersion) -> ScoringProfileVersion | None:
+def version_before(versions: list[ScoringProfileVersion], row: ScoringProfileVersion) -> ScoringProfileVersion | None:
     return next((each for each in versions if str(each.version) == row.based_on.removeprefix(f"{row.name} ")), None)
-
-
-@operator_required("admin")
-@tenant_required
-@require_POST
-def scoring_publish(request: HtmxRequest, name: str, version: int) -> HttpResponseBase:
-    """Let agents name a version: with its evaluation and the decision that argues it."""
-    form = PublishForm(request.POST, label_suffix="")
-    if form.is_valid():
-        try:
-            with tenant_scope(request.tenant.id):
-                row = publish_scoring_profile(
-                    tenant_id=request.tenant.id,
-                    name=name,
-                    version=version,
-                    adr_reference=form.cleaned_data["adr_reference"],
-                    replaces=form.cleaned_data["replaces"],
-                    by=actor_of(request.operator),
-                    now=timezone.now(),
-                )
-        except PlatformError as error:
-            blame(form, error)
-        else:
-            before = form.cleaned_data["replaces"]
-            undo = reverse("scoring-roll-back", args=[request.tenant.id, name, before]) if before else ""
-            flash(request, f"Version {row.version} of {name} is published and in force.", undo_url=undo)
-            return _to_version(request, row)
-    page = _profile_page(request, name, str(version))
-    page["form"] = ScoringProfileForm(typed_from(page["current"].numbers), label_suffix="")
-    return _drawn(request, page | {"publish_form": form}, page["form"])
-
-
-@operator_required("admin")
-@tenant_required
-@require_POST
-def scoring_roll_back(request: HtmxRequest, name: str, version: int) -> HttpResponseBase:
-    """Put a formerly published version into force again."""
-    with tenant_scope(request.tenant.id):
-        before = next((row.version for row in _versions(request, name) if row.is_in_force), 0)
-    return _done(
-        request,
-        name,
-        lambda: roll_back_scoring_profile(
-            tenant_id=request.tenant.id,
-            name=name,
-            version=version,
-            replaces=before,
-            by=actor_of(request.operator),
-            now=timezone.now(),
-        ),
-        f"Version {version} of {name} is in force again.",
-        reverse("scoring-roll-back", args=[request.tenant.id, name, before]) if before not in (0, version) else "",
-    )
-
-
-@operator_required("admin")
-@tenant_required
-@require_POST
-def scoring_retire(request: HtmxRequest, name: str, version: int) -> HttpResponseBase:
-    """Take a version out of use."""
-    with tenant_scope(request.tenant.id):
-        row = _selected(_versions(request, name), str(version))
-    return _done(
-        request,
-        name,
-        lambda: retire_scoring_profile(
-            tenant_id=request.tenant.id,
-            name=name,
-            version=version,
-            by=actor_of(request.operator),
-            now=timezone.now(),
-        ),
-        f"Version {version} of {name} is retired.",
-        reverse("scoring-roll-back", args=[request.tenant.id, name, version]) if row.is_in_force else "",
-    )
-
-
-def _done(
-    request: HtmxRequest, name: str, verb: Callable[[], ScoringProfileVersion], said: str, undo_url: str
-) -> HttpResponseBase:
-    try:
-        with tenant_scope(request.tenant.id):
-            row = verb()
-    except PlatformError as error:
-        complain(request, error.detail)
-        return redirect("scoring-profile", request.tenant.id, name)
-    flash(request, said, undo_url=undo_url)
-    return _to_version(request, row)
 
 
 @operator_required("viewer")
@@ -334,5 +245,5 @@ def scoring_compare(request: HtmxRequest) -> HttpResponseBase:
     return show(request, template, page, status=status)
 
 
-def _whole_number(text: str) -> int:
+def whole_number(text: str) -> int:
     return int(text) if text.isdecimal() and len(text) < 10 else -1

@@ -54,6 +54,7 @@ def pages(page: Page, base: str, tenant: str) -> Iterator[tuple[str, str]]:
     yield "scoring-shipped", f"{tenant}/scoring/profiles/conversation-recall"
     yield "scoring-compare", f"{tenant}/scoring/compare?left=adr-0040+1&right=conversation-recall+1"
     yield "scoring-assignments", f"{tenant}/scoring/assignments"
+    yield from compared_pages(tenant)
     yield from measured_pages(page, tenant)
     yield "memo", f"{tenant}/memo"
     yield "partitions", f"{tenant}/partitions"
@@ -85,6 +86,21 @@ def pages(page: Page, base: str, tenant: str) -> Iterator[tuple[str, str]]:
     yield "not-found", f"{base}/t/00000000-0000-0000-0000-000000000000"
 
 
+def compared_pages(tenant: str) -> Iterator[tuple[str, str]]:
+    """The same of two profiles side by side, a draft, its gate, and what asks first."""
+    asked = f"query={QUESTION}&partition=agent%3Dsupport&max_tokens=600"
+    yield "compare-empty", f"{tenant}/context/compare"
+    yield "compare", f"{tenant}/context/compare?{asked}&left=adr-0040&right=support-recall"
+    yield "compare-invalid", f"{tenant}/context/compare?{asked}&left=nobody"
+    yield "scoring-draft", f"{tenant}/scoring/profiles/support-recall"
+    yield "scoring-effect", f"{tenant}/scoring/profiles/support-recall/effect?version=1"
+    yield "scoring-publish", f"{tenant}/scoring/profiles/support-recall/2/publish"
+    yield "scoring-publish-missing", f"{tenant}/scoring/profiles/support-recall/1/publish"
+    yield "budgets-workshop", f"{tenant}/budgets/profiles/workshop"
+    yield "budgets-roll-back", f"{tenant}/budgets/profiles/workshop/1/roll-back"
+    yield "budgets-effect", f"{tenant}/budgets/profiles/workshop/effect?default_tokens=400"
+
+
 def measured_pages(page: Page, tenant: str) -> Iterator[tuple[str, str]]:
     """The same of the pages that measure, and of what may be wrong with what is stored."""
     recall = f"query={QUESTION}&partition=agent%3Dsupport&max_tokens=600&profile=conversation-recall"
@@ -92,10 +108,17 @@ def measured_pages(page: Page, tenant: str) -> Iterator[tuple[str, str]]:
     yield "curve-empty", f"{tenant}/context/curve"
     yield "curve", f"{tenant}/context/curve?{recall}"
     yield "golden-questions", f"{tenant}/golden-questions"
+    yield "golden-new", f"{tenant}/golden-questions/new?text={QUESTION}&partition=agent%3Dsupport"
+    page.goto(f"{tenant}/golden-questions")
+    if page.locator("a.memory-link").count():
+        yield "golden-question", page.locator("a.memory-link").first.get_attribute("href") or ""
     yield "evaluations", f"{tenant}/evaluations"
     page.goto(f"{tenant}/evaluations")
     if page.locator("a.memory-link").count():
-        yield "evaluation", page.locator("a.memory-link").first.get_attribute("href") or ""
+        runs = [link.get_attribute("href") or "" for link in page.locator("a.memory-link").all()]
+        yield "evaluation", runs[0]
+        if len(runs) > 1:
+            yield "evaluation-compare", f"{runs[0]}?with={runs[1].rpartition('/')[2]}"
     yield "hygiene", f"{tenant}/hygiene"
     yield "hygiene-contradictions", f"{tenant}/hygiene/contradiction"
     yield "hygiene-never-retrieved", f"{tenant}/hygiene/never_retrieved"

@@ -263,7 +263,8 @@ def test_each_wrong_number_is_told_by_the_name_it_has_on_the_page(client: Client
 
 def test_roll_back_to_a_version_that_never_was_is_absent(client: Client, tenant: Tenant) -> None:
     assert client.post(page("budget-roll-back", tenant, "default", 9)).status_code == 404
-    assert client.get(page("budget-roll-back", tenant, "default", 0)).status_code == 405
+    assert client.get(page("budget-roll-back", tenant, "default", 9)).status_code == 404
+    assert "Roll default back to the defaults?" in text_of(client.get(page("budget-roll-back", tenant, "default", 0)))
 
 
 def test_form_offers_every_number_of_the_page(client: Client, tenant: Tenant) -> None:

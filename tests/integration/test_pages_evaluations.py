@@ -97,7 +97,7 @@ def test_uploaded_corpus_is_measured_and_its_memories_are_gone(client: Client, t
     run = client.post(page("evaluations", tenant), form, follow=True).context["run"]
     run_evaluation(tenant.pk, run.pk, now=timezone.now())
     text = text_of(client.get(page("evaluation", tenant, run.pk)))
-    assert "Current before stale" in text
+    assert "Right time first" in text
     assert "habit" in text
     assert stages() == []
     assert counted() == before

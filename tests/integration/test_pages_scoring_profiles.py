@@ -8,14 +8,17 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
+from context.evaluating import run_evaluation
 from context.models import EvaluationRun, ScoringProfileAssignment, ScoringProfileVersion
 from context.scoring_form import PART_WORDS, typed_from, weights_of
 from context.services.scoring_profiles import ADR_0040, CONVERSATION_RECALL, PART_NAMES
 from memories.models import Tenant
 from memories.scopes import tenant_scope
 from tests.integration.assembling import NOW
-from tests.integration.pages import HTMX, client_of, page, text_of, undo_of
+from tests.integration.evaluating import golden, requested
+from tests.integration.pages import HTMX, client_of, page, text_of, undo_of, workshop
 from tests.integration.scoring import BY_WORDS, evaluated, new_version, published
 from tests.people import new_operator
 
@@ -136,7 +139,8 @@ def test_edit_is_a_new_draft_and_says_what_differs(client: Client, tenant: Tenan
     assert second.numbers == {**NUMBERS, "pool_size": 100}
     assert first.numbers == NUMBERS
     shown = text_of(response)
-    assert "pool 0 candidates" in " ".join(shown.split())
+    told = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", shown))
+    assert "Pool was 0 candidates → becomes 100 candidates" in told
     again = client.post(
         page("scoring-profile", tenant, "own") + "?version=2", typed(pool_size="100", edited_from="2"), follow=True
     )
@@ -217,6 +221,46 @@ def test_gate_names_what_is_missing_and_publishing_needs_both(admin: Client, ten
     assert in_force(tenant) == [1]
 
 
+def test_refusal_names_evaluation_and_decision_together(admin: Client, tenant: Tenant) -> None:
+    new_version(tenant, "own")
+    url = page("scoring-publish", tenant, "own", 1)
+    asked = text_of(admin.get(url))
+    assert "Publish version 1 of own?" in asked
+    assert "2 of 2 conditions missing" in asked
+    refused = admin.post(url, {"adr_reference": "", "replaces": "0"})
+    assert refused.status_code == 422
+    errors = refused.context["form"].errors
+    assert "No finished evaluation" in errors["__all__"][0]
+    assert "such as ADR-0078" in errors["adr_reference"][0]
+    assert in_force(tenant) == []
+
+
+def test_gate_shows_what_was_measured_beside_what_counts_today(admin: Client, tenant: Tenant) -> None:
+    memories = workshop(tenant)
+    golden(tenant, "What does ERR_4012 mean?", memories[1])
+    new_version(tenant, "own")
+    for profile in ("adr-0040", "own@1"):
+        run = requested(tenant, profile=profile)
+        assert run_evaluation(tenant.pk, run.pk, now=timezone.now()).state == "done"
+    shown = " ".join(text_of(admin.get(page("scoring-publish", tenant, "own", 1))).split())
+    for words in ("1 of 2 conditions missing", "Measured: evidence held", "adr-0040 1", "0.0 pp", "golden questions"):
+        assert words in shown, words
+    assert f"?with={run.pk}" not in shown
+
+
+def test_verbs_ask_first_with_what_would_change(admin: Client, tenant: Tenant) -> None:
+    published(tenant, "own")
+    published(tenant, "own", 2, numbers={**NUMBERS, "pool_size": 50}, recorded_to=NOW)
+    asked = text_of(admin.get(page("scoring-roll-back", tenant, "own", 2)))
+    assert "Roll back to version 2 of own?" in asked
+    assert "50 candidates" in asked
+    assert "data-confirm-form" in asked
+    assert "Agents can then no longer name the profile." in text_of(admin.get(page("scoring-retire", tenant, "own", 1)))
+    assert in_force(tenant) == [1]
+    for verb in ("publish", "roll-back", "retire"):
+        assert admin.get(page(f"scoring-{verb}", tenant, "own", 9)).status_code == 404
+
+
 def test_publishing_has_an_undo_and_a_version_can_be_retired_and_brought_back(admin: Client, tenant: Tenant) -> None:
     published(tenant, "own")
     new_version(tenant, "own", 2)
@@ -286,7 +330,7 @@ def test_calibrated_profile_shows_its_coefficients(client: Client, tenant: Tenan
     numbers = {**NUMBERS, "coefficients": {"relevance": 4.25, "words": -0.5}, "intercept": -3.125}
     new_version(tenant, "own", numbers=numbers, report={"rows": 900, "log_loss": 0.21, "base_log_loss": 0.4})
     shown = text_of(client.get(page("scoring-profile", tenant, "own")))
-    for words in ("calibrated", "4.2500", "-0.5000", "-3.1250", "held-out rows 900", "Keep the calibration"):
+    for words in ("calibrated", "4.2500", "-0.5000", "-3.1250", "held-out candidates 900", "Keep the calibration"):
         assert words in shown, words
     fields = {name: value for name, value in typed_from(numbers).items() if value is not None and value is not False}
     url = page("scoring-profile", tenant, "own")

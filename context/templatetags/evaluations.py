@@ -1,0 +1,14 @@
+"""What a list tells of an evaluation."""
+
+from django import template
+
+from context.models import EvaluationRun
+from context.summing_up import evidence_span
+
+register = template.Library()
+
+
+@register.filter
+def evidence_held(run: EvaluationRun) -> str:
+    """The evidence held at the smallest and the largest budget; "" for a run that is not done."""
+    return evidence_span(run)

@@ -29,10 +29,15 @@ def pages(page: Page, base: str, tenant: str) -> Iterator[tuple[str, str]]:
     yield "memories-nothing", f"{tenant}/memories?partition=agent%3Dnobody"
     yield "memories-archived", f"{tenant}/memories?state=archived"
     yield "memories-invalid", f"{tenant}/memories?partition=nonsense"
+    for act in ("archive", "kind"):
+        yield f"memories-act-{act}", f"{tenant}/memories/act?act={act}&scope=page&back=partition%3Dagent%253Dsupport"
     yield "search", f"{tenant}/search?q=support"
     yield "search-nothing", f"{tenant}/search?q=zeppelin"
     page.goto(f"{tenant}/memories?q=return+policy")
     yield "memory", page.locator("a.memory-link").first.get_attribute("href") or ""
+    yield "memory-merge", f"{page.locator('a.memory-link').first.get_attribute('href')}/merge"
+    page.goto(f"{tenant}/memories?q=ERR_4012+torque+sensor+zero+point")
+    yield "memory-links", page.locator("a.memory-link").first.get_attribute("href") or ""
     yield "preview-empty", f"{tenant}/context"
     yield "preview", f"{tenant}/context?query={QUESTION}&partition=agent%3Dsupport&max_tokens=600"
     yield "preview-nothing-fits", f"{tenant}/context?query={QUESTION}&max_tokens=20"

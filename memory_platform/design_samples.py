@@ -7,6 +7,8 @@ from typing import Any
 from compaction.services.gauges import pressure_gauge
 from context.services.bars import SCORE_WEIGHTS
 from context.services.compaction_policy import CompactionPolicy
+from memories.services.text_diff import diff_words
+from memory_platform.charts import Chart, ChartRow
 
 WINDOW_TOKENS = 8_000
 BREAKDOWN = {"relevance": 0.82, "recency": 0.64, "usefulness": 0.5, "confidence": 0.9, "frequency": 0.2}
@@ -39,4 +41,11 @@ def samples(now: datetime) -> dict[str, Any]:
             Toast("success", "Archived. No agent reads it any more.", "/design"),
             Toast("error", "Nothing was taken back: somebody changed it meanwhile."),
         ],
+        "chart": Chart(
+            "Contexts served",
+            "contexts a day",
+            ["to agents", "previews"],
+            [ChartRow(now - timedelta(days=14 - day), [40 + day * 7 % 11, day * 5 % 9]) for day in range(14)],
+        ),
+        "pieces": diff_words("The workshop closes at six.", "The workshop in Kiel closes at seven."),
     }

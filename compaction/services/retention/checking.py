@@ -32,6 +32,7 @@ from compaction.services.retention.findings import (
     URL,
     Found,
     blanked,
+    joins,
     words_of,
 )
 from compaction.services.retention.names import find_capitalised, find_names, find_quoted
@@ -175,11 +176,7 @@ class _Told:
         while place >= 0:
             end = place + len(code)
             before, after = self._characters[place - 1 : place], self._characters[end : end + 1]
-            if not (_joins(before, code[0]) or _joins(code[-1], after)):
+            if not (joins(before, code[0]) or joins(code[-1], after)):
                 return True
             place = self._characters.find(code, end)
         return False
-
-
-def _joins(left: str, right: str) -> bool:
-    return (left.isalnum() or left == "_") and (right.isalnum() or right == "_")

@@ -61,3 +61,8 @@ def words_of(text: str) -> str:
     folded = unicodedata.normalize("NFKC", text).casefold()
     words = (word[:-2] if word.endswith(_POSSESSIVE) else word for word in _WORD.findall(folded))
     return f" {' '.join(words)} ".replace("’", "'")
+
+
+def joins(left: str, right: str) -> bool:
+    """Whether two characters that stand beside each other belong to one word."""
+    return (left.isalnum() or left == "_") and (right.isalnum() or right == "_")

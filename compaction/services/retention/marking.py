@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from compaction.services.retention.checking import Fact, found_in
-from compaction.services.retention.findings import NAME
+from compaction.services.retention.findings import NAME, joins
 
 #: A longer text, such as a log, is searched for the facts as they were first written only.
 READ_CHARACTERS_MAX = 20_000
@@ -41,24 +40,27 @@ def mark_facts(text: str, facts: Sequence[Fact]) -> list[Piece]:
 
 
 def _spans(text: str, facts: Sequence[Fact]) -> Iterator[tuple[int, int, int]]:
-    """Start, end and fact: as the check reads the text, then what it knows only by its words."""
-    by_key = {(fact.kind, fact.normalised): place for place, fact in enumerate(facts)}
-    seen = set()
-    for kind, found in found_in(text) if len(text) <= READ_CHARACTERS_MAX else ():
+    """Start, end and fact: longer ones first as they were first written, then the rest as the check reads the text."""
+    unseen = set(range(len(facts)))
+    for place in sorted(unseen, key=lambda place: -len(facts[place].text)):
+        for start in _places(facts[place].text, text):
+            unseen.discard(place)
+            yield start, start + len(facts[place].text), place
+    by_key = {(facts[place].kind, facts[place].normalised): place for place in unseen}
+    for kind, found in found_in(text) if by_key and len(text) <= READ_CHARACTERS_MAX else ():
         # a word that opens a sentence is a name where another place has it as one
         known = next((by_key[kind or NAME, told] for told in found.told if (kind or NAME, told) in by_key), None)
         if known is not None:
-            seen.add(known)
             yield found.start, found.end, known
-    for place, fact in enumerate(facts):
-        # most facts do not stand in most texts, and to look costs less than to read
-        if place not in seen and fact.text and fact.text in text:
-            for number, match in enumerate(re.finditer(_as_written(fact.text), text)):
-                if number >= PLACES_MAX:
-                    break
-                yield match.start(), match.end(), place
 
 
-def _as_written(words: str) -> str:
-    start, end = (r"(?<!\w)" if words[0].isalnum() else ""), (r"(?!\w)" if words[-1].isalnum() else "")
-    return start + re.escape(words) + end
+def _places(words: str, text: str) -> Iterator[int]:
+    """Where the words stand in the text, not as a part of a longer word."""
+    start = text.find(words) if words else -1
+    for _ in range(PLACES_MAX):
+        if start < 0:
+            return
+        end = start + len(words)
+        if not (joins(text[start - 1 : start], words[0]) or joins(words[-1], text[end : end + 1])):
+            yield start
+        start = text.find(words, end)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from typing import Literal
 
 Kind = Literal["time", "number"]
@@ -13,10 +14,30 @@ Height = Literal[96, 120, 160, 200, 240, 320]
 
 @dataclass(frozen=True)
 class Cell:
-    """A value and how it reads; a gap has neither."""
+    """A value as the drawing reads it and as people do; a gap is empty for both."""
 
-    value: float | None
+    data: str
     text: str
+
+
+@dataclass(frozen=True)
+class Moment:
+    """A point in time as `_time.html` writes it, made here: a page of charts holds hundreds of them."""
+
+    iso: str
+    exact: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Line:
+    """One row of the table, its texts ready to be written."""
+
+    data: str
+    name: str
+    moment: Moment | None
+    mark: str
+    cells: Sequence[Cell]
 
 
 @dataclass(frozen=True)
@@ -30,16 +51,6 @@ class ChartRow:
     values: Sequence[float | None]
     label: str = ""
     mark: str = ""
-
-    @property
-    def position(self) -> float:
-        """Seconds since the epoch, or the number itself."""
-        return self.x.timestamp() if isinstance(self.x, datetime) else self.x
-
-    @property
-    def name(self) -> str:
-        """How a number reads."""
-        return self.label or ("" if isinstance(self.x, datetime) else f"{self.x:,g}")
 
 
 @dataclass(frozen=True)
@@ -66,9 +77,20 @@ class Chart:
         return all(value is None for row in self.rows for value in row.values)
 
     @property
-    def lines(self) -> list[tuple[ChartRow, list[Cell]]]:
+    def lines(self) -> list[Line]:
         """The rows of the table, each value written with the chart's digits."""
-        return [(row, [self._cell(value) for value in row.values]) for row in self.rows]
+        return [self._line(row) for row in self.rows]
+
+    def _line(self, row: ChartRow) -> Line:
+        cells = [self._cell(value) for value in row.values]
+        if isinstance(row.x, datetime):
+            return Line(f"{row.x.timestamp():.0f}", row.label, _moment(row.x), row.mark, cells)
+        return Line(f"{row.x}", row.label or f"{row.x:,g}", None, row.mark, cells)
 
     def _cell(self, value: float | None) -> Cell:
-        return Cell(value, "" if value is None else f"{value:,.{self.digits}f}")
+        return Cell("", "–") if value is None else Cell(f"{value}", f"{value:,.{self.digits}f}")
+
+
+@lru_cache(maxsize=2_000)
+def _moment(when: datetime) -> Moment:
+    return Moment(when.isoformat(), f"{when:%Y-%m-%d %H:%M:%S}", f"{when.day} {when:%b %Y, %H:%M}")

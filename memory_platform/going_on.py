@@ -49,20 +49,20 @@ def curves_of(tenant_id: UUID, span: Span, *, now: datetime) -> list[Chart]:
     saved = Compaction.objects.for_tenant(tenant_id).savings_by_bin(since=begins[0], step=span.step)
     counts = [("Memories stored", "memories", stored), ("Saved by compaction", "tokens", saved)]
     return [
-        *_of_contexts(span, begins, receipts),
+        *_of_contexts(begins, receipts),
         *(
-            _bars(title, unit, [ChartRow(begin, (found.get(begin, 0),)) for begin in begins], span)
+            _bars(title, unit, [ChartRow(begin, (found.get(begin, 0),)) for begin in begins])
             for title, unit, found in counts
         ),
     ]
 
 
-def _of_contexts(span: Span, begins: Sequence[datetime], found: Mapping[datetime, ReceiptFigures]) -> list[Chart]:
+def _of_contexts(begins: Sequence[datetime], found: Mapping[datetime, ReceiptFigures]) -> list[Chart]:
     def rows(values: Callable[[ReceiptFigures], tuple[float | None, ...]]) -> list[ChartRow]:
         return [ChartRow(begin, values(found.get(begin, _NONE))) for begin in begins]
 
     return [
-        _bars("Contexts served", "contexts", rows(lambda figures: (figures.contexts,)), span),
+        _bars("Contexts served", "contexts", rows(lambda figures: (figures.contexts,))),
         Chart(
             "Latency",
             "ms",
@@ -76,11 +76,11 @@ def _of_contexts(span: Span, begins: Sequence[datetime], found: Mapping[datetime
             "%",
             ["Used"],
             rows(lambda figures: (share_percent(figures.tokens_used, figures.tokens_allowed),)),
-            caption="% of the tokens allowed",
+            caption="% of tokens allowed",
             digits=1,
             height=CHART_HEIGHT,
         ),
-        _bars("Tokens given", "tokens", rows(lambda figures: (figures.tokens_used,)), span),
+        _bars("Tokens given", "tokens", rows(lambda figures: (figures.tokens_used,))),
     ]
 
 
@@ -89,9 +89,8 @@ def share_percent(part: int, whole: int) -> float | None:
     return round(100 * part / whole, 1) if whole else None
 
 
-def _bars(title: str, unit: str, rows: Sequence[ChartRow], span: Span) -> Chart:
+def _bars(title: str, unit: str, rows: Sequence[ChartRow]) -> Chart:
     """Bars of counts; nothing at all where there is none."""
     total = sum(value or 0 for row in rows for value in row.values)
     shown = rows if total else [ChartRow(row.x, (None,)) for row in rows]
-    caption = f"{total:,.0f} {unit} in {span.label}"
-    return Chart(title, unit, [title], shown, shape="bars", caption=caption, height=CHART_HEIGHT)
+    return Chart(title, unit, [title], shown, shape="bars", caption=f"{total:,.0f} {unit}", height=CHART_HEIGHT)

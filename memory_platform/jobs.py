@@ -1,7 +1,7 @@
 """All background work of a tenant in one list, whichever app does it: the newest first, page by page."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -55,7 +55,7 @@ class Job:
     retry_address: str = ""
     cancel_address: str = ""
     is_for_admins: bool = False
-    started_at: datetime | None = field(default=None, compare=False)
+    started_at: datetime | None = None
 
     @property
     def percent(self) -> float:
@@ -64,10 +64,10 @@ class Job:
 
     @property
     def took_milliseconds(self) -> float | None:
-        """From when a worker began to when it was over."""
-        if self.started_at is None or self.finished_at is None:
+        """From when a worker began to when it was over; None where only one of the two times was kept."""
+        if self.started_at is None or self.finished_at is None or self.finished_at <= self.started_at:
             return None
-        return max((self.finished_at - self.started_at).total_seconds() * 1000, 0.0)
+        return (self.finished_at - self.started_at).total_seconds() * 1000
 
 
 @dataclass(frozen=True)

@@ -34,6 +34,12 @@ def budget_bar(blocks: Iterable[tuple[str, int]], used: int, max_tokens: int) ->
     return {"parts": budget_parts(blocks, used=used, max_tokens=max_tokens), "used": used, "max_tokens": max_tokens}
 
 
+@register.inclusion_tag("_share_bar.html")
+def share_bar(part: int, whole: int) -> dict[str, float]:
+    """How much of something is used, as one bar; the figures stand beside it."""
+    return {"percent": round(min(100 * part / whole, 100), 1) if whole else 0.0}
+
+
 @register.inclusion_tag("_columns.html")
 def columns(days: Iterable[tuple[Any, int]], unit: str) -> dict[str, Any]:
     """A small column chart of counts by day."""

@@ -22,9 +22,7 @@ from context.models import Receipt
 from context.receipts import receipt_of
 from context.results import (
     ALREADY_INCLUDED,
-    LINKED_MEMORY,
     MEMORY,
-    Anchor,
     AssembledContext,
     Block,
     Consideration,
@@ -33,43 +31,19 @@ from context.results import (
     Notice,
     Omission,
 )
-from context.scoring import Scoring
-from context.sections import (
-    Beside,
-    Room,
-    Section,
-    focus_block,
-    gate_ranked,
-    memo_block,
-    pack_memories,
-    rank_candidates,
-    summary_block,
-    whole_section,
-)
-from context.services.allotment import Allotment
+from context.sectioning import MEMORIES, Ranking, lay_out, pack_all, rank
+from context.sections import Section
 from context.services.budget import BudgetCalculator
 from context.services.packer import OVER_BUDGET
 from context.services.prefix import shared_prefix
-from context.services.profiled_scorer import Question
 from context.services.rendering import EXPECTED_OVERHEAD_TOKENS
-from context.services.scorer import ScoredMemory
 from context.sources import sqlstate
 from context.wishes import STABLE, Wish, resolve_wish
 from memories.actions import remember_recall
 from memories.audit import Actor
-from memories.candidates import Candidate
 from memories.scopes import tenant_scope
 
 logger = logging.getLogger(__name__)
-
-#: Sections of a context in order of importance, as budget profiles name them.
-MEMO, SUMMARIES, FOCUS, LINKED, MEMORIES = SECTION_ORDER = (
-    "tenant_memo",
-    "partition_summaries",
-    "focus",
-    "linked_memories",
-    "memories",
-)
 
 KEY_ACTOR = "key"
 RECEIPT_FAILED = Notice("receipt_failed", "The context could not be recorded, so it has no id and counts nowhere.")
@@ -117,113 +91,27 @@ def assemble_context(
 def _assemble(
     wish: Wish, tenant_id: UUID, calculator: BudgetCalculator, timer: StepTimer, now: datetime
 ) -> AssembledContext:
-    fence_tokens, marker_tokens = EXPECTED_OVERHEAD_TOKENS[wish.request.render]
-    whole = Room(wish.max_tokens - fence_tokens, marker_tokens, wish.model, calculator)
-    shares_of = wish.request.shares_of
-    allotment = Allotment(whole.tokens, SECTION_ORDER, wish.profile.sections, shares_of=shares_of)
-    sections = _text_sections(wish, whole, allotment)
+    layout = lay_out(wish, calculator)
     with timer.step("retrieve"):
-        found = find_candidates(wish, tenant_id, whole.of(allotment.room_for(MEMORIES)), now)
+        found = find_candidates(wish, tenant_id, layout.room_for(MEMORIES), now)
         timer.milliseconds |= found.milliseconds
     with timer.step("linked"):
         linked, linked_notices = find_linked(wish, tenant_id, found)
     with timer.step("score"):
-        ranking = _ranked(wish, whole, allotment, found, linked)
+        ranking = rank(wish, layout, found, linked)
     with timer.step("likeness"):
         likeness, likeness_notices = find_likeness(wish, tenant_id, ranking.candidates, found)
     with timer.step("pack"):
-        beside = Beside(_shown(wish, sections, found), likeness)
-        sections += _memory_sections(wish, whole, allotment, ranking, beside)
+        sections = pack_all(wish, layout, ranking, found, likeness)
     notices = [*wish.notices, *found.notices, *linked_notices, *likeness_notices]
     with timer.step("render"):
         fitted = fit_blocks([block for section in sections for block in section.blocks], wish, tenant_id, calculator)
     return _context(wish, _plan(found, ranking), notices, sections, fitted, calculator, now)
 
 
-def _text_sections(wish: Wish, whole: Room, allotment: Allotment) -> list[Section]:
-    """Memo, summaries and focus: whole texts, each section within its own room."""
-    sources = wish.sources
-    rows = {
-        MEMO: [memo_block(sources.memo, whole)] if sources.memo else [],
-        SUMMARIES: [summary_block(summary, whole) for summary in sources.summaries],
-        FOCUS: [summary_block(sources.summary, whole)] if sources.summary else [],
-    }
-    if sources.memory is not None:
-        rows[FOCUS] = [focus_block(sources.memory, whole)]
-    sections = []
-    for name, blocks in rows.items():
-        sections.append(whole_section(blocks, whole.of(allotment.room_for(name))))
-        allotment.take(name, sections[-1].tokens)
-    return sections
-
-
-@dataclass(frozen=True)
-class Ranking:
-    """Scored memories, pinned ones first: those the focus links to, and of those that were found the ones in play."""
-
-    linked: Sequence[ScoredMemory]
-    memories: Sequence[ScoredMemory]
-    is_pool: bool
-
-    @property
-    def candidates(self) -> list[Candidate]:
-        """The candidates of both."""
-        return [item.memory["candidate"] for item in (*self.linked, *self.memories)]
-
-
-def _ranked(wish: Wish, whole: Room, allotment: Allotment, found: Found, linked: Sequence[Candidate]) -> Ranking:
-    """What is there, scored; of a pool larger than the budget asks for, what the gate lets through by score."""
-    question = Question(wish.query or "", wish.moment.at, found.lexemes)
-    scoring = Scoring(wish.scoring, question, found.vectors)
-    room = whole.of(allotment.room_for(MEMORIES))
-    memories = rank_candidates(found.candidates, room, scoring, top_k=wish.top_k)
-    is_pool = wish.query is not None and wish.scoring.pool_size > 0
-    if is_pool:
-        memories = gate_ranked(
-            memories,
-            room,
-            overfetch_ratio=wish.profile.overfetch_ratio,
-            minimum=wish.packing.candidates_min,
-        )
-    return Ranking(rank_candidates(linked, room, scoring), memories, is_pool)
-
-
-def _memory_sections(wish: Wish, whole: Room, allotment: Allotment, ranking: Ranking, beside: Beside) -> list[Section]:
-    """Linked memories and those that were found, packed."""
-    linked = pack_memories(
-        ranking.linked,
-        whole.of(allotment.room_for(LINKED)),
-        # links were drawn by somebody: no score stops them, and they do not compete with what was searched
-        replace(wish.packing, minimum_score=0.0, pinned_share=1.0, is_explained=False),
-        kind=LINKED_MEMORY,
-        beside=beside,
-    )
-    allotment.take(LINKED, linked.tokens)
-    memories = pack_memories(
-        ranking.memories,
-        whole.of(allotment.room_for(MEMORIES)),
-        wish.packing,
-        beside=replace(beside, included={**beside.included, **_included([linked])}),
-    )
-    return [linked, memories]
-
-
 def _plan(found: Found, ranking: Ranking) -> dict[str, Any]:
     """How the search ran; of a pool also how many were in play once they were scored."""
     return found.plan | ({"in_play_rows": len(ranking.memories)} if ranking.is_pool else {})
-
-
-def _shown(wish: Wish, sections: Sequence[Section], found: Found) -> dict[UUID, Anchor]:
-    """Anchors of what no other section is to show, by memory id: of what stands elsewhere only where it was found."""
-    elsewhere = set(wish.request.already_shown)
-    rows = [one for one in found.candidates if one.id in elsewhere]
-    return {one.id: Anchor(MEMORY, str(one.id), one.version) for one in rows} | _included(sections)
-
-
-def _included(sections: Sequence[Section]) -> dict[UUID, Anchor]:
-    """Anchors of the memories that stand in the sections, by their ids."""
-    anchors = [block.anchor for section in sections for block in section.blocks]
-    return {UUID(anchor.id): anchor for anchor in anchors if anchor.type == MEMORY}
 
 
 def _context(
@@ -254,6 +142,7 @@ def _context(
         stable_prefix_tokens=_stable_prefix_tokens(wish, fitted.text, calculator),
         optimality=next((section.optimality for section in sections if section.optimality is not None), None),
         scoring=wish.scoring,
+        minimum_score=wish.packing.minimum_score,
     )
 
 

@@ -68,7 +68,7 @@ def diff_contexts(
     current = assemble_context(wanted, tenant_id=tenant_id, reach=reach, actor=actor, now=now)
     if since.context_id is not None:
         return _difference(_anchors_given(since.context_id, current, tenant_id, reach), current)
-    then = replace(wanted, as_of=since.as_of, moment=_recorded(since.snapshot, tenant_id))
+    then = replace(wanted, as_of=since.as_of, moment=recorded_moment(since.snapshot, tenant_id))
     try:
         earlier = assemble_context(then, tenant_id=tenant_id, reach=reach, actor=actor, now=now)
     except NotFound:
@@ -126,8 +126,8 @@ def _anchors_given(receipt_id: UUID, current: AssembledContext, tenant_id: UUID,
     return anchors_of(receipt)
 
 
-def _recorded(snapshot: str | None, tenant_id: UUID) -> Moment | None:
-    """The recorded time of a snapshot, by its name or else its id."""
+def recorded_moment(snapshot: str | None, tenant_id: UUID) -> Moment | None:
+    """The recorded time of a snapshot, by its name or else its id; raises `NotFound` where there is none."""
     if snapshot is None:
         return None
     with tenant_scope(tenant_id):

@@ -25,8 +25,17 @@ SLIDER_MAX_TOKENS = 8_000
 class PreviewForm(forms.Form):
     """One context to look at; every field is optional and stands in the address.
 
-    `before` is the query string of the run that this one is compared with; `keep` holds on to it.
+    `before` is the query string of the run that this one is compared with, unless `against` says otherwise. Compared
+    with and how much of the window the directive takes change nothing of the context.
     """
+
+    AGAINST = [
+        ("", "The run before"),
+        ("keep", "This run, kept"),
+        ("receipt", "A receipt"),
+        ("snapshot", "A snapshot"),
+        ("nothing", "Nothing"),
+    ]
 
     STYLES = [("markdown", "Markdown"), ("xml", "XML"), ("json", "JSON")]
     # "stable" keeps the order of an earlier context, which a preview does not have.
@@ -46,13 +55,18 @@ class PreviewForm(forms.Form):
     budget_profile = forms.CharField(required=False, max_length=64)
     packer = forms.ChoiceField(required=False, choices=PACKERS)
     ordering = forms.ChoiceField(label="Order", required=False, choices=ORDERINGS)
-    focus_memory = forms.UUIDField(label="Focus on a memory", required=False)
+    focus_memory = forms.CharField(label="Focus on a memory", required=False, max_length=200)
     focus_summary = forms.UUIDField(label="Focus on a summary", required=False)
     as_of = forms.DateTimeField(label="As of", required=False)
     style = forms.ChoiceField(required=False, choices=STYLES)
     model = forms.CharField(required=False, max_length=100)
     before = forms.CharField(required=False, max_length=BEFORE_MAX_CHARACTERS)
-    keep = forms.BooleanField(required=False)
+    directive = forms.IntegerField(label="Directive and messages", required=False, min_value=0, max_value=TOKENS_MAX)
+    against = forms.ChoiceField(label="Compare with", required=False, choices=AGAINST)
+    receipt = forms.UUIDField(
+        label="Receipt", required=False, error_messages={"invalid": "This is not the id of a receipt."}
+    )
+    snapshot = forms.CharField(label="Snapshot", required=False, max_length=100)
 
     def wish(self) -> ContextRequest:
         """The valid fields as the request of a preview, explained."""
@@ -74,17 +88,60 @@ class PreviewForm(forms.Form):
             preview=True,
         )
 
+    @property
+    def searched_focus(self) -> str:
+        """Words in place of the id of a memory: which one is meant is still to be chosen."""
+        text: str = self.cleaned_data["focus_memory"].strip()
+        return "" if _uuid(text) else text
+
     def _focus(self) -> Focus | None:
-        memory_id, summary_id = self.cleaned_data["focus_memory"], self.cleaned_data["focus_summary"]
+        memory_id, summary_id = _uuid(self.cleaned_data["focus_memory"]), self.cleaned_data["focus_summary"]
         return Focus(memory_id=memory_id, summary_id=summary_id) if memory_id or summary_id else None
 
-    def has_more(self) -> bool:
-        """Whether any of the fields that are folded away is filled."""
-        return any(self[name].value() or self[name].errors for name in ("focus_memory", "focus_summary", "as_of"))
+    def clean(self) -> dict[str, Any]:
+        """What to compare with is named where it was asked for."""
+        fields = super().clean() or {}
+        for name in ("receipt", "snapshot"):
+            if fields.get("against") == name and not fields.get(name) and name not in self.errors:
+                self.add_error(name, f"Say with which {name}.")
+        if fields.get("against") == "snapshot" and fields.get("as_of"):
+            self.add_error("snapshot", "Compare the present with a snapshot, or look at a past time.")
+        return fields
 
-    def has_details(self) -> bool:
-        """The same for the ones about how the text is written."""
-        return any(self[name].value() or self[name].errors for name in ("style", "model", "exact"))
+    def has_choices(self) -> bool:
+        """Whether any of the fields that are folded away first is filled."""
+        return self._has_any("packer", "ordering", "style", "model", "directive", "exact")
+
+    def has_times(self) -> bool:
+        """The same for the ones about the focus and the time."""
+        return self._has_any("focus_memory", "focus_summary", "as_of")
+
+    def has_comparison(self) -> bool:
+        """The same for what to compare with."""
+        return self._has_any("against", "receipt", "snapshot")
+
+    def _has_any(self, *names: str) -> bool:
+        return any(self[name].value() or self[name].errors for name in names)
+
+
+def _uuid(text: str) -> UUID | None:
+    try:
+        return UUID(text.strip())
+    except ValueError:
+        return None
+
+
+class EntryForm(PreviewForm):
+    """A preview, and the item of which is asked at which budget it enters."""
+
+    item = forms.UUIDField(label="Item", error_messages={"invalid": "This is not the id of an item."})
+
+
+class SuggestForm(forms.Form):
+    """What stands in a field so far, and what it asks for."""
+
+    focus_memory = forms.CharField(required=False, max_length=200)
+    partition = forms.CharField(required=False, max_length=200)
 
 
 class SideBySideForm(PreviewForm):

@@ -7,6 +7,8 @@ from urllib.parse import urlencode
 from uuid import UUID
 
 from context.assembly import assemble_context
+from context.budget_profiles import budget_profile_version
+from context.counters import budget_calculator
 from context.models import Receipt
 from context.results import (
     LINKED_MEMORY,
@@ -21,16 +23,20 @@ from context.results import (
     Omission,
 )
 from context.scoring_profiles import scoring_profile_at
-from context.services.found import Fact, plan_facts, step_name
+from context.services.found import Fact, plan_facts
+from context.services.packer import AFTER_SKIP_LIMIT, OVER_BUDGET
 from context.services.scoring_profiles import ADR_0040, ScoringProfile
+from context.services.timings import TimedStep, timed_steps
+from context.services.window import WindowBar, window_bar
 from memories.audit import Actor
+from memories.exceptions import InvalidInput
 from memories.models import Memory, PartitionSummary
 from memories.scopes import tenant_scope
 from memories.services.demo import questions_for
 
 QUESTIONS_MAX = 6
-#: A gap that would be written as 0.0 %.
-GAP_SHOWN_PERCENT = 0.05
+#: A gap that would be written as 0.0 %, and one that deserves a warning.
+GAP_SHOWN_PERCENT, GAP_WARNED_PERCENT = 0.05, 2.0
 
 
 # What a block is called where it is no memory that was searched for.
@@ -84,6 +90,11 @@ class LeftOutRow:
     def kind(self) -> str:
         return KINDS.get(self.omission.anchor.type, self.omission.anchor.type)
 
+    @property
+    def is_for_the_budget(self) -> bool:
+        """Whether a larger budget may let it in."""
+        return self.omission.reason in (OVER_BUDGET, AFTER_SKIP_LIMIT)
+
 
 @dataclass(frozen=True)
 class Preview:
@@ -93,6 +104,7 @@ class Preview:
     kept: list[KeptRow]
     left_out: list[LeftOutRow]
     scoring: ScoringProfile = ADR_0040
+    minimum_score: float | None = None
 
     @property
     def weights(self) -> Mapping[str, float]:
@@ -103,6 +115,12 @@ class Preview:
     def sections(self) -> list[tuple[str, int]]:
         """Kind and tokens of each block, as the budget bar draws them."""
         return [(row.block.kind, row.block.tokens) for row in self.kept]
+
+    @property
+    def highest_score(self) -> float:
+        """The best score of all that was kept or left out, which fills a bar; 0 where nothing was scored."""
+        scores = [row.block.score for row in self.kept] + [row.omission.score for row in self.left_out]
+        return max((score for score in scores if score is not None), default=0.0)
 
     @property
     def milliseconds(self) -> float:
@@ -116,7 +134,22 @@ class Preview:
         bound = figures["upper_bound"] if figures else None
         if not figures or not bound:
             return None
-        return Optimality(figures["total_score"] or 0.0, figures["optimal_score"], bound)
+        total = figures["total_score"] or 0.0
+        return Optimality(total, figures["optimal_score"], bound, is_calibrated=self.scoring.is_calibrated)
+
+    def window(self, directive: int = 0) -> WindowBar:
+        """The model's window, with what the directive takes of it."""
+        budget, model = self.context.budget, self.context.request["model"]
+        whole = budget_calculator().calculate(model)
+        return window_bar(
+            self.sections,
+            used=budget.used,
+            max_tokens=budget.max_tokens,
+            window=whole.context_window,
+            reserve=budget.reserved,
+            safety=whole.safety_reserve_tokens,
+            directive=directive,
+        )
 
     @property
     def plan(self) -> list[Fact]:
@@ -124,9 +157,9 @@ class Preview:
         return plan_facts(self.context.plan)
 
     @property
-    def steps(self) -> list[tuple[str, float]]:
-        """What took how many milliseconds."""
-        return [(step_name(step), took) for step, took in self.context.timings.items()]
+    def steps(self) -> list[TimedStep]:
+        """What took how many milliseconds, one after the other."""
+        return timed_steps(self.context.timings)
 
 
 @dataclass(frozen=True)
@@ -139,15 +172,21 @@ class Optimality:
     total: float
     best: float | None
     bound: float
+    is_calibrated: bool = False
 
     @property
     def gap_percent(self) -> float:
-        """What lacks of the bound; 0 where shortening let in more than whole memories could score."""
-        return max(100 * (self.bound - self.total) / self.bound, 0.0)
+        """What could be gained at most; 0 where shortened texts let in more than whole ones could score."""
+        return max(100 * (self.bound - self.total) / self.total, 0.0) if self.total > 0 else 0.0
 
     @property
     def is_best(self) -> bool:
         return self.gap_percent < GAP_SHOWN_PERCENT
+
+    @property
+    def is_worrying(self) -> bool:
+        """Whether the gap deserves a warning: only sums of probabilities say what is lost."""
+        return self.is_calibrated and self.gap_percent >= GAP_WARNED_PERCENT
 
     @property
     def sentence(self) -> str:
@@ -155,11 +194,9 @@ class Optimality:
         if self.total > self.bound:
             return "Shortened texts let more in than any choice of whole memories could score."
         if self.is_best:
-            return "No other choice of these candidates that fits has a higher sum of scores."
-        if self.best is not None:
-            lack = f"this one lacks {self.gap_percent:.1f} % of that."
-            return f"The best choice of these candidates that fits scores {self.best:.3f}; {lack}"
-        return f"No choice scores more than {self.bound:.3f}; this one lacks at most {self.gap_percent:.1f} % of that."
+            return "Optimal: no other choice scores higher."
+        is_possible = "is possible" if self.best is not None else "may be possible, no more"
+        return f"{self.gap_percent:.1f} % better {is_possible}."
 
 
 @dataclass(frozen=True)
@@ -190,6 +227,7 @@ def preview_of(context: AssembledContext, tenant_id: UUID) -> Preview:
     with tenant_scope(tenant_id):
         rows = rows_of(anchors, tenant_id)
         scoring = context.scoring or _scoring_of(context, tenant_id)
+        minimum_score = _minimum_score(context, tenant_id)
     found = {candidate.anchor.id: candidate for candidate in context.candidates}
     focus = set((context.request.get("focus") or {}).values())
     kept = [
@@ -212,12 +250,23 @@ def preview_of(context: AssembledContext, tenant_id: UUID) -> Preview:
         )
         for omission in context.omitted
     ]
-    return Preview(context, sorted(kept, key=lambda row: row.block.position), left_out, scoring)
+    return Preview(context, sorted(kept, key=lambda row: row.block.position), left_out, scoring, minimum_score)
 
 
 def _scoring_of(context: AssembledContext, tenant_id: UUID) -> ScoringProfile:
     """The profile that a receipt names, in whatever state it is today."""
     return scoring_profile_at(tenant_id, context.profile["name"], context.profile["version"])
+
+
+def _minimum_score(context: AssembledContext, tenant_id: UUID) -> float | None:
+    """The least score that a memory needed; None for a receipt whose profile is not known any more."""
+    if context.minimum_score is not None:
+        return context.minimum_score
+    named = context.budget_profile
+    try:
+        return budget_profile_version(tenant_id, named["name"], named["version"]).minimum_score
+    except InvalidInput:
+        return None
 
 
 def compare_previews(before: Preview, after: Preview) -> PreviewChange:

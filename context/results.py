@@ -222,7 +222,8 @@ class ContextBudget:
 class AssembledContext:
     """A context with everything the API answers and the pages show. `id` is None for a preview; timings in ms.
 
-    `scoring` is the profile by which it was ranked, None for one that was read back from its receipt.
+    `scoring` is the profile by which it was ranked, `minimum_score` the least score that a memory needed; both are None
+    for a context that was read back from its receipt.
     """
 
     id: UUID | None
@@ -242,6 +243,7 @@ class AssembledContext:
     stable_prefix_tokens: int | None = None
     optimality: Mapping[str, float | None] | None = None
     scoring: ScoringProfile | None = None
+    minimum_score: float | None = None
 
     def as_answer(self, *, explain: bool = False) -> dict[str, Any]:
         """The answer of `POST context`, as plain data.

@@ -6,11 +6,13 @@ from datetime import datetime
 from uuid import UUID
 
 from memories.models import AuditEntry, Memory, MemoryEmbedding, MemoryLink, MemoryVersion
-from memories.querysets import MemoryQuerySet, lexemes_in_reach, lexemes_of_words
+from memories.querysets import MemoryQuerySet, lexemes_in_reach, lexemes_of_tenant, lexemes_of_words
 from memories.retrieval import retrieve
 from memories.scopes import tenant_scope
+from memories.services.id_prefix import ids_beginning_with
 from memories.services.link_graph import LinkGraph, Neighbour, link_graph
 from memories.services.marking import Stretch, excerpt, matches_told, words_to_ask_about
+from memories.services.text_query import match_rarest
 from memories.services.version_steps import VersionStep, version_steps
 
 PAGE_SIZE = 50
@@ -159,3 +161,18 @@ def _neighbour(link: MemoryLink, memory_id: UUID) -> Neighbour:
     is_out = link.source_id == memory_id
     other = link.target if is_out else link.source
     return Neighbour(other.pk, other.content, other.archived_at is not None, link.kind, is_out)
+
+
+def look_up_memories(tenant_id: UUID, text: str, *, count: int, now: datetime) -> list[Memory]:
+    """The memory whose id begins so, in any state; else the live ones that hold the words, best first; inside a scope.
+
+    One query for an id, two for words.
+    """
+    memories = Memory.objects.for_tenant(tenant_id)
+    bounds = ids_beginning_with(text)
+    by_id = list(memories.with_id_between(*bounds)[:count]) if bounds else []
+    if by_id:
+        return by_id
+    rows_by_lexeme = lexemes_of_tenant(tenant_id, text)
+    asked = match_rarest(list(rows_by_lexeme), rows_by_lexeme)
+    return list(memories.live(now).matching_any(asked)[:count])

@@ -1,6 +1,6 @@
 """Looking a text up in all that a tenant has: what the search field in the frame of every page shows."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -8,10 +8,10 @@ from uuid import UUID
 
 from compaction.models import Session
 from context.models import Receipt
+from memories.browsing import look_up_memories
 from memories.models import Memory, Partition
-from memories.querysets import TenantRows, lexemes_of_tenant
+from memories.querysets import TenantRows
 from memories.services.id_prefix import ids_beginning_with
-from memories.services.text_query import match_rarest
 
 #: How many of each the field offers; the lists have the others.
 SHOWN_MAX = 5
@@ -36,16 +36,10 @@ def look_up(tenant_id: UUID, text: str, *, now: datetime) -> Findings:
     """
     if len(text) < CHARACTERS_MIN:
         return Findings()
-    memories = Memory.objects.for_tenant(tenant_id)
     receipts = Receipt.objects.for_tenant(tenant_id).without_details().newest_first()
-
-    def by_words() -> TenantRows:
-        rows_by_lexeme = lexemes_of_tenant(tenant_id, text)
-        return memories.live(now).matching_any(match_rarest(list(rows_by_lexeme), rows_by_lexeme))
-
     return Findings(
-        memories=_by_id(memories, text) or _first(by_words),
-        receipts=_by_id(receipts, text) or _first(lambda: receipts.asking(text)),
+        memories=look_up_memories(tenant_id, text, count=SHOWN_MAX, now=now),
+        receipts=_by_id(receipts, text) or list(receipts.asking(text)[:SHOWN_MAX]),
         sessions=_by_id(Session.objects.for_tenant(tenant_id).with_titles().newest_first(), text),
         partitions=Partition.objects.for_tenant(tenant_id).holding(text).paths(SHOWN_MAX),
     )
@@ -54,7 +48,3 @@ def look_up(tenant_id: UUID, text: str, *, now: datetime) -> Findings:
 def _by_id(rows: TenantRows, text: str) -> list[Any]:
     bounds = ids_beginning_with(text)
     return list(rows.with_id_between(*bounds)[:SHOWN_MAX]) if bounds else []
-
-
-def _first(rows: Callable[[], TenantRows]) -> list[Any]:
-    return list(rows()[:SHOWN_MAX])

@@ -65,9 +65,12 @@ class BudgetPart:
 
 
 def score_parts(
-    breakdown: Mapping[str, float], score: float | None = None, weights: Mapping[str, float] = SCORE_WEIGHTS
+    breakdown: Mapping[str, float],
+    score: float | None = None,
+    weights: Mapping[str, float] = SCORE_WEIGHTS,
+    full: float = 1.0,
 ) -> list[ScorePart]:
-    """The parts of a score one after the other; their widths sum to the composite, a full bar being 1.
+    """The parts of a score one after the other; their widths sum to the composite, a full bar being `full`.
 
     `score` is the composite where it is not the sum of what the parts add: where recency multiplies, something is
     taken away, or the composite is a probability. Parts that weigh nothing are left out.
@@ -78,7 +81,7 @@ def score_parts(
     scale = 1.0 if score is None or not upward else score / upward
     parts, start = [], 0.0
     for name, value in added.items():
-        width = 100 * scale * max(value, 0.0)
+        width = 100 * scale * max(value, 0.0) / full
         parts.append(
             ScorePart(
                 name, breakdown[name], weights[name], value, _percent(start), _percent(width), PATTERNS.get(name, "")

@@ -5,15 +5,30 @@ from typing import Any
 
 from django import template
 
+from context.scoring_form import PART_WORDS
 from context.services.bars import budget_parts, column_heights, score_parts
 
 register = template.Library()
 
 
+@register.filter
+def part_words(name: str) -> str:
+    """What a part of a score says, in a sentence; "" for one that has none."""
+    return PART_WORDS.get(name, "")
+
+
+@register.filter
+def share(value: float) -> str:
+    """0.4267 -> 43 %; what is there but less than half a percent -> < 1 %."""
+    return "< 1 %" if 0 < value < 0.005 else f"{100 * value:.0f} %"
+
+
 @register.inclusion_tag("_score_bar.html")
-def score_bar(breakdown: Mapping[str, float], score: float, weights: Mapping[str, float]) -> dict[str, Any]:
-    """One bar of the parts of a score by a profile's weights, as wide as the composite."""
-    return {"parts": score_parts(breakdown, score, weights), "score": score}
+def score_bar(
+    breakdown: Mapping[str, float], score: float, weights: Mapping[str, float], full: float = 1.0
+) -> dict[str, Any]:
+    """One bar of the parts of a score by a profile's weights, as wide as the composite; `full` fills it."""
+    return {"parts": score_parts(breakdown, score, weights, full), "score": score}
 
 
 @register.inclusion_tag("_score_table.html")

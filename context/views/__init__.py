@@ -13,6 +13,7 @@ from context.views.compare import context_compare
 from context.views.contexts import receipt, receipts
 from context.views.curves import budget_curve
 from context.views.effects import budget_effect, scoring_effect
+from context.views.entry import context_entry, context_suggest
 from context.views.evaluations import (
     evaluation,
     evaluation_cancel,
@@ -52,7 +53,9 @@ __all__ = [
     "budget_roll_back",
     "budgets",
     "context_compare",
+    "context_entry",
     "context_preview",
+    "context_suggest",
     "evaluation",
     "evaluation_cancel",
     "evaluation_delete",

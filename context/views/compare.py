@@ -15,7 +15,13 @@ from context.preview import Preview, demo_questions, recent_questions
 from context.services.rank_changes import SLOPE_WIDTH_PX
 from context.side_by_side import SideBySide
 from context.views.blame import blame
-from context.views.preview import FIELDS_OF_FOCUS, PARTITIONS_OFFERED_MAX, previewed, scoring_choices
+from context.views.preview import (
+    FIELDS_OF_FOCUS,
+    NOT_OF_A_RUN,
+    PARTITIONS_OFFERED_MAX,
+    previewed,
+    scoring_choices,
+)
 from memories.access import tenant_required
 from memories.exceptions import PlatformError
 from memories.models import Partition
@@ -25,7 +31,7 @@ from memory_platform.web import HtmxRequest, operator_required, show, wants_frag
 #: What the page's own form shows; every other input of a run is passed on as it came.
 TYPED = ("query", "partition", "max_tokens", "left", "right", "left_budget", "right_budget")
 #: Inputs that one run has and a pair of runs does not.
-NOT_OF_A_PAIR = ("before", "keep", "profile", "budget_profile")
+NOT_OF_A_PAIR = (*NOT_OF_A_RUN, "profile", "budget_profile")
 
 
 @operator_required("viewer")

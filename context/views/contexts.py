@@ -9,8 +9,10 @@ from django.http import Http404, HttpResponseBase
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
+from context.as_request import workbench_query
+from context.changes import changes_between
 from context.forms import ReceiptFilterForm
-from context.preview import compare_previews, preview_of
+from context.preview import preview_of
 from context.receipts import find_receipt, list_receipts, stored_context
 from context.replay import ReplayMode, replay_context
 from memories.access import actor_of, tenant_required
@@ -71,11 +73,14 @@ def receipt(request: HtmxRequest, receipt_id: UUID) -> HttpResponseBase:
             stored = stored_context(row)
     except NotFound as error:
         raise Http404 from error
+    given = preview_of(stored.context, tenant_id)
     page: dict[str, Any] = {
         "section": "receipts",
         "receipt": row,
         "is_verified": stored.is_verified,
-        "preview": preview_of(stored.context, tenant_id),
+        "preview": given,
+        "window": given.window(),
+        "workbench_query": workbench_query(row.request),
     }
     if request.GET.get("with") == ReplayMode.TODAY:
         page |= _today(request, page, receipt_id)
@@ -97,4 +102,6 @@ def _today(request: HtmxRequest, page: dict[str, Any], receipt_id: UUID) -> dict
     except PlatformError as error:
         return {"refusal": error.detail}
     today = preview_of(replayed.context, tenant_id)
-    return {"today": today, "is_same": replayed.is_verified, "change": compare_previews(page["preview"], today)}
+    title = "Since then: the same text, byte for byte" if replayed.is_verified else "Since then"
+    change = changes_between(page["preview"], today)
+    return {"today": today, "window": today.window(), "change": change, "versus": {"title": title}}

@@ -1,4 +1,4 @@
-"""The context preview: what an agent would get to read, why, and what differs from the run before."""
+"""The context workbench: what an agent would get to read, why, what was left out, and what differs from before."""
 
 from dataclasses import replace
 from http import HTTPStatus
@@ -7,31 +7,43 @@ from urllib.parse import parse_qs, urlsplit
 from uuid import UUID
 
 from django.http import HttpResponse, HttpResponseBase, QueryDict
+from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 from django_htmx.http import push_url, replace_url
 
+from context.as_request import curl_of, request_body
 from context.budget_profiles import current_budget_profile, current_budget_profiles
 from context.forms import SLIDER_MAX_TOKENS, SLIDER_STEP_TOKENS, PreviewForm
-from context.models import GoldenQuestion
-from context.preview import Preview, compare_previews, demo_questions, preview_context, recent_questions
+from context.models import GoldenQuestion, Receipt
+from context.preview import Preview, demo_questions, preview_context, recent_questions
 from context.results import ContextRequest
 from context.scoring_profiles import VERSION_MARK, resolve_scoring_profile, shown_scoring_profiles
 from context.services.model_catalog import DEFAULT_MODEL, load_catalog
 from context.views.blame import blame
+from context.views.versus import versus
 from memories.access import actor_of, tenant_required
+from memories.browsing import look_up_memories
 from memories.exceptions import PlatformError
-from memories.models import Partition
+from memories.models import Partition, Snapshot
 from memories.scopes import tenant_scope
 from memory_platform.web import HtmxRequest, operator_required, show, wants_fragment
 
 SLIDER = {"step": SLIDER_STEP_TOKENS, "max": SLIDER_MAX_TOKENS}
-PARTITIONS_OFFERED_MAX = 300
-# What stands in an address beside the inputs of a run.
-NOT_OF_A_RUN = ("before", "keep")
-# What changes without being a step to go back to.
-NOT_A_STEP = ("max_tokens", *NOT_OF_A_RUN)
+PARTITIONS_OFFERED_MAX, RECEIPTS_OFFERED_MAX, SNAPSHOTS_OFFERED_MAX, FOCI_OFFERED_MAX = 300, 20, 50, 8
+#: What stands in an address beside the inputs of a run.
+NOT_OF_A_RUN = ("before", "against", "receipt", "snapshot", "item")
+#: What changes without being a step to go back to.
+NOT_A_STEP = ("max_tokens", "before")
+#: What a reset keeps: the question and where it is asked, not by which numbers.
+ASKED = ("query", "partition", "exact", "focus_memory", "focus_summary", "as_of")
 FIELDS_OF_FOCUS = {"focus.memory_id": "focus_memory", "focus.summary_id": "focus_summary", "focus": "focus_memory"}
+FIELDS = {
+    **FIELDS_OF_FOCUS,
+    "since.context_id": "receipt",
+    "since.snapshot": "snapshot",
+    "render": "style",
+}
 
 
 @operator_required("viewer")
@@ -46,35 +58,58 @@ def context_preview(request: HtmxRequest) -> HttpResponseBase:
         try:
             page |= _answer(request, form)
         except PlatformError as error:
-            blame(form, error, FIELDS_OF_FOCUS)
+            blame(form, error, FIELDS)
     if form.errors:
         status = HTTPStatus.UNPROCESSABLE_ENTITY
         page["before"] = request.GET.get("before", "")
     if wants_fragment(request):
         return _at_own_address(request, show(request, "context_preview.html#fragment", page, status=status))
     with tenant_scope(request.tenant.id):
-        page |= {
-            "profile": current_budget_profile(request.tenant.id),
-            "profiles": current_budget_profiles(request.tenant.id),
-            "scoring_profiles": scoring_choices(request.tenant.id),
-            "partitions": Partition.objects.for_tenant(request.tenant.id).paths(PARTITIONS_OFFERED_MAX),
-            "suggestions": recent_questions(request.tenant.id),
-            "demo_questions": demo_questions(request.tenant.name),
-        }
+        page |= _offers(request)
     page |= {"models": _known_models(), "default_model": DEFAULT_MODEL, "slider": SLIDER}
     return show(request, "context_preview.html", page, status=status)
 
 
+def _offers(request: HtmxRequest) -> dict[str, Any]:
+    """What the fields of the form offer; inside a scope."""
+    tenant_id = request.tenant.id
+    return {
+        "profile": current_budget_profile(tenant_id),
+        "profiles": current_budget_profiles(tenant_id),
+        "scoring_profiles": scoring_choices(tenant_id),
+        "partitions": Partition.objects.for_tenant(tenant_id).paths(PARTITIONS_OFFERED_MAX),
+        "receipts": Receipt.objects.for_tenant(tenant_id).without_details().newest_first()[:RECEIPTS_OFFERED_MAX],
+        "snapshots": Snapshot.objects.for_tenant(tenant_id).newest_first()[:SNAPSHOTS_OFFERED_MAX],
+        "suggestions": recent_questions(tenant_id),
+        "demo_questions": demo_questions(request.tenant.name),
+    }
+
+
 def _answer(request: HtmxRequest, form: PreviewForm) -> dict[str, Any]:
-    """The context of the form, and how it differs from the run that its address names."""
-    preview = previewed(request, form.wish())
-    own, before = _run_of(request.GET), form.cleaned_data["before"]
-    answer: dict[str, Any] = {"preview": preview, "before": before if before and form.cleaned_data["keep"] else own}
-    answer |= {"curve_query": own, "golden": _golden(request, form, own)}
-    earlier = _earlier(request, before) if before and before != own else None
-    if earlier is not None:
-        answer |= {"earlier": earlier, "change": compare_previews(earlier, preview), "earlier_query": before}
-    return answer
+    """The context of the form, and how it differs from what it is compared with."""
+    if form.searched_focus:
+        return _choice_of_focus(request, form.searched_focus)
+    preview, fields = previewed(request, form.wish()), form.cleaned_data
+    own = run_of(request.GET)
+    keeps = fields["before"] and fields["against"] == "keep"
+    return {
+        "preview": preview,
+        "window": preview.window(fields["directive"] or 0),
+        "before": fields["before"] if keeps else own,
+        "query": own,
+        "reset_query": _only(request.GET, ASKED),
+        "golden": _golden(request, form, own),
+        "is_draft": VERSION_MARK in fields["profile"],
+        "curl": curl_of(request_body(preview.context.request), request.build_absolute_uri(reverse("api-context"))),
+        **versus(request, form, preview, own, previewed),
+    }
+
+
+def _choice_of_focus(request: HtmxRequest, words: str) -> dict[str, Any]:
+    """Which memories may be meant by words, each with the address that takes it for the focus."""
+    with tenant_scope(request.tenant.id):
+        found = look_up_memories(request.tenant.id, words, count=FOCI_OFFERED_MAX, now=timezone.now())
+    return {"foci": [(memory, _with(request.GET, focus_memory=str(memory.pk))) for memory in found], "words": words}
 
 
 def _golden(request: HtmxRequest, form: PreviewForm, own: str) -> dict[str, Any] | None:
@@ -90,38 +125,47 @@ def _golden(request: HtmxRequest, form: PreviewForm, own: str) -> dict[str, Any]
     return asked | ({"id": known.pk, "count": known.memory_count} if known else {})
 
 
-def _earlier(request: HtmxRequest, query_string: str) -> Preview | None:
-    """The run before, from its inputs and today's data; None where they do not make a context (any more)."""
-    form = PreviewForm(QueryDict(query_string))
-    if not form.is_valid():
-        return None
-    try:
-        return previewed(request, form.wish())
-    except PlatformError:
-        return None
-
-
-def _run_of(query: QueryDict) -> str:
-    """The inputs of a run as a query string, without those of the run before it."""
+def run_of(query: QueryDict) -> str:
+    """The inputs of a run as a query string, without what it is compared with."""
     inputs = query.copy()
     for name in NOT_OF_A_RUN:
         inputs.pop(name, None)
     return inputs.urlencode()
 
 
+def _only(query: QueryDict, names: tuple[str, ...]) -> str:
+    inputs = query.copy()
+    for name in [name for name in inputs if name not in names or not inputs[name]]:
+        inputs.pop(name)
+    return inputs.urlencode()
+
+
+def _with(query: QueryDict, **values: str) -> str:
+    inputs = query.copy()
+    for name, value in values.items():
+        inputs[name] = value
+    return inputs.urlencode()
+
+
 def previewed(request: HtmxRequest, wish: ContextRequest) -> Preview:
     """`wish` as the operator may look at it: the tenant's whole reach, now, by a draft of a scoring profile as well."""
-    if wish.profile:
-        with tenant_scope(request.tenant.id):
-            scoring = resolve_scoring_profile(
-                request.tenant.id,
-                name=wish.profile,
-                partition_path=wish.partition,
-                api_key_id=None,
-                allow_drafts=True,
-            )
-        wish = replace(wish, profile="", scoring=scoring)
+    wish = with_drafts(request, wish)
     return preview_context(wish, tenant_id=request.tenant.id, actor=actor_of(request.operator), now=timezone.now())
+
+
+def with_drafts(request: HtmxRequest, wish: ContextRequest) -> ContextRequest:
+    """The same with the numbers of the scoring profile it names, in whatever state."""
+    if not wish.profile:
+        return wish
+    with tenant_scope(request.tenant.id):
+        scoring = resolve_scoring_profile(
+            request.tenant.id,
+            name=wish.profile,
+            partition_path=wish.partition,
+            api_key_id=None,
+            allow_drafts=True,
+        )
+    return replace(wish, profile="", scoring=scoring)
 
 
 def _at_own_address(request: HtmxRequest, response: HttpResponse) -> HttpResponse:

@@ -1,0 +1,57 @@
+"""From which budget on something stands in a context: a search over budgets, each packed anew (ADR-0087).
+
+A larger budget can push something out again, so the answer is a budget at which it was seen to stand there, and it says
+whether every smaller one was looked at too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Entry:
+    """The budget at which something enters. `is_smallest`: every budget between was looked at, and it stood in none."""
+
+    budget: int
+    is_smallest: bool
+
+
+def first_entry(enters: Callable[[int], bool], *, above: int, highest: int, looked_at_max: int) -> Entry | None:
+    """The smallest budget beyond `above`, at most `highest`, that `enters` says yes to.
+
+    Steps that double find one that does. If no more than `looked_at_max` budgets lie below it, each is looked at, from
+    the smallest on; else it is narrowed down by halving, and a smaller one may exist. None where no step finds any and
+    neither do the first `looked_at_max` budgets. `enters` is asked once a budget.
+    """
+    known: dict[int, bool] = {}
+
+    def stands_at(budget: int) -> bool:
+        if budget not in known:
+            known[budget] = enters(budget)
+        return known[budget]
+
+    seen, without = None, above
+    for budget in _doubling(above, highest):
+        if stands_at(budget):
+            seen = budget
+            break
+        without = budget
+    if seen is None or seen - above <= looked_at_max:
+        end = min(highest, above + looked_at_max) if seen is None else seen
+        found = next((budget for budget in range(above + 1, end + 1) if stands_at(budget)), None)
+        return None if found is None else Entry(found, is_smallest=True)
+    while seen - without > 1:
+        middle = (seen + without) // 2
+        seen, without = (middle, without) if stands_at(middle) else (seen, middle)
+    return Entry(seen, is_smallest=False)
+
+
+def _doubling(above: int, highest: int) -> list[int]:
+    """Budgets 1, 2, 4, 8 ... tokens beyond `above`, and the highest."""
+    steps, width = [], 1
+    while above + width < highest:
+        steps.append(above + width)
+        width *= 2
+    return [*steps, highest] if highest > above else []

@@ -1,0 +1,66 @@
+"""With what a preview is compared: the run before, a receipt, or the same wish at a snapshot."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+from uuid import UUID
+
+from django.http import QueryDict
+from django.urls import reverse
+
+from context.changes import changes_between
+from context.difference import recorded_moment
+from context.forms import PreviewForm
+from context.preview import Preview, preview_of
+from context.receipts import read_receipt
+from context.results import ContextRequest
+from memories.exceptions import NotFound, PlatformError
+from memories.scopes import tenant_scope
+from memory_platform.web import HtmxRequest
+
+Previewed = Callable[[HtmxRequest, ContextRequest], Preview]
+
+
+def versus(request: HtmxRequest, form: PreviewForm, preview: Preview, own: str, previewed: Previewed) -> dict[str, Any]:
+    """What differs from what the form names, with its title and address; nothing where there is nothing to compare.
+
+    Raises `NotFound` for a receipt or a snapshot that is not there.
+    """
+    fields, tenant_id = form.cleaned_data, request.tenant.id
+    match fields["against"]:
+        case "nothing":
+            return {}
+        case "receipt":
+            earlier: Preview | None = _given(tenant_id, fields["receipt"])
+            named = {"title": "Against the receipt", "address": reverse("receipt", args=[tenant_id, fields["receipt"]])}
+        case "snapshot":
+            moment = recorded_moment(fields["snapshot"], tenant_id)
+            earlier = previewed(request, replace(form.wish(), moment=moment))
+            named = {"title": f"Against the snapshot {fields['snapshot']}", "address": ""}
+        case _:
+            before = fields["before"]
+            earlier = _run_before(request, before, previewed) if before and before != own else None
+            named = {"title": "Against the run before", "address": f"?{before}"}
+    if earlier is None:
+        return {}
+    return {"earlier": earlier, "change": changes_between(earlier, preview), "versus": named}
+
+
+def _given(tenant_id: UUID, receipt_id: UUID) -> Preview:
+    try:
+        with tenant_scope(tenant_id):
+            stored = read_receipt(tenant_id=tenant_id, receipt_id=receipt_id, reach="")
+    except NotFound as error:
+        raise NotFound(error.code, error.detail, "since.context_id") from error
+    return preview_of(stored.context, tenant_id)
+
+
+def _run_before(request: HtmxRequest, query_string: str, previewed: Previewed) -> Preview | None:
+    """The run before, from its inputs and today's data; None where they do not make a context (any more)."""
+    form = PreviewForm(QueryDict(query_string))
+    if not form.is_valid():
+        return None
+    try:
+        return previewed(request, form.wish())
+    except PlatformError:
+        return None

@@ -5,13 +5,15 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
 
-from context.assembly import assemble_context
+from context.counters import budget_calculator
+from context.fitting import Fitted
 from context.models import GoldenQuestion
-from context.results import MEMORY, AssembledContext, ContextRequest
-from context.services.budget_charts import BudgetChart, Interval, budget_chart
+from context.repacking import gather
+from context.results import MEMORY, ContextRequest
 from context.services.knee import knee_of
-from memories.audit import Actor
+from context.wishes import resolve_wish
 from memories.scopes import tenant_scope
+from memory_platform.charts import Chart, ChartRow
 
 #: Half a doubling from one to the next, in tokens.
 CURVE_BUDGETS = (125, 180, 250, 350, 500, 700, 1000, 1400, 2000, 2800, 4000, 5600, 8000)
@@ -47,34 +49,48 @@ class BudgetCurve:
         return None if self.knee is None else self.points[self.knee]
 
     @property
-    def chart(self) -> BudgetChart:
-        """Scores as a share of the highest, and beside them the share of what is wanted."""
+    def chart(self) -> Chart:
+        """Scores as a share of the highest, and beside them the share of what is wanted; budgets to scale."""
         highest = max(point.score for point in self.points) or 1.0
-        series = [("score captured", [Interval(point.score / highest) for point in self.points])]
-        if self.wanted:
-            series.append(("wanted memories", [Interval(point.wanted_share or 0.0) for point in self.points]))
-        return budget_chart([point.budget for point in self.points], series, knee=self.knee)
+        return Chart(
+            title="Score over budget",
+            unit="% of the highest sum of scores",
+            series=["score captured", "wanted memories"] if self.wanted else ["score captured"],
+            rows=[
+                ChartRow(
+                    point.budget,
+                    [100 * point.score / highest, *([100 * (point.wanted_share or 0.0)] if self.wanted else [])],
+                    mark="knee" if point == self.knee_point else "",
+                )
+                for point in self.points
+            ],
+            kind="number",
+            x_name="Budget in tokens",
+            height=240,
+        )
 
 
-def curve_of(wish: ContextRequest, *, tenant_id: UUID, actor: Actor, now: datetime) -> BudgetCurve:
-    """The curve of a preview: the same wish at every budget. Called with no scope open.
+def curve_of(request: ContextRequest, *, tenant_id: UUID, now: datetime) -> BudgetCurve:
+    """The curve of a preview: the same wish at every budget that the model's window holds. Called with no scope open.
 
-    Raises what the assembly raises for a wish that cannot be granted.
+    It is read once, for the largest budget, and packed for each (ADR-0087). Raises what the assembly raises for a wish
+    that cannot be granted.
     """
-    if not wish.preview:
+    if not request.preview:
         raise ValueError("a curve only previews")
-    contexts = [
-        assemble_context(replace(wish, max_tokens=budget), tenant_id=tenant_id, reach="", actor=actor, now=now)
-        for budget in CURVE_BUDGETS
-    ]
+    calculator = budget_calculator()
+    window = calculator.context_window(request.model or None)
+    budgets = [budget for budget in CURVE_BUDGETS if budget <= window]
+    largest = replace(request, max_tokens=budgets[-1])
+    wish = resolve_wish(largest, tenant_id=tenant_id, reach="", api_key_id=None, calculator=calculator, now=now)
+    gathered = gather(wish, tenant_id, now)
     with tenant_scope(tenant_id):
-        wanted = _wanted(tenant_id, wish)
+        wanted = _wanted(tenant_id, request)
     points: list[CurvePoint] = []
-    for budget, context in zip(CURVE_BUDGETS, contexts, strict=True):
-        points.append(_point(budget, context, wanted, points[-1].score if points else 0.0))
-    scores = [point.score for point in points]
-    notices = {notice.detail: None for context in contexts for notice in context.warnings}
-    return BudgetCurve(points, knee_of(CURVE_BUDGETS, scores), len(wanted), list(notices))
+    for budget in budgets:
+        points.append(_point(budget, gathered.fitted_at(budget), wanted, points[-1].score if points else 0.0))
+    notices = dict.fromkeys(notice.detail for notice in gathered.notices)
+    return BudgetCurve(points, knee_of(budgets, [point.score for point in points]), len(wanted), list(notices))
 
 
 def _wanted(tenant_id: UUID, wish: ContextRequest) -> set[UUID]:
@@ -83,9 +99,9 @@ def _wanted(tenant_id: UUID, wish: ContextRequest) -> set[UUID]:
     return {memory_id for ids in rows.wanted_ids().values() for memory_id in ids}
 
 
-def _point(budget: int, context: AssembledContext, wanted: Collection[UUID], before: float) -> CurvePoint:
-    memories = [block for block in context.blocks if block.anchor.type == MEMORY]
+def _point(budget: int, fitted: Fitted, wanted: Collection[UUID], before: float) -> CurvePoint:
+    memories = [block for block in fitted.blocks if block.anchor.type == MEMORY]
     score = round(sum(block.score or 0.0 for block in memories), 6)
     held = {UUID(block.anchor.id) for block in memories}
     share = len(held & set(wanted)) / len(wanted) if wanted else None
-    return CurvePoint(budget, context.budget.used, len(memories), score, round(score - before, 6), share)
+    return CurvePoint(budget, fitted.tokens, len(memories), score, round(score - before, 6), share)

@@ -110,11 +110,11 @@ class PreviewForm(forms.Form):
 
     def has_choices(self) -> bool:
         """Whether any of the fields that are folded away first is filled."""
-        return self._has_any("packer", "ordering", "style", "model", "directive", "exact")
+        return self._has_any("style", "model", "directive")
 
     def has_times(self) -> bool:
         """The same for the ones about the focus and the time."""
-        return self._has_any("focus_memory", "focus_summary", "as_of")
+        return self._has_any("focus_memory", "focus_summary", "as_of", "exact")
 
     def has_comparison(self) -> bool:
         """The same for what to compare with."""

@@ -24,6 +24,7 @@ from context.results import (
 )
 from context.scoring_profiles import scoring_profile_at
 from context.services.found import Fact, plan_facts
+from context.services.optimality import Optimality
 from context.services.packer import AFTER_SKIP_LIMIT, OVER_BUDGET
 from context.services.scoring_profiles import ADR_0040, ScoringProfile
 from context.services.timings import TimedStep, timed_steps
@@ -35,9 +36,6 @@ from memories.scopes import tenant_scope
 from memories.services.demo import questions_for
 
 QUESTIONS_MAX = 6
-#: A gap that would be written as 0.0 %, and one that deserves a warning.
-GAP_SHOWN_PERCENT, GAP_WARNED_PERCENT = 0.05, 2.0
-
 
 # What a block is called where it is no memory that was searched for.
 KINDS = {TENANT_MEMO: "tenant memo", PARTITION_SUMMARY: "partition summary", LINKED_MEMORY: "linked memory"}
@@ -128,7 +126,7 @@ class Preview:
         return self.context.timings.get("total", sum(self.context.timings.values()))
 
     @property
-    def optimality(self) -> "Optimality | None":
+    def optimality(self) -> Optimality | None:
         """How the choice compares with the best one, where any was scored."""
         figures = self.context.optimality
         bound = figures["upper_bound"] if figures else None
@@ -160,43 +158,6 @@ class Preview:
     def steps(self) -> list[TimedStep]:
         """What took how many milliseconds, one after the other."""
         return timed_steps(self.context.timings)
-
-
-@dataclass(frozen=True)
-class Optimality:
-    """The total score of a choice beside the highest any choice of whole memories could have.
-
-    `best` is None where the search for it ended before the proof; no choice scores more than `bound` either way.
-    """
-
-    total: float
-    best: float | None
-    bound: float
-    is_calibrated: bool = False
-
-    @property
-    def gap_percent(self) -> float:
-        """What could be gained at most; 0 where shortened texts let in more than whole ones could score."""
-        return max(100 * (self.bound - self.total) / self.total, 0.0) if self.total > 0 else 0.0
-
-    @property
-    def is_best(self) -> bool:
-        return self.gap_percent < GAP_SHOWN_PERCENT
-
-    @property
-    def is_worrying(self) -> bool:
-        """Whether the gap deserves a warning: only sums of probabilities say what is lost."""
-        return self.is_calibrated and self.gap_percent >= GAP_WARNED_PERCENT
-
-    @property
-    def sentence(self) -> str:
-        """The comparison for a person."""
-        if self.total > self.bound:
-            return "Shortened texts let more in than any choice of whole memories could score."
-        if self.is_best:
-            return "Optimal: no other choice scores higher."
-        is_possible = "is possible" if self.best is not None else "may be possible, no more"
-        return f"{self.gap_percent:.1f} % better {is_possible}."
 
 
 @dataclass(frozen=True)

@@ -11,13 +11,14 @@ from context.budget_curve import CURVE_BUDGETS, curve_of
 from context.forms import PreviewForm
 from context.models import GoldenQuestion
 from context.views.blame import blame
-from memories.access import actor_of, tenant_required
+from context.views.preview import NOT_OF_A_RUN, run_of, with_drafts
+from memories.access import tenant_required
 from memories.exceptions import PlatformError
 from memories.scopes import tenant_scope
 from memory_platform.web import HtmxRequest, operator_required, show
 
 #: What of a preview's address the form of the page shows itself, or what a curve has no use for.
-DRAWN_ANEW = ("query", "partition", "max_tokens", "before", "keep")
+DRAWN_ANEW = ("query", "partition", "max_tokens", *NOT_OF_A_RUN)
 
 
 @operator_required("viewer")
@@ -31,12 +32,20 @@ def budget_curve(request: HtmxRequest) -> HttpResponseBase:
     page: dict[str, Any] = {"section": "context-preview", "form": form, "kept": kept, "curve_budgets": budgets}
     if form.is_bound and form.is_valid():
         try:
-            page["curve"] = curve_of(
-                form.wish(), tenant_id=request.tenant.id, actor=actor_of(request.operator), now=timezone.now()
-            )
+            page |= _curve(request, form)
         except PlatformError as error:
             blame(form, error)
     with tenant_scope(request.tenant.id):
         page["golden_count"] = GoldenQuestion.objects.for_tenant(request.tenant.id).standing().how_many()
     status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
     return show(request, "budget_curve.html", page, status=status)
+
+
+def _curve(request: HtmxRequest, form: PreviewForm) -> dict[str, Any]:
+    """The curve, and the address of the workbench at its knee."""
+    curve = curve_of(with_drafts(request, form.wish()), tenant_id=request.tenant.id, now=timezone.now())
+    if curve.knee_point is None:
+        return {"curve": curve}
+    inputs = request.GET.copy()
+    inputs["max_tokens"] = str(curve.knee_point.budget)
+    return {"curve": curve, "knee_query": run_of(inputs)}

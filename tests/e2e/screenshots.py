@@ -45,6 +45,10 @@ def pages(page: Page, base: str, tenant: str) -> Iterator[tuple[str, str]]:
     yield "preview-invalid", f"{tenant}/context?query=x&max_tokens=0"
     run = f"query={QUESTION}&partition=agent%3Dsupport&max_tokens=400"
     yield "preview-elastic", f"{tenant}/context?{run}&packer=elastic&before={quote(run)}"
+    yield "preview-window", f"{tenant}/context?{run}&packer=optimal&model=gpt-4&directive=3000&against=nothing"
+    yield "preview-focus", f"{tenant}/context?query={QUESTION}&focus_memory=torque+sensor"
+    page.goto(f"{tenant}/context?{run}")
+    yield "preview-entry", page.locator(".entry a").first.get_attribute("href") or ""
     yield "preview-optimal", f"{tenant}/context?{run}&packer=optimal&as_of=2026-06-01T00:00"
     yield "budgets", f"{tenant}/budgets"
     draft = "default_tokens=700&overfetch_ratio=2&minimum_score=0.4&packer=greedy&ordering=u_curve"
@@ -167,7 +171,9 @@ def acts(page: Page, tenant: str, shoot: Callable[[str], None]) -> None:
     page.locator(".flash button:has-text('Undo')").click()
     page.locator(".flash:has-text('Restored')").wait_for()
     page.goto(f"{tenant}/context?query={QUESTION}&partition=agent%3Dsupport&max_tokens=300", wait_until="networkidle")
-    page.locator(".block details summary").first.click()
+    page.locator(".block:has(.score-table) summary").first.click()
+    page.locator(".entry a").first.click()
+    page.locator(".entry strong").first.wait_for()
     shoot("preview-score-table")
     menu = page.locator("button[popovertarget=nav]").first
     if menu.is_visible():

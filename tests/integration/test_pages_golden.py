@@ -228,8 +228,11 @@ def test_curve_shows_what_each_budget_brings_and_counts_nothing(
     assert curve.points[-1].wanted_share == 1.0
     assert curve.points[-1].items == len(memories)
     text = text_of(response)
-    assert "<polyline" in text
+    assert 'data-chart="number"' in text
     assert "Wanted held" in text
+    for point in curve.points[:4]:
+        shown = client.get(page("context-preview", tenant), {"query": QUESTION, "max_tokens": point.budget})
+        assert shown.context["preview"].context.budget.used == point.used
     assert "Draw it for all of them" in text
     assert counted() == before
 

@@ -87,11 +87,11 @@ def test_context_is_shown_as_it_was_after_an_edit_and_beside_today(client: Clien
         archive_memory(memory=memories[1], by=TESTER, now=timezone.now())
     for headers in ({}, HTMX):
         then = client.get(page("receipt", tenant, receipt_id), headers=headers)
-        assert "Read back byte for byte" in text_of(then)
+        assert "read back byte for byte" in text_of(then)
         assert memories[1].content in then.context["preview"].context.text
         assert ("<html" in text_of(then)) == (not headers)
     today = client.get(page("receipt", tenant, receipt_id) + "?with=today")
-    assert [row.block.anchor.id for row in today.context["change"].removed] == [str(memories[1].pk)]
+    assert [one.row.block.anchor.id for one in today.context["change"].left] == [str(memories[1].pk)]
     assert "Falls out" in text_of(today)
 
 

@@ -1,0 +1,45 @@
+"""How good a choice is by the sum of its scores, in words for a person."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+#: A gap that would be written as 0.0 %, and one that deserves a warning.
+GAP_SHOWN_PERCENT, GAP_WARNED_PERCENT = 0.05, 2.0
+
+
+@dataclass(frozen=True)
+class Optimality:
+    """The total score of a choice beside the highest any choice of whole memories could have.
+
+    `best` is None where the search for it ended before the proof; no choice scores more than `bound` either way.
+    """
+
+    total: float
+    best: float | None
+    bound: float
+    is_calibrated: bool = False
+
+    @property
+    def gap_percent(self) -> float:
+        """What could be gained at most; 0 where shortened texts let in more than whole ones could score."""
+        return max(100 * (self.bound - self.total) / self.total, 0.0) if self.total > 0 else 0.0
+
+    @property
+    def is_best(self) -> bool:
+        return self.gap_percent < GAP_SHOWN_PERCENT
+
+    @property
+    def is_worrying(self) -> bool:
+        """Whether the gap deserves a warning: only sums of probabilities say what is lost."""
+        return self.is_calibrated and self.gap_percent >= GAP_WARNED_PERCENT
+
+    @property
+    def sentence(self) -> str:
+        """The comparison for a person."""
+        if self.total > self.bound:
+            return "Shortened texts let more in than any choice of whole memories could score."
+        if self.is_best:
+            return "Optimal: no other choice scores higher."
+        is_possible = "is possible" if self.best is not None else "may be possible, no more"
+        return f"{self.gap_percent:.1f} % better {is_possible}."

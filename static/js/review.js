@@ -56,12 +56,26 @@
     if (away) bringIntoPane(away, element);
   }
 
+  // A pane that scrolls below a mouse that rests is not pointed at: only a mouse that moved points.
+  let pointed = "";
+
+  function hasMoved(event) {
+    const place = event.screenX + " " + event.screenY;
+    const moved = place !== pointed;
+    pointed = place;
+    return moved;
+  }
+
+  // Comes after the mouse is over something, so what follows a scroll has moved nowhere.
+  document.addEventListener("mousemove", hasMoved, { passive: true });
   document.addEventListener("mouseover", function (event) {
+    if (!hasMoved(event)) return;
     const element = part(event.target);
     window.clearTimeout(hover);
     if (element) hover = window.setTimeout(function () { show(element); }, HOVER_MS);
   });
   document.addEventListener("mouseout", function (event) {
+    if (event.screenX + " " + event.screenY === pointed) return;
     const element = part(event.target);
     if (!element || (event.relatedTarget && part(event.relatedTarget) === element)) return;
     window.clearTimeout(hover);
@@ -69,6 +83,7 @@
   });
   document.addEventListener("focusin", function (event) {
     const element = part(event.target);
+    window.clearTimeout(hover);
     if (element) show(element);
     else if (event.target.closest(".review")) clear();
   });

@@ -54,10 +54,11 @@ def test_review_by_keys_edited_appended_approved_and_rolled_back(
     console.goto(page("reviews", acme))
     console.keyboard.press("j")
     expect(console.locator("h1")).to_contain_text("Review 1 of 1")
+    console.wait_for_load_state()
     console.keyboard.press("e")
     expect(console.locator("#id_text")).to_be_focused()
     console.locator("#id_text").fill("Ida Brodersen asked about the frame FR-2210.")
-    expect(console.locator("#trial")).to_contain_text("tokens in the context")
+    expect(console.locator("#trial")).to_contain_text("in the context", timeout=15_000)
     console.locator("#id_text").press("End")
     console.keyboard.type(" a r u j k m ?")
     expect(console.locator("#keys")).not_to_be_visible()
@@ -78,6 +79,7 @@ def test_review_by_keys_edited_appended_approved_and_rolled_back(
     console.keyboard.press("Escape")
     console.keyboard.press("a")
     expect(console.locator(".flash").last).to_contain_text("Approved")
+    console.wait_for_load_state()
     assert as_decided(proposal).state == "applied"
     console.keyboard.press("u")
     expect(console.locator(".flash").last).to_contain_text("Rolled back")
@@ -99,6 +101,7 @@ def test_keys_are_listed_and_can_be_switched_off(console: Page, acme: Tenant, pr
     console.get_by_role("button", name="Keys").click()
     console.get_by_role("button", name="Switch single keys on").click()
     expect(console.locator("body[data-keys=off]")).to_have_count(0)
+    console.wait_for_load_state()
     console.keyboard.press("?")
     expect(console.locator("#keys")).to_be_visible()
 

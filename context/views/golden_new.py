@@ -90,8 +90,10 @@ def _found(request: HtmxRequest, form: NewGoldenForm, ticked: Collection[UUID]) 
     )
     by, now = actor_of(request.operator), timezone.now()
     preview = preview_context(wish, tenant_id=request.tenant.id, actor=by, now=now)
-    rows = [row.memory for row in preview.kept] + [row.memory for row in preview.left_out]
-    offered = {memory.pk: memory for memory in rows[:OFFERED_MAX] if memory is not None}
+    scored = [(row.block.score, row.memory) for row in preview.kept]
+    scored += [(row.omission.score, row.memory) for row in preview.left_out]
+    rows = [memory for _, memory in sorted(scored, key=lambda pair: pair[0] or 0.0, reverse=True) if memory is not None]
+    offered = {memory.pk: memory for memory in rows[:OFFERED_MAX]}
     with tenant_scope(request.tenant.id):
         missing = [memory_id for memory_id in ticked if memory_id not in offered]
         more = Memory.objects.for_tenant(request.tenant.id).live(now).with_ids(missing) if missing else []

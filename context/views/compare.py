@@ -12,6 +12,7 @@ from django.views.decorators.http import require_safe
 from context.budget_profiles import current_budget_profile, current_budget_profiles
 from context.forms import SideBySideForm
 from context.preview import Preview, demo_questions, recent_questions
+from context.scoring_profiles import VERSION_MARK
 from context.services.rank_changes import SLOPE_WIDTH_PX
 from context.side_by_side import SideBySide
 from context.views.blame import blame
@@ -50,6 +51,7 @@ def context_compare(request: HtmxRequest) -> HttpResponseBase:
     is_asked = bool(request.GET.keys() & {"query", "partition", "focus_memory", "focus_summary"})
     if form.is_valid() and is_asked:
         page |= _answer(request, form)
+    page["scoring_profiles"] += _beyond(page["scoring_profiles"], form)
     page["kept"] = [(field.name, field.value()) for field in form if field.value() and _is_passed_on(field.name)]
     status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
     if wants_fragment(request):
@@ -72,6 +74,13 @@ def _both_named(request: HtmxRequest, choices: list[tuple[str, str]]) -> dict[st
     for side in ("left_budget", "right_budget"):
         typed.setdefault(side, typed.get("budget_profile", ""))
     return typed
+
+
+def _beyond(choices: list[tuple[str, str]], form: SideBySideForm) -> list[tuple[str, str]]:
+    """What was chosen by its address alone: an older version, or a draft by its bare name."""
+    known = {value for value, _ in choices} | {""}
+    typed = dict.fromkeys(str(form[side].value() or "") for side in ("left", "right"))
+    return [(value, value.replace(VERSION_MARK, " ")) for value in typed if value not in known]
 
 
 def _is_passed_on(name: str) -> bool:

@@ -65,6 +65,15 @@ def test_sides_are_the_workbench_run_and_another_one_where_nobody_chose(client: 
     assert compare(client, tenant, query=QUESTION).context["pair"].left.context.profile["name"] == "adr-0040"
 
 
+def test_older_version_stays_chosen_in_the_form(client: Client, tenant: Tenant) -> None:
+    workshop(tenant)
+    new_version(tenant, "own")
+    new_version(tenant, "own", 2)
+    shown = text_of(compare(client, tenant, query=QUESTION, left="own@1", right="own"))
+    assert '<option value="own@1" selected>own 1</option>' in shown
+    assert '<option value="own" selected>own</option>' in shown
+
+
 def test_budget_profiles_are_compared_as_well(client: Client, tenant: Tenant) -> None:
     workshop(tenant)
     client.post(page("budget-create", tenant), {"name": "short"})

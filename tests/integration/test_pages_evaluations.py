@@ -1,5 +1,6 @@
 """Evaluations on the console: started, watched, read, compared, cancelled, gone on with and deleted."""
 
+import re
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -149,8 +150,11 @@ def test_too_large_file_is_refused(client: Client, tenant: Tenant, monkeypatch: 
 def test_two_runs_of_one_corpus_are_compared_question_by_question(client: Client, asked: Tenant) -> None:
     first, second = done(asked), done(asked, packer="elastic")
     text = text_of(client.get(page("evaluation", asked, second.pk) + f"?with={first.pk}"))
-    assert "question by question over 1 question" in text
-    assert "+0.0" in text
+    assert "Question by question over 1 question" in text
+    assert "Evidence held, side by side" in text
+    assert 'data-chart="number"' in text
+    assert "0.0 pp" in text
+    assert not re.search(r"[-+]0(\.0+)?(?![\d.])", re.sub(r"<[^>]+>", " ", text[text.index("side by side") :]))
     assert client.get(page("evaluation", asked, second.pk) + f"?with={uuid4()}").status_code == 404
 
 

@@ -8,29 +8,17 @@ from uuid import uuid4
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
-from django.urls import URLPattern, get_resolver, reverse
+from django.urls import URLPattern, reverse
 from django.utils import timezone
 
 from memories.models import Snapshot, Tenant
 from memories.scopes import tenant_scope
+from tests.console_pages import operator_patterns
 from tests.integration.assembling import ask
 from tests.integration.pages import HTMX, as_stored, client_of, named_moment, page, text_of, workshop
 from tests.people import PASSWORD, new_operator
 
-OPEN_TO_ALL = {"sign-in", "sign-out", "theme"}
 CHANGING = ["memory-archive", "memory-restore", "memory-pin", "memory-unpin"]
-
-
-def _operator_patterns() -> list[URLPattern]:
-    """Every page of the console: the addresses that are neither REST, admin, nor health."""
-    found = []
-    for entry in get_resolver().url_patterns:
-        nested = getattr(entry, "url_patterns", None)
-        if nested is None:
-            found.append(entry)
-        elif str(entry.pattern) == "":
-            found += nested
-    return [p for p in found if p.name and p.name not in OPEN_TO_ALL | {"healthz", "readyz"}]
 
 
 def _address(pattern: URLPattern) -> str:
@@ -40,7 +28,7 @@ def _address(pattern: URLPattern) -> str:
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("pattern", _operator_patterns(), ids=lambda pattern: pattern.name)
+@pytest.mark.parametrize("pattern", operator_patterns(), ids=lambda pattern: pattern.name)
 @pytest.mark.parametrize("method", ["get", "post"])
 def test_page_refuses_whoever_is_not_signed_in(pattern: URLPattern, method: str, client: Client) -> None:
     response = getattr(client, method)(_address(pattern))
@@ -49,7 +37,7 @@ def test_page_refuses_whoever_is_not_signed_in(pattern: URLPattern, method: str,
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("pattern", _operator_patterns(), ids=lambda pattern: pattern.name)
+@pytest.mark.parametrize("pattern", operator_patterns(), ids=lambda pattern: pattern.name)
 @pytest.mark.parametrize("method", ["get", "post"])
 def test_page_refuses_an_account_without_a_role(pattern: URLPattern, method: str) -> None:
     customer = User.objects.create_user("customer", password=PASSWORD)
@@ -57,7 +45,7 @@ def test_page_refuses_an_account_without_a_role(pattern: URLPattern, method: str
 
 
 def test_walk_over_the_pages_finds_them() -> None:
-    names = {pattern.name for pattern in _operator_patterns()}
+    names = {pattern.name for pattern in operator_patterns()}
     assert {
         "overview",
         "memory",

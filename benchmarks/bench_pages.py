@@ -1,0 +1,140 @@
+"""Times every page of the console: `python -m benchmarks.bench_pages [--memories 100000] [--limit-ms 150]`.
+
+One tenant with so many memories, a fifth as many receipts and votes, as many audit rows, sessions, partitions, findings
+and reviews in proportion, beside another tenant; made of the demo's rows by the database, each vector a little moved.
+For every page that the tests know it prints the median and 95th percentile of the server's milliseconds, the number of
+queries and the bytes of HTML, compressed. With `--limit-ms` a median beyond it ends the run with 1.
+
+Milliseconds are processor time of the client and of its database process together, so that neighbours on the machine do
+not count; `--wall` takes the clock instead. `--only NAME` measures pages whose name begins so, `--explain` prints their
+slowest query with its plan.
+"""
+
+import argparse
+import gzip
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from statistics import median, quantiles
+from typing import Any
+
+from benchmarks.bench_search import Stopwatch
+from benchmarks.database import analyse, new_tenant, throwaway_database
+
+WARM_UP = 2
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One page."""
+
+    name: str
+    milliseconds: list[float]
+    queries: int
+    html_bytes: int
+    status: int
+
+    def __str__(self) -> str:
+        p95 = quantiles(self.milliseconds, n=20, method="inclusive")[-1]
+        return (
+            f"{self.name:<44}{median(self.milliseconds):>9.1f}{p95:>9.1f}{self.queries:>9}{self.html_bytes:>10,}"
+            f"{self.status:>8}"
+        )
+
+
+def measure(client: Any, place: Any, watch: Stopwatch, rounds: int) -> Measured:
+    """Ask for it a few times."""
+    from django.db import connection
+    from django.test.utils import CaptureQueriesContext
+
+    for _ in range(WARM_UP - 1):
+        client.get(place.address)
+    with CaptureQueriesContext(connection) as queries:
+        answer = client.get(place.address)
+    times = [watch.measure(lambda: client.get(place.address))[0] for _ in range(rounds)]
+    query = place.address.partition("?")[2]
+    name = f"{place.name}?{query[: 43 - len(place.name)]}" if query else place.name
+    return Measured(name, times, len(queries), len(gzip.compress(answer.content)), answer.status_code)
+
+
+def explain(client: Any, place: Any) -> None:
+    """The three slowest queries of a page, with the plan of the slowest."""
+
+    with slow_queries() as plans:
+        client.get(place.address)
+    for milliseconds, sql, plan in sorted(plans, reverse=True)[:3]:
+        print(f"  {milliseconds:.1f} ms {sql[:1500]}")
+        print("    " + "\n    ".join(plan))
+
+
+@contextmanager
+def slow_queries() -> Iterator[list[tuple[float, str, list[str]]]]:
+    """Milliseconds, text and plan of every query that took more than a hundredth of a second."""
+    from django.db import connection
+
+    found: list[tuple[float, str, list[str]]] = []
+
+    def timed(execute: Callable[..., Any], sql: str, params: Any, many: bool, context: Any) -> Any:
+        start = time.perf_counter()
+        answer = execute(sql, params, many, context)
+        taken = (time.perf_counter() - start) * 1000
+        if taken > 10 and sql.lstrip().upper().startswith(("SELECT", "WITH")):
+            with context["connection"].connection.cursor() as cursor:
+                plan = cursor.execute(f"EXPLAIN (ANALYZE, BUFFERS) {sql}", params).fetchall()
+            found.append((taken, sql, [row[0] for row in plan][:40]))
+        return answer
+
+    with connection.execute_wrapper(timed):
+        yield found
+
+
+def main() -> None:
+    """Run it."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--memories", type=int, default=100_000)
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--limit-ms", type=float, default=0)
+    parser.add_argument("--only", default="")
+    parser.add_argument("--wall", action="store_true")
+    parser.add_argument("--explain", action="store_true")
+    wanted = parser.parse_args()
+    with throwaway_database():
+        sys.exit(bench(wanted))
+
+
+def bench(wanted: argparse.Namespace) -> int:
+    """Load, measure and print; the number of pages beyond the limit, at most 1."""
+    from django.test import Client
+
+    from tests.console_pages import places
+    from tests.crowd import Crowd, crowd
+    from tests.furnished import furnished_tenant, ids_of
+    from tests.people import new_operator
+
+    tenant = furnished_tenant()
+    new_tenant("beside")
+    crowd(tenant, Crowd.of(wanted.memories))
+    analyse()
+    client = Client(headers={"accept-encoding": "identity"})
+    client.force_login(new_operator("ada", "admin", tenant))
+    watch = Stopwatch(is_wall=wanted.wall)
+    print(f"{'page':<44}{'p50 ms':>9}{'p95 ms':>9}{'queries':>9}{'gzip':>10}{'status':>8}")
+    slow = []
+    for place in places(ids_of(tenant, "ada")):
+        if not place.name.startswith(wanted.only) or place.name == "design":
+            continue
+        measured = measure(client, place, watch, wanted.rounds)
+        print(measured, flush=True)
+        if wanted.explain:
+            explain(client, place)
+        if wanted.limit_ms and median(measured.milliseconds) > wanted.limit_ms:
+            slow.append(measured.name)
+    if slow:
+        print(f"beyond {wanted.limit_ms:.0f} ms: {', '.join(slow)}")
+    return 1 if slow else 0
+
+
+if __name__ == "__main__":
+    main()

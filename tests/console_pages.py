@@ -1,0 +1,119 @@
+"""Every page of the console and what it is looked at with: what the tests and the benchmark of all pages walk over.
+
+Imports no model, so that `benchmarks/` may import it before Django is set up.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+from uuid import uuid4
+
+from django.urls import URLPattern, URLResolver, get_resolver, reverse
+
+QUESTION = quote("A customer sees ERR_4012 on the display. What do we tell them?")
+ASKED = f"query={QUESTION}&partition=agent%3Dsupport"
+
+#: The name of each page's address, and the query strings it is opened with ("" is none).
+PAGES: dict[str, tuple[str, ...]] = {
+    "overview": ("",),
+    "parts": ("",),
+    "jobs": ("",),
+    "search": ("q=support", "q=zeppelin"),
+    "design": ("",),
+    # what is stored
+    "memories": ("", "q=battery+warranty+invoice", "partition=nonsense", "state=archived"),
+    "memory": ("",),
+    "memo": ("",),
+    "snapshots": ("",),
+    "snapshot": ("", "with=today"),
+    "snapshot-delete": ("",),
+    "embeddings": ("",),
+    "embedding-switch": ("",),
+    "embedding-retire": ("",),
+    "hygiene": ("",),
+    "hygiene-list": ("",),
+    "hygiene-act": ("act=merge&id={finding_id}",),
+    "api-keys": ("",),
+    "api-key-revoke": ("",),
+    "audit-log": ("", "actor=nobody"),
+    "tenant-settings": ("",),
+    "member-remove": ("",),
+    # what an agent gets to read
+    "tenant-overview": ("",),
+    "context-compare": ("", f"left=adr-0040&right=conversation-recall&{ASKED}"),
+    "context-preview": ("", f"{ASKED}&max_tokens=600", "query=x&max_tokens=0"),
+    "budget-curve": ("", ASKED),
+    "receipts": ("",),
+    "receipt": ("", "with=today"),
+    "memory-votes": ("",),
+    "budgets": ("", f"default_tokens=700&minimum_score=0.4&{ASKED}"),
+    "budget": ("",),
+    "budget-compare": ("left=workshop+1&right=workshop+2",),
+    "budget-assignments": ("",),
+    "evaluations": ("",),
+    "evaluation": ("",),
+    "evaluation-delete": ("",),
+    "golden-questions": ("",),
+    "golden-question": ("",),
+    "scoring-profiles": ("",),
+    "scoring-profile": ("",),
+    "scoring-compare": ("left=adr-0040+1&right=conversation-recall+1",),
+    "scoring-assignments": ("",),
+    # how conversations shrink
+    "partitions": ("", "partition=agent%3Dsupport"),
+    "sessions": ("", "least=200"),
+    "session": ("", "q=sensor"),
+    "session-compact": ("",),
+    "session-simulate": ("window=1200&target=40", "window=1"),
+    "reviews": ("",),
+    "compaction": ("",),
+    "compaction-compare": ("",),
+    "compaction-roll-back": ("",),
+    "runs": ("",),
+    "prompts": ("",),
+}
+#: Addresses whose GET answers a piece of a page, a file, or leads on to another page.
+NO_PAGES = {
+    *("golden-export", "parts-line", "partition-branch", "roll-ups"),
+    *("session-overview", "summaries", "text-tokens", "watched"),
+}
+OPEN_TO_ALL = {"sign-in", "sign-out", "theme"}
+PROBES = {"healthz", "readyz"}
+
+
+@dataclass(frozen=True)
+class Place:
+    """One page to open."""
+
+    name: str
+    address: str
+
+
+def operator_patterns() -> list[URLPattern]:
+    """The addresses that an operator may open or post to: those that are neither REST, admin, nor health."""
+    found: list[URLPattern | URLResolver] = []
+    for entry in get_resolver().url_patterns:
+        is_nameless = str(entry.pattern) == ""
+        found += [entry] if isinstance(entry, URLPattern) else entry.url_patterns if is_nameless else []
+    return [
+        each for each in found if isinstance(each, URLPattern) and each.name and each.name not in OPEN_TO_ALL | PROBES
+    ]
+
+
+def address_of(pattern: URLPattern, ids: Mapping[str, Any]) -> str:
+    """Its address for the rows that `ids` names: "budget.name" counts there alone, "memory_id" everywhere."""
+    known = defaultdict(uuid4, ids)
+    words = pattern.pattern.converters
+    wanted = {word: ids.get(f"{pattern.name}.{word}") or known[word] for word in words}
+    return reverse(pattern.name, kwargs=wanted)
+
+
+def places(ids: Mapping[str, Any]) -> Iterator[Place]:
+    """Every page with what it is looked at with."""
+    for pattern in operator_patterns():
+        name = str(pattern.name)
+        for query in PAGES.get(name, ()):
+            address = address_of(pattern, ids)
+            yield Place(name, f"{address}?{query.format(**ids)}" if query else address)

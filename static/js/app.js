@@ -125,6 +125,18 @@
     });
   });
 
+  // Whoever sent a form that is refused goes on at the first field that is wrong; who is still typing stays.
+  function goToWhatIsWrong() {
+    const wrong = document.querySelector('main form [aria-invalid="true"]');
+    if (wrong) wrong.focus();
+  }
+  document.addEventListener("DOMContentLoaded", goToWhatIsWrong);
+  document.addEventListener("htmx:afterSettle", function (event) {
+    const sent = event.detail.requestConfig;
+    const isSubmitted = sent && sent.triggeringEvent && sent.triggeringEvent.type === "submit";
+    if (isSubmitted && event.detail.xhr.status === 422) goToWhatIsWrong();
+  });
+
   document.addEventListener("theme-chosen", function (event) { rememberTheme(event.detail.value); });
 
   document.addEventListener("htmx:beforeRequest", function (event) {

@@ -122,7 +122,8 @@ def _crowd_memories(tenant: Tenant, size: Crowd) -> int:
     is_live = "memory_id IN (SELECT id FROM memories_memory WHERE archived_at IS NULL)"
     near = "(SELECT array_agg(x + 0.1 * (random() - 0.5)) FROM unnest(base.vector::vector::real[]) x)::halfvec"
     of_memory = {"memory_id": copied("memory_id")}
-    Copies(MemoryEmbedding, of_memory | {"vector": near}, where=is_live).insert(tenant, rounds=rounds)
+    searched = f"{is_live} AND model IN (SELECT name FROM memories_embeddingmodel WHERE state = 'active')"
+    Copies(MemoryEmbedding, of_memory | {"vector": near}, where=searched).insert(tenant, rounds=rounds)
     Copies(MemoryFinding, of_memory, where=is_live).insert(tenant, rounds=rounds)
     both = " AND ".join(f"{end} IN (SELECT id FROM memories_memory WHERE archived_at IS NULL)" for end in ("{}", "{}"))
     ends = {"source_id": copied("source_id"), "target_id": copied("target_id")}

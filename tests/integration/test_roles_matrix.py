@@ -45,7 +45,7 @@ def test_no_role_is_offered_what_it_may_not_do() -> None:
     refused: list[str] = []
     seen: dict[str, set[tuple[str, str]]] = {}
     for role in ("viewer", "operator", "admin"):
-        client = client_of(new_operator(f"one {role}", role, tenant))
+        client = client_of(new_operator(f"one-{role}", role, tenant))
         found: dict[tuple[str, str], tuple[str, str]] = {}
         for place in places(ids):
             response = client.get(place.address)

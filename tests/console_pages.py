@@ -25,6 +25,8 @@ PAGES: dict[str, tuple[str, ...]] = {
     # what is stored
     "memories": ("", "q=battery+warranty+invoice", "partition=nonsense", "state=archived"),
     "memory": ("",),
+    "memory-merge": ("",),
+    "memories-act": ("act=archive&id={memory_id}",),
     "memo": ("",),
     "snapshots": ("",),
     "snapshot": ("", "with=today"),
@@ -57,6 +59,7 @@ PAGES: dict[str, tuple[str, ...]] = {
     "evaluation-delete": ("",),
     "golden-questions": ("",),
     "golden-question": ("",),
+    "golden-new": ("",),
     "scoring-profiles": ("",),
     "scoring-profile": ("",),
     "scoring-compare": ("left=adr-0040+1&right=conversation-recall+1",),
@@ -76,6 +79,7 @@ PAGES: dict[str, tuple[str, ...]] = {
 }
 #: Addresses whose GET answers a piece of a page, a file, or leads on to another page.
 NO_PAGES = {
+    *("budget-effect", "context-entry", "context-suggest", "hygiene-progress", "scoring-effect"),
     *("golden-export", "parts-line", "partition-branch", "roll-ups"),
     *("session-overview", "summaries", "text-tokens", "watched"),
 }

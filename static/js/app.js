@@ -127,7 +127,7 @@
 
   // Whoever sent a form that is refused goes on at the first field that is wrong; who is still typing stays.
   function goToWhatIsWrong() {
-    const wrong = document.querySelector('main form [aria-invalid="true"]');
+    const wrong = document.querySelector('main form :is([aria-invalid="true"], .is-invalid)');
     if (wrong) wrong.focus();
   }
   document.addEventListener("DOMContentLoaded", goToWhatIsWrong);

@@ -26,7 +26,6 @@ PAGES: dict[str, tuple[str, ...]] = {
     "memories": ("", "q=battery+warranty+invoice", "partition=nonsense", "state=archived"),
     "memory": ("",),
     "memory-merge": ("",),
-    "memories-act": ("act=archive&id={memory_id}",),
     "memo": ("",),
     "snapshots": ("",),
     "snapshot": ("", "with=today"),
@@ -80,7 +79,7 @@ PAGES: dict[str, tuple[str, ...]] = {
 #: Addresses whose GET answers a piece of a page, a file, or leads on to another page.
 NO_PAGES = {
     *("budget-effect", "context-entry", "context-suggest", "hygiene-progress", "scoring-effect"),
-    *("golden-export", "parts-line", "partition-branch", "roll-ups"),
+    *("golden-export", "memories-act", "parts-line", "partition-branch", "roll-ups"),
     *("session-overview", "summaries", "text-tokens", "watched"),
 }
 OPEN_TO_ALL = {"sign-in", "sign-out", "theme"}

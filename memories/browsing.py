@@ -3,10 +3,17 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from memories.models import AuditEntry, Memory, MemoryEmbedding, MemoryLink, MemoryVersion
-from memories.querysets import MemoryQuerySet, lexemes_in_reach, lexemes_of_tenant, lexemes_of_words
+from memories.querysets import (
+    MemoryQuerySet,
+    in_order_of_an_index,
+    lexemes_in_reach,
+    lexemes_of_tenant,
+    lexemes_of_words,
+)
 from memories.retrieval import retrieve
 from memories.scopes import tenant_scope
 from memories.services.id_prefix import ids_beginning_with
@@ -33,6 +40,11 @@ class MemoryFilter:
         rows = self._in_state(memories, now).within(self.partition)
         rows = rows.of_kind(self.kind) if self.kind else rows
         return rows.pinned() if self.pinned else rows
+
+    @property
+    def is_any(self) -> bool:
+        """Whether anything is narrowed."""
+        return bool(self.partition or self.kind or self.state or self.pinned)
 
     def _in_state(self, memories: MemoryQuerySet, now: datetime) -> MemoryQuerySet:
         match self.state:
@@ -85,6 +97,18 @@ class MemoryDossier:
 def memories_of(tenant_id: UUID, wanted: MemoryFilter, now: datetime) -> MemoryQuerySet:
     """The rows of a list without a search, in no order yet; inside a scope."""
     return wanted.apply(Memory.objects.for_tenant(tenant_id), now)
+
+
+def browse_memories(tenant_id: UUID, wanted: MemoryFilter, now: datetime, ordering: str, **place: Any) -> list[Memory]:
+    """`memories_of` in an order, from a place on as `TenantRows.page` takes it; inside a scope.
+
+    All of them are read by the index that stands in the order; of what is narrowed there may be few.
+    """
+    rows = memories_of(tenant_id, wanted, now).page(ordering, **place)
+    if wanted.is_any:
+        return list(rows)
+    with in_order_of_an_index():
+        return list(rows)
 
 
 def search_memories(tenant_id: UUID, text: str, wanted: MemoryFilter, *, now: datetime) -> Found:

@@ -179,6 +179,8 @@ class Memory(MemoryText):
         indexes = [
             models.Index(fields=["tenant", "partition_path", "-created_at"], name="memory_in_partition"),
             models.Index(fields=["tenant", "-created_at", "id"], name="memory_newest"),
+            models.Index(F("tenant"), F("tokens_o200k_base").desc(), F("id"), name="memory_longest"),
+            models.Index(F("tenant"), F("confidence").desc(), F("id"), name="memory_surest"),
             models.Index(fields=["tenant", "session", "position"], name="memory_in_session"),
             models.Index(
                 fields=["tenant", "-created_at", "id"],

@@ -15,7 +15,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from memories.access import tenant_required
-from memories.browsing import MemoryFilter, memories_of, search_memories
+from memories.browsing import MemoryFilter, browse_memories, search_memories
 from memories.forms import MemoryFilterForm
 from memories.models import Memory, Partition
 from memories.scopes import tenant_scope
@@ -23,7 +23,11 @@ from memory_platform.paging import Column, read_table
 from memory_platform.web import HtmxRequest, operator_required, show, wants_fragment
 
 PARTITIONS_OFFERED_MAX = 300
-COLUMNS = (Column("created", "created_at", datetime),)
+COLUMNS = (
+    Column("created", "created_at", datetime),
+    Column("tokens", "tokens_o200k_base", int),
+    Column("confidence", "confidence", float),
+)
 
 
 @operator_required("viewer")
@@ -45,7 +49,7 @@ def shown_in(request: HtmxRequest, fields: Mapping[str, Any]) -> dict[str, Any]:
     if fields["q"]:
         return {"found": search_memories(tenant_id, fields["q"], wanted, now=now)}
     with tenant_scope(tenant_id):
-        return {"table": read_table(request, COLUMNS, memories_of(tenant_id, wanted, now).page)}
+        return {"table": read_table(request, COLUMNS, partial(browse_memories, tenant_id, wanted, now))}
 
 
 def ids_shown(shown: Mapping[str, Any]) -> list[UUID]:

@@ -39,6 +39,8 @@ def test_admin_makes_a_key_uses_its_curl_and_revokes_it(console: Page, acme: Ten
     assert len(json.loads(answer.text())["results"]) == 3
     assert console.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
     console.get_by_role("link", name="I have it").click()
+    expect(console.locator("#id_name")).to_be_hidden()
+    console.get_by_text("A new key").click()
     expect(console.locator("#id_name")).to_be_visible()
     assert headers["Authorization"].removeprefix("Bearer ") not in console.content()
     console.get_by_role("link", name="Revoke support bot").click()

@@ -11,6 +11,7 @@ from django.utils import timezone
 from memories.actions import archive_memory, link_memories
 from memories.browsing import PAGE_SIZE
 from memories.models import Memory, Tenant
+from memories.querysets import in_order_of_an_index
 from memories.scopes import tenant_scope
 from tests.integration.pages import HTMX, TESTER, as_stored, client_of, page, remember, text_of, workshop
 
@@ -94,6 +95,23 @@ def test_pages_follow_one_another_without_gap_or_repeat(client: Client, tenant: 
     assert len(seen) == len(set(seen)) == 3 * (PAGE_SIZE // 2)
     assert response.context["table"].next_query is None
     assert "First page" in text_of(response)
+
+
+def test_memories_are_ordered_by_what_an_index_holds(client: Client, tenant: Tenant) -> None:
+    remember(tenant, ("Short.", "", "fact"), confidence=0.9)
+    remember(tenant, ("This one is quite a bit longer than the other.", "", "fact"), confidence=0.2)
+
+    def first(sort: str) -> str:
+        return str(client.get(f"{page('memories', tenant)}?sort={sort}").context["table"].rows[0].content)
+
+    assert first("-tokens").startswith("This one")
+    assert first("tokens") == first("-confidence") == "Short."
+    assert first("-tokens&kind=fact").startswith("This one")
+    with tenant_scope(tenant.pk), in_order_of_an_index():
+        for column in ("created_at", "tokens_o200k_base", "confidence"):
+            for ordering in (column, f"-{column}"):
+                plan = Memory.objects.for_tenant(tenant.pk).page(ordering, count=51).explain()
+                assert "Sort" not in plan, plan
 
 
 @pytest.mark.parametrize("query", ["partition=nonsense", "state=odd", "kind=" + "x" * 40])

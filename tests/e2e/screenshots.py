@@ -34,8 +34,9 @@ def pages(page: Page, base: str, tenant: str) -> Iterator[tuple[str, str]]:
     yield "search", f"{tenant}/search?q=support"
     yield "search-nothing", f"{tenant}/search?q=zeppelin"
     page.goto(f"{tenant}/memories?q=return+policy")
-    yield "memory", page.locator("a.memory-link").first.get_attribute("href") or ""
-    yield "memory-merge", f"{page.locator('a.memory-link').first.get_attribute('href')}/merge"
+    memory = page.locator("a.memory-link").first.get_attribute("href") or ""
+    yield "memory", memory
+    yield "memory-merge", f"{memory}/merge"
     page.goto(f"{tenant}/memories?q=ERR_4012+torque+sensor+zero+point")
     yield "memory-links", page.locator("a.memory-link").first.get_attribute("href") or ""
     yield "preview-empty", f"{tenant}/context"

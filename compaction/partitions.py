@@ -9,7 +9,7 @@ from compaction.models import Session
 from memories.querysets.tree import Sums, nothing, sums_by_node
 from memories.services.partitions import PartitionPath
 from memories.services.tree import Branch, Node, cut_after, depth_of, grown
-from memories.tree import Standing, list_below, list_found, list_tree, standings
+from memories.tree import Standing, counts_below, list_below, list_found, list_tree, standings
 
 #: A tree of so many partitions is shown with every node open.
 OPEN_MAX = 40
@@ -35,21 +35,23 @@ class Tree:
 
 
 def read_tree(tenant_id: UUID, place: PartitionPath, *, after: str, now: datetime) -> Tree:
-    """The tenant's tree with `place` opened. Five queries, whatever the number of partitions."""
+    """The tenant's tree with `place` opened. Six queries, whatever the number of partitions."""
     listing = list_tree(tenant_id, place, after=after)
     open_paths = {step.path for step in (*place.ancestors(), place)}
     facts = _facts(tenant_id, {"", place.path, *_paths(listing.branches)}, within="", now=now)
     is_small = listing.is_whole and listing.total <= OPEN_MAX
-    nodes = grown(listing.branches, facts, top="", open_paths=None if is_small else open_paths)
+    below = counts_below(tenant_id, facts, within="")
+    nodes = grown(listing.branches, facts, below, top="", open_paths=None if is_small else open_paths)
     first_level = [branch for branch in listing.branches if depth_of(branch.path) == 1]
     return Tree(facts[""], nodes, listing.total, rest_after=cut_after(first_level))
 
 
 def read_branch(tenant_id: UUID, place: PartitionPath, *, after: str, now: datetime) -> Tree:
-    """One page of what stands right below `place`. Four queries."""
+    """One page of what stands right below `place`. Five queries."""
     branches = list_below(tenant_id, place, after=after)
     facts = _facts(tenant_id, {place.path, *_paths(branches)}, within=place.path, now=now)
-    nodes = grown(branches, facts, top=place.path, open_paths=())
+    below = counts_below(tenant_id, facts, within=place.path)
+    nodes = grown(branches, facts, below, top=place.path, open_paths=())
     return Tree(facts[place.path], nodes, len(branches), rest_after=cut_after(branches))
 
 

@@ -52,7 +52,7 @@ def list_tree(tenant_id: UUID, place: PartitionPath, *, after: str = "") -> List
     rows = Partition.objects.for_tenant(tenant_id).without_root()
     total = rows.how_many()
     if total <= WHOLE_MAX and not after:
-        return Listing([_branch(row) for row in rows.with_below()], total, is_whole=True)
+        return Listing([Branch(row.path) for row in rows], total, is_whole=True)
     lineage = [step.path for step in (*place.ancestors(), place)]
     return Listing(_levels(rows, lineage, after), total, is_whole=False)
 
@@ -60,13 +60,21 @@ def list_tree(tenant_id: UUID, place: PartitionPath, *, after: str = "") -> List
 def list_below(tenant_id: UUID, place: PartitionPath, *, after: str = "") -> list[Branch]:
     """One page of the partitions right below `place`. One query."""
     rows = Partition.objects.for_tenant(tenant_id).without_root().within(place.path)
-    return _cut(list(rows.with_below().right_below(place.depth, after=after, count=SIBLINGS_MAX + 1)), SIBLINGS_MAX)
+    return _cut(list(rows.right_below(place.depth, after=after, count=SIBLINGS_MAX + 1)), SIBLINGS_MAX)
 
 
 def list_found(tenant_id: UUID, text: str, *, after: str = "") -> list[Branch]:
     """One page of the partitions whose path holds `text`. One query."""
     rows = Partition.objects.for_tenant(tenant_id).without_root().holding(text).behind_path(after)
-    return _cut(list(rows.with_below()[: SIBLINGS_MAX + 1]), SIBLINGS_MAX)
+    return _cut(list(rows[: SIBLINGS_MAX + 1]), SIBLINGS_MAX)
+
+
+def counts_below(tenant_id: UUID, paths: Collection[str], *, within: str) -> dict[str, int]:
+    """How many partitions stand anywhere below each of these, all of them in `within`. One query."""
+    rows = Partition.objects.for_tenant(tenant_id).within(within).counted_by_path()
+    sums = sums_by_node(rows, paths, {"partitions": "sum"})
+    figures = {path: sums.get(path, nothing({"partitions": "sum"})) for path in paths}
+    return {path: each.total["partitions"] - each.own["partitions"] for path, each in figures.items()}
 
 
 def standings(tenant_id: UUID, paths: Collection[str], *, within: str, now: datetime) -> dict[str, Standing]:
@@ -96,22 +104,18 @@ def _standing(sums: Sums, summaries: Sequence[PartitionSummary]) -> Standing:
 
 
 def _levels(rows: Any, lineage: Sequence[str], after: str) -> list[Branch]:
-    found = rows.with_below().branches(lineage, after=after, count=SIBLINGS_MAX + 1)
+    found = rows.branches(lineage, after=after, count=SIBLINGS_MAX + 1)
     branches: list[Branch] = []
     for depth in range(1, len(lineage) + 1):
         siblings = [row for row in found if row.depth == depth]
         led_to = [row for row in siblings[SIBLINGS_MAX:] if row.path in lineage]
-        branches += _cut(siblings, SIBLINGS_MAX) + [_branch(row) for row in led_to]
+        branches += _cut(siblings, SIBLINGS_MAX) + [Branch(row.path) for row in led_to]
     return branches
 
 
 def _cut(rows: Sequence[Partition], most: int) -> list[Branch]:
     """The first of them; the last of these tells where others follow."""
-    listed = [_branch(row) for row in rows[:most]]
+    listed = [Branch(row.path) for row in rows[:most]]
     if len(rows) > most:
-        listed[-1] = Branch(listed[-1].path, listed[-1].below, is_cut=True)
+        listed[-1] = Branch(listed[-1].path, is_cut=True)
     return listed
-
-
-def _branch(row: Any) -> Branch:
-    return Branch(row.path, row.below)

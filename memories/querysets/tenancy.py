@@ -10,8 +10,8 @@ from uuid import UUID
 from django.contrib.auth import get_user_model
 from django.contrib.postgres.expressions import ArraySubquery
 from django.db import models
-from django.db.models import Exists, F, OuterRef, Q, Subquery, Value, Window
-from django.db.models.functions import Coalesce, Concat, RowNumber
+from django.db.models import Exists, F, OuterRef, Q, Subquery, Window
+from django.db.models.functions import Coalesce, RowNumber
 from rest_framework_api_key.models import BaseAPIKeyManager
 
 from memories.querysets.conditions import live_condition, path_condition
@@ -176,11 +176,9 @@ class PartitionQuerySet(TenantRows):
         is_among = Q(place__lte=count) | Q(path__in=[path for path in lineage if path])
         return list(rows.filter(is_among).order_by("depth", "path"))
 
-    def with_below(self) -> Self:
-        """Adds `below`: how many partitions stand anywhere below each. Not for the root."""
-        inside = {"path__gte": Concat(OuterRef("path"), Value("/")), "path__lt": Concat(OuterRef("path"), Value("0"))}
-        rows = self.model._base_manager.filter(tenant=OuterRef("tenant"), **inside).order_by().values("tenant")
-        return self.annotate(below=Coalesce(Subquery(rows.annotate(count=models.Count("pk")).values("count")), 0))
+    def counted_by_path(self) -> Self:
+        """Rows of (path, 1), to be summed over the tree."""
+        return self.order_by().values_list("path").annotate(partitions=models.Count("pk"))
 
     def without_root(self) -> Self:
         """In the order of paths."""

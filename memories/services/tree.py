@@ -11,10 +11,9 @@ Facts = TypeVar("Facts")
 
 @dataclass(frozen=True)
 class Branch:
-    """A partition as it is listed: how many stand below it, and whether its siblings go on behind it unlisted."""
+    """A partition as it is listed, and whether its siblings go on behind it unlisted."""
 
     path: str
-    below: int
     is_cut: bool = False
 
 
@@ -52,14 +51,22 @@ def depth_of(path: str) -> int:
 
 
 def grown(
-    branches: Iterable[Branch], facts: Mapping[str, Facts], *, top: str, open_paths: Collection[str] | None
+    branches: Iterable[Branch],
+    facts: Mapping[str, Facts],
+    below: Mapping[str, int],
+    *,
+    top: str,
+    open_paths: Collection[str] | None,
 ) -> list[Node[Facts]]:
-    """The nodes right below `top` with all listed ones within them; of `open_paths` None opens every node."""
+    """The nodes right below `top` with all listed ones within them; of `open_paths` None opens every node.
+
+    `below` says how many partitions stand anywhere below each.
+    """
     by_parent: dict[str, list[Branch]] = {}
     for branch in branches:
         by_parent.setdefault(parent_of(branch.path), []).append(branch)
 
-    def below(path: str) -> list[Node[Facts]]:
+    def nodes(path: str) -> list[Node[Facts]]:
         return [node(branch) for branch in sorted(by_parent.get(path, []), key=lambda branch: branch.path)]
 
     def node(branch: Branch) -> Node[Facts]:
@@ -68,14 +75,14 @@ def grown(
             path=branch.path,
             name=branch.path.rpartition("/")[2],
             depth=depth_of(branch.path),
-            below=branch.below,
+            below=below[branch.path],
             facts=facts[branch.path],
-            children=below(branch.path),
+            children=nodes(branch.path),
             is_open=bool(listed) and (open_paths is None or branch.path in open_paths),
             rest_after=cut_after(listed),
         )
 
-    return below(top)
+    return nodes(top)
 
 
 def cut_after(siblings: Iterable[Branch]) -> str:

@@ -34,14 +34,14 @@ def test_tree_opens_level_by_level_and_leads_to_a_partition(console: Page, many:
     console.goto(page("partitions", many))
     tree = console.locator("#tree")
     expect(tree).not_to_contain_text("user=u1")
-    tree.locator(".tree-rest a").click()
+    tree.get_by_role("link", name="More, from agent=support on").click()
     expect(tree).to_contain_text("user=u0")
-    node = tree.locator("details", has_text="user=u0").first
-    node.locator("summary").focus()
+    node = tree.locator("li.tree-node", has=console.get_by_role("link", name="user=u0")).first
+    node.locator("summary").first.focus()
     console.keyboard.press("Enter")
     expect(node).to_contain_text("topic=t1")
     expect(node).not_to_contain_text("topic=t2")
-    node.locator(".tree-rest a").click()
+    node.get_by_role("link", name="More, from user=u0/topic=t1 on").click()
     expect(node).to_contain_text("topic=t2")
     assert console.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
     node.get_by_role("link", name="topic=t1").click()

@@ -51,6 +51,7 @@ PAGES: dict[str, tuple[str, ...]] = {
     "memory-votes": ("",),
     "budgets": ("", f"default_tokens=700&minimum_score=0.4&{ASKED}"),
     "budget": ("",),
+    "budget-roll-back": ("",),
     "budget-compare": ("left=workshop+1&right=workshop+2",),
     "budget-assignments": ("",),
     "evaluations": ("",),
@@ -61,6 +62,9 @@ PAGES: dict[str, tuple[str, ...]] = {
     "golden-new": ("",),
     "scoring-profiles": ("",),
     "scoring-profile": ("",),
+    "scoring-publish": ("",),
+    "scoring-roll-back": ("",),
+    "scoring-retire": ("",),
     "scoring-compare": ("left=adr-0040+1&right=conversation-recall+1",),
     "scoring-assignments": ("",),
     # how conversations shrink
@@ -80,7 +84,7 @@ PAGES: dict[str, tuple[str, ...]] = {
 NO_PAGES = {
     *("budget-effect", "context-entry", "context-suggest", "hygiene-progress", "scoring-effect"),
     *("golden-export", "memories-act", "parts-line", "partition-branch", "roll-ups"),
-    *("session-overview", "summaries", "text-tokens", "watched"),
+    *("summaries", "text-tokens", "watched"),
 }
 OPEN_TO_ALL = {"sign-in", "sign-out", "theme"}
 PROBES = {"healthz", "readyz"}

@@ -151,7 +151,7 @@ def _crowd_sessions(tenant: Tenant, size: Crowd) -> None:
 
 def _crowd_records(tenant: Tenant, size: Crowd, rounds: int) -> None:
     Copies(Receipt, earlier("created_at", by="30 minutes")).insert(tenant, size.receipts)
-    on_copies = {"memory_id": copied("memory_id", f"(n % {rounds} + 1)"), "receipt_id": "NULL"}
+    on_copies = {"memory_id": copied("memory_id", f"(mod(n, {rounds}) + 1)"), "receipt_id": "NULL"}
     is_live = "memory_id IN (SELECT id FROM memories_memory WHERE archived_at IS NULL)"
     Copies(Feedback, on_copies | earlier("at", by="1 hour"), where=f"kind = 'explicit' AND {is_live}").insert(
         tenant, size.votes

@@ -86,7 +86,9 @@ def ids_of(tenant: Tenant, username: str) -> dict[str, Any]:
             "username": username,
             "name": "near_duplicate",
             "budget.name": "workshop",
+            "budget-roll-back.name": "workshop",
             "scoring-profile.name": "conversation-recall",
+            **{f"scoring-{act}.name": "support-recall" for act in ("publish", "roll-back", "retire")},
             "version": 1,
             "message_id": proposed.session.messages.earliest("sequence").pk,
         }

@@ -86,7 +86,7 @@ class Source:
 def page_of_jobs(
     tenant_id: UUID, kind: str, state: str, ordering: str, *, after: Any, is_backward: bool, count: int
 ) -> list[Job]:
-    """`count` jobs from a place on, of all sources merged; inside a scope. At most four queries."""
+    """`count` jobs from a place on, of all sources merged; inside a scope. At most five queries."""
     place = {"after": after, "is_backward": is_backward, "count": count}
     found = [job for source in _sources(tenant_id, kind, state) for job in source.page(ordering, **place)]
     is_down = ordering.startswith("-") != is_backward
@@ -97,7 +97,7 @@ def page_of_jobs(
 
 def _sources(tenant_id: UUID, kind: str, state: str) -> Iterable[Source]:
     if kind in {"", ALL_RUNS, "compaction", "roll_up"}:
-        runs = Run.objects.for_tenant(tenant_id).with_targets()
+        runs = Run.objects.for_tenant(tenant_id).with_titled_targets()
         runs = runs.of_kind(kind) if kind in Run.Kind.values else runs
         states: Chooser = {
             UNFINISHED: runs.open,
@@ -127,7 +127,7 @@ def _chosen(rows: TenantRows, states: Chooser, state: str) -> TenantRows:
 def _of_run(run: Run) -> Job:
     is_open = run.state in (Run.State.QUEUED, Run.State.RUNNING)
     if run.session is not None:
-        title, place = f"Compaction of session {str(run.session_id)[:8]}", run.session.partition_path
+        title, place = f"Compaction of “{run.session.title}”", run.session.partition_path
         address = reverse("compaction", args=[run.tenant_id, run.compaction_id])
     else:
         title, place = f"Roll-up, {run.style}", run.partition.path if run.partition else ""

@@ -42,7 +42,7 @@ def context_compare(request: HtmxRequest) -> HttpResponseBase:
     """Two scoring profiles, and budget profiles where asked for, on the same question; changes nothing."""
     with tenant_scope(request.tenant.id):
         page: dict[str, Any] = {
-            "section": "scoring-profiles",
+            "section": "context-preview",
             "profile": current_budget_profile(request.tenant.id),
             "budget_profiles": current_budget_profiles(request.tenant.id),
             "scoring_profiles": scoring_choices(request.tenant.id),

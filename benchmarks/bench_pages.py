@@ -106,6 +106,7 @@ def main() -> None:
 
 def bench(wanted: argparse.Namespace) -> int:
     """Load, measure and print; the number of pages beyond the limit, at most 1."""
+    from django.conf import settings
     from django.test import Client
 
     from tests.console_pages import places
@@ -113,6 +114,8 @@ def bench(wanted: argparse.Namespace) -> int:
     from tests.furnished import furnished_tenant, ids_of
     from tests.people import new_operator
 
+    # Assets come from their sources: nothing has to be collected before.
+    settings.STORAGES["staticfiles"]["BACKEND"] = "django.contrib.staticfiles.storage.StaticFilesStorage"
     tenant = furnished_tenant()
     new_tenant("beside")
     crowd(tenant, Crowd.of(wanted.memories))

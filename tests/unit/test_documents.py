@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 PROJECT = Path(__file__).resolve().parents[2]
-DOCUMENTS = ["README.md", "CONTRIBUTING.md", "adr/README.md"]
+DOCUMENTS = ["README.md", "CONTRIBUTING.md", "adr/README.md", "docs/console.md"]
 
 
 def text_of(document: str) -> str:

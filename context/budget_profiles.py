@@ -1,7 +1,7 @@
 """Which version of the numbers applies, a draft of the next one, and how two compare. Called inside a scope."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -90,14 +90,22 @@ def budget_profile_for(
     """
     if name:
         return current_budget_profile(tenant_id, name, at=at)
+    return budget_profiles_for(tenant_id, [partition_path], api_key_id=api_key_id, at=at)[partition_path]
+
+
+def budget_profiles_for(
+    tenant_id: UUID, partition_paths: Iterable[str], *, api_key_id: str | None = None, at: datetime | None = None
+) -> dict[str, BudgetProfile]:
+    """The profile assigned in each of the partitions, else the default. One query."""
+    paths = set(partition_paths)
     assignments = BudgetProfileAssignment.objects.for_tenant(tenant_id).in_force(at)
-    targeted = assignments.for_targets(api_key_id, lineage(partition_path))
+    targeted = assignments.for_targets(api_key_id, {each for path in paths for each in lineage(path)})
     rows = {row.name: row for row in BudgetProfile.objects.for_tenant(tenant_id).in_force(at).assigned_by(targeted)}
     # without any row nothing but the default can have been assigned
     every = next(iter(rows.values())).assignments if rows else []
     targets = [Target(each["name"], each["path"]) for each in every]
-    chosen = rows.get(assigned_profile(targets, partition_path) or DEFAULT_PROFILE_NAME)
-    return chosen or default_budget_profile(tenant_id)
+    default = rows.get(DEFAULT_PROFILE_NAME) or default_budget_profile(tenant_id)
+    return {path: rows.get(assigned_profile(targets, path) or DEFAULT_PROFILE_NAME, default) for path in paths}
 
 
 def lineage(partition_path: str) -> list[str]:

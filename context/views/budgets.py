@@ -17,6 +17,7 @@ from context.budget_profiles import (
     FieldComparison,
     budget_profile_version,
     budget_profile_versions,
+    budget_profiles_for,
     changed_fields,
     compare_budget_profiles,
     current_budget_profile,
@@ -64,7 +65,8 @@ def budgets(request: HtmxRequest, name: str = DEFAULT_PROFILE_NAME) -> HttpRespo
             "new_form": NewProfileForm(initial={"based_on": name}, label_suffix=""),
         }
         page["questions"], page["known"] = saved_questions(request.tenant.id, request.tenant.name)
-    page["trial"] = BudgetTrialForm(typed if typed is not None else _first_question(page["questions"]))
+        asked = typed if typed is not None else _first_question(request, name, page["questions"])
+    page["trial"] = BudgetTrialForm(asked)
     numbers = typed_from(current) if typed is None else merged(typed.dict(), current)
     page["form"] = BudgetProfileForm(numbers, label_suffix="")
     if is_post and page["form"].is_valid():
@@ -104,8 +106,14 @@ def _changes(before: BudgetProfile | None, after: BudgetProfile) -> list[tuple[s
     return [labelled for number in numbers for labelled in _rows_of(number) if labelled[1].differs]
 
 
-def _first_question(questions: list[SavedQuestion]) -> dict[str, str]:
-    return {"query": questions[0].query, "partition": questions[0].partition} if questions else {}
+def _first_question(request: HtmxRequest, name: str, questions: list[SavedQuestion]) -> dict[str, str]:
+    """The first question that the profile serves, else the first of all; inside a scope."""
+    if not questions:
+        return {}
+    serving = budget_profiles_for(request.tenant.id, [each.partition for each in questions])
+    served = [each for each in questions if serving[each.partition].name == name]
+    first = (served or questions)[0]
+    return {"query": first.query, "partition": first.partition}
 
 
 def _save_budget(request: HtmxRequest, name: str, changes: Mapping[str, Any]) -> HttpResponseBase:
@@ -149,12 +157,15 @@ def _effect(
 ) -> dict[str, Any]:
     """The trial question answered with the numbers in force and with the draft."""
     draft = draft_budget_profile(current, changes)
+    with tenant_scope(request.tenant.id):
+        serving = budget_profiles_for(request.tenant.id, [trial["partition"]])[trial["partition"]]
     before, after = (
         previewed(request, ContextRequest(**trial, draft=profile, explain=True, preview=True))
         for profile in (current, draft)
     )
     return {
         "draft": draft,
+        "serving": serving,
         "changed": [field_label(name) for name in changed_fields(current, draft)],
         "before": before,
         "after": after,

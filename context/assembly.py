@@ -23,6 +23,7 @@ from context.receipts import receipt_of
 from context.results import (
     ALREADY_INCLUDED,
     MEMORY,
+    Anchor,
     AssembledContext,
     Block,
     Consideration,
@@ -30,8 +31,9 @@ from context.results import (
     ContextRequest,
     Notice,
     Omission,
+    SectionLimit,
 )
-from context.sectioning import MEMORIES, Ranking, lay_out, pack_all, rank
+from context.sectioning import MEMORIES, SECTION_ORDER, Ranking, lay_out, pack_all, rank
 from context.sections import Section
 from context.services.budget import BudgetCalculator
 from context.services.packer import OVER_BUDGET
@@ -173,12 +175,25 @@ def _omitted(sections: Sequence[Section], fitted: Fitted, free: int, wish: Wish)
     fence_tokens, marker_tokens = EXPECTED_OVERHEAD_TOKENS[wish.request.render]
     needed_around = marker_tokens + (fence_tokens if free == wish.max_tokens else 0)
     unpacked = wish.max_tokens - fence_tokens - sum(section.tokens for section in sections)
+    limits = _limits(sections, wish.max_tokens, marker_tokens)
     return [
-        replace(row, tokens_missing=max(row.tokens + needed_around - free, 1))
-        if row.reason == OVER_BUDGET and (row.anchor in gone or row.tokens + marker_tokens > unpacked)
-        else row
+        row
+        if row.reason != OVER_BUDGET
+        else replace(row, tokens_missing=max(row.tokens + needed_around - free, 1))
+        if row.anchor in gone or row.tokens + marker_tokens > unpacked
+        else replace(row, limit=limits.get(row.anchor))
         for row in last.values()
     ]
+
+
+def _limits(sections: Sequence[Section], max_tokens: int, marker_tokens: int) -> dict[Anchor, SectionLimit]:
+    """The room of its section for each item that this has no room for; of an item in two sections the later one's."""
+    return {
+        row.anchor: SectionLimit(name, max(section.room, 0), max_tokens, section.tokens)
+        for name, section in zip(SECTION_ORDER, sections, strict=True)
+        for row in section.omitted
+        if section.tokens + row.tokens + marker_tokens > section.room
+    }
 
 
 def _candidates(sections: Sequence[Section], dropped: Sequence[Block]) -> list[Consideration]:

@@ -110,6 +110,11 @@ class Preview:
         return self.scoring.weights if self.scoring.coefficients is None else self.scoring.coefficients
 
     @property
+    def considered(self) -> int:
+        """How many items were candidates: those kept and those left out."""
+        return len(self.kept) + len(self.left_out)
+
+    @property
     def sections(self) -> list[tuple[str, int]]:
         """Kind and tokens of each block, as the budget bar draws them."""
         return [(row.block.kind, row.block.tokens) for row in self.kept]
@@ -133,7 +138,13 @@ class Preview:
         if not figures or not bound:
             return None
         total = figures["total_score"] or 0.0
-        return Optimality(total, figures["optimal_score"], bound, is_calibrated=self.scoring.is_calibrated)
+        return Optimality(
+            total,
+            figures["optimal_score"],
+            bound,
+            is_calibrated=self.scoring.is_calibrated,
+            is_limited=any(row.omission.limit for row in self.left_out),
+        )
 
     def window(self, directive: int = 0) -> WindowBar:
         """The model's window, with what the directive takes of it."""
@@ -162,12 +173,16 @@ class Preview:
 
 @dataclass(frozen=True)
 class PreviewChange:
-    """What another budget or question would change: rows that come in, rows that fall out, the order of the others."""
+    """What another budget or question would change: rows that come in, rows that fall out, the order of the others.
+
+    `no_candidates` were kept or left out before and are not even considered afterwards.
+    """
 
     added: list[KeptRow]
     removed: list[KeptRow]
     tokens: int = 0
     is_reordered: bool = False
+    no_candidates: int = 0
 
     @property
     def is_none(self) -> bool:
@@ -234,11 +249,16 @@ def compare_previews(before: Preview, after: Preview) -> PreviewChange:
     """What `after` holds that `before` does not, and the other way round, each in its own order."""
     was, becomes = ([row.block.anchor for row in preview.kept] for preview in (before, after))
     had, has = set(was), set(becomes)
+    considered = [
+        set(anchors).union(row.omission.anchor for row in preview.left_out)
+        for anchors, preview in ((was, before), (becomes, after))
+    ]
     return PreviewChange(
         added=[row for row in after.kept if row.block.anchor not in had],
         removed=[row for row in before.kept if row.block.anchor not in has],
         tokens=after.context.budget.used - before.context.budget.used,
         is_reordered=[anchor for anchor in was if anchor in has] != [anchor for anchor in becomes if anchor in had],
+        no_candidates=len(considered[0] - considered[1]),
     )
 
 

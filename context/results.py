@@ -135,11 +135,22 @@ class Block:
 
 
 @dataclass(frozen=True)
+class SectionLimit:
+    """A section whose own room is what kept an item out: the tokens it may take of the budget's, and those it took."""
+
+    section: str
+    tokens: int
+    max_tokens: int
+    used: int
+
+
+@dataclass(frozen=True)
 class Omission:
     """An item left out and why.
 
     `tokens_missing` is what the budget lacks for it now, where that was the reason; `twin` the anchor of the block that
-    says nearly the same, where that was.
+    says nearly the same, where that was; `limit` the room of its section, where the budget had room and that had not:
+    for who looks on, no receipt keeps it.
     """
 
     anchor: Anchor
@@ -148,6 +159,7 @@ class Omission:
     score: float | None
     tokens_missing: int | None = None
     twin: Anchor | None = None
+    limit: SectionLimit | None = field(default=None, compare=False)
 
     def as_answer(self) -> dict[str, Any]:
         return {

@@ -90,7 +90,7 @@ def pack_memories(
     considered = [_consideration(item, outcomes[item.memory["id"]]) for item in placed]
     optimality = chosen.optimality() if packing.is_explained else None
     twins = _twins(ranked, outcomes, around)
-    return Section(blocks, _omissions(considered, twins), chosen.tokens, considered, optimality)
+    return Section(blocks, _omissions(considered, twins), chosen.tokens, considered, optimality, room.tokens)
 
 
 def _as_mapping(candidate: Candidate, room: Room) -> dict[str, Any]:

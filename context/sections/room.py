@@ -47,6 +47,7 @@ class MarkedCounter:
 class Section:
     """What a section kept and left out, in order of importance; `tokens` are those it takes, with markers.
 
+    `room` are the tokens it was allowed to take.
     `optimality` are the packer's total score and, where asked for, the best possible one (see `Packing`).
     """
 
@@ -55,3 +56,4 @@ class Section:
     tokens: int = 0
     candidates: Sequence[Consideration] = ()
     optimality: Mapping[str, float | None] | None = None
+    room: int = 0

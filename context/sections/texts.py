@@ -40,4 +40,4 @@ def whole_section(blocks: Iterable[Block], room: Room) -> Section:
             taken += block.tokens + room.marker_tokens
         else:
             omitted.append(block.left_out(OVER_BUDGET))
-    return Section(kept, omitted, taken)
+    return Section(kept, omitted, taken, room=room.tokens)

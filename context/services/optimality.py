@@ -13,12 +13,14 @@ class Optimality:
     """The total score of a choice beside the highest any choice of whole memories could have.
 
     `best` is None where the search for it ended before the proof; no choice scores more than `bound` either way.
+    `is_limited` where a section's own room kept something out: the best choice is the best within it.
     """
 
     total: float
     best: float | None
     bound: float
     is_calibrated: bool = False
+    is_limited: bool = False
 
     @property
     def gap_percent(self) -> float:
@@ -39,6 +41,8 @@ class Optimality:
         """The comparison for a person."""
         if self.total > self.bound:
             return "Shortened texts let more in than any choice of whole memories could score."
+        if self.is_best and self.is_limited:
+            return "Optimal within the section limits: no other choice in them scores higher."
         if self.is_best:
             return "Optimal: no other choice scores higher."
         is_possible = "is possible" if self.best is not None else "may be possible, no more"

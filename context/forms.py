@@ -157,7 +157,7 @@ class NewProfileForm(forms.Form):
     """A new profile of either kind: its name, and whose numbers it begins with."""
 
     name = forms.RegexField(
-        r"^[a-z][a-z0-9_-]*$",
+        r"^[a-z][a-z0-9_-]*\Z",
         max_length=64,
         error_messages={"invalid": "A lower-case word of letters, digits, _ and -, such as support-short."},
     )
@@ -182,8 +182,8 @@ class AssignmentForm(forms.Form):
 class CompareForm(forms.Form):
     """Two versions to compare, each as `name version`."""
 
-    left = forms.RegexField(r"^[a-z][a-z0-9_-]* \d{1,9}$", max_length=80)
-    right = forms.RegexField(r"^[a-z][a-z0-9_-]* \d{1,9}$", max_length=80)
+    left = forms.RegexField(r"^[a-z][a-z0-9_-]* \d{1,9}\Z", max_length=80)
+    right = forms.RegexField(r"^[a-z][a-z0-9_-]* \d{1,9}\Z", max_length=80)
 
     def named_versions(self) -> tuple[tuple[str, int], tuple[str, int]]:
         """Both, as name and number."""

@@ -27,6 +27,7 @@ from memories.actions import (
 from memories.audit import Actor
 from memories.exceptions import PlatformError
 from memories.indexer import index_now
+from memories.metadata_field import MetadataField
 from memories.models import ApiKey, AuditEntry, Membership, Memory, MemoryVersion, Tenant
 from memories.querysets import MemoryQuerySet, TenantQuerySet, text_search_configs
 from memories.scopes import admin_write_scope
@@ -98,6 +99,7 @@ class MemoryForm(forms.ModelForm):
     class Meta:
         model = Memory
         fields = tuple(name for name in CHANGEABLE_FIELDS if name != "partition")
+        field_classes = {"metadata": MetadataField}
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

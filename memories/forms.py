@@ -5,13 +5,15 @@ from typing import Any, cast
 from uuid import UUID
 
 from django import forms
-from django.core.exceptions import ValidationError
+from django.core.exceptions import TooManyFieldsSent, ValidationError
+from django.http import QueryDict
 
 from memories.embedding import KnownModel
+from memories.metadata_field import MetadataField
 from memories.models import Memory, PartitionSummary
-from memories.models.memory import KIND_PATTERN
 from memories.services.bulk import ACT_MEMORIES_MAX, ACTS, KIND
-from memories.services.content import ContentError, check_content, check_metadata, normalise_content
+from memories.services.content import ContentError, check_content, normalise_content
+from memories.services.drafts import is_word
 from memories.services.partitions import PartitionError, PartitionPath, parse_partition
 
 COMMON_KINDS = ("fact", "preference", "procedure", "episode", "synthesis")
@@ -37,6 +39,19 @@ class PartitionField(forms.CharField):
             raise ValidationError(error.detail, code=error.code) from error
 
 
+class KindField(forms.CharField):
+    """The kind of a memory, by the rule of the verbs."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(strip=False, max_length=32, **kwargs)
+
+    def clean(self, value: Any) -> str:
+        kind = str(super().clean(value))
+        if kind and not is_word(kind):
+            raise ValidationError(KIND_REFUSED, code="bad_kind")
+        return kind
+
+
 class MemoryFilterForm(forms.Form):
     """How the list of memories is narrowed; everything is optional and stands in the address."""
 
@@ -60,20 +75,16 @@ class MemoryForm(forms.Form):
 
     seen_version = forms.IntegerField(min_value=1)
     content = forms.CharField(strip=False)
-    kind = forms.RegexField(
-        KIND_PATTERN,
-        max_length=32,
-        error_messages={"invalid": KIND_REFUSED},
-    )
+    kind = KindField()
     confidence = forms.FloatField(min_value=0, max_value=1)
     expires_at = forms.DateTimeField(required=False)
-    metadata = forms.JSONField(required=False)
+    metadata = MetadataField(required=False)
 
     def clean_content(self) -> Any:
         return _checked(check_content, normalise_content(_with_plain_line_ends(self.cleaned_data["content"])))
 
     def clean_metadata(self) -> Any:
-        return _checked(check_metadata, self.cleaned_data["metadata"] or {})
+        return self.cleaned_data["metadata"] or {}
 
     def changes_to(self, memory: Memory) -> dict[str, Any]:
         """The valid fields that differ from `memory`, apart from what a browser cannot carry back."""
@@ -207,6 +218,13 @@ class BulkChoiceForm(forms.Form):
     id = forms.TypedMultipleChoiceField(required=False)
     back = forms.CharField(required=False, max_length=BACK_MAX_CHARACTERS)
 
+    def clean_back(self) -> str:
+        """Read here, so that no list but the one that was meant is chosen from."""
+        try:
+            return QueryDict(self.cleaned_data["back"]).urlencode()
+        except TooManyFieldsSent as error:
+            raise ValidationError("The address of the list has too many fields.", code="too_long") from error
+
     def __init__(self, data: Any) -> None:
         super().__init__(data)
         ids = data.getlist("id")[:ROWS_CHOSEN_MAX]
@@ -220,11 +238,9 @@ class BulkActForm(forms.Form):
 
     act = forms.ChoiceField(choices=[(name, name) for name in ACTS])
     chosen = ChosenField()
-    to_kind = forms.RegexField(
-        KIND_PATTERN, label="New kind", required=False, max_length=32, error_messages={"invalid": KIND_REFUSED}
-    )
+    to_kind = KindField(label="New kind", required=False)
     keep = forms.UUIDField(required=False)
-    back = forms.CharField(required=False, max_length=BACK_MAX_CHARACTERS)
+    back = forms.CharField(required=False)
 
     def clean(self) -> dict[str, Any]:
         fields: dict[str, Any] = self.cleaned_data

@@ -124,7 +124,7 @@ def operator_required(role: str, *, to_change: str = "") -> Callable[[PageView],
 def _sign_in_first(request: HtmxRequest) -> HttpResponseBase:
     """To the sign-in page, and from there back to the page that was open: never to an address that only takes POST."""
     if request.htmx:
-        back = request.htmx.current_url_abs_path or "/"
+        back = open_address(request) or "/"
     elif request.method in {"GET", "HEAD"}:
         back = request.get_full_path()
     else:
@@ -138,7 +138,21 @@ def own_path(request: HttpRequest, url: str) -> str:
     if not url_has_allowed_host_and_scheme(url, {request.get_host()}, require_https=request.is_secure()):
         return "/"
     parts = urlsplit(url)
-    return parts._replace(scheme="", netloc="", fragment="").geturl() or "/"
+    return _with_one_slash(parts._replace(scheme="", netloc="", fragment="").geturl())
+
+
+def open_address(request: HtmxRequest) -> str:
+    """Path and query of the page that htmx asks from; "" where it does not say so in a way that can be read."""
+    try:
+        address = request.htmx.current_url_abs_path
+    except ValueError:
+        return ""
+    return _with_one_slash(address) if address else ""
+
+
+def _with_one_slash(address: str) -> str:
+    """An address without a host that no browser takes for one with a host."""
+    return "/" + address.lstrip("/\\")
 
 
 def wants_fragment(request: HtmxRequest) -> bool:

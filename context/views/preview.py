@@ -27,7 +27,7 @@ from memories.browsing import look_up_memories
 from memories.exceptions import PlatformError
 from memories.models import Partition, Snapshot
 from memories.scopes import tenant_scope
-from memory_platform.web import HtmxRequest, operator_required, show, wants_fragment
+from memory_platform.web import HtmxRequest, open_address, operator_required, show, wants_fragment
 
 SLIDER = {"step": SLIDER_STEP_TOKENS, "max": SLIDER_MAX_TOKENS}
 PARTITIONS_OFFERED_MAX, RECEIPTS_OFFERED_MAX, SNAPSHOTS_OFFERED_MAX, FOCI_OFFERED_MAX = 300, 20, 50, 8
@@ -171,8 +171,7 @@ def with_drafts(request: HtmxRequest, wish: ContextRequest) -> ContextRequest:
 def _at_own_address(request: HtmxRequest, response: HttpResponse) -> HttpResponse:
     """Give the state an address: a moved slider replaces the last one, anything else is a step to go back to."""
     address = request.get_full_path()
-    last = request.htmx.current_url_abs_path or ""
-    is_only_the_budget = _without_budget(address) == _without_budget(last)
+    is_only_the_budget = _without_budget(address) == _without_budget(open_address(request))
     return replace_url(response, address) if is_only_the_budget else push_url(response, address)
 
 

@@ -28,6 +28,7 @@ from memories.services.bulk import (
     reason_to_leave,
     told,
 )
+from memories.services.drafts import is_word
 
 VERBS = {name: f"{name}_memories" for name in ACTS} | {KIND: "change_memories"}
 
@@ -57,6 +58,8 @@ def act_on_memories(
         raise InvalidInput("out_of_range", f"One act is about 1 to {ACT_MEMORIES_MAX:,} memories.", "id")
     if act == KIND and not kind:
         raise InvalidInput("required", "Say which kind.", "kind")
+    if act == KIND and not is_word(kind):
+        raise InvalidInput("bad_kind", "A kind is a lower-case word of at most 32 characters.", "kind")
     rows, left = _held(tenant_id, chosen, seen, kind)
     if act == RESTORE:
         twins = not_restorable(rows, by=by, now=now)

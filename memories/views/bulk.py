@@ -20,7 +20,7 @@ from memories.forms import COMMON_KINDS, BulkActForm, BulkChoiceForm, MemoryFilt
 from memories.indexer import index_now
 from memories.scopes import tenant_scope
 from memories.services.bulk import ACTS, MERGE, BulkAct, told
-from memories.views.memory_list import filter_of, ids_shown, list_again, list_request, shown_in
+from memories.views.memory_list import filter_of, ids_shown, list_again, list_request, shown_in, way_back
 from memory_platform.web import HtmxRequest, complain, flash, operator_required, show
 
 #: What was done, as it is said of so many memories.
@@ -82,7 +82,7 @@ def _chosen(request: HtmxRequest, fields: dict[str, Any]) -> Iterable[UUID]:
 
 
 def _preview(request: HtmxRequest, act: BulkAct, ids: Iterable[UUID], form: BulkActForm) -> HttpResponseBase:
-    back = form["back"].value() or ""
+    back = way_back(form["back"].value() or "")
     try:
         with tenant_scope(request.tenant.id):
             effect = bulk_effect(request.tenant.id, act, ids, now=timezone.now())
@@ -99,7 +99,7 @@ def _perform(request: HtmxRequest) -> HttpResponseBase:
     form = BulkActForm(request.POST, label_suffix="")
     is_valid = form.is_valid()
     fields = form.cleaned_data
-    act, seen, back = ACTS.get(fields.get("act", "")), fields.get("chosen"), fields.get("back", "")
+    act, seen, back = ACTS.get(fields.get("act", "")), fields.get("chosen"), way_back(request.POST.get("back", ""))
     if act is None or not seen:
         complain(request, "Choose an act and the memories it is about.")
         return list_again(request, back)

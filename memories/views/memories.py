@@ -20,7 +20,7 @@ from memories.forms import MemoryForm, initial_of
 from memories.indexer import index_now
 from memories.models import Memory, MemoryVersion
 from memories.scopes import tenant_scope
-from memories.views.memory_list import list_again
+from memories.views.memory_list import list_again, way_back
 from memory_platform.web import HtmxRequest, complain, flash, operator_required, show, wants_fragment
 
 # What undoing an edit brings back.
@@ -125,9 +125,10 @@ def _perform(
         complain(request, error.detail)
     else:
         index_now(request.tenant.id, [memory_id])
-        way_back = undo_url or reverse(undo, args=[request.tenant.id, memory_id])
+        taking_back = undo_url or reverse(undo, args=[request.tenant.id, memory_id])
         from_list = _list_query(request)
-        flash(request, said, undo_url=way_back if from_list is None else f"{way_back}?{urlencode({'back': from_list})}")
+        listed = "" if from_list is None else f"?{urlencode({'back': from_list})}"
+        flash(request, said, undo_url=f"{taking_back}{listed}")
     return _again(request, memory_id)
 
 
@@ -140,7 +141,8 @@ def _again(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
 
 def _list_query(request: HtmxRequest) -> str | None:
     """The query of the list that a verb was asked for from; None where it was the memory's own page."""
-    return request.POST.get("back", request.GET.get("back"))
+    back = request.POST.get("back", request.GET.get("back"))
+    return None if back is None else way_back(back)
 
 
 def _memory(request: HtmxRequest, memory_id: UUID) -> Memory:

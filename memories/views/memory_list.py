@@ -8,6 +8,7 @@ from http import HTTPStatus
 from typing import Any
 from uuid import UUID
 
+from django.core.exceptions import TooManyFieldsSent
 from django.http import HttpResponse, HttpResponseBase, QueryDict
 from django.shortcuts import redirect
 from django.urls import reverse
@@ -23,6 +24,7 @@ from memory_platform.paging import Column, read_table
 from memory_platform.web import HtmxRequest, operator_required, show, wants_fragment
 
 PARTITIONS_OFFERED_MAX = 300
+WAY_BACK_MAX_CHARACTERS = 4_000
 COLUMNS = (
     Column("created", "created_at", datetime),
     Column("tokens", "tokens_o200k_base", int),
@@ -67,8 +69,18 @@ def list_request(request: HtmxRequest, query: str) -> HtmxRequest:
     return asked
 
 
-def list_again(request: HtmxRequest, query: str) -> HttpResponseBase:
-    """The list after something was done from it, at the place it stood."""
+def way_back(query: str) -> str:
+    """The query of the list that somebody comes from, written anew; "" where it is none or too long for an address."""
+    try:
+        again = QueryDict(query).urlencode() if len(query) <= WAY_BACK_MAX_CHARACTERS else ""
+    except TooManyFieldsSent:
+        return ""
+    return again if len(again) <= WAY_BACK_MAX_CHARACTERS else ""
+
+
+def list_again(request: HtmxRequest, back: str) -> HttpResponseBase:
+    """The list after something was done from it, at the place it stood; all of it where that cannot be told."""
+    query = way_back(back)
     asked = list_request(request, query)
     if wants_fragment(request):
         return _page(asked)

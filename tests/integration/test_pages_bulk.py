@@ -1,6 +1,7 @@
 """Acts on many memories from the list: what they would do, doing them, undo, and who may."""
 
 from typing import Any
+from urllib.parse import urlencode
 from uuid import uuid4
 
 import pytest
@@ -8,7 +9,8 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
-from memories.actions import archive_memory, update_memory
+from memories.actions import act_on_memories, archive_memory, update_memory
+from memories.exceptions import InvalidInput
 from memories.models import Memory, Tenant
 from memories.scopes import tenant_scope
 from tests.integration.pages import HTMX, TESTER, as_stored, client_of, page, remember, text_of, undo_of, workshop
@@ -96,12 +98,42 @@ def test_memory_changed_meanwhile_is_told_and_left_alone(client: Client, tenant:
 def test_kind_is_asked_for_and_an_odd_one_is_refused_beside_the_field(client: Client, tenant: Tenant) -> None:
     rows = workshop(tenant)[:2]
     assert 'name="to_kind"' in text_of(preview(client, tenant, "kind", *rows))
-    for odd in ("", "Two words"):
+    for odd in ("", "Two words", "fact\n"):
         response = perform(client, tenant, "kind", *rows, to_kind=odd)
         assert response.status_code == 422
         assert response.context["form"].errors["to_kind"]
     perform(client, tenant, "kind", *rows, to_kind="episode")
     assert {as_stored(row).kind for row in rows} == {"episode"}
+
+
+def test_verb_refuses_a_kind_that_is_no_word(tenant: Tenant) -> None:
+    memory = workshop(tenant)[0]
+    with tenant_scope(tenant.pk), pytest.raises(InvalidInput) as refusal:
+        act_on_memories(
+            tenant_id=tenant.pk, act="kind", seen={memory.pk: 1}, kind="fact\n", by=TESTER, now=timezone.now()
+        )
+    assert (refusal.value.code, refusal.value.field) == ("bad_kind", "kind")
+
+
+@pytest.mark.parametrize("back", ["&".join("a=1" for _ in range(1_100)), "q=" + "x" * 5_000, "q=" + "é" * 2_000])
+def test_way_back_that_no_address_carries_leads_to_the_whole_list_with_undo(
+    back: str, client: Client, tenant: Tenant
+) -> None:
+    first, second, *_ = workshop(tenant)
+    answer = perform(client, tenant, "archive", first, second, back=back)
+    assert answer.redirect_chain[-1][0] == page("memories", tenant)
+    assert archived(tenant) == 2
+    undone = client.post(f"{undo_of(answer)}?{urlencode({'back': back})}", follow=True)
+    assert undone.redirect_chain[-1][0] == page("memories", tenant)
+    assert archived(tenant) == 0
+
+
+def test_list_that_cannot_be_read_is_not_chosen_from(client: Client, tenant: Tenant) -> None:
+    workshop(tenant)
+    query = {"act": "pin", "scope": "matching", "back": "&".join("a=1" for _ in range(1_100))}
+    answer = client.get(page("memories-act", tenant), query, follow=True)
+    assert answer.redirect_chain[-1][0] == page("memories", tenant)
+    assert "Choose an act" in text_of(answer)
 
 
 def test_merge_keeps_the_chosen_one_and_is_undone(client: Client, tenant: Tenant) -> None:

@@ -1,6 +1,7 @@
 """The list of memories and the page of one: browse, search, edit, archive, restore, pin, and back again."""
 
 from datetime import timedelta
+from html import unescape
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from memories.browsing import PAGE_SIZE
 from memories.models import Memory, Tenant
 from memories.querysets import in_order_of_an_index
 from memories.scopes import tenant_scope
-from tests.integration.pages import HTMX, TESTER, as_stored, client_of, page, remember, text_of, workshop
+from tests.integration.pages import HTMX, TESTER, as_stored, client_of, page, remember, text_of, undo_of, workshop
 
 
 @pytest.fixture
@@ -269,6 +270,33 @@ def test_verb_does_its_thing_and_offers_the_way_back(
     assert getattr(as_stored(memory), column)
     client.post(page(back, tenant, memory.pk), headers=headers)
     assert not getattr(as_stored(memory), column)
+
+
+@pytest.mark.parametrize("back", ["&".join("a=1" for _ in range(1_100)), "q=" + "x" * 5_000])
+def test_verb_with_a_way_back_that_cannot_be_read_is_done_and_undone(back: str, client: Client, tenant: Tenant) -> None:
+    memory = workshop(tenant)[0]
+    answer = client.post(page("memory-archive", tenant, memory.pk), {"back": back}, follow=True)
+    assert answer.redirect_chain[-1][0] == page("memories", tenant)
+    assert undo_of(answer) == page("memory-restore", tenant, memory.pk) + "?back="
+    client.post(undo_of(answer))
+    assert as_stored(memory).archived_at is None
+
+
+@pytest.mark.parametrize("odd", ["[" * 5_000, '{"a":' * 900 + "1" + "}" * 900, "1" * 5_000, '{"a":"\\ud800"}', '{"a'])
+def test_odd_metadata_is_refused_beside_the_field_and_shown_as_typed(odd: str, client: Client, tenant: Tenant) -> None:
+    memory = workshop(tenant)[0]
+    answer = client.post(page("memory", tenant, memory.pk), form_of(memory, metadata=odd))
+    assert answer.status_code == 422
+    assert list(answer.context["form"].errors) == ["metadata"]
+    assert odd in unescape(text_of(answer))
+    assert as_stored(memory).version == 1
+
+
+def test_kind_with_a_line_end_is_refused(client: Client, tenant: Tenant) -> None:
+    memory = workshop(tenant)[0]
+    answer = client.post(page("memory", tenant, memory.pk), form_of(memory, kind="fact\n"))
+    assert answer.status_code == 422
+    assert list(answer.context["form"].errors) == ["kind"]
 
 
 @pytest.mark.parametrize("verb", ["memory-archive", "memory-restore", "memory-pin", "memory-unpin"])

@@ -264,3 +264,10 @@ def test_query_counts_do_not_grow(client: Client, tenant: Tenant, api: Any, djan
     for look, count in zip(looks, counts, strict=True):
         with django_assert_max_num_queries(count):
             ask(client, tenant, query=QUESTION, **look)
+
+
+def test_address_that_no_browser_sends_is_no_step(client: Client, tenant: Tenant) -> None:
+    headers = {**HTMX, "HX-Current-URL": "http://["}
+    address = f"{page('context-preview', tenant)}?{urlencode({'query': QUESTION})}"
+    assert client.get(address, headers=headers).status_code == 200
+    assert Client().get(address, headers=headers).headers["HX-Redirect"]

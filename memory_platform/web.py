@@ -16,6 +16,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render
 from django.template.loader import render_to_string
+from django.urls import reverse
 from django.utils.cache import patch_vary_headers
 from django.utils.http import url_has_allowed_host_and_scheme
 from django_htmx.http import HttpResponseClientRedirect
@@ -123,13 +124,15 @@ def operator_required(role: str, *, to_change: str = "") -> Callable[[PageView],
 
 def _sign_in_first(request: HtmxRequest) -> HttpResponseBase:
     """To the sign-in page, and from there back to the page that was open: never to an address that only takes POST."""
+    address = reverse("sign-in")
     if request.htmx:
         back = open_address(request) or "/"
     elif request.method in {"GET", "HEAD"}:
         back = request.get_full_path()
     else:
         back = own_path(request, request.META.get("HTTP_REFERER", ""))
-    response = redirect_to_login(back)
+        address += "?unsaved=1"  # that page says so
+    response = redirect_to_login(back, address)
     return HttpResponseClientRedirect(response.url) if request.htmx else response
 
 

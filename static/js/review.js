@@ -168,9 +168,6 @@
       if (isEdited()) event.preventDefault();
     }
   });
-  window.addEventListener("beforeunload", function (event) {
-    if (isEdited() && !isLeaving) event.preventDefault();
-  });
 
   // An append is taken back in place as well.
   document.addEventListener("submit", function (event) {

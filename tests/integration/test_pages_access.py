@@ -194,7 +194,10 @@ def test_post_without_log_in_never_comes_back_to_an_address_that_only_takes_post
     address = reverse("memory-archive", args=[tenant_id, memory_id])
     referer = "http://testserver" + reverse("memory", args=[tenant_id, memory_id])
     assert client.post(address, headers={"referer": referer})["Location"].endswith(str(memory_id))
-    assert client.post(address, headers={"referer": "https://evil.example/x"})["Location"].endswith("?next=/")
+    refused = client.post(address, headers={"referer": referer}, follow=True)
+    assert "what you sent was not saved" in text_of(refused)
+    assert "what you sent was not saved" not in text_of(client.get(referer, follow=True))
+    assert client.post(address, headers={"referer": "https://evil.example/x"})["Location"].endswith("?unsaved=1&next=/")
 
 
 def test_sign_in_leads_to_the_overview_and_sign_out_ends_it(client: Client, operator: User, tenant: Tenant) -> None:

@@ -170,7 +170,7 @@ def test_query_count_of_the_preview_does_not_grow(
     client: Client, tenant: Tenant, django_assert_max_num_queries: Any
 ) -> None:
     workshop(tenant)
-    with django_assert_max_num_queries(60) as few:
+    with django_assert_max_num_queries(70) as few:
         preview(client, tenant, query=QUESTION)
     count = len(few)
     remember(tenant, *[(f"Bike number {n} has ERR_4012.", f"agent=shop/user=u-{n}", "fact") for n in range(40)])

@@ -80,8 +80,8 @@ def test_sessions_over_their_own_warning_are_those_the_overview_counts(client: C
     full = talk(tenant)
     talk(tenant, turns=2)
     assert listed(client, tenant, state="over") == [full.pk]
-    waiting = client.get(page("session-overview", tenant), headers=HTMX).context["waiting"]
-    assert waiting.sessions_over_warning == 1
+    needs = client.get(page("tenant-overview", tenant)).context["needs"]
+    assert [(need.kind.name, need.backlog.count) for need in needs] == [("sessions", 1)]
 
 
 def test_strip_of_a_session_bands_each_generation(client: Client, tenant: Tenant) -> None:

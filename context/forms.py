@@ -10,8 +10,8 @@ from django.http import QueryDict
 from context.corpora import upload_text
 from context.evaluating import DEFAULT_BUDGETS, UPLOAD_BYTES_MAX
 from context.models import TOKENS_MAX, TOKENS_MIN, BudgetProfile, EvaluationRun
+from context.profile_form import PACKER_CHOICES
 from context.results import DEFAULT_RENDER, ContextRequest, Focus
-from context.sections import PACKERS
 from memories.forms import QUERY_MAX_CHARACTERS, PartitionField
 
 #: A query string of a run; a question may be long, its marks take three characters each.
@@ -39,12 +39,12 @@ class PreviewForm(forms.Form):
 
     STYLES = [("markdown", "Markdown"), ("xml", "XML"), ("json", "JSON")]
     # "stable" keeps the order of an earlier context, which a preview does not have.
-    ORDERINGS = [("", "As the profile says")] + [
+    ORDERINGS = [("", "By profile")] + [
         choice for choice in BudgetProfile.Ordering.choices if choice[0] != BudgetProfile.Ordering.STABLE
     ]
     PACKERS = [
-        ("", "As the profile says"),
-        *[choice for choice in BudgetProfile.Packer.choices if choice[0] in PACKERS],
+        ("", "By profile"),
+        *PACKER_CHOICES,
     ]
 
     query = forms.CharField(label="Question", required=False, max_length=QUERY_MAX_CHARACTERS)

@@ -65,6 +65,16 @@ SHOWN_AS = {
     "receipt_days": ("days", "1", ""),
     "receipt_count": ("receipts", "1", "The oldest go first."),
 }
+#: The packers that are built, as a narrow list offers them.
+PACKER_CHOICES = [
+    (value, label)
+    for value, label in (
+        ("greedy", "greedy: best first"),
+        ("elastic", "elastic: shortens"),
+        ("optimal", "optimal: top sum"),
+    )
+    if value in PACKERS
+]
 
 
 @dataclass(frozen=True)
@@ -112,7 +122,7 @@ class BudgetProfileForm(forms.Form):
         self.fields = forms.fields_for_model(BudgetProfile, fields=BUDGET_PAGE_FIELDS)
         # A row may name a packer that is not built; a person is offered those that are.
         packer: Any = self.fields["packer"]
-        packer.choices = [choice for choice in BudgetProfile.Packer.choices if choice[0] in PACKERS]
+        packer.choices = PACKER_CHOICES
         for name, label in LABELS.items():
             self.fields[name].label = label
         self.fields |= policy_fields()

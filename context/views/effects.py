@@ -43,6 +43,8 @@ def budget_effect(request: HtmxRequest, name: str) -> HttpResponseBase:
         "title": name,
         "back": reverse("budget", args=[request.tenant.id, name]),
         "form": form,
+        # the form beside it shows each refusal at its field
+        "is_told": wants_fragment(request),
     }
     return _shown(request, page | tried_budget(request, current, form))
 

@@ -184,7 +184,7 @@ def scoring_choices(tenant_id: UUID) -> list[tuple[str, str]]:
     return [
         (row.name, row.name)
         if row.is_in_force
-        else (f"{row.name}{VERSION_MARK}{row.version}", f"{row.name} {row.version} ({row.get_state_display()})")
+        else (f"{row.name}{VERSION_MARK}{row.version}", f"{row.name} {row.version}")
         for row in shown_scoring_profiles(tenant_id)
     ]
 

@@ -7,11 +7,14 @@ from urllib.parse import urlencode
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
+from django.utils import timezone
 
+from context.actions import assign_budget_profile
 from context.budget_profiles import current_budget_profile
 from context.models import BudgetProfile, Receipt
 from context.profile_form import BUDGET_PAGE_FIELDS, BudgetProfileForm
 from context.sections import PACKERS
+from memories.audit import Actor
 from memories.models import Memory, Tenant
 from memories.scopes import tenant_scope
 from memories.services.tokens import count_tokens
@@ -257,8 +260,28 @@ def test_each_wrong_number_is_told_by_the_name_it_has_on_the_page(client: Client
     address = f"{page('budgets', tenant)}?{urlencode(typed)}"
     for response in (client.get(address), client.get(address, headers=HTMX)):
         text = text_of(response)
-        assert '<a href="#id_overfetch_ratio">Candidates</a>: Ensure this value is less than or equal to 10.0.' in text
-        assert '<a href="#id_minimum_score">Minimum score</a>: Ensure this value is less than or equal to 1.0.' in text
+        for name, label, most in (("overfetch_ratio", "Candidates", "10.0"), ("minimum_score", "Minimum score", "1.0")):
+            assert f'<a href="#id_{name}">{label}</a> is marked in the form.' in text
+            told = text.split(f'id="refusal-{name}"')[1].split("</div>")[0]
+            assert f"Ensure this value is less than or equal to {most}." in told
+
+
+def test_draft_says_which_profile_serves_the_partition_it_does_not_reach(client: Client, tenant: Tenant) -> None:
+    workshop(tenant)
+    client.post(page("budget-create", tenant), {"name": "short", "based_on": "default"})
+    with tenant_scope(tenant.pk):
+        assign_budget_profile(
+            tenant_id=tenant.pk,
+            profile_name="short",
+            partition_path="agent=service",
+            by=Actor("operator", "olga"),
+            now=timezone.now(),
+        )
+    draft = NUMBERS | {"default_tokens": 60, "query": QUESTION}
+    reached = text_of(client.get(f"{page('budgets', tenant)}?{urlencode(draft)}"))
+    missed = text_of(client.get(f"{page('budgets', tenant)}?{urlencode(draft | {'partition': 'agent=service'})}"))
+    assert "this change does not reach it" not in reached
+    assert "this change does not reach it" in missed
 
 
 def test_roll_back_to_a_version_that_never_was_is_absent(client: Client, tenant: Tenant) -> None:

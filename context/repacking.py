@@ -42,6 +42,16 @@ class Gathered:
             return False
         return any(block.anchor.id == anchor_id for block in self._fit(sections, max_tokens).blocks)
 
+    def knows(self, anchor_id: str) -> bool:
+        """Whether anything of this id was found, so that it may stand in the text at some budget."""
+        candidates = (*self.found.candidates, *self.scored.candidates)
+        if any(str(candidate.id) == anchor_id for candidate in candidates):
+            return True
+        sections = self.sections_at(self.wish.max_tokens)
+        anchors = [block.anchor for section in sections for block in section.blocks]
+        anchors += [row.anchor for section in sections for row in section.omitted]
+        return any(anchor.id == anchor_id for anchor in anchors)
+
     def fitted_at(self, max_tokens: int) -> Fitted:
         """The text at a budget, with its blocks."""
         return self._fit(self.sections_at(max_tokens), max_tokens)

@@ -18,12 +18,19 @@ class Entry:
     is_smallest: bool
 
 
-def first_entry(enters: Callable[[int], bool], *, above: int, highest: int, looked_at_max: int) -> Entry | None:
+def first_entry(
+    enters: Callable[[int], bool],
+    *,
+    above: int,
+    highest: int,
+    looked_at_max: int,
+    is_over: Callable[[], bool] = lambda: False,
+) -> Entry | None:
     """The smallest budget beyond `above`, at most `highest`, that `enters` says yes to.
 
     Steps that double find one that does. If no more than `looked_at_max` budgets lie below it, each is looked at, from
     the smallest on; else it is narrowed down by halving, and a smaller one may exist. None where no step finds any and
-    neither do the first `looked_at_max` budgets. `enters` is asked once a budget.
+    neither do the first `looked_at_max` budgets. `enters` is asked once a budget, and no more once the time `is_over`.
     """
     known: dict[int, bool] = {}
 
@@ -34,14 +41,20 @@ def first_entry(enters: Callable[[int], bool], *, above: int, highest: int, look
 
     seen, without = None, above
     for budget in _doubling(above, highest):
+        if is_over():
+            return None
         if stands_at(budget):
             seen = budget
             break
         without = budget
     if seen is None or seen - above <= looked_at_max:
         end = min(highest, above + looked_at_max) if seen is None else seen
-        found = next((budget for budget in range(above + 1, end + 1) if stands_at(budget)), None)
-        return None if found is None else Entry(found, is_smallest=True)
+        for budget in range(above + 1, end + 1):
+            if is_over():
+                break
+            if stands_at(budget):
+                return Entry(budget, is_smallest=True)
+        return None if seen is None else Entry(seen, is_smallest=False)
     while seen - without > 1:
         middle = (seen + without) // 2
         seen, without = (middle, without) if stands_at(middle) else (seen, middle)

@@ -1,6 +1,7 @@
 """What the numbers in a form would do to the saved questions, before they are saved; GET only, changes nothing."""
 
 from http import HTTPStatus
+from time import perf_counter
 from typing import Any
 
 from django import forms
@@ -103,7 +104,9 @@ def _tried(request: HtmxRequest, form: forms.Form, before: ContextRequest, after
     if not form.errors:
         try:
             by, now = actor_of(request.operator), timezone.now()
-            page["effect"] = effect_on(questions, before, after, tenant_id=tenant_id, actor=by, now=now)
+            page["effect"] = effect_on(
+                questions, before, after, tenant_id=tenant_id, actor=by, now=now, clock=perf_counter
+            )
         except PlatformError as error:
             form.add_error(None, error.detail)
     return page

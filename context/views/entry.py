@@ -1,6 +1,7 @@
 """Small answers of the workbench: at which budget something enters, and what a field may mean."""
 
 from http import HTTPStatus
+from time import perf_counter
 from typing import Any
 
 from django.http import HttpResponse, HttpResponseBase
@@ -46,7 +47,8 @@ def context_entry(request: HtmxRequest) -> HttpResponseBase:
 def _admission(request: HtmxRequest, form: EntryForm) -> dict[str, Any]:
     item = str(form.cleaned_data["item"])
     tenant_id, actor, now = request.tenant.id, actor_of(request.operator), timezone.now()
-    found = find_admission(with_drafts(request, form.wish()), item, tenant_id=tenant_id, actor=actor, now=now)
+    wish = with_drafts(request, form.wish())
+    found = find_admission(wish, item, tenant_id=tenant_id, actor=actor, now=now, clock=perf_counter)
     with tenant_scope(tenant_id):
         rows = rows_of([Anchor(MEMORY, item, 0), Anchor(PARTITION_SUMMARY, item, 0)], tenant_id)
     inputs = request.GET.copy()

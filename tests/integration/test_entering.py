@@ -1,6 +1,8 @@
 """At which budget something enters: what real contexts at each budget say, never one that does not hold it."""
 
+from collections.abc import Callable
 from dataclasses import replace
+from itertools import count
 from typing import Any
 
 import pytest
@@ -13,9 +15,9 @@ from tests.integration.assembling import NOW, SYSTEM, ask, bakery, new_row, stor
 QUERY = "What does Alex bake, and in which oven?"
 
 
-def admission(tenant: Tenant, anchor_id: str, **wishes: Any) -> Admission:
+def admission(tenant: Tenant, anchor_id: str, clock: Callable[[], float] = lambda: 0.0, **wishes: Any) -> Admission:
     request = ContextRequest(query=QUERY, preview=True, explain=True, **wishes)
-    return find_admission(request, anchor_id, tenant_id=tenant.pk, actor=SYSTEM, now=NOW)
+    return find_admission(request, anchor_id, tenant_id=tenant.pk, actor=SYSTEM, now=NOW, clock=clock)
 
 
 def holds(context: AssembledContext, anchor_id: str) -> bool:
@@ -66,13 +68,22 @@ def test_memo_and_what_stands_already_are_told_too(kitchen: Tenant) -> None:
     assert standing.more_tokens == 0
 
 
-def test_no_budget_lets_in_what_is_no_candidate(kitchen: Tenant) -> None:
+def test_no_budget_lets_in_what_is_no_candidate(kitchen: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr("context.repacking.Gathered.holds")  # not packed for at all
     found = admission(kitchen, "00000000-0000-0000-0000-000000000000", max_tokens=90)
     assert (found.entry, found.outcome) == (None, "")
     assert found.looked_up_to == 32_000
 
 
+def test_search_is_cut_when_its_time_is_over_and_says_how_far_it_looked(kitchen: Tenant) -> None:
+    left_out = ask(kitchen, QUERY, preview=True, max_tokens=90, partition="user=alex").omitted
+    ticks = count()
+    found = admission(kitchen, left_out[0].anchor.id, lambda: float(next(ticks)), max_tokens=90, partition="user=alex")
+    assert (found.entry, found.is_cut) == (None, True)
+    assert found.looked_up_to < 32_000
+
+
 def test_only_a_preview_is_asked(kitchen: Tenant) -> None:
     request = replace(ContextRequest(query=QUERY), preview=False)
     with pytest.raises(ValueError, match="previews"):
-        find_admission(request, "x", tenant_id=kitchen.pk, actor=SYSTEM, now=NOW)
+        find_admission(request, "x", tenant_id=kitchen.pk, actor=SYSTEM, now=NOW, clock=lambda: 0.0)

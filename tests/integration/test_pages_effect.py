@@ -1,5 +1,6 @@
 """What typed numbers would do to the saved questions: before and after, bounded, and nothing saved or counted."""
 
+from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlencode
 
@@ -11,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 
 from context.budget_profiles import current_budget_profile
 from context.models import ScoringProfileVersion
-from context.saved_questions import QUESTIONS_MAX, saved_questions
+from context.saved_questions import QUESTIONS_MAX, SavedQuestion, saved_questions
 from context.scoring_form import typed_from
 from context.services.scoring_profiles import ADR_0040
 from memories.models import Tenant
@@ -135,6 +136,26 @@ def test_golden_questions_come_first_and_no_more_than_a_few(client: Client, tena
     shown = " ".join(text_of(client.get(page("budgets", tenant))).split())
     assert f"The newest {QUESTIONS_MAX} of {QUESTIONS_MAX + 3} golden questions" in shown
     assert "shown when a number changes" in shown
+
+
+def test_no_further_question_is_asked_when_the_time_is_over(
+    client: Client, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory = workshop(tenant)[1]
+    for number in range(3):
+        golden(tenant, f"Question {number} about ERR_4012?", memory)
+    monkeypatch.setattr("context.saved_questions.SECONDS_MAX", 0.0)
+    shown = budget_effect(client, tenant, default_tokens=60)
+    effect, asked = shown.context["effect"], len(shown.context["questions"])
+    assert (len(effect.rows), effect.not_asked) == (1, asked - 1)
+    assert f"asked 1 of {asked} questions" in " ".join(text_of(shown).split())
+
+
+def test_link_to_a_question_of_an_early_year_opens(client: Client, tenant: Tenant) -> None:
+    workshop(tenant)
+    link = SavedQuestion(QUESTION, "", as_of=datetime(1, 1, 1, tzinfo=UTC)).query_string
+    assert "as_of=0001-01-01T00%3A00%3A00" in link
+    assert client.get(f"{page('context-preview', tenant)}?{link}").status_code == 200
 
 
 def test_pages_of_a_profile_show_the_questions_without_asking_them(client: Client, tenant: Tenant) -> None:

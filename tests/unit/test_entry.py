@@ -46,3 +46,14 @@ def test_no_budget_is_packed_twice() -> None:
 
     first_entry(enters, above=100, highest=2_000, looked_at_max=900)
     assert len(asked) == len(set(asked))
+
+
+def test_search_ends_when_its_time_is_over() -> None:
+    asked: list[int] = []
+
+    def enters(budget: int) -> bool:
+        asked.append(budget)
+        return False
+
+    assert first_entry(enters, above=0, highest=4_000, looked_at_max=600, is_over=lambda: len(asked) >= 20) is None
+    assert len(asked) == 20

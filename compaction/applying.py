@@ -162,7 +162,7 @@ def take_back(compaction: Compaction, session: Session, *, by: Actor, now: datet
             message.masked_at, message.original_tool = None, ""
         message.shown_tokens = shown_tokens(message, session.model)
     _save_messages(members)
-    journal.withdraw(tenant_id=session.tenant_id, memory_ids=_own_memories(compaction), by=by, now=now)
+    journal.withdraw(tenant_id=session.tenant_id, memory_ids=own_memories(compaction), by=by, now=now)
     session.current = compaction.previous
     session.context_tokens = tokens_in_context(session)
     session.save(update_fields=["current", "context_tokens"])
@@ -183,7 +183,7 @@ def note_decision(compaction: Compaction, *, reason: str, by: Actor, now: dateti
     compaction.decision_reason = reason
 
 
-def _own_memories(compaction: Compaction) -> list[str]:
+def own_memories(compaction: Compaction) -> list[str]:
     """The memories that this compaction made and that no other one in force rests on."""
     stored = [entry["memory_id"] for entry in compaction.journal if entry["status"] == journal.STORED]
     others = Compaction.objects.for_tenant(compaction.tenant_id).other_than(compaction.pk)

@@ -10,11 +10,13 @@ from functools import cached_property
 from typing import Any
 from uuid import UUID
 
+from compaction.applying import own_memories
 from compaction.drafting import facts_in
 from compaction.models import Compaction, CompactionMember, Message, Run
 from compaction.reviewing import allowed_actions
 from compaction.services.generations import generation_warning
 from compaction.services.retention import Fact, mark_facts, teller_of
+from memories.models import Memory
 
 ORIGINALS_PAGE = 150
 
@@ -120,6 +122,14 @@ class Review:
     def is_latest(self) -> bool:
         """Whether it can be rolled back."""
         return "rollback" in self.allowed
+
+
+def memories_made(compaction: Compaction) -> int:
+    """How many memories a roll-back of it archives: none of one that is not in force."""
+    if compaction.state != Compaction.State.APPLIED:
+        return 0
+    rows = Memory.objects.for_tenant(compaction.tenant_id).unarchived()
+    return rows.with_ids(own_memories(compaction)).how_many()
 
 
 def read_review(compaction: Compaction, *, offset: int = 0) -> Review:

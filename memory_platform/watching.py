@@ -29,11 +29,12 @@ class Watched:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of work that is over, and the page that shows it."""
+    """What came of work that is over, and the page that shows it; `is_followed` where that page tells it by itself."""
 
     text: str
     url: str
     is_failed: bool = False
+    is_followed: bool = False
 
 
 #: Of each row that is there: its outcome, None while it is under way. A row that is gone is left out.
@@ -81,7 +82,7 @@ def _of_run(run: Run) -> Outcome | None:
     is_failed = run.state == Run.State.FAILED
     if run.compaction is not None:
         url = reverse("compaction", args=[run.tenant_id, run.compaction.pk])
-        return Outcome(_of_compaction(run.compaction, is_failed=is_failed), url, is_failed)
+        return Outcome(_of_compaction(run.compaction, is_failed=is_failed), url, is_failed, is_followed=True)
     path = run.partition.path if run.partition else ""
     url = f"{reverse('partitions', args=[run.tenant_id])}?{urlencode({'partition': path})}"
     done = "could not be made" if is_failed else "is made anew"
@@ -108,8 +109,10 @@ def _of_evaluation(run: EvaluationRun) -> Outcome | None:
         return None
     url = reverse("evaluation", args=[run.tenant_id, run.pk])
     if run.state == EvaluationRun.State.DONE:
-        return Outcome(f"The evaluation of {run.profile_name} on {run.corpus_name} is done.", url)
-    return Outcome(f"The evaluation on {run.corpus_name} is {run.state}.", url, run.state == EvaluationRun.State.FAILED)
+        text = f"The evaluation of {run.profile_name} on {run.corpus_name} is done."
+    else:
+        text = f"The evaluation on {run.corpus_name} is {run.state}."
+    return Outcome(text, url, run.state == EvaluationRun.State.FAILED, is_followed=True)
 
 
 def _embedding_models(tenant_id: UUID, ids: Sequence[UUID]) -> Outcomes:

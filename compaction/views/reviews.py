@@ -13,7 +13,7 @@ from compaction.actions.compactions import approve, regenerate, reject, reopen, 
 from compaction.forms import OptionalReasonForm, ReasonForm, RegenerateForm, SeenForm
 from compaction.models import Run
 from compaction.presence import Reviewer, note_presence
-from compaction.review import read_review
+from compaction.review import memories_made, read_review
 from compaction.review_changes import last_change
 from compaction.review_comparison import compare_proposals
 from compaction.review_queue import ORDERS, read_queue, with_titles
@@ -21,6 +21,7 @@ from compaction.views.review_page import Filled, ReviewAddress, decided, found_c
 from memories.access import actor_of, tenant_required
 from memories.exceptions import PlatformError
 from memories.scopes import tenant_scope
+from memory_platform.templatetags.figures import counted
 from memory_platform.web import HtmxRequest, flash, operator_required, show, wants_fragment, watch
 
 
@@ -86,12 +87,17 @@ def compaction_roll_back(request: HtmxRequest, compaction_id: UUID) -> HttpRespo
         form = OptionalReasonForm(request.POST, label_suffix="")
         if not form.is_valid():
             return review_page(request, compaction_id, Filled(reason=form))
+        with tenant_scope(request.tenant.id):
+            made = memories_made(found_compaction(request, compaction_id))
         said = "Rolled back: the session is exactly what it was before."
+        if made:
+            said += f" {counted(made, 'memory,memories')} that it had made {'is' if made == 1 else 'are'} archived."
         verb = partial(roll_back, reason=form.cleaned_data["reason"])
         return decided(request, compaction_id, verb, said, reason=form)
     with tenant_scope(request.tenant.id):
         review = read_review(found_compaction(request, compaction_id))
-    page = {"section": "reviews", "compaction": review.compaction, "review": review}
+        made = memories_made(review.compaction)
+    page = {"section": "reviews", "compaction": review.compaction, "review": review, "made": made}
     return show(request, "compaction_roll_back.html", page)
 
 

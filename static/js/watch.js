@@ -1,23 +1,21 @@
 // Background work that somebody started: asked for while a tab is looked at, told as a toast once it is over (ADR-0085).
 // What is watched lies in the browser's storage, which all tabs share, so that leaving the page, another tab or an
-// expired log-in loses nothing. Whichever tab shows a toast first claims it; a claim that was not seen through lapses.
+// expired log-in loses nothing. Whichever tab shows a toast strikes it off first, so it is shown once.
 "use strict";
 
 (function () {
   const place = document.getElementById("finished");
   if (!place) return;
-  const KEPT_MS = 24 * 3600 * 1000, CLAIM_MS = 15000, SEEN_MS = 5000, DONE_MAX = 50, ASKED_MAX = 20;
+  const KEPT_MS = 24 * 3600 * 1000, DONE_MAX = 50, ASKED_MAX = 20;
   const name = "watched:" + place.dataset.owner;
-  let storage, tab, timer = 0, isAsking = false, isSignedOut = false;
+  let storage, timer = 0, isAsking = false, isSignedOut = false;
   try {
     storage = window.localStorage;
-    tab = window.sessionStorage.getItem("tab") || String(Math.random());
-    window.sessionStorage.setItem("tab", tab);
   } catch (error) {
     return; // A browser that keeps nothing is told nothing; the pages show how far the work is.
   }
 
-  // {items: {text: {since, by, at}}, done: [text]}
+  // {items: {text: {since}}, done: [text]}
   function read() {
     let kept;
     try { kept = JSON.parse(storage.getItem(name)); } catch (error) { kept = null; }
@@ -35,44 +33,34 @@
     return result;
   }
 
-  function forget(text) {
-    change(function (kept) {
-      delete kept.items[text];
-      kept.done = kept.done.filter(function (each) { return each !== text; }).concat(text).slice(-DONE_MAX);
-    });
+  function forget(kept, text) {
+    delete kept.items[text];
+    kept.done = kept.done.filter(function (each) { return each !== text; }).concat(text).slice(-DONE_MAX);
   }
 
-  function isOthers(item) {
-    return item.by && item.by !== tab && Date.now() - item.at < CLAIM_MS;
-  }
-
-  function shownHere(text) {
-    return Array.from(place.children).some(function (toast) { return toast.dataset.finished === text; });
-  }
-
+  // Whoever strikes it off is the one that shows it.
   function claim(text) {
     return change(function (kept) {
-      const item = kept.items[text];
-      if (!item || isOthers(item)) return false;
-      item.by = tab;
-      item.at = Date.now();
+      if (!kept.items[text]) return false;
+      forget(kept, text);
       return true;
     });
   }
 
+  // A page that follows the work by itself already says what has become of it.
+  function isSaidHere(toast) {
+    return "followed" in toast.dataset && toast.querySelector("a").pathname === window.location.pathname;
+  }
+
   function show(toast) {
-    const text = toast.dataset.finished;
-    if (shownHere(text) || !claim(text)) return;
+    if (document.visibilityState !== "visible" || !claim(toast.dataset.finished) || isSaidHere(toast)) return;
     place.append(toast);
     place.dispatchEvent(new CustomEvent("page-part-shown", { bubbles: true }));
-    toast.addEventListener("click", function (event) { if (event.target.closest("a, button")) forget(text); });
-    // Gone to another page sooner than it can be read: shown there again.
-    window.setTimeout(function () { if (toast.isConnected && document.visibilityState === "visible") forget(text); }, SEEN_MS);
   }
 
   function take(answer) {
     const parts = new DOMParser().parseFromString(answer, "text/html");
-    parts.querySelectorAll("[data-gone]").forEach(function (part) { forget(part.dataset.gone); });
+    parts.querySelectorAll("[data-gone]").forEach(function (part) { claim(part.dataset.gone); });
     parts.querySelectorAll("[data-finished]").forEach(function (toast) { show(document.adoptNode(toast)); });
   }
 
@@ -83,8 +71,7 @@
   }
 
   function asked() {
-    const items = read().items;
-    return Object.keys(items).filter(function (text) { return !isOthers(items[text]) && !shownHere(text); }).slice(0, ASKED_MAX);
+    return Object.keys(read().items).slice(0, ASKED_MAX);
   }
 
   // Soon after it was asked for, then at longer and longer intervals.
@@ -123,7 +110,7 @@
     change(function (kept) {
       found.forEach(function (element) {
         const text = element.dataset.watch;
-        if (!kept.items[text] && !kept.done.includes(text)) kept.items[text] = { since: Date.now(), by: "", at: 0 };
+        if (!kept.items[text] && !kept.done.includes(text)) kept.items[text] = { since: Date.now() };
         element.remove();
       });
     });

@@ -45,11 +45,11 @@ def test_end_of_work_is_told_on_whatever_page_one_is_and_in_one_tab(
     console.wait_for_timeout(4_000)
     assert sum(each.count() for each in told) == 1
     tab = console if told[0].count() else other
-    # left before it was read: told again on the page one went to, and still once
-    tab.goto(page("memo", acme))
     expect(tab.locator(".finished")).to_contain_text("is done.")
     tab.locator(".finished a").click()
     expect(tab).to_have_url(re.compile(str(run_id)))
+    tab.wait_for_timeout(2_500)
+    tab.goto(page("memo", acme))
     tab.wait_for_timeout(2_500)
     assert [each.locator(".finished").count() for each in (console, other)] == [0, 0]
     other.close()
@@ -59,6 +59,7 @@ def test_failed_work_is_an_error_that_waits_to_be_closed(
     console: Page, acme: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run_id = start_evaluation(console, acme, monkeypatch)
+    console.goto(page("snapshots", acme))
     end(acme, run_id, "failed")
     toast = console.locator(".finished.flash-error")
     expect(toast).to_contain_text("is failed. See why")
@@ -69,6 +70,19 @@ def test_failed_work_is_an_error_that_waits_to_be_closed(
     console.goto(page("memo", acme))
     console.wait_for_timeout(2_500)
     assert asked == []
+
+
+def test_page_that_shows_the_end_by_itself_has_no_toast_of_it_nor_the_one_after(
+    console: Page, acme: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_id = start_evaluation(console, acme, monkeypatch)
+    with console.expect_response(lambda answer: "/watched" in answer.url and "data-finished" in answer.text()):
+        end(acme, run_id)
+    console.wait_for_timeout(500)
+    assert console.locator(".finished").count() == 0
+    console.goto(page("memo", acme))
+    console.wait_for_timeout(2_500)
+    assert console.locator(".finished").count() == 0
 
 
 def test_errors_are_silent_and_an_expired_log_in_loses_nothing(

@@ -1,7 +1,6 @@
 """What was typed is not lost in a real Chromium: by an expired log-in, nor by leaving the page."""
 
 import re
-from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Dialog, Page, expect
@@ -20,7 +19,7 @@ def log_out(console: Page) -> None:
 
 
 @pytest.fixture
-def asked(console: Page) -> Iterator[list[str]]:
+def asked(console: Page) -> list[str]:
     """The questions of the browser before a page was left; each is answered with yes."""
     kinds: list[str] = []
 

@@ -17,6 +17,8 @@ from tests.integration.talks import as_decided, compacted, messages_of, talk, un
 from tests.people import new_operator, new_tenant
 
 pytestmark = pytest.mark.django_db(transaction=True)
+# The page says every 8 seconds that it is looked at, and hears who else does.
+LOOKS_AGAIN_MS = 20_000
 
 
 @pytest.fixture
@@ -134,7 +136,7 @@ def test_two_reviewers_are_told_and_what_was_typed_stays(
     console.goto(page("compaction", acme, proposal.pk))
     expect(console.locator("#presence")).to_be_attached()
     ida.goto(page("compaction", acme, proposal.pk))
-    expect(ida.locator("#presence")).to_contain_text("olga looks at this too")
+    expect(ida.locator("#presence")).to_contain_text("olga looks at this too", timeout=LOOKS_AGAIN_MS)
     assert ida.evaluate("document.documentElement.scrollWidth") <= NARROW["width"]
     ida.locator("#edit summary").click()
     ida.locator("#id_text").fill("Jonas Petersen works on it.")
@@ -142,7 +144,7 @@ def test_two_reviewers_are_told_and_what_was_typed_stays(
     console.keyboard.type("Half of it is lost.")
     console.keyboard.press("Enter")
     expect(console.locator(".flash")).to_contain_text("Rejected")
-    expect(ida.locator("#presence")).to_contain_text("olga rejected it")
+    expect(ida.locator("#presence")).to_contain_text("olga rejected it", timeout=LOOKS_AGAIN_MS)
     ida.get_by_role("button", name="Save the text").click()
     expect(ida.locator(".review-refusal")).to_contain_text("olga rejected it")
     expect(ida.locator("#typed")).to_have_value("Jonas Petersen works on it.")

@@ -121,6 +121,25 @@ def test_template_check_sees_a_breach(name: str, breach: str) -> None:
     assert re.search(FORBIDDEN_IN_TEMPLATES[name], breach)
 
 
+def _wrong_only_to_the_eye(text: str) -> list[str]:
+    """Fields that are shown as wrong without being said to be."""
+    plain = re.sub(r"{%.*?%}|{{.*?}}", lambda tag: re.sub("[<>]", "", tag[0]), text)
+    fields = re.findall(r"<[^<>]*>", plain)
+    return [field for field in fields if "is-invalid" in field and 'aria-invalid="true"' not in field]
+
+
+@pytest.mark.parametrize("path", _templates(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_field_marked_as_wrong_says_so(path: Path) -> None:
+    assert _wrong_only_to_the_eye(path.read_text()) == []
+
+
+def test_field_check_sees_a_breach() -> None:
+    field = '<input class="form-control{% if form.name.errors %} is-invalid{% endif %}" value="{{ a|default:">" }}">'
+    assert len(_wrong_only_to_the_eye(f"<p>{field}</p>")) == 1
+    said = field.replace(" value", '{% if form.name.errors %} aria-invalid="true"{% endif %} value')
+    assert _wrong_only_to_the_eye(said) == []
+
+
 @pytest.mark.parametrize(
     ("room", "line"),
     [

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from django.db import transaction
 
-from memories.actions.hygiene import merge_memories
+from memories.actions.hygiene import merge_memories, values_given
 from memories.audit import Actor, record_audit
 from memories.exceptions import Conflict, InvalidInput
 from memories.many import archive_rows, change_rows, not_restorable, restore_rows
@@ -111,13 +111,12 @@ def _held(tenant_id: UUID, act: BulkAct, seen: Mapping[UUID, int], kind: str) ->
 def _perform(tenant_id: UUID, act: BulkAct, rows: Sequence[Memory], kind: str, by: Actor, now: datetime) -> HygieneAct:
     done = HygieneAct(tenant_id=tenant_id, act=act.name, at=now)
     if act.name == ARCHIVE:
-        archive_rows(rows, now)
         done.archived_ids = [row.pk for row in rows]
+        done.changed = values_given(rows, act.field, after=now)
+        archive_rows(rows, now)
     else:
         value: Any = kind if act.name == KIND else act.value
-        done.changed = [
-            {"id": str(row.pk), "field": act.field, "before": getattr(row, act.field), "after": value} for row in rows
-        ]
+        done.changed = values_given(rows, act.field, after=value, versions=1)
         if act.name == RESTORE:
             restore_rows(rows, by=by, now=now)
         else:

@@ -1,6 +1,7 @@
 """What an operator does about findings: merging, archiving, dismissing, and taking each of these back (ADR-0083)."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -14,11 +15,25 @@ from memories.audit import Actor, record_audit
 from memories.exceptions import Conflict, InvalidInput, NotFound
 from memories.many import archive_rows, change_rows, restore_rows
 from memories.models import HygieneAct, Memory, MemoryFinding, MemoryLink, MemoryPair
-from memories.services.bulk import ACT_MEMORIES_MAX
+from memories.services.bulk import ACT_MEMORIES_MAX, left_alone, taken_back
 from memories.services.hygiene import combined
 
 #: The kind of the edge from a merged memory to the one that was kept.
 MERGED_INTO = "merged_into"
+
+
+@dataclass(frozen=True)
+class Undone:
+    """An act that was taken back: for how many memories (or findings), and how many were left as they are by now."""
+
+    act: HygieneAct
+    count: int
+    left: int
+
+    def __str__(self) -> str:
+        if self.act.act == HygieneAct.Act.DISMISS:
+            return taken_back(self.count, self.left, one="finding", several="findings")
+        return taken_back(self.count, self.left)
 
 
 @transaction.atomic
@@ -39,6 +54,7 @@ def merge_memories(*, tenant_id: UUID, groups: Mapping[UUID, Collection[UUID]], 
         act.link_ids += _link(kept, merged, by, now)
     for memory_id in others:
         archive_memory(memory=memories[memory_id], by=by, now=now)
+    act.changed = values_given([memories[pk] for pk in others], "archived_at", after=now)
     act.save()
     _audit(act, "merge_memories", [*groups, *others], by, now)
     return act
@@ -48,9 +64,11 @@ def merge_memories(*, tenant_id: UUID, groups: Mapping[UUID, Collection[UUID]], 
 def archive_memories(*, tenant_id: UUID, memory_ids: Collection[UUID], by: Actor, now: datetime) -> HygieneAct:
     """Archive several memories as one act. Raises `NotFound` or `Conflict` (`archived`) and changes nothing then."""
     memories = _held(tenant_id, memory_ids)
-    archive_rows(list(memories.values()), now)
+    rows = list(memories.values())
+    changed = values_given(rows, "archived_at", after=now)
+    archive_rows(rows, now)
     act = HygieneAct.objects.create(
-        tenant_id=tenant_id, act=HygieneAct.Act.ARCHIVE, at=now, archived_ids=list(memories)
+        tenant_id=tenant_id, act=HygieneAct.Act.ARCHIVE, at=now, archived_ids=list(memories), changed=changed
     )
     _audit(act, "archive_memories", list(memories), by, now)
     return act
@@ -82,47 +100,83 @@ def dismiss_findings(
 
 
 @transaction.atomic
-def undo_hygiene(*, tenant_id: UUID, act_id: UUID, by: Actor, now: datetime) -> HygieneAct:
-    """Take an act back, all of it or nothing: archived ones live again, edges it drew end, counters and values return.
+def undo_hygiene(*, tenant_id: UUID, act_id: UUID, by: Actor, now: datetime) -> Undone:
+    """Take an act back: archived ones live again, edges it drew end, counters and values return.
 
-    What was retrieved since stays counted, a usefulness that was voted on since stays, and so does another value that
-    was given since. Raises `NotFound`, or
-    `Conflict`: `undone` before, or `duplicate` where a text was stored anew in the meantime.
+    A memory is left as it is where it was changed, archived or restored since; what was retrieved since stays counted,
+    and a usefulness that was voted on since stays. Raises `NotFound`, or `Conflict` and changes nothing then: `undone`
+    before, `duplicate` where a text was stored anew in the meantime, `changed` where every one would be left.
     """
     act: HygieneAct | None = HygieneAct.objects.for_tenant(tenant_id).with_id(act_id).locked().first()
     if act is None:
         raise NotFound("not_found", "There is no such act.")
     if act.undone_at is not None:
         raise Conflict("undone", "This was taken back before.")
-    ids = [*act.archived_ids, *(UUID(row["id"]) for row in (*act.kept, *act.changed))]
+    ids = {*act.archived_ids, *(UUID(row["id"]) for row in (*act.kept, *act.changed))}
     memories = _locked(tenant_id, ids)
     for link in MemoryLink.objects.for_tenant(tenant_id).current().numbered_any(act.link_ids):
         unlink_memories(link=link, by=by, now=now)
-    archived = [memories[pk] for pk in act.archived_ids if pk in memories]
-    restore_rows([row for row in archived if row.archived_at is not None], by=by, now=now)
+    count = _restore_back(act, memories, by, now) + _change_back(act, memories, now)
     for taken in act.kept:
         if UUID(taken["id"]) in memories:
-            _give_back(memories[UUID(taken["id"])], taken, by, now)
-    _change_back(act, memories, now)
-    _mark(act, None)
+            count += _give_back(memories[UUID(taken["id"])], taken, by, now)
+    count += _mark(act, None)
+    left = len(ids) + len(act.pair_ids) + len(act.finding_ids) - count
+    if not count:
+        raise Conflict("changed", f"{left_alone(left)}.")
     act.undone_at = now
     act.save(update_fields=["undone_at"])
-    _audit(act, f"undo_{act.act}", ids, by, now)
-    return act
+    _audit(act, f"undo_{act.act}", sorted(ids), by, now)
+    return Undone(act, count, left)
 
 
-def _change_back(act: HygieneAct, memories: Mapping[UUID, Memory], now: datetime) -> None:
-    """Give each memory the value it had, as far as it is live and has what the act gave it."""
+def values_given(rows: Iterable[Memory], field: str, *, after: Any, versions: int = 0) -> list[dict[str, Any]]:
+    """What the undoing of an act needs to know of each row, told before the act: it opens `versions` new ones of it."""
+    return [
+        {
+            "id": str(row.pk),
+            "field": field,
+            "before": getattr(row, field),
+            "after": after,
+            "version": row.version + versions,
+        }
+        for row in rows
+    ]
+
+
+def _is_as_left(memory: Memory, given: Mapping[str, Any]) -> bool:
+    """Whether the memory is in the version the act left it in; acts of before did not note it."""
+    return bool(memory.version == given.get("version", memory.version))
+
+
+def _restore_back(act: HygieneAct, memories: Mapping[UUID, Memory], by: Actor, now: datetime) -> int:
+    """Make those live again that the act archived and nobody restored since: that makes another version."""
+    given = {row["id"]: row for row in act.changed}
+    rows = [
+        row
+        for row in (memories[pk] for pk in act.archived_ids if pk in memories)
+        if row.archived_at is not None and _is_as_left(row, given.get(str(row.pk), {}))
+    ]
+    restore_rows(rows, by=by, now=now)
+    return len(rows)
+
+
+def _change_back(act: HygieneAct, memories: Mapping[UUID, Memory], now: datetime) -> int:
+    """Give each memory the value it had, as far as it is live and as the act left it."""
     former: dict[tuple[str, Any], list[Memory]] = {}
+    archived = set(act.archived_ids)
     for row in act.changed:
         memory = memories.get(UUID(row["id"]))
-        if memory is not None and memory.archived_at is None and getattr(memory, row["field"]) == row["after"]:
+        if memory is None or memory.pk in archived or memory.archived_at is not None or not _is_as_left(memory, row):
+            continue
+        if getattr(memory, row["field"]) == row["after"]:
             former.setdefault((row["field"], row["before"]), []).append(memory)
     for (field, value), rows in former.items():
         if field == "archived_at":
             archive_rows(rows, now)
         else:
             change_rows(rows, field, value, now)
+    return sum(len(rows) for rows in former.values())
 
 
 def _locked(tenant_id: UUID, memory_ids: Iterable[UUID]) -> dict[UUID, Memory]:
@@ -146,6 +200,7 @@ def _take_over(kept: Memory, merged: Sequence[Memory], by: Actor, now: datetime)
     usefulness, retrievals, is_pinned, last = combined([kept, *merged])
     taken = {
         "id": str(kept.pk),
+        "version": kept.version,
         "was_pinned": kept.pinned,
         "usefulness_before": kept.usefulness_score,
         "usefulness": usefulness,
@@ -155,19 +210,24 @@ def _take_over(kept: Memory, merged: Sequence[Memory], by: Actor, now: datetime)
     }
     _count(kept, usefulness, retrievals, last)
     if is_pinned and not kept.pinned:
-        update_memory(memory=kept, changes={"pinned": True}, by=by, now=now)
+        taken["version"] = update_memory(memory=kept, changes={"pinned": True}, by=by, now=now).version
     return taken
 
 
-def _give_back(kept: Memory, taken: Mapping[str, Any], by: Actor, now: datetime) -> None:
+def _give_back(kept: Memory, taken: Mapping[str, Any], by: Actor, now: datetime) -> int:
+    """1 where all returned, 0 where the memory was changed since and stays pinned."""
     usefulness, last = kept.usefulness_score, kept.last_retrieved_at
     if usefulness == taken["usefulness"]:
         usefulness = taken["usefulness_before"]
     if last == _moment(taken["last_retrieved"]):
         last = _moment(taken["last_retrieved_before"])
     _count(kept, usefulness, max(kept.retrieval_count - taken["retrievals_added"], 0), last)
-    if kept.pinned and not taken["was_pinned"] and kept.archived_at is None:
-        update_memory(memory=kept, changes={"pinned": False}, by=by, now=now)
+    if not kept.pinned or taken["was_pinned"]:
+        return 1
+    if kept.archived_at is not None or not _is_as_left(kept, taken):
+        return 0
+    update_memory(memory=kept, changes={"pinned": False}, by=by, now=now)
+    return 1
 
 
 def _moment(text: str | None) -> datetime | None:
@@ -199,11 +259,13 @@ def _link(kept: Memory, merged: Sequence[Memory], by: Actor, now: datetime) -> l
     return [link.pk for link in drawn]
 
 
-def _mark(act: HygieneAct, at: datetime | None) -> None:
-    """Mark the act's findings as dismissed, or as open again."""
+def _mark(act: HygieneAct, at: datetime | None) -> int:
+    """Mark the act's findings as dismissed, or as open again; how many there still are."""
+    count = 0
     for rows, ids in ((MemoryPair.objects, act.pair_ids), (MemoryFinding.objects, act.finding_ids)):
         if ids:
-            rows.for_tenant(act.tenant_id).numbered(ids).update(dismissed_at=at)
+            count += rows.for_tenant(act.tenant_id).numbered(ids).update(dismissed_at=at)
+    return count
 
 
 def _audit(act: HygieneAct, verb: str, memory_ids: Iterable[object], by: Actor, now: datetime) -> None:

@@ -85,3 +85,14 @@ def reason_to_leave(act: BulkAct, memory: Standing | None, *, seen_version: int,
 def told(left: Mapping[str, int]) -> str:
     """The reasons with how many memories each is about, as people read them."""
     return ", ".join(f"{count:,} {REASONS[reason]}" for reason, count in left.items() if count)
+
+
+def left_alone(count: int) -> str:
+    """So many were not taken back, as people read it."""
+    return f"{count:,} {'was changed since and is' if count == 1 else 'were changed since and are'} left alone"
+
+
+def taken_back(count: int, left: int, *, one: str = "memory", several: str = "memories") -> str:
+    """What an undo did, as people read it."""
+    about = f"{count:,} {one if count == 1 else several}"
+    return f"Taken back for {about}; {left_alone(left)}." if left else f"Taken back for {about}."

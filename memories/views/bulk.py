@@ -53,16 +53,17 @@ def memory_bulk(request: HtmxRequest) -> HttpResponseBase:
 @tenant_required
 @require_POST
 def memory_bulk_undo(request: HtmxRequest, act_id: UUID) -> HttpResponseBase:
-    """Take an act back, all of it or nothing, and show the list it was done from."""
+    """Take an act back as far as nobody changed its memories since, and show the list it was done from."""
     try:
         with tenant_scope(request.tenant.id):
-            undo_hygiene(tenant_id=request.tenant.id, act_id=act_id, by=actor_of(request.operator), now=timezone.now())
+            who: dict[str, Any] = {"tenant_id": request.tenant.id, "by": actor_of(request.operator)}
+            undone = undo_hygiene(act_id=act_id, now=timezone.now(), **who)
     except NotFound as error:
         raise Http404 from error
     except PlatformError as error:
         complain(request, f"Nothing was taken back: {error.detail}")
     else:
-        flash(request, "Taken back: everything is as it was.")
+        flash(request, str(undone))
     return list_again(request, request.GET.get("back", ""))
 
 

@@ -80,17 +80,18 @@ def hygiene_act(request: HtmxRequest, name: str) -> HttpResponseBase:
 @tenant_required
 @require_POST
 def hygiene_undo(request: HtmxRequest, act_id: UUID) -> HttpResponseBase:
-    """Take an act back, all of it or nothing."""
+    """Take an act back as far as nobody changed its memories since."""
     each = LISTS.get(request.GET.get("list", ""), LISTS[NEAR_DUPLICATE])
     try:
         with tenant_scope(request.tenant.id):
-            undo_hygiene(tenant_id=request.tenant.id, act_id=act_id, by=actor_of(request.operator), now=timezone.now())
+            who: dict[str, Any] = {"tenant_id": request.tenant.id, "by": actor_of(request.operator)}
+            undone = undo_hygiene(act_id=act_id, now=timezone.now(), **who)
     except NotFound as error:
         raise Http404 from error
     except PlatformError as error:
         complain(request, f"Nothing was taken back: {error.detail}")
     else:
-        flash(request, "Taken back: everything is as it was.")
+        flash(request, str(undone))
     return _again(request, each, request.GET)
 
 

@@ -20,9 +20,10 @@ from memories.actions import (
     update_memory,
 )
 from memories.actions.bulk import BulkDone
+from memories.actions.hygiene import Undone
 from memories.exceptions import Conflict, InvalidInput
 from memories.indexer import index_memories
-from memories.models import AuditEntry, HygieneAct, Memory, MemoryEmbedding, MemoryVersion, Tenant, UncomparedMemory
+from memories.models import AuditEntry, Memory, MemoryEmbedding, MemoryVersion, Tenant, UncomparedMemory
 from memories.scopes import tenant_scope
 from memories.services.bulk import ACT_MEMORIES_MAX, MERGED_MAX
 from memories.services.drafts import NewMemory
@@ -64,7 +65,7 @@ def do(tenant: Tenant, act: str, seen: dict[UUID, int], kind: str = "") -> BulkD
         return act_on_memories(tenant_id=tenant.pk, act=act, seen=seen, kind=kind, by=TESTER, now=LATER)
 
 
-def undo(tenant: Tenant, done: BulkDone) -> HygieneAct:
+def undo(tenant: Tenant, done: BulkDone) -> Undone:
     with tenant_scope(tenant.pk):
         return undo_hygiene(tenant_id=tenant.pk, act_id=done.act.pk, by=TESTER, now=LATER + timedelta(hours=1))
 
@@ -183,10 +184,60 @@ def test_undo_leaves_what_was_changed_since(tenant: Tenant) -> None:
     done = do(tenant, "kind", {first.pk: 1, second.pk: 1}, kind="procedure")
     with tenant_scope(tenant.pk):
         update_memory(memory=first, changes={"kind": "episode"}, by=TESTER, now=LATER)
-    undo(tenant, done)
+    undone = undo(tenant, done)
+    assert (undone.count, undone.left) == (1, 1)
     assert [stored(row).kind for row in (first, second)] == ["episode", "fact"]
     with pytest.raises(Conflict):
         undo(tenant, done)
+
+
+def by_hand_again(act: str, row: Memory, former: Memory) -> None:
+    """Somebody takes the act back for one memory and does the same to it again: it looks as the act left it."""
+    with tenant_scope(row.tenant_id):
+        if act in ("archive", "restore"):
+            steps = [restore_memory, archive_memory] if act == "archive" else [archive_memory, restore_memory]
+            for step in steps:
+                step(memory=row, by=TESTER, now=LATER)
+        else:
+            for fields in (former, stored(row)):
+                changes = {"pinned": fields.pinned, "kind": fields.kind}
+                update_memory(memory=row, changes=changes, by=TESTER, now=LATER)
+
+
+@pytest.mark.parametrize("act", ALL_ACTS)
+def test_undo_leaves_what_was_taken_back_and_done_again_by_hand(act: str, tenant: Tenant) -> None:
+    touched, other = memory(tenant), memory(tenant)
+    seen = ready_for(act, [touched, other])
+    former = [stored(row) for row in (touched, other)]
+    done = do(tenant, act, seen, kind="procedure")
+    by_hand_again(act, touched, former[0])
+    kept = stored(touched)
+    undone = undo(tenant, done)
+    assert (undone.count, undone.left) == (1, 1)
+    assert str(undone) == "Taken back for 1 memory; 1 was changed since and is left alone."
+    after = stored(touched)
+    assert (after.version, after.archived_at) == (kept.version, kept.archived_at)
+    back = stored(other)
+    assert (back.kind, back.pinned, bool(back.archived_at)) == (
+        former[1].kind,
+        former[1].pinned,
+        bool(former[1].archived_at),
+    )
+
+
+@pytest.mark.parametrize("act", ALL_ACTS)
+def test_undo_that_would_leave_every_memory_is_refused(act: str, tenant: Tenant) -> None:
+    row = memory(tenant)
+    seen = ready_for(act, [row])
+    former = stored(row)
+    done = do(tenant, act, seen, kind="procedure")
+    by_hand_again(act, row, former)
+    kept = stored(row)
+    for _ in range(2):
+        with pytest.raises(Conflict) as caught:
+            undo(tenant, done)
+        assert (caught.value.code, caught.value.detail) == ("changed", "1 was changed since and is left alone.")
+    assert (stored(row).version, stored(row).archived_at) == (kept.version, kept.archived_at)
 
 
 def test_merge_takes_all_as_they_were_seen_or_none(tenant: Tenant) -> None:

@@ -340,6 +340,20 @@ def test_archive_of_several_and_its_undo(tenant: Tenant) -> None:
     assert state(tenant) == before
 
 
+def test_undo_of_a_merge_leaves_those_that_were_changed_by_hand_since(tenant: Tenant) -> None:
+    kept, other, third = memory(tenant, BAKER), memory(tenant, BAKER_AGAIN, pinned=True), memory(tenant, DUE)
+    act = merge(tenant, {kept: [other, third]})
+    with tenant_scope(tenant.pk):
+        for step in (restore_memory, archive_memory):
+            step(memory=other, by=TESTER, now=NOW + timedelta(hours=2))
+        for pinned in (False, True):
+            update_memory(memory=kept, changes={"pinned": pinned}, by=TESTER, now=NOW + timedelta(hours=2))
+    undone = undo(tenant, act)
+    assert (undone.count, undone.left) == (1, 2)
+    assert stored(kept).pinned
+    assert [bool(stored(row).archived_at) for row in (other, third)] == [True, False]
+
+
 def test_dismissal_of_pairs_and_findings_is_undone(tenant: Tenant) -> None:
     memory(tenant, BAKER)
     memory(tenant, BAKER_AGAIN)
@@ -352,7 +366,7 @@ def test_dismissal_of_pairs_and_findings_is_undone(tenant: Tenant) -> None:
     find_faults(now=later)
     assert len(in_list(tenant, "never_retrieved")) == 1
     assert pairs(tenant)[0].dismissed_at == later
-    undo(tenant, act)
+    assert str(undo(tenant, act)) == "Taken back for 2 findings."
     assert pairs(tenant)[0].dismissed_at is None
     assert len(in_list(tenant, "never_retrieved")) == 2
 

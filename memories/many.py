@@ -104,3 +104,17 @@ def _open_next_versions(rows: Sequence[Memory], now: datetime, **values: Any) ->
     waiting = [row.pk for row in rows if row.embedding_state != Memory.EmbeddingState.READY]
     if waiting:
         tasks.embed_later(tenant_id, waiting)
+
+
+def values_given(rows: Iterable[Memory], field: str, *, after: Any, versions: int = 0) -> list[dict[str, Any]]:
+    """What the undoing of an act needs to know of each row, told before the act: it opens `versions` new ones of it."""
+    return [
+        {
+            "id": str(row.pk),
+            "field": field,
+            "before": getattr(row, field),
+            "after": after,
+            "version": row.version + versions,
+        }
+        for row in rows
+    ]

@@ -9,10 +9,10 @@ from uuid import UUID
 
 from django.db import transaction
 
-from memories.actions.hygiene import merge_memories, values_given
+from memories.actions.hygiene import merge_memories
 from memories.audit import Actor, record_audit
 from memories.exceptions import Conflict, InvalidInput
-from memories.many import archive_rows, change_rows, not_restorable, restore_rows
+from memories.many import archive_rows, change_rows, not_restorable, restore_rows, values_given
 from memories.models import HygieneAct, Memory
 from memories.services.bulk import (
     ACT_MEMORIES_MAX,

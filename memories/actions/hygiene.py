@@ -13,7 +13,7 @@ from memories.actions.edit import archive_memory, update_memory
 from memories.actions.links import link_memories, unlink_memories
 from memories.audit import Actor, record_audit
 from memories.exceptions import Conflict, InvalidInput, NotFound
-from memories.many import archive_rows, change_rows, restore_rows
+from memories.many import archive_rows, change_rows, restore_rows, values_given
 from memories.models import HygieneAct, Memory, MemoryFinding, MemoryLink, MemoryPair
 from memories.services.bulk import ACT_MEMORIES_MAX, left_alone, taken_back
 from memories.services.hygiene import combined
@@ -128,20 +128,6 @@ def undo_hygiene(*, tenant_id: UUID, act_id: UUID, by: Actor, now: datetime) -> 
     act.save(update_fields=["undone_at"])
     _audit(act, f"undo_{act.act}", sorted(ids), by, now)
     return Undone(act, count, left)
-
-
-def values_given(rows: Iterable[Memory], field: str, *, after: Any, versions: int = 0) -> list[dict[str, Any]]:
-    """What the undoing of an act needs to know of each row, told before the act: it opens `versions` new ones of it."""
-    return [
-        {
-            "id": str(row.pk),
-            "field": field,
-            "before": getattr(row, field),
-            "after": after,
-            "version": row.version + versions,
-        }
-        for row in rows
-    ]
 
 
 def _is_as_left(memory: Memory, given: Mapping[str, Any]) -> bool:

@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from django.utils.html import strip_tags
 from rest_framework.test import APIClient
 
 from context.models import ScoringProfileAssignment
@@ -150,5 +151,5 @@ def test_search_and_contexts_over_http_take_the_name_and_refuse_strange_ones(api
 def test_page_of_a_receipt_draws_the_parts_of_its_profile(tenant: Tenant) -> None:
     context = by_recall(tenant, max_tokens=200)
     client = client_of(new_operator("viewer", "viewer", tenant))
-    text = text_of(client.get(page("receipt", tenant, context.id)))
+    text = strip_tags(text_of(client.get(page("receipt", tenant, context.id))))
     assert f"conversation-recall, version {CONVERSATION_RECALL.version}" in text

@@ -50,7 +50,7 @@ def test_only_what_differs_from_the_defaults_is_stored(client: Client, tenant: T
     )
     assert "Version 1 is in force." in text_of(response)
     assert in_force(tenant).compaction == {"target": 0.4, "decision": "review"}
-    assert "target of compaction 40 % of the window" in text_of(response)
+    assert "becomes </span>40 % of the window" in text_of(response)
     client.post(page("budgets", tenant), {"edited_from": "1", "default_tokens": "500"})
     assert in_force(tenant).compaction == {"target": 0.4, "decision": "review"}
 

@@ -77,7 +77,7 @@ def test_chart_has_every_point_the_thresholds_and_each_compaction_marked() -> No
     assert chart.series == names
     assert len(chart.rows) == len(done.points)
     assert sum(bool(row.mark) for row in chart.rows) == sum(point.event != APPENDED for point in done.points) > 0
-    places = [row.position for row in chart.rows]
+    places = [row.x for row in chart.rows]
     assert places == sorted(set(places))
 
 

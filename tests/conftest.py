@@ -23,6 +23,8 @@ servers.use_own_database()
 # Assets come from their sources: nothing has to be collected before a test.
 settings.STORAGES["staticfiles"]["BACKEND"] = "django.contrib.staticfiles.storage.StaticFilesStorage"
 settings.STATIC_ROOT = settings.STATICFILES_DIRS[0]
+# Half a second of hashing for every person of every test proves nothing.
+settings.PASSWORD_HASHERS = ["tests.people.QuickHasher"]
 django.setup()
 
 from django.core.management import call_command  # noqa: E402 - needs the servers

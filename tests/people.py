@@ -1,5 +1,6 @@
 """Tenants, agents and operators for tests, made by the verbs that make real ones."""
 
+from django.contrib.auth.hashers import PBKDF2PasswordHasher
 from django.contrib.auth.models import User
 from django.utils import timezone
 from rest_framework.test import APIClient
@@ -12,6 +13,12 @@ from memories.services.partitions import parse_partition
 
 BY = Actor.system("tests")
 PASSWORD = "correct horse battery staple"
+
+
+class QuickHasher(PBKDF2PasswordHasher):
+    """Django's own hash in one round: a server with Django's settings knows what it made."""
+
+    iterations = 1
 
 
 def new_tenant(name: str) -> Tenant:

@@ -5,22 +5,23 @@ from http import HTTPStatus
 from typing import Any
 from uuid import UUID
 
-from django.http import Http404, HttpResponse, HttpResponseBase
+from django.http import HttpResponse, HttpResponseBase
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.http import urlencode
 from django.views.decorators.http import require_http_methods, require_POST
 
 from memories.access import actor_of, tenant_required
-from memories.actions import BulkDone, act_on_memories, merge_seen_memories, undo_hygiene
+from memories.actions import BulkDone, act_on_memories, merge_seen_memories
 from memories.browsing import memories_of
 from memories.bulk import bulk_effect, matching_memories
-from memories.exceptions import NotFound, PlatformError
+from memories.exceptions import PlatformError
 from memories.forms import COMMON_KINDS, BulkActForm, BulkChoiceForm, MemoryFilterForm
 from memories.indexer import index_now
 from memories.scopes import tenant_scope
 from memories.services.bulk import ACTS, MERGE, BulkAct, told
 from memories.views.memory_list import filter_of, ids_shown, list_again, list_request, shown_in, way_back
+from memories.views.undoing import take_back
 from memory_platform.web import HtmxRequest, complain, flash, operator_required, show
 
 #: What was done, as it is said of so many memories.
@@ -54,16 +55,7 @@ def memory_bulk(request: HtmxRequest) -> HttpResponseBase:
 @require_POST
 def memory_bulk_undo(request: HtmxRequest, act_id: UUID) -> HttpResponseBase:
     """Take an act back as far as nobody changed its memories since, and show the list it was done from."""
-    try:
-        with tenant_scope(request.tenant.id):
-            who: dict[str, Any] = {"tenant_id": request.tenant.id, "by": actor_of(request.operator)}
-            undone = undo_hygiene(act_id=act_id, now=timezone.now(), **who)
-    except NotFound as error:
-        raise Http404 from error
-    except PlatformError as error:
-        complain(request, f"Nothing was taken back: {error.detail}")
-    else:
-        flash(request, str(undone))
+    take_back(request, act_id)
     return list_again(request, request.GET.get("back", ""))
 
 

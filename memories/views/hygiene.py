@@ -13,13 +13,14 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from memories.access import actor_of, tenant_required
-from memories.actions import archive_memories, dismiss_findings, merge_memories, undo_hygiene
+from memories.actions import archive_memories, dismiss_findings, merge_memories
 from memories.board import ARCHIVE, MERGE, Effect, board_page, effect_of, list_lengths, waiting_to_be_compared
-from memories.exceptions import NotFound, PlatformError
+from memories.exceptions import PlatformError
 from memories.forms import HygieneActForm, HygieneFilterForm
 from memories.models import HygieneAct, Partition
 from memories.scopes import tenant_scope
 from memories.services.hygiene import LISTS, NEAR_DUPLICATE, HygieneList
+from memories.views.undoing import take_back
 from memory_platform.rest.pages import CursorError, Place, read_cursor, write_cursor
 from memory_platform.web import HtmxRequest, complain, flash, operator_required, show, wants_fragment
 
@@ -82,16 +83,7 @@ def hygiene_act(request: HtmxRequest, name: str) -> HttpResponseBase:
 def hygiene_undo(request: HtmxRequest, act_id: UUID) -> HttpResponseBase:
     """Take an act back as far as nobody changed its memories since."""
     each = LISTS.get(request.GET.get("list", ""), LISTS[NEAR_DUPLICATE])
-    try:
-        with tenant_scope(request.tenant.id):
-            who: dict[str, Any] = {"tenant_id": request.tenant.id, "by": actor_of(request.operator)}
-            undone = undo_hygiene(act_id=act_id, now=timezone.now(), **who)
-    except NotFound as error:
-        raise Http404 from error
-    except PlatformError as error:
-        complain(request, f"Nothing was taken back: {error.detail}")
-    else:
-        flash(request, str(undone))
+    take_back(request, act_id)
     return _again(request, each, request.GET)
 
 

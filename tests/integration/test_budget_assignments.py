@@ -1,8 +1,8 @@
 """Named budget profiles, whom they are assigned to, and which one counts for a key and a partition."""
 
-import threading
 from collections.abc import Mapping
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -30,6 +30,7 @@ from memories.models import ApiKey, AuditEntry, Tenant
 from memories.scopes import operator_read_scope, tenant_scope
 from tests.factories import make_key
 from tests.integration.assembling import NOW, new_tenant
+from tests.together import at_once, codes_at_once
 
 pytestmark = pytest.mark.django_db
 
@@ -305,47 +306,16 @@ def test_of_two_who_assign_one_target_at_the_same_moment_none_is_lost_unseen(is_
     tenant = shop()
     if is_assigned:
         assign(tenant, "long", partition_path="")
-    outcomes: list[str] = []
-    gate = threading.Barrier(2)
-
-    def work(name: str) -> None:
-        gate.wait()
-        try:
-            outcomes.append(assign(tenant, name, partition_path="", now=NOW + HOUR).profile_name)
-        except Conflict:
-            outcomes.append("conflict")
-        finally:
-            connection.close()
-
-    workers = [threading.Thread(target=work, args=[name]) for name in ("small", "large")]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
+    take = partial(assign, tenant, partition_path="", now=NOW + HOUR)
+    found = at_once([partial(take, name) for name in ("small", "large")])
+    outcomes = [each.profile_name for each in found if isinstance(each, BudgetProfileAssignment)]
     with tenant_scope(tenant.pk):
         (row,) = BudgetProfileAssignment.objects.for_tenant(tenant.pk).current()
     assert row.profile_name in outcomes
-    assert len(outcomes) == 2
+    assert all(isinstance(each, BudgetProfileAssignment | Conflict) for each in found)
 
 
 @pytest.mark.django_db(transaction=True)
 def test_of_two_who_take_one_name_one_gets_a_conflict() -> None:
     tenant = new_tenant()
-    outcomes: list[str] = []
-    gate = threading.Barrier(2)
-
-    def work() -> None:
-        gate.wait()
-        try:
-            outcomes.append(create(tenant, "small").name)
-        except Conflict as error:
-            outcomes.append(error.code)
-        finally:
-            connection.close()
-
-    workers = [threading.Thread(target=work) for _ in range(2)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
-    assert sorted(outcomes) == ["duplicate", "small"]
+    assert sorted(codes_at_once([partial(create, tenant, "small")] * 2)) == ["", "duplicate"]

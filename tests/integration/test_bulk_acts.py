@@ -1,14 +1,11 @@
 """Acts on many memories at once: the same queries however many, whoever was faster is left alone, undo restores."""
 
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
-from threading import Barrier
+from functools import partial
 from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
-from django.db import connection
 
 from memories.actions import (
     act_on_memories,
@@ -28,6 +25,7 @@ from memories.scopes import tenant_scope
 from memories.services.bulk import ACT_MEMORIES_MAX, MERGED_MAX
 from memories.services.drafts import NewMemory
 from tests.factories import NOW, TESTER, make_memory, make_tenant, stored
+from tests.together import at_once
 
 pytestmark = pytest.mark.django_db
 
@@ -284,21 +282,7 @@ def test_two_people_at_once_change_each_memory_once() -> None:
     rows = many(tenant, 40)
     seen = {row.pk: row.version for row in rows}
     halves = [dict(list(seen.items())[:30]), dict(reversed(list(seen.items())[10:]))]
-    barrier = Barrier(2)
-    connection.close()
-
-    def work(act: str, chosen: dict[UUID, int]) -> Callable[[], BulkDone]:
-        def run() -> BulkDone:
-            barrier.wait()
-            try:
-                return do(tenant, act, chosen)
-            finally:
-                connection.close()
-
-        return run
-
-    with ThreadPoolExecutor(2) as pool:
-        done = [each.result() for each in [pool.submit(work("pin", half)) for half in halves]]
+    done = at_once([partial(do, tenant, "pin", half) for half in halves])
     assert sum(each.count for each in done) == 40
     assert sorted(sum(each.left.values()) for each in done) == [0, 20]
     with tenant_scope(tenant.pk):

@@ -1,11 +1,8 @@
 """Several operators change what is measured at one moment: each gets an answer or a refusal, nobody an error."""
 
-from collections.abc import Callable
 from functools import partial
-from threading import Barrier, Thread
 
 import pytest
-from django.db import connection
 from django.utils import timezone
 
 from context.actions import (
@@ -17,12 +14,12 @@ from context.actions import (
 )
 from context.models import EvaluationRun, GoldenQuestion
 from context.services.scoring_profiles import ADR_0040
-from memories.exceptions import Conflict
 from memories.models import Tenant
 from memories.scopes import tenant_scope
 from tests.factories import TESTER, make_memory, make_tenant
 from tests.integration.evaluating import golden
 from tests.integration.scoring import evaluated, new_version
+from tests.together import codes_at_once
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -32,29 +29,6 @@ THREADS, ROUNDS = 6, 4
 @pytest.fixture
 def tenant(transactional_db: None) -> Tenant:
     return make_tenant()
-
-
-def together(acts: list[Callable[[], object]]) -> list[str]:
-    """What came of acts that begin at one moment: "" or the code of the refusal."""
-    begin = Barrier(len(acts))
-    found = ["never ended"] * len(acts)
-
-    def run(place: int) -> None:
-        begin.wait()
-        try:
-            acts[place]()
-            found[place] = ""
-        except Conflict as error:
-            found[place] = error.code
-        finally:
-            connection.close()
-
-    threads = [Thread(target=run, args=(place,)) for place in range(len(acts))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return found
 
 
 def standing(tenant: Tenant, text: str) -> list[int]:
@@ -68,7 +42,7 @@ def test_question_that_many_collect_at_once_is_one_and_wants_all_they_noted(tena
     memories = [make_memory(tenant) for _ in range(THREADS)]
     for number in range(ROUNDS):
         text = f"Which one, number {number}?"
-        assert together([partial(golden, tenant, text, memory) for memory in memories]) == [""] * THREADS
+        assert codes_at_once([partial(golden, tenant, text, memory) for memory in memories]) == [""] * THREADS
         assert standing(tenant, text) == [THREADS]
 
 
@@ -83,7 +57,7 @@ def test_two_questions_that_become_the_same_at_once_are_one_and_a_refusal(tenant
 
     for number in range(ROUNDS):
         questions = [golden(tenant, f"{place} {number}", memory) for place in range(2)]
-        assert sorted(together([partial(change, row, f"Same {number}") for row in questions])) == ["", "duplicate"]
+        assert sorted(codes_at_once([partial(change, row, f"Same {number}") for row in questions])) == ["", "duplicate"]
         assert standing(tenant, f"Same {number}") == [1]
 
 
@@ -98,7 +72,7 @@ def test_question_that_is_put_back_while_it_is_asked_anew_stands_once(tenant: Te
         question = golden(tenant, f"Back {number}", memory)
         with tenant_scope(tenant.pk):
             remove_golden_question(question=question, by=TESTER, now=timezone.now())
-        found = together([partial(restore, question), partial(golden, tenant, question.text, memory)])
+        found = codes_at_once([partial(restore, question), partial(golden, tenant, question.text, memory)])
         assert found in (["", ""], ["duplicate", ""])
         assert standing(tenant, question.text) == [1]
 
@@ -118,5 +92,5 @@ def test_evaluation_that_is_deleted_while_a_profile_is_published_by_it_does_one_
         numbers = {**ADR_0040.to_numbers(), "half_life_days": 10.0 + number}
         run = evaluated(tenant, numbers)
         new_version(tenant, f"profile-{number}", numbers=numbers)
-        found = together([partial(publish, f"profile-{number}"), partial(delete, run)])
+        found = codes_at_once([partial(publish, f"profile-{number}"), partial(delete, run)])
         assert found in (["", "proves_a_profile"], ["not_evaluated", ""])

@@ -1,9 +1,8 @@
 """Votes on memories: given, repeated, taken back, and implied by what a model answered."""
 
-import threading
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from datetime import timedelta
+from functools import partial
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -24,6 +23,7 @@ from memories.models import AuditEntry, Memory, Tenant
 from memories.scopes import operator_read_scope, tenant_scope
 from tests.factories import make_memory, stored
 from tests.integration.assembling import NOW, ask, bakery, codes, new_row, new_tenant, store
+from tests.together import codes_at_once
 
 pytestmark = pytest.mark.django_db
 
@@ -404,21 +404,6 @@ def test_answer_of_any_length_and_script_is_taken() -> None:
     assert answered(tenant, context.id, "東京。" * 300 + SOURDOUGH).used == [bread_of(tenant).pk]
 
 
-def together(count: int, work: Callable[[int], object]) -> None:
-    """`work` in so many threads that start at the same moment; what one raises is raised."""
-    gate = threading.Barrier(count)
-
-    def run(number: int) -> None:
-        gate.wait()
-        try:
-            work(number)
-        finally:
-            connection.close()
-
-    with ThreadPoolExecutor(count) as pool:
-        list(pool.map(run, range(count)))
-
-
 @pytest.mark.django_db(transaction=True)
 def test_votes_at_the_same_moment_are_all_counted() -> None:
     tenant = new_tenant()
@@ -428,7 +413,7 @@ def test_votes_at_the_same_moment_are_all_counted() -> None:
         for memory in memories if number % 2 else memories[::-1]:
             vote(tenant, memory_id=memory.pk, by=Actor("key", str(number), "an agent"))
 
-    together(6, work)
+    assert codes_at_once([partial(work, number) for number in range(6)]) == [""] * 6
     assert [score(memory) for memory in memories] == [pytest.approx(7 / 8)] * 3
 
 
@@ -437,5 +422,5 @@ def test_outcomes_at_the_same_moment_count_a_memory_once() -> None:
     tenant = bakery()
     context = ask(tenant, "What does Alex do?")
     assert codes(context) == []
-    together(4, lambda _: answered(tenant, context.id, SOURDOUGH))
+    assert codes_at_once([partial(answered, tenant, context.id, SOURDOUGH)] * 4) == [""] * 4
     assert len(votes(tenant)) == 1

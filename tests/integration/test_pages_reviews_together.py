@@ -3,24 +3,22 @@
 from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
-from threading import Barrier, Thread
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
 from compaction.actions.compactions import approve, reject
 from compaction.models import Compaction
-from memories.exceptions import Conflict
 from memories.models import Tenant
 from memories.scopes import tenant_scope
 from memory_platform.environment import cache_config
 from tests.integration.pages import HTMX, TESTER, client_of, page, text_of
 from tests.integration.talks import as_decided, compacted, talk, under_review
 from tests.people import new_operator, new_tenant
+from tests.together import codes_at_once
 
 
 @pytest.fixture
@@ -157,29 +155,6 @@ def test_facts_are_appended_only_to_the_text_that_was_seen(
     assert as_decided(proposal).summary_text == "Ida asked much."
 
 
-def together(acts: list[Callable[[], object]]) -> list[str]:
-    """What came of acts that begin at one moment: "" or the code of the refusal."""
-    begin = Barrier(len(acts))
-    found = ["never ended"] * len(acts)
-
-    def run(place: int) -> None:
-        begin.wait()
-        try:
-            acts[place]()
-            found[place] = ""
-        except Conflict as error:
-            found[place] = error.code
-        finally:
-            connection.close()
-
-    threads = [Thread(target=run, args=(place,)) for place in range(len(acts))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return found
-
-
 @pytest.mark.django_db(transaction=True)
 def test_of_two_decisions_at_one_moment_one_counts() -> None:
     tenant = new_tenant("Fennrad Nord")
@@ -190,6 +165,6 @@ def test_of_two_decisions_at_one_moment_one_counts() -> None:
         with tenant_scope(tenant.pk):
             verb(compaction=proposal, reason="Now.", edit_version=0, by=TESTER, now=timezone.now())
 
-    found = together([partial(decide, approve), partial(decide, reject)])
+    found = codes_at_once([partial(decide, approve), partial(decide, reject)])
     assert sorted(found) == ["", "already_decided"]
     assert as_decided(proposal).state == ("applied" if found[0] == "" else "rejected")

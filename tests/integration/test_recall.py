@@ -1,9 +1,8 @@
 """What contexts leave behind: counted once each, by many at once, without waiting and without losing any."""
 
-import threading
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable
 from datetime import datetime, timedelta
+from functools import partial
 from time import perf_counter
 from typing import Any
 from uuid import uuid4
@@ -21,6 +20,7 @@ from memories.recall import fold_retrievals
 from memories.scopes import maintenance_scope, tenant_scope
 from memories.services.recalled import recalled_hash
 from tests.factories import NOW, TESTER, make_memory, make_tenant, stored
+from tests.together import at_once
 
 pytestmark = pytest.mark.django_db
 
@@ -171,21 +171,6 @@ def test_pairs_of_a_tick_cannot_come_apart(tenant: Tenant) -> None:
 # --- Many at once, on connections of their own -----------------------------------------------------------------------
 
 
-def together(work: Callable[[int], Any], count: int = THREADS) -> list[Any]:
-    """The results of `work` in that many threads that begin at the same moment."""
-    start = threading.Barrier(count)
-
-    def run(number: int) -> Any:
-        try:
-            start.wait(timeout=30)
-            return work(number)
-        finally:
-            connection.close()
-
-    with ThreadPoolExecutor(count) as threads:
-        return list(threads.map(run, range(count)))
-
-
 @pytest.mark.django_db(transaction=True)
 def test_threads_count_a_hot_memory_while_somebody_holds_it_and_none_waits() -> None:
     tenant = make_tenant()
@@ -193,7 +178,7 @@ def test_threads_count_a_hot_memory_while_somebody_holds_it_and_none_waits() -> 
     with transaction.atomic(), tenant_scope(tenant.pk):
         list(Memory.objects.filter(pk=hot.pk).locked())
         begun = perf_counter()
-        together(lambda number: leave(tenant, [hot], NOW + timedelta(minutes=number)))
+        at_once([partial(leave, tenant, [hot], NOW + timedelta(minutes=number)) for number in range(THREADS)])
         assert perf_counter() - begun < 20
     assert stored(hot).retrieval_count == 0
     assert fold_retrievals(tenant.pk) == THREADS
@@ -211,7 +196,7 @@ def test_folding_and_counting_at_once_loses_and_doubles_nothing() -> None:
             leave(tenant, memories if number % 2 else memories[::-1], NOW + timedelta(minutes=turn))
             fold_retrievals(tenant.pk)
 
-    together(work)
+    at_once([partial(work, number) for number in range(THREADS)])
     fold_retrievals(tenant.pk)
     assert [stored(memory).retrieval_count for memory in memories] == [THREADS * 10] * 4
     assert ticks(tenant) == 0
@@ -237,12 +222,12 @@ def test_fold_steps_aside_for_another_and_gives_up_on_a_memory_that_is_held_long
     leave(tenant, [memory])
     with tenant_scope(tenant.pk):
         assert RetrievalTick.objects.fold(tenant.pk, 10) == 1
-        assert together(lambda _: fold_retrievals(tenant.pk), 1) == [0]
+        assert at_once([partial(fold_retrievals, tenant.pk)]) == [0]
         transaction.set_rollback(True)
     with tenant_scope(tenant.pk):
         list(Memory.objects.filter(pk=memory.pk).locked())
         with pytest.raises(OperationalError, match="lock timeout"):
-            together(lambda _: fold_retrievals(tenant.pk), 1)
+            at_once([partial(fold_retrievals, tenant.pk)])
     assert ticks(tenant) == 1
     assert fold_retrievals(tenant.pk) == 1
 

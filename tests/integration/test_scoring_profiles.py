@@ -1,11 +1,10 @@
 """Two people at one scoring profile: what each of them gets, and what stands in the end."""
 
-import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
-from django.db import connection
 
 from context.actions import (
     assign_scoring_profile,
@@ -15,37 +14,23 @@ from context.actions import (
     roll_back_scoring_profile,
 )
 from context.models import ScoringProfileAssignment, ScoringProfileVersion
-from memories.exceptions import PlatformError
 from memories.models import Tenant
 from memories.scopes import tenant_scope
 from tests.integration.assembling import NOW, new_tenant
 from tests.integration.scoring import KIM, evaluated, new_version, published
+from tests.together import codes_at_once
 
 TIMES = {"by": KIM, "now": NOW}
 
 
-def at_once(tenant: Tenant, *works: Callable[[], object]) -> list[str]:
-    """What becomes of each, all begun at the same moment in connections of their own: `done` or the code."""
-    outcomes = [""] * len(works)
-    gate = threading.Barrier(len(works))
+def each_within(tenant: Tenant, *works: Callable[[], object]) -> list[str]:
+    """What becomes of works that begin at one moment: the code of the refusal, or "" where it was done."""
 
-    def run(place: int, work: Callable[[], object]) -> None:
-        gate.wait()
-        try:
-            with tenant_scope(tenant.pk):
-                work()
-            outcomes[place] = "done"
-        except PlatformError as error:
-            outcomes[place] = error.code
-        finally:
-            connection.close()
+    def within(work: Callable[[], object]) -> None:
+        with tenant_scope(tenant.pk):
+            work()
 
-    threads = [threading.Thread(target=run, args=each) for each in enumerate(works)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return outcomes
+    return codes_at_once([partial(within, work) for work in works])
 
 
 def in_force(tenant: Tenant) -> list[int]:
@@ -67,17 +52,17 @@ def test_of_two_admins_who_publish_at_once_one_wins(is_in_force: bool) -> None:
     new_version(tenant, "own", 3)
     evaluated(tenant, first.numbers)
     seen = 1 if is_in_force else 0
-    outcomes = at_once(tenant, publishing(tenant, 2, seen), publishing(tenant, 3, seen))
-    assert sorted(outcomes) == ["done", "profile_changed"]
-    assert in_force(tenant) == [2 + outcomes.index("done")]
+    outcomes = each_within(tenant, publishing(tenant, 2, seen), publishing(tenant, 3, seen))
+    assert sorted(outcomes) == ["", "profile_changed"]
+    assert in_force(tenant) == [2 + outcomes.index("")]
 
 
 @pytest.mark.django_db(transaction=True)
 def test_of_two_admins_who_publish_the_same_version_one_wins() -> None:
     tenant = new_tenant()
     evaluated(tenant, new_version(tenant, "own", 1).numbers)
-    outcomes = at_once(tenant, publishing(tenant, 1, 0), publishing(tenant, 1, 0))
-    assert sorted(outcomes) == ["already_published", "done"]
+    outcomes = each_within(tenant, publishing(tenant, 1, 0), publishing(tenant, 1, 0))
+    assert sorted(outcomes) == ["", "already_published"]
     assert in_force(tenant) == [1]
 
 
@@ -88,24 +73,24 @@ def test_publishing_and_rolling_back_at_once_leave_one_version_in_force() -> Non
     published(tenant, "own", 2)
     new_version(tenant, "own", 3)
     back: dict[str, Any] = {"tenant_id": tenant.pk, "name": "own", "version": 1, "replaces": 2, **TIMES}
-    outcomes = at_once(tenant, publishing(tenant, 3, 2), lambda: roll_back_scoring_profile(**back))
-    assert sorted(outcomes) == ["done", "profile_changed"]
-    assert in_force(tenant) == [3 if outcomes[0] == "done" else 1]
+    outcomes = each_within(tenant, publishing(tenant, 3, 2), lambda: roll_back_scoring_profile(**back))
+    assert sorted(outcomes) == ["", "profile_changed"]
+    assert in_force(tenant) == [3 if outcomes[0] == "" else 1]
 
 
 @pytest.mark.django_db(transaction=True)
 def test_profile_is_not_retired_while_it_is_being_assigned() -> None:
     tenant = new_tenant()
     published(tenant, "own", 1)
-    outcomes = at_once(
+    outcomes = each_within(
         tenant,
         lambda: retire_scoring_profile(tenant_id=tenant.pk, name="own", version=1, **TIMES),
         lambda: assign_scoring_profile(tenant_id=tenant.pk, profile_name="own", partition_path="", **TIMES),
     )
-    assert outcomes in (["done", "not_published"], ["assigned", "done"])
+    assert outcomes in (["", "not_published"], ["assigned", ""])
     with tenant_scope(tenant.pk):
-        assert ScoringProfileAssignment.objects.for_tenant(tenant.pk).how_many() == (outcomes[1] == "done")
-    assert in_force(tenant) == ([1] if outcomes[1] == "done" else [])
+        assert ScoringProfileAssignment.objects.for_tenant(tenant.pk).how_many() == (outcomes[1] == "")
+    assert in_force(tenant) == ([1] if outcomes[1] == "" else [])
 
 
 @pytest.mark.django_db(transaction=True)
@@ -113,11 +98,11 @@ def test_of_two_who_edit_one_draft_at_once_one_is_told() -> None:
     tenant = new_tenant()
     new_version(tenant, "own", 1)
     named: dict[str, Any] = {"tenant_id": tenant.pk, "name": "own", "edited_from": 1, **TIMES}
-    outcomes = at_once(
+    outcomes = each_within(
         tenant,
         lambda: edit_scoring_profile(**named, changes={"pool_size": 50}),
         lambda: edit_scoring_profile(**named, changes={"pool_size": 60}),
     )
-    assert sorted(outcomes) == ["done", "profile_changed"]
+    assert sorted(outcomes) == ["", "profile_changed"]
     with tenant_scope(tenant.pk):
         assert ScoringProfileVersion.objects.for_tenant(tenant.pk).how_many() == 2

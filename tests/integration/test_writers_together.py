@@ -2,18 +2,17 @@
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from threading import Barrier
+from functools import partial
 from typing import Any
 
 import pytest
-from django.db import connection
 
 from memories.models import Memory, Tenant
 from memories.scopes import tenant_scope
 from memories.services.content import content_hash
 from tests.integration.rest import BULK, MEMORIES
 from tests.people import api_client, new_key, new_tenant
+from tests.together import at_once
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -33,21 +32,9 @@ def key(tenant: Tenant) -> str:
     return new_key(tenant, "read", "write")
 
 
-def together(key: str, writes: Sequence[Write]) -> list[Any]:
-    """The answers of writers that all begin at once, each with a client and a connection of its own."""
-    barrier = Barrier(len(writes))
-    connection.close()
-
-    def work(write: Write) -> Any:
-        client = api_client(key)
-        barrier.wait()
-        try:
-            return write(client)
-        finally:
-            connection.close()
-
-    with ThreadPoolExecutor(len(writes)) as pool:
-        return list(pool.map(work, writes))
+def answers_of(key: str, writes: Sequence[Write]) -> list[Any]:
+    """The answers of writers that all begin at once, each with a client of its own."""
+    return at_once([partial(write, api_client(key)) for write in writes])
 
 
 def live_rows(tenant: Tenant, text: str) -> list[Memory]:
@@ -91,7 +78,7 @@ def made(key: str, text: str, **fields: Any) -> str:
 
 @pytest.mark.parametrize("fields", [{}, {"partition": "user=new/topic=new", "source_id": "s-1"}])
 def test_eight_creators_of_one_text_make_one_row(fields: dict[str, str], tenant: Tenant, key: str) -> None:
-    answers = together(key, [create("the same", **fields)] * WRITERS)
+    answers = answers_of(key, [create("the same", **fields)] * WRITERS)
     assert Counter(answer.status_code for answer in answers) == {201: 1, 200: WRITERS - 1}
     assert len({answer.json()["id"] for answer in answers}) == 1
     assert len(live_rows(tenant, "the same")) == 1
@@ -100,7 +87,7 @@ def test_eight_creators_of_one_text_make_one_row(fields: dict[str, str], tenant:
 def test_eight_bulks_in_every_order_make_each_row_once(tenant: Tenant, key: str) -> None:
     texts = [f"row {number}" for number in range(60)]
     orders = [texts[shift:] + texts[:shift] if shift % 2 else texts[::-1] for shift in range(0, 8 * 7, 7)]
-    answers = together(key, [bulk(*order, partition="user=a/topic=b") for order in orders])
+    answers = answers_of(key, [bulk(*order, partition="user=a/topic=b") for order in orders])
     assert [answer.status_code for answer in answers] == [200] * WRITERS
     statuses = Counter(row["status"] for answer in answers for row in answer.json()["results"])
     assert statuses == {"created": len(texts), "existing": (WRITERS - 1) * len(texts)}
@@ -124,7 +111,7 @@ def test_create_bulk_edit_and_restore_onto_one_text_leave_one_live_row(tenant: T
             bulk(*more, wanted, f"second {turn}"),
             archive(edited),
         ]
-        answers = together(key, writes)
+        answers = answers_of(key, writes)
         codes = [answer.status_code for answer in answers]
         assert set(codes) <= {200, 201, 204, 404, 409}, [answer.content for answer in answers]
         assert {answer.json()["code"] for answer in answers if answer.status_code == 409} <= {"duplicate", "archived"}
@@ -147,7 +134,7 @@ def test_edits_that_trade_texts_and_bulks_of_both_neither_deadlock_nor_double(te
             bulk(two, f"four {turn}", one),
             create(f"three {turn}"),
         ]
-        answers = together(key, writes)
+        answers = answers_of(key, writes)
         assert {answer.status_code for answer in answers} <= {200, 201, 409}
         keys = live_keys(tenant)
         assert len(keys) == len(set(keys))

@@ -1,0 +1,66 @@
+// A text field with a list of what its letters may mean, by keys and by pointer. htmx fills the list.
+"use strict";
+
+// `chosen` gets the option that was taken. Gives back what shows or hides the list, and what marks an option.
+window.combobox = function (field, list, chosen) {
+  field.setAttribute("role", "combobox");
+  field.setAttribute("aria-autocomplete", "list");
+  field.setAttribute("aria-controls", list.id);
+  field.setAttribute("aria-expanded", "false");
+
+  function options() {
+    return Array.from(list.querySelectorAll('[role="option"]:not([aria-disabled])'));
+  }
+
+  function marked() {
+    return list.querySelector('[aria-selected="true"]');
+  }
+
+  function mark(option) {
+    const former = marked();
+    if (former) former.setAttribute("aria-selected", "false");
+    field.removeAttribute("aria-activedescendant");
+    if (!option) return;
+    option.setAttribute("aria-selected", "true");
+    field.setAttribute("aria-activedescendant", option.id);
+    option.scrollIntoView({ block: "nearest" });
+  }
+
+  function show(isOpen) {
+    list.hidden = !isOpen;
+    field.setAttribute("aria-expanded", String(isOpen));
+    if (!isOpen) mark(null);
+  }
+
+  function move(step) {
+    const all = options();
+    if (!all.length) return;
+    show(true);
+    const at = all.indexOf(marked());
+    mark(all[at < 0 ? (step > 0 ? 0 : all.length - 1) : (at + step + all.length) % all.length]);
+  }
+
+  field.addEventListener("keydown", function (event) {
+    if (event.isComposing) return;
+    if (event.key === "ArrowDown" || event.key === "ArrowUp") {
+      event.preventDefault();
+      move(event.key === "ArrowDown" ? 1 : -1);
+    } else if (event.key === "Enter" && !list.hidden && marked()) {
+      event.preventDefault();
+      chosen(marked());
+    } else if (event.key === "Escape" && !list.hidden) {
+      event.preventDefault();
+      show(false);
+    } else if (event.key === "Escape" && field.type === "search") {
+      field.blur();
+    }
+  });
+  field.addEventListener("input", function () {
+    mark(null);
+    if (!field.value.trim()) show(false);
+  });
+  list.addEventListener("htmx:afterSwap", function () {
+    show(document.activeElement === field && field.value.trim() !== "");
+  });
+  return { show, mark };
+};

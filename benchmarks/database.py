@@ -20,9 +20,13 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def throwaway_database() -> Iterator[None]:
-    """Start an embedded Postgres in a temporary folder, migrate it, set Django up on it; end and delete all at exit."""
-    folder = Path(tempfile.mkdtemp(prefix="memory-platform-bench-"))
+def throwaway_database(kept: Path | None = None) -> Iterator[None]:
+    """Start an embedded Postgres in a temporary folder, migrate it, set Django up on it; end and delete all at exit.
+
+    In the folder `kept` instead, where it is given: that stays, and what is in it.
+    """
+    folder = kept or Path(tempfile.mkdtemp(prefix="memory-platform-bench-"))
+    folder.mkdir(parents=True, exist_ok=True)
     folder.chmod(0o711)
     child, superuser_url = start_postgres(folder)
     try:
@@ -44,7 +48,8 @@ def throwaway_database() -> Iterator[None]:
         _close_connections()
     finally:
         stop([child], patience_seconds=5)
-        shutil.rmtree(folder, ignore_errors=True)
+        if not kept:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def new_tenant(name: str) -> "Tenant":
@@ -55,6 +60,22 @@ def new_tenant(name: str) -> "Tenant":
 
     with admin_write_scope():
         return create_tenant(name=name, by=Actor.system("benchmark"), now=datetime.now(UTC))
+
+
+@contextmanager
+def without_vector_index() -> Iterator[None]:
+    """Load many vectors, then build the index over them at once: row by row takes ten times as long."""
+    from django.core.management import call_command
+    from django.db import connections
+
+    from memories.querysets.nearest import index_name
+    from memories.vector_index import models_to_index
+
+    with connections["owner"].cursor() as cursor:
+        for model in models_to_index():
+            cursor.execute(f'DROP INDEX IF EXISTS "{index_name(model.name)}"')
+    yield
+    call_command("ensure_vector_index", verbosity=0)
 
 
 def analyse() -> None:

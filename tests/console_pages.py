@@ -88,6 +88,8 @@ NO_PAGES = {
 }
 OPEN_TO_ALL = {"sign-in", "sign-out", "theme"}
 PROBES = {"healthz", "readyz"}
+#: What other addresses begin with.
+ELSEWHERE = {"admin/", "api/"}
 
 
 @dataclass(frozen=True)
@@ -102,11 +104,9 @@ def operator_patterns() -> list[URLPattern]:
     """The addresses that an operator may open or post to: those that are neither REST, admin, nor health."""
     found: list[URLPattern | URLResolver] = []
     for entry in get_resolver().url_patterns:
-        is_nameless = str(entry.pattern) == ""
-        found += [entry] if isinstance(entry, URLPattern) else entry.url_patterns if is_nameless else []
-    return [
-        each for each in found if isinstance(each, URLPattern) and each.name and each.name not in OPEN_TO_ALL | PROBES
-    ]
+        is_elsewhere = str(entry.pattern) in ELSEWHERE
+        found += [entry] if isinstance(entry, URLPattern) else [] if is_elsewhere else entry.url_patterns
+    return [each for each in found if isinstance(each, URLPattern) and each.name not in OPEN_TO_ALL | PROBES]
 
 
 def address_of(pattern: URLPattern, ids: Mapping[str, Any]) -> str:

@@ -1,0 +1,59 @@
+"""What each address of the console takes, and from whom: written down here, so that no new address slips through."""
+
+from dataclasses import dataclass
+
+from memory_platform.web import Role
+
+VIEWER, OPERATOR, ADMIN = Role
+
+
+@dataclass(frozen=True)
+class Rule:
+    """The least role that reads an address, and that posts to it; None where it does not take the method."""
+
+    read: Role | None
+    change: Role | None
+
+    def least(self, method: str) -> Role | None:
+        return self.read if method == "get" else self.change
+
+
+#: The least role to read, the least role to post, and the names of the addresses that this holds for.
+TABLE: dict[tuple[Role | None, Role | None], set[str]] = {
+    (VIEWER, None): {
+        *("overview", "parts", "parts-line", "design", "watched", "search", "tenant-overview", "jobs", "runs"),
+        *("memories", "hygiene", "hygiene-list", "hygiene-progress", "summaries", "snapshot", "audit-log"),
+        *("context-preview", "context-compare", "context-entry", "context-suggest", "budget-curve"),
+        *("receipts", "receipt", "budget-compare", "budget-effect", "evaluation"),
+        *("golden-questions", "golden-export", "scoring-profiles", "scoring-compare", "scoring-effect"),
+        *("sessions", "session", "session-simulate", "reviews", "compaction-compare", "partition-branch"),
+    },
+    (VIEWER, OPERATOR): {
+        *("memory", "memories-act", "hygiene-act", "memo", "snapshots", "memory-votes"),
+        *("budgets", "budget", "budget-assignments", "evaluations", "golden-question"),
+        *("scoring-profile", "scoring-assignments", "partitions", "roll-ups", "session-compact", "compaction"),
+    },
+    (VIEWER, ADMIN): {"embeddings", "tenant-settings"},
+    (OPERATOR, None): {"memory-merge"},
+    (OPERATOR, OPERATOR): {
+        *("snapshot-delete", "budget-roll-back", "evaluation-delete", "golden-new", "compaction-roll-back"),
+    },
+    (ADMIN, ADMIN): {
+        *("api-keys", "api-key-revoke", "member-remove", "embedding-switch", "embedding-retire", "prompts"),
+        *("scoring-publish", "scoring-roll-back", "scoring-retire"),
+    },
+    # Neither changes a row: a choice in a cookie, and that somebody looks at a compaction.
+    (None, VIEWER): {"shortcuts", "compaction-presence"},
+    (None, OPERATOR): {
+        *("memory-archive", "memory-restore", "memory-pin", "memory-unpin", "memory-version-restore"),
+        *("memories-undo", "hygiene-undo", "text-tokens", "summary-withdraw", "summary-again"),
+        *("vote-again", "vote-withdraw", "budget-create", "budget-assignment-end", "budget-assignment-again"),
+        *("evaluation-cancel", "evaluation-retry", "golden-collect", "golden-remove", "golden-restore"),
+        *("golden-want", "golden-unwant", "scoring-create", "scoring-assignment-end", "scoring-assignment-again"),
+        *("message-pin", "message-unpin", "message-expand", "run-retry"),
+        *("compaction-trial", "compaction-append", "compaction-withdraw", "compaction-approve"),
+        *("compaction-reject", "compaction-reopen", "compaction-regenerate"),
+    },
+    (None, ADMIN): {"member-add", "embedding-retry", "prompt-roll-back"},
+}
+RULES = {name: Rule(*least) for least, names in TABLE.items() for name in names}

@@ -1,21 +1,35 @@
-"""All pages of the console with something on each: none is forgotten, none is heavy."""
+"""All pages of the console with something on each: none is forgotten, none is heavy, none asks once for each row."""
 
 import gzip
 import re
+from collections import Counter
+from dataclasses import dataclass
 from functools import cache
+from math import inf
 from typing import Any
 
+import pytest
+from django.db import connection
 from django.test import Client
 
+from context import saved_questions
 from memories.models import Tenant
 from memory_platform.assets import STYLESHEET, spelled_names, trim
 from tests.architecture import ROOT
 from tests.console_pages import NO_PAGES, PAGES, Place, address_of, operator_patterns, places
+from tests.crowd import Crowd, crowd
 from tests.furnished import furnished_tenant, ids_of
 from tests.integration.pages import client_of, text_of
 from tests.people import new_operator, new_tenant
 
 BYTES_MAX = 150_000
+#: More rows than a page shows, of what it shows in pages.
+MANY = Crowd(memories=300, receipts=150, sessions=60, audit=300, votes=100, partitions=40, others=100)
+#: How often a page may ask the same with other values.
+REPEATS_MAX = 3
+#: What surrounds the queries of each scope: the tenant they are confined to, how an index is read.
+SCOPES = re.compile(r"SAVEPOINT|RELEASE|SELECT (coalesce\(current_setting|set_config)\(")
+PARAMETERS = re.compile(r"%s(, %s)+")
 # What the frame of a page loads beside what its HTML names: the sprite of icons.
 SPRITE = "vendor/icons/icons.svg"
 
@@ -32,14 +46,48 @@ def test_every_address_is_a_page_of_the_list_or_takes_posts_alone(tenant: Tenant
     assert [pattern.name for pattern in rest if client.get(address_of(pattern, ids)).status_code != 405] == []
 
 
-def test_no_page_weighs_more_than_150_kilobytes_on_the_wire(db: None) -> None:
+def test_every_page_is_light_and_asks_no_more_of_the_database_for_more_rows(
+    db: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(saved_questions, "SECONDS_MAX", inf)  # or a slow machine asks fewer questions
     tenant = furnished_tenant()
     client = Client(headers={"accept-encoding": "gzip"})
     client.force_login(new_operator("ada", "admin", tenant, new_tenant("Globex")))
-    answers = {told(place): client.get(place.address) for place in places(ids_of(tenant, "ada"))}
-    weights = {name: weight(answer) for name, answer in answers.items() if answer.status_code in (200, 422)}
-    assert len(weights) > len(PAGES) / 2
-    assert {name: each for name, each in weights.items() if each > BYTES_MAX} == {}
+    ids = ids_of(tenant, "ada")
+    few = {told(place): visit(client, place) for place in places(ids)}
+    crowd(tenant, MANY)
+    many = {told(place): visit(client, place) for place in places(ids)}
+    weights = [(name, weight(seen.answer)) for name, seen in [*few.items(), *many.items()] if seen.is_shown]
+    assert len(weights) > len(PAGES)
+    assert [(name, each) for name, each in weights if each > BYTES_MAX] == []
+    counts = {name: (few[name].queries.total(), many[name].queries.total()) for name in few}
+    assert {name: each for name, each in counts.items() if each[1] > each[0]} == {}
+    repeated = [(name, *seen.queries.most_common(1)[0]) for name, seen in many.items() if seen.queries]
+    assert [each for each in repeated if each[2] > REPEATS_MAX] == []
+
+
+@dataclass(frozen=True)
+class Visit:
+    """A page that was opened, and what it asked the database how often: lists of parameters count as one."""
+
+    answer: Any
+    queries: Counter[str]
+
+    @property
+    def is_shown(self) -> bool:
+        return self.answer.status_code in (200, 422)
+
+
+def visit(client: Client, place: Place) -> Visit:
+    queries: Counter[str] = Counter()
+
+    def count(execute: Any, sql: str, *rest: Any) -> Any:
+        if not SCOPES.match(sql):
+            queries[PARAMETERS.sub("%s", sql)] += 1
+        return execute(sql, *rest)
+
+    with connection.execute_wrapper(count):
+        return Visit(client.get(place.address), queries)
 
 
 def weight(response: Any) -> int:

@@ -5,14 +5,15 @@ from django.db.migrations.operations.base import Operation
 
 TENANT = "(SELECT nullif(current_setting('app.tenant_id', true), '')::uuid)"
 SCOPE = "(SELECT current_setting('app.scope', true))"
-READABLE = "(SELECT nullif(current_setting('app.readable_tenants', true), ''))::uuid[]"
+# The cast inside counts; that outside only tells Postgres that one array is meant, not rows.
+READABLE = "(SELECT nullif(current_setting('app.readable_tenants', true), '')::uuid[])::uuid[]"
 
 
 def confine(table: str, *, column: str = "tenant_id", is_read_to_authenticate: bool = False) -> Operation:
     """Confine a table to the scopes of memories/scopes.py.
 
-    The sub-selects make Postgres read each setting once a query, not once a row. FORCE binds the owner too, so that a
-    deployment which by mistake runs the app as the owner is still confined.
+    The sub-selects make Postgres read and cast each setting once a query, not once a row. FORCE binds the owner too, so
+    that a deployment which by mistake runs the app as the owner is still confined.
     """
     readers = "'maintenance', 'authentication'" if is_read_to_authenticate else "'maintenance'"
     policies = {

@@ -25,6 +25,11 @@ from memories.services.content import MAX_CONTENT_BYTES, MAX_METADATA_BYTES
 from memories.services.lexemes import MARK_DIGITS
 from memories.services.partitions import MAX_DEPTH
 
+#: What tallies, sums over partitions and comparisons of moments read of a memory: none changes with its retrievals.
+COUNTED_COLUMNS = (
+    *("id", "version", "kind", "pinned", "embedding_state", "tokens_o200k_base"),
+    *("archived_at", "expires_at", "recorded_from"),
+)
 KIND_PATTERN = r"^[a-z][a-z0-9_-]{0,31}$"
 
 
@@ -177,7 +182,10 @@ class Memory(MemoryText):
             ),
         ]
         indexes = [
-            models.Index(fields=["tenant", "partition_path", "-created_at"], name="memory_in_partition"),
+            # With what is counted and summed, so that figures of a whole tenant read no text.
+            models.Index(
+                fields=["tenant", "partition_path", "-created_at"], include=COUNTED_COLUMNS, name="memory_in_partition"
+            ),
             models.Index(fields=["tenant", "-created_at", "id"], name="memory_newest"),
             models.Index(F("tenant"), F("tokens_o200k_base").desc(), F("id"), name="memory_longest"),
             models.Index(F("tenant"), F("confidence").desc(), F("id"), name="memory_surest"),

@@ -279,6 +279,9 @@ class AuditEntryQuerySet(TenantRows):
         return list(self.newest_first().values_list("actor_label", "verb", "target_kind")[:count])
 
     def last_of_outer_key(self) -> QuerySet[Any, dict[str, Any]]:
-        """When the key of the query around this one last changed something: an index holds it for each."""
-        by_key = self.filter(actor_kind="key", actor_id=OuterRef("pk"))
+        """When the key of the query around this one last changed something: an index holds it for each.
+
+        No other kind of actor has such an id; to ask for the kind too would lead Postgres away from that index.
+        """
+        by_key = self.filter(actor_id=OuterRef("pk"))
         return by_key.order_by("-at").values("at")[:1]

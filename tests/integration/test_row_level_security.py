@@ -186,6 +186,15 @@ def test_table_without_a_policy_is_noticed() -> None:
         cursor.execute("DROP TABLE forgotten, unforced")
 
 
+def test_readable_tenants_are_cast_once_a_query() -> None:
+    """Cast outside of its sub-select, the list would be parsed for each row: 80 ms for 100,000 rows."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT tablename, qual FROM pg_policies WHERE policyname = 'operator_read'")
+        rules = dict(cursor.fetchall())
+    assert set(rules) == set(tenant_tables())
+    assert [table for table, rule in rules.items() if "::text))::uuid[] AS" not in rule] == []
+
+
 def test_app_role_is_neither_superuser_nor_owner_nor_bypasses_policies() -> None:
     with connection.cursor() as cursor:
         cursor.execute("SELECT rolsuper, rolbypassrls FROM pg_roles WHERE rolname = current_user")

@@ -27,11 +27,11 @@ TENANT = "Demo workshop"
 SECOND_MODEL = "hashed-ngram-512"
 
 
-def furnished_tenant() -> Tenant:
+def furnished_tenant(name: str = TENANT) -> Tenant:
     """Loads it."""
-    call_command("load_demo", "--tenant", TENANT, stdout=StringIO())
+    call_command("load_demo", "--tenant", name, stdout=StringIO())
     with admin_write_scope():
-        tenant: Tenant = Tenant.objects.get(name=TENANT)
+        tenant: Tenant = Tenant.objects.get(name=name)
     now = timezone.now()
     with tenant_scope(tenant.pk):
         wanted = Memory.objects.for_tenant(tenant.pk).filter(content__contains="ERR_4012", archived_at=None)[:2]

@@ -1,0 +1,205 @@
+"""What screenshots show beside the pages that every check walks over: further looks by address, and states by a click.
+
+Nothing here is counted on by a test; what changes data puts it back.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from urllib.parse import quote
+
+from playwright.sync_api import BrowserContext, Page, Route
+
+QUESTION = "A customer sees ERR_4012 on the display. What do we tell them, and what does it cost?"
+ASKED = f"query={quote(QUESTION)}&partition=agent%3Dsupport"
+RUN = f"{ASKED}&max_tokens=400"
+DRAFT = "default_tokens=700&overfetch_ratio=2&packer=greedy&ordering=u_curve"
+
+
+@dataclass(frozen=True)
+class Look:
+    """A page under another address: `ids` names other rows than the usual ones, by their name or as they are."""
+
+    page: str
+    name: str
+    query: str = ""
+    ids: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A page of a signed-in admin, the browser of a second reviewer, and the addresses of all pages."""
+
+    page: Page
+    other: BrowserContext
+    address: Callable[[Look], str]
+    is_narrow: bool
+
+    def open(self, page: str, query: str = "", **ids: object) -> Page:
+        self.page.goto(self.address(Look(page, "", query, ids)), wait_until="load")
+        return self.page
+
+
+LOOKS = (
+    Look("tenant-overview", "90-days", "range=90d"),
+    Look("memories", "nothing", "partition=agent%3Dnobody"),
+    Look("memories-act", "archive", "act=archive&scope=page&back=partition%3Dagent%253Dsupport"),
+    Look("memories-act", "kind", "act=kind&scope=page&back=partition%3Dagent%253Dsupport"),
+    Look("context-preview", "nothing-fits", f"{ASKED}&max_tokens=20"),
+    Look("context-preview", "xml", "partition=agent%3Dcoder&max_tokens=400&style=xml&ordering=u_curve"),
+    Look("context-preview", "elastic", f"{RUN}&packer=elastic&before={quote(RUN)}"),
+    Look("context-preview", "window", f"{RUN}&packer=optimal&model=gpt-4&directive=3000&against=nothing"),
+    Look("context-preview", "focus", f"{ASKED}&focus_memory=torque+sensor"),
+    Look("context-preview", "as-of", f"{RUN}&packer=optimal&as_of=2026-10-01T00:00"),
+    Look("context-preview", "recall", f"{ASKED}&max_tokens=600&profile=conversation-recall"),
+    Look("context-compare", "invalid", f"{RUN}&left=nobody"),
+    Look("budget-curve", "recall", f"{RUN}&profile=conversation-recall"),
+    Look("budgets", "invalid", f"{DRAFT}&include_memories_top_k=0"),
+    Look("budget-effect", "typed", "default_tokens=400", {"name": "workshop"}),
+    Look("scoring-profile", "draft", "", {"scoring-profile.name": "support-recall"}),
+    Look("scoring-publish", "met", "", {"version": 2}),
+    Look("scoring-effect", "typed", "version=2", {"name": "support-recall"}),
+    Look("golden-new", "asked", f"text={quote(QUESTION)}&partition=agent%3Dsupport"),
+    Look("evaluation", "compared", "with={first_run_id}", {"run_id": "second_run_id"}),
+    Look("hygiene-list", "contradictions", "", {"name": "contradiction"}),
+    Look("hygiene-list", "never-retrieved", "", {"name": "never_retrieved"}),
+    Look("partitions", "found", "q=user"),
+    Look("partitions", "none", "q=zeppelin"),
+    Look("partitions", "root", "partition="),
+    Look("memory", "linked", "", {"memory_id": "linked_memory_id"}),
+    Look("session", "proposed", "", {"session_id": "proposed_session_id"}),
+    Look("session-compact", "proposed", "", {"session_id": "proposed_session_id"}),
+    Look("compaction", "applied", "", {"compaction_id": "compaction-roll-back.compaction_id"}),
+    Look("jobs", "nothing", "kind=evaluation&state=failed"),
+)
+
+
+def search_open(stage: Stage) -> None:
+    page = stage.open("sessions")
+    page.keyboard.press("/")
+    page.keyboard.type("sensor", delay=20)
+    page.locator(".search-list [role=option]").first.wait_for()
+
+
+def menu_open(stage: Stage) -> None:
+    page = stage.open("memories")
+    if stage.is_narrow:
+        page.locator("button[popovertarget=nav]").first.click()
+    else:
+        page.locator(".switcher summary").first.click()
+
+
+def confirm_open(stage: Stage) -> None:
+    stage.open("api-keys").locator(".key-verbs [data-confirm]").first.click()
+    stage.page.locator("#confirm[open] button").first.wait_for()
+
+
+def toast_shown(stage: Stage) -> None:
+    """An archive; `toast_undone` takes it back."""
+    page = stage.open("memory", memory_id="linked_memory_id")
+    page.locator("button:has-text('Archive')").click()
+    page.locator(".flash").first.wait_for()
+
+
+def toast_undone(stage: Stage) -> None:
+    """After `toast_shown`, on the page that it left."""
+    stage.page.locator(".flash button:has-text('Undo')").click()
+    stage.page.locator(".flash:has-text('Restored')").wait_for()
+
+
+def form_refused(stage: Stage) -> None:
+    page = stage.open("memory", memory_id="linked_memory_id")
+    page.locator("#edit summary").click()
+    page.fill("#id_kind", "Not A Word")
+    page.locator("#edit button:has-text('Save')").click()
+    page.locator(".errorlist").first.wait_for()
+
+
+def edit_in_conflict(stage: Stage) -> None:
+    """The text of a summary was saved by somebody else since the page was opened: its number is an older one."""
+    page = stage.open("compaction")
+    page.locator("#edit summary").click()
+    page.fill("#id_text", "Maren has the call with Osaka.")
+    page.evaluate("() => document.querySelectorAll('[name=edit_version]').forEach((one) => { one.value = '99'; })")
+    page.get_by_role("button", name="Save the text").click()
+    page.locator(".review-refusal, .alert-danger").first.scroll_into_view_if_needed()
+
+
+def second_reviewer(stage: Stage) -> None:
+    theirs = stage.other.new_page()
+    theirs.goto(stage.address(Look("compaction", "")))
+    theirs.wait_for_timeout(1_500)
+    stage.open("compaction").locator("#presence:not(:empty)").wait_for()
+    theirs.close()
+
+
+def answer_missing(stage: Stage) -> None:
+    """The server is gone when a filter asks it."""
+    page = stage.open("memories")
+    page.route("**/memories?*", lambda route: route.abort())
+    page.fill("#id_q", "battery")
+    page.keyboard.press("Enter")
+    page.locator("#errors .alert").first.wait_for()
+    page.unroute_all(behavior="ignoreErrors")
+
+
+def busy(stage: Stage) -> None:
+    """An answer that takes its time."""
+    page = stage.open("memories")
+    held: list[Route] = []
+    page.route("**/memories?*", lambda route: held.append(route))
+    page.fill("#id_q", "battery")
+    page.keyboard.press("Enter")
+    page.wait_for_timeout(700)
+
+
+def score_table(stage: Stage) -> None:
+    page = stage.open("context-preview", f"{ASKED}&max_tokens=300")
+    page.locator(".block:has(.score-table) summary").first.click()
+    page.locator(".entry a").first.click()
+    page.locator(".entry strong").first.wait_for()
+    page.locator(".block:has(.score-table)").first.scroll_into_view_if_needed()
+
+
+def not_found(stage: Stage) -> None:
+    stage.page.unroute_all(behavior="ignoreErrors")
+    stage.page.goto("/t/00000000-0000-0000-0000-000000000000")
+
+
+def sign_in(stage: Stage) -> None:
+    """The last one: nobody is signed in afterwards."""
+    stage.page.context.clear_cookies()
+    stage.page.goto("/sign-in")
+
+
+STATES: Mapping[str, Callable[[Stage], None]] = {
+    "search-open": search_open,
+    "menu-open": menu_open,
+    "confirm-open": confirm_open,
+    "toast-shown": toast_shown,
+    "toast-undone": toast_undone,
+    "form-refused": form_refused,
+    "edit-in-conflict": edit_in_conflict,
+    "second-reviewer": second_reviewer,
+    "answer-missing": answer_missing,
+    "score-table": score_table,
+    "busy": busy,
+    "not-found": not_found,
+    "sign-in": sign_in,
+}
+
+
+def _first(page: Page, address: str, words: str) -> None:
+    """Opens the first row that has these words."""
+    page.goto(address)
+    page.goto(page.locator("a.memory-link", has_text=words).first.get_attribute("href") or "")
+
+
+#: The pictures of docs/console.md: how each is found in the tenant of the demo, and how much of it is shown, in pixels.
+DOCS: Mapping[str, tuple[Callable[[Page, str], object], int]] = {
+    "overview": (lambda page, at: page.goto(at), 1000),
+    "context-preview": (lambda page, at: page.goto(f"{at}/context?{ASKED}&max_tokens=600"), 900),
+    "compare": (lambda page, at: page.goto(f"{at}/context/compare?{ASKED}&max_tokens=600&right=support-recall"), 1100),
+    "memory": (lambda page, at: _first(page, f"{at}/memories?q=return+policy", "Return policy"), 900),
+    "session": (lambda page, at: _first(page, f"{at}/sessions", "Greta Brodersen"), 900),
+    "review": (lambda page, at: _first(page, f"{at}/compactions", "call with Osaka"), 900),
+}

@@ -141,7 +141,13 @@ class SuggestForm(forms.Form):
     """What stands in a field so far, and what it asks for."""
 
     focus_memory = forms.CharField(required=False, max_length=200)
+    memory = forms.CharField(required=False, max_length=200)
     partition = forms.CharField(required=False, max_length=200)
+
+    @property
+    def words(self) -> str:
+        """Of whichever field looks a memory up."""
+        return str(self.cleaned_data["focus_memory"] or self.cleaned_data["memory"])
 
 
 class SideBySideForm(PreviewForm):
@@ -311,5 +317,7 @@ class CollectForm(forms.Form):
     text = forms.CharField(label="Question", max_length=QUERY_MAX_CHARACTERS)
     partition = PartitionField()
     asked_at = forms.DateTimeField(required=False)
-    memory = forms.UUIDField(label="Memory", error_messages={"invalid": "This is not the id of a memory."})
+    memory = forms.UUIDField(
+        label="Memory", error_messages={"invalid": "Choose one of the memories that are found, or give an id."}
+    )
     back = forms.CharField(required=False, max_length=BEFORE_MAX_CHARACTERS)

@@ -75,7 +75,7 @@ def context_suggest(request: HtmxRequest) -> HttpResponseBase:
     form = SuggestForm(request.GET)
     if not form.is_valid():
         return HttpResponse(status=HTTPStatus.NO_CONTENT)
-    words, path = form.cleaned_data["focus_memory"], form.cleaned_data["partition"]
+    words, path = form.words, form.cleaned_data["partition"]
     page_data: dict[str, Any] = {"words": words}
     with tenant_scope(request.tenant.id):
         if len(words) >= CHARACTERS_MIN:

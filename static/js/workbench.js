@@ -10,7 +10,8 @@
     function choose(option) {
       field.value = option.dataset.value;
       show(false);
-      field.form.dispatchEvent(new Event("input", { bubbles: true }));
+      if ("submits" in field.dataset) field.form.requestSubmit();
+      else field.form.dispatchEvent(new Event("input", { bubbles: true }));
     }
 
     // Words that are still typed are no focus yet: the form hears of an empty field and of a chosen memory.
@@ -23,12 +24,19 @@
     });
   }
 
-  document.querySelectorAll("[data-listbox]").forEach(lookup);
+  // The result brings a field of its own, again and again.
+  function lookUpAll() {
+    document.querySelectorAll("[data-listbox]:not([role=combobox])").forEach(lookup);
+  }
 
-  // What somebody opened stays open when the result is asked for again.
+  lookUpAll();
+  document.addEventListener("htmx:afterSettle", lookUpAll);
+
+  // What somebody opened stays open when the result is asked for again, and a field that looks up goes on doing so.
   if (window.Idiomorph) {
     window.Idiomorph.defaults.callbacks.beforeAttributeUpdated = function (name, node) {
-      return !(name === "open" && node.tagName === "DETAILS");
+      const isOpening = name === "open" && node.tagName === "DETAILS";
+      return !isOpening && !(/^(role|aria-)/.test(name) && "listbox" in node.dataset);
     };
   }
   // The button in the summary of the request copies; it does not fold.

@@ -21,7 +21,8 @@ CURVE_BUDGETS = (125, 180, 250, 350, 500, 700, 1000, 1400, 2000, 2800, 4000, 560
 
 @dataclass(frozen=True)
 class CurvePoint:
-    """One budget: the tokens used, the memories kept, the sum of their scores, and the share of what is wanted.
+    """One budget: the tokens used, of which the memo and summaries take `leading`, the memories kept, the sum of their
+    scores, and the share of what is wanted.
 
     `gain` is the score that the budget brings beyond the one before; `wanted_share` is None where nobody said what is
     wanted.
@@ -29,6 +30,7 @@ class CurvePoint:
 
     budget: int
     used: int
+    leading: int
     items: int
     score: float
     gain: float
@@ -104,4 +106,5 @@ def _point(budget: int, fitted: Fitted, wanted: Collection[UUID], before: float)
     score = round(sum(block.score or 0.0 for block in memories), 6)
     held = {UUID(block.anchor.id) for block in memories}
     share = len(held & set(wanted)) / len(wanted) if wanted else None
-    return CurvePoint(budget, fitted.tokens, len(memories), score, round(score - before, 6), share)
+    leading = sum(block.tokens for block in fitted.blocks if block.anchor.type != MEMORY)
+    return CurvePoint(budget, fitted.tokens, leading, len(memories), score, round(score - before, 6), share)

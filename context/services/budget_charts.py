@@ -57,6 +57,11 @@ class BudgetChart:
     width: int = WIDTH
     height: int = HEIGHT
 
+    @property
+    def scale(self) -> list[tuple[float, float]]:
+        """Each value of the grid and where its name stands: in percent of the height, from the top."""
+        return [(value, round(100 * y / self.height, 2)) for value, y in self.grid]
+
 
 def budget_chart(
     budgets: Sequence[int],

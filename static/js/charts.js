@@ -180,8 +180,10 @@
     const isBars = figure.dataset.shape === "bars";
     return [{}].concat(table.names.map(function (name, place) {
       const style = colours.lines[place];
+      // Where two series meet, the dot of the first is seen inside the ring of the other.
+      const isRing = place > 0;
       const one = { label: name, stroke: style.stroke, width: 2, dash: style.dash, points: {
-        show: true, size: 5, fill: style.stroke, filter: function () { return pointsOf(table.data[place + 1]); } } };
+        show: true, size: isRing ? 10 : 5, width: 1.5, fill: isRing ? "transparent" : style.stroke, filter: function () { return pointsOf(table.data[place + 1]); } } };
       if (!isBars) return one;
       const paths = uPlot.paths.bars({ size: [0.72, 48], radius: 0.08 });
       return Object.assign(one, { fill: style.stroke, width: 0, dash: [], points: { show: false }, paths: paths });

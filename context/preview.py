@@ -115,6 +115,13 @@ class Preview:
         return len(self.kept) + len(self.left_out)
 
     @property
+    def candidates(self) -> list[tuple[Consideration, str]]:
+        """What the search considered, each with its text; "" where no row of it is shown."""
+        texts = {row.block.anchor.id: row.block.text for row in self.kept}
+        texts |= {row.omission.anchor.id: row.memory.content for row in self.left_out if row.memory}
+        return [(each, texts.get(each.anchor.id, "")) for each in self.context.candidates]
+
+    @property
     def sections(self) -> list[tuple[str, int]]:
         """Kind and tokens of each block, as the budget bar draws them."""
         return [(row.block.kind, row.block.tokens) for row in self.kept]

@@ -56,6 +56,12 @@ def duration(milliseconds_taken: float | None) -> str:
 
 
 @register.filter
+def steps(path: str) -> list[str]:
+    """agent=support/user=c-1 -> agent=support, user=c-1: a long path is best cut between them."""
+    return path.split("/")
+
+
+@register.filter
 def words(name: str) -> str:
     """archive_memory -> archive memory."""
     return name.replace("_", " ")

@@ -3,12 +3,20 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
+from typing import Any
 from urllib.parse import urlencode
 
 from django.conf import settings
 from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.views import LoginView
-from django.http import Http404, HttpResponse, HttpResponseBadRequest, HttpResponseRedirect
+from django.http import (
+    Http404,
+    HttpRequest,
+    HttpResponse,
+    HttpResponseBadRequest,
+    HttpResponseBase,
+    HttpResponseRedirect,
+)
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
@@ -28,10 +36,14 @@ THEME_COOKIE_AGE_SECONDS = 365 * 24 * 3600
 
 
 class SignIn(LoginView):
-    """Django's own; a refused attempt answers 422 as every invalid form does."""
+    """Django's own; a refused attempt answers 422 as every invalid form does, a sent form counts in any case."""
 
     template_name = "sign_in.html"
-    redirect_authenticated_user = True
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        """Whoever signed in in another tab meanwhile is led on by a GET; a name and password are not passed over."""
+        self.redirect_authenticated_user = request.method != "POST"
+        return super().dispatch(request, *args, **kwargs)
 
     def form_invalid(self, form: AuthenticationForm) -> HttpResponse:
         return self.render_to_response(self.get_context_data(form=form), status=422)

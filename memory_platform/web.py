@@ -17,7 +17,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render
 from django.template.loader import render_to_string
 from django.urls import reverse
-from django.utils.cache import patch_vary_headers
+from django.utils.cache import patch_cache_control, patch_vary_headers
 from django.utils.http import url_has_allowed_host_and_scheme
 from django_htmx.http import HttpResponseClientRedirect
 from django_htmx.middleware import HtmxDetails
@@ -100,7 +100,11 @@ def role_within(user: User, group_names: Iterable[str]) -> Role | None:
 
 
 def operator_required(role: str, *, to_change: str = "") -> Callable[[PageView], PageView]:
-    """The outermost decorator of every page: `role` to read, `to_change` (by default the same) for anything but GET."""
+    """The outermost decorator of every page: `role` to read, `to_change` (by default the same) for anything but GET.
+
+    The browser keeps no page: what is gone back to is read again, as a swap changed it since, and by nobody who signed
+    out.
+    """
     to_read, to_write = Role(role), Role(to_change or role)
 
     def decorate(view: PageView) -> PageView:
@@ -112,10 +116,14 @@ def operator_required(role: str, *, to_change: str = "") -> Callable[[PageView],
             own = role_of(request.user)
             if own is None:
                 raise PermissionDenied("This account has no role here. An admin can add it to a group.")
+            if request.POST.get("drawn_for", str(request.user.pk)) != str(request.user.pk):
+                raise PermissionDenied("Somebody else signed in since this page was opened. Reload it.")
             if not own.includes(needed):
                 raise PermissionDenied(f"This takes the role {needed}; this account is {own}.")
             request.operator = Operator(request.user, own)
-            return view(request, *args, **kwargs)
+            response = view(request, *args, **kwargs)
+            patch_cache_control(response, no_store=True, private=True)
+            return response
 
         return page
 

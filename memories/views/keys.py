@@ -9,7 +9,6 @@ from django.http import Http404, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils import timezone
-from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from memories.access import actor_of, tenant_of, tenant_required
@@ -43,7 +42,6 @@ class KeyRow:
 
 
 @operator_required("admin")
-@never_cache
 @tenant_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def api_keys(request: HtmxRequest) -> HttpResponseBase:

@@ -3,27 +3,51 @@
 import re
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from memories.models import Tenant
-from tests.e2e.console import at_both_widths, open_preview
+from tests.e2e.console import QUESTION, at_both_widths, open_preview
+from tests.integration.pages import page
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
+STEPS_MAX = 80
+
+
+def tab_to(console: Page, wanted: Locator, steps: int = STEPS_MAX) -> None:
+    """By the key alone, from where the focus is."""
+    for _ in range(steps):
+        console.keyboard.press("Tab")
+        if wanted.evaluate("(one) => one === document.activeElement"):
+            return
+    raise AssertionError(f"{wanted} is not reached in {steps} steps")
+
+
 @at_both_widths
-def test_memory_left_out_enters_at_the_budget_that_is_told(console: Page, acme: Tenant) -> None:
-    open_preview(console, acme, 60)
+def test_memory_left_out_enters_at_the_budget_that_is_told_by_keyboard_alone(console: Page, acme: Tenant) -> None:
+    console.goto(page("context-preview", acme))
+    console.keyboard.press("Tab")
+    console.keyboard.press("Enter")  # past the navigation
+    tab_to(console, console.locator("#id_query"), 3)
+    console.keyboard.type(QUESTION)
+    tab_to(console, console.locator("#id_max_tokens"), 3)
+    console.keyboard.press("Control+a")
+    console.keyboard.type("60")
+    console.keyboard.press("Enter")
+    expect(console.locator("#budget-title")).to_contain_text("of 60 tokens used")
+    expect(console.locator("#id_max_tokens")).to_be_focused()
     row = console.locator(".left-out tbody tr").first
     expect(row).to_contain_text(re.compile(r"needs \d+ more tokens?"))
     text = row.locator(".left-out-text").inner_text()
-    row.get_by_role("link", name="Enters at").focus()
+    tab_to(console, row.get_by_role("link", name="Enters at"))
     console.keyboard.press("Enter")
     told = row.locator(".entry strong")
     expect(told).to_have_text(re.compile(r"Enters at \d+ tokens"))
     budget = re.sub(r"\D", "", told.inner_text())
     assert "max_tokens=60" in console.url
-    row.get_by_role("link", name=f"Set {budget} tokens").click()
+    tab_to(console, row.get_by_role("link", name=f"Set {budget} tokens"), 1)
+    console.keyboard.press("Enter")
     expect(console.locator("#budget-title")).to_contain_text(f"of {budget} tokens used")
     expect(console.locator(".block", has_text=text).first).to_be_visible()
     expect(console.locator("[aria-labelledby=change-title]")).to_contain_text("Comes in")

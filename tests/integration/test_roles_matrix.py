@@ -76,8 +76,10 @@ class Walk:
         return response
 
     def look(self, who: Somebody, name: str, address: str) -> None:
-        """Open a page: nothing on it leads where this person is refused."""
+        """Open a page: nothing on it leads where this person is refused, and no browser keeps it."""
         response = self.ask(who, "get", name, address, 200, 302, 422)
+        if "no-store" not in response.get("Cache-Control", ""):
+            self.faults.append(f"{who.name}: {name} may be kept by the browser")
         for method, offered in offers_of(address.partition("?")[0], text_of(response)):
             self.offered.add((method, offered))
             rule = Rule(ADMIN, ADMIN) if offered.startswith("admin:") else RULES.get(offered)

@@ -1,0 +1,40 @@
+// Two tabs share one sign-in. Whoever signs in anew in one gets a new token, which the page in the other tab takes over
+// when it sends something. It also says for whom it was drawn: somebody else's sign-in does not act through it.
+"use strict";
+
+(function () {
+  function newestToken() {
+    const found = document.cookie.split("; ").find(function (each) { return each.startsWith("csrftoken="); });
+    return found ? found.slice("csrftoken=".length) : "";
+  }
+
+  function owner() {
+    const place = document.getElementById("finished");
+    return place ? place.dataset.owner : "";
+  }
+
+  function put(form, name, value) {
+    const known = form.elements.namedItem(name);
+    const field = known || document.createElement("input");
+    field.type = "hidden";
+    field.name = name;
+    field.value = value;
+    if (!known) form.append(field);
+  }
+
+  // Before anybody reads the form.
+  document.addEventListener("submit", function (event) {
+    const form = event.target, token = newestToken();
+    if (form.method !== "post" || !token) return;
+    put(form, "csrfmiddlewaretoken", token);
+    if (owner()) put(form, "drawn_for", owner());
+  }, { capture: true });
+
+  document.addEventListener("htmx:configRequest", function (event) {
+    const sent = event.detail, token = newestToken();
+    if (sent.verb === "get" || !token) return;
+    sent.headers["X-CSRFToken"] = token;
+    if (sent.formData.has("csrfmiddlewaretoken")) sent.formData.set("csrfmiddlewaretoken", token);
+    if (owner()) sent.formData.set("drawn_for", owner());
+  });
+})();

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import lru_cache
 from typing import Literal
+
+from memory_platform.times import WrittenTime, written_time
 
 Kind = Literal["time", "number"]
 Shape = Literal["line", "bars"]
@@ -21,21 +22,12 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Moment:
-    """A point in time as `_time.html` writes it, made here: a page of charts holds hundreds of them."""
-
-    iso: str
-    exact: str
-    text: str
-
-
-@dataclass(frozen=True)
 class Line:
     """One row of the table, its texts ready to be written."""
 
     data: str
     name: str
-    moment: Moment | None
+    moment: WrittenTime | None
     mark: str
     cells: Sequence[Cell]
 
@@ -84,13 +76,8 @@ class Chart:
     def _line(self, row: ChartRow) -> Line:
         cells = [self._cell(value) for value in row.values]
         if isinstance(row.x, datetime):
-            return Line(f"{row.x.timestamp():.0f}", row.label, _moment(row.x), row.mark, cells)
+            return Line(f"{row.x.timestamp():.0f}", row.label, written_time(row.x), row.mark, cells)
         return Line(f"{row.x}", row.label or f"{row.x:,g}", None, row.mark, cells)
 
     def _cell(self, value: float | None) -> Cell:
         return Cell("", "–") if value is None else Cell(f"{value}", f"{value:,.{self.digits}f}")
-
-
-@lru_cache(maxsize=2_000)
-def _moment(when: datetime) -> Moment:
-    return Moment(when.isoformat(), f"{when:%Y-%m-%d %H:%M:%S}", f"{when.day} {when:%b %Y, %H:%M}")

@@ -5,6 +5,8 @@ from typing import Any
 
 from django import template
 
+from memory_platform.times import written_time
+
 register = template.Library()
 
 
@@ -89,4 +91,4 @@ def icon(name: str, label: str = "", css: str = "") -> dict[str, str]:
 @register.inclusion_tag("_time.html")
 def moment(value: datetime | None, empty: str = "never") -> dict[str, Any]:
     """A point in time in UTC; the browser shows it in the reader's zone, with the exact time on hover."""
-    return {"value": value, "empty": empty}
+    return {"at": written_time(value) if value else None, "empty": empty}

@@ -98,10 +98,15 @@ class SearchScope:
 
     def sources(self) -> list[Rows]:
         """The current rows, and at a moment of history the superseded ones; no memory is in both."""
+        superseded = self.superseded()
         heads = self._narrowed(Memory.objects.for_tenant(self.tenant_id))
+        return [heads] if superseded is None else [heads, superseded]
+
+    def superseded(self) -> Rows | None:
+        """The rows that held at a moment of history and are not current; None in the present, which has none."""
         if not self.moment.reads_history:
-            return [heads]
-        return [heads, self._narrowed(MemoryVersion.objects.for_tenant(self.tenant_id))]
+            return None
+        return self._narrowed(MemoryVersion.objects.for_tenant(self.tenant_id))
 
     def _narrowed(self, rows: Rows) -> Rows:
         here = rows.at(self.moment).within(self.path, exact=self.is_exact)

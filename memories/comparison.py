@@ -8,7 +8,7 @@ from memories.candidates import Rows, SearchScope
 from memories.models import Memory, MemoryVersion
 from memories.models.memory import VERSION_COLUMNS
 from memories.querysets import MemoryVersionQuerySet
-from memories.querysets.changes import ADDED, CHANGED, KINDS, REMOVED, SAME, Sides, Tally, count_changes, list_changes
+from memories.querysets.changes import ADDED, CHANGED, KINDS, REMOVED, SAME, Sides, Tally, read_changes
 from memories.services.moments import Moment
 from memories.services.text_diff import Piece, diff_words
 
@@ -72,17 +72,17 @@ def compare_moments(
     behind: UUID | None = None,
     limit: int = PAGE_SIZE,
 ) -> Comparison:
-    """What differs within `reach` between two moments of any kind; inside a scope, six queries at most.
+    """What differs within `reach` between two moments of any kind; inside a scope, five queries at most.
 
     A memory that was moved out of `reach` is removed there, one that was restored is changed. With a `kind` only that
     list is read.
     """
     former, latter = SearchScope(tenant_id, reach, before), SearchScope(tenant_id, reach, after)
-    sides = Sides(former.sources(), latter.sources())
-    tallies = count_changes(sides)
+    heads = Memory.objects.for_tenant(tenant_id).within(reach).held_at(was=before, still=after)
+    sides = Sides(heads, former.superseded(), latter.superseded())
+    wanted = [name for name in KINDS if kind in (None, name)]
+    tallies, listed = read_changes(sides, wanted, behind=behind, limit=limit + 1)
     counts = {name: tallies[name].memories for name in KINDS}
-    wanted = [name for name in KINDS if kind in (None, name) and counts[name]]
-    listed = list_changes(sides, wanted, behind, limit + 1) if wanted else {}
     pages = {name: ids[:limit] for name, ids in listed.items()}
     ids = [memory_id for page in pages.values() for memory_id in page]
     was, became = _memories(former, ids), _memories(latter, ids)

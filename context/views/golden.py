@@ -1,5 +1,6 @@
 """Golden questions: those there are, collecting one from the preview, changing, removing and exporting them."""
 
+from datetime import datetime
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlencode
@@ -27,9 +28,10 @@ from memories.access import actor_of, tenant_required
 from memories.exceptions import PlatformError
 from memories.scopes import tenant_scope
 from memories.services.partitions import parse_partition
-from memory_platform.web import HtmxRequest, complain, flash, operator_required, show
+from memory_platform.paging import Column, read_table
+from memory_platform.web import HtmxRequest, complain, flash, operator_required, show, wants_fragment
 
-QUESTIONS_SHOWN_MAX = 500
+COLUMNS = (Column("collected", "created_at", datetime),)
 
 
 @operator_required("viewer")
@@ -38,16 +40,10 @@ QUESTIONS_SHOWN_MAX = 500
 def golden_questions(request: HtmxRequest) -> HttpResponseBase:
     """The questions with how many memories each wants, newest first."""
     with tenant_scope(request.tenant.id):
-        rows = (
-            GoldenQuestion.objects.for_tenant(request.tenant.id).standing().with_counts(timezone.now()).newest_first()
-        )
-        found = list(rows[: QUESTIONS_SHOWN_MAX + 1])
-    page = {
-        "section": "golden-questions",
-        "rows": found[:QUESTIONS_SHOWN_MAX],
-        "shown_max": QUESTIONS_SHOWN_MAX if len(found) > QUESTIONS_SHOWN_MAX else None,
-    }
-    return show(request, "golden_questions.html", page)
+        rows = GoldenQuestion.objects.for_tenant(request.tenant.id).standing().with_counts(timezone.now())
+        table = read_table(request, COLUMNS, rows.page)
+    template = "golden_questions.html#rows" if wants_fragment(request) else "golden_questions.html"
+    return show(request, template, {"section": "golden-questions", "table": table})
 
 
 @operator_required("operator")

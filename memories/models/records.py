@@ -237,6 +237,7 @@ class AuditEntry(models.Model):
         indexes = [
             models.Index(fields=["tenant", "-at"], name="audit_newest"),
             models.Index(fields=["tenant", "actor_id", "-at"], name="audit_of_actor"),
+            models.Index(fields=["tenant", "target_kind", "-at"], name="audit_of_kind"),
             GinIndex(fields=["target_ids"], name="audit_about"),
         ]
 

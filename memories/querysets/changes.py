@@ -9,31 +9,40 @@ from django.db import connection
 ADDED, CHANGED, REMOVED = KINDS = ("added", "changed", "removed")
 SAME = "same"
 
+# Rows of the memories' own table that held at both moments are the same, and nearly all are: they are counted without
+# being joined. The others, and superseded versions, are joined by memory.
 _COMPARED = """
-WITH former (memory, number, tokens) AS ({former}), latter (memory, number, tokens) AS ({latter}), compared AS (
+WITH head (memory, number, tokens, was, still) AS MATERIALIZED ({heads}), former AS (
+    SELECT memory, number, tokens FROM head WHERE was AND NOT still UNION ALL {former}
+), latter AS (
+    SELECT memory, number, tokens FROM head WHERE still AND NOT was UNION ALL {latter}
+), compared AS MATERIALIZED (
     SELECT coalesce(former.memory, latter.memory) AS memory, former.tokens AS before, latter.tokens AS after,
         CASE WHEN former.memory IS NULL THEN 'added' WHEN latter.memory IS NULL THEN 'removed'
         WHEN former.number = latter.number THEN 'same' ELSE 'changed' END AS kind
     FROM former FULL JOIN latter ON former.memory = latter.memory
-)
-{answer}
-"""
-_COUNTED = "SELECT kind, count(*), coalesce(sum(before), 0), coalesce(sum(after), 0) FROM compared GROUP BY kind"
-# A list of each kind, in the order of ids, from behind a place on.
-_LISTED = """
-SELECT kind, memory FROM (
+), unmoved (kind, memories, tokens) AS (
+    SELECT 'same', count(*), coalesce(sum(tokens), 0) FROM head WHERE was AND still
+), counted AS (
+    SELECT kind, count(*) AS memories, coalesce(sum(before), 0) AS before, coalesce(sum(after), 0) AS after
+    FROM compared GROUP BY kind UNION ALL SELECT kind, memories, tokens, tokens FROM unmoved
+), listed AS (
     SELECT kind, memory, row_number() OVER (PARTITION BY kind ORDER BY memory) AS place FROM compared
     WHERE kind = ANY (%s) AND (%s::uuid IS NULL OR memory > %s::uuid)
-) AS listed
-WHERE place <= %s ORDER BY kind, memory
+)
+SELECT kind, NULL::uuid AS memory, sum(memories), sum(before), sum(after) FROM counted GROUP BY kind
+UNION ALL SELECT kind, memory, 1, 0, 0 FROM listed WHERE place <= %s
+ORDER BY kind, memory NULLS FIRST
 """
+_NOTHING = "SELECT NULL::uuid, NULL::integer, NULL::integer WHERE FALSE"
 
 
 class Sides(NamedTuple):
-    """The tables' rows that held before, and those that held after."""
+    """Memories, each with whether it `was` and is `still`, and superseded rows that held before and after, if any."""
 
-    former: Sequence[Any]
-    latter: Sequence[Any]
+    heads: Any
+    former: Any | None
+    latter: Any | None
 
 
 class Tally(NamedTuple):
@@ -44,34 +53,39 @@ class Tally(NamedTuple):
     tokens_after: int = 0
 
 
-def count_changes(sides: Sides) -> dict[str, Tally]:
-    """What was added, changed (another version), removed, and what stayed the same."""
-    counted = {kind: Tally(*map(int, figures)) for kind, *figures in _rows(_COUNTED, sides, [])}
-    return dict.fromkeys((*KINDS, SAME), Tally()) | counted
+class Changes(NamedTuple):
+    """By kind: the tally of all, what stayed the same among them, and ids of the first ones that did not."""
+
+    tallies: dict[str, Tally]
+    listed: dict[str, list[UUID]]
 
 
-def list_changes(sides: Sides, kinds: Sequence[str], behind: UUID | None, limit: int) -> dict[str, list[UUID]]:
-    """The first memories of each of the kinds with an id behind the given one."""
-    listed: dict[str, list[UUID]] = {kind: [] for kind in kinds}
-    for kind, memory_id in _rows(_LISTED, sides, [list(kinds), behind, behind, limit]):
-        listed[kind].append(memory_id)
-    return listed
+def read_changes(sides: Sides, kinds: Sequence[str], *, behind: UUID | None, limit: int) -> Changes:
+    """What was added, changed (another version) and removed; of each of `kinds` the first with an id `behind`."""
+    changes = Changes(dict.fromkeys((*KINDS, SAME), Tally()), {kind: [] for kind in kinds})
+    for kind, memory_id, *figures in _rows(sides, [list(kinds), behind, behind, limit]):
+        if memory_id is None:
+            changes.tallies[kind] = Tally(*map(int, figures))
+        else:
+            changes.listed[kind].append(memory_id)
+    return changes
 
 
-def _rows(answer: str, sides: Sides, values: list[Any]) -> list[Any]:
-    (former, former_values), (latter, latter_values) = (_union(tables) for tables in sides)
+def _rows(sides: Sides, values: list[Any]) -> list[Any]:
+    heads = sides.heads.order_by().values_list("id", "version", "tokens_o200k_base", "was", "still")
+    parts = {"heads": heads.query.sql_with_params()}
+    parts |= {"former": _superseded(sides.former), "latter": _superseded(sides.latter)}
+    statement = _COMPARED.format(**{name: sql for name, (sql, _) in parts.items()})
     with connection.cursor() as cursor:
-        cursor.execute(
-            _COMPARED.format(former=former, latter=latter, answer=answer),
-            [*former_values, *latter_values, *values],
-        )
+        cursor.execute(statement, [*(value for _, own in parts.values() for value in own), *values])
         return cursor.fetchall()
 
 
-def _union(tables: Sequence[Any]) -> tuple[str, list[Any]]:
-    """The rows (memory, number) of all the tables as one statement and its values."""
-    parts = [
-        rows.order_by().values_list(rows.identity, "version", "tokens_o200k_base").query.sql_with_params()
-        for rows in tables
-    ]
-    return " UNION ALL ".join(sql for sql, _ in parts), [value for _, values in parts for value in values]
+def _superseded(rows: Any | None) -> tuple[str, Sequence[Any]]:
+    """The rows (memory, number, tokens) as a statement and its values."""
+    if rows is None:
+        return _NOTHING, ()
+    answer: tuple[str, Sequence[Any]] = (
+        rows.order_by().values_list("memory_id", "version", "tokens_o200k_base").query.sql_with_params()
+    )
+    return answer

@@ -29,6 +29,12 @@ class MemoryQuerySet(MemoryTextQuerySet):
         """The rows whose current version held at `moment`; those of superseded ones are `MemoryVersion`'s."""
         return self.filter(head_condition(moment))
 
+    def held_at(self, **moments: Moment) -> Self:
+        """With a truth value of each name: whether the current version held at that moment."""
+        conditions = {name: head_condition(moment) for name, moment in moments.items()}
+        wrapped = {name: models.ExpressionWrapper(each, models.BooleanField()) for name, each in conditions.items()}
+        return self.annotate(**wrapped)
+
     def unarchived(self) -> Self:
         return self.filter(archived_at__isnull=True)
 
@@ -94,9 +100,10 @@ class MemoryQuerySet(MemoryTextQuerySet):
             changed_at=models.Max("recorded_from"),
         )
 
-    def tally_by_kind(self) -> list[tuple[str, int]]:
-        """How many of each kind, the most frequent first."""
-        return list(self.values_list("kind").annotate(count=models.Count("pk")).order_by("-count", "kind"))
+    def tally_by_kind(self, now: datetime) -> dict[str, dict[str, int]]:
+        """`tally` of each kind, that with the most live memories first."""
+        rows = self.order_by().values("kind").annotate(**tallies(now)).order_by("-live", "kind")
+        return {row.pop("kind"): row for row in rows}
 
     def pending_embedding(self) -> Self:
         return self.filter(embedding_state="pending")

@@ -20,6 +20,7 @@ from memories.browsing import MemoryFilter, browse_memories, search_memories
 from memories.forms import MemoryFilterForm
 from memories.models import Memory, Partition
 from memories.scopes import tenant_scope
+from memories.services.tallies import live_kinds
 from memory_platform.paging import Column, read_table
 from memory_platform.web import HtmxRequest, operator_required, show, wants_fragment
 
@@ -101,6 +102,6 @@ def _page(request: HtmxRequest) -> HttpResponse:
     with tenant_scope(tenant_id):
         page |= {
             "partitions": Partition.objects.for_tenant(tenant_id).paths(PARTITIONS_OFFERED_MAX),
-            "kinds": Memory.objects.for_tenant(tenant_id).live(timezone.now()).tally_by_kind(),
+            "kinds": live_kinds(Memory.objects.for_tenant(tenant_id).tally_by_kind(timezone.now())),
         }
     return answer("memories.html", page)

@@ -146,4 +146,4 @@ def test_queries_do_not_grow_with_the_rows(tenant: Tenant, story: dict[str, Memo
 
     few = count()
     store_many(tenant, 150, 3)
-    assert count() == few == 6
+    assert count() == few == 5

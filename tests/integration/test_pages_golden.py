@@ -1,6 +1,7 @@
 """Golden questions on the console: collected on the preview, changed, removed, exported; the budget curve."""
 
 import json
+import re
 import zipfile
 from io import BytesIO
 from pathlib import Path
@@ -18,6 +19,7 @@ from memories.actions import archive_memory, update_memory
 from memories.models import AuditEntry, Memory, Tenant
 from memories.scopes import tenant_scope
 from memories.services.partitions import parse_partition
+from memory_platform.paging import PAGE_SIZE
 from tests.integration.evaluating import TESTER, counted, evaluated, golden
 from tests.integration.pages import client_of, page, text_of, undo_of, workshop
 from tests.people import new_operator
@@ -301,3 +303,18 @@ def test_memories_that_no_context_can_hold_are_flagged(client: Client, tenant: T
     shown = " ".join(text_of(client.get(page("golden-questions", tenant))).split())
     for words in ("1 of 3", "1 archived", "1 expired"):
         assert words in shown, words
+
+
+def test_many_questions_are_paged_and_the_next_page_goes_on(client: Client, tenant: Tenant) -> None:
+    with tenant_scope(tenant.pk):
+        GoldenQuestion.objects.bulk_create(
+            GoldenQuestion(tenant=tenant, text=f"Question {number:02}?", created_at=timezone.now())
+            for number in range(PAGE_SIZE + 5)
+        )
+    first = client.get(page("golden-questions", tenant))
+    following = first.context["table"].next_query
+    rows = client.get(f"{page('golden-questions', tenant)}?{following}", headers={"HX-Request": "true"})
+    shown = [re.findall(r"Question \d\d\?", text_of(answer)) for answer in (first, rows)]
+    assert [len(texts) for texts in shown] == [PAGE_SIZE, 5]
+    assert sorted(shown[0] + shown[1]) == [f"Question {number:02}?" for number in range(PAGE_SIZE + 5)]
+    assert "<h1" not in text_of(rows)

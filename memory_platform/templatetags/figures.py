@@ -1,9 +1,12 @@
 """How the console writes figures, icons and times: one form each, so that a number looks the same on every page."""
 
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 from django import template
+from django.template.loader import render_to_string
+from django.utils.safestring import SafeString
 
 from memory_platform.times import written_time
 
@@ -82,10 +85,11 @@ def counted(value: int, forms: str) -> str:
     return f"{value:,} {one if value == 1 else many}"
 
 
-@register.inclusion_tag("_icon.html")
-def icon(name: str, label: str = "", css: str = "") -> dict[str, str]:
-    """An icon of the sprite: decoration without a label, an image with one."""
-    return {"name": name, "label": label, "css": css}
+@register.simple_tag
+@lru_cache(maxsize=500)
+def icon(name: str, label: str = "", css: str = "") -> SafeString:
+    """An icon of the sprite: decoration without a label, an image with one. A table has one in each row."""
+    return render_to_string("_icon.html", {"name": name, "label": label, "css": css})
 
 
 @register.inclusion_tag("_time.html")

@@ -81,6 +81,8 @@ class HtmxRequest(HttpRequest):
     tenants: list[Any]
 
 
+#: In an address: the page and its result in one answer.
+WHOLE = "whole"
 PageView = Callable[..., HttpResponseBase]
 
 
@@ -169,6 +171,14 @@ def _with_one_slash(address: str) -> str:
 def wants_fragment(request: HtmxRequest) -> bool:
     """htmx asks for a part of the page; a boosted link or a history restore needs the whole of it."""
     return bool(request.htmx) and not request.htmx.boosted and not request.htmx.history_restore_request
+
+
+def leaves_result(request: HtmxRequest) -> bool:
+    """Whether the page comes first and asks for its result itself (`_coming.html`), which takes longer to make.
+
+    Not where `?whole=1` wants both in one answer, as forms without JavaScript say.
+    """
+    return request.method in {"GET", "HEAD"} and not wants_fragment(request) and WHOLE not in request.GET
 
 
 def show(request: HtmxRequest, template: str, context: Mapping[str, Any], *, status: int = 200) -> HttpResponse:

@@ -81,6 +81,10 @@ class ReceiptQuerySet(TenantRows):
         """Rows as a list shows them; what was considered stays in the database."""
         return self.defer("candidates", "plan", "omitted")
 
+    def newest_names(self, count: int) -> list[Any]:
+        """The newest with what one knows them by: when, and what was asked."""
+        return list(self.newest_first().only("created_at", "query")[:count])
+
     def in_partition(self, path: str) -> Self:
         """Receipts of this partition, not of those below it."""
         return self.filter(partition_path=path)

@@ -28,7 +28,7 @@ from context.budget_profiles import (
 from context.forms import BudgetTrialForm, CompareForm, NewProfileForm
 from context.models import DEFAULT_PROFILE_NAME, BudgetProfile
 from context.policy_fields import policy_label, policy_words
-from context.preview import compare_previews
+from context.preview import Preview, compare_previews
 from context.profile_form import BudgetProfileForm, merged, typed_from
 from context.results import ContextRequest
 from context.saved_questions import SavedQuestion, saved_questions
@@ -38,7 +38,7 @@ from context.views.preview import SLIDER, previewed
 from memories.access import actor_of, tenant_required
 from memories.exceptions import InvalidInput, PlatformError
 from memories.scopes import tenant_scope
-from memory_platform.web import HtmxRequest, complain, flash, operator_required, show, wants_fragment
+from memory_platform.web import HtmxRequest, complain, flash, leaves_result, operator_required, show, wants_fragment
 
 # Where the columns that are typed in another shape are drawn.
 FIELDS_OF_FORM = {"sections": "room_memories", "include_summaries_at": "levels"} | {
@@ -142,7 +142,9 @@ def _budgets_page(request: HtmxRequest, page: dict[str, Any]) -> HttpResponse:
     status = HTTPStatus.UNPROCESSABLE_ENTITY
     if page["form"].is_valid() and page["trial"].is_valid():
         try:
-            page |= _effect(request, page["current"], page["form"].changes(), page["trial"].cleaned_data)
+            trial = page["trial"].cleaned_data
+            page |= _drafted(request, page["current"], page["form"].changes(), trial)
+            page |= {"is_coming": True} if leaves_result(request) else _effect(request, page, trial)
             status = HTTPStatus.OK
         except PlatformError as error:
             is_trial = error.field in page["trial"].fields
@@ -152,25 +154,26 @@ def _budgets_page(request: HtmxRequest, page: dict[str, Any]) -> HttpResponse:
     return replace_url(show(request, "budgets.html#fragment", page, status=status), request.get_full_path())
 
 
-def _effect(
+def _drafted(
     request: HtmxRequest, current: BudgetProfile, changes: Mapping[str, Any], trial: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The trial question answered with the numbers in force and with the draft."""
+    """The draft, what it changes, and the profile that serves where the question is asked."""
     draft = draft_budget_profile(current, changes)
     with tenant_scope(request.tenant.id):
         serving = budget_profiles_for(request.tenant.id, [trial["partition"]])[trial["partition"]]
-    before, after = (
-        previewed(request, ContextRequest(**trial, draft=profile, explain=True, preview=True))
-        for profile in (current, draft)
-    )
-    return {
-        "draft": draft,
-        "serving": serving,
-        "changed": [field_label(name) for name in changed_fields(current, draft)],
-        "before": before,
-        "after": after,
-        "change": compare_previews(before, after),
-    }
+    changed = [field_label(name) for name in changed_fields(current, draft)]
+    return {"draft": draft, "serving": serving, "changed": changed}
+
+
+def _effect(request: HtmxRequest, page: Mapping[str, Any], trial: Mapping[str, Any]) -> dict[str, Any]:
+    """The trial question answered with the numbers in force and, where they differ, with the draft."""
+
+    def answered(profile: BudgetProfile) -> Preview:
+        return previewed(request, ContextRequest(**trial, draft=profile, explain=True, preview=True))
+
+    before = answered(page["current"])
+    after = answered(page["draft"]) if page["changed"] else before
+    return {"before": before, "after": after, "change": compare_previews(before, after)}
 
 
 def field_label(field: str) -> str:

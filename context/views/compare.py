@@ -27,12 +27,12 @@ from memories.access import tenant_required
 from memories.exceptions import PlatformError
 from memories.models import Partition
 from memories.scopes import tenant_scope
-from memory_platform.web import HtmxRequest, operator_required, show, wants_fragment
+from memory_platform.web import WHOLE, HtmxRequest, leaves_result, operator_required, show, wants_fragment
 
 #: What the page's own form shows; every other input of a run is passed on as it came.
 TYPED = ("query", "partition", "max_tokens", "left", "right", "left_budget", "right_budget")
 #: Inputs that one run has and a pair of runs does not.
-NOT_OF_A_PAIR = (*NOT_OF_A_RUN, "profile", "budget_profile")
+NOT_OF_A_PAIR = (*NOT_OF_A_RUN, "profile", "budget_profile", WHOLE)
 
 
 @operator_required("viewer")
@@ -50,7 +50,7 @@ def context_compare(request: HtmxRequest) -> HttpResponseBase:
     form = page["form"] = SideBySideForm(_both_named(request, page["scoring_profiles"]), label_suffix="")
     is_asked = bool(request.GET.keys() & {"query", "partition", "focus_memory", "focus_summary"})
     if form.is_valid() and is_asked:
-        page |= _answer(request, form)
+        page |= {"is_coming": True} if leaves_result(request) else _answer(request, form)
     page["scoring_profiles"] += _beyond(page["scoring_profiles"], form)
     page["kept"] = [(field.name, field.value()) for field in form if field.value() and _is_passed_on(field.name)]
     status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK

@@ -15,10 +15,10 @@ from context.views.preview import NOT_OF_A_RUN, run_of, with_drafts
 from memories.access import tenant_required
 from memories.exceptions import PlatformError
 from memories.scopes import tenant_scope
-from memory_platform.web import HtmxRequest, operator_required, show
+from memory_platform.web import WHOLE, HtmxRequest, leaves_result, operator_required, show, wants_fragment
 
 #: What of a preview's address the form of the page shows itself, or what a curve has no use for.
-DRAWN_ANEW = ("query", "partition", "max_tokens", *NOT_OF_A_RUN)
+DRAWN_ANEW = ("query", "partition", "max_tokens", *NOT_OF_A_RUN, WHOLE)
 
 
 @operator_required("viewer")
@@ -30,14 +30,18 @@ def budget_curve(request: HtmxRequest) -> HttpResponseBase:
     kept = [(name, value) for name, value in request.GET.items() if name not in DRAWN_ANEW]
     budgets = ", ".join(map(str, CURVE_BUDGETS))
     page: dict[str, Any] = {"section": "context-preview", "form": form, "kept": kept, "curve_budgets": budgets}
-    if form.is_bound and form.is_valid():
+    if form.is_bound and form.is_valid() and leaves_result(request):
+        page["is_coming"] = True
+    elif form.is_bound and form.is_valid():
         try:
             page |= _curve(request, form)
         except PlatformError as error:
             blame(form, error)
+    status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
+    if wants_fragment(request):
+        return show(request, "budget_curve.html#result", page, status=status)
     with tenant_scope(request.tenant.id):
         page["golden_count"] = GoldenQuestion.objects.for_tenant(request.tenant.id).standing().how_many()
-    status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
     return show(request, "budget_curve.html", page, status=status)
 
 

@@ -78,8 +78,8 @@ def _offers(request: HtmxRequest) -> dict[str, Any]:
         "profiles": current_budget_profiles(tenant_id),
         "scoring_profiles": scoring_choices(tenant_id),
         "partitions": Partition.objects.for_tenant(tenant_id).paths(PARTITIONS_OFFERED_MAX),
-        "receipts": Receipt.objects.for_tenant(tenant_id).without_details().newest_first()[:RECEIPTS_OFFERED_MAX],
-        "snapshots": Snapshot.objects.for_tenant(tenant_id).newest_first()[:SNAPSHOTS_OFFERED_MAX],
+        "receipts": Receipt.objects.for_tenant(tenant_id).newest_names(RECEIPTS_OFFERED_MAX),
+        "snapshots": list(Snapshot.objects.for_tenant(tenant_id).newest_first()[:SNAPSHOTS_OFFERED_MAX]),
         "suggestions": recent_questions(tenant_id),
         "demo_questions": demo_questions(request.tenant.name),
     }

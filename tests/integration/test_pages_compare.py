@@ -28,7 +28,8 @@ def client(operator: User) -> Client:
 
 
 def compare(client: Client, tenant: Tenant, headers: Any = None, **wishes: Any) -> Any:
-    return client.get(f"{page('context-compare', tenant)}?{urlencode(wishes)}", headers=headers or {})
+    """The page with its result, as without JavaScript."""
+    return client.get(f"{page('context-compare', tenant)}?{urlencode(wishes | {'whole': 1})}", headers=headers or {})
 
 
 def test_both_contexts_stand_side_by_side_with_lines_and_a_table(client: Client, tenant: Tenant) -> None:

@@ -183,7 +183,7 @@ def test_query_count_of_the_preview_does_not_grow(
 
 def test_budget_page_shows_the_defaults_in_force(client: Client, tenant: Tenant) -> None:
     workshop(tenant)
-    text = text_of(client.get(page("budgets", tenant)))
+    text = text_of(client.get(page("budgets", tenant), {"whole": 1}))
     assert "In force: the defaults" in text
     assert "Save as version" not in text
 
@@ -191,8 +191,11 @@ def test_budget_page_shows_the_defaults_in_force(client: Client, tenant: Tenant)
 def test_draft_shows_its_effect_on_a_question_and_saves_nothing(client: Client, tenant: Tenant) -> None:
     workshop(tenant)
     draft = NUMBERS | {"default_tokens": 60, "query": QUESTION}
-    for headers in ({}, HTMX):
-        response = client.get(f"{page('budgets', tenant)}?{urlencode(draft)}", headers=headers)
+    first = client.get(f"{page('budgets', tenant)}?{urlencode(draft)}")
+    assert 'hx-target="#effect" hx-swap="morph:innerHTML" hx-sync="#numbers:abort"' in text_of(first)
+    assert "Effect of the draft" not in text_of(first)
+    for wish, headers in ({"whole": 1}, {}), ({}, HTMX):
+        response = client.get(f"{page('budgets', tenant)}?{urlencode(draft | wish)}", headers=headers)
         text = text_of(response)
         assert "Effect of the draft" in text
         assert "Falls out" in text
@@ -277,7 +280,7 @@ def test_draft_says_which_profile_serves_the_partition_it_does_not_reach(client:
             by=Actor("operator", "olga"),
             now=timezone.now(),
         )
-    draft = NUMBERS | {"default_tokens": 60, "query": QUESTION}
+    draft = NUMBERS | {"default_tokens": 60, "query": QUESTION, "whole": 1}
     reached = text_of(client.get(f"{page('budgets', tenant)}?{urlencode(draft)}"))
     missed = text_of(client.get(f"{page('budgets', tenant)}?{urlencode(draft | {'partition': 'agent=service'})}"))
     assert "this change does not reach it" not in reached

@@ -224,7 +224,10 @@ def test_curve_shows_what_each_budget_brings_and_counts_nothing(
 ) -> None:
     golden(tenant, QUESTION, memories[1])
     before = counted()
-    response = client.get(page("budget-curve", tenant), {"query": QUESTION})
+    first = text_of(client.get(page("budget-curve", tenant), {"query": QUESTION}))
+    assert 'hx-trigger="load" hx-target="#result"' in first
+    assert "Draw it for all of them" in first
+    response = client.get(page("budget-curve", tenant), {"query": QUESTION, "whole": 1})
     curve = response.context["curve"]
     assert [point.budget for point in curve.points] == sorted(point.budget for point in curve.points)
     assert curve.points[-1].wanted_share == 1.0
@@ -244,7 +247,7 @@ def test_curve_without_a_question_and_with_a_bad_one(client: Client, tenant: Ten
     bad = client.get(page("budget-curve", tenant), {"query": "x", "partition": "nonsense"})
     assert bad.status_code == 422
     assert "Nothing was drawn" in text_of(bad)
-    focus = client.get(page("budget-curve", tenant), {"query": "x", "focus_memory": str(uuid4())})
+    focus = client.get(page("budget-curve", tenant), {"query": "x", "focus_memory": str(uuid4()), "whole": 1})
     assert focus.status_code == 422
 
 

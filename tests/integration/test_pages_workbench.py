@@ -134,6 +134,7 @@ def test_context_is_compared_with_a_receipt_with_reasons(client: Client, tenant:
     assert "Against the receipt" in text
     assert "Now: archived on" in text
     assert "Now: needs" in text
+    assert f'<option value="{receipt}">' in text, "what it can be compared with is offered"
     assert str(memories[1].pk) in [one.row.block.anchor.id for one in response.context["change"].left]
 
 
@@ -144,6 +145,7 @@ def test_context_is_compared_with_a_snapshot(client: Client, tenant: Tenant) -> 
     response = ask(client, tenant, query=QUESTION, against="snapshot", snapshot="before the letters")
     assert str(late[0].pk) in [one.row.block.anchor.id for one in response.context["change"].entered]
     assert "Against the snapshot before the letters" in text_of(response)
+    assert '<option value="before the letters" selected>' in text_of(response)
     assert "Before: not among the candidates" in text_of(response)
 
 

@@ -162,7 +162,7 @@ def _drafted(
     with tenant_scope(request.tenant.id):
         serving = budget_profiles_for(request.tenant.id, [trial["partition"]])[trial["partition"]]
     changed = [field_label(name) for name in changed_fields(current, draft)]
-    return {"draft": draft, "serving": serving, "changed": changed}
+    return {"draft": draft, "draft_is_current": not changed, "serving": serving, "changed": changed}
 
 
 def _effect(request: HtmxRequest, page: Mapping[str, Any], trial: Mapping[str, Any]) -> dict[str, Any]:

@@ -29,7 +29,7 @@ django.setup()
 
 from django.core.management import call_command  # noqa: E402 - needs the servers
 from django.core.signals import setting_changed  # noqa: E402
-from django.db import connections  # noqa: E402
+from django.db import connections, transaction  # noqa: E402
 from django.db.backends.base.base import BaseDatabaseWrapper  # noqa: E402
 from django.test import SimpleTestCase  # noqa: E402
 from rest_framework.test import APIClient  # noqa: E402
@@ -62,6 +62,11 @@ def pytest_xdist_setupnodes() -> None:
     os.environ.pop("DJANGO_SETTINGS_MODULE", None)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What takes long begins first, or one worker would be at it alone in the end."""
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)
+
+
 @pytest.fixture(scope="session")
 def django_db_setup(django_db_blocker: Any) -> Iterator[None]:
     """In place of pytest-django's: the database is there and empty, the owner migrates it."""
@@ -73,6 +78,17 @@ def django_db_setup(django_db_blocker: Any) -> Iterator[None]:
             connection.close()
             if hasattr(connection, "close_pool"):
                 connection.close_pool()
+
+
+@pytest.fixture(scope="module")
+def module_db(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
+    """For rows that a module makes once: each test's own changes go with the test, these go with the module.
+
+    Not beside tests with `transaction=True`, which would wait for these rows for ever.
+    """
+    with django_db_blocker.unblock(), transaction.atomic():
+        yield
+        transaction.set_rollback(True)
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from tests.furnished import furnished_tenant, ids_of
 from tests.integration.pages import client_of
 from tests.people import new_operator, new_tenant
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.long]
 
 AXE = (Path(__file__).parent / "vendor" / "axe" / "axe.min.js").read_text()
 GRAVE = {"serious", "critical"}

@@ -37,7 +37,7 @@ from tests.integration.compacting import (
 from tests.integration.conversing import append, stored_messages
 from tests.people import BY, api_client
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.long]
 
 ROOT = Path(__file__).resolve().parents[2]
 STEPS = ["claimed", "planned", "summarised", "journaled", "checked", "applying"]

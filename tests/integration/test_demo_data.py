@@ -46,7 +46,7 @@ from memories.services.partitions import parse_partition
 from memory_platform.management.commands import load_demo
 from tests.people import BY, new_operator
 
-NAME = "Demo workshop"
+NAME = "Fennrad"
 
 
 def run(*arguments: str) -> str:
@@ -55,9 +55,14 @@ def run(*arguments: str) -> str:
     return out.getvalue()
 
 
+@pytest.fixture(scope="module")
+def loaded(module_db: None) -> str:
+    """What the command says of the demo that every test here looks at."""
+    return run()
+
+
 @pytest.fixture
-def demo(db: None) -> Tenant:
-    run("--tenant", NAME)
+def demo(db: None, loaded: str) -> Tenant:
     with admin_write_scope():
         return Tenant.objects.get(name=NAME)
 
@@ -222,33 +227,29 @@ def test_suggested_questions_find_their_answers(demo: Tenant, story: DemoStory) 
         assert answer in text
 
 
-def test_preview_of_the_demo_suggests_what_to_ask(other_tenant: Tenant, client: Client) -> None:
-    run()
-    with admin_write_scope():
-        demo = Tenant.objects.get(name="Fennrad")
+def test_preview_of_the_demo_suggests_what_to_ask(demo: Tenant, other_tenant: Tenant, client: Client) -> None:
     client.force_login(new_operator("viola", "viewer", demo, other_tenant))
     page = client.get(f"/t/{demo.pk}/context").content.decode()
-    assert all(escape(question.query) in page for question in questions_for("Fennrad"))
+    assert all(escape(question.query) in page for question in questions_for(NAME))
     assert "Worth asking" not in client.get(f"/t/{other_tenant.pk}/context").content.decode()
 
 
 def test_second_load_changes_nothing_and_says_so(demo: Tenant) -> None:
     with tenant_scope(demo.pk):
         before = Memory.objects.count()
-    assert run("--tenant", NAME) == f"The tenant {NAME} exists already; nothing was changed.\n"
+    assert run() == f"The tenant {NAME} exists already; nothing was changed.\n"
     with admin_write_scope():
         assert Tenant.objects.count() == 1
     with tenant_scope(demo.pk):
         assert Memory.objects.count() == before
 
 
-def test_tenant_has_the_demos_own_name_by_default(db: None) -> None:
-    assert run() == "The tenant Fennrad has 164 memories.\n"
-    assert "exists already" in run()
+def test_tenant_has_the_demos_own_name_by_default(demo: Tenant, loaded: str) -> None:
+    assert loaded == f"The tenant {demo.name} has 164 memories.\n"
 
 
 def test_demo_loads_beside_another_tenant(other_tenant: Tenant) -> None:
-    run()
+    assert run("--tenant", "Demo workshop") == "The tenant Demo workshop has 164 memories.\n"
     with tenant_scope(other_tenant.pk):
         assert Memory.objects.count() == 0
 
@@ -263,9 +264,9 @@ def test_failure_midway_leaves_nothing(db: None, monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(replaying, "take_step", fail_late)
     with pytest.raises(CommandError, match="disk"):
-        run()
+        run("--tenant", "Halfway")
     with admin_write_scope():
-        assert not Tenant.objects.exists()
+        assert not Tenant.objects.filter(name="Halfway").exists()
 
 
 def test_provider_that_is_away_leaves_the_memories_to_the_worker(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -274,10 +275,10 @@ def test_provider_that_is_away_leaves_the_memories_to_the_worker(db: None, monke
 
     monkeypatch.setattr(load_demo, "index_memories", away)
     err = StringIO()
-    call_command("load_demo", stdout=StringIO(), stderr=err)
+    call_command("load_demo", "--tenant", "Offline", stdout=StringIO(), stderr=err)
     assert "the worker goes on with it: The provider does not answer." in err.getvalue()
     with admin_write_scope():
-        assert not Receipt.objects.exists()
+        assert not Receipt.objects.filter(tenant__name="Offline").exists()
 
 
 def test_counters_reach_no_memory_of_another_tenant(demo: Tenant, other_tenant: Tenant) -> None:

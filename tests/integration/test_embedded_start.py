@@ -23,6 +23,8 @@ from memory_platform.embedded.endpoints import read_endpoints
 from memory_platform.embedded.provision import Login, provision
 from tests import servers
 
+pytestmark = pytest.mark.long
+
 # The supervisor's patience is what bounds the end to 5 s; a loaded machine needs longer to run even that.
 STOP_MAX_SECONDS = 20.0
 START_MAX_SECONDS = 60.0

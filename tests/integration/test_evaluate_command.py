@@ -69,6 +69,7 @@ def test_table_and_paired_difference_are_printed(corpus: Path) -> None:
     assert "0.0 to 0.0 pp" in printed.split("Less the other run")[1]
 
 
+@pytest.mark.long
 def test_updated_facts_come_with_the_program() -> None:
     found = evaluated("updated-facts", "--budgets", "500")
     assert found["corpus"]["questions"] >= 60

@@ -48,6 +48,7 @@ RENDERS = ("markdown", "xml", "json")
 
 pytestmark = [
     pytest.mark.django_db,
+    pytest.mark.long,
     pytest.mark.skipif(not CONVERSATION.is_file(), reason=f"needs the LoCoMo conversation {CONVERSATION.name}"),
 ]
 

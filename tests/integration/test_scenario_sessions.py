@@ -33,7 +33,7 @@ from tests.people import api_client
 
 __all__ = ["clock"]
 
-pytestmark = [pytest.mark.django_db, NEEDS_CONVERSATION]
+pytestmark = [pytest.mark.django_db, pytest.mark.long, NEEDS_CONVERSATION]
 
 WINDOW, TARGET = 8_000, 4_000
 #: Shares of the words of answers. Measured: .70 in summary or memories, .55 in the summary, .56 in the memories (.11 in

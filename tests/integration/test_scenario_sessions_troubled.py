@@ -50,6 +50,8 @@ from tests.people import api_client
 
 __all__ = ["clock"]
 
+pytestmark = pytest.mark.long
+
 WINDOW = 1_600
 MESSAGES = 210
 #: How the model answers while one compaction is made, and the code of its failure; "" where it does its work.

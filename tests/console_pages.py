@@ -99,6 +99,11 @@ class Place:
     name: str
     address: str
 
+    @property
+    def whole(self) -> str:
+        """With the result that some pages ask for when they are open."""
+        return f"{self.address}{'&' if '?' in self.address else '?'}whole=1"
+
 
 def operator_patterns() -> list[URLPattern]:
     """The addresses that an operator may open or post to: those that are neither REST, admin, nor health."""

@@ -27,6 +27,7 @@ def versus(request: HtmxRequest, form: PreviewForm, preview: Preview, own: str, 
     Raises `NotFound` for a receipt or a snapshot that is not there.
     """
     fields, tenant_id = form.cleaned_data, request.tenant.id
+    named: dict[str, Any]
     match fields["against"]:
         case "nothing":
             return {}
@@ -40,9 +41,10 @@ def versus(request: HtmxRequest, form: PreviewForm, preview: Preview, own: str, 
         case _:
             before = fields["before"]
             earlier = _run_before(request, before, previewed) if before and before != own else None
-            named = {"title": "Against the run before", "address": f"?{before}"}
+            # Folded, and with room from the first run on: what stands below does not jump while a budget moves.
+            named = {"title": "Against the run before", "address": f"?{before}", "is_folded": True}
     if earlier is None:
-        return {}
+        return {"has_room_for_change": True}
     return {"earlier": earlier, "change": changes_between(earlier, preview), "versus": named}
 
 

@@ -87,7 +87,7 @@ def visit(client: Client, place: Place) -> Visit:
         return execute(sql, *rest)
 
     with connection.execute_wrapper(count):
-        return Visit(client.get(place.address), queries)
+        return Visit(client.get(place.whole), queries)
 
 
 def weight(response: Any) -> int:

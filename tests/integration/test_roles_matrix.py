@@ -120,7 +120,7 @@ def test_everybody_meets_what_the_table_says(people: People, settings: Any) -> N
         readers = [people.viewer] if place.name in seen else [people.viewer, people.operator, people.admin, people.root]
         least = RULES[place.name].read
         for who in [who for who in readers if who.may(least)][:2]:
-            walk.look(who, place.name, place.address)
+            walk.look(who, place.name, place.whole)
         seen.add(place.name)
     assert {("post", name) for name in ("memory-archive", "compaction-approve", "scoring-publish")} <= walk.offered
     assert not walk.faults, "\n" + "\n".join(walk.faults)

@@ -7,7 +7,7 @@ from uuid import UUID
 from compaction.models import Compaction, Session
 from compaction.querysets import CompactionQuerySet
 
-PROPOSED_MAX = 100
+PROPOSED_MAX = 50
 LATELY_MAX = 20
 #: Behind so many nobody asks for the place.
 PLACES_MAX = 1_000
@@ -46,9 +46,9 @@ class QueuePlace:
 def read_queue(tenant_id: UUID, *, order: str = OLDEST) -> ReviewQueue:
     """Five queries."""
     state = Compaction.State
-    rows = Compaction.objects.for_tenant(tenant_id).with_sessions()
+    rows = Compaction.objects.for_tenant(tenant_id).with_sessions().without_details()
     decided = rows.in_state(state.APPLIED, state.REJECTED, state.ROLLED_BACK, state.SUPERSEDED, state.FAILED)
-    proposed = list(_waiting(tenant_id, order).with_sessions()[:PROPOSED_MAX])
+    proposed = list(_waiting(tenant_id, order).with_sessions().without_details()[:PROPOSED_MAX])
     lately = list(decided.newest_first()[:LATELY_MAX])
     rollable = rows.of_sessions({row.session_id for row in lately}).latest_applied_ids() if lately else set()
     with_titles([*proposed, *lately])

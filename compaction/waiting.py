@@ -12,7 +12,9 @@ from compaction.policies import Policies
 from memories.querysets import Backlog
 
 #: The fullest sessions that are looked at one by one; so many are "as many or more".
-FULLEST_READ_MAX = 500
+FULLEST_READ_MAX = 200
+#: What tells a session's policy, how full it is under it, and since when.
+DECIDING = ("tenant", "partition_path", "created_by_key", "max_context_tokens", "context_tokens", "last_message_at")
 
 
 def reviews_waiting(tenant_ids: Collection[UUID]) -> dict[UUID, Backlog]:
@@ -32,11 +34,11 @@ def full_sessions(tenant_ids: Collection[UUID]) -> dict[UUID, Backlog]:
 
 
 def sessions_over_warning(tenant_ids: Collection[UUID]) -> tuple[dict[UUID, list[Session]], bool]:
-    """Those sessions themselves by tenant, and whether there may be more of them. Three queries."""
+    """Those sessions by tenant, with what decides it, and whether there may be more of them. Three queries."""
     policies = Policies.of_tenants(tenant_ids)
     least = min((of_tenant.least_warning() for of_tenant in policies.values()), default=0.0)
     rows = Session.objects.of_tenants(tenant_ids).open().with_pressure().at_least(least)
-    fullest = list(rows.page("-fullness", count=FULLEST_READ_MAX))
+    fullest = list(rows.page("-fullness", count=FULLEST_READ_MAX).only(*DECIDING))
     over: dict[UUID, list[Session]] = defaultdict(list)
     for session in fullest:
         if session.pressure >= policies[session.tenant_id].of(session).warning_threshold:

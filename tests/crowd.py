@@ -28,6 +28,8 @@ from memories.services.partitions import parse_partition
 from memories.upkeep import fold_counts
 
 PLACE = "agent=crowd/user=u"
+#: The id of the API key of a number.
+KEY_ID = "left(md5({number}::text), 8) || '.' || {number}"
 
 
 @dataclass(frozen=True)
@@ -124,7 +126,8 @@ def _crowd_memories(tenant: Tenant, size: Crowd) -> int:
         | earlier("created_at", "valid_from", "recorded_from", by="3 hours"),
         where="archived_at IS NULL",
         joins="JOIN memories_partition place ON place.tenant_id = base.tenant_id "
-        f"AND place.path = '{PLACE}' || mod(n, {size.partitions})",
+        # not of the round alone: all copies of a round would stand in one partition
+        f"AND place.path = '{PLACE}' || mod(abs(hashtext(base.id::text || n)::bigint), {size.partitions})",
     )
     rounds = memories.insert(tenant, size.memories)
     is_live = "memory_id IN (SELECT id FROM memories_memory WHERE archived_at IS NULL)"
@@ -164,7 +167,13 @@ def _crowd_records(tenant: Tenant, size: Crowd, rounds: int) -> None:
     Copies(Feedback, on_copies | earlier("at", by="1 hour"), where=f"kind = 'explicit' AND {is_live}").insert(
         tenant, size.votes
     )
-    Copies(AuditEntry, earlier("at", by="10 minutes")).insert(tenant, size.audit)
+    keys = max(size.others // 20, 1)
+    key = KEY_ID.format(number=f"(mod(n, {keys}) + 1)")
+    by_key = {
+        "actor_kind": "CASE WHEN mod(n, 2) = 0 THEN 'key' ELSE base.actor_kind END",
+        "actor_id": f"CASE WHEN mod(n, 2) = 0 THEN {key} ELSE base.actor_id END",
+    }
+    Copies(AuditEntry, by_key | earlier("at", by="10 minutes")).insert(tenant, size.audit)
     Copies(Snapshot, {"name": "base.name || ' ' || n"} | earlier("recorded_at", "created_at", by="1 minute")).insert(
         tenant, size.others // 10
     )
@@ -172,9 +181,7 @@ def _crowd_records(tenant: Tenant, size: Crowd, rounds: int) -> None:
     Copies(
         EvaluationRun, earlier("created_at", "started_at", "finished_at", by="1 hour"), where="state = 'done'"
     ).insert(tenant, size.others // 10)
-    Copies(ApiKey, {"id": "left(md5(n::text), 8) || '.' || n", "prefix": "left(md5(n::text), 8)"}).insert(
-        tenant, size.others // 20
-    )
+    Copies(ApiKey, {"id": KEY_ID.format(number="n"), "prefix": "left(md5(n::text), 8)"}).insert(tenant, keys)
     place = f"JOIN memories_partition place ON place.tenant_id = base.tenant_id AND place.path = '{PLACE}' || (n - 1)"
     values = {"partition_id": "place.id", "summary_id": "gen_random_uuid()", "version": "1"}
     newest = "id = (SELECT max(id) FROM memories_partitionsummary WHERE recorded_to IS NULL)"

@@ -89,6 +89,10 @@ class CompactionQuerySet(TenantRows):
     def with_sessions(self) -> Self:
         return self.select_related("session")
 
+    def without_details(self) -> Self:
+        """Rows as a list shows them: statements and journal stay in the database."""
+        return self.defer("statements", "journal")
+
     def locked(self) -> Self:
         """Held until the transaction ends: of two decisions the second sees the first."""
         return self.select_for_update(no_key=True, of=("self",))

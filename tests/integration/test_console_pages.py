@@ -46,6 +46,7 @@ def test_every_address_is_a_page_of_the_list_or_takes_posts_alone(tenant: Tenant
     assert [pattern.name for pattern in rest if client.get(address_of(pattern, ids)).status_code != 405] == []
 
 
+@pytest.mark.long
 def test_every_page_is_light_and_asks_no_more_of_the_database_for_more_rows(
     db: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:

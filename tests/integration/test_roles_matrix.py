@@ -106,6 +106,7 @@ def people(db: None, caplog: pytest.LogCaptureFixture) -> People:
     return People(furnished_tenant(), new_tenant("Globex"))
 
 
+@pytest.mark.long
 def test_everybody_meets_what_the_table_says(people: People, settings: Any) -> None:
     walk, ids = Walk(), ids_of(people.tenant, people.viewer.name)
     for pattern in operator_patterns():

@@ -187,7 +187,8 @@ def test_an_interrupted_first_start_leaves_nothing_running(start, after_seconds)
     early = start("data")
     time.sleep(after_seconds)
     os.killpg(early.process.pid, signal.SIGINT)
-    assert early.process.wait(STOP_MAX_SECONDS) in {0, -signal.SIGINT}  # the second: before Python listens
+    ended = early.process.wait(STOP_MAX_SECONDS)
+    assert ended in {0, -signal.SIGINT}, early.complained  # the second: before Python listens
     assert not early.running()
     assert early.said == ""
 

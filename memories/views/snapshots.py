@@ -1,5 +1,7 @@
 """Snapshots: names for recorded times, what differs between two of them."""
 
+from collections.abc import Mapping
+from datetime import datetime
 from http import HTTPStatus
 from typing import Any
 from uuid import UUID
@@ -17,7 +19,7 @@ from memories.forms import ComparisonForm, SnapshotForm
 from memories.models import Partition, Snapshot
 from memories.scopes import tenant_scope
 from memories.services.moments import Moment
-from memory_platform.web import HtmxRequest, flash, operator_required, show, wants_fragment
+from memory_platform.web import HtmxRequest, flash, leaves_result, operator_required, show, wants_fragment
 
 SNAPSHOTS_SHOWN_MAX = 200
 PARTITIONS_OFFERED_MAX = 300
@@ -73,30 +75,38 @@ def snapshot(request: HtmxRequest, snapshot_id: UUID) -> HttpResponseBase:
         one = _named(rows, str(snapshot_id))
         with_id = wanted["with"] or TODAY
         other = None if with_id == TODAY else _named(rows, with_id)
-        first, second = sorted((one.recorded_at, other.recorded_at if other else now))
-        difference = compare_moments(
-            tenant_id=request.tenant.id,
-            before=Moment.recorded(first),
-            after=Moment.recorded(second),
-            reach=wanted["partition"],
-            kind=wanted["kind"] or None,
-            behind=wanted["behind"],
-        )
-        partitions = Partition.objects.for_tenant(request.tenant.id).paths(PARTITIONS_OFFERED_MAX)
-    page: dict[str, Any] = {
-        "section": "snapshots",
-        "snapshot": one,
-        "other": other,
-        "others": [row for row in rows if row.pk != one.pk],
+        page: dict[str, Any] = {
+            "section": "snapshots",
+            "snapshot": one,
+            "other": other,
+            "others": [row for row in rows if row.pk != one.pk],
+            "form": form,
+            "partitions": Partition.objects.for_tenant(request.tenant.id).paths(PARTITIONS_OFFERED_MAX),
+        }
+        page |= {"is_coming": True} if leaves_result(request) else _compared(request, one, other, wanted, now)
+    return show(request, "snapshot.html#result" if wants_fragment(request) else "snapshot.html", page)
+
+
+def _compared(
+    request: HtmxRequest, one: Snapshot, other: Snapshot | None, wanted: Mapping[str, Any], now: datetime
+) -> dict[str, Any]:
+    """What differs between the two, the earlier one first; inside a scope."""
+    first, second = sorted((one.recorded_at, other.recorded_at if other else now))
+    difference = compare_moments(
+        tenant_id=request.tenant.id,
+        before=Moment.recorded(first),
+        after=Moment.recorded(second),
+        reach=wanted["partition"],
+        kind=wanted["kind"] or None,
+        behind=wanted["behind"],
+    )
+    return {
         "first": first,
         "second": second,
         "difference": difference,
         "lists": [_listed(request, difference, kind) for kind in KINDS if difference.changes[kind]],
-        "form": form,
-        "partitions": partitions,
         "is_turned": other is not None and other.recorded_at < one.recorded_at,
     }
-    return show(request, "snapshot.html#result" if wants_fragment(request) else "snapshot.html", page)
 
 
 def _listed(request: HtmxRequest, difference: Comparison, kind: str) -> dict[str, Any]:

@@ -213,9 +213,12 @@ def test_snapshots_compare_with_today_and_with_each_other(client: Client, tenant
         archive_memory(memory=memories[1], by=TESTER, now=timezone.now())
     remember(tenant, ("A new one.", "agent=support", "fact"), now=timezone.now())
     after = named_moment(tenant, "after")
-    for query in ("", f"?with={after.pk}"):
-        for headers in ({}, HTMX):
-            response = client.get(page("snapshot", tenant, before.pk) + query, headers=headers)
+    first = client.get(page("snapshot", tenant, before.pk))
+    assert "difference" not in first.context
+    assert 'hx-trigger="load" hx-target="#result"' in text_of(first)
+    for query in ({}, {"with": after.pk}):
+        for wish, headers in ({"whole": 1}, {}), ({}, HTMX):
+            response = client.get(page("snapshot", tenant, before.pk), query | wish, headers=headers)
             found = response.context["difference"]
             assert found.counts == {"added": 1, "changed": 1, "removed": 1}
             assert found.changes["changed"][0].after.content == "Now in 30 minutes."
@@ -225,13 +228,13 @@ def test_snapshots_compare_with_today_and_with_each_other(client: Client, tenant
             assert found.tokens_before == sum(row.tokens_o200k_base for row in memories)
             assert found.tallies["removed"].tokens_before == memories[1].tokens_o200k_base
             assert "<ins>" in text_of(response)
-    elsewhere = client.get(page("snapshot", tenant, before.pk) + "?partition=agent%3Dsupport/user%3Dc-1")
+    elsewhere = client.get(page("snapshot", tenant, before.pk) + "?whole=1&partition=agent%3Dsupport/user%3Dc-1")
     assert sum(elsewhere.context["difference"].counts.values()) == 0
-    only = client.get(page("snapshot", tenant, before.pk) + "?kind=removed")
+    only = client.get(page("snapshot", tenant, before.pk) + "?whole=1&kind=removed")
     assert [each["kind"] for each in only.context["lists"]] == ["removed"]
-    turned = client.get(page("snapshot", tenant, after.pk) + f"?with={before.pk}")
+    turned = client.get(page("snapshot", tenant, after.pk) + f"?whole=1&with={before.pk}")
     assert turned.context["difference"].counts["added"] == 1
-    assert "Nothing changed" in text_of(client.get(page("snapshot", tenant, after.pk)))
+    assert "Nothing changed" in text_of(client.get(page("snapshot", tenant, after.pk), {"whole": 1}))
     for wrong in ("with=nonsense", "partition=nonsense", "kind=other", "behind=1"):
         assert client.get(page("snapshot", tenant, before.pk) + f"?{wrong}").status_code == 404
 
@@ -239,7 +242,7 @@ def test_snapshots_compare_with_today_and_with_each_other(client: Client, tenant
 def test_query_counts_of_lists_do_not_grow(client: Client, tenant: Tenant, django_assert_max_num_queries: Any) -> None:
     workshop(tenant)
     first = named_moment(tenant, "first", timedelta(days=2))
-    addresses = [page("snapshots", tenant), page("snapshot", tenant, first.pk)]
+    addresses = [page("snapshots", tenant), page("snapshot", tenant, first.pk) + "?whole=1"]
     counts = []
     for address in addresses:
         with django_assert_max_num_queries(40) as queries:

@@ -10,5 +10,5 @@ register = template.Library()
 
 @register.filter
 def evidence_held(run: EvaluationRun) -> str:
-    """The evidence held at the smallest and the largest budget, cut between the two at most; "" for a run not done."""
-    return ", ".join(part.replace(" ", "\N{NO-BREAK SPACE}") for part in evidence_span(run).split(", "))
+    """The evidence held at the smallest and the largest budget, no share cut from its sign; "" for a run not done."""
+    return evidence_span(run).replace(" %", "\N{NO-BREAK SPACE}%")

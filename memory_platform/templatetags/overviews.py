@@ -13,7 +13,8 @@ register = template.Library()
 @register.filter
 def age(value: datetime) -> str:
     """How long ago, in its largest unit: 3 days."""
-    return timesince(value, depth=1)
+    told = timesince(value, depth=1)
+    return "less than a minute" if told.startswith("0") else told
 
 
 @register.filter

@@ -162,6 +162,13 @@ def score_table(stage: Stage) -> None:
     page.locator(".block:has(.score-table)").first.scroll_into_view_if_needed()
 
 
+def missing_found(stage: Stage) -> None:
+    page = stage.open("context-preview", f"{ASKED}&max_tokens=300")
+    page.locator("#id_memory").scroll_into_view_if_needed()
+    page.locator("#id_memory").press_sequentially("sensor", delay=20)
+    page.locator("#missing [role=option]").first.wait_for()
+
+
 def not_found(stage: Stage) -> None:
     stage.page.unroute_all(behavior="ignoreErrors")
     stage.page.goto("/t/00000000-0000-0000-0000-000000000000")
@@ -184,6 +191,7 @@ STATES: Mapping[str, Callable[[Stage], None]] = {
     "second-reviewer": second_reviewer,
     "answer-missing": answer_missing,
     "score-table": score_table,
+    "missing-found": missing_found,
     "busy": busy,
     "not-found": not_found,
     "sign-in": sign_in,

@@ -6,10 +6,10 @@ from datetime import datetime
 from uuid import UUID
 
 from compaction.models import Session
-from memories.querysets.tree import Sums, nothing, sums_by_node
+from memories.querysets.tree import Sums, counts_below, nothing, sums_by_node
 from memories.services.partitions import PartitionPath
 from memories.services.tree import Branch, Node, cut_after, depth_of, grown
-from memories.tree import Standing, counts_below, list_below, list_found, list_tree, standings
+from memories.tree import Standing, list_below, list_found, list_tree, standings
 
 #: A tree of so many partitions is shown with every node open.
 OPEN_MAX = 40
@@ -26,12 +26,16 @@ class Facts:
 
 @dataclass(frozen=True)
 class Tree:
-    """The nodes to show below `top`, what is known of `top` itself, and how many partitions there are in all."""
+    """The nodes to show below `top`, what is known of `top` itself, and how many partitions there are in all.
+
+    `opened` is what is known of the partition that was opened, None where none was looked for.
+    """
 
     top: Facts
     nodes: Sequence[Node[Facts]]
     total: int
     rest_after: str = ""
+    opened: Facts | None = None
 
 
 def read_tree(tenant_id: UUID, place: PartitionPath, *, after: str, now: datetime) -> Tree:
@@ -40,17 +44,17 @@ def read_tree(tenant_id: UUID, place: PartitionPath, *, after: str, now: datetim
     open_paths = {step.path for step in (*place.ancestors(), place)}
     facts = _facts(tenant_id, {"", place.path, *_paths(listing.branches)}, within="", now=now)
     is_small = listing.is_whole and listing.total <= OPEN_MAX
-    below = counts_below(tenant_id, facts, within="")
+    below = counts_below(tenant_id, facts)
     nodes = grown(listing.branches, facts, below, top="", open_paths=None if is_small else open_paths)
     first_level = [branch for branch in listing.branches if depth_of(branch.path) == 1]
-    return Tree(facts[""], nodes, listing.total, rest_after=cut_after(first_level))
+    return Tree(facts[""], nodes, listing.total, rest_after=cut_after(first_level), opened=facts[place.path])
 
 
 def read_branch(tenant_id: UUID, place: PartitionPath, *, after: str, now: datetime) -> Tree:
     """One page of what stands right below `place`. Five queries."""
     branches = list_below(tenant_id, place, after=after)
     facts = _facts(tenant_id, {place.path, *_paths(branches)}, within=place.path, now=now)
-    below = counts_below(tenant_id, facts, within=place.path)
+    below = counts_below(tenant_id, facts)
     nodes = grown(branches, facts, below, top=place.path, open_paths=())
     return Tree(facts[place.path], nodes, len(branches), rest_after=cut_after(branches))
 

@@ -69,14 +69,6 @@ def list_found(tenant_id: UUID, text: str, *, after: str = "") -> list[Branch]:
     return _cut(list(rows[: SIBLINGS_MAX + 1]), SIBLINGS_MAX)
 
 
-def counts_below(tenant_id: UUID, paths: Collection[str], *, within: str) -> dict[str, int]:
-    """How many partitions stand anywhere below each of these, all of them in `within`. One query."""
-    rows = Partition.objects.for_tenant(tenant_id).within(within).counted_by_path()
-    sums = sums_by_node(rows, paths, {"partitions": "sum"})
-    figures = {path: sums.get(path, nothing({"partitions": "sum"})) for path in paths}
-    return {path: each.total["partitions"] - each.own["partitions"] for path, each in figures.items()}
-
-
 def standings(tenant_id: UUID, paths: Collection[str], *, within: str, now: datetime) -> dict[str, Standing]:
     """What stands in each of these partitions, all of them in `within`. Two queries, whatever their number."""
     live = Memory.objects.for_tenant(tenant_id).live(now).within(within)

@@ -1,6 +1,5 @@
 """Partitions as a tree with what stands in each; of the one in the address the summaries with their versions."""
 
-from datetime import datetime
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlencode
@@ -11,7 +10,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_safe
 
-from compaction.partitions import find_partitions, read_branch, read_facts, read_tree
+from compaction.partitions import Facts, find_partitions, read_branch, read_facts, read_tree
 from compaction.summaries import read_summaries
 from compaction.views.background import roll_ups_of
 from memories.access import actor_of, tenant_of, tenant_required
@@ -77,19 +76,20 @@ def _page(request: HtmxRequest, form: PartitionsForm, typed: SummaryForm | None)
         else:
             page["tree"] = read_tree(request.tenant.id, place or ROOT, after=after, now=now)
         if place is not None:
-            page |= _chosen(request, place, typed, now)
+            facts = page["tree"].opened or read_facts(request.tenant.id, place.path, now=now)
+            page |= _chosen(request, place, facts, typed)
     is_refused = not is_valid or (typed is not None and bool(typed.errors))
     status = HTTPStatus.UNPROCESSABLE_ENTITY if is_refused else HTTPStatus.OK
     template = "partitions.html#fragment" if wants_fragment(request) else "partitions.html"
     return show(request, template, page, status=status)
 
 
-def _chosen(request: HtmxRequest, place: PartitionPath, typed: SummaryForm | None, now: datetime) -> dict[str, Any]:
+def _chosen(request: HtmxRequest, place: PartitionPath, facts: Facts, typed: SummaryForm | None) -> dict[str, Any]:
     tenant_id = request.tenant.id
     chosen: dict[str, Any] = {
         "path": place.path,
         "lineage": [(step.path, step.path.rpartition("/")[2]) for step in place.ancestors() if step.depth],
-        "facts": read_facts(tenant_id, place.path, now=now),
+        "facts": facts,
         "memo": TenantMemo.objects.for_tenant(tenant_id).current().first(),
     }
     if not place.depth:

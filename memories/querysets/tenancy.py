@@ -176,10 +176,6 @@ class PartitionQuerySet(TenantRows):
         is_among = Q(place__lte=count) | Q(path__in=[path for path in lineage if path])
         return list(rows.filter(is_among).order_by("depth", "path"))
 
-    def counted_by_path(self) -> Self:
-        """Rows of (path, 1), to be summed over the tree."""
-        return self.order_by().values_list("path").annotate(partitions=models.Count("pk"))
-
     def without_root(self) -> Self:
         """In the order of paths."""
         return self.exclude(path="").order_by("path")

@@ -50,7 +50,7 @@ class ModelStatus:
 def statuses_of(tenant_id: UUID, now: datetime) -> list[ModelStatus]:
     """Of every model that has vectors, the active one first; the tenant's default where it has none. Runs in a scope.
 
-    Counting live memories with a vector reads the index of every vector; see ADR-0082 for what it costs.
+    Counting live memories with a vector reads the index of current ones (ADR-0092).
     """
     rows = list(EmbeddingModel.objects.for_tenant(tenant_id).not_retired())
     if not any(row.state == State.ACTIVE for row in rows):

@@ -100,9 +100,10 @@ class MemoryQuerySet(MemoryTextQuerySet):
             changed_at=models.Max("recorded_from"),
         )
 
-    def tally_by_kind(self, now: datetime) -> dict[str, dict[str, int]]:
-        """`tally` of each kind, that with the most live memories first."""
-        rows = self.order_by().values("kind").annotate(**tallies(now)).order_by("-live", "kind")
+    def tally_by_kind(self, now: datetime, *names: str) -> dict[str, dict[str, int]]:
+        """`tally` of each kind, or of it the figures of these `names`; the kind with the most live memories first."""
+        counts = {name: count for name, count in tallies(now).items() if not names or name in ("live", *names)}
+        rows = self.order_by().values("kind").annotate(**counts).order_by("-live", "kind")
         return {row.pop("kind"): row for row in rows}
 
     def pending_embedding(self) -> Self:

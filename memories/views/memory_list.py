@@ -102,6 +102,6 @@ def _page(request: HtmxRequest) -> HttpResponse:
     with tenant_scope(tenant_id):
         page |= {
             "partitions": Partition.objects.for_tenant(tenant_id).paths(PARTITIONS_OFFERED_MAX),
-            "kinds": live_kinds(Memory.objects.for_tenant(tenant_id).tally_by_kind(timezone.now())),
+            "kinds": live_kinds(Memory.objects.for_tenant(tenant_id).tally_by_kind(timezone.now(), "live")),
         }
     return answer("memories.html", page)

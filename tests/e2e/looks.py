@@ -213,7 +213,7 @@ def _compare(page: Page, at: str) -> None:
 #: The pictures of docs/console.md: how each is found in the tenant of the demo, and how much of it is shown, in pixels.
 DOCS: Mapping[str, tuple[Callable[[Page, str], object], int]] = {
     "overview": (lambda page, at: page.goto(at), 1000),
-    "context-preview": (lambda page, at: page.goto(f"{at}/context?{ASKED}&max_tokens=600"), 900),
+    "context-preview": (lambda page, at: page.goto(f"{at}/context?{ASKED}&max_tokens=600&before={quote(RUN)}"), 900),
     "compare": (_compare, 900),
     "memory": (lambda page, at: _first(page, f"{at}/memories?q=return+policy", "Return policy"), 900),
     "session": (lambda page, at: _first(page, f"{at}/sessions", "Greta Brodersen"), 900),

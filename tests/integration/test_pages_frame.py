@@ -81,7 +81,7 @@ def test_search_finds_memories_contexts_sessions_and_partitions(viewer: User, te
 
     for name, wanted, key in (
         ("memories", page("memory", tenant, memories[3].pk), str(memories[3].pk)),
-        ("memories", page("memory", tenant, memories[3].pk), memories[3].pk.hex[:14].upper()),
+        ("memories", page("memory", tenant, memories[3].pk), memories[3].pk.hex[:24].upper()),
         ("receipts", page("receipt", tenant, receipt.id), f"{receipt.id}"[:13] + "…"),
         ("sessions", page("session", tenant, session.pk), str(session.pk)[:20]),
     ):

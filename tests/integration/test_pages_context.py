@@ -192,7 +192,7 @@ def test_draft_shows_its_effect_on_a_question_and_saves_nothing(client: Client, 
     workshop(tenant)
     draft = NUMBERS | {"default_tokens": 60, "query": QUESTION}
     first = client.get(f"{page('budgets', tenant)}?{urlencode(draft)}")
-    assert 'hx-target="#effect" hx-swap="morph:innerHTML" hx-sync="#numbers:abort"' in text_of(first)
+    assert 'hx-target="#effect" hx-swap="innerHTML" hx-sync="#numbers:abort"' in text_of(first)
     assert "Effect of the draft" not in text_of(first)
     for wish, headers in ({"whole": 1}, {}), ({}, HTMX):
         response = client.get(f"{page('budgets', tenant)}?{urlencode(draft | wish)}", headers=headers)

@@ -1,14 +1,16 @@
 """The audit log as a page reads it: narrowed, in the order of time, a page at a time."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 from uuid import UUID
 
 from memories.models import AuditEntry
-from memories.querysets import in_order_of_an_index
+from memories.querysets import in_order_of_an_index, usernames_of
 
 #: Entries whose names are offered beside the filters.
 NAMES_READ_MAX = 500
+#: The kind of target that is somebody who signs in.
+PERSON = "user"
 
 
 def audit_entries(tenant_id: UUID, wanted: Mapping[str, Any], ordering: str, **place: Any) -> list[AuditEntry]:
@@ -19,6 +21,11 @@ def audit_entries(tenant_id: UUID, wanted: Mapping[str, Any], ordering: str, **p
     rows = AuditEntry.objects.for_tenant(tenant_id).narrowed(**wanted)
     with in_order_of_an_index():
         return list(rows.page(ordering, **place))
+
+
+def names_of_people(entries: Iterable[AuditEntry]) -> dict[str, str]:
+    """The names of those whom entries are about, by id; no query where there are none."""
+    return usernames_of({each for entry in entries if entry.target_kind == PERSON for each in entry.target_ids})
 
 
 def names_of_late(tenant_id: UUID) -> dict[str, list[str]]:

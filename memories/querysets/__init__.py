@@ -31,6 +31,7 @@ from memories.querysets.tenancy import (
     PartitionQuerySet,
     TenantQuerySet,
     superusers,
+    usernames_of,
     users_named,
 )
 from memories.querysets.texts import SEARCH_COLUMNS, MemoryTextQuerySet, Vector
@@ -74,5 +75,6 @@ __all__ = [
     "lexemes_of_words",
     "superusers",
     "text_search_configs",
+    "usernames_of",
     "users_named",
 ]

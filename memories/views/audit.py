@@ -1,5 +1,6 @@
 """The audit log: who did what to which rows and when, by names of fields and never their text."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -12,7 +13,7 @@ from django.utils.http import urlencode
 from django.views.decorators.http import require_safe
 
 from memories.access import tenant_required
-from memories.audit_log import audit_entries, names_of_late
+from memories.audit_log import PERSON, audit_entries, names_of_late, names_of_people
 from memories.forms import AuditFilterForm
 from memories.models import AuditEntry
 from memories.scopes import tenant_scope
@@ -68,14 +69,18 @@ def audit_log(request: HtmxRequest) -> HttpResponseBase:
 
 def _rows(request: HtmxRequest, form: AuditFilterForm) -> dict[str, Any]:
     table = read_table(request, COLUMNS, partial(audit_entries, request.tenant.id, form.cleaned_data))
+    names = names_of_people(table.rows)
     return {
         "table": table,
-        "rows": [_row(request, entry) for entry in table.rows],
+        "rows": [_row(request, entry, names) for entry in table.rows],
         "is_narrowed": any(form.cleaned_data.values()),
     }
 
 
-def _row(request: HtmxRequest, entry: AuditEntry) -> AuditRow:
+def _row(request: HtmxRequest, entry: AuditEntry, names: Mapping[str, str]) -> AuditRow:
+    if entry.target_kind == PERSON:
+        people = [Target(names.get(target_id, target_id), "") for target_id in entry.target_ids]
+        return AuditRow(entry, people, [], 0, entry.fields, [])
     shown = entry.target_ids[:TARGETS_SHOWN_MAX]
     targets = [_target(request, entry, target_id, is_first=not place) for place, target_id in enumerate(shown)]
     return AuditRow(

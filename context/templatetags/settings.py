@@ -25,6 +25,9 @@ UNITS = {
     "receipt_count": ("receipt", "receipts"),
 }
 
+#: What 0 says where it is no amount.
+ZEROS = {"pool_size": "as many as the budget asks for", "neighbour_reach": "off", "mmr_diversity": "off"}
+
 
 @register.filter
 def setting(value: Any, field: str) -> list[str]:
@@ -39,6 +42,8 @@ def setting(value: Any, field: str) -> list[str]:
             return [f"{kind}: {_counted(days, *unit)}" for kind, days in value.items()] or ["as all others"]
         case Mapping():
             return [f"{_words(section)}: {_room(room)}" for section, room in value.items()] or ["no limits"]
+        case 0 if field in ZEROS:
+            return [ZEROS[field]]
         case list():
             return [", ".join(map(str, value)) or "none"]
         case int() | float():

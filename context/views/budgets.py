@@ -179,6 +179,7 @@ def _effect(request: HtmxRequest, page: Mapping[str, Any], trial: Mapping[str, A
 def field_label(field: str) -> str:
     """A column of a profile in words."""
     names = {
+        "default_tokens": "default budget",
         "include_tenant_memo": "tenant memo",
         "include_memories_top_k": "memories without a question",
         "include_linked_memories": "linked memories",

@@ -73,15 +73,15 @@ def golden_collect(request: HtmxRequest) -> HttpResponseBase:
         return _back(request)
     undo = ("golden-remove", []) if is_only else ("golden-unwant", [fields["memory"]])
     address = reverse(undo[0], args=[request.tenant.id, question.pk, *undo[1]])
-    flash(request, "Noted: the context of this question should hold this memory.", undo_url=address)
+    flash(request, "Noted as a golden question: its context should hold this memory.", undo_url=address)
     return _back(request)
 
 
 def _back(request: HtmxRequest) -> HttpResponseBase:
-    """To the preview that the form stood on: its inputs are no address, but the query of one."""
+    """To where the preview tells of the golden question: the form's inputs are no address, but the query of one."""
     back = CollectForm(request.POST)
     query = back["back"].data or urlencode({"query": request.POST.get("text", "")})
-    return redirect(f"{reverse('context-preview', args=[request.tenant.id])}?{query}")
+    return redirect(f"{reverse('context-preview', args=[request.tenant.id])}?{query}#golden")
 
 
 @operator_required("viewer", to_change="operator")

@@ -117,7 +117,7 @@ def scoring_create(request: HtmxRequest) -> HttpResponseBase:
         except PlatformError as error:
             blame(form, error)
         else:
-            flash(request, f"{name} is a draft. Agents get it once it is published.")
+            flash(request, f"{name} is a draft. Agents may name it once it is published.")
             return redirect("scoring-profile", request.tenant.id, name)
     return _list_page(request, form)
 

@@ -140,7 +140,7 @@ def test_edit_is_a_new_draft_and_says_what_differs(client: Client, tenant: Tenan
     assert first.numbers == NUMBERS
     shown = text_of(response)
     told = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", shown))
-    assert "Pool was 0 candidates → becomes 100 candidates" in told
+    assert "Pool was as many as the budget asks for → becomes 100 candidates" in told
     again = client.post(
         page("scoring-profile", tenant, "own") + "?version=2", typed(pool_size="100", edited_from="2"), follow=True
     )

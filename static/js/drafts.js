@@ -25,8 +25,9 @@
     });
   }
 
-  function isPosted(form) {
-    return form.method === "post" && Boolean(form.closest("main"));
+  // What is saved by this form, or by another one that names it.
+  function isKept(form) {
+    return (form.method === "post" || "guard" in form.dataset) && Boolean(form.closest("main"));
   }
 
   // --- Kept when it is sent ----------------------------------------------------------------------------------------
@@ -46,7 +47,7 @@
   // --- Put back after signing in -----------------------------------------------------------------------------------
 
   function refill(draft) {
-    const forms = Array.from(document.querySelectorAll("main form")).filter(isPosted);
+    const forms = Array.from(document.querySelectorAll("main form")).filter(isKept);
     const form = forms.find(function (each) { return each.getAttribute("action") === draft.action; });
     if (!form) return false;
     const left = fieldsOf(form);
@@ -112,7 +113,7 @@
   document.addEventListener("submit", function (event) {
     const form = event.target;
     sent = form.dataset.saves ? document.getElementById(form.dataset.saves) : form;
-    if (isPosted(form)) keep(form);
+    if (isKept(sent)) keep(sent);
   });
   window.addEventListener("pageshow", function () { sent = null; });
   window.addEventListener("beforeunload", function (event) {
@@ -128,7 +129,7 @@
       if (event.detail.requestConfig.verb === "post") drop();
       return;
     }
-    const unsaved = [form].concat(Array.from(touched)).find(function (each) { return each && isPosted(each) && isUnsaved(each); });
+    const unsaved = [form].concat(Array.from(touched)).find(function (each) { return each && isKept(each) && isUnsaved(each); });
     if (!unsaved) return;
     keep(unsaved);
     sent = unsaved;

@@ -66,6 +66,21 @@ def test_what_is_asked_while_one_types_loses_nothing_either(console: Page, acme:
     assert asked == []
 
 
+def test_number_that_is_tried_while_the_log_in_expires_is_tried_afterwards(
+    console: Page, acme: Tenant, asked: list[str]
+) -> None:
+    console.goto(page("budgets", acme))
+    log_out(console)
+    console.locator("#id_default_tokens").press("End")
+    console.locator("#id_default_tokens").press_sequentially("1")
+    console.wait_for_url(re.compile("/sign-in"))
+    sign_in(console)
+    expect(console.locator("#id_default_tokens")).to_have_value("40001")
+    expect(console.locator("main .alert-warning")).to_contain_text(BACK)
+    expect(console.get_by_role("button", name="Save as version 1")).to_be_visible()
+    assert asked == []
+
+
 def test_form_of_htmx_in_a_folded_part_is_filled_and_unfolded(console: Page, acme: Tenant) -> None:
     memory = workshop(acme)[0]
     console.goto(page("memory", acme, memory.pk))

@@ -17,7 +17,8 @@ RUNS = Path(tempfile.gettempdir()) / f"memory-platform-tests-{os.geteuid()}"
 WORKERS_MAX = 32
 # A test database may be lost: no waiting for the disk.
 FAST = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off", "shared_buffers": "256MB"}
-OWNER_PASSWORD, APP_PASSWORD = "owner-of-tests", "app-of-tests"
+# Not the names that `manage.py provision` makes up: roles are the whole server's, and a test lets it do so.
+OWNER, APP = Login("tests_owner", "owner-of-tests"), Login("tests_app", "app-of-tests")
 SUPERUSER_URL = "TEST_SUPERUSER_URL"
 REDIS_SOCKET = "TEST_REDIS_SOCKET"
 RUN = "TEST_RUN_FOLDER"
@@ -52,8 +53,7 @@ def use_own_database() -> None:
     number = worker_number()
     database = f"memory_{number}"
     superuser_url = os.environ[SUPERUSER_URL]
-    owner, app = Login("memory_owner", OWNER_PASSWORD), Login("memory_app", APP_PASSWORD)
-    provision(superuser_url, database=database, owner=owner, app=app)
+    provision(superuser_url, database=database, owner=OWNER, app=APP)
     host = superuser_url.partition("?")[2]
     data_dir = Path(os.environ[RUN]) / f"data-{number}"
     (data_dir / "run").mkdir(parents=True, exist_ok=True)
@@ -61,8 +61,8 @@ def use_own_database() -> None:
     os.environ |= {
         "DATA_DIR": str(data_dir),
         "SECRET_KEY": "secret-key-of-the-tests-0123456789-0123456789-0123456789",
-        "DATABASE_URL": f"postgres://{app.role}:{app.password}@/{database}?{host}",
-        "DATABASE_OWNER_URL": f"postgres://{owner.role}:{owner.password}@/{database}?{host}",
+        "DATABASE_URL": f"postgres://{APP.role}:{APP.password}@/{database}?{host}",
+        "DATABASE_OWNER_URL": f"postgres://{OWNER.role}:{OWNER.password}@/{database}?{host}",
         "CELERY_BROKER_URL": f"redis+socket://{socket}?virtual_host={2 * number}",
         "CACHE_URL": f"rediscache://{socket}?db={2 * number + 1}",
         # Whatever a developer's shell or .env says, tests start from the defaults.

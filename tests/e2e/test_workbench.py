@@ -44,6 +44,7 @@ def test_memory_left_out_enters_at_the_budget_that_is_told_by_keyboard_alone(con
     console.keyboard.press("Enter")
     told = row.locator(".entry strong")
     expect(told).to_have_text(re.compile(r"Enters at \d+ tokens"))
+    expect(row.locator(".entry [autofocus]")).to_be_focused()
     budget = re.sub(r"\D", "", told.inner_text())
     assert "max_tokens=60" in console.url
     tab_to(console, row.get_by_role("link", name=f"Set {budget} tokens"), 1)

@@ -25,6 +25,7 @@ from tests.integration.assembling import (
     store,
     texts,
 )
+from tests.servers import APP
 
 # Permissions change in another connection, so nothing may wait in an open transaction.
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -40,11 +41,11 @@ SUMMARY, FOCUS, LINKED = "All about Alex.", "Alex opens a second shop.", "The se
 def without_right(right: str, table: str) -> Iterator[None]:
     """The app's role may not do that to the table any more, so its statements fail in the database."""
     with connections["owner"].cursor() as cursor:
-        cursor.execute(f"REVOKE {right} ON {table} FROM memory_app")
+        cursor.execute(f"REVOKE {right} ON {table} FROM {APP.role}")
         try:
             yield
         finally:
-            cursor.execute(f"GRANT {right} ON {table} TO memory_app")
+            cursor.execute(f"GRANT {right} ON {table} TO {APP.role}")
 
 
 @pytest.fixture

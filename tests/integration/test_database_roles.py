@@ -8,6 +8,7 @@ from django.db import ProgrammingError, connection, connections
 from memories.models import Tenant
 from memory_platform.management.commands._owner import owner_alias
 from tests import servers
+from tests.servers import APP, OWNER
 
 pytestmark = pytest.mark.django_db
 
@@ -19,7 +20,7 @@ def rows(statement: str) -> list[tuple]:
 
 
 def test_the_app_connects_as_a_role_that_is_neither_superuser_nor_able_to_pass_row_security():
-    assert rows("SELECT current_user, session_user") == [("memory_app", "memory_app")]
+    assert rows("SELECT current_user, session_user") == [(APP.role, APP.role)]
     assert rows(
         "SELECT rolsuper, rolbypassrls, rolcreatedb, rolcreaterole, rolreplication FROM pg_roles"
         " WHERE rolname = current_user"
@@ -32,16 +33,16 @@ def test_every_test_worker_has_a_database_of_its_own():
 
 
 def test_the_app_owns_nothing_and_is_a_member_of_nothing():
-    assert rows("SELECT count(*) FROM pg_class WHERE relowner = 'memory_app'::regrole") == [(0,)]
-    assert rows("SELECT count(*) FROM pg_auth_members WHERE member = 'memory_app'::regrole") == [(0,)]
+    assert rows(f"SELECT count(*) FROM pg_class WHERE relowner = '{APP.role}'::regrole") == [(0,)]
+    assert rows(f"SELECT count(*) FROM pg_auth_members WHERE member = '{APP.role}'::regrole") == [(0,)]
 
 
 def test_every_table_belongs_to_the_owner_who_is_no_superuser_either():
     assert rows(
         "SELECT DISTINCT relowner::regrole::text FROM pg_class"
         " WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p', 'S', 'v')"
-    ) == [("memory_owner",)]
-    assert rows("SELECT rolsuper, rolbypassrls FROM pg_roles WHERE rolname = 'memory_owner'") == [(False, False)]
+    ) == [(OWNER.role,)]
+    assert rows(f"SELECT rolsuper, rolbypassrls FROM pg_roles WHERE rolname = '{OWNER.role}'") == [(False, False)]
 
 
 @pytest.mark.parametrize("statement", ["CREATE TABLE mine (id int)", "TRUNCATE memories_tenant CASCADE"])
@@ -77,8 +78,8 @@ def test_another_role_may_not_connect():
 @pytest.mark.django_db(transaction=True)
 def test_flush_empties_tables_as_the_owner_although_the_app_asked():
     call_command("flush", verbosity=0, interactive=False, database="default")
-    assert connections["owner"].settings_dict["USER"] == "memory_owner"
-    assert settings.DATABASES["default"]["USER"] == "memory_app"
+    assert connections["owner"].settings_dict["USER"] == OWNER.role
+    assert settings.DATABASES["default"]["USER"] == APP.role
     assert not Tenant.objects.exists()
 
 

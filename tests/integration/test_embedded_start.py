@@ -20,7 +20,7 @@ from django.conf import settings
 from memory_platform.embedded import supervisor
 from memory_platform.embedded.config import PROJECT
 from memory_platform.embedded.endpoints import read_endpoints
-from memory_platform.embedded.provision import Login, provision
+from memory_platform.embedded.provision import provision
 from tests import servers
 
 pytestmark = pytest.mark.long
@@ -213,9 +213,8 @@ def test_outside_servers_are_used_and_not_started(start, outside):
 @pytest.fixture
 def outside() -> dict[str, str]:
     """A fresh database on the tests' own server, which here plays the outside one."""
-    owner, app = Login("memory_owner", servers.OWNER_PASSWORD), Login("memory_app", servers.APP_PASSWORD)
     name = f"outside_{servers.worker_number()}"
-    provision(os.environ[servers.SUPERUSER_URL], database=name, owner=owner, app=app)
+    provision(os.environ[servers.SUPERUSER_URL], database=name, owner=servers.OWNER, app=servers.APP)
     variables = ("DATABASE_URL", "DATABASE_OWNER_URL", "CELERY_BROKER_URL", "CACHE_URL")
     own = settings.DATABASES["default"]["NAME"]
     return {variable: os.environ[variable].replace(f"/{own}?", f"/{name}?") for variable in variables}

@@ -9,6 +9,7 @@ from django.core.management import CommandError, call_command
 from tests import servers
 
 NAMES = ("provisioned_app", "provisioned_owner")
+MADE_UP = "memory_owner"
 
 
 @pytest.fixture
@@ -20,7 +21,7 @@ def superuser(monkeypatch):
     yield url
     with psycopg.connect(url, autocommit=True) as server:
         server.execute("DROP DATABASE IF EXISTS provisioned WITH (FORCE)")
-        for name in NAMES:
+        for name in (*NAMES, MADE_UP):
             server.execute(f"DROP ROLE IF EXISTS {name}")
 
 
@@ -60,10 +61,9 @@ def test_a_url_that_is_missing_is_made_up_and_printed_for_the_env_file(superuser
     assert name == "DATABASE_OWNER_URL"
     with psycopg.connect(url) as connection:
         assert connection.execute("SELECT current_user, current_database()").fetchone() == (
-            "memory_owner",
+            MADE_UP,
             "provisioned",
         )
-    servers.use_own_database()  # memory_owner has its test password back
 
 
 @pytest.mark.parametrize(

@@ -55,7 +55,7 @@ def first_entry(
             if stands_at(budget):
                 return Entry(budget, is_smallest=True)
         return None if seen is None else Entry(seen, is_smallest=False)
-    while seen - without > 1:
+    while seen - without > 1 and not is_over():
         middle = (seen + without) // 2
         seen, without = (middle, without) if stands_at(middle) else (seen, middle)
     return Entry(seen, is_smallest=False)

@@ -32,7 +32,7 @@ FIELDS_SHOWN = 5
 
 @dataclass(frozen=True)
 class Target:
-    """One id of an entry; `url` is "" where no page of this operator shows it."""
+    """One id of an entry, or the name of a person; `url` is "" where no page of this operator shows it."""
 
     id: str
     url: str
@@ -78,11 +78,9 @@ def _rows(request: HtmxRequest, form: AuditFilterForm) -> dict[str, Any]:
 
 
 def _row(request: HtmxRequest, entry: AuditEntry, names: Mapping[str, str]) -> AuditRow:
-    if entry.target_kind == PERSON:
-        people = [Target(names.get(target_id, target_id), "") for target_id in entry.target_ids]
-        return AuditRow(entry, people, [], 0, entry.fields, [])
     shown = entry.target_ids[:TARGETS_SHOWN_MAX]
-    targets = [_target(request, entry, target_id, is_first=not place) for place, target_id in enumerate(shown)]
+    named = names if entry.target_kind == PERSON else {}
+    targets = [_target(request, entry, target_id, named, is_first=not place) for place, target_id in enumerate(shown)]
     return AuditRow(
         entry=entry,
         first=targets[:TARGETS_SHOWN],
@@ -93,9 +91,12 @@ def _row(request: HtmxRequest, entry: AuditEntry, names: Mapping[str, str]) -> A
     )
 
 
-def _target(request: HtmxRequest, entry: AuditEntry, target_id: str, *, is_first: bool) -> Target:
+def _target(
+    request: HtmxRequest, entry: AuditEntry, target_id: str, names: Mapping[str, str], *, is_first: bool
+) -> Target:
+    shown = names.get(target_id) or shown_id(target_id)
     page = page_of(entry.verb, entry.target_kind, target_id, is_first=is_first)
     if page is None or (page.admins_only and not request.operator.can_administer):
-        return Target(shown_id(target_id), "")
+        return Target(shown, "")
     url = reverse(page.name, args=[request.tenant.id, *page.args])
-    return Target(shown_id(target_id), f"{url}?{urlencode(page.query)}" if page.query else url)
+    return Target(shown, f"{url}?{urlencode(page.query)}" if page.query else url)

@@ -4,6 +4,12 @@
 (function () {
   document.documentElement.classList.add("js");
 
+  // For whom the page was drawn, "" for nobody in particular.
+  window.pageOwner = function () {
+    const place = document.getElementById("finished");
+    return place ? place.dataset.owner : "";
+  };
+
   // Times in the viewer's own zone, in the shape the server writes; the exact one in UTC stays on hover and is read out.
   const timeFormat = new Intl.DateTimeFormat("en-GB", {
     day: "numeric", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit", hourCycle: "h23",

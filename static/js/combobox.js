@@ -1,7 +1,7 @@
 // A text field with a list of what its letters may mean, by keys and by pointer. htmx fills the list.
 "use strict";
 
-// `chosen` gets the option that was taken. Gives back what shows or hides the list, and what marks an option.
+// `chosen` gets the option that was taken. Gives back what shows or hides the list.
 window.combobox = function (field, list, chosen) {
   field.setAttribute("role", "combobox");
   field.setAttribute("aria-autocomplete", "list");
@@ -62,5 +62,5 @@ window.combobox = function (field, list, chosen) {
   list.addEventListener("htmx:afterSwap", function () {
     show(document.activeElement === field && field.value.trim() !== "");
   });
-  return { show, mark };
+  return show;
 };

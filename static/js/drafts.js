@@ -14,11 +14,6 @@
     storage = null; // A browser that keeps nothing: it asks before leaving, and the sign-in page says what was not saved.
   }
 
-  function owner() {
-    const place = document.getElementById("finished");
-    return place ? place.dataset.owner : "";
-  }
-
   function fieldsOf(form) {
     return Array.from(form.elements).filter(function (field) {
       return field.name && field.matches(typed);
@@ -38,9 +33,9 @@
 
   function keep(form) {
     const fields = fieldsOf(form).map(function (field) { return [field.name, field.value]; });
-    if (!storage || !owner()) return;
+    if (!storage || !window.pageOwner()) return;
     if (!fields.length) return drop();
-    const draft = { owner: owner(), path: window.location.pathname, action: form.getAttribute("action"), fields: fields };
+    const draft = { owner: window.pageOwner(), path: window.location.pathname, action: form.getAttribute("action"), fields: fields };
     try { storage.setItem(KEPT, JSON.stringify(draft)); } catch (error) { drop(); }
   }
 
@@ -80,13 +75,13 @@
       note.hidden = !storage.getItem(KEPT);
       return;
     }
-    if (!owner()) return;
+    if (!window.pageOwner()) return;
     let draft = null;
     try { draft = JSON.parse(storage.getItem(KEPT)); } catch (error) { draft = null; }
     const isBack = storage.getItem(SIGNED_OUT) !== null;
     storage.removeItem(SIGNED_OUT);
     drop();
-    if (!isBack || !draft || draft.owner !== owner() || draft.path !== window.location.pathname) return;
+    if (!isBack || !draft || draft.owner !== window.pageOwner() || draft.path !== window.location.pathname) return;
     if (refill(draft)) tell();
   }
 

@@ -8,7 +8,7 @@
   const list = document.getElementById("search-list");
   const typing = "input:not([type=checkbox]):not([type=radio]):not([type=range]), textarea, select, [contenteditable]";
 
-  const { show } = window.combobox(field, list, function (option) { window.location.assign(option.href); });
+  const show = window.combobox(field, list, function (option) { window.location.assign(option.href); });
 
   field.addEventListener("focus", function () { if (field.value.trim() && list.childElementCount) show(true); });
   form.addEventListener("focusout", function (event) { if (!form.contains(event.relatedTarget)) show(false); });

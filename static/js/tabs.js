@@ -8,11 +8,6 @@
     return found ? found.slice("csrftoken=".length) : "";
   }
 
-  function owner() {
-    const place = document.getElementById("finished");
-    return place ? place.dataset.owner : "";
-  }
-
   function put(form, name, value) {
     const known = form.elements.namedItem(name);
     const field = known || document.createElement("input");
@@ -27,7 +22,7 @@
     const form = event.target, token = newestToken();
     if (form.method !== "post" || !token) return;
     put(form, "csrfmiddlewaretoken", token);
-    if (owner()) put(form, "drawn_for", owner());
+    if (window.pageOwner()) put(form, "drawn_for", window.pageOwner());
   }, { capture: true });
 
   document.addEventListener("htmx:configRequest", function (event) {
@@ -35,6 +30,6 @@
     if (sent.verb === "get" || !token) return;
     sent.headers["X-CSRFToken"] = token;
     if (sent.formData.has("csrfmiddlewaretoken")) sent.formData.set("csrfmiddlewaretoken", token);
-    if (owner()) sent.formData.set("drawn_for", owner());
+    if (window.pageOwner()) sent.formData.set("drawn_for", window.pageOwner());
   });
 })();

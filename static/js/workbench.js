@@ -5,7 +5,7 @@
   // Choosing puts the value in the field and lets the form know.
   function lookup(field) {
     const list = document.getElementById(field.dataset.listbox);
-    const { show } = window.combobox(field, list, choose);
+    const show = window.combobox(field, list, choose);
 
     function choose(option) {
       field.value = option.dataset.value;

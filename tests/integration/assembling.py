@@ -81,3 +81,11 @@ def codes(context: AssembledContext) -> list[str]:
 def recounted(context: AssembledContext) -> int:
     """Tokens of the text, counted by tiktoken itself."""
     return count_tokens(context.text, "o200k_base")
+
+
+def comparable(context: AssembledContext) -> dict[str, Any]:
+    """The explained answer without what changes by itself: times, and the index rows that a vacuum estimates."""
+    answer = context.as_answer(explain=True)
+    vector = {name: value for name, value in context.plan["vector"].items() if name != "index_rows"}
+    explain = answer["explain"] | {"plan": {**context.plan, "vector": vector}}
+    return answer | {"timings": {}, "explain": explain}

@@ -1,31 +1,47 @@
 """Row-level security as migration operations: one function for every table of every app (ADR-0055)."""
 
+from collections.abc import Mapping
+
 from django.db import migrations
 from django.db.migrations.operations.base import Operation
 
-TENANT = "(SELECT nullif(current_setting('app.tenant_id', true), '')::uuid)"
-SCOPE = "(SELECT current_setting('app.scope', true))"
+_SCOPE = "current_setting('app.scope', true)"
+# Of a scope of another name there is no tenant, so that comparing with it is all there is to do for a row.
+_TENANT = f"(SELECT CASE {_SCOPE} WHEN 'tenant' THEN nullif(current_setting('app.tenant_id', true), '')::uuid END)"
 # The cast inside counts; that outside only tells Postgres that one array is meant, not rows.
-READABLE = "(SELECT nullif(current_setting('app.readable_tenants', true), '')::uuid[])::uuid[]"
+_READABLE = (
+    f"(SELECT CASE {_SCOPE} WHEN 'operator_read' THEN"
+    " nullif(current_setting('app.readable_tenants', true), '')::uuid[] END)::uuid[]"
+)
+
+
+def policies(*, column: str = "tenant_id", is_read_to_authenticate: bool = False) -> Mapping[str, tuple[str, str]]:
+    """By name: the command that a policy is for, and which rows it lets through.
+
+    Whatever depends on the settings alone stands in a sub-select, which Postgres evaluates once a query; once a row it
+    compares the tenant's id at most.
+    """
+    readers = "'maintenance', 'authentication'" if is_read_to_authenticate else "'maintenance'"
+    return {
+        "in_tenant": ("ALL", f"{column} = {_TENANT}"),
+        "operator_read": ("SELECT", f"{column} = ANY ({_READABLE})"),
+        "admin_write": ("ALL", f"(SELECT {_SCOPE} = 'admin_write')"),
+        "named_read": ("SELECT", f"(SELECT {_SCOPE} IN ({readers}))"),
+    }
 
 
 def confine(table: str, *, column: str = "tenant_id", is_read_to_authenticate: bool = False) -> Operation:
     """Confine a table to the scopes of memories/scopes.py.
 
-    The sub-selects make Postgres read and cast each setting once a query, not once a row. FORCE binds the owner too, so
-    that a deployment which by mistake runs the app as the owner is still confined.
+    FORCE binds the owner too, so that a deployment which by mistake runs the app as the owner is still confined.
     """
-    readers = "'maintenance', 'authentication'" if is_read_to_authenticate else "'maintenance'"
-    policies = {
-        "in_tenant": f"FOR ALL USING ({SCOPE} = 'tenant' AND {column} = {TENANT})"
-        f" WITH CHECK ({SCOPE} = 'tenant' AND {column} = {TENANT})",
-        "operator_read": f"FOR SELECT USING ({SCOPE} = 'operator_read' AND {column} = ANY ({READABLE}))",
-        "admin_write": f"FOR ALL USING ({SCOPE} = 'admin_write') WITH CHECK ({SCOPE} = 'admin_write')",
-        "named_read": f"FOR SELECT USING ({SCOPE} IN ({readers}))",
-    }
+    made = policies(column=column, is_read_to_authenticate=is_read_to_authenticate)
     forward = [f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY", f"ALTER TABLE {table} FORCE ROW LEVEL SECURITY"]
-    forward += [f"CREATE POLICY {name} ON {table} {rule}" for name, rule in policies.items()]
-    backward = [f"DROP POLICY {name} ON {table}" for name in policies]
+    # What may be written is what may be read, where nothing else is said.
+    forward += [
+        f"CREATE POLICY {name} ON {table} FOR {command} USING ({rows})" for name, (command, rows) in made.items()
+    ]
+    backward = [f"DROP POLICY {name} ON {table}" for name in made]
     backward += [f"ALTER TABLE {table} NO FORCE ROW LEVEL SECURITY", f"ALTER TABLE {table} DISABLE ROW LEVEL SECURITY"]
     return migrations.RunSQL(sql=";\n".join(forward), reverse_sql=";\n".join(backward))
 

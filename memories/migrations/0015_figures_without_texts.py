@@ -2,9 +2,8 @@
 
 from django.db import migrations, models
 
-from memories.row_security import READABLE, SCOPE
-
-# As `confine` makes it since; tables that come later have it from the start.
+SCOPE = "(SELECT current_setting('app.scope', true))"
+READABLE = "(SELECT nullif(current_setting('app.readable_tenants', true), '')::uuid[])::uuid[]"
 RECAST = f"""
 DO $$
 DECLARE policy record;

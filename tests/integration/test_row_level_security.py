@@ -1,5 +1,6 @@
 """Row-level security as Postgres enforces it: every table that holds a tenant's rows, found by introspection."""
 
+import re
 import uuid
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
@@ -186,13 +187,14 @@ def test_table_without_a_policy_is_noticed() -> None:
         cursor.execute("DROP TABLE forgotten, unforced")
 
 
-def test_readable_tenants_are_cast_once_a_query() -> None:
-    """Cast outside of its sub-select, the list would be parsed for each row: 80 ms for 100,000 rows."""
+def test_row_is_compared_with_tenants_and_the_rest_is_worked_out_once_a_query() -> None:
+    """A list parsed for each row took 80 ms for 100,000 rows, names of scopes compared for each row 7."""
     with connection.cursor() as cursor:
-        cursor.execute("SELECT tablename, qual FROM pg_policies WHERE policyname = 'operator_read'")
-        rules = dict(cursor.fetchall())
-    assert set(rules) == set(tenant_tables())
-    assert [table for table, rule in rules.items() if "::text))::uuid[] AS" not in rule] == []
+        for table, column in tenant_tables().items():
+            cursor.execute(f"EXPLAIN SELECT FROM {table}")
+            (rule,) = {line for (line,) in cursor.fetchall() if "InitPlan" in line and "Filter:" in line}
+            parts = re.sub(r"\(InitPlan \d+\).col1", "it", rule.partition(": ")[2]).strip("()").split(" OR ")
+            assert {part.strip("()") for part in parts} == {"it", f"{column} = ANY (it", f"{column} = it"}, table
 
 
 def test_app_role_is_neither_superuser_nor_owner_nor_bypasses_policies() -> None:

@@ -72,9 +72,9 @@ def compaction_trial(request: HtmxRequest, compaction_id: UUID) -> HttpResponseB
     """What a text would take and keep, while it is typed: the numbers that saving gives. Stores nothing."""
     form = SummaryTextForm(request.POST, label_suffix="")
     page: dict[str, object] = {"form": form}
-    if form.is_valid():
-        with tenant_scope(request.tenant.id):
-            row = found_compaction(request, compaction_id)
+    with tenant_scope(request.tenant.id):
+        row = found_compaction(request, compaction_id)
+        if form.is_valid():
             try:
                 wording = worded(form.cleaned_data["text"])
             except InvalidInput as error:
@@ -115,6 +115,8 @@ def compaction_append(request: HtmxRequest, compaction_id: UUID) -> HttpResponse
 @require_POST
 def compaction_withdraw(request: HtmxRequest, compaction_id: UUID) -> HttpResponseBase:
     """Undo an append: take the last statements out again, if the text is as it was left."""
+    with tenant_scope(request.tenant.id):
+        found_compaction(request, compaction_id)
     form = AppendedForm(request.GET)
     if not form.is_valid():
         complain(request, "It cannot be undone: the address says not what was appended.")

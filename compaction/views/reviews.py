@@ -150,11 +150,11 @@ def compaction_compare(request: HtmxRequest, compaction_id: UUID) -> HttpRespons
 def compaction_presence(request: HtmxRequest, compaction_id: UUID) -> HttpResponseBase:
     """The page says that somebody looks at it, and learns who else does and what changed since it was drawn."""
     form = SeenForm(request.POST)
-    if not form.is_valid():
-        return show(request, "_review_presence.html", {}, status=HTTPStatus.UNPROCESSABLE_ENTITY)
-    seen, user = form.cleaned_data, request.operator.user
     with tenant_scope(request.tenant.id):
         row = found_compaction(request, compaction_id)
+        if not form.is_valid():
+            return show(request, "_review_presence.html", {}, status=HTTPStatus.UNPROCESSABLE_ENTITY)
+        seen, user = form.cleaned_data, request.operator.user
         is_changed = (row.state, row.edit_version) != (seen["state"], seen["edit_version"])
         change = last_change(row, reader_id=str(user.pk)) if is_changed else None
         runs = Run.objects.for_tenant(request.tenant.id).of_session(row.session_id).open()

@@ -94,6 +94,8 @@ def vote_withdraw(request: HtmxRequest, memory_id: UUID, vote_id: UUID) -> HttpR
 @require_POST
 def vote_again(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
     """Undo of a withdrawal: the vote that the address names, given anew."""
+    with tenant_scope(request.tenant.id):
+        _found(request, memory_id)
     form = VoteForm(request.GET)
     if not form.is_valid() or not _vote(request, memory_id, form):
         complain(request, "The vote could not be given again.")
@@ -106,12 +108,18 @@ def _again(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
     return redirect("memory-votes", request.tenant.id, memory_id)
 
 
+def _found(request: HtmxRequest, memory_id: UUID) -> Memory:
+    """The tenant's memory, whatever was sent about it; inside a scope."""
+    memory: Memory | None = Memory.objects.for_tenant(request.tenant.id).with_id(memory_id).first()
+    if memory is None:
+        raise Http404
+    return memory
+
+
 def _page(request: HtmxRequest, memory_id: UUID, form: VoteForm) -> HttpResponse:
     tenant_id = request.tenant.id
     with tenant_scope(tenant_id):
-        memory = Memory.objects.for_tenant(tenant_id).with_id(memory_id).first()
-        if memory is None:
-            raise Http404
+        memory = _found(request, memory_id)
         merged = MemoryLink.objects.for_tenant(tenant_id).current().to_memory(memory_id).of_kind(MERGED_INTO)
         about = [memory_id, *merged.in_order().sources(MERGED_SHOWN_MAX)]
         votes = Feedback.objects.for_tenant(tenant_id).on_memories(about).newest_first()

@@ -141,5 +141,4 @@ def knock(walk: Walk, people: People, pattern: URLPattern, method: str, ids: dic
     if own != foreign:
         walk.ask(people.stranger, method, name, own, 404)
     if pattern.pattern.converters.keys() - NO_ROWS:
-        # What is posted is looked at first.
-        walk.ask(people.stranger, method, name, foreign, *((404,) if method == "get" else (302, 404, 422)))
+        walk.ask(people.stranger, method, name, foreign, 404)

@@ -190,9 +190,26 @@ def show(request: HtmxRequest, template: str, context: Mapping[str, Any], *, sta
     return response
 
 
-def flash(request: HttpRequest, text: str, *, undo_url: str = "") -> None:
-    """Say what was done; with `undo_url` the message offers a button that POSTs there."""
-    messages.success(request, text, extra_tags=undo_url)
+@dataclass(frozen=True)
+class FlashLink:
+    """Where a message leads; with `asks` to a page that asks before it undoes what was done."""
+
+    url: str
+    label: str
+    asks: bool = False
+
+
+def flash(request: HttpRequest, text: str, *, undo_url: str = "", link: FlashLink | None = None) -> None:
+    """Say what was done; with `undo_url` the message offers a button that POSTs there, or it leads somewhere."""
+    told = f"{ASK_TAG if link.asks else LINK_TAG} {link.url} {link.label}" if link else ""
+    messages.success(request, text, extra_tags=undo_url or told)
+
+
+def flash_link(extra_tags: str) -> FlashLink | None:
+    """The link that `flash` wrote on a message."""
+    tag, _, rest = extra_tags.partition(" ")
+    url, _, label = rest.partition(" ")
+    return FlashLink(url, label, asks=tag == ASK_TAG) if tag in (ASK_TAG, LINK_TAG) and label else None
 
 
 def complain(request: HttpRequest, text: str) -> None:
@@ -200,6 +217,8 @@ def complain(request: HttpRequest, text: str) -> None:
     messages.error(request, text)
 
 
+#: What begins the tag of a message that leads somewhere, and of one whose undo asks first.
+LINK_TAG, ASK_TAG = "link", "ask"
 #: The tag of a message that is not shown: it names work whose end the browser asks for.
 WATCH_TAG = "watch"
 

@@ -23,7 +23,7 @@ from compaction.summarisers import has_model
 from memories.access import actor_of
 from memories.exceptions import Conflict, NotFound, PlatformError
 from memories.scopes import tenant_scope
-from memory_platform.web import HtmxRequest, flash, show, wants_fragment
+from memory_platform.web import FlashLink, HtmxRequest, flash, show, wants_fragment
 
 PROMPTS_OFFERED_MAX = 50
 
@@ -124,6 +124,7 @@ def decided(
     said: str,
     *,
     undo: str = "",
+    link: FlashLink | None = None,
     reason: ReasonForm | None = None,
     goes_on: bool = False,
 ) -> HttpResponseBase:
@@ -137,7 +138,8 @@ def decided(
         typed = str(reason.cleaned_data.get("reason", "")) if reason else ""
         refusal = refusal_of(request, compaction_id, error, typed=typed)
         return review_page(request, compaction_id, Filled(reason=reason, refusal=refusal))
-    flash(request, said, undo_url=reverse(undo, args=[request.tenant.id, compaction_id]) if undo else "")
+    undo_url = reverse(undo, args=[request.tenant.id, compaction_id]) if undo else ""
+    flash(request, said, undo_url=undo_url, link=link)
     if not goes_on:
         return redirect(address.of(compaction_id))
     return redirect(address.of(place.following, last=compaction_id))

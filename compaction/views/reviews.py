@@ -6,6 +6,7 @@ from uuid import UUID
 
 from django.http import HttpResponseBase
 from django.shortcuts import redirect
+from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
@@ -22,7 +23,7 @@ from memories.access import actor_of, tenant_required
 from memories.exceptions import PlatformError
 from memories.scopes import tenant_scope
 from memory_platform.templatetags.figures import counted
-from memory_platform.web import HtmxRequest, flash, operator_required, show, wants_fragment, watch
+from memory_platform.web import FlashLink, HtmxRequest, flash, operator_required, show, wants_fragment, watch
 
 
 @operator_required("viewer")
@@ -54,7 +55,8 @@ def compaction_approve(request: HtmxRequest, compaction_id: UUID) -> HttpRespons
         return review_page(request, compaction_id, Filled(reason=form))
     said = "Approved: the summary stands in the session's context."
     verb = partial(approve, **form.cleaned_data)
-    return decided(request, compaction_id, verb, said, undo="compaction-roll-back", reason=form, goes_on=True)
+    undo = FlashLink(reverse("compaction-roll-back", args=[request.tenant.id, compaction_id]), "Undo …", asks=True)
+    return decided(request, compaction_id, verb, said, link=undo, reason=form, goes_on=True)
 
 
 @operator_required("operator")
@@ -88,12 +90,15 @@ def compaction_roll_back(request: HtmxRequest, compaction_id: UUID) -> HttpRespo
         if not form.is_valid():
             return review_page(request, compaction_id, Filled(reason=form))
         with tenant_scope(request.tenant.id):
-            made = memories_made(found_compaction(request, compaction_id))
+            row = found_compaction(request, compaction_id)
+            made = memories_made(row)
         said = "Rolled back: the session is exactly what it was before."
         if made:
             said += f" {counted(made, 'memory,memories')} that it had made {'is' if made == 1 else 'are'} archived."
+        said += " It does not come back to the queue."
+        session = FlashLink(reverse("session", args=[request.tenant.id, row.session_id]), "Look at the session")
         verb = partial(roll_back, reason=form.cleaned_data["reason"])
-        return decided(request, compaction_id, verb, said, reason=form)
+        return decided(request, compaction_id, verb, said, link=session, reason=form)
     with tenant_scope(request.tenant.id):
         review = read_review(found_compaction(request, compaction_id))
         made = memories_made(review.compaction)

@@ -96,7 +96,7 @@
 
   function keyed(key) {
     if (key === "u") {
-      const undo = document.querySelector('.flash form[action^="/t/"] button');
+      const undo = document.querySelector('.flash form[action^="/t/"] button, .flash a[data-confirm]');
       if (undo) return undo;
     }
     const found = Array.from(document.querySelectorAll('[data-key="' + key + '"]')).filter(isShown);

@@ -84,7 +84,11 @@ def test_review_by_keys_edited_appended_approved_and_rolled_back(
     console.wait_for_load_state()
     assert as_decided(proposal).state == "applied"
     console.keyboard.press("u")
+    expect(console.locator("#confirm")).to_contain_text("does not come back to the queue")
+    assert as_decided(proposal).state == "applied"
+    console.keyboard.press("Enter")
     expect(console.locator(".flash").last).to_contain_text("Rolled back")
+    expect(console.locator(".flash a")).to_have_text("Look at the session")
     assert [(row.pk, row.state, row.shown_tokens) for row in messages_of(proposal.session)] == before
 
 

@@ -93,7 +93,14 @@ def test_decision_goes_on_to_the_next_one_and_is_undone_from_there(
     assert response.context["compaction"].pk == second.pk
     assert as_decided(first).state == decided
     assert f"Undo last: {'approved' if decided == 'applied' else decided}" in text_of(response)
-    client.post(undo_of(response))
+    if decided == "applied":
+        asked = client.get(page("compaction-roll-back", tenant, first.pk))
+        assert "It does not come back to the queue" in text_of(asked)
+        assert f'data-key="u" aria-keyshortcuts="u" href="{asked.request["PATH_INFO"]}"' in text_of(response)
+        told = client.post(asked.request["PATH_INFO"], follow=True)
+        assert f'<a href="{page("session", tenant, first.session_id)}">Look at the session</a>' in text_of(told)
+    else:
+        client.post(undo_of(response))
     undone = as_decided(first)
     assert undone.state == ("rolled_back" if decided == "applied" else "proposed")
     assert [(row.pk, row.state, row.shown_tokens) for row in messages_of(first.session)] == before
@@ -103,7 +110,8 @@ def test_decision_goes_on_to_the_next_one_and_is_undone_from_there(
 def test_last_decision_leads_back_to_the_queue(client: Client, tenant: Tenant, proposal: Compaction) -> None:
     response = client.post(page("compaction-approve", tenant, proposal.pk), follow=True)
     assert "Nothing waits" in text_of(response)
-    assert undo_of(response) == page("compaction-roll-back", tenant, proposal.pk)
+    asks = f'data-confirm href="{page("compaction-roll-back", tenant, proposal.pk)}"'
+    assert asks in text_of(response).partition('id="flash"')[2], "the undo of an approval asks first"
 
 
 def test_rejected_one_is_not_put_back_beside_another_that_waits(

@@ -6,10 +6,10 @@ from datetime import datetime
 from uuid import UUID
 
 from compaction.models import Session
-from memories.querysets.tree import Sums, counts_below, nothing, sums_by_node
+from memories.querysets.tree import Sums, sums_by_node
 from memories.services.partitions import PartitionPath
 from memories.services.tree import Branch, Node, cut_after, depth_of, grown
-from memories.tree import Standing, list_below, list_found, list_tree, standings
+from memories.tree import Standing, counts_below, list_below, list_found, list_tree, standings
 
 #: A tree of so many partitions is shown with every node open.
 OPEN_MAX = 40
@@ -44,7 +44,7 @@ def read_tree(tenant_id: UUID, place: PartitionPath, *, after: str, now: datetim
     open_paths = {step.path for step in (*place.ancestors(), place)}
     facts = _facts(tenant_id, {"", place.path, *_paths(listing.branches)}, within="", now=now)
     is_small = listing.is_whole and listing.total <= OPEN_MAX
-    below = counts_below(tenant_id, facts)
+    below = counts_below(tenant_id, facts, within="")
     nodes = grown(listing.branches, facts, below, top="", open_paths=None if is_small else open_paths)
     first_level = [branch for branch in listing.branches if depth_of(branch.path) == 1]
     return Tree(facts[""], nodes, listing.total, rest_after=cut_after(first_level), opened=facts[place.path])
@@ -54,7 +54,7 @@ def read_branch(tenant_id: UUID, place: PartitionPath, *, after: str, now: datet
     """One page of what stands right below `place`. Five queries."""
     branches = list_below(tenant_id, place, after=after)
     facts = _facts(tenant_id, {place.path, *_paths(branches)}, within=place.path, now=now)
-    below = counts_below(tenant_id, facts)
+    below = counts_below(tenant_id, facts, within=place.path)
     nodes = grown(branches, facts, below, top=place.path, open_paths=())
     return Tree(facts[place.path], nodes, len(branches), rest_after=cut_after(branches))
 
@@ -76,7 +76,7 @@ def _facts(tenant_id: UUID, paths: Collection[str], *, within: str, now: datetim
     known = standings(tenant_id, paths, within=within, now=now)
     rows = Session.objects.for_tenant(tenant_id).within(within).counted_by_partition()
     sessions = sums_by_node(rows, paths, FIGURES)
-    return {path: Facts(known[path], sessions.get(path, nothing(FIGURES))) for path in paths}
+    return {path: Facts(known[path], sessions[path]) for path in paths}
 
 
 def _paths(branches: Sequence[Branch]) -> list[str]:

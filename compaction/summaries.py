@@ -25,8 +25,9 @@ class StyleOfSummary:
 def read_summaries(tenant_id: UUID, path: str, typed: SummaryForm | None) -> list[StyleOfSummary]:
     """Both styles; `typed` is the form that was refused, where one was. Two queries."""
     rows = list(PartitionSummary.objects.for_tenant(tenant_id).of_partition(path).newest_first())
-    saved = AuditEntry.objects.for_tenant(tenant_id).about_any("partition_summary", {row.summary_id for row in rows})
-    labels = {(entry.target_ids[0], entry.at): entry.actor_label for entry in saved if entry.verb == "save_summary"}
+    entries = AuditEntry.objects.for_tenant(tenant_id).about_any("partition_summary", {row.summary_id for row in rows})
+    saved = entries.of_verbs(["save_summary"]).at_any(row.recorded_from for row in rows)
+    labels = {(entry.target_ids[0], entry.at): entry.actor_label for entry in saved}
     saved_by = {row.pk: labels.get((str(row.summary_id), row.recorded_from), "") for row in rows}
     styles = []
     for style in PartitionSummary.Style.values:

@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from memories.models import Memory, Partition, PartitionSummary
-from memories.querysets.tree import Sums, nothing, sums_by_node
+from memories.querysets.tree import Sums, sums_by_node
 from memories.services.partitions import PartitionPath
 from memories.services.tree import Branch
 
@@ -76,7 +76,14 @@ def standings(tenant_id: UUID, paths: Collection[str], *, within: str, now: date
     summaries: dict[str, list[PartitionSummary]] = {}
     for row in PartitionSummary.objects.for_tenant(tenant_id).current().in_partitions(paths).without_texts():
         summaries.setdefault(row.partition.path, []).append(row)
-    return {path: _standing(sums.get(path, nothing(FIGURES)), summaries.get(path, ())) for path in paths}
+    return {path: _standing(sums[path], summaries.get(path, ())) for path in paths}
+
+
+def counts_below(tenant_id: UUID, paths: Collection[str], *, within: str) -> dict[str, int]:
+    """How many partitions stand anywhere below each of these, all of them in `within`. One query."""
+    rows = Partition.objects.for_tenant(tenant_id).within(within).one_each()
+    sums = sums_by_node(rows, paths, {"partitions": "sum"})
+    return {path: each.total["partitions"] - each.own["partitions"] for path, each in sums.items()}
 
 
 def _standing(sums: Sums, summaries: Sequence[PartitionSummary]) -> Standing:

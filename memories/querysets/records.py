@@ -249,6 +249,9 @@ class AuditEntryQuerySet(TenantRows):
     def of_verbs(self, verbs: Iterable[str]) -> Self:
         return self.filter(verb__in=list(verbs))
 
+    def at_any(self, moments: Iterable[datetime]) -> Self:
+        return self.filter(at__in=list(moments))
+
     def about(self, target_id: object) -> Self:
         return self.filter(target_ids__contains=[str(target_id)])
 

@@ -10,7 +10,7 @@ from uuid import UUID
 from django.contrib.auth import get_user_model
 from django.contrib.postgres.expressions import ArraySubquery
 from django.db import models
-from django.db.models import Exists, F, OuterRef, Q, Subquery, Window
+from django.db.models import Exists, F, OuterRef, Q, Subquery, Value, Window
 from django.db.models.functions import Coalesce, RowNumber
 from rest_framework_api_key.models import BaseAPIKeyManager
 
@@ -119,6 +119,10 @@ class PartitionQuerySet(TenantRows):
 
     def within(self, path: str, *, exact: bool = False) -> Self:
         return self.filter(path_condition("path", path, exact=exact))
+
+    def one_each(self) -> Any:
+        """Rows of (path, 1), to be added up along the tree."""
+        return self.order_by().values_list("path", Value(1))
 
     def holding(self, text: str) -> Self:
         """Those whose path holds `text`, whatever its case."""

@@ -77,6 +77,22 @@ def test_partition_beginning_like_another_is_not_below_it(client: Client, tenant
     remember(tenant, ("One.", "user=al", "fact"), ("Two.", "user=al-2", "fact"), ("Three.", "user=al/topic=x", "fact"))
     assert figures(client, tenant, "user=al")["memories"] == (1, 2)
     assert figures(client, tenant, "user=al-2")["memories"] == (1, 1)
+    made(tenant, "user=al-2/topic=y", "user=al-2/topic=z", "user=al 3", "user=al0")
+    nodes = nodes_of(client.get(address(tenant)).context["tree"])
+    assert (nodes["user=al"].below, nodes["user=al-2"].below) == (1, 2)
+
+
+def test_unlisted_siblings_count_for_the_node_above_alone(
+    client: Client, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memories.tree.WHOLE_MAX", 0)
+    monkeypatch.setattr("memories.tree.SIBLINGS_MAX", 1)
+    places = ("agent=a", "agent=a/user=x", "agent=a b", "agent=ab", "agent=a0/user=y", "agent=b")
+    rows = remember(tenant, *((f"Memory {number}.", path, "fact") for number, path in enumerate(places)))
+    tree = client.get(address(tenant)).context["tree"]
+    assert list(nodes_of(tree)) == ["agent=a"]
+    assert figures(client, tenant, "agent=a")["memories"] == (1, 2)
+    assert tree.top.standing.memories.total["memories"] == len(rows)
 
 
 def test_tree_as_page_and_as_fragment(client: Client, tenant: Tenant) -> None:

@@ -1,13 +1,13 @@
 """What the overviews show, read inside a scope: how much is stored, what was asked, what waits."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
 from context.models import Receipt
 from memories.models import Memory, Partition, Tenant, TenantMemo
-from memories.services.tallies import live_kinds, summed_tallies
+from memories.services.tallies import MemoryTally
 
 RECENT_CONTEXTS_MAX = 6
 
@@ -16,8 +16,7 @@ RECENT_CONTEXTS_MAX = 6
 class TenantFacts:
     """One tenant at a glance. Token figures in tokens of o200k_base."""
 
-    memories: Mapping[str, int]
-    kinds: Sequence[tuple[str, int]]
+    memories: MemoryTally
     partition_count: int
     memo: TenantMemo | None
     contexts: Sequence[Receipt]
@@ -25,11 +24,11 @@ class TenantFacts:
     @property
     def gone(self) -> int:
         """Memories that are stored but no longer read."""
-        return self.memories["archived"] + self.memories["expired"]
+        return self.memories.archived + self.memories.expired
 
     @property
     def is_empty(self) -> bool:
-        return not self.memories["live"] and not self.gone
+        return not self.memories.live and not self.gone
 
 
 @dataclass(frozen=True)
@@ -37,16 +36,14 @@ class TenantRow:
     """One line of the overview of all tenants."""
 
     tenant: Tenant
-    memories: Mapping[str, int]
+    memories: MemoryTally
 
 
 def overview_of_tenant(tenant_id: UUID, *, now: datetime) -> TenantFacts:
     """Four queries, however many rows there are."""
-    by_kind = Memory.objects.for_tenant(tenant_id).tally_by_kind(now)
     receipts = Receipt.objects.for_tenant(tenant_id)
     return TenantFacts(
-        memories=summed_tallies(by_kind.values()),
-        kinds=live_kinds(by_kind),
+        memories=Memory.objects.tally_by_tenant([tenant_id], now)[tenant_id],
         partition_count=Partition.objects.for_tenant(tenant_id).how_many(),
         memo=TenantMemo.objects.for_tenant(tenant_id).current().first(),
         contexts=list(receipts.newest_first().without_details()[:RECENT_CONTEXTS_MAX]),

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from memories.embedding import default_model, known_models
 from memories.models import AuditEntry, EmbeddingModel, Memory, MemoryEmbedding, MissingVector
+from memories.services.tallies import MemoryTally
 
 REFUSED_SHOWN_MAX = 50
 HISTORY_SHOWN_MAX = 20
@@ -56,7 +57,7 @@ def statuses_of(tenant_id: UUID, now: datetime) -> list[ModelStatus]:
     if not any(row.state == State.ACTIVE for row in rows):
         default = default_model()
         rows.insert(0, EmbeddingModel(name=default.name, dimension=default.dimension, state=State.ACTIVE))
-    tally = Memory.objects.for_tenant(tenant_id).tally(now)
+    tally = Memory.objects.tally_by_tenant([tenant_id], now)[tenant_id]
     counts = MemoryEmbedding.objects.for_tenant(tenant_id).count_live_by_model(now)
     missing = MissingVector.objects.for_tenant(tenant_id).tally()
     known = known_models()
@@ -76,9 +77,9 @@ def history_of(tenant_id: UUID) -> Sequence[AuditEntry]:
 
 
 def _status(
-    row: EmbeddingModel, tally: dict[str, int], with_vector: int, missing: tuple[int, int], is_known: bool
+    row: EmbeddingModel, tally: MemoryTally, with_vector: int, missing: tuple[int, int], is_known: bool
 ) -> ModelStatus:
     waiting, refused = missing
     if row.state == State.ACTIVE:
-        waiting, refused = waiting + tally["pending"], refused + tally["failed"]
-    return ModelStatus(row, tally["live"], with_vector, waiting, refused, is_known)
+        waiting, refused = waiting + tally.pending, refused + tally.failed
+    return ModelStatus(row, tally.live, with_vector, waiting, refused, is_known)

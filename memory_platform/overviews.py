@@ -33,9 +33,10 @@ COLUMNS = (
 
 def _line(row: TenantRow, needs: Sequence[Need]) -> SimpleNamespace:
     """A tenant among others, with a value for each column."""
-    counts = {need.kind.name: need.backlog.count for need in needs}
-    name = row.tenant.name.casefold()
-    return SimpleNamespace(row=row, needs=needs, tenant=name, waiting=sum(counts.values()), **counts, **row.memories)
+    figures = {need.kind.name: need.backlog.count for need in needs}
+    waiting = sum(figures.values())
+    figures |= {"live": row.memories.live, "tokens": row.memories.tokens}
+    return SimpleNamespace(row=row, needs=needs, tenant=row.tenant.name.casefold(), waiting=waiting, **figures)
 
 
 @operator_required("viewer")

@@ -25,11 +25,8 @@ from memories.services.content import MAX_CONTENT_BYTES, MAX_METADATA_BYTES
 from memories.services.lexemes import MARK_DIGITS
 from memories.services.partitions import MAX_DEPTH
 
-#: What tallies, sums over partitions and comparisons of moments read of a memory: none changes with its retrievals.
-COUNTED_COLUMNS = (
-    *("id", "version", "kind", "pinned", "embedding_state", "tokens_o200k_base"),
-    *("archived_at", "expires_at", "recorded_from"),
-)
+#: What sums over partitions and comparisons of moments read of a memory: none changes with its retrievals.
+COUNTED_COLUMNS = ("id", "version", "pinned", "tokens_o200k_base", "archived_at", "expires_at", "recorded_from")
 KIND_PATTERN = r"^[a-z][a-z0-9_-]{0,31}$"
 
 
@@ -194,6 +191,24 @@ class Memory(MemoryText):
                 fields=["tenant", "-created_at", "id"],
                 name="memory_pinned",
                 condition=Q(pinned=True, archived_at__isnull=True),
+            ),
+            # Each state is counted along the index of it (ADR-0092): the many by kind, the few beside them.
+            models.Index(
+                fields=["tenant", "kind"],
+                include=["tokens_o200k_base"],
+                name="memory_unarchived",
+                condition=Q(archived_at__isnull=True),
+            ),
+            models.Index(
+                fields=["tenant", "expires_at"],
+                include=["kind", "tokens_o200k_base"],
+                name="memory_expiring",
+                condition=Q(archived_at__isnull=True, expires_at__isnull=False),
+            ),
+            models.Index(
+                fields=["tenant", "-created_at", "id"],
+                name="memory_archived",
+                condition=Q(archived_at__isnull=False),
             ),
             models.Index(
                 fields=["recorded_from"], condition=~Q(embedding_state="ready"), name="memory_waiting_for_embedding"

@@ -4,11 +4,9 @@ import operator
 from collections.abc import Mapping
 from datetime import datetime
 from functools import reduce
-from typing import Any
 
 from django.db import models
 from django.db.models import Exists, OuterRef, Q
-from django.db.models.functions import Coalesce
 
 from memories.services.filters import Condition
 from memories.services.moments import Moment
@@ -55,19 +53,6 @@ def filter_condition(condition: Condition) -> Q:
     values = condition.value if condition.operator == "in" else [condition.value]
     alternatives = [Q(metadata__contains={condition.metadata_key: value}) for value in values]
     return reduce(operator.or_, alternatives, Q(pk__in=[]))
-
-
-def tallies(now: datetime) -> dict[str, Any]:
-    live = live_condition(now)
-    return {
-        "live": models.Count("pk", filter=live),
-        "pinned": models.Count("pk", filter=live & Q(pinned=True)),
-        "pending": models.Count("pk", filter=live & Q(embedding_state="pending")),
-        "failed": models.Count("pk", filter=live & Q(embedding_state="failed")),
-        "tokens": Coalesce(models.Sum("tokens_o200k_base", filter=live), 0),
-        "archived": models.Count("pk", filter=Q(archived_at__isnull=False)),
-        "expired": models.Count("pk", filter=Q(archived_at__isnull=True, expires_at__lte=now)),
-    }
 
 
 def segment_paths(segments: Mapping[str, str]) -> list[str]:

@@ -1,5 +1,6 @@
 """Memories as they are: current rows by their state, and how many there are of which."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any, Self
@@ -10,11 +11,12 @@ from django.db.models import Exists, F, FilteredRelation, OuterRef, Prefetch, Q,
 from django.db.models.functions import Greatest
 from pgvector.django import CosineDistance
 
-from memories.querysets.conditions import head_condition, live_condition, segment_paths, tallies
+from memories.querysets.conditions import head_condition, live_condition, segment_paths
 from memories.querysets.lexemes import lexemes_in_reach
 from memories.querysets.texts import MemoryTextQuerySet, Vector
 from memories.querysets.ticks import uncounted
 from memories.services.moments import Moment
+from memories.services.tallies import Counted, MemoryTally, tally_of
 from memories.services.text_query import match_all
 
 
@@ -79,15 +81,42 @@ class MemoryQuerySet(MemoryTextQuerySet):
         rows = self.order_by().values_list("embedding_error").annotate(count=models.Count("pk"))
         return list(rows.order_by("-count", "embedding_error")[:highest])
 
-    def tally(self, now: datetime) -> dict[str, int]:
-        """How many are live (and of those pinned, pending, failed, their tokens of o200k_base), archived, expired."""
-        return self.aggregate(**tallies(now))
+    def tally_by_tenant(self, tenant_ids: Iterable[UUID], now: datetime) -> dict[UUID, MemoryTally]:
+        """How many memories each tenant has in which state; inside a scope that reads them. One query.
 
-    def tally_by_tenant(self, tenant_ids: Iterable[UUID], now: datetime) -> dict[UUID, dict[str, int]]:
-        """`tally` of each tenant, zeros where it has no rows."""
-        ids, counts = list(tenant_ids), tallies(now)
-        rows = self.filter(tenant_id__in=ids).order_by().values("tenant_id").annotate(**counts)
-        return {pk: dict.fromkeys(counts, 0) for pk in ids} | {row.pop("tenant_id"): row for row in rows}
+        Each state is counted along an index that holds it alone (ADR-0092).
+        """
+        rows = self.of_tenants(tenant_ids)
+        live = rows.live(now)
+        states = [
+            *rows._by_kind(now),
+            rows.archived()._counted(Counted.ARCHIVED),
+            live.filter(pinned=True)._counted(Counted.PINNED),
+            live.not_ready().pending_embedding()._counted(Counted.PENDING),
+            live.not_ready().filter(embedding_state="failed")._counted(Counted.FAILED),
+        ]
+        found = defaultdict[UUID, list[Any]](list)
+        for tenant_id, *row in states[0].union(*states[1:], all=True):
+            found[tenant_id].append(row)
+        return {pk: tally_of(found[pk]) for pk in tenant_ids}
+
+    def live_kinds(self, now: datetime) -> list[tuple[str, int]]:
+        """Kinds of live memories and how many there are of each, the most frequent first."""
+        unarchived, expired = self._by_kind(now)
+        return list(tally_of(row for _, *row in unarchived.union(expired, all=True)).kinds.items())
+
+    def _by_kind(self, now: datetime) -> tuple[Self, Self]:
+        """What is counted of unarchived memories, and of expired ones among them."""
+        return self.unarchived()._counted(Counted.UNARCHIVED, F("kind")), self.expired(now)._counted(
+            Counted.EXPIRED, F("kind")
+        )
+
+    def _counted(self, counted: Counted, kind: Any = None) -> Self:
+        """Rows of (tenant, what is counted, kind, memories, tokens of o200k_base)."""
+        named = self.order_by().annotate(counted=Value(counted.value), of_kind=kind or Value(""))
+        tokens = models.Sum("tokens_o200k_base") if kind else Value(0)
+        groups = named.values_list("tenant_id", "counted", "of_kind")
+        return groups.annotate(memories=models.Count("*"), tokens=tokens)
 
     def tallied_by_partition(self) -> Self:
         """Rows of (partition path, how many, tokens of o200k_base, how many pinned, the last one, the last change)."""
@@ -99,12 +128,6 @@ class MemoryQuerySet(MemoryTextQuerySet):
             last_at=models.Max("created_at"),
             changed_at=models.Max("recorded_from"),
         )
-
-    def tally_by_kind(self, now: datetime, *names: str) -> dict[str, dict[str, int]]:
-        """`tally` of each kind, or of it the figures of these `names`; the kind with the most live memories first."""
-        counts = {name: count for name, count in tallies(now).items() if not names or name in ("live", *names)}
-        rows = self.order_by().values("kind").annotate(**counts).order_by("-live", "kind")
-        return {row.pop("kind"): row for row in rows}
 
     def pending_embedding(self) -> Self:
         return self.filter(embedding_state="pending")

@@ -1,16 +1,54 @@
-"""What is told of memories that were counted by kind."""
+"""How many memories of a tenant are in which state, put together from what was counted of each state."""
 
 from collections.abc import Iterable, Mapping
-
-FIGURES = ("live", "pinned", "pending", "failed", "tokens", "archived", "expired")
-
-
-def summed_tallies(tallies: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    """All of them together, zeros where there is none."""
-    counted = list(tallies)
-    return {name: sum(each[name] for each in counted) for name in FIGURES}
+from dataclasses import dataclass, field
+from enum import StrEnum
 
 
-def live_kinds(by_kind: Mapping[str, Mapping[str, int]]) -> list[tuple[str, int]]:
-    """How many live memories there are of each kind that has any, in the order given."""
-    return [(kind, tally["live"]) for kind, tally in by_kind.items() if tally["live"]]
+class Counted(StrEnum):
+    """What is counted by itself: along an index that holds nothing else."""
+
+    UNARCHIVED = "unarchived"
+    EXPIRED = "expired"
+    ARCHIVED = "archived"
+    PINNED = "pinned"
+    PENDING = "pending"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True)
+class MemoryTally:
+    """Live memories (of those `pinned`, waiting for a vector, refused one; tokens of o200k_base), archived, expired.
+
+    `kinds` has the live ones of each kind, the most frequent first.
+    """
+
+    live: int = 0
+    tokens: int = 0
+    pinned: int = 0
+    pending: int = 0
+    failed: int = 0
+    archived: int = 0
+    expired: int = 0
+    kinds: Mapping[str, int] = field(default_factory=dict)
+
+
+def tally_of(rows: Iterable[tuple[str, str, int, int]]) -> MemoryTally:
+    """Of rows (what was counted, kind or nothing, memories, tokens): what has expired is not live."""
+    counts, kinds, tokens = dict.fromkeys(Counted, 0), dict[str, int](), 0
+    for counted, kind, memories, size in rows:
+        counts[Counted(counted)] += memories
+        if counted in (Counted.UNARCHIVED, Counted.EXPIRED):
+            sign = 1 if counted == Counted.UNARCHIVED else -1
+            kinds[kind] = kinds.get(kind, 0) + sign * memories
+            tokens += sign * size
+    return MemoryTally(
+        live=counts[Counted.UNARCHIVED] - counts[Counted.EXPIRED],
+        tokens=tokens,
+        pinned=counts[Counted.PINNED],
+        pending=counts[Counted.PENDING],
+        failed=counts[Counted.FAILED],
+        archived=counts[Counted.ARCHIVED],
+        expired=counts[Counted.EXPIRED],
+        kinds={kind: kinds[kind] for kind in sorted(kinds, key=lambda kind: (-kinds[kind], kind)) if kinds[kind]},
+    )

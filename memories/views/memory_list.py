@@ -20,7 +20,6 @@ from memories.browsing import MemoryFilter, browse_memories, search_memories
 from memories.forms import MemoryFilterForm
 from memories.models import Memory, Partition
 from memories.scopes import tenant_scope
-from memories.services.tallies import live_kinds
 from memory_platform.paging import Column, read_table
 from memory_platform.web import HtmxRequest, operator_required, show, wants_fragment
 
@@ -102,6 +101,6 @@ def _page(request: HtmxRequest) -> HttpResponse:
     with tenant_scope(tenant_id):
         page |= {
             "partitions": Partition.objects.for_tenant(tenant_id).paths(PARTITIONS_OFFERED_MAX),
-            "kinds": live_kinds(Memory.objects.for_tenant(tenant_id).tally_by_kind(timezone.now(), "live")),
+            "kinds": Memory.objects.for_tenant(tenant_id).live_kinds(timezone.now()),
         }
     return answer("memories.html", page)

@@ -20,7 +20,8 @@ ORDERS: Mapping[str, str] = {OLDEST: "Oldest first", FULLEST: "Fullest session f
 class ReviewQueue:
     """What waits for a decision, in the order asked for, and what was decided or applied lately.
 
-    `rollable` are those of `lately` that can be rolled back: the latest of their sessions.
+    Of `lately` the latest decision comes first; `rollable` are those of it that can be rolled back: the latest of their
+    sessions.
     """
 
     proposed: Sequence[Compaction]
@@ -49,7 +50,7 @@ def read_queue(tenant_id: UUID, *, order: str = OLDEST) -> ReviewQueue:
     rows = Compaction.objects.for_tenant(tenant_id).with_sessions().without_details()
     decided = rows.in_state(state.APPLIED, state.REJECTED, state.ROLLED_BACK, state.SUPERSEDED, state.FAILED)
     proposed = list(_waiting(tenant_id, order).with_sessions().without_details()[:PROPOSED_MAX])
-    lately = list(decided.newest_first()[:LATELY_MAX])
+    lately = list(decided.last_settled_first()[:LATELY_MAX])
     rollable = rows.of_sessions({row.session_id for row in lately}).latest_applied_ids() if lately else set()
     with_titles([*proposed, *lately])
     return ReviewQueue(proposed, _waiting(tenant_id, order).count(), lately, rollable)

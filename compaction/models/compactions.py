@@ -1,10 +1,12 @@
 """Compactions: what was masked and summarised, by what rules, how well facts were kept, and who decided."""
 
 import uuid
+from datetime import datetime
 
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db import models
 from django.db.models import F, Q
+from django.db.models.functions import Coalesce
 
 from compaction.models.sessions import MODEL_CHARACTERS_MAX, Message, Session
 from compaction.querysets import CompactionMemberQuerySet, CompactionPromptQuerySet, CompactionQuerySet
@@ -107,11 +109,22 @@ class Compaction(models.Model):
         ]
         indexes = [
             models.Index(F("tenant"), F("created_at").desc(), F("id"), name="compaction_newest"),
+            models.Index(
+                F("tenant"),
+                Coalesce("decided_at", "finished_at", "created_at").desc(),
+                F("id"),
+                name="compaction_last_settled",
+            ),
             models.Index(fields=["tenant", "state"], name="compaction_by_state"),
         ]
 
     def __str__(self) -> str:
         return f"compaction {self.id}"
+
+    @property
+    def settled_at(self) -> datetime:
+        """When somebody decided about it; where nobody did, when it was done or failed."""
+        return self.decided_at or self.finished_at or self.created_at
 
 
 class CompactionMember(models.Model):

@@ -8,7 +8,7 @@ from typing import Self
 from uuid import UUID
 
 from django.db.models import F, FloatField, Max, Min, Q, Sum
-from django.db.models.functions import Cast
+from django.db.models.functions import Cast, Coalesce
 
 from memories.querysets import TenantRows, VersionedByRecordedTime
 from memories.querysets.conditions import path_condition
@@ -47,6 +47,10 @@ class CompactionQuerySet(TenantRows):
 
     def newest_first(self) -> Self:
         return self.order_by("-created_at", "id")
+
+    def last_settled_first(self) -> Self:
+        """The latest decision first, in the order of `Compaction.settled_at`."""
+        return self.order_by(Coalesce("decided_at", "finished_at", "created_at").desc(), "id")
 
     def oldest_first(self) -> Self:
         return self.order_by("created_at", "id")

@@ -12,6 +12,7 @@ from compaction.compactor import run_compaction
 from compaction.models import Compaction, Run
 from memories.models import Tenant
 from memories.scopes import tenant_scope
+from memory_platform.times import written_time
 from tests.integration.pages import HTMX, client_of, page, text_of, undo_of
 from tests.integration.talks import as_decided, compacted, messages_of, talk, under_review
 from tests.people import new_operator
@@ -61,6 +62,12 @@ def test_queue_is_shown_in_the_order_asked_for(client: Client, tenant: Tenant, q
 
     assert listed("") == queue
     assert listed("?order=fullest", **HTMX)[0] == queue[1]
+    for decided in (queue[1], queue[0]):
+        client.post(page("compaction-reject", tenant, decided.pk), {"reason": "No."})
+    response = client.get(page("reviews", tenant))
+    lately = [row.pk for row in response.context["queue"].lately]
+    assert lately == [queue[0].pk, queue[1].pk], "by when they were decided, not by when they were asked for"
+    assert written_time(as_decided(queue[0]).settled_at).iso in text_of(response)
 
 
 def test_query_counts_do_not_grow_with_what_waits(

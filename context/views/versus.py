@@ -28,6 +28,7 @@ def versus(request: HtmxRequest, form: PreviewForm, preview: Preview, own: str, 
     """
     fields, tenant_id = form.cleaned_data, request.tenant.id
     named: dict[str, Any]
+    recorded_at = None
     match fields["against"]:
         case "nothing":
             return {}
@@ -37,6 +38,7 @@ def versus(request: HtmxRequest, form: PreviewForm, preview: Preview, own: str, 
         case "snapshot":
             moment = recorded_moment(fields["snapshot"], tenant_id)
             earlier = previewed(request, replace(form.wish(), moment=moment))
+            recorded_at = moment.at if moment else None
             named = {"title": f"Against the snapshot {fields['snapshot']}", "address": ""}
         case _:
             before = fields["before"]
@@ -45,7 +47,8 @@ def versus(request: HtmxRequest, form: PreviewForm, preview: Preview, own: str, 
             named = {"title": "Against the run before", "address": f"?{before}", "is_folded": True}
     if earlier is None:
         return {"has_room_for_change": True}
-    return {"earlier": earlier, "change": changes_between(earlier, preview), "versus": named}
+    change = changes_between(earlier, preview, recorded_at=recorded_at)
+    return {"earlier": earlier, "change": change, "versus": named}
 
 
 def _given(tenant_id: UUID, receipt_id: UUID) -> Preview:

@@ -146,7 +146,7 @@ def test_context_is_compared_with_a_snapshot(client: Client, tenant: Tenant) -> 
     assert str(late[0].pk) in [one.row.block.anchor.id for one in response.context["change"].entered]
     assert "Against the snapshot before the letters" in text_of(response)
     assert '<option value="before the letters" selected>' in text_of(response)
-    assert "Before: not among the candidates" in text_of(response)
+    assert "Before: not stored yet" in text_of(response)
 
 
 @pytest.mark.parametrize(

@@ -121,8 +121,9 @@ def _golden(request: HtmxRequest, form: PreviewForm, own: str) -> dict[str, Any]
     with tenant_scope(request.tenant.id):
         rows = GoldenQuestion.objects.for_tenant(request.tenant.id).standing().asking(text, partition, as_of)
         known = rows.with_counts(timezone.now()).first()
+        wanted = rows.wanted_ids() if known else {}
     asked = {"text": text, "partition": partition, "asked_at": "" if as_of is None else as_of.isoformat(), "back": own}
-    return asked | ({"id": known.pk, "count": known.memory_count} if known else {})
+    return asked | ({"id": known.pk, "count": known.memory_count, "wanted": wanted.get(known.pk, [])} if known else {})
 
 
 def run_of(query: QueryDict) -> str:

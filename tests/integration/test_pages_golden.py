@@ -59,6 +59,8 @@ def test_preview_offers_to_note_what_should_be_there(client: Client, tenant: Ten
     text = text_of(collect(client, tenant, memories[1].pk))
     assert "Noted" in text
     assert "golden question, 1 memory" in text
+    assert text.count("Should be here</button>") == preview.count("Should be here</button>") - 1
+    assert text.count("Noted in the golden question</a>") == 1
     collect(client, tenant, memories[2].pk)
     assert wanted(tenant) == {QUESTION: {memories[1].pk, memories[2].pk}}
 

@@ -4,7 +4,7 @@ Steps of conductors, inside a scope.
 """
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 from memories.candidates import Rows, SearchScope
 from memories.embedding.protocol import Vectors
 from memories.nearest import find_nearest
-from memories.querysets import in_order_of_an_index, lexemes_of_tenant
+from memories.querysets import lexemes_of_tenant
 from memories.services.fusion import MAX_CANDIDATES
 from memories.services.search_plan import Reason, Search
 from memories.services.text_query import MATCHED_ROWS_MAX, TextQuery, match_all, match_rarest
@@ -95,8 +95,7 @@ def rank_asked(scope: SearchScope, asked: TextQuery, tokens: str) -> Ranking:
     """The memories that hold what is asked for."""
     if not asked.matched:
         return Ranking()
-    with nullcontext() if asked.newest is None else in_order_of_an_index():
-        return _ranking([rows.matching_any(asked) for rows in scope.sources()], tokens, BY_TEXT_RANK)
+    return _ranking([rows.matching_any(asked) for rows in scope.sources()], tokens, BY_TEXT_RANK)
 
 
 def asked_in_words(scope: SearchScope, query: str) -> TextQuery:

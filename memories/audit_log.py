@@ -5,7 +5,7 @@ from typing import Any
 from uuid import UUID
 
 from memories.models import AuditEntry
-from memories.querysets import in_order_of_an_index, usernames_of
+from memories.querysets import usernames_of
 
 #: Entries whose names are offered beside the filters.
 NAMES_READ_MAX = 500
@@ -19,8 +19,7 @@ def audit_entries(tenant_id: UUID, wanted: Mapping[str, Any], ordering: str, **p
     Runs in a scope.
     """
     rows = AuditEntry.objects.for_tenant(tenant_id).narrowed(**wanted)
-    with in_order_of_an_index():
-        return list(rows.page(ordering, **place))
+    return list(rows.page(ordering, **place))
 
 
 def names_of_people(entries: Iterable[AuditEntry]) -> dict[str, str]:
@@ -30,8 +29,7 @@ def names_of_people(entries: Iterable[AuditEntry]) -> dict[str, str]:
 
 def names_of_late(tenant_id: UUID) -> dict[str, list[str]]:
     """`actors`, `verbs` and `kinds` of the newest entries, in alphabetical order. Runs in a scope."""
-    with in_order_of_an_index():
-        found = AuditEntry.objects.for_tenant(tenant_id).names_in_newest(NAMES_READ_MAX)
+    found = AuditEntry.objects.for_tenant(tenant_id).names_in_newest(NAMES_READ_MAX)
     columns = list(zip(*found, strict=True)) or [(), (), ()]
     names = (sorted({name for name in column if name}) for column in columns)
     return dict(zip(("actors", "verbs", "kinds"), names, strict=True))

@@ -9,7 +9,6 @@ from uuid import UUID
 from memories.models import AuditEntry, Memory, MemoryEmbedding, MemoryLink, MemoryVersion
 from memories.querysets import (
     MemoryQuerySet,
-    in_order_of_an_index,
     lexemes_in_reach,
     lexemes_of_tenant,
     lexemes_of_words,
@@ -40,11 +39,6 @@ class MemoryFilter:
         rows = self._in_state(memories, now).within(self.partition)
         rows = rows.of_kind(self.kind) if self.kind else rows
         return rows.pinned() if self.pinned else rows
-
-    @property
-    def is_any(self) -> bool:
-        """Whether anything is narrowed."""
-        return bool(self.partition or self.kind or self.state or self.pinned)
 
     def _in_state(self, memories: MemoryQuerySet, now: datetime) -> MemoryQuerySet:
         match self.state:
@@ -100,15 +94,8 @@ def memories_of(tenant_id: UUID, wanted: MemoryFilter, now: datetime) -> MemoryQ
 
 
 def browse_memories(tenant_id: UUID, wanted: MemoryFilter, now: datetime, ordering: str, **place: Any) -> list[Memory]:
-    """`memories_of` in an order, from a place on as `TenantRows.page` takes it; inside a scope.
-
-    All of them are read by the index that stands in the order; of what is narrowed there may be few.
-    """
-    rows = memories_of(tenant_id, wanted, now).page(ordering, **place)
-    if wanted.is_any:
-        return list(rows)
-    with in_order_of_an_index():
-        return list(rows)
+    """`memories_of` in an order, from a place on as `TenantRows.page` takes it; inside a scope."""
+    return list(memories_of(tenant_id, wanted, now).page(ordering, **place))
 
 
 def search_memories(tenant_id: UUID, text: str, wanted: MemoryFilter, *, now: datetime) -> Found:

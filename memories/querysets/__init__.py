@@ -24,7 +24,7 @@ from memories.querysets.records import (
     SnapshotQuerySet,
     TenantMemoQuerySet,
 )
-from memories.querysets.rows import TenantRows, VersionedByRecordedTime, in_order_of_an_index
+from memories.querysets.rows import TenantRows, VersionedByRecordedTime
 from memories.querysets.tenancy import (
     ApiKeyManager,
     MembershipQuerySet,
@@ -68,7 +68,6 @@ __all__ = [
     "Vector",
     "VersionedByRecordedTime",
     "array_text",
-    "in_order_of_an_index",
     "lexemes_in_reach",
     "lexemes_of",
     "lexemes_of_tenant",

@@ -1,33 +1,15 @@
 """What all querysets of a tenant's rows share."""
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Any, Self
 from uuid import UUID
 
-from django.db import connection, models
+from django.db import models
 from django.db.models import Count, Min, Q
 
 from memories.querysets.backlogs import Backlog, DateBin
 from memories.services.moments import Moment
-
-_BY_INDEX = (
-    "SELECT set_config('enable_seqscan', %s, true), set_config('enable_bitmapscan', %s, true),"
-    " set_config('enable_sort', %s, true)"
-)
-
-
-@contextmanager
-def in_order_of_an_index() -> Iterator[None]:
-    """Inside a scope: read only what is asked for of many rows in an order, by the index that stands in it.
-
-    Row-level security makes Postgres expect few rows of a tenant, and then it reads and sorts all of them.
-    """
-    with connection.cursor() as cursor:
-        cursor.execute(_BY_INDEX, ["off"] * 3)
-        yield
-        cursor.execute(_BY_INDEX, ["on"] * 3)
 
 
 class TenantRows(models.QuerySet[Any]):

@@ -17,7 +17,7 @@ from memories.querysets.conditions import filter_condition, path_condition
 from memories.querysets.lexemes import AnyLexeme, LexemesHeld
 from memories.querysets.nearest import Vector, indexed_distance
 from memories.querysets.neighbours import Span, ids_in_spans
-from memories.querysets.rows import TenantRows, in_order_of_an_index
+from memories.querysets.rows import TenantRows
 from memories.services.filters import COUNTER_FIELDS, Condition
 from memories.services.text_query import TextQuery
 from memories.services.tokens import ENCODINGS
@@ -114,8 +114,7 @@ class MemoryTextQuerySet(TenantRows):
 
     def is_more_than(self, count: int) -> bool:
         """Whether there are more rows than that; reads no more than it takes to tell."""
-        with in_order_of_an_index():
-            return self.order_by().values("pk")[: count + 1].count() > count
+        return self.order_by().values("pk")[: count + 1].count() > count
 
     def with_lexemes_held(self, lexemes: Sequence[str]) -> Self:
         """Adds `holds`: a list of those of the lexemes that the row's text holds; empty for none."""

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from memories.exceptions import Conflict, InvalidInput
 from memories.models import Memory, MemoryFinding, MemoryPair, UncomparedMemory
+from memories.querysets.hygiene import at_most_of_each
 from memories.services.differing import Span, differences
 from memories.services.hygiene import (
     CONTRADICTION,
@@ -94,9 +95,13 @@ class Effect:
 
 
 def list_lengths(tenant_id: UUID, partition: str, *, now: datetime) -> list[ListLength]:
-    """Of every list; inside a scope. One query each, none of which reads more than `COUNTED_MAX` rows."""
-    counts = ((each, _open_rows(tenant_id, each, partition, now).at_most(COUNTED_MAX + 1)) for each in LISTS.values())
-    return [ListLength(each, min(count, COUNTED_MAX), count > COUNTED_MAX) for each, count in counts]
+    """Of every list; inside a scope. One query, which counts no more than `COUNTED_MAX` rows of any."""
+    rows = [_open_rows(tenant_id, each, partition, now) for each in LISTS.values()]
+    counts = at_most_of_each(rows, COUNTED_MAX + 1)
+    return [
+        ListLength(each, min(count, COUNTED_MAX), count > COUNTED_MAX)
+        for each, count in zip(LISTS.values(), counts, strict=True)
+    ]
 
 
 def waiting_to_be_compared(tenant_id: UUID) -> int:
@@ -126,9 +131,8 @@ def _live_rows(tenant_id: UUID, each: HygieneList, ordering: str, behind: Any, n
     found: list[Any] = []
     for _ in range(CHUNKS_MAX):
         places = _rows_of(tenant_id, each).places(ordering, after=behind, count=CHUNK_ROWS)
-        numbers = [number for _, number in places]
-        live = _open_rows(tenant_id, each, "", now).numbered(numbers).with_memories().in_bulk()
-        found += [live[number] for number in numbers if number in live]
+        live = _open_rows(tenant_id, each, "", now).numbered(number for _, number in places).with_memories()
+        found += live.page(ordering, count=ROWS_PER_PAGE + 1 - len(found))
         if len(found) > ROWS_PER_PAGE or len(places) < CHUNK_ROWS:
             break
         behind = places[-1]

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 from uuid import UUID
 
 from django.db import connection
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from memories.querysets.conditions import live_condition, path_condition
 from memories.querysets.insertions import array_text
@@ -44,6 +44,7 @@ WHERE tenant_id = %(tenant)s AND kind = %(kind)s AND dismissed_at IS NULL AND NO
     SELECT FROM memories_memory AS memory WHERE memory.id = finding.memory_id AND {live} AND {rule}
 )
 """
+_COUNTED = "(SELECT count(*) FROM ({rows}) AS counted)"
 _LIVE = "memory.archived_at IS NULL AND (memory.expires_at IS NULL OR memory.expires_at > %(now)s)"
 #: Of each list what it weighs by, which time it shows, and which memories stand in it.
 _RULES = {
@@ -57,15 +58,20 @@ _RULES = {
 }
 
 
-class FindingRows(TenantRows):
-    """What the rows of this module share."""
+def at_most_of_each(several: Iterable[QuerySet[Any]], count: int) -> list[int]:
+    """How many rows each of these has, but of none are more than `count` looked at. One query."""
+    asked = [rows.order_by().values("pk")[:count].query.sql_with_params() for rows in several]
+    counts = ", ".join(_COUNTED.format(rows=sql) for sql, _ in asked)
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT {counts}", [value for _, values in asked for value in values])
+        return list(cursor.fetchone())
 
+
+class UncomparedMemoryQuerySet(TenantRows):
     def at_most(self, count: int) -> int:
         """How many there are, but no more than `count` are looked at."""
-        return self.order_by()[:count].count()
+        return at_most_of_each([self], count)[0]
 
-
-class UncomparedMemoryQuerySet(FindingRows):
     def tenant_ids(self) -> list[UUID]:
         """Of which tenants there are any."""
         return list(self.order_by().values_list("tenant_id", flat=True).distinct())
@@ -90,7 +96,7 @@ class UncomparedMemoryQuerySet(FindingRows):
         self.filter(pk__in=list(ids)).delete()
 
 
-class Dismissable(FindingRows):
+class Dismissable(TenantRows):
     """Rows of lists that may be marked as no problem."""
 
     def of_kind(self, kind: str) -> Self:

@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from typing import NamedTuple
 
 #: Words that both texts share beside their values: with fewer there is no subject to speak of.
 SHARED_WORDS_MIN = 2
@@ -49,8 +50,7 @@ class Span:
     is_value: bool = False
 
 
-@dataclass(frozen=True)
-class _Word:
+class _Word(NamedTuple):  # a page makes thousands of them
     folded: str
     is_value: bool
     start: int
@@ -94,11 +94,15 @@ def _words(text: str) -> Iterator[_Word]:
     former = ""
     for found in _WORD.finditer(text):
         word = found[0]
-        folded = unicodedata.normalize("NFKC", word).casefold()
+        folded = word.lower() if word.isascii() else unicodedata.normalize("NFKC", word).casefold()
+        start, end = found.span()
         is_value = _is_value(word, folded, former)
-        value = NUMBER_WORDS.get(folded) or _ORDINAL.sub("", folded)
-        yield _Word(value if is_value else folded, is_value, found.start(), found.end())
-        former = word if text[found.end() : found.end() + 1] == " " else ""
+        yield _Word(_value(folded) if is_value else folded, is_value, start, end)
+        former = word if text[end : end + 1] == " " else ""
+
+
+def _value(folded: str) -> str:
+    return NUMBER_WORDS.get(folded) or _ORDINAL.sub("", folded)
 
 
 def _is_value(word: str, folded: str, former: str) -> bool:
@@ -106,6 +110,8 @@ def _is_value(word: str, folded: str, former: str) -> bool:
         return word[:1].isupper()  # "may" is a verb more often than a month
     if folded in NUMBER_WORDS:
         return True
+    if not folded[:1].isdecimal():
+        return False
     return _VALUE.fullmatch(folded) is not None and not (folded.isdigit() and _is_name(former))
 
 

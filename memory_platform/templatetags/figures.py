@@ -1,16 +1,19 @@
 """How the console writes figures, icons and times: one form each, so that a number looks the same on every page."""
 
+from collections.abc import Iterable
 from datetime import datetime
 from functools import lru_cache
-from typing import Any
 
 from django import template
 from django.template.loader import render_to_string
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from memory_platform.times import written_time
 
 register = template.Library()
+
+USEFULNESS_WITHOUT_VOTES = 0.5
 
 
 @register.filter
@@ -73,6 +76,12 @@ def words(name: str) -> str:
 
 
 @register.filter
+def options(texts: Iterable[str]) -> SafeString:
+    """What a field offers while somebody types, often hundreds of texts."""
+    return format_html_join("", '<option value="{}"></option>', ((text,) for text in texts))
+
+
+@register.filter
 def as_time(text: str | None) -> datetime | None:
     """A point in time as answers and receipts write it, for `moment`."""
     return datetime.fromisoformat(text) if text else None
@@ -92,7 +101,25 @@ def icon(name: str, label: str = "", css: str = "") -> SafeString:
     return render_to_string("_icon.html", {"name": name, "label": label, "css": css})
 
 
-@register.inclusion_tag("_time.html")
-def moment(value: datetime | None, empty: str = "never") -> dict[str, Any]:
+@register.simple_tag
+def moment(value: datetime | None, empty: str = "never") -> SafeString:
     """A point in time in UTC; the browser shows it in the reader's zone, with the exact time on hover."""
-    return {"at": written_time(value) if value else None, "empty": empty}
+    if not value:
+        return format_html('<span class="text-secondary">{}</span>', empty)
+    at = written_time(value)
+    return format_html('<time datetime="{}" title="{} UTC">{} UTC</time>', at.iso, at.exact, at.text)
+
+
+@register.simple_tag
+def usefulness(value: float | None, *, is_bare: bool = False) -> SafeString:
+    """A memory's usefulness; `is_bare` in a column that says so itself."""
+    if value == USEFULNESS_WITHOUT_VOTES:
+        title = "50 %, where every memory begins: nobody voted, or the votes are even"
+        return format_html('<span title="{}">no votes yet</span>', title)
+    return format_html("<span>{}{}</span>", "" if is_bare else "usefulness ", percent(value))
+
+
+@register.simple_block_tag
+def once(content: SafeString) -> SafeString:
+    """What all rows share, put together before the loop over them: `{% once as buttons %}...{% endonce %}`."""
+    return content

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlencode
@@ -56,6 +57,7 @@ class Hit:
     address: str
     text: str
     detail: str = ""
+    at: datetime | None = None
 
 
 @dataclass(frozen=True)
@@ -99,9 +101,10 @@ def _groups(request: HtmxRequest, text: str, found: Findings) -> list[Group]:
 
     memories = [Hit(at("memory", row.pk), row.content, row.partition_path) for row in found.memories]
     receipts = [
-        Hit(at("receipt", row.pk), row.query or "Without a question", row.partition_path) for row in found.receipts
+        Hit(at("receipt", row.pk), row.query or "Without a question", row.partition_path, row.created_at)
+        for row in found.receipts
     ]
-    sessions = [Hit(at("session", row.pk), row.title, row.partition_path) for row in found.sessions]
+    sessions = [Hit(at("session", row.pk), row.title, row.partition_path, row.created_at) for row in found.sessions]
     partitions = [Hit(at("partitions", partition=path), path) for path in found.partitions]
     return [
         Group("memories", "Memories", memories, at("memories", q=text), "All memories by meaning and words"),

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from datetime import datetime
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -90,13 +91,16 @@ def answers_of(run_id: UUID | str) -> list[EvaluationAnswer]:
         return list(EvaluationAnswer.objects.filter(run__pk=run_id).order_by("position"))
 
 
-def golden(tenant: Tenant, text: str, *memories: Memory, partition: str = "") -> GoldenQuestion:
+def golden(
+    tenant: Tenant, text: str, *memories: Memory, partition: str = "", asked_at: datetime | None = None
+) -> GoldenQuestion:
     with tenant_scope(tenant.pk):
         return collect_golden_question(
             tenant_id=tenant.pk,
             text=text,
             partition=parse_partition(partition),
             memory_ids=[memory.pk for memory in memories],
+            asked_at=asked_at,
             by=TESTER,
             now=timezone.now(),
         )

@@ -74,7 +74,9 @@ def test_search_finds_memories_contexts_sessions_and_partitions(viewer: User, te
     client = client_of(viewer)
     address = page("search", tenant)
 
-    found = _found(client.get(address, {"q": "ERR_4012"}))
+    asked = client.get(address, {"q": "ERR_4012"})
+    assert f'<time datetime="{receipt.created_at.isoformat()}"' in text_of(asked), "the same is asked more than once"
+    found = _found(asked)
     assert set(found) == {"memories", "receipts"}
     assert set(found["memories"]) == {page("memory", tenant, memories[n].pk) for n in (1, 2)}
     assert found["receipts"] == [page("receipt", tenant, receipt.id)]

@@ -20,6 +20,7 @@ from context.services.evidence import (
 from context.services.knee import knee_of
 from memories.exceptions import InvalidInput
 from memory_platform.charts import Chart, ChartRow
+from memory_platform.numerals import minus
 
 #: What people read of each measure, in this order; shares are written in percent.
 HEADINGS = {
@@ -267,4 +268,4 @@ def _signed(measure: str, value: float) -> str:
 
 def _plain_zero(value: float, decimals: int) -> str:
     text = f"{value:+,.{decimals}f}"
-    return text if float(text.replace(",", "")) else text[1:]
+    return minus(text) if float(text.replace(",", "")) else text[1:]

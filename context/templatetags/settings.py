@@ -5,6 +5,8 @@ from typing import Any
 
 from django import template
 
+from memory_platform.numerals import minus
+
 register = template.Library()
 
 #: One and many of what a number counts, or what stands after it either way.
@@ -59,7 +61,7 @@ def _room(room: Mapping[str, float]) -> str:
 
 def _counted(value: float, one: str, many: str) -> str:
     number = f"{value:,}" if isinstance(value, int) else f"{value:g}"
-    return f"{number} {one if value == 1 else many}".rstrip()
+    return minus(f"{number} {one if value == 1 else many}".rstrip())
 
 
 def _words(name: str) -> str:

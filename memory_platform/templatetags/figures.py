@@ -9,9 +9,11 @@ from django.template.loader import render_to_string
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
+from memory_platform.numerals import minus
 from memory_platform.times import written_time
 
 register = template.Library()
+register.filter("minus", minus)
 
 USEFULNESS_WITHOUT_VOTES = 0.5
 
@@ -19,7 +21,7 @@ USEFULNESS_WITHOUT_VOTES = 0.5
 @register.filter
 def number(value: float | None) -> str:
     """1234567 -> 1,234,567."""
-    return "–" if value is None else f"{value:,.0f}"
+    return "–" if value is None else minus(f"{value:,.0f}")
 
 
 @register.filter
@@ -27,19 +29,19 @@ def signed(value: float | None) -> str:
     """12 -> +12, -1200 -> −1,200; what rounds to nothing is 0, without a sign."""
     if value is None:
         return "–"
-    return f"{value:+,.0f}".replace("-", "−") if round(value) else "0"
+    return minus(f"{value:+,.0f}") if round(value) else "0"
 
 
 @register.filter
 def score(value: float | None) -> str:
     """0.61234 -> 0.612."""
-    return "–" if value is None else f"{value:.3f}"
+    return "–" if value is None else minus(f"{value:.3f}")
 
 
 @register.filter
 def percent(value: float | None) -> str:
     """0.873 -> 87 %."""
-    return "–" if value is None else f"{100 * value:.0f} %"
+    return "–" if value is None else minus(f"{100 * value:.0f} %")
 
 
 @register.filter
@@ -91,7 +93,7 @@ def as_time(text: str | None) -> datetime | None:
 def counted(value: int, forms: str) -> str:
     """3|counted:"memory,memories" -> 3 memories."""
     one, many = forms.split(",")
-    return f"{value:,} {one if value == 1 else many}"
+    return minus(f"{value:,} {one if value == 1 else many}")
 
 
 @register.simple_tag

@@ -1,0 +1,27 @@
+"""Numbers below zero have a minus, not a hyphen, whichever filter writes them."""
+
+import pytest
+
+from context.templatetags.settings import setting
+from memory_platform.numerals import minus
+from memory_platform.templatetags.figures import counted, number, percent, score, signed
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        (number(-2915), "−2,915"),
+        (number(2915), "2,915"),
+        (counted(-2915, "token,tokens"), "−2,915 tokens"),
+        (counted(1, "token,tokens"), "1 token"),
+        (signed(-1200), "−1,200"),
+        (signed(12), "+12"),
+        (signed(-0.3), "0"),
+        (score(-0.05), "−0.050"),
+        (percent(-0.12), "−12 %"),
+        (setting(-1.5, "coefficients.recency")[0], "−1.5"),
+        (minus("2026-11-22"), "2026-11-22"),
+    ],
+)
+def test_what_is_below_zero_has_a_minus(written: str, read: str) -> None:
+    assert written == read

@@ -54,7 +54,13 @@ def test_smaller_budget_loses_evidence_and_says_so(client: Client, tenant: Tenan
     assert (effect.wanted, effect.held_before, effect.worse) == (2, 2, 1)
     assert effect.held_after < 2
     shown = " ".join(text_of(response).split())
-    for words in (f"2 → {effect.held_after} of 2", "worse", "out</summary>", "Nothing is saved or counted"):
+    for words in (
+        f"2 → {effect.held_after} of 2",
+        "worse",
+        "out</summary>",
+        "asking them took",
+        "Nothing is saved or counted",
+    ):
         assert words in shown, words
     assert counted() == before
     with tenant_scope(tenant.pk):
@@ -171,6 +177,9 @@ def test_pages_of_a_profile_show_the_questions_without_asking_them(client: Clien
     for number in range(4):
         golden(tenant, f"Question {number}?", memory)
     assert count() == few
+    golden(tenant, QUESTION, memory, asked_at=datetime(2026, 1, 2, tzinfo=UTC))
+    shown = text_of(client.get(page("scoring-profile", tenant, "own")))
+    assert 'as of <time datetime="2026-01-02T00:00:00+00:00"' in shown, "what tells it from the other of these words"
 
 
 def test_strangers_find_nothing_and_viewers_may_look(tenant: Tenant, other_tenant: Tenant, client: Client) -> None:

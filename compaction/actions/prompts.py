@@ -18,11 +18,17 @@ LABEL_CHARACTERS = 150
 
 @transaction.atomic
 def save_prompt(
-    *, tenant_id: UUID, text: str, edited_from: int | None = None, by: Actor, now: datetime
+    *,
+    tenant_id: UUID,
+    text: str,
+    edited_from: int | None = None,
+    rolled_back_to: int | None = None,
+    by: Actor,
+    now: datetime,
 ) -> CompactionPrompt:
     """Put a text into force as the next version. Raises `InvalidInput`, or `Conflict` `prompt_changed`.
 
-    `edited_from` is the version that the text was made from.
+    `edited_from` is the version that the text was made from, `rolled_back_to` the one whose text it is again.
     """
     if problem := text_problem(text):
         raise InvalidInput(*problem, "text")
@@ -33,7 +39,7 @@ def save_prompt(
     version, _ = current_prompt(tenant_id)
     if edited_from is not None and edited_from != version:
         raise _changed()
-    prompt = _open_version(tenant_id, text, by, now)
+    prompt = _open_version(tenant_id, text, rolled_back_to, by, now)
     record_audit(
         tenant_id=tenant_id,
         by=by,
@@ -49,10 +55,11 @@ def save_prompt(
 @transaction.atomic
 def roll_back_prompt(*, tenant_id: UUID, version: int, by: Actor, now: datetime) -> CompactionPrompt:
     """Put the text of an older version into force again, as a new version. Raises as `save_prompt` does."""
-    return save_prompt(tenant_id=tenant_id, text=prompt_numbered(tenant_id, version), by=by, now=now)
+    text = prompt_numbered(tenant_id, version)
+    return save_prompt(tenant_id=tenant_id, text=text, rolled_back_to=version, by=by, now=now)
 
 
-def _open_version(tenant_id: UUID, text: str, by: Actor, now: datetime) -> CompactionPrompt:
+def _open_version(tenant_id: UUID, text: str, rolled_back_to: int | None, by: Actor, now: datetime) -> CompactionPrompt:
     rows = CompactionPrompt.objects.for_tenant(tenant_id)
     latest = rows.newest_first().first()
     at = max(now, latest.recorded_from) if latest else now
@@ -65,6 +72,7 @@ def _open_version(tenant_id: UUID, text: str, by: Actor, now: datetime) -> Compa
                 text=text,
                 recorded_from=at,
                 created_by=by.label[:LABEL_CHARACTERS],
+                rolled_back_to=rolled_back_to,
             )
     except IntegrityError as error:
         raise _changed() from error

@@ -160,6 +160,9 @@ class CompactionPrompt(models.Model):
     recorded_from = models.DateTimeField()
     recorded_to = models.DateTimeField(null=True, blank=True)
     created_by = models.CharField(max_length=150, default="", blank=True)
+    rolled_back_to = models.PositiveIntegerField(
+        null=True, blank=True, help_text="The version whose text it put into force again."
+    )
 
     objects = CompactionPromptQuerySet.as_manager()
 

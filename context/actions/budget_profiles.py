@@ -94,6 +94,7 @@ def roll_back_budget_profile(
     draft = draft_budget_profile(base, settings_of(budget_profile_version(tenant_id, name, version)))
     if not changed_fields(base, draft):
         return base
+    draft.rolled_back_to = version
     return _open_version(base, draft, verb="roll_back_budget_profile", by=by, now=now)
 
 

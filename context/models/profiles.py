@@ -96,6 +96,9 @@ class BudgetProfile(models.Model):
     recorded_from = models.DateTimeField()
     recorded_to = models.DateTimeField(null=True, blank=True)
     created_by = models.CharField(max_length=150, default="")
+    rolled_back_to = models.PositiveIntegerField(
+        null=True, blank=True, help_text="The version whose numbers it put into force again; 0: the defaults."
+    )
 
     objects = BudgetProfileQuerySet.as_manager()
 

@@ -216,7 +216,8 @@ def test_saved_budget_rules_the_next_context_and_can_be_rolled_back(client: Clie
     assert (current.version, current.default_tokens, current.created_by) == (2, 4000, "olga")
     text = text_of(client.get(page("budgets", tenant)))
     assert "Roll back to 1" in text
-    assert "olga" in text
+    assert "rolled back to the defaults by olga" in text
+    assert text.count("saved by olga") == 1
 
 
 def test_budget_that_changes_nothing_makes_no_version(client: Client, tenant: Tenant) -> None:

@@ -173,6 +173,7 @@ def test_prompt_is_read_saved_and_rolled_back(admin: Client, tenant: Tenant) -> 
     assert "Somebody else saved the prompt meanwhile" in text_of(stale)
     back = admin.post(page("prompt-roll-back", tenant, 1), follow=True)
     assert "The text of version 1 is in force again" in text_of(back)
+    assert "rolled back to version 1 by" in text_of(back)
     with tenant_scope(tenant.pk):
         assert CompactionPrompt.objects.for_tenant(tenant.pk).current().get().text == PROMPT
     assert admin.post(page("prompt-roll-back", tenant, 77)).status_code == 404

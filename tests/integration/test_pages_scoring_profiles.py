@@ -206,7 +206,7 @@ def test_gate_names_what_is_missing_and_publishing_needs_both(admin: Client, ten
     fields = {"adr_reference": "ADR-0101", "replaces": "0"}
     shown = text_of(admin.get(page("scoring-profile", tenant, "own")))
     assert "No finished evaluation of exactly these numbers" in shown
-    assert "decision that argues these numbers is needed" in shown
+    assert "it is given when the version is published" in shown
     refused = admin.post(url, fields)
     assert refused.status_code == 422
     assert "No finished evaluation" in text_of(refused)
@@ -227,6 +227,11 @@ def test_refusal_names_evaluation_and_decision_together(admin: Client, tenant: T
     asked = text_of(admin.get(url))
     assert "Publish version 1 of own?" in asked
     assert "2 of 2 conditions missing" in asked
+    assert "Evaluate it first" in asked
+    assert 'btn-primary">Publish version 1' not in asked
+    draft = text_of(admin.get(page("scoring-profile", tenant, "own")))
+    assert "Evaluate it, then publish" in draft
+    assert url not in draft, "publishing is offered once there is an evaluation"
     refused = admin.post(url, {"adr_reference": "", "replaces": "0"})
     assert refused.status_code == 422
     errors = refused.context["form"].errors
@@ -243,8 +248,10 @@ def test_gate_shows_what_was_measured_beside_what_counts_today(admin: Client, te
         run = requested(tenant, profile=profile)
         assert run_evaluation(tenant.pk, run.pk, now=timezone.now()).state == "done"
     shown = " ".join(text_of(admin.get(page("scoring-publish", tenant, "own", 1))).split())
-    for words in ("1 of 2 conditions missing", "Measured: evidence held", "adr-0040 1", "0.0 pp", "golden questions"):
+    told = ("the decision is still to be given", 'href="#id_adr_reference">to be given below', "percentage points (pp)")
+    for words in (*told, "Measured: evidence held", "adr-0040 1", "0.0 pp", "golden questions"):
         assert words in shown, words
+    assert "missing, blocks" not in shown
     assert f"?with={run.pk}" not in shown
 
 

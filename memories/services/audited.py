@@ -2,7 +2,6 @@
 
 import re
 from dataclasses import dataclass, field
-from uuid import UUID
 
 #: Pages of one row each; the id stands in the address.
 _PAGES = {
@@ -24,6 +23,7 @@ _LISTS = {
 }
 _ADMIN_LISTS = {"api_key": "api-keys", "prompt": "prompts"}
 _PROFILES = {"budget_profile": "budget", "scoring_profile": "scoring-profile"}
+_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _PROFILE_ID = re.compile(r"([-a-zA-Z0-9_]+)( \d+)?")
 #: A key's primary key is its prefix, a dot and the hash of its secret.
 _KEY_ID = re.compile(r"([A-Za-z0-9]{8})\.\S{40,}")
@@ -54,17 +54,10 @@ def page_of(verb: str, target_kind: str, target_id: str, *, is_first: bool = Tru
         return AuditedPage(_LISTS[target_kind])
     if target_kind in _ADMIN_LISTS:
         return AuditedPage(_ADMIN_LISTS[target_kind], admins_only=True)
-    if target_kind in _PAGES and not verb.startswith("delete_") and _is_uuid(target_id):
+    if target_kind in _PAGES and not verb.startswith("delete_") and _UUID.fullmatch(target_id):
         return AuditedPage(_PAGES[target_kind], (target_id,))
     if target_kind in _PROFILES and is_first and (profile := _PROFILE_ID.fullmatch(target_id)):
         return AuditedPage(_PROFILES[target_kind], (profile[1],))
     if target_kind == "partition" and "=" in target_id:
         return AuditedPage("partitions", query={"partition": target_id})
     return None
-
-
-def _is_uuid(text: str) -> bool:
-    try:
-        return str(UUID(text)) == text
-    except ValueError:
-        return False

@@ -6,6 +6,7 @@ from datetime import datetime
 from functools import partial
 from http import HTTPStatus
 from typing import Any
+from uuid import UUID
 
 from django.http import HttpResponseBase
 from django.urls import reverse
@@ -17,15 +18,18 @@ from memories.audit_log import PERSON, audit_entries, names_of_late, names_of_pe
 from memories.forms import AuditFilterForm
 from memories.models import AuditEntry
 from memories.scopes import tenant_scope
-from memories.services.audited import page_of, shown_id
+from memories.services.audited import AuditedPage, page_of, shown_id
 from memory_platform.paging import Column, read_table
 from memory_platform.web import HtmxRequest, operator_required, show, wants_fragment
 
 SECTION = "audit-log"
 COLUMNS = (Column("when", "at", datetime),)
+#: Stands for an id, or the name of a profile, where the address of a kind of page is made.
+ANY_ID = str(UUID(int=0))
 #: Ids of one entry that are shown at once, and those behind a click.
 TARGETS_SHOWN = 3
 TARGETS_SHOWN_MAX = 100
+ID_CHARACTERS_SHOWN = 14
 #: Names of fields that are shown at once.
 FIELDS_SHOWN = 5
 
@@ -36,6 +40,11 @@ class Target:
 
     id: str
     url: str
+
+    @property
+    def short(self) -> str:
+        """The beginning of the id."""
+        return self.id if len(self.id) <= ID_CHARACTERS_SHOWN else f"{self.id[: ID_CHARACTERS_SHOWN - 1]}…"
 
 
 @dataclass(frozen=True)
@@ -69,18 +78,42 @@ def audit_log(request: HtmxRequest) -> HttpResponseBase:
 
 def _rows(request: HtmxRequest, form: AuditFilterForm) -> dict[str, Any]:
     table = read_table(request, COLUMNS, partial(audit_entries, request.tenant.id, form.cleaned_data))
-    names = names_of_people(table.rows)
+    pages = _Pages(request, names_of_people(table.rows))
     return {
         "table": table,
-        "rows": [_row(request, entry, names) for entry in table.rows],
+        "rows": [_row(pages, entry) for entry in table.rows],
         "is_narrowed": any(form.cleaned_data.values()),
     }
 
 
-def _row(request: HtmxRequest, entry: AuditEntry, names: Mapping[str, str]) -> AuditRow:
+class _Pages:
+    """What entries are about, with the pages that this operator may open; `names` are those of people by id."""
+
+    def __init__(self, request: HtmxRequest, names: Mapping[str, str]) -> None:
+        self._request = request
+        self._names = names
+        self._patterns: dict[str, str] = {}
+
+    def target(self, entry: AuditEntry, target_id: str, *, is_first: bool) -> Target:
+        name = self._names.get(target_id) if entry.target_kind == PERSON else None
+        page = page_of(entry.verb, entry.target_kind, target_id, is_first=is_first)
+        return Target(name or shown_id(target_id), self._address(page) if page else "")
+
+    def _address(self, page: AuditedPage) -> str:
+        """Resolved once for each kind of page: a log shows thousands of ids."""
+        if page.admins_only and not self._request.operator.can_administer:
+            return ""
+        if page.name not in self._patterns:
+            self._patterns[page.name] = reverse(page.name, args=[self._request.tenant.id, *(ANY_ID for _ in page.args)])
+        url = self._patterns[page.name]
+        for each in page.args:
+            url = url.replace(ANY_ID, each)
+        return f"{url}?{urlencode(page.query)}" if page.query else url
+
+
+def _row(pages: _Pages, entry: AuditEntry) -> AuditRow:
     shown = entry.target_ids[:TARGETS_SHOWN_MAX]
-    named = names if entry.target_kind == PERSON else {}
-    targets = [_target(request, entry, target_id, named, is_first=not place) for place, target_id in enumerate(shown)]
+    targets = [pages.target(entry, target_id, is_first=not place) for place, target_id in enumerate(shown)]
     return AuditRow(
         entry=entry,
         first=targets[:TARGETS_SHOWN],
@@ -89,14 +122,3 @@ def _row(request: HtmxRequest, entry: AuditEntry, names: Mapping[str, str]) -> A
         fields=entry.fields[:FIELDS_SHOWN],
         more_fields=entry.fields[FIELDS_SHOWN:],
     )
-
-
-def _target(
-    request: HtmxRequest, entry: AuditEntry, target_id: str, names: Mapping[str, str], *, is_first: bool
-) -> Target:
-    shown = names.get(target_id) or shown_id(target_id)
-    page = page_of(entry.verb, entry.target_kind, target_id, is_first=is_first)
-    if page is None or (page.admins_only and not request.operator.can_administer):
-        return Target(shown, "")
-    url = reverse(page.name, args=[request.tenant.id, *page.args])
-    return Target(shown, f"{url}?{urlencode(page.query)}" if page.query else url)

@@ -1,8 +1,11 @@
-"""Heads and foot of a table whose order and place stand in the address: see `memory_platform.paging`."""
+"""Heads, ids and foot of a table whose order and place stand in the address: see `memory_platform.paging`."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from django import template
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 
 from memory_platform.paging import query_sorted
 
@@ -23,6 +26,18 @@ def sort_link(context: dict[str, Any], name: str, label: str, css: str = "", tar
         "address": f"{request.path}?{query}" if query else request.path,
         "direction": ("descending" if order.is_down else "ascending") if is_chosen else "",
     }
+
+
+@register.filter
+def links(targets: Iterable[Any]) -> list[SafeString]:
+    """Each target cut short, a link where a page shows it, whole on hover: an entry may be about a hundred."""
+    linked = '<a class="mono nowrap" href="{}" title="{}">{}</a>'
+    return [
+        format_html(linked, each.url, each.id, each.short)
+        if each.url
+        else format_html('<span class="mono" title="{}">{}</span>', each.id, each.short)
+        for each in targets
+    ]
 
 
 @register.inclusion_tag("_pager.html", takes_context=True)

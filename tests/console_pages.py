@@ -92,6 +92,11 @@ PROBES = {"healthz", "readyz"}
 ELSEWHERE = {"admin/", "api/"}
 
 
+def whole(address: str) -> str:
+    """The page together with the result that it else asks for when it is open."""
+    return f"{address}{'&' if '?' in address else '?'}whole=1"
+
+
 @dataclass(frozen=True)
 class Place:
     """One page to open."""
@@ -101,8 +106,7 @@ class Place:
 
     @property
     def whole(self) -> str:
-        """With the result that some pages ask for when they are open."""
-        return f"{self.address}{'&' if '?' in self.address else '?'}whole=1"
+        return whole(self.address)
 
 
 def operator_patterns() -> list[URLPattern]:

@@ -12,7 +12,8 @@ from django.views.decorators.http import require_safe
 from context.as_request import workbench_query
 from context.changes import changes_between
 from context.forms import ReceiptFilterForm
-from context.preview import preview_of
+from context.models import Receipt
+from context.preview import Preview, preview_of
 from context.receipts import find_receipt, list_receipts, stored_context
 from context.replay import ReplayMode, replay_context
 from memories.access import actor_of, tenant_required
@@ -20,7 +21,7 @@ from memories.exceptions import NotFound, PlatformError
 from memories.models import ApiKey, Partition
 from memories.scopes import tenant_scope
 from memory_platform.paging import Column, read_table
-from memory_platform.web import HtmxRequest, operator_required, show, wants_fragment
+from memory_platform.web import HtmxRequest, leaves_result, operator_required, show, wants_fragment
 
 PARTITIONS_OFFERED_MAX = 300
 COLUMNS = (Column("when", "created_at", datetime),)
@@ -70,24 +71,30 @@ def receipt(request: HtmxRequest, receipt_id: UUID) -> HttpResponseBase:
     try:
         with tenant_scope(tenant_id):
             row = find_receipt(tenant_id=tenant_id, receipt_id=receipt_id, reach="")
-            stored = stored_context(row)
     except NotFound as error:
         raise Http404 from error
-    given = preview_of(stored.context, tenant_id)
+    is_today = request.GET.get("with") == ReplayMode.TODAY
     page: dict[str, Any] = {
         "section": "receipts",
         "receipt": row,
-        "is_verified": stored.is_verified,
-        "preview": given,
-        "window": given.window(),
+        "is_today": is_today,
         "workbench_query": workbench_query(row.request),
     }
-    if request.GET.get("with") == ReplayMode.TODAY:
-        page |= _today(request, page, receipt_id)
-    return show(request, "receipt.html#body" if wants_fragment(request) else "receipt.html", page)
+    page |= {"is_coming": True} if is_today and leaves_result(request) else _contexts(request, row, is_today=is_today)
+    return show(request, "receipt.html#fragment" if wants_fragment(request) else "receipt.html", page)
 
 
-def _today(request: HtmxRequest, page: dict[str, Any], receipt_id: UUID) -> dict[str, Any]:
+def _contexts(request: HtmxRequest, row: Receipt, *, is_today: bool) -> dict[str, Any]:
+    """What was given, and with `is_today` what the same inputs give now."""
+    tenant_id = request.tenant.id
+    with tenant_scope(tenant_id):
+        stored = stored_context(row)
+    given = preview_of(stored.context, tenant_id)
+    shown = {"is_verified": stored.is_verified, "preview": given, "window": given.window()}
+    return shown | (_today(request, given, row.pk) if is_today else {})
+
+
+def _today(request: HtmxRequest, given: Preview, receipt_id: UUID) -> dict[str, Any]:
     """The same inputs with today's data; why not, where they cannot be granted any more."""
     tenant_id = request.tenant.id
     try:
@@ -103,5 +110,5 @@ def _today(request: HtmxRequest, page: dict[str, Any], receipt_id: UUID) -> dict
         return {"refusal": error.detail}
     today = preview_of(replayed.context, tenant_id)
     title = "Since then: the same text, byte for byte" if replayed.is_verified else "Since then"
-    change = changes_between(page["preview"], today)
+    change = changes_between(given, today)
     return {"today": today, "window": today.window(), "change": change, "versus": {"title": title}}

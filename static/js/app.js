@@ -152,7 +152,45 @@
     event.detail.target.removeAttribute("aria-busy");
     if (event.detail.successful) clearFailure();
   });
-  document.addEventListener("htmx:responseError", function (event) { showFailure(String(event.detail.xhr.status)); });
-  document.addEventListener("htmx:sendError", function () { showFailure("network"); });
-  document.addEventListener("htmx:timeout", function () { showFailure("timeout"); });
+  // A result that comes after its page comes when the browser has looked for an anchor, for the place to go back to and
+  // for what was ticked there.
+  const LEFT = "left-at";
+  const LEFT_MAX = 20;
+
+  function leftAt() { return JSON.parse(window.sessionStorage.getItem(LEFT) || "[]"); }
+
+  function tickBoxes() { return Array.from(document.querySelectorAll("td input[type=checkbox]")); }
+
+  window.addEventListener("pagehide", function () {
+    const address = window.location.href;
+    const ticked = tickBoxes().filter(function (box) { return box.checked; }).map(function (box) { return box.value; });
+    const others = leftAt().filter(function (one) { return one.address !== address; });
+    const all = [{ address: address, top: window.scrollY, ticked: ticked }].concat(others);
+    window.sessionStorage.setItem(LEFT, JSON.stringify(all.slice(0, LEFT_MAX)));
+  });
+
+  function comeBack() {
+    const left = leftAt().find(function (one) { return one.address === window.location.href; });
+    if (!left) return;
+    tickBoxes().forEach(function (box) { if (!box.checked && left.ticked.includes(box.value)) box.click(); });
+    if (left.top > window.scrollY) window.scrollTo({ top: left.top, behavior: "instant" });
+  }
+
+  document.addEventListener("htmx:afterSettle", function (event) {
+    const sent = event.detail.requestConfig;
+    if (!sent || !sent.elt.matches(".coming")) return;
+    const anchor = document.getElementById(window.location.hash.slice(1));
+    if (window.performance.getEntriesByType("navigation")[0].type !== "navigate") comeBack();
+    else if (anchor) anchor.scrollIntoView();
+  });
+
+  // A result on its way that failed can be asked for again.
+  function failed(event, kind) {
+    showFailure(kind);
+    const coming = event.detail.elt.closest(".coming");
+    if (coming) coming.classList.add("is-failed");
+  }
+  document.addEventListener("htmx:responseError", function (event) { failed(event, String(event.detail.xhr.status)); });
+  document.addEventListener("htmx:sendError", function (event) { failed(event, "network"); });
+  document.addEventListener("htmx:timeout", function (event) { failed(event, "timeout"); });
 })();

@@ -199,6 +199,7 @@ def test_no_page_is_wider_than_the_window(console: Page, acme: Tenant, viewport:
         "/parts",
     ):
         console.goto(address)
+        console.wait_for_function("() => !document.querySelector('.coming')")
         assert console.evaluate("document.documentElement.scrollWidth") <= viewport["width"], address
 
 

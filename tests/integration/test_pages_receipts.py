@@ -13,6 +13,7 @@ from context.models import Feedback
 from memories.actions import archive_memory
 from memories.models import Memory, Tenant
 from memories.scopes import tenant_scope
+from tests.console_pages import whole
 from tests.integration.pages import HTMX, TESTER, as_stored, client_of, page, text_of, undo_of, workshop
 from tests.people import new_operator
 
@@ -90,7 +91,14 @@ def test_context_is_shown_as_it_was_after_an_edit_and_beside_today(client: Clien
         assert "read back byte for byte" in text_of(then)
         assert memories[1].content in then.context["preview"].context.text
         assert ("<html" in text_of(then)) == (not headers)
-    today = client.get(page("receipt", tenant, receipt_id) + "?with=today")
+    address = page("receipt", tenant, receipt_id) + "?with=today"
+    first = client.get(address)
+    assert "Falls out" not in text_of(first)
+    assert f'hx-get="{address}" hx-trigger="load"' in text_of(first)
+    part, today = client.get(address, headers=HTMX), client.get(whole(address))
+    assert f"{len(today.context['change'].entered)} block" in text_of(part)
+    assert " in, 1 out since then</div>" in text_of(part)
+    assert "<html" not in text_of(part)
     assert [one.row.block.anchor.id for one in today.context["change"].left] == [str(memories[1].pk)]
     assert "Falls out" in text_of(today)
 

@@ -21,7 +21,7 @@ from memories.forms import MemoryFilterForm
 from memories.models import Memory, Partition
 from memories.scopes import tenant_scope
 from memory_platform.paging import Column, read_table
-from memory_platform.web import HtmxRequest, operator_required, show, wants_fragment
+from memory_platform.web import HtmxRequest, leaves_result, operator_required, show, wants_fragment
 
 PARTITIONS_OFFERED_MAX = 300
 WAY_BACK_MAX_CHARACTERS = 4_000
@@ -92,7 +92,9 @@ def _page(request: HtmxRequest) -> HttpResponse:
     page: dict[str, Any] = {"section": "memories", "form": form, "address": request.path}
     is_valid = form.is_valid()
     if is_valid:
-        page |= shown_in(request, form.cleaned_data) | {"query": request.GET.urlencode()}
+        page["query"] = request.GET.urlencode()
+        is_left = bool(form.cleaned_data["q"]) and leaves_result(request)
+        page |= {"is_coming": True} if is_left else shown_in(request, form.cleaned_data)
     status = HTTPStatus.OK if is_valid else HTTPStatus.UNPROCESSABLE_ENTITY
     answer = partial(show, request, status=status)
     if wants_fragment(request):

@@ -96,6 +96,24 @@ def test_list_goes_back_through_its_filters_orders_and_pages_and_shows_what_was_
     expect(rows.first).to_have_text(first)
 
 
+def test_search_comes_back_as_it_was_left_though_its_result_comes_later(watched: Page, acme: Tenant) -> None:
+    remember(acme, *[(f"The torque of bike {number} was measured.", "agent=notes", "fact") for number in range(REST)])
+    watched.goto(page("memories", acme) + "?q=torque")
+    settled(watched, "the result of a search")
+    row = watched.locator("tbody tr").last
+    box, name = row.locator("input[name=id]"), row.locator("a.memory-link")
+    box.check()
+    text, top = name.inner_text(), watched.evaluate("window.scrollY")
+    assert top > REST
+    name.click()
+    expect(watched.locator(".memory-text")).to_be_visible()
+    watched.go_back()
+    expect(name).to_have_text(text)
+    expect(box).to_be_checked()
+    expect(watched.locator("[data-bulk-count]")).to_have_text("1 ticked")
+    assert watched.evaluate("window.scrollY") == top
+
+
 def test_workbench_goes_back_by_steps_and_comes_back_with_the_budget_it_was_left_with(
     watched: Page, acme: Tenant
 ) -> None:

@@ -14,6 +14,7 @@ from memories.actions import archive_memory, link_memories
 from memories.browsing import PAGE_SIZE
 from memories.models import Memory, Tenant
 from memories.scopes import tenant_scope
+from tests.console_pages import whole
 from tests.integration.pages import HTMX, TESTER, as_stored, client_of, page, remember, text_of, undo_of, workshop
 
 
@@ -36,10 +37,10 @@ def form_of(memory: Memory, **changes: Any) -> dict[str, Any]:
 
 def test_list_is_a_page_and_for_htmx_a_fragment(client: Client, tenant: Tenant) -> None:
     workshop(tenant)
-    whole, part = client.get(page("memories", tenant)), client.get(page("memories", tenant), headers=HTMX)
-    assert "<html" in text_of(whole)
+    full, part = client.get(page("memories", tenant)), client.get(page("memories", tenant), headers=HTMX)
+    assert "<html" in text_of(full)
     assert "<html" not in text_of(part)
-    assert text_of(whole).count("memory-link") == text_of(part).count("memory-link") == 5
+    assert text_of(full).count("memory-link") == text_of(part).count("memory-link") == 5
     assert "HX-Request" in part["Vary"]
 
 
@@ -68,7 +69,11 @@ def test_list_is_narrowed_by_its_address(query: str, expected: int, client: Clie
 
 def test_search_says_which_arm_found_what(client: Client, tenant: Tenant) -> None:
     workshop(tenant)
-    text = text_of(client.get(page("memories", tenant) + "?q=ERR_4012+torque+sensor"))
+    address = page("memories", tenant) + "?q=ERR_4012+torque+sensor"
+    first = client.get(address)
+    assert "found" not in first.context
+    assert f'hx-get="{address}" hx-trigger="load"' in text_of(first)
+    text = text_of(client.get(whole(address)))
     assert "meaning #1" in text
     assert "words #1" in text
 
@@ -77,7 +82,7 @@ def test_search_within_archived_rows_goes_by_words(client: Client, tenant: Tenan
     memory = workshop(tenant)[3]
     with tenant_scope(tenant.pk):
         archive_memory(memory=memory, by=TESTER, now=timezone.now())
-    text = text_of(client.get(page("memories", tenant) + "?q=brodersen&state=archived"))
+    text = text_of(client.get(whole(page("memories", tenant) + "?q=brodersen&state=archived")))
     assert "Frau Brodersen" in text
     assert "meaning #" not in text
 
@@ -116,7 +121,7 @@ def test_memories_are_ordered_by_what_an_index_holds(client: Client, tenant: Ten
                 assert "Sort" not in plan, plan
 
 
-@pytest.mark.parametrize("query", ["partition=nonsense", "state=odd", "kind=" + "x" * 40])
+@pytest.mark.parametrize("query", ["partition=nonsense", "q=bike&state=odd", "kind=" + "x" * 40])
 def test_question_that_cannot_be_asked_is_answered_422(query: str, client: Client, tenant: Tenant) -> None:
     for headers in ({}, HTMX):
         response = client.get(f"{page('memories', tenant)}?{query}", headers=headers)

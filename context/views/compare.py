@@ -27,12 +27,12 @@ from memories.access import tenant_required
 from memories.exceptions import PlatformError
 from memories.models import Partition
 from memories.scopes import tenant_scope
-from memory_platform.web import WHOLE, HtmxRequest, leaves_result, operator_required, show, wants_fragment
+from memory_platform.web import HtmxRequest, leaves_result, operator_required, show, wants_fragment
 
 #: What the page's own form shows; every other input of a run is passed on as it came.
 TYPED = ("query", "partition", "max_tokens", "left", "right", "left_budget", "right_budget")
 #: Inputs that one run has and a pair of runs does not.
-NOT_OF_A_PAIR = (*NOT_OF_A_RUN, "profile", "budget_profile", WHOLE)
+NOT_OF_A_PAIR = (*NOT_OF_A_RUN, "profile", "budget_profile")
 
 
 @operator_required("viewer")

@@ -15,10 +15,10 @@ from context.views.preview import NOT_OF_A_RUN, run_of, with_drafts
 from memories.access import tenant_required
 from memories.exceptions import PlatformError
 from memories.scopes import tenant_scope
-from memory_platform.web import WHOLE, HtmxRequest, leaves_result, operator_required, show, wants_fragment
+from memory_platform.web import HtmxRequest, leaves_result, operator_required, show, wants_fragment
 
 #: What of a preview's address the form of the page shows itself, or what a curve has no use for.
-DRAWN_ANEW = ("query", "partition", "max_tokens", *NOT_OF_A_RUN, WHOLE)
+DRAWN_ANEW = ("query", "partition", "max_tokens", *NOT_OF_A_RUN)
 
 
 @operator_required("viewer")

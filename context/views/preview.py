@@ -3,7 +3,7 @@
 from dataclasses import replace
 from http import HTTPStatus
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, urldefrag, urlsplit
 from uuid import UUID
 
 from django.http import HttpResponse, HttpResponseBase, QueryDict
@@ -27,14 +27,14 @@ from memories.browsing import look_up_memories
 from memories.exceptions import PlatformError
 from memories.models import Partition, Snapshot
 from memories.scopes import tenant_scope
-from memory_platform.web import HtmxRequest, open_address, operator_required, show, wants_fragment
+from memory_platform.web import WHOLE, HtmxRequest, leaves_result, open_address, operator_required, show, wants_fragment
 
 SLIDER = {"step": SLIDER_STEP_TOKENS, "max": SLIDER_MAX_TOKENS}
 PARTITIONS_OFFERED_MAX, RECEIPTS_OFFERED_MAX, SNAPSHOTS_OFFERED_MAX, FOCI_OFFERED_MAX = 300, 20, 50, 8
 #: What stands in an address beside the inputs of a run.
-NOT_OF_A_RUN = ("before", "against", "receipt", "snapshot", "item")
+NOT_OF_A_RUN = ("before", "against", "receipt", "snapshot", "item", WHOLE)
 #: What changes without being a step to go back to.
-NOT_A_STEP = ("max_tokens", "before")
+NOT_A_STEP = ("max_tokens", "before", WHOLE)
 #: What a reset keeps: the question and where it is asked, not by which numbers.
 ASKED = ("query", "partition", "exact", "focus_memory", "focus_summary", "as_of")
 FIELDS_OF_FOCUS = {"focus.memory_id": "focus_memory", "focus.summary_id": "focus_summary", "focus": "focus_memory"}
@@ -52,16 +52,15 @@ FIELDS = {
 def context_preview(request: HtmxRequest) -> HttpResponseBase:
     """What an agent would get to read, and why; changes nothing."""
     form = PreviewForm(request.GET or None, label_suffix="")
-    page: dict[str, Any] = {"section": "context-preview", "form": form, "before": ""}
+    page: dict[str, Any] = {"section": "context-preview", "form": form, "before": request.GET.get("before", "")}
     status = HTTPStatus.OK
     if form.is_bound and form.is_valid():
         try:
-            page |= _answer(request, form)
+            page |= {"is_coming": True} if leaves_result(request) else _answer(request, form)
         except PlatformError as error:
             blame(form, error, FIELDS)
     if form.errors:
         status = HTTPStatus.UNPROCESSABLE_ENTITY
-        page["before"] = request.GET.get("before", "")
     if wants_fragment(request):
         return _at_own_address(request, show(request, "context_preview.html#fragment", page, status=status))
     with tenant_scope(request.tenant.id):
@@ -170,8 +169,13 @@ def with_drafts(request: HtmxRequest, wish: ContextRequest) -> ContextRequest:
 
 
 def _at_own_address(request: HtmxRequest, response: HttpResponse) -> HttpResponse:
-    """Give the state an address: a moved slider replaces the last one, anything else is a step to go back to."""
+    """Give the state an address: a moved slider replaces the last one, anything else is a step to go back to.
+
+    What a page asks for when it is open is at its address, which may name a place in the page.
+    """
     address = request.get_full_path()
+    if urldefrag(open_address(request)).url == address:
+        return response
     is_only_the_budget = _without_budget(address) == _without_budget(open_address(request))
     return replace_url(response, address) if is_only_the_budget else push_url(response, address)
 

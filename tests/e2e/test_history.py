@@ -114,6 +114,18 @@ def test_search_comes_back_as_it_was_left_though_its_result_comes_later(watched:
     assert watched.evaluate("window.scrollY") == top
 
 
+def test_result_that_fails_can_be_asked_for_again(watched: Page, acme: Tenant) -> None:
+    address = page("context-preview", acme) + "?query=torque"
+    watched.route(
+        f"**{address}", lambda route: route.abort() if "hx-request" in route.request.headers else route.fallback()
+    )
+    watched.goto(address)
+    expect(watched.locator("#errors .alert")).to_contain_text("cannot be reached")
+    expect(watched.get_by_text("being assembled")).to_be_hidden()
+    watched.get_by_role("link", name="Show it").click()
+    expect(watched.locator("#budget-title")).to_be_visible()
+
+
 def test_workbench_goes_back_by_steps_and_comes_back_with_the_budget_it_was_left_with(
     watched: Page, acme: Tenant
 ) -> None:

@@ -84,3 +84,4 @@ def test_opened_parts_stay_open_while_the_budget_moves(console: Page, acme: Tena
     missing.press("Enter")
     expect(console.locator(".flash")).to_contain_text("Noted")
     expect(console.locator(".golden")).to_contain_text("golden question, 1 memory")
+    expect(console.locator("#golden")).to_be_in_viewport()

@@ -14,6 +14,7 @@ from django.utils import timezone
 from context.budget_profiles import current_budget_profile
 from memories.models import Tenant
 from memories.scopes import tenant_scope
+from tests.console_pages import whole
 from tests.integration.pages import HTMX, client_of, page, text_of, undo_of, workshop
 
 QUESTION = "What does ERR_4012 mean?"
@@ -25,7 +26,8 @@ def client(operator: User) -> Client:
 
 
 def preview(client: Client, tenant: Tenant, headers: Any = None, **wishes: Any) -> Any:
-    return client.get(f"{page('context-preview', tenant)}?{urlencode(wishes)}", headers=headers or {})
+    address = f"{page('context-preview', tenant)}?{urlencode(wishes)}"
+    return client.get(address, headers=headers) if headers else client.get(whole(address))
 
 
 def test_packer_is_chosen_and_the_optimal_one_warns(client: Client, tenant: Tenant) -> None:

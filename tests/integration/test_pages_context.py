@@ -1,6 +1,7 @@
 """The context preview and the budget: what is shown, that looking changes nothing, that numbers are versioned."""
 
 import re
+from html import escape
 from typing import Any
 from urllib.parse import urlencode
 
@@ -18,6 +19,7 @@ from memories.audit import Actor
 from memories.models import Memory, Tenant
 from memories.scopes import tenant_scope
 from memories.services.tokens import count_tokens
+from tests.console_pages import whole
 from tests.integration.pages import HTMX, as_stored, client_of, page, remember, text_of, workshop
 from tests.integration.scoring import new_version
 
@@ -40,7 +42,8 @@ def client(operator: User) -> Client:
 
 
 def preview(client: Client, tenant: Tenant, *, headers: dict[str, str] | None = None, **wishes: Any) -> Any:
-    return client.get(f"{page('context-preview', tenant)}?{urlencode(wishes)}", headers=headers or {})
+    address = f"{page('context-preview', tenant)}?{urlencode(wishes)}"
+    return client.get(address, headers=headers) if headers else client.get(whole(address))
 
 
 def in_force(tenant: Tenant) -> BudgetProfile:
@@ -148,6 +151,19 @@ def test_invalid_wish_is_answered_422_at_its_field(wish: dict[str, str], client:
         response = preview(client, tenant, headers=headers, **{"query": "x", **wish})
         assert response.status_code == 422
         assert "Nothing was assembled" in text_of(response)
+
+
+def test_page_leaves_its_result_for_later_where_the_form_is_valid(client: Client, tenant: Tenant) -> None:
+    workshop(tenant)
+    address = f"{page('context-preview', tenant)}?{urlencode({'query': QUESTION, 'max_tokens': 400})}"
+    first = client.get(address)
+    assert "preview" not in first.context
+    assert f'hx-get="{escape(address)}" hx-trigger="load"' in text_of(first)
+    assert "tokens used</h2>" in text_of(client.get(address, headers=HTMX))
+    refused = text_of(client.get(address + "&profile=nobody", headers=HTMX))
+    assert 'id="refusal-profile" hx-swap-oob="true"><ul class="errorlist"' in refused
+    assert 'id="refusal-packer" hx-swap-oob="true"></div>' in refused
+    assert client.get(address + "&packer=magic").status_code == 422
 
 
 def test_fragment_of_the_preview_announces_itself_and_moves_the_address(client: Client, tenant: Tenant) -> None:

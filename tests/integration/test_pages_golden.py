@@ -44,7 +44,7 @@ def wanted(tenant: Tenant) -> dict[str, set[Any]]:
 
 
 def collect(client: Client, tenant: Tenant, memory: object, text: str = QUESTION, **more: str) -> Any:
-    form = {"text": text, "partition": "", "memory": str(memory), "back": f"query={text}", **more}
+    form = {"text": text, "partition": "", "memory": str(memory), "back": f"query={text}&whole=1", **more}
     return client.post(page("golden-collect", tenant), form, follow=True)
 
 
@@ -53,7 +53,7 @@ def test_nothing_yet_says_where_to_begin(client: Client, tenant: Tenant) -> None
 
 
 def test_preview_offers_to_note_what_should_be_there(client: Client, tenant: Tenant, memories: list[Memory]) -> None:
-    preview = text_of(client.get(page("context-preview", tenant), {"query": QUESTION, "max_tokens": "60"}))
+    preview = text_of(client.get(page("context-preview", tenant), {"query": QUESTION, "max_tokens": "60", "whole": 1}))
     assert preview.count("Should be here</button>") > len(memories) - 1
     assert "A memory that was not found" in preview
     text = text_of(collect(client, tenant, memories[1].pk))
@@ -173,7 +173,7 @@ def test_viewer_reads_and_collects_nothing(tenant: Tenant, memories: list[Memory
     viewer = client_of(new_operator("vera", "viewer", tenant))
     assert QUESTION in text_of(viewer.get(page("golden-questions", tenant)))
     assert viewer.get(page("golden-question", tenant, question.pk)).status_code == 200
-    assert "Should be here" not in text_of(viewer.get(page("context-preview", tenant), {"query": QUESTION}))
+    assert "Should be here" not in text_of(viewer.get(page("context-preview", tenant), {"query": QUESTION, "whole": 1}))
     assert collect(viewer, tenant, memories[2].pk).status_code == 403
     assert viewer.post(page("golden-question", tenant, question.pk), {"text": "x"}).status_code == 403
     for name in ("golden-remove", "golden-restore"):
@@ -238,7 +238,7 @@ def test_curve_shows_what_each_budget_brings_and_counts_nothing(
     assert 'data-chart="number"' in text
     assert "Wanted held" in text
     for point in curve.points[:4]:
-        shown = client.get(page("context-preview", tenant), {"query": QUESTION, "max_tokens": point.budget})
+        shown = client.get(page("context-preview", tenant), {"query": QUESTION, "max_tokens": point.budget, "whole": 1})
         assert shown.context["preview"].context.budget.used == point.used
     assert "Draw it for all of them" in text
     assert counted() == before

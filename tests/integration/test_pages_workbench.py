@@ -17,6 +17,7 @@ from context.actions import create_budget_profile
 from memories.actions import archive_memory
 from memories.models import Tenant
 from memories.scopes import maintenance_scope, tenant_scope
+from tests.console_pages import whole
 from tests.integration.pages import HTMX, TESTER, client_of, named_moment, page, remember, text_of, workshop
 from tests.integration.scoring import new_version
 
@@ -29,7 +30,7 @@ def client(operator: User) -> Client:
 
 
 def ask(client: Client, tenant: Tenant, name: str = "context-preview", **wishes: Any) -> Any:
-    return client.get(f"{page(name, tenant)}?{urlencode(wishes)}")
+    return client.get(whole(f"{page(name, tenant)}?{urlencode(wishes)}"))
 
 
 def given(api: Any, **wish: Any) -> str:
@@ -64,7 +65,7 @@ def test_item_left_out_leads_to_the_budget_at_which_it_enters(client: Client, te
         assert ("<html" in text_of(answer)) == (answer is told)
     query = parse_qs(told.context["entry_query"])
     assert query["max_tokens"] == [str(told.context["found"].entry.budget)]
-    then = client.get(f"{page('context-preview', tenant)}?{told.context['entry_query']}")
+    then = client.get(whole(f"{page('context-preview', tenant)}?{told.context['entry_query']}"))
     assert item in [kept.block.anchor.id for kept in then.context["preview"].kept]
     assert item in [one.row.block.anchor.id for one in then.context["change"].entered]
     assert f"Before: needs {row.omission.tokens_missing} more token" in text_of(then)
@@ -118,7 +119,7 @@ def test_words_for_a_focus_offer_the_memories_that_may_be_meant(client: Client, 
     response = ask(client, tenant, query=QUESTION, focus_memory="Brodersen", max_tokens=300)
     assert "Which memory is meant by “Brodersen”?" in text_of(response)
     chosen = next(query for found, query in response.context["foci"] if found.pk == memory.pk)
-    focused = client.get(f"{page('context-preview', tenant)}?{chosen}")
+    focused = client.get(whole(f"{page('context-preview', tenant)}?{chosen}"))
     assert [row.memory.pk for row in focused.context["preview"].kept if row.is_focus] == [memory.pk]
     assert focused.context["preview"].context.budget.max_tokens == 300
     assert "No live memory holds these words" in text_of(ask(client, tenant, focus_memory="zeppelin"))
@@ -205,7 +206,7 @@ def test_receipt_opens_in_the_workbench_as_it_was_asked(client: Client, tenant: 
     for more in ({}, {"focus": {"memory_id": str(memory.pk)}, "partition": None}):
         receipt = given(api, **wish | more)
         shown = client.get(page("receipt", tenant, receipt))
-        opened = client.get(f"{page('context-preview', tenant)}?{shown.context['workbench_query']}")
+        opened = client.get(whole(f"{page('context-preview', tenant)}?{shown.context['workbench_query']}"))
         asked, was = (one.context["preview"].context.request for one in (opened, shown))
         same = ("query", "partition", "max_tokens", "packer", "ordering", "render", "focus", "profile")
         assert [asked[name] for name in same] == [was[name] for name in same]
@@ -244,7 +245,7 @@ def test_looking_changes_no_row(client: Client, tenant: Tenant, api: Any) -> Non
         for headers in ({}, HTMX):
             answer = client.get(f"{page(name, tenant)}?{urlencode(wish)}", headers=headers)
             assert answer.status_code in (200, 302), urlsplit(name)
-    assert client.get(page("receipt", tenant, receipt) + "?with=today").status_code == 200
+    assert client.get(whole(page("receipt", tenant, receipt) + "?with=today")).status_code == 200
     assert rows_of_tables() == before
 
 

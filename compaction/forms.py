@@ -1,6 +1,7 @@
 """What operators type about sessions and compaction, checked field by field before an action sees it."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from django import forms
 
@@ -14,6 +15,7 @@ from context.policy_fields import SHOWN_AS, policy_field, step_of, stored_value,
 from context.profile_form import FieldView
 from context.services.compaction_policy import CompactionPolicy
 from memories.forms import PartitionField
+from memory_platform.plain_forms import PlainForm
 
 SEARCH_CHARACTERS_MAX = 200
 PRICE_MAX = 10_000
@@ -21,9 +23,10 @@ PRICE_MAX = 10_000
 PRICE_EXAMPLE = 2.5
 
 
-class SessionFilterForm(forms.Form):
+class SessionFilterForm(PlainForm):
     """How the list of sessions is narrowed; everything is optional and stands in the address."""
 
+    units: ClassVar[Mapping[str, str]] = {"least": "%"}
     STATES = [("", "Open"), ("over", "Over their warning"), ("closed", "Closed"), ("all", "All")]
 
     partition = PartitionField()
@@ -36,7 +39,7 @@ class SessionFilterForm(forms.Form):
         return SessionFilter(fields["partition"], fields["state"], (fields["least"] or 0) / 100)
 
 
-class TimelineForm(forms.Form):
+class TimelineForm(PlainForm):
     """Which part of a session is shown: the page that ends before a sequence, the one around a sequence, or finds."""
 
     before = forms.IntegerField(required=False, min_value=1, max_value=2**31 - 1)
@@ -44,7 +47,7 @@ class TimelineForm(forms.Form):
     q = forms.CharField(label="Search", required=False, max_length=SEARCH_CHARACTERS_MAX)
 
 
-class SimulationForm(forms.Form):
+class SimulationForm(PlainForm):
     """The numbers of a policy to play a session through with, as a budget profile's page takes them."""
 
     NAMES = (
@@ -62,6 +65,7 @@ class SimulationForm(forms.Form):
         "has_summaries",
     )
 
+    units: ClassVar[Mapping[str, str]] = {"window": "tokens", "price": "per million"}
     window = forms.IntegerField(label="Window", min_value=WINDOW_TOKENS_MIN, max_value=WINDOW_TOKENS_MAX)
     price = forms.FloatField(label="Price of a million tokens", min_value=0, max_value=PRICE_MAX)
 
@@ -69,15 +73,17 @@ class SimulationForm(forms.Form):
         super().__init__(*args, **kwargs)
         self.fields |= {name: policy_field(name) for name in self.NAMES}
 
+    def unit_of(self, name: str) -> str:
+        return self.units[name] if name in self.units else SHOWN_AS[name][1]
+
     def numbers(self) -> dict[str, Any]:
         """The valid numbers as a policy holds them."""
         return {name: stored_value(name, self.cleaned_data[name]) for name in self.NAMES}
 
     def views(self) -> list[FieldView]:
         """Every field with its unit."""
-        shown = {"window": ("tokens", "1"), "price": ("per million", "any")}
-        shown |= {name: (SHOWN_AS[name][1], step_of(name)) for name in self.NAMES}
-        return [FieldView(self[name], *unit_and_step, "") for name, unit_and_step in shown.items()]
+        steps = {"window": "1", "price": "any"} | {name: step_of(name) for name in self.NAMES}
+        return [FieldView(self[name], self.unit_of(name), step, "") for name, step in steps.items()]
 
 
 def typed_simulation(policy: CompactionPolicy, window: int) -> dict[str, Any]:
@@ -86,7 +92,7 @@ def typed_simulation(policy: CompactionPolicy, window: int) -> dict[str, Any]:
     return {"window": window, "price": PRICE_EXAMPLE, **numbers}
 
 
-class SummaryTextForm(forms.Form):
+class SummaryTextForm(PlainForm):
     """The text of a summary; `edit_version` is the one its editor saw."""
 
     edit_version = forms.IntegerField(min_value=0, max_value=2**31 - 1)
@@ -97,7 +103,7 @@ class SummaryTextForm(forms.Form):
         return str(self.cleaned_data["text"]).replace("\r\n", "\n")
 
 
-class ReasonForm(forms.Form):
+class ReasonForm(PlainForm):
     """Why something is refused; `edit_version` is that of the text that was looked at, where one was."""
 
     reason = forms.CharField(max_length=REASON_CHARACTERS_MAX)
@@ -110,20 +116,20 @@ class OptionalReasonForm(ReasonForm):
     reason = forms.CharField(required=False, max_length=REASON_CHARACTERS_MAX)
 
 
-class AppendForm(forms.Form):
+class AppendForm(PlainForm):
     """Seeing which text facts are appended to it."""
 
     edit_version = forms.IntegerField(required=False, min_value=0, max_value=2**31 - 1)
 
 
-class AppendedForm(forms.Form):
+class AppendedForm(PlainForm):
     """How many statements were appended last, and the text's version since."""
 
     statements = forms.IntegerField(min_value=1, max_value=1_000)
     edit_version = forms.IntegerField(min_value=0, max_value=2**31 - 1)
 
 
-class SeenForm(forms.Form):
+class SeenForm(PlainForm):
     """What somebody has on the screen: a compaction's state, its text's version, and whether a run was under way."""
 
     state = forms.ChoiceField(choices=Compaction.State)
@@ -131,21 +137,21 @@ class SeenForm(forms.Form):
     is_running = forms.BooleanField(required=False)
 
 
-class ReviewPlaceForm(forms.Form):
+class ReviewPlaceForm(PlainForm):
     """What stands in a review's address: the order of the queue, the first original shown, what was decided last."""
 
     order = forms.ChoiceField(required=False, choices=ORDERS)
     last = forms.UUIDField(required=False)
 
 
-class RegenerateForm(forms.Form):
+class RegenerateForm(PlainForm):
     """What is to be different about a summary that is made anew; empty is the same as before."""
 
     model = forms.CharField(required=False, max_length=MODEL_CHARACTERS_MAX)
     prompt_version = forms.IntegerField(label="Prompt", required=False, min_value=1, max_value=2**31 - 1)
 
 
-class PromptForm(forms.Form):
+class PromptForm(PlainForm):
     """A tenant's prompt; `edited_from` is the version its editor saw, `session` the one it is tried on."""
 
     edited_from = forms.IntegerField(min_value=1, max_value=2**31 - 1)

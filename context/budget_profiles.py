@@ -1,13 +1,14 @@
 """Which version of the numbers applies, a draft of the next one, and how two compare. Called inside a scope."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from django.core.exceptions import ValidationError
+from django.db import models
 
 from context.models import DEFAULT_PROFILE_NAME, BudgetProfile, BudgetProfileAssignment
 from context.services.compaction_policy import problems_of_policy
@@ -15,6 +16,7 @@ from context.services.profiles import Target, assigned_profile, problems_of_sect
 from memories.exceptions import InvalidInput, invalid
 from memories.services.drafts import FieldProblem
 from memories.services.partitions import MAX_DEPTH, parse_partition
+from memory_platform.limits import Limit, limits_of, number_wanted
 
 # What an operator tunes; every other column is bookkeeping.
 TUNABLE_FIELDS = (
@@ -189,9 +191,25 @@ def _out_of_bounds(draft: BudgetProfile) -> list[FieldProblem]:
         # an array's own check fails on what is no list of numbers; `_beyond_columns` looks at it
         draft.clean_fields(exclude=columns - set(TUNABLE_FIELDS) | {"include_summaries_at"})
     except ValidationError as error:
-        problems += [FieldProblem(name, "out_of_range", " ".join(texts)) for name, texts in error.message_dict.items()]
+        problems += [
+            FieldProblem(name, "out_of_range", _told(name, faults)) for name, faults in error.error_dict.items()
+        ]
     blamed = {problem.field for problem in problems}
     return problems + [problem for problem in _beyond_columns(draft) if problem.field not in blamed]
+
+
+def limits_of_column(name: str) -> tuple[Limit, Limit]:
+    """The least and the most that a number of a profile may be."""
+    column = BudgetProfile._meta.get_field(name)
+    return limits_of(column.validators) if isinstance(column, models.Field) else (None, None)
+
+
+def _told(name: str, faults: Sequence[ValidationError]) -> str:
+    """What is wrong with a value, with the limits where it is beyond them."""
+    if {fault.code for fault in faults} <= {"min_value", "max_value"}:
+        is_whole = isinstance(BudgetProfile._meta.get_field(name), models.IntegerField)
+        return number_wanted(*limits_of_column(name), is_whole=is_whole)
+    return " ".join(text for fault in faults for text in fault.messages)
 
 
 def _beyond_columns(draft: BudgetProfile) -> Iterator[FieldProblem]:

@@ -1,6 +1,7 @@
 """What operators type about contexts and budgets, checked field by field before a conductor or an action sees it."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 from uuid import UUID
 
 from django import forms
@@ -13,6 +14,7 @@ from context.models import TOKENS_MAX, TOKENS_MIN, BudgetProfile, EvaluationRun
 from context.profile_form import PACKER_CHOICES
 from context.results import DEFAULT_RENDER, ContextRequest, Focus
 from memories.forms import QUERY_MAX_CHARACTERS, PartitionField
+from memory_platform.plain_forms import PlainForm
 
 #: A query string of a run; a question may be long, its marks take three characters each.
 BEFORE_MAX_CHARACTERS = 20_000
@@ -22,7 +24,7 @@ SLIDER_STEP_TOKENS = 50
 SLIDER_MAX_TOKENS = 8_000
 
 
-class PreviewForm(forms.Form):
+class PreviewForm(PlainForm):
     """One context to look at; every field is optional and stands in the address.
 
     `before` is the query string of the run that this one is compared with, unless `against` says otherwise. Compared
@@ -46,6 +48,8 @@ class PreviewForm(forms.Form):
         ("", "By profile"),
         *PACKER_CHOICES,
     ]
+
+    units: ClassVar[Mapping[str, str]] = {"max_tokens": "tokens", "directive": "tokens"}
 
     query = forms.CharField(label="Question", required=False, max_length=QUERY_MAX_CHARACTERS)
     partition = PartitionField()
@@ -137,7 +141,7 @@ class EntryForm(PreviewForm):
     item = forms.UUIDField(label="Item", error_messages={"invalid": "This is not the id of an item."})
 
 
-class SuggestForm(forms.Form):
+class SuggestForm(PlainForm):
     """What stands in a field so far, and what it asks for."""
 
     focus_memory = forms.CharField(required=False, max_length=200)
@@ -159,7 +163,7 @@ class SideBySideForm(PreviewForm):
     right_budget = forms.CharField(label="Right budget profile", required=False, max_length=64)
 
 
-class NewProfileForm(forms.Form):
+class NewProfileForm(PlainForm):
     """A new profile of either kind: its name, and whose numbers it begins with."""
 
     name = forms.RegexField(
@@ -170,14 +174,14 @@ class NewProfileForm(forms.Form):
     based_on = forms.CharField(required=False, max_length=80)
 
 
-class PublishForm(forms.Form):
+class PublishForm(PlainForm):
     """What publishing a scoring profile takes: the decision, and the version in force that was seen (0: none)."""
 
     adr_reference = forms.CharField(label="Decision", required=False, max_length=16)
     replaces = forms.IntegerField(min_value=0, required=False, widget=forms.HiddenInput)
 
 
-class AssignmentForm(forms.Form):
+class AssignmentForm(PlainForm):
     """Whom a profile is for: an agent's key, else a partition; an empty one is the whole tenant."""
 
     profile_name = forms.CharField(label="Profile", max_length=64)
@@ -185,7 +189,7 @@ class AssignmentForm(forms.Form):
     partition = PartitionField()
 
 
-class CompareForm(forms.Form):
+class CompareForm(PlainForm):
     """Two versions to compare, each as `name version`."""
 
     left = forms.RegexField(r"^[a-z][a-z0-9_-]* \d{1,9}\Z", max_length=80)
@@ -197,7 +201,7 @@ class CompareForm(forms.Form):
         return (left[0], int(left[1])), (right[0], int(right[1]))
 
 
-class ReceiptFilterForm(forms.Form):
+class ReceiptFilterForm(PlainForm):
     """How the list of contexts is narrowed; everything is optional and stands in the address."""
 
     q = forms.CharField(label="Question", required=False, max_length=200)
@@ -207,7 +211,7 @@ class ReceiptFilterForm(forms.Form):
     before = forms.DateTimeField(label="Until", required=False)
 
 
-class VoteForm(forms.Form):
+class VoteForm(PlainForm):
     """A judgement on a memory."""
 
     VOTES = [("POSITIVE", "Useful"), ("NEGATIVE", "Not useful"), ("VERY_NEGATIVE", "Wrong or harmful")]
@@ -216,14 +220,14 @@ class VoteForm(forms.Form):
     reason = forms.CharField(required=False, max_length=500)
 
 
-class BudgetTrialForm(forms.Form):
+class BudgetTrialForm(PlainForm):
     """The question on which the effect of a changed budget is shown."""
 
     query = forms.CharField(required=False, max_length=QUERY_MAX_CHARACTERS)
     partition = PartitionField()
 
 
-class EvaluationForm(forms.Form):
+class EvaluationForm(PlainForm):
     """A corpus to ask, how its questions are scored and packed, and at which budgets."""
 
     CORPORA = [
@@ -274,7 +278,7 @@ class EvaluationForm(forms.Form):
         return {"corpus_kind": fields["corpus"], "corpus_text": fields.get("corpus_text", ""), **same}
 
 
-class GoldenQuestionForm(forms.Form):
+class GoldenQuestionForm(PlainForm):
     """The words of a golden question, and when it is asked."""
 
     text = forms.CharField(label="Question", max_length=QUERY_MAX_CHARACTERS)
@@ -311,7 +315,7 @@ def _as_uuid(text: str) -> UUID | None:
         return None
 
 
-class CollectForm(forms.Form):
+class CollectForm(PlainForm):
     """A memory that the context of a question should hold; `back` is the query string of the preview."""
 
     text = forms.CharField(label="Question", max_length=QUERY_MAX_CHARACTERS)

@@ -7,12 +7,14 @@ from typing import Any
 from django import forms
 from django.core.exceptions import ValidationError
 
+from context.budget_profiles import limits_of_column
 from context.models import BudgetProfile
 from context.policy_fields import GROUPS as POLICY_GROUPS
 from context.policy_fields import PREFIX as POLICY_PREFIX
 from context.policy_fields import SHOWN_AS as POLICY_SHOWN_AS
 from context.policy_fields import chosen_policy, policy_fields, step_of, typed_policy
 from context.sections import PACKERS
+from memory_platform.plain_forms import PlainForm, bound
 
 FIRST_FIELDS = (
     "default_tokens",
@@ -109,7 +111,7 @@ class RoomView:
     unit: forms.BoundField
 
 
-class BudgetProfileForm(forms.Form):
+class BudgetProfileForm(PlainForm):
     """The numbers of a budget profile; fields, choices and bounds are the model's.
 
     A section's room is typed as an amount and its unit, the levels of summaries as numbers with commas.
@@ -123,6 +125,8 @@ class BudgetProfileForm(forms.Form):
         # A row may name a packer that is not built; a person is offered those that are.
         packer: Any = self.fields["packer"]
         packer.choices = PACKER_CHOICES
+        for name in BUDGET_PAGE_FIELDS:
+            bound(self.fields[name], *limits_of_column(name))
         for name, label in LABELS.items():
             self.fields[name].label = label
         self.fields |= policy_fields()
@@ -133,6 +137,12 @@ class BudgetProfileForm(forms.Form):
                 label=f"Room for {label.lower()}", required=False, min_value=0
             )
             self.fields[f"unit_{section}"] = forms.ChoiceField(choices=self.UNITS, required=False)
+
+    def unit_of(self, name: str) -> str:
+        if name == "near_duplicate_threshold":
+            return ""  # no amount of anything
+        shown = SHOWN_AS.get(name) or POLICY_SHOWN_AS.get(name.removeprefix(POLICY_PREFIX), ("", "", ""))[1:]
+        return shown[0]
 
     def clean_levels(self) -> list[int]:
         """`0, 1` as numbers."""

@@ -16,6 +16,7 @@ from context.services.scoring_profiles import (
     POOL_SIZE_MAX,
 )
 from context.services.signals import SIGNALS
+from memory_platform.plain_forms import PlainForm
 
 WEIGHT = "weight_"
 #: What each part of a score says, in one sentence.
@@ -111,7 +112,7 @@ class WeightSum:
         return f"{abs(1 - self.total):.6g} {'missing' if self.total < 1 else 'too much'}"
 
 
-class ScoringProfileForm(forms.Form):
+class ScoringProfileForm(PlainForm):
     """The numbers of a draft; bounds are those of `problems_of_numbers`, which also sums the weights up."""
 
     relevance = forms.ChoiceField(choices=RELEVANCES)
@@ -130,6 +131,9 @@ class ScoringProfileForm(forms.Form):
         for name, label in LABELS.items():
             if name in self.fields:
                 self.fields[name].label = label
+
+    def unit_of(self, name: str) -> str:
+        return SHOWN_AS[name][0] if name in SHOWN_AS else ""
 
     def clean_half_life_days_by_kind(self) -> dict[str, float]:
         """`preference: 180, fact: 60` as numbers; the bounds are checked with all others."""

@@ -15,6 +15,7 @@ from memories.services.bulk import ACT_MEMORIES_MAX, ACTS, KIND
 from memories.services.content import ContentError, check_content, normalise_content
 from memories.services.drafts import is_word
 from memories.services.partitions import PartitionError, PartitionPath, parse_partition
+from memory_platform.plain_forms import PlainForm
 
 COMMON_KINDS = ("fact", "preference", "procedure", "episode", "synthesis")
 QUERY_MAX_CHARACTERS = 4_000
@@ -52,7 +53,7 @@ class KindField(forms.CharField):
         return kind
 
 
-class MemoryFilterForm(forms.Form):
+class MemoryFilterForm(PlainForm):
     """How the list of memories is narrowed; everything is optional and stands in the address."""
 
     STATES = [("", "Live"), ("archived", "Archived"), ("expired", "Expired"), ("failed", "Embedding failed")]
@@ -64,13 +65,13 @@ class MemoryFilterForm(forms.Form):
     pinned = forms.BooleanField(required=False)
 
 
-class MergeSearchForm(forms.Form):
+class MergeSearchForm(PlainForm):
     """What the memory to merge with is searched by."""
 
     q = forms.CharField(label="Search", required=False, max_length=QUERY_MAX_CHARACTERS)
 
 
-class MemoryForm(forms.Form):
+class MemoryForm(PlainForm):
     """The fields of a memory that an operator may change; `seen_version` is the version they saw."""
 
     seen_version = forms.IntegerField(min_value=1)
@@ -95,7 +96,7 @@ class MemoryForm(forms.Form):
         return {name: value for name, value in fields.items() if value != before[name]}
 
 
-class PartitionForm(forms.Form):
+class PartitionForm(PlainForm):
     """A partition in an address."""
 
     partition = PartitionField()
@@ -115,7 +116,7 @@ class PartitionsForm(PartitionForm):
         return parse_partition(self.cleaned_data["partition"])
 
 
-class TextForm(forms.Form):
+class TextForm(PlainForm):
     """A text of versions; `seen_version` is the one its editor saw, 0 for none. An empty text is allowed."""
 
     seen_version = forms.IntegerField(min_value=0)
@@ -135,7 +136,7 @@ class SummaryForm(TextForm):
         return _checked(check_content, normalise_content(_with_plain_line_ends(self.cleaned_data["content"])))
 
 
-class SnapshotForm(forms.Form):
+class SnapshotForm(PlainForm):
     """A name for a recorded time (UTC); without one, for now."""
 
     name = forms.CharField(max_length=100)
@@ -154,7 +155,7 @@ class ComparisonForm(PartitionForm):
         self.fields["with"] = forms.CharField(required=False, max_length=36)
 
 
-class HygieneFilterForm(forms.Form):
+class HygieneFilterForm(PlainForm):
     """How a list of findings is narrowed and ordered; everything is optional and stands in the address."""
 
     partition = PartitionField()
@@ -183,7 +184,7 @@ class NumbersField(forms.Field):
         return [int(text) for text in texts]
 
 
-class HygieneActForm(forms.Form):
+class HygieneActForm(PlainForm):
     """An act on rows of a list; `keep` is the memory that a merge keeps, where somebody chose one."""
 
     act = forms.ChoiceField(choices=[("merge", "merge"), ("archive", "archive"), ("dismiss", "dismiss")])
@@ -207,7 +208,7 @@ class ChosenField(forms.Field):
         return seen
 
 
-class BulkChoiceForm(forms.Form):
+class BulkChoiceForm(PlainForm):
     """Which memories of the list an act is to be about; `back` is the query of the list."""
 
     CHOSEN, PAGE, MATCHING = "chosen", "page", "matching"
@@ -233,7 +234,7 @@ class BulkChoiceForm(forms.Form):
         )
 
 
-class BulkActForm(forms.Form):
+class BulkActForm(PlainForm):
     """An act on memories as they were seen; a new kind for that act, the one to keep for a merge."""
 
     act = forms.ChoiceField(choices=[(name, name) for name in ACTS])
@@ -249,7 +250,7 @@ class BulkActForm(forms.Form):
         return fields
 
 
-class ReembeddingForm(forms.Form):
+class ReembeddingForm(PlainForm):
     """Which model to fill beside the active one, and whether searches switch to it by themselves."""
 
     model = forms.ChoiceField()
@@ -261,7 +262,7 @@ class ReembeddingForm(forms.Form):
         choices.choices = [(model.name, _place_of(model)) for model in models]
 
 
-class ApiKeyForm(forms.Form):
+class ApiKeyForm(PlainForm):
     """A key to make; what it may do includes what stands above it."""
 
     LEVELS = [("read", "Read"), ("write", "Read and write"), ("admin", "Administer")]
@@ -279,7 +280,7 @@ class ApiKeyForm(forms.Form):
         return levels[: levels.index(self.cleaned_data["level"]) + 1]
 
 
-class AuditFilterForm(forms.Form):
+class AuditFilterForm(PlainForm):
     """How the audit log is narrowed; everything is optional and stands in the address."""
 
     actor = forms.CharField(label="Who", required=False, max_length=150)
@@ -296,7 +297,7 @@ class AuditFilterForm(forms.Form):
         return _as_stored(self.cleaned_data["target_kind"])
 
 
-class LanguageForm(forms.Form):
+class LanguageForm(PlainForm):
     """The language that a tenant's memories are searched in."""
 
     language = forms.ChoiceField()
@@ -306,7 +307,7 @@ class LanguageForm(forms.Form):
         cast(forms.ChoiceField, self.fields["language"]).choices = [(name, name) for name in languages]
 
 
-class MemberForm(forms.Form):
+class MemberForm(PlainForm):
     """Who is to see the tenant."""
 
     username = forms.CharField(label="User name", max_length=150)

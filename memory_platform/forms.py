@@ -4,23 +4,24 @@ from django import forms
 
 from memory_platform.going_on import SPANS
 from memory_platform.jobs import KINDS, STATES
+from memory_platform.plain_forms import PlainForm
 
 TEXT_CHARACTERS_MAX = 200
 
 
-class SearchForm(forms.Form):
+class SearchForm(PlainForm):
     """A text to look up anywhere."""
 
     q = forms.CharField(label="Text", required=False, max_length=TEXT_CHARACTERS_MAX)
 
 
-class RangeForm(forms.Form):
+class RangeForm(PlainForm):
     """How far back the curves of the overview reach."""
 
     range = forms.ChoiceField(required=False, choices=[(span.name, span.label) for span in SPANS])
 
 
-class JobFilterForm(forms.Form):
+class JobFilterForm(PlainForm):
     """How the list of background work is narrowed."""
 
     kind = forms.ChoiceField(required=False, choices=KINDS)

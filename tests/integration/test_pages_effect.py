@@ -123,8 +123,8 @@ def test_refused_numbers_are_told_and_not_asked(client: Client, tenant: Tenant) 
     new_version(tenant, "own")
     for refused, words in (
         (scoring_effect(client, tenant, weight_relevance="0.9"), "sum to 1.2, not to 1"),
-        (scoring_effect(client, tenant, pool_size="many"), "Enter a whole number"),
-        (budget_effect(client, tenant, default_tokens=0), "greater than or equal to 1"),
+        (scoring_effect(client, tenant, pool_size="many"), "A whole number from 0 to 1,000 candidates."),
+        (budget_effect(client, tenant, default_tokens=0), "A whole number from 1 to 2,000,000 tokens."),
     ):
         assert refused.status_code == 422
         assert words in text_of(refused)

@@ -162,8 +162,8 @@ def test_form_that_nobody_touched_changes_no_number(client: Client, tenant: Tena
     [
         ({"weight_relevance": "0.9"}, "sum to 1.2, not to 1"),
         ({"weight_relevance": "1.7"}, "A number from 0 to 1"),
-        ({"weight_relevance": "much"}, "Enter a number"),
-        ({"half_life_days": "0"}, "greater than or equal to 0.01"),
+        ({"weight_relevance": "much"}, "A number is needed"),
+        ({"half_life_days": "0"}, "A number from 0.01 to 36,500 days."),
         ({"half_life_days_by_kind": "preference 180"}, "A kind, a colon and days"),
         ({"half_life_days_by_kind": "preference: -1"}, "A number from 0.01"),
         ({"pool_size": "5"}, "A whole number from 10"),
@@ -337,7 +337,7 @@ def test_calibrated_profile_shows_its_coefficients(client: Client, tenant: Tenan
     numbers = {**NUMBERS, "coefficients": {"relevance": 4.25, "words": -0.5}, "intercept": -3.125}
     new_version(tenant, "own", numbers=numbers, report={"rows": 900, "log_loss": 0.21, "base_log_loss": 0.4})
     shown = text_of(client.get(page("scoring-profile", tenant, "own")))
-    for words in ("calibrated", "4.2500", "-0.5000", "-3.1250", "held-out candidates 900", "Keep the calibration"):
+    for words in ("calibrated", "4.2500", "−0.5000", "−3.1250", "held-out candidates 900", "Keep the calibration"):
         assert words in shown, words
     fields = {name: value for name, value in typed_from(numbers).items() if value is not None and value is not False}
     url = page("scoring-profile", tenant, "own")

@@ -1,0 +1,31 @@
+"""Which numbers a field takes, in words: one sentence for what is none, too little or too much."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from django.core.validators import MaxValueValidator, MinValueValidator
+
+Limit = float | None
+
+
+def number_wanted(least: Limit, most: Limit, *, is_whole: bool, unit: str = "") -> str:
+    """(1, 2000000, tokens) -> A whole number from 1 to 2,000,000 tokens."""
+    number = "A whole number" if is_whole else "A number"
+    unit = f" {unit}" if unit else ""
+    if least is not None and most is not None:
+        return f"{number} from {_written(least)} to {_written(most)}{unit}."
+    if least is not None:
+        return f"{number}, at least {_written(least)}{unit}."
+    return f"{number} is needed." if most is None else f"{number}, at most {_written(most)}{unit}."
+
+
+def limits_of(validators: Iterable[Any]) -> tuple[Limit, Limit]:
+    """The narrowest limits that any of the validators sets."""
+    listed = list(validators)
+    least = [each.limit_value for each in listed if isinstance(each, MinValueValidator)]
+    most = [each.limit_value for each in listed if isinstance(each, MaxValueValidator)]
+    return max(least, default=None), min(most, default=None)
+
+
+def _written(limit: float) -> str:
+    return f"{limit:,}" if isinstance(limit, int) else f"{limit:,.10g}"

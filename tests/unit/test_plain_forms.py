@@ -1,0 +1,54 @@
+"""Refusals of the console's forms: numbers with their unit and limits, by one base of all forms."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django import forms
+
+import context.views  # noqa: F401  the forms of all pages
+from compaction.forms import SessionFilterForm, SimulationForm
+from context.forms import PreviewForm
+from context.profile_form import BudgetProfileForm
+from context.scoring_form import ScoringProfileForm
+from memories.forms import MemoryFilterForm, MemoryForm
+from memory_platform.limits import number_wanted
+from memory_platform.plain_forms import PlainForm
+
+
+def forms_below(base: type[forms.BaseForm]) -> Iterator[type[forms.BaseForm]]:
+    for each in base.__subclasses__():
+        yield each
+        yield from forms_below(each)
+
+
+def test_every_form_of_the_console_says_it_in_plain_words() -> None:
+    ours = {"memory_platform", "memories", "context", "compaction"}
+    found = [each for each in forms_below(forms.Form) if each.__module__.split(".")[0] in ours]
+    assert len(found) > 40
+    assert [each for each in found if not issubclass(each, PlainForm)] == []
+
+
+@pytest.mark.parametrize(
+    ("form", "field", "typed", "said"),
+    [
+        (PreviewForm, "max_tokens", "0", "A whole number from 1 to 2,000,000 tokens."),
+        (PreviewForm, "max_tokens", "many", "A whole number from 1 to 2,000,000 tokens."),
+        (SessionFilterForm, "least", "1001", "A whole number from 0 to 1,000 %."),
+        (SimulationForm, "target", "101", "A number from 5 to 95 % of the window."),
+        (SimulationForm, "target", "nan", "A number from 5 to 95 % of the window."),
+        (BudgetProfileForm, "overfetch_ratio", "99", "A number from 1 to 10 × budget."),
+        (BudgetProfileForm, "near_duplicate_threshold", "2", "A number from 0 to 1."),
+        (BudgetProfileForm, "room_memories", "-1", "A number, at least 0."),
+        (ScoringProfileForm, "pool_size", "1001", "A whole number from 0 to 1,000 candidates."),
+        (MemoryForm, "confidence", "1.5", "A number from 0 to 1."),
+        (MemoryFilterForm, "kind", "x" * 33, "At most 32 characters; it has 33."),
+    ],
+)
+def test_refusal_says_unit_and_limits(form: Any, field: str, typed: str, said: str) -> None:
+    assert form({field: typed}).errors[field] == [said]
+
+
+def test_limits_on_one_side_and_none() -> None:
+    assert number_wanted(None, 5, is_whole=True, unit="days") == "A whole number, at most 5 days."
+    assert number_wanted(None, None, is_whole=False) == "A number is needed."

@@ -9,7 +9,7 @@ from compaction.drafting import HEADING, facts_in, retention_record
 from compaction.models import Compaction, CompactionMember, Message, Session
 from compaction.services.clauses_of_facts import clauses_of
 from compaction.services.drafts import text_problem
-from compaction.services.editing import statements_of_text
+from compaction.services.editing import parted, statements_of_text
 from compaction.services.retention import Fact, Retention, check_retention
 from compaction.services.told import Told
 from compaction.turns_of import turns_of
@@ -21,15 +21,15 @@ DOES_NOT_SHRINK = "The summary would take no less than the messages it stands fo
 
 def rewritten(compaction: Compaction, text: str) -> tuple[str, list[Told]]:
     """The text as it is stored, and its statements. Raises `InvalidInput`."""
-    wording = worded(text)
-    before = [Told.of(record) for record in compaction.statements]
+    wording, before = worded(text, compaction), list(map(Told.of, compaction.statements))
     contents = {str(message.pk): message.content for message in summarised_messages(compaction)}
     return wording, statements_of_text(wording, before, contents)
 
 
-def worded(text: str) -> str:
+def worded(text: str, compaction: Compaction) -> str:
     """What was typed as it is stored. Raises `InvalidInput`."""
     wording = text.strip().removeprefix(HEADING.strip()).strip()
+    wording = parted(wording, list(map(Told.of, compaction.statements)))
     if problem := text_problem(wording, bytes_max=SUMMARY_BYTES_MAX):
         raise InvalidInput(*problem, "text")
     if not wording:

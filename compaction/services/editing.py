@@ -43,10 +43,24 @@ def statements_of_text(text: str, before: Sequence[Told], messages: Mapping[str,
     return [statement for _, statement in sorted(told, key=lambda pair: pair[0])]
 
 
+def parted(text: str, before: Sequence[Told]) -> str:
+    """The text with a line break where somebody typed on from the end of a former statement, without a space."""
+    for statement in before:
+        whole, bodies = _forms(statement)
+        for form in filter(None, (one.rstrip(".!?") for one in (*whole, *bodies))):
+            text = re.sub(rf"(?<!\w)({re.escape(form)}[.!?])(?=[^\W\d_])", r"\1\n", text)
+    return text
+
+
+def _forms(statement: Told) -> tuple[tuple[str, str], list[str]]:
+    """How the statement reads alone and under the heading of its day, and both without what they open with."""
+    whole = (statement.text, shortened(statement.text, statement.said_on))
+    return whole, [form.removeprefix(lead).strip() for form in whole for lead in _leads(statement)]
+
+
 def _place_of(statement: Told, text: str) -> tuple[int, int] | None:
     """Where the statement begins and ends in the text, as it reads alone or as a summary shows it."""
-    whole = (statement.text, shortened(statement.text, statement.said_on))
-    bodies = [form.removeprefix(lead).strip() for form in whole for lead in _leads(statement)]
+    whole, bodies = _forms(statement)
     for pattern in (*(rf"(?<!\w){re.escape(form)}(?!\w)" for form in whole), *map(_as_body, bodies)):
         if found := re.search(pattern, text):
             return found.span()

@@ -185,7 +185,8 @@ def review_page(request: HtmxRequest, compaction_id: UUID, filled: Filled | None
 
 
 def _text_form(row: Compaction) -> forms.Form:
-    return SummaryTextForm(initial={"text": row.summary_text, "edit_version": row.edit_version}, label_suffix="")
+    """With an empty line behind the text, so that what is typed at its end is no part of its last sentence."""
+    return SummaryTextForm(initial={"text": f"{row.summary_text}\n", "edit_version": row.edit_version}, label_suffix="")
 
 
 def _last_decided(address: ReviewAddress) -> Compaction | None:

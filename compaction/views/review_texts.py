@@ -76,7 +76,7 @@ def compaction_trial(request: HtmxRequest, compaction_id: UUID) -> HttpResponseB
         row = found_compaction(request, compaction_id)
         if form.is_valid():
             try:
-                wording = worded(form.cleaned_data["text"])
+                wording = worded(form.cleaned_data["text"], row)
             except InvalidInput as error:
                 form.add_error("text", error.detail)
             else:

@@ -111,6 +111,7 @@
     const field = details.querySelector("textarea, input:not([type=hidden]), select");
     if (!field) return;
     field.focus();
+    if (field.matches("textarea")) field.setSelectionRange(field.value.length, field.value.length);
     field.scrollIntoView({ block: "nearest" });
   }
 

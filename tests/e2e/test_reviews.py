@@ -59,6 +59,7 @@ def test_review_by_keys_edited_appended_approved_and_rolled_back(
     console.wait_for_load_state()
     console.keyboard.press("e")
     expect(console.locator("#id_text")).to_be_focused()
+    assert console.locator("#id_text").evaluate("field => field.value.slice(0, field.selectionStart)").endswith("\n")
     console.locator("#id_text").fill("Ida Brodersen asked about the frame FR-2210.")
     expect(console.locator("#trial")).to_contain_text("in the context", timeout=15_000)
     console.locator("#id_text").press("End")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from compaction.services.citing import CitationError, cited_items
 from compaction.services.clauses_of_facts import CLAUSE_CHARACTERS_MAX, clauses_of
-from compaction.services.editing import statements_of_text
+from compaction.services.editing import parted, statements_of_text
 from compaction.services.own_words import hashes_in, without_fences, without_recalled
 from compaction.services.parting import parts_that_fit, shares_of
 from compaction.services.pieces import pieces_of
@@ -194,6 +194,18 @@ def test_edited_sentence_leaves_its_neighbours_their_sources() -> None:
     assert mine[0].text.endswith("offers D-12 for €1.30.")
     assert (mine[0].message_ids, mine[0].said_on) == (("m1",), TOLD_AT.date())
     assert mine[1].text == "2 December 2026: Mia is away."
+
+
+def test_what_is_typed_behind_a_sentence_without_a_space_is_a_sentence_of_its_own() -> None:
+    told, shown = told_and_shown()
+    assert parted(shown, told) == shown
+    text = parted(f"{shown}Mia is away.", told)
+    assert text == f"{shown}\nMia is away."
+    assert [one.text for one in statements_of_text(text, told, {}) if one.is_edited] == ["Mia is away."]
+    before = [Told("The host is db.example.com.", ()), Told("Alex moved.", ())]
+    for same in ("The host is db.example.com. Alex moved.", "The host is db.example.com.\nAlex moved.", "Alex moved.5"):
+        assert parted(same, before) == same
+    assert parted("Alex moved.Then he left.", before) == "Alex moved.\nThen he left."
 
 
 @given(st.text(max_size=200))

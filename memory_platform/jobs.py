@@ -106,7 +106,7 @@ def _sources(tenant_id: UUID, kind: str, state: str) -> Iterable[Source]:
         }
         yield Source(_chosen(runs, states, state), "created_at", _of_run)
     if kind in {"", "evaluation"}:
-        evaluations = EvaluationRun.objects.for_tenant(tenant_id).without_details()
+        evaluations = EvaluationRun.objects.for_tenant(tenant_id).without_results()
         states = {
             UNFINISHED: evaluations.open,
             FAILED: partial(evaluations.in_state, EvaluationRun.State.FAILED),

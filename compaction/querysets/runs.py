@@ -111,9 +111,9 @@ class RunQuerySet(TenantRows):
         return self.select_related("session", "partition", "compaction")
 
     def with_titled_targets(self) -> Self:
-        """The same, each session with what its `title` takes: one query more."""
+        """What a list names: partition, and session with what its `title` takes, which is one query more."""
         sessions = self.model._meta.get_field("session").related_model.objects.with_titles()
-        return self.select_related("partition", "compaction").prefetch_related(Prefetch("session", sessions))
+        return self.select_related("partition").prefetch_related(Prefetch("session", sessions))
 
 
 class ProviderBreakerQuerySet(TenantRows):

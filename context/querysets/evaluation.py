@@ -50,6 +50,10 @@ class EvaluationRunQuerySet(TenantRows):
         """Rows as a list shows them."""
         return self.defer(*LARGE_FIELDS)
 
+    def without_results(self) -> Self:
+        """Rows as a list of work shows them."""
+        return self.defer(*LARGE_FIELDS, "results")
+
     def newest_first(self) -> Self:
         return self.order_by("-created_at", "id")
 

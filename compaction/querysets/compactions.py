@@ -13,6 +13,8 @@ from django.db.models.functions import Cast, Coalesce
 from memories.querysets import TenantRows, VersionedByRecordedTime
 from memories.querysets.conditions import path_condition
 
+LARGE_FIELDS = ("policy", "summary_text", "statements", "journal", "retention")
+
 
 class CompactionQuerySet(TenantRows):
     def with_id(self, compaction_id: UUID) -> Self:
@@ -97,6 +99,10 @@ class CompactionQuerySet(TenantRows):
         """Rows as a list shows them: statements and journal stay in the database."""
         return self.defer("statements", "journal")
 
+    def without_texts(self) -> Self:
+        """Rows as a line each shows them."""
+        return self.defer(*LARGE_FIELDS)
+
     def locked(self) -> Self:
         """Held until the transaction ends: of two decisions the second sees the first."""
         return self.select_for_update(no_key=True, of=("self",))
@@ -113,8 +119,9 @@ class CompactionMemberQuerySet(TenantRows):
         return self.select_related("message").order_by("message__sequence")
 
     def compacted_by_applied(self) -> Self:
-        """Those whose message a compaction in force took out of the context, with that compaction."""
-        return self.filter(act="compacted", compaction__state="applied").select_related("compaction")
+        """Those whose message a compaction in force took out of the context, with what a line says of that one."""
+        rows = self.filter(act="compacted", compaction__state="applied").select_related("compaction")
+        return rows.defer(*(f"compaction__{name}" for name in LARGE_FIELDS))
 
     def spans_of(self, session_id: UUID) -> list[tuple[UUID, int, int, int]]:
         """(compaction, generation, first and last sequence) that each compaction in force took out of the session."""

@@ -12,9 +12,8 @@ from django.views.decorators.http import require_safe
 from context.as_request import workbench_query
 from context.changes import changes_between
 from context.forms import ReceiptFilterForm
-from context.models import Receipt
 from context.preview import Preview, preview_of
-from context.receipts import find_receipt, list_receipts, stored_context
+from context.receipts import StoredContext, find_receipt, list_receipts, stored_context
 from context.replay import ReplayMode, replay_context
 from memories.access import actor_of, tenant_required
 from memories.exceptions import NotFound, PlatformError
@@ -68,30 +67,28 @@ def _rows(request: HtmxRequest, form: ReceiptFilterForm) -> dict[str, Any]:
 def receipt(request: HtmxRequest, receipt_id: UUID) -> HttpResponseBase:
     """One context as it was given; with `with=today` beside what the same question gives now."""
     tenant_id = request.tenant.id
+    is_today = request.GET.get("with") == ReplayMode.TODAY
     try:
         with tenant_scope(tenant_id):
             row = find_receipt(tenant_id=tenant_id, receipt_id=receipt_id, reach="")
+            stored = None if is_today and leaves_result(request) else stored_context(row)
     except NotFound as error:
         raise Http404 from error
-    is_today = request.GET.get("with") == ReplayMode.TODAY
     page: dict[str, Any] = {
         "section": "receipts",
         "receipt": row,
         "is_today": is_today,
         "workbench_query": workbench_query(row.request),
     }
-    page |= {"is_coming": True} if is_today and leaves_result(request) else _contexts(request, row, is_today=is_today)
+    page |= {"is_coming": True} if stored is None else _contexts(request, stored, receipt_id if is_today else None)
     return show(request, "receipt.html#fragment" if wants_fragment(request) else "receipt.html", page)
 
 
-def _contexts(request: HtmxRequest, row: Receipt, *, is_today: bool) -> dict[str, Any]:
-    """What was given, and with `is_today` what the same inputs give now."""
-    tenant_id = request.tenant.id
-    with tenant_scope(tenant_id):
-        stored = stored_context(row)
-    given = preview_of(stored.context, tenant_id)
+def _contexts(request: HtmxRequest, stored: StoredContext, again: UUID | None) -> dict[str, Any]:
+    """What was given, and what the same inputs give now, of the receipt that is asked `again`."""
+    given = preview_of(stored.context, request.tenant.id)
     shown = {"is_verified": stored.is_verified, "preview": given, "window": given.window()}
-    return shown | (_today(request, given, row.pk) if is_today else {})
+    return shown | ({} if again is None else _today(request, given, again))
 
 
 def _today(request: HtmxRequest, given: Preview, receipt_id: UUID) -> dict[str, Any]:

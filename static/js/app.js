@@ -161,7 +161,12 @@
 
   function tickBoxes() { return Array.from(document.querySelectorAll("td input[type=checkbox]")); }
 
+  // A step back over a swap loads the page of before: what is shown until then is of another address.
+  let isLeaving = false;
+  window.addEventListener("popstate", function (event) { isLeaving = Boolean(event.state && event.state.htmx); });
+
   window.addEventListener("pagehide", function () {
+    if (isLeaving) return;
     const address = window.location.href;
     const ticked = tickBoxes().filter(function (box) { return box.checked; }).map(function (box) { return box.value; });
     const others = leftAt().filter(function (one) { return one.address !== address; });

@@ -1,9 +1,11 @@
 """Gauges of sessions as server-drawn SVG: the places come from `compaction.services.gauges`."""
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any
 
 from django import template
+from django.template.loader import render_to_string
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 
@@ -20,6 +22,13 @@ register = template.Library()
 def gauge(session: Session, policy: CompactionPolicy) -> dict[str, Any]:
     """How full the session is, with the thresholds of its policy marked."""
     return {"gauge": pressure_gauge(session.context_tokens, session.max_context_tokens, policy)}
+
+
+@register.simple_tag
+@lru_cache(maxsize=500)
+def retention_bar(share: float, floor: float | None) -> SafeString:
+    """The share of the facts that a summary keeps, the floor marked. A list has one in each row, often the same."""
+    return render_to_string("_retention_bar.html", {"share": share, "floor": floor})
 
 
 @register.filter

@@ -3,6 +3,7 @@
 The servers must run before Django's settings load, so they start when this module is imported.
 """
 
+import gc
 import os
 from collections.abc import Iterator
 from typing import Any
@@ -12,7 +13,7 @@ import hypothesis
 import pytest
 from django.conf import settings
 
-from tests import servers
+from tests import emptying, servers
 
 # A loaded machine is no reason to fail.
 hypothesis.settings.register_profile("project", deadline=None)
@@ -23,6 +24,8 @@ servers.use_own_database()
 # Assets come from their sources: nothing has to be collected before a test.
 settings.STORAGES["staticfiles"]["BACKEND"] = "django.contrib.staticfiles.storage.StaticFilesStorage"
 settings.STATIC_ROOT = settings.STATICFILES_DIRS[0]
+# Each client makes the middlewares anew: they look for an asset when one is asked for, not for all of them before.
+settings.WHITENOISE_AUTOREFRESH = True
 # Half a second of hashing for every person of every test proves nothing.
 settings.PASSWORD_HASHERS = ["tests.people.QuickHasher"]
 django.setup()
@@ -31,7 +34,7 @@ from django.core.management import call_command  # noqa: E402 - needs the server
 from django.core.signals import setting_changed  # noqa: E402
 from django.db import connections, transaction  # noqa: E402
 from django.db.backends.base.base import BaseDatabaseWrapper  # noqa: E402
-from django.test import SimpleTestCase  # noqa: E402
+from django.test import SimpleTestCase, TransactionTestCase  # noqa: E402
 from rest_framework.test import APIClient  # noqa: E402
 
 from memories.embedding import selection  # noqa: E402
@@ -43,6 +46,9 @@ from tests.people import User, api_client, new_key, new_operator, new_tenant  # 
 unguarded: Any = SimpleTestCase
 unguarded._disallowed_connection_methods = []
 unguarded.ensure_connection_patch_method = staticmethod(lambda: BaseDatabaseWrapper.ensure_connection)
+# As quick, and without the signal that makes content types and permissions anew: they are left alone.
+flushing: Any = TransactionTestCase
+flushing._fixture_teardown = lambda _: emptying.empty()
 
 
 def forget_embedders(*, setting: str, **_: object) -> None:
@@ -65,6 +71,19 @@ def pytest_xdist_setupnodes() -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What takes long begins first, or one worker would be at it alone in the end."""
     items.sort(key=lambda item: item.get_closest_marker("long") is None)
+
+
+def pytest_collection_finish() -> None:
+    """Modules and thousands of tests stay to the end: no collection need look at them again."""
+    gc.freeze()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """Between modules no transaction is open, and what tests rolled back can go."""
+    is_last = nextitem is None or nextitem.path != item.path
+    if is_last and ("db" in item.fixturenames or item.get_closest_marker("django_db")):
+        emptying.empty_if_grown()
 
 
 @pytest.fixture(scope="session")

@@ -15,8 +15,16 @@ from memory_platform.embedded.redis import start_redis
 
 RUNS = Path(tempfile.gettempdir()) / f"memory-platform-tests-{os.geteuid()}"
 WORKERS_MAX = 32
-# A test database may be lost: no waiting for the disk.
-FAST = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off", "shared_buffers": "256MB"}
+FAST = {
+    # A test database may be lost: no waiting for the disk.
+    "fsync": "off",
+    "synchronous_commit": "off",
+    "full_page_writes": "off",
+    "shared_buffers": "256MB",
+    # Tests roll back, and whoever analyses a table then finds only dead rows in it: the planner would take the next
+    # test's thousands for one and compare each with each. tests/emptying.py clears up instead.
+    "autovacuum": "off",
+}
 # Not the names that `manage.py provision` makes up: roles are the whole server's, and a test lets it do so.
 OWNER, APP = Login("tests_owner", "owner-of-tests"), Login("tests_app", "app-of-tests")
 SUPERUSER_URL = "TEST_SUPERUSER_URL"
@@ -48,10 +56,13 @@ def start_once() -> None:
     os.environ |= {RUN: str(run), SUPERUSER_URL: superuser_url, REDIS_SOCKET: str(socket_folder(run) / "redis.sock")}
 
 
+def own_database() -> str:
+    return f"memory_{worker_number()}"
+
+
 def use_own_database() -> None:
     """This process's own database, Redis numbers and DATA_DIR, for itself and for the servers its tests start."""
-    number = worker_number()
-    database = f"memory_{number}"
+    number, database = worker_number(), own_database()
     superuser_url = os.environ[SUPERUSER_URL]
     provision(superuser_url, database=database, owner=OWNER, app=APP)
     host = superuser_url.partition("?")[2]

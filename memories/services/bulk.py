@@ -94,5 +94,5 @@ def left_alone(count: int) -> str:
 
 def taken_back(count: int, left: int, *, one: str = "memory", several: str = "memories") -> str:
     """What an undo did, as people read it."""
-    about = f"{count:,} {one if count == 1 else several}"
-    return f"Taken back for {about}; {left_alone(left)}." if left else f"Taken back for {about}."
+    done = f"Undone: {count:,} {one if count == 1 else several} {'is as it was' if count == 1 else 'are as they were'}"
+    return f"{done}; {left_alone(left)}." if left else f"{done}."

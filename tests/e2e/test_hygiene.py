@@ -61,7 +61,7 @@ def test_pair_is_merged_and_brought_back(console: Page, findings: Tenant) -> Non
     expect(console.get_by_role("heading", name="Nothing here")).to_be_visible()
     shoot(console, "merged")
     console.get_by_role("button", name="Undo").click()
-    expect(console.locator(".flash")).to_contain_text("Taken back")
+    expect(console.locator(".flash")).to_contain_text("Undone")
     expect(console.locator(".finding")).to_have_count(1)
 
 

@@ -36,7 +36,7 @@ def test_several_are_archived_after_a_look_and_come_back(console: Page, acme: Te
     expect(console).to_have_url(re.compile("partition=agent%3Dsupport"))
     expect(rows).to_have_count(1)
     console.get_by_role("button", name="Undo").click()
-    expect(console.locator(".flash")).to_contain_text("Taken back")
+    expect(console.locator(".flash")).to_contain_text("Undone")
     expect(rows).to_have_count(3)
 
 

@@ -212,7 +212,7 @@ def test_undo_leaves_what_was_taken_back_and_done_again_by_hand(act: str, tenant
     kept = stored(touched)
     undone = undo(tenant, done)
     assert (undone.count, undone.left) == (1, 1)
-    assert str(undone) == "Taken back for 1 memory; 1 was changed since and is left alone."
+    assert str(undone) == "Undone: 1 memory is as it was; 1 was changed since and is left alone."
     after = stored(touched)
     assert (after.version, after.archived_at) == (kept.version, kept.archived_at)
     back = stored(other)

@@ -366,7 +366,7 @@ def test_dismissal_of_pairs_and_findings_is_undone(tenant: Tenant) -> None:
     find_faults(now=later)
     assert len(in_list(tenant, "never_retrieved")) == 1
     assert pairs(tenant)[0].dismissed_at == later
-    assert str(undo(tenant, act)) == "Taken back for 2 findings."
+    assert str(undo(tenant, act)) == "Undone: 2 findings are as they were."
     assert pairs(tenant)[0].dismissed_at is None
     assert len(in_list(tenant, "never_retrieved")) == 2
 

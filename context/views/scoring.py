@@ -186,6 +186,7 @@ def _profile_page(request: HtmxRequest, name: str, version: str | None) -> dict[
             "current": current,
             "in_force": in_force,
             "newest": versions[0],
+            "has_former": current.is_in_force and any(row.published_at and not row.is_in_force for row in versions),
             "versions": [VersionView(row, numbers_between(version_before(versions, row), row)) for row in versions],
             "weights": weights_of(current.numbers),
             "numbers": [(number_label(field), field, current.numbers[field]) for field in NUMBERS],

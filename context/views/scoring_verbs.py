@@ -98,7 +98,8 @@ def scoring_roll_back(request: HtmxRequest, name: str, version: int) -> HttpResp
         said = [
             f"Agents who name {name}, or whom it is for, get version {version} again; in force now is {now_in_force}."
         ]
-        return _ask(request, row, "Roll back to version", "Roll back", said, _changes(in_force, row))
+        way = "Go forward" if in_force and row.version > in_force.version else "Roll back"
+        return _ask(request, row, f"{way} to version", way, said, _changes(in_force, row))
     before = in_force.version if in_force else 0
     return _done(
         request,

@@ -259,7 +259,7 @@ def test_verbs_ask_first_with_what_would_change(admin: Client, tenant: Tenant) -
     published(tenant, "own")
     published(tenant, "own", 2, numbers={**NUMBERS, "pool_size": 50}, recorded_to=NOW)
     asked = text_of(admin.get(page("scoring-roll-back", tenant, "own", 2)))
-    assert "Roll back to version 2 of own?" in asked
+    assert "Go forward to version 2 of own?" in asked
     assert "50 candidates" in asked
     assert "data-confirm-form" in asked
     assert "Agents can then no longer name the profile." in text_of(admin.get(page("scoring-retire", tenant, "own", 1)))

@@ -9,13 +9,18 @@ from django.template.loader import render_to_string
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from memory_platform.numerals import minus
+from memory_platform import numerals
 from memory_platform.times import written_time
 
 register = template.Library()
-register.filter("minus", minus)
 
 USEFULNESS_WITHOUT_VOTES = 0.5
+
+
+@register.filter
+def minus(text: str) -> str:
+    """-72 tokens -> −72 tokens."""
+    return numerals.minus(text)
 
 
 @register.filter

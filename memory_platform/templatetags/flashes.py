@@ -5,4 +5,9 @@ from django import template
 from memory_platform import web
 
 register = template.Library()
-register.filter("flash_link", web.flash_link)
+
+
+@register.filter
+def flash_link(extra_tags: str) -> web.FlashLink | None:
+    """The link that `flash` wrote on a message."""
+    return web.flash_link(extra_tags)

@@ -1,12 +1,18 @@
 """Bars as server-drawn SVG: the parts come from `context.services.bars`, the drawing from a template."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from django import template
+from django.template.loader import render_to_string
+from django.utils.safestring import SafeString
 
 from context.scoring_form import PART_WORDS
-from context.services.bars import budget_parts, column_heights, score_parts
+from context.services.bars import ScorePart, budget_parts, column_heights, score_parts
+from memory_platform.numerals import minus
+from memory_platform.templatetags.figures import score as written_score
 
 register = template.Library()
 
@@ -23,24 +29,60 @@ def share(value: float) -> str:
     return "< 1 %" if 0 < value < 0.005 else f"{100 * value:.0f} %"
 
 
+@dataclass(frozen=True)
+class WrittenPart:
+    """A part of a score as it is read and drawn: written here, for a page holds hundreds, and a template takes longer.
+
+    What has no width in the bar has no `width`.
+    """
+
+    name: str
+    pattern: str
+    value: str
+    weight: str
+    adds: str
+    start: str
+    width: str
+
+    @classmethod
+    def of(cls, part: ScorePart) -> "WrittenPart":
+        return cls(
+            part.name,
+            part.pattern,
+            written_score(part.value),
+            minus(f"{part.weight:.2f}"),
+            written_score(part.weighted),
+            str(part.start_percent),
+            str(part.width_percent) if part.width_percent else "",
+        )
+
+
+@register.simple_tag
+@lru_cache(maxsize=500)
+def swatch(name: str, pattern: str = "") -> SafeString:
+    """The colour and the pattern of a part of a bar, to stand beside its name."""
+    return render_to_string("_swatch.html", {"name": name, "pattern": pattern})
+
+
 @register.inclusion_tag("_score_bar.html")
 def score_bar(
     breakdown: Mapping[str, float], score: float, weights: Mapping[str, float], full: float = 1.0
 ) -> dict[str, Any]:
     """One bar of the parts of a score by a profile's weights, as wide as the composite; `full` fills it."""
-    return {"parts": score_parts(breakdown, score, weights, full), "score": score}
+    parts = [WrittenPart.of(part) for part in score_parts(breakdown, score, weights, full)]
+    return {"parts": parts, "said": ", ".join(f"{part.name} adds {part.adds}" for part in parts), "score": score}
 
 
 @register.inclusion_tag("_score_table.html")
 def score_table(breakdown: Mapping[str, float], score: float, weights: Mapping[str, float]) -> dict[str, Any]:
     """The same parts to read: value, weight, and what they add."""
-    return {"parts": score_parts(breakdown, score, weights), "score": score}
+    return {"parts": [WrittenPart.of(part) for part in score_parts(breakdown, score, weights)], "score": score}
 
 
 @register.inclusion_tag("_score_legend.html")
 def score_legend(weights: Mapping[str, float]) -> dict[str, Any]:
     """Which colour and pattern is which part, with its weight."""
-    return {"parts": score_parts(dict.fromkeys(weights, 1.0), None, weights)}
+    return {"parts": [WrittenPart.of(part) for part in score_parts(dict.fromkeys(weights, 1.0), None, weights)]}
 
 
 @register.inclusion_tag("_budget_bar.html")

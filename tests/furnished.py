@@ -90,5 +90,6 @@ def ids_of(tenant: Tenant, username: str) -> dict[str, Any]:
             "scoring-profile.name": "conversation-recall",
             **{f"scoring-{act}.name": "support-recall" for act in ("publish", "roll-back", "retire")},
             "version": 1,
+            "scoring-publish.version": 2,  # which is evaluated
             "message_id": proposed.session.messages.earliest("sequence").pk,
         }

@@ -1,6 +1,6 @@
 """How the console writes figures, icons and times: one form each, so that a number looks the same on every page."""
 
-from collections.abc import Iterable
+from collections.abc import ItemsView, Iterable, Mapping
 from datetime import datetime
 from functools import lru_cache
 
@@ -26,7 +26,7 @@ def minus(text: str) -> str:
 @register.filter
 def number(value: float | None) -> str:
     """1234567 -> 1,234,567."""
-    return "–" if value is None else minus(f"{value:,.0f}")
+    return "–" if value is None else minus(f"{value:z,.0f}")
 
 
 @register.filter
@@ -40,13 +40,13 @@ def signed(value: float | None) -> str:
 @register.filter
 def score(value: float | None) -> str:
     """0.61234 -> 0.612."""
-    return "–" if value is None else minus(f"{value:.3f}")
+    return "–" if value is None else minus(f"{value:z.3f}")
 
 
 @register.filter
 def percent(value: float | None) -> str:
     """0.873 -> 87 %."""
-    return "–" if value is None else minus(f"{100 * value:.0f} %")
+    return "–" if value is None else minus(f"{100 * value:z.0f} %")
 
 
 @register.filter
@@ -86,6 +86,12 @@ def words(name: str) -> str:
 def options(texts: Iterable[str]) -> SafeString:
     """What a field offers while somebody types, often hundreds of texts."""
     return format_html_join("", '<option value="{}"></option>', ((text,) for text in texts))
+
+
+@register.filter
+def pairs(named: Mapping[str, object]) -> ItemsView[str, object]:
+    """Names that people chose, with their values: `.items` in a template is a value where somebody chose that name."""
+    return named.items()
 
 
 @register.filter

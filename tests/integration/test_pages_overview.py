@@ -10,8 +10,10 @@ from django.utils import timezone
 from context.assembly import assemble_context
 from context.results import ContextRequest
 from memories.models import Tenant
+from memories.scopes import tenant_scope
 from tests.integration.pages import HTMX, TESTER, client_of, page, remember, text_of, workshop
 from tests.people import new_operator
+from tests.sessions import new_session
 
 
 def test_operator_of_one_tenant_lands_on_it(operator: User, tenant: Tenant) -> None:
@@ -47,6 +49,20 @@ def test_overview_counts_what_is_stored_and_lists_what_was_asked(operator: User,
     assert f"{context.budget.used} of 200 tokens" in text
     assert "We repair cargo bikes." in text
     assert "First steps" not in text
+
+
+def test_word_that_templates_know_is_a_name_like_any_other(operator: User, tenant: Tenant) -> None:
+    named = {"items": 5, "other": ["a"]}
+    (memory,) = remember(tenant, ("Bikes are counted on Monday.", "", "items"), metadata=named)
+    with tenant_scope(tenant.pk):
+        session = new_session(tenant, metadata=named)
+    client = client_of(operator)
+    overview = text_of(client.get(page("tenant-overview", tenant)))
+    assert 'kind=items">items</a> <span class="figures">1</span>' in overview
+    for address in (page("memory", tenant, memory.pk), page("session", tenant, session.pk)):
+        text = text_of(client.get(address))
+        assert '<dt class="mono">items</dt><dd>5</dd>' in text
+        assert '<dt class="mono">other</dt>' in text
 
 
 def test_query_count_of_the_overview_does_not_grow(

@@ -10,13 +10,15 @@ help: ## this list
 run: .venv/run.stamp ## everything on this machine until Ctrl-C; honours PORT, HOST, DATA_DIR, DEMO, ... (.env.example)
 	@exec $(PYTHON_BIN)/python -m memory_platform.embedded
 
+# The tests start a hundred Pythons: what one has compiled the others need not, whatever the shell says.
+test: export PYTHONDONTWRITEBYTECODE :=
 test: check browser ## lint, types and all tests; PYTEST='tests/unit -k packer' for some of them
-	$(PYTHON_BIN)/pytest -n $(TEST_WORKERS) $(PYTEST)
+	$(PYTHON_BIN)/pytest -n $(TEST_WORKERS) --dist worksteal $(PYTEST)
 
 check: .venv/dev.stamp ## lint, format, types, import contracts, templates, compose file, migrations
 	$(PYTHON_BIN)/ruff check .
 	$(PYTHON_BIN)/ruff format --check .
-	$(PYTHON_BIN)/mypy .
+	$(PYTHON_BIN)/mypy --num-workers $(TEST_WORKERS) .
 	$(PYTHON_BIN)/lint-imports
 	git ls-files -z 'templates/*.html' | xargs -0 $(PYTHON_BIN)/djade --check --target-version 5.2
 	$(PYTHON_BIN)/check-jsonschema --builtin-schema vendor.compose-spec docker-compose.yml

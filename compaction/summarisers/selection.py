@@ -1,16 +1,23 @@
 """Which summariser this deployment uses, from settings; made once a process and only when first needed."""
 
 import threading
+from typing import TYPE_CHECKING
 
 from django.conf import settings
 from django.core.signals import setting_changed
+from django.utils.module_loading import import_string
 
 from compaction.summarisers.extractive import ExtractiveSummariser
-from compaction.summarisers.openai_chat import OpenAIChatSummariser
 from compaction.summarisers.protocol import Summariser
 
+if TYPE_CHECKING:
+    from compaction.summarisers.openai_chat import OpenAIChatSummariser
+
+#: Importing it takes a second, which every process would wait for and most need not.
+MODEL_SUMMARISER = "compaction.summarisers.openai_chat.OpenAIChatSummariser"
+
 _lock = threading.Lock()
-_made: list[OpenAIChatSummariser] = []
+_made: "list[OpenAIChatSummariser]" = []
 _extractive = ExtractiveSummariser()
 
 
@@ -25,7 +32,7 @@ def chosen_summariser() -> Summariser:
         return _extractive
     with _lock:
         if not _made:
-            summariser = OpenAIChatSummariser(
+            summariser = import_string(MODEL_SUMMARISER)(
                 base_url=settings.LLM_BASE_URL,
                 api_key=settings.LLM_API_KEY,
                 timeout_seconds=settings.LLM_TIMEOUT_SECONDS,

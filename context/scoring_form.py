@@ -42,7 +42,7 @@ SHOWN_AS = {
     "half_life_days": ("days", "0.01", "After so many days recency is half of what it was."),
     "half_life_days_by_kind": ("", "", "Kinds with a half-life of their own, such as preference: 180, fact: 60."),
     "mmr_diversity": ("", "0.01", "0 to 1. What saying something again costs; 0 is off."),
-    "pool_size": ("candidates", "1", f"The best found by both arms, {POOL_SIZE_MIN} or more. 0: as many as the budget asks for."),
+    "pool_size": ("candidates", "1", f"Best finds, {POOL_SIZE_MIN} or more. 0: as many as the budget asks for."),
     "neighbour_reach": ("messages", "1", "So many before and after the better half are looked at as well. 0 is off."),
 }
 LABELS = {

@@ -13,6 +13,8 @@ from compaction.services.support import words_shared
 from compaction.services.told import Told
 
 _BREAK = re.compile(r"(?<=[.!?])\s+|\n+")
+#: The end of a sentence with a letter right behind it.
+_RUN_ON = re.compile(r"[.!?](?=[^\W\d_])")
 #: What stands between statements that share a sentence.
 _JOINTS = " \t\r\n;"
 #: What statements of one sentence open with in common: "Assistant:", or of a subject "Alex", "Alex's" and so on.
@@ -44,12 +46,27 @@ def statements_of_text(text: str, before: Sequence[Told], messages: Mapping[str,
 
 
 def parted(text: str, before: Sequence[Told]) -> str:
-    """The text with a line break where somebody typed on from the end of a former statement, without a space."""
-    for statement in before:
-        whole, bodies = _forms(statement)
-        for form in filter(None, (one.rstrip(".!?") for one in (*whole, *bodies))):
-            text = re.sub(rf"(?<!\w)({re.escape(form)}[.!?])(?=[^\W\d_])", r"\1\n", text)
-    return text
+    """The text with a line break where somebody typed on from the end of a former statement, without a space.
+
+    A small letter there goes on with a name, such as `Node.js`, and so does what a former statement has there itself.
+    """
+    forms = {form.rstrip(".!?") for one in before for several in _forms(one) for form in several} - {""}
+
+    def ended(found: re.Match[str]) -> str:
+        ends = (found.start() - len(form) for form in forms if text.endswith(form, 0, found.start()))
+        is_end = any(_is_typed_behind(text[start : found.end() + 1], forms) for start in ends if _opens(text, start))
+        return f"{found[0]}\n" if is_end else found[0]
+
+    return _RUN_ON.sub(ended, text)
+
+
+def _opens(text: str, start: int) -> bool:
+    """Whether a word may begin there."""
+    return not re.search(r"\w\Z", text[max(start - 1, 0) : start])
+
+
+def _is_typed_behind(form_and_letter: str, forms: Collection[str]) -> bool:
+    return not form_and_letter[-1].islower() and not any(form.startswith(form_and_letter) for form in forms)
 
 
 def _forms(statement: Told) -> tuple[tuple[str, str], list[str]]:

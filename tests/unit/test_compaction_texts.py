@@ -208,6 +208,16 @@ def test_what_is_typed_behind_a_sentence_without_a_space_is_a_sentence_of_its_ow
     assert parted("Alex moved.Then he left.", before) == "Alex moved.\nThen he left."
 
 
+def test_statement_that_begins_like_another_one_is_not_parted() -> None:
+    sentences = ["We use Node.", "We use Node.js 20.", "It is V2.", "It is V2.X now."]
+    before, shown = [Told(sentence, ()) for sentence in sentences], " ".join(sentences)
+    assert parted(shown, before) == shown
+    assert statements_of_text(shown, before, {}) == before
+    assert parted("We use Node.js elsewhere.", before[:1]) == "We use Node.js elsewhere."
+    assert parted("It is V2.Y now.", before) == "It is V2.\nY now."
+    assert parted("Bit is V2.Y now.", before) == "Bit is V2.Y now."
+
+
 @given(st.text(max_size=200))
 def test_any_text_makes_statements_of_it_alone(text: str) -> None:
     before = [Told("Alex moved.", ("m1",))]

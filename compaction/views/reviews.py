@@ -40,6 +40,7 @@ def reviews(request: HtmxRequest) -> HttpResponseBase:
         "orders": ORDERS.items(),
         "order": address.order,
         "query": address.query(),
+        "last": address.last,
         "has_keys": request.COOKIES.get("keys") != "off",
     }
     return show(request, "reviews.html#body" if wants_fragment(request) else "reviews.html", page)

@@ -100,6 +100,7 @@ def test_decision_goes_on_to_the_next_one_and_is_undone_from_there(
     assert response.context["compaction"].pk == second.pk
     assert as_decided(first).state == decided
     assert f"Undo last: {'approved' if decided == 'applied' else decided}" in text_of(response)
+    assert text_of(client.get(page("reviews", tenant), {"last": str(first.pk)})).count('data-key="u"') == 1
     if decided == "applied":
         asked = client.get(page("compaction-roll-back", tenant, first.pk))
         assert "It does not come back to the queue" in text_of(asked)

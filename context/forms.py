@@ -113,8 +113,8 @@ class PreviewForm(PlainForm):
         return fields
 
     def has_choices(self) -> bool:
-        """Whether any of the fields that are folded away first is filled."""
-        return self._has_any("style", "model", "directive")
+        """Whether any of the fields that are folded away first is filled; a style always is."""
+        return self._has_any("model", "directive") or self["style"].value() not in (None, "", DEFAULT_RENDER)
 
     def has_times(self) -> bool:
         """The same for the ones about the focus and the time."""

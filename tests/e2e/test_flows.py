@@ -41,7 +41,6 @@ def test_profile_assigned_to_a_partition_is_what_the_preview_takes_there(console
         console.goto(page("context-preview", acme))
         console.fill("#id_query", QUESTION)
         console.fill("#id_partition", partition)
-        console.fill("#id_max_tokens", "")
         press(console.get_by_role("button", name="Preview"))
         expect(console.locator("#budget-title")).to_contain_text(f"of {tokens} tokens used")
         expect(console.locator("#result").get_by_role("link", name=profile, exact=True)).to_be_visible()

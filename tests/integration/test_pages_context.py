@@ -3,7 +3,7 @@
 import re
 from html import escape
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 import pytest
 from django.contrib.auth.models import User
@@ -217,7 +217,10 @@ def test_draft_shows_its_effect_on_a_question_and_saves_nothing(client: Client, 
         assert "Falls out" in text
         assert "Save as version 1" in text
         assert response.context["after"].context.budget.used <= 60
+        assert "Open in the workbench" not in text
     assert in_force(tenant).version == 0
+    unchanged = text_of(client.get(page("budgets", tenant), NUMBERS | {"query": QUESTION, "whole": 1}))
+    assert f"?query={quote(QUESTION)}&amp;partition=&amp;budget_profile=default" in unchanged
 
 
 def test_saved_budget_rules_the_next_context_and_can_be_rolled_back(client: Client, tenant: Tenant, api: Any) -> None:

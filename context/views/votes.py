@@ -73,16 +73,20 @@ def _vote(request: HtmxRequest, memory_id: UUID, form: VoteForm) -> bool:
 @tenant_required
 @require_POST
 def vote_withdraw(request: HtmxRequest, memory_id: UUID, vote_id: UUID) -> HttpResponseBase:
-    """Take a vote back; it stays in the history."""
+    """Take a vote back; it stays in the history.
+
+    One on a memory that was merged into this one cannot be given anew: that one is archived.
+    """
     try:
         with tenant_scope(request.tenant.id):
+            _found(request, memory_id)
             vote = withdraw_feedback(
                 tenant_id=request.tenant.id, feedback_id=vote_id, by=actor_of(request.operator), now=timezone.now()
             )
     except NotFound as error:
         raise Http404 from error
     undo = ""
-    if vote.weight in VOTE_OF_WEIGHT:
+    if vote.weight in VOTE_OF_WEIGHT and vote.memory_id == memory_id:
         again = urlencode({"feedback": VOTE_OF_WEIGHT[vote.weight], "reason": vote.reason})
         undo = f"{reverse('vote-again', args=[request.tenant.id, memory_id])}?{again}"
     flash(request, "The vote is taken back.", undo_url=undo)

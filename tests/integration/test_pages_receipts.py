@@ -10,7 +10,7 @@ from django.test import Client
 from django.utils import timezone
 
 from context.models import Feedback
-from memories.actions import archive_memory
+from memories.actions import archive_memory, merge_memories
 from memories.models import Memory, Tenant
 from memories.scopes import tenant_scope
 from tests.console_pages import whole
@@ -153,3 +153,16 @@ def test_memory_or_vote_that_is_not_there_is_absent(client: Client, tenant: Tena
     assert client.get(page("memory-votes", tenant, foreign.pk)).status_code == 404
     assert client.post(page("memory-votes", tenant, foreign.pk), {"feedback": "POSITIVE"}).status_code == 404
     assert client.post(page("vote-withdraw", tenant, own.pk, uuid4())).status_code == 404
+    client.post(page("memory-votes", tenant, own.pk), {"feedback": "POSITIVE"})
+    assert client.post(page("vote-withdraw", tenant, foreign.pk, votes(tenant)[0].pk)).status_code == 404
+    assert votes(tenant)[0].withdrawn_at is None
+
+
+def test_vote_on_a_memory_merged_into_this_one_is_not_given_to_this_one(client: Client, tenant: Tenant) -> None:
+    kept, merged = workshop(tenant)[:2]
+    client.post(page("memory-votes", tenant, merged.pk), {"feedback": "NEGATIVE"})
+    with tenant_scope(tenant.pk):
+        merge_memories(tenant_id=tenant.pk, groups={kept.pk: [merged.pk]}, by=TESTER, now=timezone.now())
+    response = client.post(page("vote-withdraw", tenant, kept.pk, votes(tenant)[0].pk), headers=HTMX)
+    assert "taken back" in text_of(response)
+    assert page("vote-again", tenant, kept.pk) not in text_of(response)

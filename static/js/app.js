@@ -192,7 +192,7 @@
   // A result on its way that failed can be asked for again.
   function failed(event, kind) {
     showFailure(kind);
-    const coming = event.detail.elt.closest(".coming");
+    const coming = event.detail.elt.closest(".coming") || event.detail.target.querySelector(".coming");
     if (coming) coming.classList.add("is-failed");
   }
   document.addEventListener("htmx:responseError", function (event) { failed(event, String(event.detail.xhr.status)); });

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from memories.models import Tenant
 from memory_platform.paging import PAGE_SIZE
@@ -122,8 +122,29 @@ def test_result_that_fails_can_be_asked_for_again(watched: Page, acme: Tenant) -
     watched.goto(address)
     expect(watched.locator("#errors .alert")).to_contain_text("cannot be reached")
     expect(watched.get_by_text("being assembled")).to_be_hidden()
-    watched.get_by_role("link", name="Show it").click()
+    watched.get_by_role("link", name="Show the result").click()
     expect(watched.locator("#budget-title")).to_be_visible()
+
+
+def test_result_that_does_not_come_for_what_was_typed_meanwhile_can_be_asked_for_again(
+    watched: Page, acme: Tenant
+) -> None:
+    address = page("context-preview", acme)
+
+    def answer(route: Route) -> None:
+        """No answer to the page itself, a broken line to what is typed then."""
+        if "hx-request" not in route.request.headers:
+            route.fallback()
+        elif "Kiel" in route.request.url:
+            route.abort()
+
+    watched.route(f"**{address}?*", answer)
+    watched.goto(address + "?query=torque")
+    expect(watched.get_by_text("being assembled")).to_be_visible()
+    watched.locator("#id_query").fill("Kiel")
+    expect(watched.locator("#errors .alert")).to_contain_text("cannot be reached")
+    expect(watched.get_by_text("being assembled")).to_be_hidden()
+    expect(watched.get_by_role("link", name="Show the result")).to_be_visible()
 
 
 def test_workbench_goes_back_by_steps_and_comes_back_with_the_budget_it_was_left_with(

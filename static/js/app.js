@@ -153,11 +153,14 @@
     if (event.detail.successful) clearFailure();
   });
   // A result that comes after its page comes when the browser has looked for an anchor, for the place to go back to and
-  // for what was ticked there.
+  // for what was ticked there. Whoever signs in next in the same tab finds nothing of it, and forgets it.
   const LEFT = "left-at";
   const LEFT_MAX = 20;
 
-  function leftAt() { return JSON.parse(window.sessionStorage.getItem(LEFT) || "[]"); }
+  function leftAt() {
+    const all = JSON.parse(window.sessionStorage.getItem(LEFT) || "[]");
+    return all.filter(function (one) { return one.owner === window.pageOwner(); });
+  }
 
   function tickBoxes() { return Array.from(document.querySelectorAll("td input[type=checkbox]")); }
 
@@ -170,7 +173,8 @@
     const address = window.location.href;
     const ticked = tickBoxes().filter(function (box) { return box.checked; }).map(function (box) { return box.value; });
     const others = leftAt().filter(function (one) { return one.address !== address; });
-    const all = [{ address: address, top: window.scrollY, ticked: ticked }].concat(others);
+    const left = { owner: window.pageOwner(), address: address, top: window.scrollY, ticked: ticked };
+    const all = window.pageOwner() ? [left].concat(others) : [];
     window.sessionStorage.setItem(LEFT, JSON.stringify(all.slice(0, LEFT_MAX)));
   });
 

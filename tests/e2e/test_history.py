@@ -9,8 +9,9 @@ from playwright.sync_api import Page, Route, expect
 from memories.models import Tenant
 from memory_platform.paging import PAGE_SIZE
 from tests.e2e.console import open_preview
-from tests.integration.pages import page, remember
+from tests.integration.pages import client_of, page, remember
 from tests.integration.talks import compacted, talk, under_review
+from tests.people import new_operator
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -112,6 +113,12 @@ def test_search_comes_back_as_it_was_left_though_its_result_comes_later(watched:
     expect(box).to_be_checked()
     expect(watched.locator("[data-bulk-count]")).to_have_text("1 ticked")
     assert watched.evaluate("window.scrollY") == top
+    signed_in = client_of(new_operator("otto", "operator", acme)).cookies["sessionid"].value
+    watched.context.add_cookies([{"name": "sessionid", "value": signed_in, "url": watched.evaluate("location.origin")}])
+    watched.reload()
+    settled(watched, "the result of a search for somebody else")
+    expect(name).to_have_text(text)
+    expect(box).not_to_be_checked()
 
 
 def test_result_that_fails_can_be_asked_for_again(watched: Page, acme: Tenant) -> None:

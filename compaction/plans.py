@@ -27,6 +27,11 @@ class SessionPlan:
         return [turn for turn in self.turns if turn.id in leaving]
 
     @property
+    def span_tokens(self) -> int:
+        """Tokens of the turns that leave as they were written; the plan counts long tool outputs among them masked."""
+        return sum(turn.tokens for turn in self.span)
+
+    @property
     def masked(self) -> list[Turn]:
         """The tool outputs that a placeholder stands for afterwards; those that leave altogether are not among them."""
         masked = set(self.plan.mask_ids) - set(self.plan.span_ids)

@@ -239,9 +239,12 @@ def test_query_count_of_a_session_does_not_grow(
 
 def test_dry_run_says_what_would_leave_and_changes_nothing(client: Client, tenant: Tenant) -> None:
     session = talk(tenant)
-    text = text_of(client.get(page("session-compact", tenant, session.pk)))
+    shown = client.get(page("session-compact", tenant, session.pk))
+    text = text_of(shown)
     assert "at most" in text
     assert "What leaves the context" in text
+    leaving = shown.context["planned"].span
+    assert f"{len(leaving)} messages, {sum(turn.tokens for turn in leaving):,} tokens" in text
     assert reread(session).context_tokens == session.context_tokens
     assert {row.state for row in messages_of(session)} == {"live"}
 

@@ -81,7 +81,7 @@ def test_key_is_shown_once_and_opens_the_api(admin: Client, tenant: Tenant) -> N
     ("fields", "said"),
     [
         ({"name": ""}, "This field is required."),
-        ({"name": "x" * 51}, "at most 50 characters"),
+        ({"name": "x" * 51}, "At most 50 characters"),
         ({"name": "two\nlines"}, "on one line"),
         ({"level": "everything"}, "Select a valid choice"),
         ({"partition": "nonsense"}, 'id="partition-errors"><ul'),

@@ -6,10 +6,9 @@ from datetime import datetime
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db import models
 from django.db.models import F, Q
-from django.db.models.functions import Coalesce
 
 from compaction.models.sessions import MODEL_CHARACTERS_MAX, Message, Session
-from compaction.querysets import CompactionMemberQuerySet, CompactionPromptQuerySet, CompactionQuerySet
+from compaction.querysets import SETTLED_AT, CompactionMemberQuerySet, CompactionPromptQuerySet, CompactionQuerySet
 from memories.models import Tenant
 
 PROMPT_CHARACTERS_MAX = 16_000
@@ -111,7 +110,7 @@ class Compaction(models.Model):
             models.Index(F("tenant"), F("created_at").desc(), F("id"), name="compaction_newest"),
             models.Index(
                 F("tenant"),
-                Coalesce("decided_at", "finished_at", "created_at").desc(),
+                SETTLED_AT.desc(),
                 F("id"),
                 name="compaction_last_settled",
             ),

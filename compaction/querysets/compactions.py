@@ -13,6 +13,9 @@ from django.db.models.functions import Cast, Coalesce
 from memories.querysets import TenantRows, VersionedByRecordedTime
 from memories.querysets.conditions import path_condition
 
+#: When somebody decided about a compaction; where nobody did, when it was done or failed.
+SETTLED_AT = Coalesce("decided_at", "finished_at", "created_at")
+#: What a line of a list does not show.
 LARGE_FIELDS = ("policy", "summary_text", "statements", "journal", "retention")
 
 
@@ -52,7 +55,7 @@ class CompactionQuerySet(TenantRows):
 
     def last_settled_first(self) -> Self:
         """The latest decision first, in the order of `Compaction.settled_at`."""
-        return self.order_by(Coalesce("decided_at", "finished_at", "created_at").desc(), "id")
+        return self.order_by(SETTLED_AT.desc(), "id")
 
     def oldest_first(self) -> Self:
         return self.order_by("created_at", "id")

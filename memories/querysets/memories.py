@@ -1,7 +1,7 @@
 """Memories as they are: current rows by their state, and how many there are of which."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 from typing import Any, Self
 from uuid import UUID
@@ -81,19 +81,20 @@ class MemoryQuerySet(MemoryTextQuerySet):
         rows = self.order_by().values_list("embedding_error").annotate(count=models.Count("pk"))
         return list(rows.order_by("-count", "embedding_error")[:highest])
 
-    def tally_by_tenant(self, tenant_ids: Iterable[UUID], now: datetime) -> dict[UUID, MemoryTally]:
+    def tally_by_tenant(self, tenant_ids: Collection[UUID], now: datetime) -> dict[UUID, MemoryTally]:
         """How many memories each tenant has in which state; inside a scope that reads them. One query.
 
         Each state is counted along an index that holds it alone (ADR-0092).
         """
         rows = self.of_tenants(tenant_ids)
         live = rows.live(now)
+        waiting = live.not_ready()  # in the words of the index of these
         states = [
             *rows._by_kind(now),
             rows.archived()._counted(Counted.ARCHIVED),
             live.filter(pinned=True)._counted(Counted.PINNED),
-            live.not_ready().pending_embedding()._counted(Counted.PENDING),
-            live.not_ready().filter(embedding_state="failed")._counted(Counted.FAILED),
+            waiting.pending_embedding()._counted(Counted.PENDING),
+            waiting.with_failed_embedding()._counted(Counted.FAILED),
         ]
         found = defaultdict[UUID, list[Any]](list)
         for tenant_id, *row in states[0].union(*states[1:], all=True):
@@ -107,9 +108,8 @@ class MemoryQuerySet(MemoryTextQuerySet):
 
     def _by_kind(self, now: datetime) -> tuple[Self, Self]:
         """What is counted of unarchived memories, and of expired ones among them."""
-        return self.unarchived()._counted(Counted.UNARCHIVED, F("kind")), self.expired(now)._counted(
-            Counted.EXPIRED, F("kind")
-        )
+        kind = F("kind")
+        return self.unarchived()._counted(Counted.UNARCHIVED, kind), self.expired(now)._counted(Counted.EXPIRED, kind)
 
     def _counted(self, counted: Counted, kind: Any = None) -> Self:
         """Rows of (tenant, what is counted, kind, memories, tokens of o200k_base)."""

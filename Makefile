@@ -2,7 +2,7 @@
 PYTHON_BIN := .venv/bin
 TEST_WORKERS ?= 2
 .DEFAULT_GOAL := help
-.PHONY: help run test check fmt packers bench screenshots browser
+.PHONY: help run test check fmt css packers bench screenshots browser
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -28,6 +28,9 @@ fmt: .venv/dev.stamp ## format and fix what can be fixed
 	$(PYTHON_BIN)/ruff check --fix .
 	$(PYTHON_BIN)/ruff format .
 	git ls-files -z 'templates/*.html' | xargs -0 $(PYTHON_BIN)/djade --target-version 5.2
+
+css: .venv/run.stamp ## trim Tabler's stylesheet to what the pages can use; commit the result
+	$(PYTHON_BIN)/python bin/trim_stylesheet.py
 
 packers: .venv/dev.stamp ## the contract of the packers over 100,000 generated inputs (10,500 in `make test`)
 	PACKER_CASES=100000 $(PYTHON_BIN)/pytest -n $(TEST_WORKERS) tests/contracts/test_packers.py

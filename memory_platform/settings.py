@@ -245,7 +245,7 @@ STORAGES = {
     "staticfiles": {
         "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
         if DEBUG
-        else "memory_platform.assets.PageAssets"
+        else "whitenoise.storage.CompressedManifestStaticFilesStorage"
     },
 }
 

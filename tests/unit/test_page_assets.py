@@ -1,11 +1,10 @@
-"""The stylesheet that is served: without what no page can use, with all that one might."""
+"""The trimmed stylesheet: without what no page can use, with all that one might, and committed as it is made now."""
 
 import pytest
 
-from memory_platform.assets import STYLESHEET, Names, spelled_names, trim
-from tests.architecture import ROOT
+from bin.trim_stylesheet import TRIMMED, WHOLE, names_in, trim, trimmed
 
-NAMES = Names(['<p class="card {% if x %}is-on{% endif %} bg-{{ tone }}-lt">', 'row.className = "done";'])
+NAMED = names_in(['<p class="card {% if x %}is-on{% endif %} bg-{{ tone }}-lt">', 'row.className = "done";'])
 
 
 @pytest.mark.parametrize(
@@ -22,17 +21,20 @@ NAMES = Names(['<p class="card {% if x %}is-on{% endif %} bg-{{ tone }}-lt">', '
     ],
 )
 def test_rules_that_no_page_can_use_are_left_out(css: str, served: str) -> None:
-    assert trim(css, NAMES) == served
+    assert trim(css, NAMED) == served
 
 
 def test_broken_stylesheet_is_not_served_in_part() -> None:
     with pytest.raises(ValueError, match="ends inside a rule"):
-        trim(".card{a:b", NAMES)
+        trim(".card{a:b", NAMED)
+
+
+def test_committed_stylesheet_is_the_one_that_make_css_writes() -> None:
+    assert TRIMMED.read_text() == trimmed(), "run `make css` and commit static/css/tabler.css"
 
 
 def test_of_the_vendored_stylesheet_stays_what_pages_name_and_no_more() -> None:
-    whole = (ROOT / "static" / STYLESHEET).read_text()
-    served = trim(whole, spelled_names(ROOT))
+    whole, served = WHOLE.read_text(), TRIMMED.read_text()
     assert len(served) < len(whole) / 3
     for rule in (".btn-primary{", ".table>", ".form-control:focus{", ".alert{", "[data-bs-theme=dark]", "@keyframes"):
         assert rule in whole

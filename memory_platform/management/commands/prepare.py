@@ -20,7 +20,6 @@ from memories.access import has_operators, has_tenants
 from memories.actions import create_operator
 from memories.audit import Actor
 from memories.scopes import admin_write_scope
-from memory_platform.assets import spelling_files
 from memory_platform.embedded.files import write_private
 from memory_platform.web import Role
 
@@ -52,7 +51,7 @@ def collect_static() -> None:
     """Only when a source is not the one of the last time: hashing and compressing them takes seconds."""
     digest = hashlib.sha256()
     sources = [Path(storage.path(path)) for finder in get_finders() for path, storage in finder.list([])]
-    for path in [*sources, *spelling_files(settings.BASE_DIR)]:
+    for path in sources:
         state = path.stat()
         digest.update(f"{path} {state.st_size} {state.st_mtime_ns}\n".encode())
     root = Path(settings.STATIC_ROOT)

@@ -304,4 +304,4 @@ def recent_questions(tenant_id: UUID) -> list[Question]:
 
 def demo_questions(tenant_name: str) -> list[Question]:
     """What is worth asking of the demo tenant, for as long as nobody has asked; nothing for any other tenant."""
-    return [Question(suggested.query, suggested.partition) for suggested in questions_for(tenant_name)]
+    return [Question(query, partition) for query, partition in questions_for(tenant_name)]

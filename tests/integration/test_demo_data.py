@@ -3,6 +3,7 @@
 from collections import defaultdict
 from datetime import timedelta
 from io import StringIO
+from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -22,12 +23,9 @@ from context.models import (
     ScoringProfileVersion,
 )
 from context.receipts import stored_context
-from context.services.demo import TakenBack, Voted, read_measured, read_questions, read_votes
 from context.services.feedback import EXPLICIT_WEIGHTS, usefulness
 from memories.actions import Counters, adopt_counters
-from memories.audit import Actor
 from memories.embedding import EmbeddingError
-from memories.management import demo as replaying
 from memories.models import (
     AuditEntry,
     Memory,
@@ -41,9 +39,10 @@ from memories.models import (
 )
 from memories.retrieval import retrieve
 from memories.scopes import admin_write_scope, tenant_scope
-from memories.services.demo import Archived, Corrected, DemoStory, Linked, Step, questions_for, read_story
+from memories.services.demo import questions_for, read_demo
 from memories.services.partitions import parse_partition
 from memory_platform.management.commands import load_demo
+from memory_platform.management.demo import DemoLoader
 from tests.people import BY, new_operator
 
 NAME = "Fennrad"
@@ -67,9 +66,8 @@ def demo(db: None, loaded: str) -> Tenant:
         return Tenant.objects.get(name=NAME)
 
 
-@pytest.fixture
-def story() -> DemoStory:
-    return read_story(timezone.now())
+def steps(name: str, verb: str) -> list[dict[str, Any]]:
+    return [step for step in read_demo(name, timezone.now()) if step["do"] == verb]
 
 
 def told_memories() -> QuerySet[Memory]:
@@ -77,48 +75,57 @@ def told_memories() -> QuerySet[Memory]:
     return Memory.objects.exclude(metadata__has_key="compaction_id")
 
 
-def test_every_memory_is_stored_and_ready(demo: Tenant, story: DemoStory) -> None:
+def test_every_memory_is_stored_and_ready(demo: Tenant) -> None:
     with tenant_scope(demo.pk):
         states = list(told_memories().values_list("embedding_state", flat=True))
         with_vector = told_memories().filter(embeddings__isnull=False).distinct().count()
-    assert states == ["ready"] * len(story.memories)
-    assert with_vector == len(story.memories)
+    assert states == ["ready"] * len(steps("history", "store_memory"))
+    assert with_vector == len(states)
 
 
-def usefulness_today(story: DemoStory) -> dict[str, float]:
+def usefulness_today() -> dict[str, float]:
     """What each memory brought, or what its votes made of it."""
-    steps = read_votes(story.steps[-1].at)
-    taken_back = [step.vote for step in steps if isinstance(step, TakenBack)]
     weights: dict[str, list[float]] = defaultdict(list)
-    for step in steps:
-        if isinstance(step, Voted) and step not in taken_back:
-            weights[step.ref].append(EXPLICIT_WEIGHTS[step.feedback])
+    for step in steps("steering", "give_feedback"):
+        weights[step["ref"]].append(EXPLICIT_WEIGHTS[step["feedback"]])
+    for step in steps("steering", "withdraw_feedback"):
+        weights[step["ref"]].remove(EXPLICIT_WEIGHTS[step["feedback"]])
     voted = {
         ref: usefulness(sum(each for each in given if each > 0), -sum(each for each in given if each < 0))
         for ref, given in weights.items()
     }
-    return {memory.ref: memory.usefulness for memory in story.memories} | voted
-
-
-def test_rows_carry_what_the_file_says(demo: Tenant, story: DemoStory) -> None:
-    told = {
-        (memory.partition.path, memory.kind, memory.confidence, memory.retrieval_count) for memory in story.memories
+    brought = {
+        step["ref"]: step.get("counters", {}).get("usefulness_score", 0.5) for step in steps("history", "store_memory")
     }
-    ages = sorted(memory.created_at for memory in story.memories)
+    return brought | voted
+
+
+def test_rows_carry_what_the_file_says(demo: Tenant) -> None:
+    stored = steps("history", "store_memory")
+    told = {
+        (
+            step["partition"].path,
+            step["kind"],
+            step.get("confidence", 0.8),
+            step.get("counters", {}).get("retrieval_count", 0),
+        )
+        for step in stored
+    }
+    ages = sorted(step["at"] for step in stored)
     with tenant_scope(demo.pk):
         rows = list(told_memories().order_by("created_at"))
         memo = TenantMemo.objects.current().get()
         paths = set(Partition.objects.values_list("path", flat=True))
     assert {(row.partition_path, row.kind, row.confidence, row.retrieval_count) for row in rows} == told
     assert all(abs(row.created_at - age) < timedelta(minutes=5) for row, age in zip(rows, ages, strict=True))
-    assert sorted(row.usefulness_score for row in rows) == sorted(usefulness_today(story).values())
-    assert sum(row.archived_at is not None for row in rows) == sum(isinstance(s, Archived) for s in story.steps)
+    assert sorted(row.usefulness_score for row in rows) == sorted(usefulness_today().values())
+    assert sum(row.archived_at is not None for row in rows) == len(steps("history", "archive_memory"))
     assert "ERR_4012" in memo.content
     assert memo.version == 3
     assert {"", "agent=support", "agent=support/user=c-10482"} <= paths
 
 
-def test_history_happened_when_it_is_said_to_have_happened(demo: Tenant, story: DemoStory) -> None:
+def test_history_happened_when_it_is_said_to_have_happened(demo: Tenant) -> None:
     with tenant_scope(demo.pk):
         versions = list(MemoryVersion.objects.all())
         cause = Memory.objects.get(content__startswith="ERR_4012 (torque", partition_path="agent=field-service")
@@ -126,8 +133,8 @@ def test_history_happened_when_it_is_said_to_have_happened(demo: Tenant, story: 
         links = MemoryLink.objects.count()
         newest_audit = AuditEntry.objects.exclude(verb="adopt_counters").newest_first().first()
         future = Memory.objects.filter(recorded_from__gt=timezone.now()).count()
-    assert len(versions) == sum(isinstance(step, Corrected) for step in story.steps)
-    assert links == sum(isinstance(step, Linked) for step in story.steps)
+    assert len(versions) == len(steps("history", "update_memory"))
+    assert links == len(steps("history", "link_memories"))
     assert [version.version for version in of_cause] == [1, 2, 3]
     assert all(version.valid_from == version.recorded_from for version in versions)
     for version, following in zip(of_cause, [*of_cause[1:], cause], strict=True):
@@ -163,12 +170,12 @@ def test_every_page_has_something_true_to_show(demo: Tenant) -> None:
     assert note.usefulness_score == pytest.approx(1 / 7)
 
 
-def test_contexts_were_given_over_a_month_and_are_read_back_byte_for_byte(demo: Tenant, story: DemoStory) -> None:
+def test_contexts_were_given_over_a_month_and_are_read_back_byte_for_byte(demo: Tenant) -> None:
     with tenant_scope(demo.pk):
         receipts = list(Receipt.objects.for_tenant(demo.pk).newest_first())
         stored = [stored_context(receipt) for receipt in receipts]
-    asked = read_questions(timezone.now())
-    assert [receipt.query for receipt in receipts] == [question.query for question in reversed(asked)]
+    asked = [step["query"] for step in steps("usage", "assemble_context")]
+    assert [receipt.query for receipt in receipts] == asked[::-1]
     assert timedelta(days=20) < receipts[0].created_at - receipts[-1].created_at < timedelta(days=30)
     assert all(context.is_verified for context in stored)
     assert all(receipt.tokens_used and not receipt.warnings for receipt in receipts)
@@ -176,7 +183,7 @@ def test_contexts_were_given_over_a_month_and_are_read_back_byte_for_byte(demo: 
 
 
 def test_measuring_pages_have_a_draft_questions_and_two_evaluations_to_show(demo: Tenant) -> None:
-    story = read_measured(timezone.now())
+    questions = steps("steering", "collect_golden_question")
     with tenant_scope(demo.pk):
         drafts = list(ScoringProfileVersion.objects.for_tenant(demo.pk).versions())
         wanted = GoldenQuestion.objects.for_tenant(demo.pk).standing().with_counts(timezone.now()).oldest_first()
@@ -186,10 +193,10 @@ def test_measuring_pages_have_a_draft_questions_and_two_evaluations_to_show(demo
         (2, "support-recall 1", "evaluated"),
         (1, "conversation-recall 1", "draft"),
     ]
-    assert counts == [(each.query, len(each.wants), len(each.wants)) for each in story.questions]
+    assert counts == [(each["text"], len(each["wants"]), len(each["wants"])) for each in questions]
     assert [(run.profile_name, run.state, run.total) for run in runs] == [
-        ("support-recall", "done", len(story.questions)),
-        ("adr-0040", "done", len(story.questions)),
+        ("support-recall", "done", len(questions)),
+        ("adr-0040", "done", len(questions)),
     ]
     assert runs[0].corpus_sha256 == runs[1].corpus_sha256
     assert runs[0].results["2000"]["report"]["total"]["measures"]["recall"]["value"] > 0.5
@@ -209,19 +216,19 @@ def test_sessions_show_a_summary_in_force_one_that_waits_and_masked_outputs(demo
     assert audited == 3
 
 
-def test_suggested_questions_find_their_answers(demo: Tenant, story: DemoStory) -> None:
+def test_suggested_questions_find_their_answers(demo: Tenant) -> None:
     found = {}
-    for question in story.questions:
+    for query, partition in questions_for(NAME):
         retrieval = retrieve(
             tenant_id=demo.pk,
-            query=question.query,
-            partition=parse_partition(question.partition),
+            query=query,
+            partition=parse_partition(partition),
             now=timezone.now(),
             token_budget=600,
             overfetch_ratio=1.25,
             encoding="o200k_base",
         )
-        found[question.query] = "\n".join(candidate.content for candidate in retrieval.candidates)
+        found[query] = "\n".join(candidate.content for candidate in retrieval.candidates)
     wanted = ["sensor swap", "700 full charging", "6 Nm", "get_or_create", "¥11,250", "Hafenspitze"]
     for text, answer in zip(found.values(), wanted, strict=True):
         assert answer in text
@@ -230,7 +237,7 @@ def test_suggested_questions_find_their_answers(demo: Tenant, story: DemoStory) 
 def test_preview_of_the_demo_suggests_what_to_ask(demo: Tenant, other_tenant: Tenant, client: Client) -> None:
     client.force_login(new_operator("viola", "viewer", demo, other_tenant))
     page = client.get(f"/t/{demo.pk}/context").content.decode()
-    assert all(escape(question.query) in page for question in questions_for(NAME))
+    assert all(escape(query) in page for query, _ in questions_for(NAME))
     assert "Worth asking" not in client.get(f"/t/{other_tenant.pk}/context").content.decode()
 
 
@@ -255,14 +262,14 @@ def test_demo_loads_beside_another_tenant(other_tenant: Tenant) -> None:
 
 
 def test_failure_midway_leaves_nothing(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    take_step = replaying.take_step
+    take_step = DemoLoader.take_step
 
-    def fail_late(step: Step, tenant: Tenant, memories: dict[str, Memory], by: Actor) -> None:
-        if len(memories) == 20:
+    def fail_late(loader: DemoLoader, **row: Any) -> None:
+        if len(loader.memories) == 20:
             raise CommandError("The disk is full.")
-        take_step(step, tenant, memories, by)
+        take_step(loader, **row)
 
-    monkeypatch.setattr(replaying, "take_step", fail_late)
+    monkeypatch.setattr(DemoLoader, "take_step", fail_late)
     with pytest.raises(CommandError, match="disk"):
         run("--tenant", "Halfway")
     with admin_write_scope():

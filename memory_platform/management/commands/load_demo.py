@@ -7,19 +7,15 @@ from uuid import UUID
 from django.core.management.base import CommandParser
 from django.utils import timezone
 
-from compaction.management.demo import replay_sessions
-from compaction.services.demo import read_sessions
-from context.management.demo import replay_contexts, replay_drafts, replay_evaluations, replay_votes
-from context.services.demo import read_measured, read_questions, read_votes
 from memories.actions import create_tenant
 from memories.embedders import is_local_for
 from memories.embedding import EmbeddingError
 from memories.indexer import index_memories
-from memories.management.demo import replay
 from memories.management.door import DoorCommand
 from memories.models import Tenant
 from memories.scopes import admin_write_scope
-from memories.services.demo import read_story
+from memories.services.demo import read_demo
+from memory_platform.management.demo import DemoLoader
 
 
 class Command(DoorCommand):
@@ -34,23 +30,20 @@ class Command(DoorCommand):
 
     def handle(self, **options: Any) -> None:
         now = timezone.now()
-        story = read_story(now)
-        name = options["tenant"].strip() or story.tenant_name
+        demo = read_demo("tenant", now)
+        name = options["tenant"].strip() or demo["name"]
         with admin_write_scope():
             if Tenant.objects.named(name).exists():
                 self.stdout.write(f"The tenant {name} exists already; nothing was changed.")
                 return
             # All or nothing, in one transaction: half a demo would never be completed.
-            tenant = create_tenant(name=name, by=self.actor, now=story.began_at)
-            memories = {ref: row.pk for ref, row in replay(story, tenant, by=self.actor, now=now).items()}
-            replay_votes(read_votes(now), tenant.pk, memories, by=self.actor)
-            measured = read_measured(now)
-            replay_drafts(measured, tenant.pk, memories, by=self.actor)
-        self.stdout.write(f"The tenant {name} has {len(memories)} memories.")
-        if is_local_for(tenant.pk) and self._embed(tenant, memories.values()):
-            replay_contexts(read_questions(now), tenant.pk, by=self.actor)
-            replay_evaluations(measured, tenant.pk, by=self.actor)
-        replay_sessions(read_sessions(now), tenant, by=self.actor)
+            tenant = create_tenant(name=name, by=self.actor, now=demo["at"])
+            loader = DemoLoader(tenant, by=self.actor, now=now)
+            loader.load_memories()
+        self.stdout.write(f"The tenant {name} has {len(loader.memories)} memories.")
+        if is_local_for(tenant.pk) and self._embed(tenant, [memory.pk for memory in loader.memories.values()]):
+            loader.load_usage()
+        loader.load_sessions()
 
     def _embed(self, tenant: Tenant, memory_ids: Iterable[UUID]) -> bool:
         """Now, so that the first page that is opened can search; whether that went well."""

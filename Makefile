@@ -15,13 +15,15 @@ test: export PYTHONDONTWRITEBYTECODE :=
 test: check browser ## lint, types and all tests; PYTEST='tests/unit -k packer' for some of them
 	$(PYTHON_BIN)/pytest -n $(TEST_WORKERS) --dist worksteal $(PYTEST)
 
-check: .venv/dev.stamp ## lint, format, types, import contracts, templates, compose file, migrations
+check: .venv/dev.stamp ## lint, format, types, import contracts, templates, compose and CI files, migrations
 	$(PYTHON_BIN)/ruff check .
 	$(PYTHON_BIN)/ruff format --check .
 	$(PYTHON_BIN)/mypy --num-workers $(TEST_WORKERS) .
 	$(PYTHON_BIN)/lint-imports
 	git ls-files -z 'templates/*.html' | xargs -0 $(PYTHON_BIN)/djade --check --target-version 5.2
 	$(PYTHON_BIN)/check-jsonschema --builtin-schema vendor.compose-spec docker-compose.yml
+	$(PYTHON_BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(PYTHON_BIN)/check-jsonschema --builtin-schema vendor.github-issue-forms .github/ISSUE_TEMPLATE/bug.yml .github/ISSUE_TEMPLATE/feature.yml
 	$(PYTHON_BIN)/python -W ignore manage.py makemigrations --check --dry-run
 
 fmt: .venv/dev.stamp ## format and fix what can be fixed

@@ -11,6 +11,7 @@ from typing import Any
 from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 
+from memory_platform import __version__
 from memory_platform.embedded.endpoints import read_endpoints
 from memory_platform.environment import NamedEnv, cache_config, database_config, embedding_endpoints
 
@@ -291,7 +292,7 @@ REST_FRAMEWORK: dict[str, Any] = {
 SPECTACULAR_SETTINGS = {
     "TITLE": "Memory platform",
     "DESCRIPTION": "Store memories, search them, and get the best text for a question within a token budget.",
-    "VERSION": "1",
+    "VERSION": __version__,
     "OAS_VERSION": "3.1.0",
     "SERVE_INCLUDE_SCHEMA": False,
     "SCHEMA_PATH_PREFIX": "/api/v1",

@@ -9,7 +9,7 @@ from django.template.loader import render_to_string
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from memory_platform import numerals
+from memory_platform import __version__, numerals
 from memory_platform.times import written_time
 
 register = template.Library()
@@ -112,6 +112,12 @@ def counted(value: int, forms: str) -> str:
 def icon(name: str, label: str = "", css: str = "") -> SafeString:
     """An icon of the sprite: decoration without a label, an image with one. A table has one in each row."""
     return render_to_string("_icon.html", {"name": name, "label": label, "css": css})
+
+
+@register.simple_tag
+def version() -> str:
+    """Return the version of this installation, as the OpenAPI document and the changelog name it."""
+    return __version__
 
 
 @register.simple_tag

@@ -34,12 +34,12 @@ def sentence(number: int, draw: random.Random) -> str:
 
 def load(tenant: Any, memories: int) -> None:
     """Store and embed that many memories in 20 partitions over a year."""
-    from memories.actions import store_memories
-    from memories.audit import Actor
-    from memories.indexer import index_memories
-    from memories.scopes import tenant_scope
-    from memories.services.drafts import NewMemory
-    from memories.services.partitions import parse_partition
+    from memories.embeddings.indexer import index_memories
+    from memories.services.partitions.paths import parse_partition
+    from memories.services.store.drafts import NewMemory
+    from memories.store.actions.store import store_memories
+    from memories.tenancy.audit import Actor
+    from memories.tenancy.scopes import tenant_scope
 
     draw = random.Random(7)
     rows = (
@@ -60,9 +60,9 @@ def load(tenant: Any, memories: int) -> None:
 
 def measure(tenant: Any, rounds: int, max_tokens: int) -> dict[bool, list[dict[str, float]]]:
     """The timings of every round, by whether it was a preview; previews and real ones take turns."""
-    from context.assembly import assemble_context
-    from context.results import ContextRequest
-    from memories.audit import Actor
+    from context.assembly.orchestrator import assemble_context
+    from context.receipts.results import ContextRequest
+    from memories.tenancy.audit import Actor
 
     draw = random.Random(8)
     timings: dict[bool, list[dict[str, float]]] = {True: [], False: []}

@@ -15,20 +15,20 @@ from typing import Any
 import numpy as np
 
 from benchmarks.database import analyse, new_tenant, throwaway_database
-from context.services.corpus import Corpus, CorpusError, CorpusQuestion, read_corpus
-from context.services.evidence import Answer, Measured, Summary, measure, report_on
+from context.services.evaluation.corpus import Corpus, CorpusError, CorpusQuestion, read_corpus
+from context.services.evaluation.evidence import Answer, Measured, Summary, measure, report_on
 
-UPDATED_FACTS = Path(__file__).parent.parent / "context" / "data" / "updated_facts"
+UPDATED_FACTS = Path(__file__).parent.parent / "context" / "services" / "evaluation" / "updated_facts"
 ROWS_PER_BATCH = 500
 COLUMNS = ("recall", "full", "containment", "mrr", "current_first")
 
 
 def load(tenant: Any, corpus: Corpus) -> dict[str, str]:
     """Store the memories with their vectors; the corpus's own id by the memory's id."""
-    from memories.actions import store_memories
-    from memories.audit import Actor
-    from memories.indexer import index_memories
-    from memories.scopes import tenant_scope
+    from memories.embeddings.indexer import index_memories
+    from memories.store.actions.store import store_memories
+    from memories.tenancy.audit import Actor
+    from memories.tenancy.scopes import tenant_scope
 
     newest = max(memory.created_at for memory in corpus.memories)
     source_of: dict[str, str] = {}
@@ -50,9 +50,9 @@ def measured(
     tenant: Any, question: CorpusQuestion, max_tokens: int, source_of: dict[str, str], *, profile: str, now: datetime
 ) -> Measured:
     """What the context of a question holds at one budget, asked at `now`."""
-    from context.assembly import assemble_context
-    from context.results import ContextRequest
-    from memories.audit import Actor
+    from context.assembly.orchestrator import assemble_context
+    from context.receipts.results import ContextRequest
+    from memories.tenancy.audit import Actor
 
     request = ContextRequest(
         query=question.text, partition=question.partition, max_tokens=max_tokens, profile=profile, preview=True

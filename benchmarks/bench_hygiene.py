@@ -63,12 +63,12 @@ def load(tenant_id: UUID, rows: int) -> None:
     """Memories, vectors, pairs and findings of one tenant, by statements of the database."""
     from django.db import connection
 
-    from context.upkeep import find_unhelpful
-    from memories.embedders import active_model_name
-    from memories.scopes import tenant_scope
-    from memories.services.lexemes import MARK_DIGITS
-    from memories.upkeep import find_faults
-    from memories.vectors import pin_model
+    from context.receipts.retention import find_unhelpful
+    from memories.embeddings.embedders import active_model_name
+    from memories.embeddings.vectors import pin_model
+    from memories.hygiene.maintenance import find_faults
+    from memories.services.search.lexemes import MARK_DIGITS
+    from memories.tenancy.scopes import tenant_scope
 
     values: dict[str, Any] = {"tenant": tenant_id, "rows": rows, "places": PLACES, "now": NOW, "dimension": DIMENSION}
     values |= {"model": active_model_name(tenant_id), "mark": MARK_DIGITS}
@@ -104,10 +104,10 @@ def rounds_of(work: Callable[[], object], rounds: int) -> list[float]:
 
 def measure(tenant_id: UUID, rounds: int) -> None:
     """Every list in every order, whole and of a small partition, and all counts."""
-    from memories.board import board_page, list_lengths
-    from memories.browsing import MemoryFilter, memories_of
-    from memories.scopes import tenant_scope
-    from memories.services.hygiene import LISTS
+    from memories.hygiene.findings import board_page, list_lengths
+    from memories.search.browsing import MemoryFilter, memories_of
+    from memories.services.hygiene.rules import LISTS
+    from memories.tenancy.scopes import tenant_scope
 
     def page(*arguments: Any) -> Callable[[], object]:
         return lambda: board_page(tenant_id, *arguments, behind=None, now=NOW)
@@ -157,9 +157,9 @@ def scanned_tables(work: Callable[[], object]) -> set[str]:
 
 def compare(tenant_id: UUID) -> None:
     """One batch in the largest partition and one in a small one."""
-    from memories.comparing import COMPARED_BATCH, compare_batch
+    from memories.hygiene.pair_detection import COMPARED_BATCH, compare_batch
     from memories.models import Memory, UncomparedMemory
-    from memories.scopes import tenant_scope
+    from memories.tenancy.scopes import tenant_scope
 
     for path, label in (("user=u0", "half of all memories"), ("user=u7", "a fiftieth of the other half")):
         with tenant_scope(tenant_id):

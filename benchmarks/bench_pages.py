@@ -127,9 +127,9 @@ def bench(wanted: argparse.Namespace) -> int:
     from django.test import Client
 
     from memories.models import Tenant
-    from memories.scopes import admin_write_scope
+    from memories.tenancy.scopes import admin_write_scope
     from tests.console_pages import places
-    from tests.furnished import TENANT, ids_of
+    from tests.demo_fixture import TENANT, ids_of
 
     # Assets come from their sources: nothing has to be collected before.
     settings.STORAGES["staticfiles"]["BACKEND"] = "django.contrib.staticfiles.storage.StaticFilesStorage"
@@ -163,9 +163,9 @@ def bench(wanted: argparse.Namespace) -> int:
 
 def fill(memories: int) -> Any:
     """The tenant with so many memories, and whoever looks at its pages."""
-    from tests.crowd import Crowd, crowd
-    from tests.furnished import furnished_tenant
-    from tests.people import new_operator
+    from tests.bulk_data import Crowd, crowd
+    from tests.demo_fixture import furnished_tenant
+    from tests.users import new_operator
 
     tenant = furnished_tenant()
     beside = new_tenant("beside")

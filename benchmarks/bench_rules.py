@@ -21,7 +21,7 @@ from context.services.ordering import order_items
 from context.services.packer import GreedyKnapsackPacker
 from context.services.rendering import STYLES, RenderItem, render_context
 from context.services.scorer import MemoryScorer
-from memories.services.fusion import gate_by_tokens, reciprocal_rank_fusion
+from memories.services.search.fusion import gate_by_tokens, reciprocal_rank_fusion
 from memories.services.tokens import count_tokens, token_counts
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)

@@ -68,11 +68,11 @@ def places(memories: int) -> list[str]:
 
 def load(tenant: Any, paths: list[str]) -> None:
     """Insert a memory with its vector at each of the paths."""
-    from memories.embedding import get_embedder
-    from memories.live_rows import ensure_partitions
+    from memories.embeddings.providers import get_embedder
     from memories.models import Memory, MemoryEmbedding
-    from memories.scopes import tenant_scope
-    from memories.services.partitions import parse_partition
+    from memories.services.partitions.paths import parse_partition
+    from memories.store.live_rows import ensure_partitions
+    from memories.tenancy.scopes import tenant_scope
 
     draw, embedder = random.Random(str(tenant.name)), get_embedder()
     with tenant_scope(tenant.pk):
@@ -96,7 +96,7 @@ def load(tenant: Any, paths: list[str]) -> None:
 
 def _memory(tenant: Any, partition: Any, text: str, number: int) -> Any:
     from memories.models import Memory
-    from memories.services.lexemes import search_columns
+    from memories.services.search.lexemes import search_columns
 
     tokens, at = len(text) // 4, NOW - timedelta(minutes=number % 525_600)
     return Memory(
@@ -135,9 +135,9 @@ def measure_scope(scope: Any, vectors: Mapping[str, Any], model: str, *, is_wall
     """Times of the three ways, the share of the nearest that was found, and how the search was planned."""
     from django.db import connection
 
-    from memories.nearest import find_nearest, follow
-    from memories.scopes import tenant_scope
-    from memories.services.search_plan import Reason, Search, VectorPlan
+    from memories.search.nearest import find_nearest, follow
+    from memories.services.search.plan import Reason, Search, VectorPlan
+    from memories.tenancy.scopes import tenant_scope
 
     times: dict[str, list[float]] = {"planned": [], "exact": [], "compared": []}
     recalls: list[float] = []
@@ -171,7 +171,7 @@ def report_scope(name: str, result: Mapping[str, Any]) -> None:
 
 def measure_retrievals(tenant: Any, questions: list[str], *, is_wall: bool) -> dict[str, list[float]]:
     """Times of whole retrievals at 4,000 tokens, as by default and as a profile with a pool asks."""
-    from memories.retrieval import retrieve
+    from memories.search.retrieval import retrieve
 
     ways: dict[str, dict[str, Any]] = {
         "default": {},
@@ -189,10 +189,10 @@ def measure_retrievals(tenant: Any, questions: list[str], *, is_wall: bool) -> d
 
 def report(tenant: Any, small: Any, rounds: int, *, is_wall: bool) -> None:
     """All tables."""
-    from memories.candidates import SearchScope
-    from memories.embedding import get_embedder
-    from memories.services.filters import parse_filters
-    from memories.services.moments import Moment
+    from memories.embeddings.providers import get_embedder
+    from memories.services.search.filters import parse_filters
+    from memories.services.store.moments import Moment
+    from memories.store.readings import SearchScope
 
     draw, embedder = random.Random(9), get_embedder()
     questions = [question(draw) for _ in range(rounds)]
@@ -227,7 +227,7 @@ def main() -> None:
     parser.add_argument("--wall", action="store_true")
     wanted = parser.parse_args()
     with throwaway_database():
-        from memories.upkeep import fold_counts
+        from memories.partitions.maintenance import fold_counts
 
         tenant = new_tenant("large")
         load(tenant, places(wanted.memories))

@@ -22,8 +22,8 @@ import numpy.typing as npt
 from benchmarks.bench_evidence import UPDATED_FACTS, load
 from benchmarks.database import new_tenant, throwaway_database
 from benchmarks.session_summaries import SUMMARY_PARTS, SessionSummaries
-from context.services.corpus import Corpus, CorpusQuestion, read_corpus
-from context.services.evidence.intervals import estimate_means
+from context.services.evaluation.corpus import Corpus, CorpusQuestion, read_corpus
+from context.services.evaluation.evidence.intervals import estimate_means
 
 BUDGETS_TOKENS = (250, 1000)
 MAX_CONSECUTIVE_SKIPS = 3
@@ -66,9 +66,9 @@ def case_of(
     summaries: SessionSummaries | None,
 ) -> Case:
     """What the real search finds, and all parts of its scores; with `summaries` the parts they make as well."""
-    from context.services.profiled_scorer import ProfiledScorer, Question
-    from context.services.scoring_profiles import CONVERSATION_RECALL
-    from memories.retrieval import retrieve
+    from context.services.assembly.profiled_scorer import ProfiledScorer, Question
+    from context.services.profiles.scoring_profiles import CONVERSATION_RECALL
+    from memories.search.retrieval import retrieve
 
     found = retrieve(
         tenant_id=tenant.pk,
@@ -181,7 +181,7 @@ def _line(name: str, values: Sequence[float] | Matrix) -> None:
 
 def gathered(corpus: Corpus, *, is_late: bool = False, with_summaries: bool = False) -> list[Case]:
     """All questions of a corpus, asked in a tenant of its own."""
-    from memories.embedders import embedder_of
+    from memories.embeddings.embedders import embedder_of
 
     tenant = new_tenant(corpus.name[:40])
     source_of = load(tenant, corpus)
@@ -191,7 +191,7 @@ def gathered(corpus: Corpus, *, is_late: bool = False, with_summaries: bool = Fa
 
 def on_conversations(cases: list[Case]) -> None:
     """Folds, ablation, and the shipped weights, which saw all of these conversations."""
-    from context.services.scoring_profiles import CONVERSATION_RECALL
+    from context.services.profiles.scoring_profiles import CONVERSATION_RECALL
 
     print("held in 250 and 1,000 tokens")
     folds, results = cross_validated(cases, PARTS)
@@ -228,7 +228,7 @@ def on_summaries(cases: list[Case]) -> None:
 
 def on_updated_facts(cases: list[Case]) -> None:
     """How often the current version comes before every stale one, and whether old ones are still found."""
-    from context.services.scoring_profiles import CONVERSATION_RECALL
+    from context.services.profiles.scoring_profiles import CONVERSATION_RECALL
 
     shipped = dict(CONVERSATION_RECALL.weights)
     print("now: current first, held in 250 and 1,000 tokens; then: meant first, held in 250 and 1,000")

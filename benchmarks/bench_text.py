@@ -42,11 +42,11 @@ def zipf(words: Sequence[str], draw: random.Random) -> Callable[[int], list[str]
 
 def load(tenant: Any, words: Sequence[str], memories: int) -> None:
     """Store that many memories, without vectors."""
-    from memories.actions import store_memories
-    from memories.audit import Actor
-    from memories.languages import count_common_words
-    from memories.scopes import tenant_scope
-    from memories.services.drafts import NewMemory
+    from memories.search.languages import count_common_words
+    from memories.services.store.drafts import NewMemory
+    from memories.store.actions.store import store_memories
+    from memories.tenancy.audit import Actor
+    from memories.tenancy.scopes import tenant_scope
 
     draw = random.Random(7)
     some = zipf(words, draw)
@@ -77,12 +77,12 @@ def drawn_queries(words: Sequence[str], count: int) -> Iterator[tuple[str, str]]
 
 def search(tenant: Any, text: str, *, drops: bool) -> tuple[float, list[Any]]:
     """Milliseconds, and the rows in order; as the word arm of a search asks for them."""
-    from memories.arms import asked_in_words, rank_asked
-    from memories.candidates import SearchScope
-    from memories.querysets import lexemes_of_tenant
-    from memories.scopes import tenant_scope
-    from memories.services.moments import Moment
-    from memories.services.text_query import match_all
+    from memories.search.queries.lexemes import lexemes_of_tenant
+    from memories.search.retrievers import asked_in_words, rank_asked
+    from memories.services.search.text_query import match_all
+    from memories.services.store.moments import Moment
+    from memories.store.readings import SearchScope
+    from memories.tenancy.scopes import tenant_scope
 
     scope = SearchScope(tenant.pk, "", Moment.now(NOW))
     with tenant_scope(tenant.pk):

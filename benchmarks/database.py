@@ -54,9 +54,9 @@ def throwaway_database(kept: Path | None = None) -> Iterator[None]:
 
 def new_tenant(name: str) -> "Tenant":
     """A tenant with nothing in it."""
-    from memories.actions import create_tenant
-    from memories.audit import Actor
-    from memories.scopes import admin_write_scope
+    from memories.tenancy.actions.tenants import create_tenant
+    from memories.tenancy.audit import Actor
+    from memories.tenancy.scopes import admin_write_scope
 
     with admin_write_scope():
         return create_tenant(name=name, by=Actor.system("benchmark"), now=datetime.now(UTC))
@@ -68,8 +68,8 @@ def without_vector_index() -> Iterator[None]:
     from django.core.management import call_command
     from django.db import connections
 
-    from memories.querysets.nearest import index_name
-    from memories.vector_index import models_to_index
+    from memories.search.queries.nearest import index_name
+    from memories.search.vector_index import models_to_index
 
     with connections["owner"].cursor() as cursor:
         for model in models_to_index():

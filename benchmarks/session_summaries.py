@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from compaction.services.turns import Turn
-from compaction.summarisers.extractive import ExtractiveSummariser
-from compaction.summarisers.protocol import Summary, SummaryTask
-from context.services.corpus import CorpusMemory
-from memories.embedding import Embedder
-from memories.embedding.protocol import Vectors, unit_rows
+from compaction.pipeline.summarisers.extractive import ExtractiveSummariser
+from compaction.pipeline.summarisers.protocol import Summary, SummaryTask
+from compaction.services.sessions.turns import Turn
+from context.services.evaluation.corpus import CorpusMemory
+from memories.embeddings.providers import Embedder
+from memories.embeddings.providers.protocol import Vectors, unit_rows
 from memories.services.tokens import count_tokens
 
 #: As many as the LoCoMo data set's own summaries of a session have on average (ADR-0069).

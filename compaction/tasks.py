@@ -10,8 +10,9 @@ from django.db import OperationalError, transaction
 from django.utils import timezone
 from kombu.exceptions import OperationalError as BrokerError
 
-from compaction import compactor, rollups, upkeep
 from compaction.models import Run
+from compaction.pipeline import orchestrator, scheduling
+from compaction.rollups import rollups
 
 logger = logging.getLogger(__name__)
 
@@ -44,7 +45,7 @@ def roll_up(tenant_id: str, run_id: str) -> None:
 )
 def run_compaction(self: Task, tenant_id: str, run_id: str) -> None:
     """Do one compaction; a run that somebody else has is passed over. Where the model is away, again after a while."""
-    outcome = compactor.run_compaction(UUID(tenant_id), UUID(run_id), now=timezone.now())
+    outcome = orchestrator.run_compaction(UUID(tenant_id), UUID(run_id), now=timezone.now())
     if outcome.wait is not None:
         raise self.retry(countdown=outcome.wait.total_seconds())
 
@@ -52,7 +53,7 @@ def run_compaction(self: Task, tenant_id: str, run_id: str) -> None:
 @shared_task(time_limit=SWEEP_TIME_LIMIT_SECONDS)
 def sweep_sessions() -> int:
     """Have the sessions compacted that lie idle and are full; how many there were."""
-    opened = upkeep.open_idle_sessions(now=timezone.now())
+    opened = scheduling.open_idle_sessions(now=timezone.now())
     for tenant_id, run_id in opened:
         run_compaction_later(tenant_id, run_id)
     return len(opened)
@@ -61,7 +62,7 @@ def sweep_sessions() -> int:
 @shared_task(autoretry_for=(OperationalError,), retry_backoff=True, retry_jitter=True, max_retries=3)
 def sweep_runs() -> int:
     """Take up again what a killed worker or a broker that was away left behind; how many runs there were."""
-    runs = upkeep.left_behind(now=timezone.now())
+    runs = scheduling.left_behind(now=timezone.now())
     for run in runs:
         send = run_compaction_later if run.kind == Run.Kind.COMPACTION else roll_up_later
         send(run.tenant_id, run.pk)

@@ -10,9 +10,10 @@ from django.db import OperationalError, transaction
 from django.utils import timezone
 from kombu.exceptions import OperationalError as BrokerError
 
-from context import evaluating, upkeep
-from context.calibrating import drop_killed_calibrations
+from context.evaluation import runs as evaluating
+from context.evaluation.calibration import drop_killed_calibrations
 from context.models import EvaluationRun
+from context.receipts import retention
 
 logger = logging.getLogger(__name__)
 
@@ -24,13 +25,13 @@ SWEEP_TIME_LIMIT_SECONDS = 120
 @shared_task(autoretry_for=(OperationalError,), retry_backoff=True, retry_jitter=True, max_retries=3)
 def prune_receipts() -> int:
     """Delete the receipts that are past what their tenant keeps."""
-    return upkeep.prune_receipts(now=timezone.now())
+    return retention.prune_receipts(now=timezone.now())
 
 
 @shared_task(autoretry_for=(OperationalError,), retry_backoff=True, retry_jitter=True, max_retries=3)
 def find_unhelpful() -> None:
     """Look for memories that are shown often and of no use."""
-    upkeep.find_unhelpful(now=timezone.now())
+    retention.find_unhelpful(now=timezone.now())
 
 
 @shared_task(

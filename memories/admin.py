@@ -13,25 +13,20 @@ from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
 from django.utils import timezone
 from rest_framework_api_key.models import APIKey
 
-from memories.actions import (
-    add_member,
-    archive_memory,
-    create_tenant,
-    remove_member,
-    restore_memory,
-    retry_embeddings,
-    revoke_api_key,
-    set_language,
-    update_memory,
-)
-from memories.audit import Actor
-from memories.exceptions import PlatformError
-from memories.indexer import index_now
-from memories.metadata_field import MetadataField
+from memories.embeddings.actions.retry import retry_embeddings
+from memories.embeddings.indexer import index_now
 from memories.models import ApiKey, AuditEntry, Membership, Memory, MemoryVersion, Tenant
-from memories.querysets import MemoryQuerySet, TenantQuerySet, text_search_configs
-from memories.scopes import admin_write_scope
-from memories.services.drafts import CHANGEABLE_FIELDS, problems_of_changes
+from memories.search.actions import set_language
+from memories.search.queries.lexemes import text_search_configs
+from memories.services.store.drafts import CHANGEABLE_FIELDS, problems_of_changes
+from memories.store.actions.edit import archive_memory, restore_memory, update_memory
+from memories.store.metadata_field import MetadataField
+from memories.store.queries.memories import MemoryQuerySet
+from memories.tenancy.actions.tenants import add_member, create_tenant, remove_member, revoke_api_key
+from memories.tenancy.audit import Actor
+from memories.tenancy.exceptions import PlatformError
+from memories.tenancy.queries.tenants import TenantQuerySet
+from memories.tenancy.scopes import admin_write_scope
 
 SHORT_CONTENT_CHARACTERS = 80
 #: The package's own keys belong to no tenant and open nothing here.

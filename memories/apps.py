@@ -7,4 +7,4 @@ class MemoriesConfig(AppConfig):
 
     def ready(self) -> None:
         """Register the checks."""
-        from memories import checks  # noqa: F401, PLC0415 - settings are not there before
+        from memories.embeddings import checks  # noqa: F401, PLC0415 - settings are not there before

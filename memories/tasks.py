@@ -11,9 +11,11 @@ from django.db import OperationalError, transaction
 from django.utils import timezone
 from kombu.exceptions import OperationalError as BrokerError
 
-from memories import indexer, languages, reembedding, upkeep
-from memories.embedders import is_local_for
-from memories.embedding import EmbeddingError
+from memories.embeddings import indexer, reembedding
+from memories.embeddings.embedders import is_local_for
+from memories.embeddings.providers import EmbeddingError
+from memories.search import languages
+from memories.store import maintenance
 
 logger = logging.getLogger(__name__)
 
@@ -45,7 +47,7 @@ def embed_memory(tenant_id: str, *memory_ids: str) -> None:
 @shared_task(time_limit=EMBED_TIME_LIMIT_SECONDS)
 def sweep_pending_embeddings() -> int:
     """Embed what was left behind: by a worker that was killed, a broker or a provider that was away."""
-    return upkeep.embed_left_behind(now=timezone.now())
+    return maintenance.embed_left_behind(now=timezone.now())
 
 
 @shared_task(
@@ -68,7 +70,7 @@ def work_on_embedding_model(tenant_id: str, model_id: str) -> None:
 @shared_task(autoretry_for=(OperationalError,), retry_backoff=True, retry_jitter=True, max_retries=3)
 def sweep_embedding_models() -> int:
     """Take up again what a killed worker or a failing provider left behind; how many models there were."""
-    left = upkeep.embedding_models_with_work()
+    left = maintenance.embedding_models_with_work()
     for tenant_id, model_id in left:
         work_on_model_later(tenant_id, model_id)
     return len(left)
@@ -77,31 +79,31 @@ def sweep_embedding_models() -> int:
 @shared_task(time_limit=FOLD_TIME_LIMIT_SECONDS)
 def fold_retrievals() -> int:
     """Fold in what contexts left behind; whatever fails stays for the next time, seconds later."""
-    return upkeep.fold_retrievals()
+    return maintenance.fold_retrievals()
 
 
 @shared_task(time_limit=COMPARE_TIME_LIMIT_SECONDS)
 def compare_new_memories() -> int:
     """Compare new and changed memories with their partitions; what is left stays for the next time."""
-    return upkeep.compare_new_memories(now=timezone.now())
+    return maintenance.compare_new_memories(now=timezone.now())
 
 
 @shared_task(autoretry_for=(OperationalError,), retry_backoff=True, retry_jitter=True, max_retries=3)
 def find_faults() -> None:
     """Look for memories that were never retrieved or expire soon."""
-    upkeep.find_faults(now=timezone.now())
+    maintenance.find_faults(now=timezone.now())
 
 
 @shared_task(time_limit=FOLD_TIME_LIMIT_SECONDS)
 def fold_counts() -> int:
     """Add up how many memories partitions have; whatever fails stays for the next time, seconds later."""
-    return upkeep.fold_counts()
+    return maintenance.fold_counts()
 
 
 @shared_task(autoretry_for=(OperationalError,), retry_backoff=True, retry_jitter=True, max_retries=3)
 def forget_old_records() -> int:
     """Delete answers of idempotent requests and hashes of recalled texts that are past their time."""
-    return upkeep.forget_old_records(now=timezone.now())
+    return maintenance.forget_old_records(now=timezone.now())
 
 
 @shared_task(autoretry_for=(OperationalError,), retry_backoff=True, max_retries=6, time_limit=DERIVE_TIME_LIMIT_SECONDS)
@@ -113,13 +115,13 @@ def derive_in_new_language(tenant_id: str) -> int:
 @shared_task(time_limit=DERIVE_TIME_LIMIT_SECONDS)
 def sweep_languages() -> int:
     """Finish what a change of language left undone."""
-    return upkeep.leave_former_languages(now=timezone.now())
+    return maintenance.leave_former_languages(now=timezone.now())
 
 
 @shared_task(autoretry_for=(OperationalError,), retry_backoff=True, retry_jitter=True, max_retries=3)
 def count_common_words() -> int:
     """Count anew which words are in many memories of a tenant."""
-    return upkeep.count_common_words()
+    return maintenance.count_common_words()
 
 
 def derive_later(tenant_id: UUID) -> None:

@@ -2,44 +2,54 @@
 
 from django.urls import path
 
-from memories import views
+from memories.embeddings.views import embedding_retire, embedding_retry, embedding_switch, embeddings
+from memories.hygiene.views import hygiene, hygiene_act, hygiene_progress, hygiene_undo
+from memories.partitions.views.memo import memo, summaries, summary_again, summary_withdraw, text_tokens
+from memories.partitions.views.snapshots import snapshot, snapshot_delete, snapshots
+from memories.store.views.bulk import memory_bulk, memory_bulk_undo
+from memories.store.views.memories import archive, memory, pin, restore, restore_version, unpin
+from memories.store.views.memory_list import memories
+from memories.store.views.merging import memory_merge
+from memories.tenancy.views.audit import audit_log
+from memories.tenancy.views.keys import api_key_revoke, api_keys
+from memories.tenancy.views.settings import member_add, member_remove, tenant_settings
 
 urlpatterns = [
-    path("t/<uuid:tenant_id>/keys", views.api_keys, name="api-keys"),
-    path("t/<uuid:tenant_id>/keys/<str:prefix>/revoke", views.api_key_revoke, name="api-key-revoke"),
-    path("t/<uuid:tenant_id>/audit", views.audit_log, name="audit-log"),
-    path("t/<uuid:tenant_id>/settings", views.tenant_settings, name="tenant-settings"),
-    path("t/<uuid:tenant_id>/settings/members/add", views.member_add, name="member-add"),
-    path("t/<uuid:tenant_id>/settings/members/<str:username>/remove", views.member_remove, name="member-remove"),
-    path("t/<uuid:tenant_id>/memo", views.memo, name="memo"),
-    path("t/<uuid:tenant_id>/text-tokens", views.text_tokens, name="text-tokens"),
-    path("t/<uuid:tenant_id>/summaries", views.summaries, name="summaries"),
-    path("t/<uuid:tenant_id>/summaries/withdraw", views.summary_withdraw, name="summary-withdraw"),
-    path("t/<uuid:tenant_id>/summaries/again", views.summary_again, name="summary-again"),
-    path("t/<uuid:tenant_id>/snapshots", views.snapshots, name="snapshots"),
-    path("t/<uuid:tenant_id>/snapshots/<uuid:snapshot_id>", views.snapshot, name="snapshot"),
-    path("t/<uuid:tenant_id>/snapshots/<uuid:snapshot_id>/delete", views.snapshot_delete, name="snapshot-delete"),
-    path("t/<uuid:tenant_id>/embeddings", views.embeddings, name="embeddings"),
-    path("t/<uuid:tenant_id>/embeddings/<uuid:model_id>/switch", views.embedding_switch, name="embedding-switch"),
-    path("t/<uuid:tenant_id>/embeddings/<uuid:model_id>/retire", views.embedding_retire, name="embedding-retire"),
-    path("t/<uuid:tenant_id>/embeddings/<uuid:model_id>/retry", views.embedding_retry, name="embedding-retry"),
-    path("t/<uuid:tenant_id>/hygiene", views.hygiene, name="hygiene"),
-    path("t/<uuid:tenant_id>/hygiene/acts/<uuid:act_id>/undo", views.hygiene_undo, name="hygiene-undo"),
-    path("t/<uuid:tenant_id>/hygiene/waiting", views.hygiene_progress, name="hygiene-progress"),
-    path("t/<uuid:tenant_id>/hygiene/<slug:name>", views.hygiene, name="hygiene-list"),
-    path("t/<uuid:tenant_id>/hygiene/<slug:name>/act", views.hygiene_act, name="hygiene-act"),
-    path("t/<uuid:tenant_id>/memories", views.memories, name="memories"),
-    path("t/<uuid:tenant_id>/memories/act", views.memory_bulk, name="memories-act"),
-    path("t/<uuid:tenant_id>/memories/acts/<uuid:act_id>/undo", views.memory_bulk_undo, name="memories-undo"),
-    path("t/<uuid:tenant_id>/memories/<uuid:memory_id>", views.memory, name="memory"),
-    path("t/<uuid:tenant_id>/memories/<uuid:memory_id>/merge", views.memory_merge, name="memory-merge"),
-    path("t/<uuid:tenant_id>/memories/<uuid:memory_id>/archive", views.archive, name="memory-archive"),
-    path("t/<uuid:tenant_id>/memories/<uuid:memory_id>/restore", views.restore, name="memory-restore"),
-    path("t/<uuid:tenant_id>/memories/<uuid:memory_id>/pin", views.pin, name="memory-pin"),
-    path("t/<uuid:tenant_id>/memories/<uuid:memory_id>/unpin", views.unpin, name="memory-unpin"),
+    path("t/<uuid:tenant_id>/keys", api_keys, name="api-keys"),
+    path("t/<uuid:tenant_id>/keys/<str:prefix>/revoke", api_key_revoke, name="api-key-revoke"),
+    path("t/<uuid:tenant_id>/audit", audit_log, name="audit-log"),
+    path("t/<uuid:tenant_id>/settings", tenant_settings, name="tenant-settings"),
+    path("t/<uuid:tenant_id>/settings/members/add", member_add, name="member-add"),
+    path("t/<uuid:tenant_id>/settings/members/<str:username>/remove", member_remove, name="member-remove"),
+    path("t/<uuid:tenant_id>/memo", memo, name="memo"),
+    path("t/<uuid:tenant_id>/text-tokens", text_tokens, name="text-tokens"),
+    path("t/<uuid:tenant_id>/summaries", summaries, name="summaries"),
+    path("t/<uuid:tenant_id>/summaries/withdraw", summary_withdraw, name="summary-withdraw"),
+    path("t/<uuid:tenant_id>/summaries/again", summary_again, name="summary-again"),
+    path("t/<uuid:tenant_id>/snapshots", snapshots, name="snapshots"),
+    path("t/<uuid:tenant_id>/snapshots/<uuid:snapshot_id>", snapshot, name="snapshot"),
+    path("t/<uuid:tenant_id>/snapshots/<uuid:snapshot_id>/delete", snapshot_delete, name="snapshot-delete"),
+    path("t/<uuid:tenant_id>/embeddings", embeddings, name="embeddings"),
+    path("t/<uuid:tenant_id>/embeddings/<uuid:model_id>/switch", embedding_switch, name="embedding-switch"),
+    path("t/<uuid:tenant_id>/embeddings/<uuid:model_id>/retire", embedding_retire, name="embedding-retire"),
+    path("t/<uuid:tenant_id>/embeddings/<uuid:model_id>/retry", embedding_retry, name="embedding-retry"),
+    path("t/<uuid:tenant_id>/hygiene", hygiene, name="hygiene"),
+    path("t/<uuid:tenant_id>/hygiene/acts/<uuid:act_id>/undo", hygiene_undo, name="hygiene-undo"),
+    path("t/<uuid:tenant_id>/hygiene/waiting", hygiene_progress, name="hygiene-progress"),
+    path("t/<uuid:tenant_id>/hygiene/<slug:name>", hygiene, name="hygiene-list"),
+    path("t/<uuid:tenant_id>/hygiene/<slug:name>/act", hygiene_act, name="hygiene-act"),
+    path("t/<uuid:tenant_id>/memories", memories, name="memories"),
+    path("t/<uuid:tenant_id>/memories/act", memory_bulk, name="memories-act"),
+    path("t/<uuid:tenant_id>/memories/acts/<uuid:act_id>/undo", memory_bulk_undo, name="memories-undo"),
+    path("t/<uuid:tenant_id>/memories/<uuid:memory_id>", memory, name="memory"),
+    path("t/<uuid:tenant_id>/memories/<uuid:memory_id>/merge", memory_merge, name="memory-merge"),
+    path("t/<uuid:tenant_id>/memories/<uuid:memory_id>/archive", archive, name="memory-archive"),
+    path("t/<uuid:tenant_id>/memories/<uuid:memory_id>/restore", restore, name="memory-restore"),
+    path("t/<uuid:tenant_id>/memories/<uuid:memory_id>/pin", pin, name="memory-pin"),
+    path("t/<uuid:tenant_id>/memories/<uuid:memory_id>/unpin", unpin, name="memory-unpin"),
     path(
         "t/<uuid:tenant_id>/memories/<uuid:memory_id>/versions/<int:version>/restore",
-        views.restore_version,
+        restore_version,
         name="memory-version-restore",
     ),
 ]

@@ -8,7 +8,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from memory_platform.api_docs import ApiDocs
+from memory_platform.rest.docs import ApiDocs
 
 
 class Nothing(APIView):
@@ -29,9 +29,9 @@ class Nothing(APIView):
 
 
 urlpatterns = [
-    path("v1/", include("memories.api.urls")),
-    path("v1/", include("context.api.urls")),
-    path("v1/", include("compaction.api.urls")),
+    path("v1/", include("memories.api_urls")),
+    path("v1/", include("context.api_urls")),
+    path("v1/", include("compaction.api_urls")),
     path("schema/", SpectacularAPIView.as_view(), name="api-schema"),
     path("docs/", ApiDocs.as_view(), name="api-docs"),
     path("", Nothing.as_view()),

@@ -5,19 +5,19 @@ import os
 from celery import Celery
 from celery.signals import worker_ready
 
-from memory_platform import pulse
+from memory_platform.console import heartbeats
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memory_platform.settings")
 
 app = Celery("memory_platform")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
-pulse.listen()
+heartbeats.listen()
 
 
 @worker_ready.connect
 def tell_of_model_problems(**_: object) -> None:
     """Say in the worker's log where stored vectors and settings do not fit."""
-    from memories.checks import tell_of_model_problems
+    from memories.embeddings.checks import tell_of_model_problems
 
     tell_of_model_problems()

@@ -13,7 +13,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from memory_platform import __version__
 from memory_platform.embedded.endpoints import read_endpoints
-from memory_platform.environment import NamedEnv, cache_config, database_config, embedding_endpoints
+from memory_platform.embedded.environment import NamedEnv, cache_config, database_config, embedding_endpoints
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = NamedEnv()
@@ -190,12 +190,12 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
-    "memory_platform.api_middleware.ApiDoor",
+    "memories.tenancy.api.middleware.ApiDoor",
     "django.middleware.security.SecurityMiddleware",
     "csp.middleware.CSPMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "memory_platform.compression.PageCompression",
-    "memory_platform.plain_addresses.PlainAddresses",
+    "memory_platform.web.compression.PageCompression",
+    "memory_platform.web.nul_bytes.PlainAddresses",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -220,6 +220,20 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
             ],
+            # Tags lie with the capability whose pages use them, so Django does not find them by itself.
+            "libraries": {
+                "bars": "context.profiles.templatetags.bars",
+                "evaluations": "context.evaluation.templatetags",
+                "figures": "memory_platform.web.templatetags.figures",
+                "flashes": "memory_platform.web.templatetags.flashes",
+                "makers": "compaction.review.templatetags.makers",
+                "overviews": "memory_platform.console.templatetags",
+                "policies": "context.profiles.templatetags.policies",
+                "pressure": "compaction.sessions.templatetags.pressure",
+                "settings": "context.profiles.templatetags.settings",
+                "tables": "memory_platform.web.templatetags.tables",
+                "waiting": "compaction.review.templatetags.waiting",
+            },
         },
     },
 ]
@@ -283,7 +297,7 @@ REST_FRAMEWORK: dict[str, Any] = {
     "DEFAULT_AUTHENTICATION_CLASSES": [],
     "DEFAULT_PERMISSION_CLASSES": [],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
-    "EXCEPTION_HANDLER": "memory_platform.api_errors.problem_response",
+    "EXCEPTION_HANDLER": "memories.tenancy.api.problems.problem_response",
     "UNAUTHENTICATED_USER": None,
     "TEST_REQUEST_DEFAULT_FORMAT": "json",
     # the only one that the schema may be asked for, and name its file after
@@ -316,7 +330,7 @@ SPECTACULAR_SETTINGS = {
     },
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
-        "memory_platform.api_docs.with_summaries",
+        "memory_platform.rest.docs.with_summaries",
     ],
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",

@@ -4,20 +4,22 @@ from django.contrib import admin
 from django.contrib.auth.views import LogoutView
 from django.urls import URLPattern, URLResolver, include, path
 
-from memory_platform import health, job_pages, overviews, shortcuts, views
+from memory_platform.console import health
+from memory_platform.console.views import frame, jobs, overviews
+from memory_platform.web import shortcuts
 
 urlpatterns: list[URLPattern | URLResolver] = [
-    path("sign-in", views.SignIn.as_view(), name="sign-in"),
+    path("sign-in", frame.SignIn.as_view(), name="sign-in"),
     path("sign-out", LogoutView.as_view(), name="sign-out"),
     path("", overviews.overview, name="overview"),
     path("t/<uuid:tenant_id>", overviews.tenant_overview, name="tenant-overview"),
-    path("t/<uuid:tenant_id>/jobs", job_pages.jobs, name="jobs"),
+    path("t/<uuid:tenant_id>/jobs", jobs.jobs, name="jobs"),
     path("parts", overviews.parts, name="parts"),
     path("parts/line", overviews.parts_line, name="parts-line"),
-    path("t/<uuid:tenant_id>/search", views.search, name="search"),
-    path("design", views.design, name="design"),
-    path("watched", views.watched, name="watched"),
-    path("theme", views.choose_theme, name="theme"),
+    path("t/<uuid:tenant_id>/search", frame.search, name="search"),
+    path("design", frame.design, name="design"),
+    path("watched", frame.watched, name="watched"),
+    path("theme", frame.choose_theme, name="theme"),
     path("shortcuts", shortcuts.choose_shortcuts, name="shortcuts"),
     path("admin/", admin.site.urls),
     path("", include("context.urls")),

@@ -18,8 +18,8 @@ def _warm_up() -> None:
     """Load what every request needs, so that not the first user of each process waits a second for it."""
     from django.urls import get_resolver
 
-    from memories.checks import tell_of_model_problems
-    from memories.embedding import get_embedder, is_provider_local
+    from memories.embeddings.checks import tell_of_model_problems
+    from memories.embeddings.providers import get_embedder, is_provider_local
     from memories.services.tokens import token_counts
 
     get_resolver().url_patterns  # noqa: B018 - reading it imports every door

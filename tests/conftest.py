@@ -13,7 +13,7 @@ import hypothesis
 import pytest
 from django.conf import settings
 
-from tests import emptying, servers
+from tests import database_cleanup, servers
 
 # A loaded machine is no reason to fail.
 hypothesis.settings.register_profile("project", deadline=None)
@@ -27,19 +27,25 @@ settings.STATIC_ROOT = settings.STATICFILES_DIRS[0]
 # Each client makes the middlewares anew: they look for an asset when one is asked for, not for all of them before.
 settings.WHITENOISE_AUTOREFRESH = True
 # Half a second of hashing for every person of every test proves nothing.
-settings.PASSWORD_HASHERS = ["tests.people.QuickHasher"]
+settings.PASSWORD_HASHERS = ["tests.users.QuickHasher"]
 django.setup()
 
-from django.core.management import call_command  # noqa: E402 - needs the servers
-from django.core.signals import setting_changed  # noqa: E402
-from django.db import connections, transaction  # noqa: E402
-from django.db.backends.base.base import BaseDatabaseWrapper  # noqa: E402
-from django.test import SimpleTestCase, TransactionTestCase  # noqa: E402
-from rest_framework.test import APIClient  # noqa: E402
+from django.core.management import call_command
+from django.core.signals import setting_changed
+from django.db import connections, transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.test import SimpleTestCase, TransactionTestCase
+from rest_framework.test import APIClient
 
-from memories.embedding import selection  # noqa: E402
-from memories.models import Tenant  # noqa: E402
-from tests.people import User, api_client, new_key, new_operator, new_tenant  # noqa: E402
+from memories.embeddings.providers import selection
+from memories.models import Tenant
+from tests.users import (
+    User,
+    api_client,
+    new_key,
+    new_operator,
+    new_tenant,
+)
 
 # Django forbids its tests every alias they do not name, also to its own flush, which here runs as the owner. That a
 # test without a database fixture touches no database is pytest-django's rule and stays.
@@ -48,7 +54,7 @@ unguarded._disallowed_connection_methods = []
 unguarded.ensure_connection_patch_method = staticmethod(lambda: BaseDatabaseWrapper.ensure_connection)
 # As quick, and without the signal that makes content types and permissions anew: they are left alone.
 flushing: Any = TransactionTestCase
-flushing._fixture_teardown = lambda _: emptying.empty()
+flushing._fixture_teardown = lambda _: database_cleanup.empty()
 
 
 def forget_embedders(*, setting: str, **_: object) -> None:
@@ -83,7 +89,7 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
     """Between modules no transaction is open, and what tests rolled back can go."""
     is_last = nextitem is None or nextitem.path != item.path
     if is_last and ("db" in item.fixturenames or item.get_closest_marker("django_db")):
-        emptying.empty_if_grown()
+        database_cleanup.empty_if_grown()
 
 
 @pytest.fixture(scope="session")

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from memory_platform.web import Role
+from memory_platform.web.pages import Role
 
 VIEWER, OPERATOR, ADMIN = Role
 

@@ -4,12 +4,13 @@ from datetime import UTC, datetime
 from itertools import count
 from typing import Any
 
-from memories.actions import create_api_key, create_tenant, store_memory
-from memories.audit import Actor
-from memories.indexer import index_memories
+from memories.embeddings.indexer import index_memories
 from memories.models import ApiKey, Memory, Tenant
-from memories.scopes import admin_write_scope, tenant_scope
-from memories.services.partitions import parse_partition
+from memories.services.partitions.paths import parse_partition
+from memories.store.actions.store import store_memory
+from memories.tenancy.actions.tenants import create_api_key, create_tenant
+from memories.tenancy.audit import Actor
+from memories.tenancy.scopes import admin_write_scope, tenant_scope
 
 NOW = datetime(2026, 6, 1, 12, 0, tzinfo=UTC)
 TESTER = Actor.system("test")

@@ -22,7 +22,7 @@ FAST = {
     "full_page_writes": "off",
     "shared_buffers": "256MB",
     # Tests roll back, and whoever analyses a table then finds only dead rows in it: the planner would take the next
-    # test's thousands for one and compare each with each. tests/emptying.py clears up instead.
+    # test's thousands for one and compare each with each. tests/database_cleanup.py clears up instead.
     "autovacuum": "off",
 }
 # Not the names that `manage.py provision` makes up: roles are the whole server's, and a test lets it do so.

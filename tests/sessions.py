@@ -5,9 +5,9 @@ from typing import Any
 from django.utils import timezone
 
 from compaction.models import Compaction, Message, Session
-from memories.live_rows import ensure_partitions
 from memories.models import Tenant
-from memories.services.partitions import parse_partition
+from memories.services.partitions.paths import parse_partition
+from memories.store.live_rows import ensure_partitions
 
 
 def new_session(tenant: Tenant, **columns: Any) -> Session:

@@ -181,7 +181,7 @@ def test_field_check_sees_a_breach() -> None:
     [
         ("memories/services/breach.py", "import django"),
         ("memories/breach.py", "import context.models"),
-        ("context/querysets/records.py", "import context.assembly"),
+        ("context/receipts/queries.py", "import context.assembly.orchestrator"),
     ],
 )
 def test_import_contracts_fail_when_an_arrow_points_up(tmp_path: Path, room: str, line: str) -> None:

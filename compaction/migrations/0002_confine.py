@@ -2,7 +2,7 @@
 
 from django.db import migrations
 
-from memories.row_security import confine, same_tenant
+from memories.tenancy.row_security import confine, same_tenant
 
 TABLES = ("session", "message", "compaction", "compactionmember", "compactionprompt", "run", "providerbreaker")
 

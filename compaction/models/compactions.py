@@ -8,7 +8,12 @@ from django.db import models
 from django.db.models import F, Q
 
 from compaction.models.sessions import MODEL_CHARACTERS_MAX, Message, Session
-from compaction.querysets import SETTLED_AT, CompactionMemberQuerySet, CompactionPromptQuerySet, CompactionQuerySet
+from compaction.pipeline.queries.compactions import (
+    SETTLED_AT,
+    CompactionMemberQuerySet,
+    CompactionPromptQuerySet,
+    CompactionQuerySet,
+)
 from memories.models import Tenant
 
 PROMPT_CHARACTERS_MAX = 16_000

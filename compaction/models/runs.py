@@ -7,7 +7,7 @@ from django.db.models import F, Q
 
 from compaction.models.compactions import Compaction
 from compaction.models.sessions import Session
-from compaction.querysets import ProviderBreakerQuerySet, RunQuerySet
+from compaction.pipeline.queries.runs import ProviderBreakerQuerySet, RunQuerySet
 from memories.models import Partition, PartitionSummary, Tenant
 
 

@@ -8,8 +8,8 @@ from django.core.serializers.json import DjangoJSONEncoder
 from django.db import models
 from django.db.models import F, Q
 
-from compaction.querysets import MessageQuerySet, SessionQuerySet
-from compaction.services.naming import session_title
+from compaction.services.sessions.titles import session_title
+from compaction.sessions.queries import MessageQuerySet, SessionQuerySet
 from memories.models import ApiKey, Partition, Tenant
 
 WINDOW_TOKENS_MIN, WINDOW_TOKENS_MAX = 256, 10_000_000

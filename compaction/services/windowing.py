@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from compaction.services.turns import Turn
+from compaction.services.sessions.turns import Turn
 
 # ADR-0067. The newest so many messages, or the newest that fit in this share of the window: whichever are more.
 PRESERVE_MESSAGES = 20

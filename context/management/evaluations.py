@@ -3,13 +3,13 @@
 from datetime import datetime
 from uuid import UUID
 
+from context.evaluation.report import Table, comparison_of
 from context.models import EvaluationRun
-from context.summing_up import Table, comparison_of
-from memories.actions import create_hidden_tenant
-from memories.audit import Actor
-from memories.exceptions import NotFound
 from memories.models import Tenant
-from memories.scopes import admin_write_scope
+from memories.tenancy.actions.hidden_tenants import create_hidden_tenant
+from memories.tenancy.audit import Actor
+from memories.tenancy.exceptions import NotFound
+from memories.tenancy.scopes import admin_write_scope
 
 #: Holds the runs that no tenant was named for; only the command sees them.
 HOLDER = "evaluations"

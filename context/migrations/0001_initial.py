@@ -7,7 +7,7 @@ import django.core.validators
 import django.db.models.deletion
 from django.db import migrations, models
 
-from memories.row_security import confine
+from memories.tenancy.row_security import confine
 
 
 class Migration(migrations.Migration):

@@ -8,7 +8,7 @@ import django.db.models.deletion
 from django.db import migrations, models
 
 import context.models
-from memories.row_security import confine, same_tenant
+from memories.tenancy.row_security import confine, same_tenant
 
 
 class Migration(migrations.Migration):

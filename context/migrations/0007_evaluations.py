@@ -7,7 +7,7 @@ import django.db.models.deletion
 import django.db.models.functions.text
 from django.db import migrations, models
 
-from memories.row_security import confine, same_tenant
+from memories.tenancy.row_security import confine, same_tenant
 
 TABLES = ("evaluationrun", "evaluationanswer", "goldenquestion", "goldenmemory")
 

@@ -7,13 +7,13 @@ from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import MD5
 
-from context.models.profiles import BudgetProfile
-from context.querysets import (
+from context.evaluation.queries import (
     EvaluationAnswerQuerySet,
     EvaluationRunQuerySet,
     GoldenMemoryQuerySet,
     GoldenQuestionQuerySet,
 )
+from context.models.profiles import BudgetProfile
 from memories.models import Memory, Tenant
 
 BUDGETS_MAX = 24

@@ -6,8 +6,8 @@ from django.db import models
 from django.db.models import F, Q
 
 from context.models.assignments import ProfileAssignment, assignment_constraints
-from context.querysets import DEFAULT_NAME, BudgetProfileQuerySet
-from context.services.compaction_policy import CompactionPolicy
+from context.profiles.queries.profiles import DEFAULT_NAME, BudgetProfileQuerySet
+from context.services.profiles.compaction_policy import CompactionPolicy
 from memories.models import PartitionSummary, Tenant
 
 DEFAULT_PROFILE_NAME = DEFAULT_NAME

@@ -10,7 +10,8 @@ from django.db.models import F, Q
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast
 
-from context.querysets import FeedbackQuerySet, ReceiptQuerySet
+from context.feedback.queries import FeedbackQuerySet
+from context.receipts.queries import ReceiptQuerySet
 from memories.models import ApiKey, Memory, Tenant
 
 

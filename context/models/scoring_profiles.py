@@ -5,8 +5,8 @@ from django.db.models import Q
 
 from context.models.assignments import ProfileAssignment, assignment_constraints
 from context.models.evaluation import EvaluationRun
-from context.querysets import ScoringProfileVersionQuerySet
-from context.services.scoring_profiles import SHIPPED_PROFILES, ScoringProfile
+from context.profiles.queries.scoring_profiles import ScoringProfileVersionQuerySet
+from context.services.profiles.scoring_profiles import SHIPPED_PROFILES, ScoringProfile
 from memories.models import Tenant
 
 

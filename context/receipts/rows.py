@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any
 
-from context.results import KEPT, MEMORY, Anchor, Block, Consideration, Omission
+from context.receipts.results import KEPT, MEMORY, Anchor, Block, Consideration, Omission
 
 #: The parts that every score has, in the order they are stored in; a scoring profile's own ones follow them.
 SCORE_PARTS = ("relevance", "recency", "usefulness", "confidence", "frequency")

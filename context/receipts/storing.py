@@ -12,11 +12,11 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from context.fence import render_blocks
+from context.assembly.fence import render_blocks
 from context.models import Receipt
-from context.querysets import ReceiptQuerySet
 from context.receipts import rows
-from context.results import (
+from context.receipts.queries import ReceiptQuerySet
+from context.receipts.results import (
     MEMORY,
     PARTITION_SUMMARY,
     TENANT_MEMO,
@@ -27,9 +27,9 @@ from context.results import (
     Notice,
 )
 from context.services.packer.snippets import ELLIPSIS
-from memories.exceptions import NotFound
 from memories.models import Memory, MemoryVersion, PartitionSummary, TenantMemo
-from memories.services.moments import Moment, Time
+from memories.services.store.moments import Moment, Time
+from memories.tenancy.exceptions import NotFound
 
 #: Where in a stored plan the packer's figures stand.
 OPTIMALITY = "optimality"

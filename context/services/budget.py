@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from context.services import model_catalog
-from context.services.model_catalog import (
+from context.services.assembly import model_catalog
+from context.services.assembly.model_catalog import (
     DEFAULT_MODEL,
     family_of,
     find_family,

@@ -10,14 +10,14 @@ from uuid import UUID
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from memories.actions import StoreStatus, store_memories
-from memories.audit import Actor
-from memories.embedders import is_local_for
-from memories.embedding import EmbeddingError
-from memories.indexer import index_memories
+from memories.embeddings.embedders import is_local_for
+from memories.embeddings.indexer import index_memories
+from memories.embeddings.providers import EmbeddingError
 from memories.models import Memory, Tenant
-from memories.scopes import tenant_scope
-from memories.services.drafts import FieldProblem, NewMemory
+from memories.services.store.drafts import FieldProblem, NewMemory
+from memories.store.actions.store import StoreStatus, store_memories
+from memories.tenancy.audit import Actor
+from memories.tenancy.scopes import tenant_scope
 
 #: Rows of one transaction; what is stored stays stored when a later batch fails.
 ROWS_PER_BATCH = 500

@@ -12,7 +12,7 @@ import pgvector.django.halfvec
 from django.conf import settings
 from django.db import migrations, models
 
-from memories.row_security import confine, same_tenant
+from memories.tenancy.row_security import confine, same_tenant
 
 
 class Migration(migrations.Migration):

@@ -9,7 +9,7 @@ import django.db.models.deletion
 import django.db.models.lookups
 from django.db import migrations, models
 
-from memories.row_security import confine, same_tenant
+from memories.tenancy.row_security import confine, same_tenant
 
 
 class Migration(migrations.Migration):

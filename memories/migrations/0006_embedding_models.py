@@ -5,7 +5,7 @@ import uuid
 import django.db.models.deletion
 from django.db import migrations, models
 
-from memories.row_security import confine, same_tenant
+from memories.tenancy.row_security import confine, same_tenant
 
 # A tenant that has vectors goes on with the model of its newest. The owner of the tables is bound by their policies too.
 PIN = """

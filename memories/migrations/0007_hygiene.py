@@ -7,7 +7,7 @@ import django.core.serializers.json
 import django.db.models.deletion
 from django.db import migrations, models
 
-from memories.row_security import confine, same_tenant
+from memories.tenancy.row_security import confine, same_tenant
 
 
 class Migration(migrations.Migration):

@@ -8,8 +8,8 @@ import django.db.models.deletion
 import django.db.models.lookups
 from django.db import migrations, models
 
-from memories.row_security import confine
-from memories.services.lexemes import search_terms
+from memories.services.search.lexemes import search_terms
+from memories.tenancy.row_security import confine
 
 TABLES = ("memories_memory", "memories_memoryversion")
 ROWS_AT_ONCE = 2_000

@@ -3,7 +3,7 @@
 import django.db.models.deletion
 from django.db import migrations, models
 
-from memories.row_security import confine
+from memories.tenancy.row_security import confine
 
 # What a vector needs to be found by comes from its memory, whoever inserts it.
 EMBEDDING_PLACE = """

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.db import migrations
 
-from memories.row_security import policies
+from memories.tenancy.row_security import policies
 
 READ_TO_AUTHENTICATE = {"memories_tenant", "memories_membership", "memories_apikey"}
 CONFINED = "SELECT tablename FROM pg_policies WHERE policyname = 'in_tenant' AND schemaname = current_schema()"

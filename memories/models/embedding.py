@@ -5,9 +5,9 @@ import uuid
 from django.db import models
 from django.db.models import Q
 
+from memories.embeddings.queries.models import EmbeddingModelQuerySet, MissingVectorQuerySet
 from memories.models.memory import Memory
 from memories.models.tenancy import Tenant
-from memories.querysets import EmbeddingModelQuerySet, MissingVectorQuerySet
 
 
 class EmbeddingModel(models.Model):

@@ -7,14 +7,14 @@ from django.core.serializers.json import DjangoJSONEncoder
 from django.db import models
 from django.db.models import F, Q
 
-from memories.models.memory import Memory
-from memories.models.tenancy import Tenant
-from memories.querysets.hygiene import (
+from memories.hygiene.queries import (
     HygieneActQuerySet,
     MemoryFindingQuerySet,
     MemoryPairQuerySet,
     UncomparedMemoryQuerySet,
 )
+from memories.models.memory import Memory
+from memories.models.tenancy import Tenant
 
 
 class UncomparedMemory(models.Model):

@@ -9,13 +9,8 @@ from django.db import models
 from django.db.models import Q
 from rest_framework_api_key.models import AbstractAPIKey
 
-from memories.querysets import (
-    DEFAULT_TEXT_SEARCH_CONFIG,
-    ApiKeyManager,
-    CommonLexemeQuerySet,
-    MembershipQuerySet,
-    TenantQuerySet,
-)
+from memories.search.queries.lexemes import DEFAULT_TEXT_SEARCH_CONFIG, CommonLexemeQuerySet
+from memories.tenancy.queries.tenants import ApiKeyManager, MembershipQuerySet, TenantQuerySet
 
 
 class Tenant(models.Model):

@@ -16,7 +16,7 @@ from pathlib import Path
 import tiktoken
 
 ENCODINGS = ("o200k_base", "cl100k_base")
-TABLES_FOLDER = Path(__file__).resolve().parent.parent / "data" / "tiktoken"
+TABLES_FOLDER = Path(__file__).resolve().parent / "tiktoken"
 
 #: encoding -> (file name: SHA-1 of the table's published address, SHA-256 of its bytes as tiktoken 0.14 expects it)
 TABLES = {

@@ -9,43 +9,35 @@ from django.core.management.base import CommandError
 from rich.console import Console
 from rich.progress import track
 
-from compaction.actions import append_messages, create_session
-from compaction.compactor import run_compaction
-from compaction.opening import open_compaction
-from compaction.plans import policy_of
-from compaction.services.drafts import NewMessage
-from context.actions import (
-    assign_budget_profile,
-    collect_golden_question,
-    create_budget_profile,
-    create_scoring_profile,
-    edit_scoring_profile,
-    give_feedback,
-    request_evaluation,
-    save_budget_profile,
-    withdraw_feedback,
-)
-from context.assembly import assemble_context
-from context.evaluating import run_evaluation
+from compaction.pipeline.opening import open_compaction
+from compaction.pipeline.orchestrator import run_compaction
+from compaction.pipeline.plans import policy_of
+from compaction.services.sessions.drafts import NewMessage
+from compaction.sessions.actions.messages import append_messages
+from compaction.sessions.actions.sessions import create_session
+from context.assembly.orchestrator import assemble_context
+from context.evaluation.actions.evaluations import request_evaluation
+from context.evaluation.actions.golden_questions import collect_golden_question
+from context.evaluation.runs import run_evaluation
+from context.feedback.actions import give_feedback, withdraw_feedback
 from context.models import EvaluationRun
-from context.receipts import write_receipt
-from context.results import ContextRequest
-from memories.actions import (
-    Counters,
-    adopt_counters,
-    archive_memory,
-    create_snapshot,
-    link_memories,
-    save_summary,
-    set_memo,
-    store_memory,
-    update_memory,
-)
-from memories.audit import Actor
+from context.profiles.actions.assignments import assign_budget_profile
+from context.profiles.actions.budget_profiles import create_budget_profile, save_budget_profile
+from context.profiles.actions.scoring_profiles import create_scoring_profile, edit_scoring_profile
+from context.receipts.results import ContextRequest
+from context.receipts.storing import write_receipt
 from memories.models import Memory, PartitionSummary, Tenant
-from memories.scopes import tenant_scope
-from memories.services.demo import read_demo
-from memories.services.moments import Moment
+from memories.partitions.actions.links import link_memories
+from memories.partitions.actions.memo import set_memo
+from memories.partitions.actions.snapshots import create_snapshot
+from memories.partitions.actions.summaries import save_summary
+from memories.services.store.demo import read_demo
+from memories.services.store.moments import Moment
+from memories.store.actions.counters import Counters, adopt_counters
+from memories.store.actions.edit import archive_memory, update_memory
+from memories.store.actions.store import store_memory
+from memories.tenancy.audit import Actor
+from memories.tenancy.scopes import tenant_scope
 
 #: Of a memory whose counters the demo does not give.
 UNUSED = {"usefulness_score": 0.5, "retrieval_count": 0, "last_retrieved_at": None}

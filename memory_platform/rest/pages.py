@@ -14,7 +14,7 @@ from rest_framework.request import Request
 
 from memory_platform.rest.errors import RestError
 from memory_platform.rest.fields import CheckedField, WholeNumberField, text_fault
-from memory_platform.rest.strict import StrictSerializer
+from memory_platform.rest.serializers import StrictSerializer
 
 PAGE_SIZE_DEFAULT = 50
 PAGE_SIZE_MAX = 500

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from memories.embedding import Embedder, EmbeddingError, get_embedder, is_provider_local
-from memories.embedding.hashed_embedder import HashedNgramEmbedder
-from memories.embedding.openai_embedder import OpenAIEmbedder
-from memories.embedding.protocol import unit_rows
+from memories.embeddings.providers import Embedder, EmbeddingError, get_embedder, is_provider_local
+from memories.embeddings.providers.hashed_embedder import HashedNgramEmbedder
+from memories.embeddings.providers.openai_embedder import OpenAIEmbedder
+from memories.embeddings.providers.protocol import unit_rows
 from tests.fakes.embedding_server import (
     DIMENSION,
     KEY,
@@ -218,7 +218,7 @@ def test_wordllama_loads_without_the_network() -> None:
         "import socket\n"
         "def refuse(*a, **k): raise OSError('no network here')\n"
         "socket.socket.connect = refuse; socket.getaddrinfo = refuse\n"
-        "from memories.embedding.wordllama_embedder import WordLlamaEmbedder\n"
+        "from memories.embeddings.providers.wordllama_embedder import WordLlamaEmbedder\n"
         "print(WordLlamaEmbedder().embed(['hello']).shape)\n"
     )
     environment = {**os.environ, "HF_HUB_OFFLINE": "0"}

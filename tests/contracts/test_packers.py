@@ -17,7 +17,7 @@ import regex
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from context.services.model_catalog import scaled_count
+from context.services.assembly.model_catalog import scaled_count
 from context.services.packer import (
     AFTER_SKIP_LIMIT,
     OVER_BUDGET,

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from compaction.services.told import Told
-from compaction.services.turns import Turn
-from compaction.summarisers import Summariser, SummariserError, SummaryTask, chosen_summariser
-from compaction.summarisers.extractive import ExtractiveSummariser
-from compaction.summarisers.openai_chat import OpenAIChatSummariser
+from compaction.pipeline.summarisers import Summariser, SummariserError, SummaryTask, chosen_summariser
+from compaction.pipeline.summarisers.extractive import ExtractiveSummariser
+from compaction.pipeline.summarisers.openai_chat import OpenAIChatSummariser
+from compaction.services.pipeline.stored_statements import Told
+from compaction.services.sessions.turns import Turn
 from memories.services.tokens import count_tokens
 from tests.fakes.chat_server import (
     KEY,

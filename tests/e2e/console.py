@@ -7,7 +7,7 @@ from playwright.sync_api import Page
 
 from memories.models import Tenant
 from tests.integration.pages import page
-from tests.people import PASSWORD
+from tests.users import PASSWORD
 
 WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 QUESTION = "What does ERR_4012 mean?"

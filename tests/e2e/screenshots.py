@@ -25,18 +25,42 @@ os.environ.setdefault("DATABASE_POOL_SIZE", "0")
 os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"  # Playwright keeps an event loop in this thread
 django.setup()
 
-from django.contrib.auth.models import User  # noqa: E402 - needs the settings
-from django.utils import timezone  # noqa: E402
+from django.contrib.auth.models import User
+from django.utils import timezone
 
-from compaction.models import Compaction  # noqa: E402
-from context.models import EvaluationRun  # noqa: E402
-from memories.actions import create_operator, create_tenant  # noqa: E402
-from memories.models import Memory, Tenant  # noqa: E402
-from memories.scopes import admin_write_scope, tenant_scope  # noqa: E402
-from tests.console_pages import PAGES, address_of, operator_patterns, places  # noqa: E402
-from tests.e2e.looks import DOCS, LOOKS, STATES, Look, Stage  # noqa: E402
-from tests.furnished import BY, furnished_tenant, ids_of  # noqa: E402
-from tests.integration.pages import client_of  # noqa: E402
+from compaction.models import Compaction
+from context.models import EvaluationRun
+from memories.models import (
+    Memory,
+    Tenant,
+)
+from memories.tenancy.actions.tenants import (
+    create_operator,
+    create_tenant,
+)
+from memories.tenancy.scopes import (
+    admin_write_scope,
+    tenant_scope,
+)
+from tests.console_pages import (
+    PAGES,
+    address_of,
+    operator_patterns,
+    places,
+)
+from tests.demo_fixture import (
+    BY,
+    furnished_tenant,
+    ids_of,
+)
+from tests.e2e.looks import (
+    DOCS,
+    LOOKS,
+    STATES,
+    Look,
+    Stage,
+)
+from tests.integration.pages import client_of
 
 WIDTHS = {"wide": (1280, 900), "narrow": (390, 844)}
 THEMES = ("light", "dark")

@@ -10,11 +10,11 @@ from playwright.sync_api import Page
 
 from memories.models import Tenant
 from tests.console_pages import Place, places
+from tests.demo_fixture import furnished_tenant, ids_of
 from tests.e2e.conftest import EXPECTED
 from tests.e2e.console import NARROW, WIDE
-from tests.furnished import furnished_tenant, ids_of
 from tests.integration.pages import client_of
-from tests.people import new_operator, new_tenant
+from tests.users import new_operator, new_tenant
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.long]
 

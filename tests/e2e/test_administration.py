@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 from memories.models import Tenant
 from tests.e2e.console import at_both_widths
 from tests.integration.pages import page
-from tests.people import new_operator
+from tests.users import new_operator
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -7,12 +7,12 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 from playwright.sync_api import Page, expect
 
-from memories import reembedding
+from memories.embeddings import reembedding
 from memories.models import EmbeddingModel, Tenant
-from memories.scopes import tenant_scope
+from memories.tenancy.scopes import tenant_scope
 from tests.e2e.console import at_both_widths
 from tests.integration.pages import page
-from tests.people import new_operator
+from tests.users import new_operator
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -6,10 +6,10 @@ import pytest
 from django.utils import timezone
 from playwright.sync_api import Locator, Page, expect
 
-from context.actions import create_budget_profile
-from memories.actions import update_memory
+from context.profiles.actions.budget_profiles import create_budget_profile
 from memories.models import Tenant
-from memories.scopes import tenant_scope
+from memories.store.actions.edit import update_memory
+from memories.tenancy.scopes import tenant_scope
 from tests.e2e.console import QUESTION, at_both_widths
 from tests.integration.pages import TESTER, as_stored, named_moment, page, remember, workshop
 

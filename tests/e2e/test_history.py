@@ -7,11 +7,11 @@ import pytest
 from playwright.sync_api import Page, Route, expect
 
 from memories.models import Tenant
-from memory_platform.paging import PAGE_SIZE
+from memory_platform.web.tables import PAGE_SIZE
 from tests.e2e.console import open_preview
 from tests.integration.pages import client_of, page, remember
 from tests.integration.talks import compacted, talk, under_review
-from tests.people import new_operator
+from tests.users import new_operator
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -8,10 +8,10 @@ import pytest
 from django.utils import timezone
 from playwright.sync_api import Page, expect
 
-from memories.comparing import compare_batch
+from memories.hygiene.maintenance import find_faults
+from memories.hygiene.pair_detection import compare_batch
 from memories.models import Tenant
-from memories.services.hygiene import NEVER_RETRIEVED_AFTER
-from memories.upkeep import find_faults
+from memories.services.hygiene.rules import NEVER_RETRIEVED_AFTER
 from tests.e2e.console import at_both_widths
 from tests.integration.pages import page, remember
 

@@ -7,10 +7,10 @@ import pytest
 from django.contrib.auth.models import User
 from playwright.sync_api import Browser, Page, expect
 
-from memories.live_rows import ensure_partitions
 from memories.models import Tenant
-from memories.scopes import tenant_scope
-from memories.services.partitions import parse_partition
+from memories.services.partitions.paths import parse_partition
+from memories.store.live_rows import ensure_partitions
+from memories.tenancy.scopes import tenant_scope
 from tests.e2e.console import WIDE, at_both_widths
 from tests.integration.pages import client_of, page
 from tests.integration.talks import messages_of, talk
@@ -21,8 +21,8 @@ pytestmark = pytest.mark.django_db(transaction=True)
 @pytest.fixture
 def many(acme: Tenant, monkeypatch: pytest.MonkeyPatch) -> Tenant:
     """More partitions than are listed at once."""
-    monkeypatch.setattr("memories.tree.WHOLE_MAX", 3)
-    monkeypatch.setattr("memories.tree.SIBLINGS_MAX", 2)
+    monkeypatch.setattr("memories.partitions.tree.WHOLE_MAX", 3)
+    monkeypatch.setattr("memories.partitions.tree.SIBLINGS_MAX", 2)
     paths = [parse_partition(f"user=u{number}/topic=t{topic}") for number in range(3) for topic in range(3)]
     with tenant_scope(acme.pk):
         ensure_partitions(acme.pk, paths)

@@ -14,7 +14,7 @@ from tests.e2e.conftest import EXPECTED
 from tests.e2e.console import NARROW, WIDE
 from tests.integration.pages import client_of, page
 from tests.integration.talks import as_decided, compacted, messages_of, talk, under_review
-from tests.people import new_operator, new_tenant
+from tests.users import new_operator, new_tenant
 
 pytestmark = pytest.mark.django_db(transaction=True)
 # The page says every 8 seconds that it is looked at, and hears who else does.

@@ -5,13 +5,13 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from context.services.scoring_profiles import ADR_0040
+from context.services.profiles.scoring_profiles import ADR_0040
 from memories.models import Tenant
 from tests.e2e.console import at_both_widths
 from tests.integration.evaluating import golden
 from tests.integration.pages import client_of, page, remember
 from tests.integration.scoring import BY_WORDS, evaluated, new_version, published
-from tests.people import new_operator
+from tests.users import new_operator
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -9,13 +9,13 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 from playwright.sync_api import Browser, Page, expect
 
-from compaction.compactor import run_compaction
 from compaction.models import Run, Session
+from compaction.pipeline.orchestrator import run_compaction
 from memories.models import Tenant
-from memories.scopes import tenant_scope
+from memories.tenancy.scopes import tenant_scope
 from tests.integration.pages import client_of, page
 from tests.integration.talks import compacted, messages_of, reread, talk, under_review
-from tests.people import new_operator, new_tenant
+from tests.users import new_operator, new_tenant
 
 WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 EXPECTED = re.compile(r"status of 422|^Response Status Error Code")

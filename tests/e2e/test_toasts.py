@@ -9,16 +9,16 @@ from playwright.sync_api import Page, Route, expect
 
 from context.models import EvaluationRun
 from memories.models import Tenant
-from memories.scopes import tenant_scope
+from memories.tenancy.scopes import tenant_scope
 from tests.integration.pages import page
-from tests.people import PASSWORD
+from tests.users import PASSWORD
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def start_evaluation(console: Page, tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> UUID:
     """By the form of the page, with no worker at it."""
-    monkeypatch.setattr("context.actions.evaluations.run_evaluation_later", lambda *_: None)
+    monkeypatch.setattr("context.evaluation.actions.evaluations.run_evaluation_later", lambda *_: None)
     console.goto(page("evaluations", tenant))
     console.select_option("#id_corpus", "updated_facts")
     console.get_by_role("button", name="Start", exact=True).click()

@@ -7,11 +7,11 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 from playwright.sync_api import Page, expect
 
-from memories.actions import add_member
 from memories.models import Tenant
-from memories.scopes import admin_write_scope
+from memories.tenancy.actions.tenants import add_member
+from memories.tenancy.scopes import admin_write_scope
 from tests.integration.pages import TESTER, WORKSHOP, page, workshop
-from tests.people import PASSWORD, new_operator, new_tenant
+from tests.users import PASSWORD, new_operator, new_tenant
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

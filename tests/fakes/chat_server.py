@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from compaction.summarisers.openai_chat import OpenAIChatSummariser
+from compaction.pipeline.summarisers.openai_chat import OpenAIChatSummariser
 
 MODEL = "gpt-4o"
 KEY = "sk-test"

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from memories.embedding.hashed_embedder import HashedNgramEmbedder
-from memories.embedding.openai_embedder import OpenAIEmbedder
+from memories.embeddings.providers.hashed_embedder import HashedNgramEmbedder
+from memories.embeddings.providers.openai_embedder import OpenAIEmbedder
 
 MODEL = "fake-embedding-512"
 DIMENSION = HashedNgramEmbedder.dimension

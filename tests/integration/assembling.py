@@ -5,16 +5,18 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
-from context.assembly import assemble_context
-from context.results import AssembledContext, ContextRequest
-from memories.actions import create_tenant, set_memo, store_memories
-from memories.audit import Actor
-from memories.indexer import index_memories
+from context.assembly.orchestrator import assemble_context
+from context.receipts.results import AssembledContext, ContextRequest
+from memories.embeddings.indexer import index_memories
 from memories.models import Memory, Tenant
-from memories.scopes import admin_write_scope, tenant_scope
-from memories.services.drafts import NewMemory
-from memories.services.partitions import parse_partition
+from memories.partitions.actions.memo import set_memo
+from memories.services.partitions.paths import parse_partition
+from memories.services.store.drafts import NewMemory
 from memories.services.tokens import count_tokens
+from memories.store.actions.store import store_memories
+from memories.tenancy.actions.tenants import create_tenant
+from memories.tenancy.audit import Actor
+from memories.tenancy.scopes import admin_write_scope, tenant_scope
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 SYSTEM = Actor.system("tests")

@@ -9,13 +9,13 @@ from uuid import UUID
 from django.utils import timezone
 
 from compaction.models import Compaction, Message, Run
-from compaction.services.masking import PLACEHOLDER
-from context.actions import save_budget_profile
-from context.budget_profiles import current_budget_profile
+from compaction.services.pipeline.masking import PLACEHOLDER
+from context.profiles.actions.budget_profiles import save_budget_profile
+from context.profiles.budget_profiles import current_budget_profile
 from memories.models import Memory, Tenant
-from memories.scopes import tenant_scope
+from memories.tenancy.scopes import tenant_scope
 from tests.integration.conversing import append, assistant, calling, open_session, result, stored_session, user
-from tests.people import BY
+from tests.users import BY
 
 COMPACTIONS = "/api/v1/compactions"
 EVENTS = "/api/v1/events"

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
-from compaction.counting import placeholder_tokens, tokens_in_context
 from compaction.models import Message, Session
+from compaction.pipeline.counting import placeholder_tokens, tokens_in_context
 from memories.models import Tenant
-from memories.scopes import tenant_scope
+from memories.tenancy.scopes import tenant_scope
 from tests.factories import NOW
 
 SESSIONS = "/api/v1/sessions"

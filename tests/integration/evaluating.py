@@ -12,12 +12,13 @@ from django.core.management import call_command
 from django.db import connection
 from django.utils import timezone
 
-from context.actions import collect_golden_question, request_evaluation
+from context.evaluation.actions.evaluations import request_evaluation
+from context.evaluation.actions.golden_questions import collect_golden_question
 from context.models import EvaluationAnswer, EvaluationRun, GoldenQuestion, Receipt
-from memories.audit import Actor
 from memories.models import Memory, RecalledText, RetrievalTick, Tenant
-from memories.scopes import admin_write_scope, maintenance_scope, tenant_scope
-from memories.services.partitions import parse_partition
+from memories.services.partitions.paths import parse_partition
+from memories.tenancy.audit import Actor
+from memories.tenancy.scopes import admin_write_scope, maintenance_scope, tenant_scope
 
 TESTER = Actor.system("tests")
 

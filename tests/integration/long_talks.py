@@ -14,7 +14,7 @@ from django.utils import timezone
 from compaction import tasks
 from compaction.models import Compaction
 from memories.models import Tenant
-from memories.services.locomo import Turn, parse_conversation
+from memories.services.store.locomo import Turn, parse_conversation
 from tests.architecture import ROOT
 from tests.integration.compacting import stored_runs
 from tests.integration.conversing import SESSIONS, append, assistant, calling, open_session, read, result, user

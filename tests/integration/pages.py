@@ -10,13 +10,15 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from memories.actions import create_snapshot, set_memo, store_memories
-from memories.audit import Actor
-from memories.indexer import index_memories
+from memories.embeddings.indexer import index_memories
 from memories.models import Memory, Snapshot, Tenant
-from memories.scopes import tenant_scope
-from memories.services.drafts import NewMemory
-from memories.services.partitions import parse_partition
+from memories.partitions.actions.memo import set_memo
+from memories.partitions.actions.snapshots import create_snapshot
+from memories.services.partitions.paths import parse_partition
+from memories.services.store.drafts import NewMemory
+from memories.store.actions.store import store_memories
+from memories.tenancy.audit import Actor
+from memories.tenancy.scopes import tenant_scope
 
 HTMX = {"HX-Request": "true"}
 TESTER = Actor.system("tests")

@@ -7,7 +7,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from memories.models import Memory, Tenant
-from memories.scopes import tenant_scope
+from memories.tenancy.scopes import tenant_scope
 
 MEMORIES = "/api/v1/memories"
 BULK = f"{MEMORIES}/bulk"

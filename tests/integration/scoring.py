@@ -5,10 +5,10 @@ from datetime import datetime
 from typing import Any
 
 from context.models import EvaluationRun, ScoringProfileVersion
-from context.services.scoring_profiles import ADR_0040
-from memories.audit import Actor
+from context.services.profiles.scoring_profiles import ADR_0040
 from memories.models import Tenant
-from memories.scopes import tenant_scope
+from memories.tenancy.audit import Actor
+from memories.tenancy.scopes import tenant_scope
 from tests.integration.assembling import NOW
 
 KIM = Actor.operator(7, "Kim")

@@ -6,16 +6,17 @@ from uuid import UUID
 
 from django.utils import timezone
 
-from compaction.actions import append_messages, create_session
-from compaction.actions.compactions import request_compaction
-from compaction.compactor import run_compaction
 from compaction.models import Compaction, Message, Session
-from compaction.services.drafts import NewMessage
-from context.actions import save_budget_profile
-from context.budget_profiles import current_budget_profile
+from compaction.pipeline.actions.compactions import request_compaction
+from compaction.pipeline.orchestrator import run_compaction
+from compaction.services.sessions.drafts import NewMessage
+from compaction.sessions.actions.messages import append_messages
+from compaction.sessions.actions.sessions import create_session
+from context.profiles.actions.budget_profiles import save_budget_profile
+from context.profiles.budget_profiles import current_budget_profile
 from memories.models import Tenant
-from memories.scopes import tenant_scope
-from memories.services.partitions import parse_partition
+from memories.services.partitions.paths import parse_partition
+from memories.tenancy.scopes import tenant_scope
 from tests.integration.pages import TESTER
 
 LOG = "\n".join(

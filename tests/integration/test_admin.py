@@ -9,12 +9,12 @@ from django.test import Client
 from django.urls import reverse
 from rest_framework_api_key.models import APIKey
 
-from memories.actions import archive_memory, update_memory
 from memories.models import ApiKey, AuditEntry, Membership, Memory, MemoryVersion, Tenant
-from memories.scopes import admin_write_scope, authentication_scope, tenant_scope
 from memories.services.tokens import token_counts
+from memories.store.actions.edit import archive_memory, update_memory
+from memories.tenancy.scopes import admin_write_scope, authentication_scope, tenant_scope
 from tests.factories import NOW, TESTER, make_key, make_memory, stored
-from tests.people import new_operator
+from tests.users import new_operator
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -8,13 +8,13 @@ import pytest
 from django.utils import timezone
 from rest_framework.test import APIClient
 
+from context.assembly.serializers.receipts import ReceiptShape
+from context.assembly.serializers.replay import DiffShape
 from context.models import Receipt
-from context.serializers import ReceiptShape
-from context.serializers.again import DiffShape
 from memories.models import Tenant
-from memories.scopes import tenant_scope
+from memories.tenancy.scopes import tenant_scope
 from tests.integration.rest import CONTEXT, MEMORIES, NOWHERE, assert_problem, remember, stored
-from tests.people import api_client, new_key
+from tests.users import api_client, new_key
 
 DIFF = f"{CONTEXT}/diff"
 PROFILES = "/api/v1/budget-profiles"

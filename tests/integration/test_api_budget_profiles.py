@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 from rest_framework.test import APIClient
 
-from context.serializers.profiles import AssignmentShape, ProfileShape
+from context.profiles.serializers.budget_profiles import AssignmentShape, ProfileShape
 from memories.models import Tenant
 from tests.integration.rest import CONTEXT, assert_problem, every_page, query_count, remember
-from tests.people import api_client, new_key
+from tests.users import api_client, new_key
 
 PROFILES = "/api/v1/budget-profiles"
 ASSIGNMENTS = f"{PROFILES}/assignments"

@@ -11,9 +11,9 @@ from rest_framework.test import APIClient
 
 from context.models import Receipt
 from memories.models import Tenant
-from memories.scopes import tenant_scope
+from memories.tenancy.scopes import tenant_scope
 from tests.integration.rest import CONTEXT, MEMORIES, NOWHERE, assert_problem, remember, stored
-from tests.people import api_client, new_key
+from tests.users import api_client, new_key
 
 TOWNS = ("Porto", "Genoa", "Bergen", "Cadiz", "Split", "Galway", "Riga", "Izmir")
 CRAFTS = ("fishing", "rope making", "welding", "brewing", "chess", "opera singing", "baking", "cartography")

@@ -10,10 +10,10 @@ from django.test import Client
 from redis.exceptions import ConnectionError as CacheDown
 from rest_framework.test import APIClient
 
-from memories.api import memories as endpoints
-from memories.api import throttling
-from memories.api.throttling import KeyThrottle
 from memories.models import Tenant
+from memories.store.api import memories as endpoints
+from memories.tenancy.api import throttling
+from memories.tenancy.api.throttling import KeyThrottle
 from tests.integration.rest import MEMORIES, SEARCH, assert_problem, remember, stored
 
 SECRET_TEXT = "the combination is 4711"
@@ -164,7 +164,7 @@ def test_database_that_is_away_is_a_503(api: APIClient, monkeypatch: pytest.Monk
     def away(*_: Any, **__: Any) -> None:
         raise OperationalError("connection refused")
 
-    monkeypatch.setattr("memories.api.authentication.authentication_scope", away)
+    monkeypatch.setattr("memories.tenancy.api.authentication.authentication_scope", away)
     response = api.get(MEMORIES)
     assert_problem(response, 503, "database_unavailable")
     assert response["Retry-After"]

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from rest_framework.test import APIClient
 
-from context.serializers.feedback import FeedbackShape, GivenShape, OutcomeShape
+from context.feedback.serializers import FeedbackShape, GivenShape, OutcomeShape
 from memories.models import Tenant
 from tests.integration.rest import CONTEXT, MEMORIES, NOWHERE, assert_problem, every_page, query_count, remember
-from tests.people import api_client, new_key
+from tests.users import api_client, new_key
 
 FEEDBACK = "/api/v1/feedback"
 

@@ -11,7 +11,7 @@ from rest_framework.test import APIClient
 
 from tests.integration.rest import CONTEXT, MEMORIES, remember
 from tests.integration.test_api_fuzz import NUMBERS, SCALARS, TEXTS, VALUES, WISHES, bodies, check, fuzzed
-from tests.people import api_client
+from tests.users import api_client
 
 IDS = st.uuids().map(str) | TEXTS
 FOCUS = st.fixed_dictionaries({}, optional={"memory_id": IDS, "summary_id": IDS, "partition": TEXTS}) | VALUES

@@ -10,11 +10,11 @@ from django.db import connection
 from django.utils import timezone
 from rest_framework.test import APIClient
 
-from memories.api import memories as endpoints
 from memories.models import IdempotencyRecord, Tenant
-from memories.scopes import tenant_scope
+from memories.store.api import memories as endpoints
+from memories.tenancy.scopes import tenant_scope
 from tests.integration.rest import BULK, CONTEXT, CONTEXTS, MEMORIES, assert_problem, stored
-from tests.people import api_client, new_key, new_tenant
+from tests.users import api_client, new_key, new_tenant
 
 ONCE = {"Idempotency-Key": "order-17"}
 

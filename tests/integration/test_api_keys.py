@@ -7,11 +7,11 @@ import pytest
 from django.utils import timezone
 from rest_framework.test import APIClient
 
-from memories.actions import revoke_api_key
 from memories.models import ApiKey, Tenant
-from memories.scopes import tenant_scope
+from memories.tenancy.actions.tenants import revoke_api_key
+from memories.tenancy.scopes import tenant_scope
 from tests.integration.rest import CONTEXT, CONTEXTS, MEMORIES, SEARCH, assert_problem, remember, stored
-from tests.people import BY, api_client, new_key
+from tests.users import BY, api_client, new_key
 
 
 def key_row(tenant: Tenant, plain: str) -> ApiKey:

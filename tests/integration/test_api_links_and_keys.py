@@ -6,11 +6,11 @@ import pytest
 from rest_framework.test import APIClient
 
 from memories.models import AuditEntry, IdempotencyRecord, Tenant
-from memories.scopes import tenant_scope
-from memories.serializers.keys import KeyShape, NewKeyShape
-from memories.serializers.links import EdgeShape
+from memories.partitions.serializers.links import EdgeShape
+from memories.tenancy.scopes import tenant_scope
+from memories.tenancy.serializers.keys import KeyShape, NewKeyShape
 from tests.integration.rest import MEMORIES, NOWHERE, assert_problem, every_page, query_count, remember
-from tests.people import api_client, new_key
+from tests.users import api_client, new_key
 
 LINKS = "/api/v1/links"
 KEYS = "/api/v1/keys"

@@ -7,10 +7,10 @@ import pytest
 from rest_framework.test import APIClient
 
 from memories.models import ApiKey, AuditEntry, Tenant
-from memories.scopes import tenant_scope
-from memories.serializers.answers import MemoryShape, StoredMemoryShape, VersionShape
+from memories.store.serializers.answers import MemoryShape, StoredMemoryShape, VersionShape
+from memories.tenancy.scopes import tenant_scope
 from tests.integration.rest import BULK, MEMORIES, NOWHERE, assert_problem, remember, stored
-from tests.people import api_client, new_key
+from tests.users import api_client, new_key
 
 ALL_FIELDS = {
     "content": "Alex prefers meetings before noon.",

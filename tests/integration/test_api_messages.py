@@ -7,8 +7,8 @@ import pytest
 from rest_framework.test import APIClient
 
 from memories.models import AuditEntry, Tenant
-from memories.scopes import tenant_scope
 from memories.services.tokens import count_tokens
+from memories.tenancy.scopes import tenant_scope
 from tests.integration.conversing import (
     MESSAGES,
     SESSIONS,

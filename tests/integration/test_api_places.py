@@ -7,9 +7,9 @@ import pytest
 from rest_framework.test import APIClient
 
 from memories.models import Tenant
-from memories.serializers.places import MemoShape, PartitionShape, SummaryShape
+from memories.partitions.serializers.partitions import MemoShape, PartitionShape, SummaryShape
 from tests.integration.rest import CONTEXT, MEMORIES, assert_problem, every_page, query_count, remember
-from tests.people import api_client, new_key
+from tests.users import api_client, new_key
 
 PARTITIONS = "/api/v1/partitions"
 MEMO = "/api/v1/memo"

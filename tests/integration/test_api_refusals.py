@@ -10,7 +10,7 @@ from rest_framework.test import APIClient
 
 from context.models import Receipt
 from memories.models import Tenant
-from memories.scopes import tenant_scope
+from memories.tenancy.scopes import tenant_scope
 from tests.integration.rest import CONTEXT, MEMORIES, SEARCH, assert_problem, remember, stored
 
 SECRET_TEXT = "the combination is 4711"

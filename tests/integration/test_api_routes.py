@@ -12,11 +12,11 @@ from django.urls import URLPattern, URLResolver, get_resolver
 from rest_framework.test import APIClient
 from rest_framework.views import APIView
 
-from memories.api.door import Door
 from memories.models import Tenant
-from memories.scopes import tenant_scope
+from memories.tenancy.api.endpoint import Door
+from memories.tenancy.scopes import tenant_scope
 from tests.integration.rest import NOWHERE, remember
-from tests.people import api_client, new_key
+from tests.users import api_client, new_key
 
 METHODS = ("get", "post", "put", "patch", "delete")
 OPEN = {"api/schema/", "api/docs/", "api/", "api/<path:rest>"}

@@ -9,7 +9,7 @@ from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.validation import validate_schema
 from rest_framework.test import APIClient
 
-from memories.api.schema import PROBLEM
+from memories.store.api.schema import PROBLEM
 from tests.integration.test_api_routes import ROUTES
 
 

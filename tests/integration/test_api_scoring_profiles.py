@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from rest_framework.test import APIClient
 
 from context.models import ScoringProfileVersion
-from context.serializers.scoring_profiles import ScoringAssignmentShape, ScoringProfileShape
-from context.services.scoring_profiles import ADR_0040, SHIPPED_PROFILES
+from context.profiles.serializers.scoring_profiles import ScoringAssignmentShape, ScoringProfileShape
+from context.services.profiles.scoring_profiles import ADR_0040, SHIPPED_PROFILES
 from memories.models import AuditEntry, Tenant
-from memories.scopes import tenant_scope
+from memories.tenancy.scopes import tenant_scope
 from tests.integration.rest import assert_problem, every_page, query_count
 from tests.integration.scoring import BY_WORDS, evaluated
-from tests.people import api_client, new_key
+from tests.users import api_client, new_key
 
 PROFILES = "/api/v1/profiles"
 ASSIGNMENTS = f"{PROFILES}/assignments"

@@ -6,15 +6,16 @@ import pytest
 from django.test import override_settings
 from rest_framework.test import APIClient
 
+from context.assembly.serializers.contexts import ContextShape
+from context.assembly.serializers.receipts import ReceiptShape
 from context.models import Receipt
-from context.serializers import ContextShape, ReceiptShape
-from memories.actions import set_memo
 from memories.models import Tenant
-from memories.recall import fold_retrievals
-from memories.scopes import tenant_scope
+from memories.partitions.actions.memo import set_memo
 from memories.services.tokens import count_tokens
+from memories.store.recall import fold_retrievals
+from memories.tenancy.scopes import tenant_scope
 from tests.integration.rest import BULK, CONTEXT, MEMORIES, NOWHERE, SEARCH, assert_problem, remember, stored
-from tests.people import BY, api_client, new_key
+from tests.users import BY, api_client, new_key
 
 PARTS = {"relevance", "recency", "usefulness", "confidence", "frequency"}
 OLD = "2026-01-01T00:00:00Z"

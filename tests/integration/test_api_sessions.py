@@ -6,11 +6,11 @@ import pytest
 from rest_framework.test import APIClient
 
 from memories.models import AuditEntry, Tenant
-from memories.scopes import tenant_scope
 from memories.services.tokens import count_tokens
+from memories.tenancy.scopes import tenant_scope
 from tests.integration.conversing import SESSIONS, append, calling, open_session, read, result, user
 from tests.integration.rest import NOWHERE, assert_problem, every_page, query_count
-from tests.people import api_client, new_key
+from tests.users import api_client, new_key
 
 DIRECTIVE = "You plan meetings."
 

@@ -7,9 +7,9 @@ from django.utils import timezone
 from rest_framework.test import APIClient
 
 from memories.models import Tenant
-from memories.serializers.snapshots import SnapshotComparisonShape, SnapshotShape
+from memories.partitions.serializers.snapshots import SnapshotComparisonShape, SnapshotShape
 from tests.integration.rest import MEMORIES, NOWHERE, assert_problem, every_page, query_count, remember, stored
-from tests.people import api_client, new_key
+from tests.users import api_client, new_key
 
 SNAPSHOTS = "/api/v1/snapshots"
 

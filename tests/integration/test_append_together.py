@@ -6,12 +6,13 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from compaction.actions import Appended, append_messages, create_session
-from compaction.counting import tokens_in_context
-from compaction.services.drafts import NewMessage
-from memories.exceptions import Conflict
+from compaction.pipeline.counting import tokens_in_context
+from compaction.services.sessions.drafts import NewMessage
+from compaction.sessions.actions.messages import Appended, append_messages
+from compaction.sessions.actions.sessions import create_session
 from memories.models import Tenant
-from memories.scopes import tenant_scope
+from memories.tenancy.exceptions import Conflict
+from memories.tenancy.scopes import tenant_scope
 from tests.factories import TESTER, make_tenant
 from tests.integration.conversing import stored_messages, stored_session
 

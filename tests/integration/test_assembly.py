@@ -11,10 +11,10 @@ from django.test.utils import CaptureQueriesContext
 from context.models import BudgetProfile, Receipt
 from context.services.packer import OVER_BUDGET
 from context.services.rendering import STYLES, parse_context
-from memories.exceptions import Forbidden, InvalidInput, NotFound
 from memories.models import Memory, RecalledText
-from memories.recall import fold_retrievals
-from memories.scopes import tenant_scope
+from memories.store.recall import fold_retrievals
+from memories.tenancy.exceptions import Forbidden, InvalidInput, NotFound
+from memories.tenancy.scopes import tenant_scope
 from tests.integration.assembling import (
     BAKERY,
     NOW,

@@ -5,13 +5,16 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from context.models import Receipt
-from context.results import Focus
-from memories.actions import archive_memory, link_memories, save_summary, set_memo, unlink_memories, update_memory
-from memories.exceptions import InvalidInput
+from context.receipts.results import Focus
 from memories.models import Memory, RetrievalTick, Tenant
-from memories.scopes import tenant_scope
-from memories.services.moments import Moment
-from memories.services.partitions import parse_partition
+from memories.partitions.actions.links import link_memories, unlink_memories
+from memories.partitions.actions.memo import set_memo
+from memories.partitions.actions.summaries import save_summary
+from memories.services.partitions.paths import parse_partition
+from memories.services.store.moments import Moment
+from memories.store.actions.edit import archive_memory, update_memory
+from memories.tenancy.exceptions import InvalidInput
+from memories.tenancy.scopes import tenant_scope
 from tests.integration.assembling import NOW, SYSTEM, ask, new_row, new_tenant, recounted, store, texts
 
 pytestmark = pytest.mark.django_db

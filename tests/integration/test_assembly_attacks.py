@@ -2,12 +2,14 @@
 
 import pytest
 
-from context.results import Focus
+from context.receipts.results import Focus
 from context.services.rendering import STYLES, fence_nonce, parse_context
-from memories.actions import link_memories, save_summary, set_memo
 from memories.models import Memory, Tenant
-from memories.scopes import tenant_scope
-from memories.services.partitions import parse_partition
+from memories.partitions.actions.links import link_memories
+from memories.partitions.actions.memo import set_memo
+from memories.partitions.actions.summaries import save_summary
+from memories.services.partitions.paths import parse_partition
+from memories.tenancy.scopes import tenant_scope
 from tests.integration.assembling import NOW, SYSTEM, ask, new_row, new_tenant, recounted, store
 
 pytestmark = pytest.mark.django_db

@@ -8,23 +8,13 @@ import pytest
 from django.db import connections
 
 from context.models import Receipt
-from context.results import Focus
-from memories.actions import link_memories, save_summary
+from context.receipts.results import Focus
 from memories.models import EmbeddingModel, Memory, MemoryEmbedding, Tenant
-from memories.scopes import tenant_scope
-from memories.services.partitions import parse_partition
-from tests.integration.assembling import (
-    BAKERY,
-    NOW,
-    SYSTEM,
-    ask,
-    bakery,
-    codes,
-    new_row,
-    recounted,
-    store,
-    texts,
-)
+from memories.partitions.actions.links import link_memories
+from memories.partitions.actions.summaries import save_summary
+from memories.services.partitions.paths import parse_partition
+from memories.tenancy.scopes import tenant_scope
+from tests.integration.assembling import BAKERY, NOW, SYSTEM, ask, bakery, codes, new_row, recounted, store, texts
 from tests.servers import APP
 
 # Permissions change in another connection, so nothing may wait in an open transaction.

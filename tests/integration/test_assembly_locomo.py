@@ -9,7 +9,7 @@ from django.core.management import call_command
 
 from context.services.rendering import parse_context
 from memories.models import Memory, Tenant
-from memories.scopes import tenant_scope
+from memories.tenancy.scopes import tenant_scope
 from tests.architecture import ROOT
 from tests.integration.assembling import ask, new_tenant, recounted, texts
 

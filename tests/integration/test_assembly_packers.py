@@ -5,14 +5,14 @@ import itertools
 import pytest
 
 from context.models import BudgetProfile
-from context.results import AssembledContext
+from context.receipts.results import AssembledContext
 from context.services.packer import OVER_BUDGET
 from context.services.packer.snippets import ELLIPSIS
 from context.services.rendering import STYLES, parse_context
-from memories.actions import archive_memory, update_memory
 from memories.models import Memory, Tenant
-from memories.scopes import tenant_scope
 from memories.services.tokens import count_tokens
+from memories.store.actions.edit import archive_memory, update_memory
+from memories.tenancy.scopes import tenant_scope
 from tests.integration.assembling import (
     NOW,
     SYSTEM,

@@ -7,17 +7,17 @@ import pytest
 from django.utils.html import strip_tags
 from rest_framework.test import APIClient
 
+from context.assembly.replay import ReplayMode, replay_context
 from context.models import ScoringProfileAssignment
-from context.receipts import read_receipt
-from context.replay import ReplayMode, replay_context
-from context.results import MEMORY, AssembledContext
-from context.services.scoring_profiles import CONVERSATION_RECALL, ScoringProfile
-from memories.exceptions import InvalidInput
+from context.receipts.results import MEMORY, AssembledContext
+from context.receipts.storing import read_receipt
+from context.services.profiles.scoring_profiles import CONVERSATION_RECALL, ScoringProfile
 from memories.models import Memory, Tenant
-from memories.scopes import tenant_scope
+from memories.tenancy.exceptions import InvalidInput
+from memories.tenancy.scopes import tenant_scope
 from tests.integration.assembling import NOW, SYSTEM, ask, codes, new_row, new_tenant, recounted, store, texts
 from tests.integration.pages import client_of, page, text_of
-from tests.people import new_operator
+from tests.users import new_operator
 
 pytestmark = pytest.mark.django_db
 

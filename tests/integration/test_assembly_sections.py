@@ -9,14 +9,16 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from context.models import BudgetProfile
-from context.receipts import read_receipt
-from context.results import Anchor, AssembledContext, Focus
+from context.receipts.results import Anchor, AssembledContext, Focus
+from context.receipts.storing import read_receipt
 from context.services.rendering import STYLES, parse_context
-from memories.actions import archive_memory, link_memories, save_summary, withdraw_summary
-from memories.exceptions import Forbidden, InvalidInput, NotFound
 from memories.models import Memory, PartitionSummary, Tenant
-from memories.scopes import tenant_scope
-from memories.services.partitions import parse_partition
+from memories.partitions.actions.links import link_memories
+from memories.partitions.actions.summaries import save_summary, withdraw_summary
+from memories.services.partitions.paths import parse_partition
+from memories.store.actions.edit import archive_memory
+from memories.tenancy.exceptions import Forbidden, InvalidInput, NotFound
+from memories.tenancy.scopes import tenant_scope
 from tests.integration.assembling import NOW, SYSTEM, ask, bakery, codes, new_row, new_tenant, recounted, store, texts
 from tests.integration.test_assembly import MEMO, QUESTION, RYE, SCOPE_STATEMENT
 
@@ -374,7 +376,7 @@ def test_near_duplicate_of_what_had_to_go_in_the_end_lacked_the_room_as_well(
 ) -> None:
     store(tenant, [new_row(f"{RYE}.", "user=alex"), new_row(f"{RYE}!", "user=alex")])
     # as if nothing stood around the texts: what was packed is too long, and the last blocks go
-    monkeypatch.setattr("context.assembly.EXPECTED_OVERHEAD_TOKENS", {"markdown": (0, 0)})
+    monkeypatch.setattr("context.assembly.orchestrator.EXPECTED_OVERHEAD_TOKENS", {"markdown": (0, 0)})
     for max_tokens in range(8, 60):
         context = ask(tenant, QUESTION, partition="user=alex", max_tokens=max_tokens, preview=True, explain=True)
         outcomes = {row.anchor.id: row.outcome for row in context.candidates if row.outcome != "kept"}

@@ -6,10 +6,10 @@ import pytest
 from django.db import connection
 
 from context.models import Receipt
-from context.results import AssembledContext
+from context.receipts.results import AssembledContext
 from memories.models import Memory
-from memories.recall import fold_retrievals
-from memories.scopes import tenant_scope
+from memories.store.recall import fold_retrievals
+from memories.tenancy.scopes import tenant_scope
 from tests.integration.assembling import BAKERY, ask, bakery, codes
 
 pytestmark = pytest.mark.django_db(transaction=True)

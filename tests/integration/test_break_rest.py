@@ -11,7 +11,7 @@ from django.test import RequestFactory
 from rest_framework.test import APIClient
 
 from memories.models import Tenant
-from memory_platform.api_middleware import ApiDoor
+from memories.tenancy.api.middleware import ApiDoor
 from tests.integration.rest import BULK, CONTEXT, MEMORIES, NOWHERE, SEARCH, assert_problem, remember, stored
 
 FAR_OFFSET = "2026-01-01T00:00:00+23:59"

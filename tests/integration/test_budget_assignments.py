@@ -9,28 +9,27 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from context.actions import (
-    assign_budget_profile,
+from context.models import BudgetProfile, BudgetProfileAssignment
+from context.profiles.actions.assignments import assign_budget_profile, unassign_budget_profile
+from context.profiles.actions.budget_profiles import (
     create_budget_profile,
     roll_back_budget_profile,
     save_budget_profile,
-    unassign_budget_profile,
 )
-from context.budget_profiles import (
+from context.profiles.budget_profiles import (
     TUNABLE_FIELDS,
     budget_profile_for,
     budget_profile_versions,
     compare_budget_profiles,
     current_budget_profiles,
 )
-from context.models import BudgetProfile, BudgetProfileAssignment
-from memories.audit import Actor
-from memories.exceptions import Conflict, InvalidInput, NotFound
 from memories.models import ApiKey, AuditEntry, Tenant
-from memories.scopes import operator_read_scope, tenant_scope
+from memories.tenancy.audit import Actor
+from memories.tenancy.exceptions import Conflict, InvalidInput, NotFound
+from memories.tenancy.scopes import operator_read_scope, tenant_scope
+from tests.concurrency import at_once, codes_at_once
 from tests.factories import make_key
 from tests.integration.assembling import NOW, new_tenant
-from tests.together import at_once, codes_at_once
 
 pytestmark = pytest.mark.django_db
 

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from context.actions import roll_back_budget_profile, save_budget_profile
-from context.budget_profiles import changed_fields, current_budget_profile, draft_budget_profile, settings_of
 from context.models import BudgetProfile
-from memories.audit import Actor
-from memories.exceptions import Conflict, InvalidInput
+from context.profiles.actions.budget_profiles import roll_back_budget_profile, save_budget_profile
+from context.profiles.budget_profiles import changed_fields, current_budget_profile, draft_budget_profile, settings_of
 from memories.models import AuditEntry, Tenant
-from memories.scopes import tenant_scope
+from memories.tenancy.audit import Actor
+from memories.tenancy.exceptions import Conflict, InvalidInput
+from memories.tenancy.scopes import tenant_scope
 from tests.integration.assembling import NOW, ask, bakery, new_tenant
 
 pytestmark = pytest.mark.django_db

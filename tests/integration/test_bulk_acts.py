@@ -7,25 +7,18 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from memories.actions import (
-    act_on_memories,
-    archive_memory,
-    merge_seen_memories,
-    restore_memory,
-    store_memories,
-    undo_hygiene,
-    update_memory,
-)
-from memories.actions.bulk import BulkDone
-from memories.actions.hygiene import Undone
-from memories.exceptions import Conflict, InvalidInput
-from memories.indexer import index_memories
+from memories.embeddings.indexer import index_memories
+from memories.hygiene.actions import Undone, undo_hygiene
 from memories.models import AuditEntry, Memory, MemoryEmbedding, MemoryVersion, Tenant, UncomparedMemory
-from memories.scopes import tenant_scope
-from memories.services.bulk import ACT_MEMORIES_MAX, MERGED_MAX
-from memories.services.drafts import NewMemory
+from memories.services.store.bulk import ACT_MEMORIES_MAX, MERGED_MAX
+from memories.services.store.drafts import NewMemory
+from memories.store.actions.bulk import BulkDone, act_on_memories, merge_seen_memories
+from memories.store.actions.edit import archive_memory, restore_memory, update_memory
+from memories.store.actions.store import store_memories
+from memories.tenancy.exceptions import Conflict, InvalidInput
+from memories.tenancy.scopes import tenant_scope
+from tests.concurrency import at_once
 from tests.factories import NOW, TESTER, make_memory, make_tenant, stored
-from tests.together import at_once
 
 pytestmark = pytest.mark.django_db
 

@@ -13,8 +13,8 @@ from django.core.management import CommandError, call_command, get_commands, loa
 from django.db import OperationalError, connection
 
 from memories.models import ApiKey, AuditEntry, Memory, Tenant
-from memories.scopes import admin_write_scope, authentication_scope, tenant_scope
-from memory_platform.web import Role, role_of
+from memories.tenancy.scopes import admin_write_scope, authentication_scope, tenant_scope
+from memory_platform.web.pages import Role, role_of
 from tests.factories import make_memory
 
 pytestmark = pytest.mark.django_db
@@ -168,7 +168,7 @@ def test_database_that_is_away_is_one_sentence(monkeypatch: pytest.MonkeyPatch) 
     def refuse() -> None:
         raise OperationalError("connection refused\nmore lines")
 
-    monkeypatch.setattr("memories.management.door.admin_write_scope", refuse)
+    monkeypatch.setattr("memories.management.command.admin_write_scope", refuse)
     with pytest.raises(CommandError, match=r"^The database cannot be reached.*\(connection refused\)$"):
         run("create_key", "acme", "--scopes", "read")
 

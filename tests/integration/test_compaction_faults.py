@@ -15,12 +15,13 @@ from django.db import connection
 from django.utils import timezone
 from rest_framework.test import APIClient
 
-from compaction import compactor
-from compaction.actions import pin_message, retry_run
 from compaction.models import Message, Run
-from memories.exceptions import Conflict
+from compaction.pipeline import orchestrator
+from compaction.pipeline.actions.compactions import retry_run
+from compaction.sessions.actions.messages import pin_message
 from memories.models import Tenant
-from memories.scopes import tenant_scope
+from memories.tenancy.exceptions import Conflict
+from memories.tenancy.scopes import tenant_scope
 from memory_platform.embedded.processes import Child, stop
 from memory_platform.embedded.redis import start_redis
 from tests.fakes.chat_server import KEY, running_chat_server, slow
@@ -35,7 +36,7 @@ from tests.integration.compacting import (
     texts,
 )
 from tests.integration.conversing import append, stored_messages
-from tests.people import BY, api_client
+from tests.users import BY, api_client
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.long]
 
@@ -97,14 +98,14 @@ def test_worker_killed_at_any_step_leaves_before_or_after(tenant: Tenant, sessio
         assert shown(tenant, session["id"]) == before, f"killed at {step}, the session is not as before"
         assert live_memories(tenant) == []
         assert stored_compactions(tenant)[0].state == "pending"
-        assert compactor.run_compaction(tenant.pk, run.pk, now=now).state == "", "taken from a worker that may live"
-        now += compactor.LEASE + timedelta(seconds=1)
+        assert orchestrator.run_compaction(tenant.pk, run.pk, now=now).state == "", "taken from a worker that may live"
+        now += orchestrator.LEASE + timedelta(seconds=1)
     die_at(AFTER, run, now)
     after = shown(tenant, session["id"])
     assert after != before
     assert [row.state for row in stored_compactions(tenant)] == ["applied"]
     assert stored_runs(tenant)[0].state == "done"
-    again = compactor.run_compaction(tenant.pk, run.pk, now=now + compactor.LEASE * 2)
+    again = orchestrator.run_compaction(tenant.pk, run.pk, now=now + orchestrator.LEASE * 2)
     assert again.state == ""
     assert shown(tenant, session["id"]) == after
 
@@ -112,7 +113,7 @@ def test_worker_killed_at_any_step_leaves_before_or_after(tenant: Tenant, sessio
 def test_next_worker_finishes_what_a_killed_one_began(tenant: Tenant, session: dict[str, Any], run: Run) -> None:
     now = timezone.now()
     die_at("applying", run, now)
-    outcome = compactor.run_compaction(tenant.pk, run.pk, now=now + compactor.LEASE + timedelta(seconds=1))
+    outcome = orchestrator.run_compaction(tenant.pk, run.pk, now=now + orchestrator.LEASE + timedelta(seconds=1))
     assert outcome.state == "applied"
     assert stored_runs(tenant)[0].attempts == 2
     assert len(live_memories(tenant, "context_synthesis")) == 1
@@ -121,8 +122,8 @@ def test_next_worker_finishes_what_a_killed_one_began(tenant: Tenant, session: d
 def test_run_that_kills_every_worker_is_given_up(tenant: Tenant, run: Run) -> None:
     now = timezone.now()
     with tenant_scope(tenant.pk):
-        Run.objects.filter(pk=run.pk).update(attempts=compactor.ATTEMPTS_MAX)
-    outcome = compactor.run_compaction(tenant.pk, run.pk, now=now)
+        Run.objects.filter(pk=run.pk).update(attempts=orchestrator.ATTEMPTS_MAX)
+    outcome = orchestrator.run_compaction(tenant.pk, run.pk, now=now)
     assert (outcome.state, outcome.code) == ("failed", "too_many_attempts")
 
 
@@ -133,7 +134,7 @@ def test_of_two_workers_one_does_the_run(tenant: Tenant, session: dict[str, Any]
     def work() -> None:
         try:
             barrier.wait()
-            states.append(compactor.run_compaction(tenant.pk, run.pk, now=now).state)
+            states.append(orchestrator.run_compaction(tenant.pk, run.pk, now=now).state)
         finally:
             connection.close()
 
@@ -154,7 +155,7 @@ def once_at(step: str, act: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         if at == step and left:
             left.pop()()
 
-    monkeypatch.setattr(compactor, "reached", reached)
+    monkeypatch.setattr(orchestrator, "reached", reached)
 
 
 def test_worker_that_was_thought_dead_writes_nothing(
@@ -164,11 +165,11 @@ def test_worker_that_was_thought_dead_writes_nothing(
     taken_over: list[str] = []
 
     def take_over() -> None:
-        late = now + compactor.LEASE + timedelta(seconds=1)
-        taken_over.append(compactor.run_compaction(tenant.pk, run.pk, now=late).state)
+        late = now + orchestrator.LEASE + timedelta(seconds=1)
+        taken_over.append(orchestrator.run_compaction(tenant.pk, run.pk, now=late).state)
 
     once_at("checked", take_over, monkeypatch)
-    assert compactor.run_compaction(tenant.pk, run.pk, now=now).state == ""
+    assert orchestrator.run_compaction(tenant.pk, run.pk, now=now).state == ""
     assert taken_over == ["applied"]
     assert len(live_memories(tenant, "context_synthesis")) == 1
     assert [row.state for row in stored_compactions(tenant)] == ["applied"]
@@ -186,7 +187,7 @@ def test_message_pinned_meanwhile_stays_and_new_ones_do_not_matter(
         append(admin, session, *conversation(1, start=500))
 
     once_at("checked", meddle, monkeypatch)
-    assert compactor.run_compaction(tenant.pk, run.pk, now=timezone.now()).state == "applied"
+    assert orchestrator.run_compaction(tenant.pk, run.pk, now=timezone.now()).state == "applied"
     now_shown = texts(shown(tenant, session["id"]))
     assert first.content in now_shown
     assert now_shown[-2] == conversation(1, start=500)[0]["content"]

@@ -8,12 +8,13 @@ import pytest
 from django.utils import timezone
 from rest_framework.test import APIClient
 
-from compaction import compactor, conversations, drafting
-from compaction.conversations import read_conversation
 from compaction.models import Compaction, Run, Session
-from compaction.services.turns import Turn
+from compaction.pipeline import drafting, orchestrator
+from compaction.services.sessions.turns import Turn
+from compaction.sessions import conversations
+from compaction.sessions.conversations import read_conversation
 from memories.models import Tenant
-from memories.scopes import tenant_scope
+from memories.tenancy.scopes import tenant_scope
 from tests.integration.compacting import (
     EVENTS,
     compact,
@@ -25,7 +26,7 @@ from tests.integration.compacting import (
     stored_compactions,
     stored_runs,
 )
-from tests.people import api_client
+from tests.users import api_client
 
 pytestmark = pytest.mark.django_db
 
@@ -41,7 +42,7 @@ def admin(admin_key: str) -> APIClient:
 def handed_over(monkeypatch: pytest.MonkeyPatch) -> list[UUID]:
     """The runs that a worker was asked to do."""
     sent: list[UUID] = []
-    for door in ("compaction.api.compactions", "compaction.api.contexts"):
+    for door in ("compaction.pipeline.api.compactions", "compaction.sessions.api.contexts"):
         monkeypatch.setattr(f"{door}.run_compaction_later", lambda _tenant_id, run_id: sent.append(run_id))
     return sent
 
@@ -63,7 +64,7 @@ def test_emergency_that_takes_too_long_is_handed_to_a_worker(
 ) -> None:
     session = full_session(admin)
     before = shown(tenant, session["id"])
-    monkeypatch.setattr(compactor, "EMERGENCY_TIME_LIMIT", timedelta(0))
+    monkeypatch.setattr(orchestrator, "EMERGENCY_TIME_LIMIT", timedelta(0))
     answer = context_of(admin, session)
     notice = next(each for each in answer["warnings"] if each["code"] == "not_compacted")
     assert "time_limit" in notice["detail"]
@@ -71,7 +72,7 @@ def test_emergency_that_takes_too_long_is_handed_to_a_worker(
     run = stored_runs(tenant)[-1]
     assert (handed_over, run.state, run.attempts, run.claimed_until) == ([run.pk], "queued", 0, None)
     assert shown(tenant, session["id"]) == before
-    assert compactor.run_compaction(tenant.pk, run.pk, now=timezone.now()).state == "applied"
+    assert orchestrator.run_compaction(tenant.pk, run.pk, now=timezone.now()).state == "applied"
 
 
 @pytest.mark.parametrize("path", ["context", "compact"])
@@ -79,8 +80,8 @@ def test_long_spans_are_not_summarised_while_somebody_waits(
     admin: APIClient, tenant: Tenant, handed_over: list[UUID], monkeypatch: pytest.MonkeyPatch, path: str
 ) -> None:
     session = full_session(admin)
-    monkeypatch.setattr(compactor, "WAITING_SPAN_TOKENS_MAX", 1_000)
-    monkeypatch.setattr(compactor, "make_draft", None)
+    monkeypatch.setattr(orchestrator, "WAITING_SPAN_TOKENS_MAX", 1_000)
+    monkeypatch.setattr(orchestrator, "make_draft", None)
     if path == "context":
         context_of(admin, session)
     else:
@@ -94,8 +95,8 @@ def test_worker_gives_up_what_takes_longer_than_its_claim(
 ) -> None:
     run = queued(admin, tenant)
     ticks = iter(range(1_000))
-    monkeypatch.setattr(compactor, "clock_from", lambda now: lambda: now + timedelta(minutes=2 * next(ticks)))
-    outcome = compactor.run_compaction(tenant.pk, run.pk, now=timezone.now())
+    monkeypatch.setattr(orchestrator, "clock_from", lambda now: lambda: now + timedelta(minutes=2 * next(ticks)))
+    outcome = orchestrator.run_compaction(tenant.pk, run.pk, now=timezone.now())
     assert (outcome.state, outcome.code) == ("failed", "time_limit")
     assert [row.state for row in stored_runs(tenant)] == ["failed"]
 
@@ -111,8 +112,8 @@ def test_run_that_was_taken_over_ends_at_its_next_step(
                 Run.objects.for_tenant(tenant.pk).update(claimed_until=later(minutes=30))
         assert step not in {"checked", "applying"}
 
-    monkeypatch.setattr(compactor, "reached", lose)
-    assert compactor.run_compaction(tenant.pk, run.pk, now=timezone.now()).state == ""
+    monkeypatch.setattr(orchestrator, "reached", lose)
+    assert orchestrator.run_compaction(tenant.pk, run.pk, now=timezone.now()).state == ""
 
 
 def test_what_nobody_foresaw_ends_the_run_and_is_logged_without_text(
@@ -149,7 +150,7 @@ def test_failed_run_is_not_tried_again_beside_a_proposal(admin: APIClient, tenan
     assert admin.get(f"{EVENTS}/{run.pk}").json()["state"] == "failed"
     review(admin, proposal, "reject")
     assert admin.post(f"{EVENTS}/{run.pk}/retry", {}).status_code == 202
-    assert compactor.run_compaction(tenant.pk, run.pk, now=timezone.now()).state == "proposed"
+    assert orchestrator.run_compaction(tenant.pk, run.pk, now=timezone.now()).state == "proposed"
 
 
 def test_proposal_that_comes_first_is_not_overtaken(admin: APIClient, tenant: Tenant) -> None:
@@ -159,7 +160,7 @@ def test_proposal_that_comes_first_is_not_overtaken(admin: APIClient, tenant: Te
         Compaction.objects.create(
             tenant=tenant, session=session, trigger="manual", state="proposed", policy={}, created_at=timezone.now()
         )
-    outcome = compactor.run_compaction(tenant.pk, run.pk, now=timezone.now())
+    outcome = orchestrator.run_compaction(tenant.pk, run.pk, now=timezone.now())
     assert (outcome.state, outcome.code) == ("failed", "waits_for_review")
     assert {row.state for row in stored_compactions(tenant)} == {"failed", "proposed"}
 
@@ -184,7 +185,7 @@ def test_context_read_while_the_session_is_compacted_shows_before_or_after(
 
     def in_between(rows: Any) -> list[Turn]:
         if left:
-            compactor.run_compaction(tenant.pk, left.pop(), now=timezone.now())
+            orchestrator.run_compaction(tenant.pk, left.pop(), now=timezone.now())
         return outlined(rows)
 
     monkeypatch.setattr(conversations, "outlined_turns", in_between)

@@ -6,9 +6,9 @@ import pytest
 from rest_framework.test import APIClient
 
 from compaction.models import Message
-from compaction.services.masking import PLACEHOLDER
+from compaction.services.pipeline.masking import PLACEHOLDER
 from memories.models import AuditEntry, Tenant
-from memories.scopes import tenant_scope
+from memories.tenancy.scopes import tenant_scope
 from tests.integration.compacting import (
     COMPACTIONS,
     EVENTS,
@@ -24,7 +24,7 @@ from tests.integration.compacting import (
 )
 from tests.integration.conversing import append, open_session, read, stored_messages, user
 from tests.integration.rest import NOWHERE, assert_problem
-from tests.people import api_client, new_key
+from tests.users import api_client, new_key
 
 pytestmark = pytest.mark.django_db
 

@@ -8,11 +8,11 @@ import pytest
 from django.utils import timezone
 from rest_framework.test import APIClient
 
-from compaction import breakers, compactor, drafting
 from compaction.models import ProviderBreaker, Run
-from compaction.summarisers import SummaryTask
+from compaction.pipeline import breakers, drafting, orchestrator
+from compaction.pipeline.summarisers import SummaryTask
 from memories.models import Tenant
-from memories.scopes import tenant_scope
+from memories.tenancy.scopes import tenant_scope
 from tests.fakes.chat_server import (
     KEY,
     MODEL,
@@ -39,7 +39,7 @@ from tests.integration.compacting import (
     stored_runs,
 )
 from tests.integration.conversing import append, read, stored_session
-from tests.people import api_client
+from tests.users import api_client
 
 pytestmark = pytest.mark.django_db
 
@@ -120,15 +120,15 @@ def test_model_that_fails_for_the_moment_is_asked_again_then_done_without(
     before = shown(tenant, session["id"])
     now = timezone.now()
     for attempt in (1, 2):
-        outcome = compactor.run_compaction(tenant.pk, run.pk, now=now)
+        outcome = orchestrator.run_compaction(tenant.pk, run.pk, now=now)
         assert (outcome.state, outcome.code) == ("pending", code)
         assert outcome.wait is not None
         assert outcome.wait >= timedelta(seconds=5 * attempt)
         assert shown(tenant, session["id"]) == before
-        too_soon = compactor.run_compaction(tenant.pk, run.pk, now=now + outcome.wait / 2)
+        too_soon = orchestrator.run_compaction(tenant.pk, run.pk, now=now + outcome.wait / 2)
         assert too_soon.state == "", "taken before the wait was over"
         now += outcome.wait + timedelta(seconds=1)
-    outcome = compactor.run_compaction(tenant.pk, run.pk, now=now)
+    outcome = orchestrator.run_compaction(tenant.pk, run.pk, now=now)
     assert outcome.state == "applied"
     made = stored_compactions(tenant)[0]
     assert (made.summariser, made.is_fallback, made.model, made.prompt_version) == ("extractive", True, "", 0)
@@ -143,14 +143,14 @@ def test_model_that_refuses_for_good_is_done_without_at_once(
 ) -> None:
     server.mode = failing(401)
     _, run = queued(admin, tenant)
-    assert compactor.run_compaction(tenant.pk, run.pk, now=timezone.now()).state == "applied"
+    assert orchestrator.run_compaction(tenant.pk, run.pk, now=timezone.now()).state == "applied"
     assert stored_compactions(tenant)[0].is_fallback
 
 
 def test_waiting_time_that_is_asked_for_is_kept(admin: APIClient, tenant: Tenant, server: ChatServer) -> None:
     server.mode = failing(429, Retry_After="90")
     _, run = queued(admin, tenant)
-    assert compactor.run_compaction(tenant.pk, run.pk, now=timezone.now()).wait == timedelta(seconds=90)
+    assert orchestrator.run_compaction(tenant.pk, run.pk, now=timezone.now()).wait == timedelta(seconds=90)
 
 
 def test_late_answer_is_given_up(admin: APIClient, tenant: Tenant, server: ChatServer, settings: Any) -> None:
@@ -180,12 +180,12 @@ def test_breaker_opens_after_three_failures_and_closes_after_its_cooldown(
     after = breaker_of(tenant).open_until + timedelta(seconds=1)
     assert not breakers.is_provider_off(tenant.pk, "openai", now=after)
     _, run = queued(admin, tenant)
-    assert compactor.run_compaction(tenant.pk, run.pk, now=after).state == "applied"
+    assert orchestrator.run_compaction(tenant.pk, run.pk, now=after).state == "applied"
     assert breakers.is_provider_off(tenant.pk, "openai", now=after + timedelta(minutes=1)), "one failure opens it again"
     server.mode = type(server).mode
     _, run = queued(admin, tenant)
     healthy = after + timedelta(minutes=20)
-    compactor.run_compaction(tenant.pk, run.pk, now=healthy)
+    orchestrator.run_compaction(tenant.pk, run.pk, now=healthy)
     assert stored_compactions(tenant)[-1].summariser == "openai"
     assert (breaker_of(tenant).failures, breaker_of(tenant).open_until) == (0, None)
 
@@ -232,7 +232,7 @@ def test_regenerating_takes_another_model_and_prompt(admin: APIClient, tenant: T
     assert made["prompt_version"] == 2
     assert "Only names." in server.requests[0]["messages"][0]["content"]
     review(admin, made, "regenerate", 202, model="gpt-4o-mini", prompt_version=1)
-    compactor.run_compaction(tenant.pk, stored_runs(tenant)[-1].pk, now=later(seconds=1))
+    orchestrator.run_compaction(tenant.pk, stored_runs(tenant)[-1].pk, now=later(seconds=1))
     again = stored_compactions(tenant)[-1]
     assert (again.model, again.prompt_version, again.state) == ("gpt-4o-mini", 1, "proposed")
     assert {body["model"] for body in server.requests[-2:]} == {"gpt-4o-mini"}

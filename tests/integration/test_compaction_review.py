@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 from rest_framework.test import APIClient
 
-from compaction import compactor
 from compaction.models import Compaction, Message
+from compaction.pipeline import orchestrator
 from memories.models import AuditEntry, Tenant
-from memories.scopes import tenant_scope
+from memories.tenancy.scopes import tenant_scope
 from tests.integration.compacting import (
     COMPACTIONS,
     EVENTS,
@@ -25,7 +25,7 @@ from tests.integration.compacting import (
 )
 from tests.integration.conversing import append, read
 from tests.integration.rest import assert_problem
-from tests.people import api_client
+from tests.users import api_client
 
 pytestmark = pytest.mark.django_db
 
@@ -198,7 +198,7 @@ def test_regenerated_proposal_takes_the_place_of_the_first(
     started = review(admin, proposal, "regenerate", 202)
     assert admin.get(f"{COMPACTIONS}/{proposal['id']}").json()["state"] == "proposed"
     run = stored_runs(tenant)[-1]
-    outcome = compactor.run_compaction(tenant.pk, run.pk, now=later(seconds=1))
+    outcome = orchestrator.run_compaction(tenant.pk, run.pk, now=later(seconds=1))
     assert outcome.state == "proposed"
     assert admin.get(f"{COMPACTIONS}/{proposal['id']}").json()["state"] == "superseded"
     made = admin.get(f"{COMPACTIONS}/{started['compaction_id']}").json()
@@ -212,7 +212,7 @@ def test_proposal_decided_about_meanwhile_is_not_replaced(
     review(admin, proposal, "regenerate", 202)
     review(admin, proposal, "reject")
     run = stored_runs(tenant)[-1]
-    outcome = compactor.run_compaction(tenant.pk, run.pk, now=later(seconds=1))
+    outcome = orchestrator.run_compaction(tenant.pk, run.pk, now=later(seconds=1))
     assert (outcome.state, outcome.code) == ("failed", "overtaken")
     assert [row.state for row in stored_compactions(tenant)] == ["rejected", "failed"]
 
@@ -229,7 +229,7 @@ def test_failed_event_is_tried_again(admin: APIClient, tenant: Tenant) -> None:
     assert_problem(admin.post(f"{url}/retry"), 409, "already_decided")
     run = stored_runs(tenant)[0]
     admin.delete(f"/api/v1/sessions/{session['id']}")
-    outcome = compactor.run_compaction(tenant.pk, run.pk, now=later(seconds=1))
+    outcome = orchestrator.run_compaction(tenant.pk, run.pk, now=later(seconds=1))
     assert (outcome.state, outcome.code) == ("failed", "session_closed")
     event = admin.get(url).json()
     assert (event["state"], event["error"]["code"]) == ("failed", "session_closed")
@@ -237,7 +237,7 @@ def test_failed_event_is_tried_again(admin: APIClient, tenant: Tenant) -> None:
     admin.post(f"/api/v1/sessions/{session['id']}/restore")
     response = admin.post(f"{url}/retry")
     assert (response.status_code, response.json()["state"]) == (202, "queued")
-    assert compactor.run_compaction(tenant.pk, run.pk, now=later(seconds=2)).state == "applied"
+    assert orchestrator.run_compaction(tenant.pk, run.pk, now=later(seconds=2)).state == "applied"
     assert admin.get(url).json()["state"] == "done"
 
 

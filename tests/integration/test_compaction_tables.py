@@ -11,7 +11,7 @@ from django.utils import timezone
 from compaction.models import Run
 from context.models import BudgetProfile
 from memories.models import Tenant
-from memories.scopes import tenant_scope
+from memories.tenancy.scopes import tenant_scope
 from tests.sessions import new_compaction, new_message, new_session
 
 NOW = timezone.now()

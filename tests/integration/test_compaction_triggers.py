@@ -10,11 +10,13 @@ import pytest
 from django.utils import timezone
 from rest_framework.test import APIClient
 
-from compaction import compactor, drafting, tasks, upkeep
+from compaction import tasks
 from compaction.models import Run, Session
-from context.actions import assign_budget_profile, create_budget_profile
+from compaction.pipeline import drafting, orchestrator, scheduling
+from context.profiles.actions.assignments import assign_budget_profile
+from context.profiles.actions.budget_profiles import create_budget_profile
 from memories.models import Tenant
-from memories.scopes import tenant_scope
+from memories.tenancy.scopes import tenant_scope
 from tests.fakes.chat_server import KEY, ChatServer, running_chat_server, slow
 from tests.integration.compacting import (
     compact,
@@ -29,7 +31,7 @@ from tests.integration.compacting import (
 )
 from tests.integration.conversing import append, assistant, open_session, read, user
 from tests.integration.rest import CONTEXT, assert_problem, remember
-from tests.people import BY, api_client
+from tests.users import BY, api_client
 
 pytestmark = pytest.mark.django_db
 
@@ -40,7 +42,7 @@ def admin(admin_key: str) -> APIClient:
 
 
 def sweep(*, minutes: float = 11) -> int:
-    return len(upkeep.open_idle_sessions(now=timezone.now() + timedelta(minutes=minutes)))
+    return len(scheduling.open_idle_sessions(now=timezone.now() + timedelta(minutes=minutes)))
 
 
 def context_of(client: Any, session: dict[str, Any], **wish: Any) -> dict[str, Any]:
@@ -63,7 +65,7 @@ def test_idle_session_over_its_threshold_is_compacted_once(admin: APIClient, ten
     assert sweep() == 1
     assert sweep() == 0, "a run is open"
     run = stored_runs(tenant)[0]
-    compactor.run_compaction(tenant.pk, run.pk, now=timezone.now() + timedelta(minutes=12))
+    orchestrator.run_compaction(tenant.pk, run.pk, now=timezone.now() + timedelta(minutes=12))
     assert read(admin, session)["pressure"] <= 0.5
     assert stored_compactions(tenant)[0].trigger == "scheduled"
     assert sweep() == 0
@@ -110,7 +112,7 @@ def test_what_people_undid_or_refused_is_not_done_again_by_itself(admin: APIClie
 def test_sweep_is_bounded_and_goes_on_where_it_stopped(
     admin: APIClient, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(upkeep, "SESSIONS_BATCH", 2)
+    monkeypatch.setattr(scheduling, "SESSIONS_BATCH", 2)
     for _ in range(5):
         full_session(admin)
     assert [sweep(), sweep(), sweep(), sweep()] == [2, 2, 1, 0]
@@ -155,7 +157,9 @@ def test_session_at_work_elsewhere_is_trimmed_with_a_warning(admin: APIClient, t
     compact(admin, session, 202, wait=False)
     with tenant_scope(tenant.pk):
         now = timezone.now()
-        assert Run.objects.for_tenant(tenant.pk).claim(stored_runs(tenant)[0].pk, now=now, until=now + compactor.LEASE)
+        assert Run.objects.for_tenant(tenant.pk).claim(
+            stored_runs(tenant)[0].pk, now=now, until=now + orchestrator.LEASE
+        )
     before = shown(tenant, session["id"])
     answer = context_of(admin, session)
     assert "not_compacted" in codes(answer)

@@ -10,16 +10,18 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rest_framework.test import APIClient
 
-from compaction import compactor
-from compaction.actions import edit_summary, expand_message, pin_message, request_compaction, roll_back
-from compaction.counting import tokens_in_context
 from compaction.models import Compaction, Message, Session
-from memories.exceptions import PlatformError
+from compaction.pipeline import orchestrator
+from compaction.pipeline.actions.compactions import request_compaction
+from compaction.pipeline.counting import tokens_in_context
+from compaction.review.actions import edit_summary, roll_back
+from compaction.sessions.actions.messages import expand_message, pin_message
 from memories.models import Tenant
-from memories.scopes import tenant_scope
+from memories.tenancy.exceptions import PlatformError
+from memories.tenancy.scopes import tenant_scope
 from tests.integration.compacting import live_memories, looked_up, said, shown
 from tests.integration.conversing import append, open_session, stored_messages
-from tests.people import BY, api_client
+from tests.users import BY, api_client
 
 pytestmark = pytest.mark.django_db
 
@@ -101,7 +103,7 @@ class Played:
                 if error.code != "nothing_to_compact":
                     raise
                 return
-        outcome = compactor.run_compaction(self.tenant.pk, run.pk, now=self.tick())
+        outcome = orchestrator.run_compaction(self.tenant.pk, run.pk, now=self.tick())
         assert outcome.state == "applied", outcome
         assert run.compaction_id is not None
         self.before.append((run.compaction_id, before))

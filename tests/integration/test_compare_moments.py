@@ -7,13 +7,14 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from memories.actions import archive_memory, restore_memory, store_memories, update_memory
-from memories.comparison import Comparison, compare_moments
 from memories.models import Memory, Tenant
-from memories.scopes import tenant_scope
-from memories.services.drafts import NewMemory
-from memories.services.moments import Moment
-from memories.services.partitions import parse_partition
+from memories.partitions.snapshot_comparison import Comparison, compare_moments
+from memories.services.partitions.paths import parse_partition
+from memories.services.store.drafts import NewMemory
+from memories.services.store.moments import Moment
+from memories.store.actions.edit import archive_memory, restore_memory, update_memory
+from memories.store.actions.store import store_memories
+from memories.tenancy.scopes import tenant_scope
 from tests.factories import NOW, TESTER, make_memory
 
 pytestmark = pytest.mark.django_db

@@ -12,14 +12,14 @@ import pytest
 from django.db import connection
 from django.test import Client
 
-from context import saved_questions
+from context.workbench import saved_questions
 from memories.models import Tenant
 from tests.architecture import ROOT
+from tests.bulk_data import Crowd, crowd
 from tests.console_pages import NO_PAGES, PAGES, Place, address_of, operator_patterns, places
-from tests.crowd import Crowd, crowd
-from tests.furnished import furnished_tenant, ids_of
+from tests.demo_fixture import furnished_tenant, ids_of
 from tests.integration.pages import client_of, text_of
-from tests.people import new_operator, new_tenant
+from tests.users import new_operator, new_tenant
 
 BYTES_MAX = 150_000
 #: More rows than a page shows, of what it shows in pages.

@@ -22,10 +22,9 @@ from context.models import (
     Receipt,
     ScoringProfileVersion,
 )
-from context.receipts import stored_context
-from context.services.feedback import EXPLICIT_WEIGHTS, usefulness
-from memories.actions import Counters, adopt_counters
-from memories.embedding import EmbeddingError
+from context.receipts.storing import stored_context
+from context.services.feedback.votes import EXPLICIT_WEIGHTS, usefulness
+from memories.embeddings.providers import EmbeddingError
 from memories.models import (
     AuditEntry,
     Memory,
@@ -37,13 +36,14 @@ from memories.models import (
     Tenant,
     TenantMemo,
 )
-from memories.retrieval import retrieve
-from memories.scopes import admin_write_scope, tenant_scope
-from memories.services.demo import questions_for, read_demo
-from memories.services.partitions import parse_partition
+from memories.search.retrieval import retrieve
+from memories.services.partitions.paths import parse_partition
+from memories.services.store.demo import questions_for, read_demo
+from memories.store.actions.counters import Counters, adopt_counters
+from memories.tenancy.scopes import admin_write_scope, tenant_scope
 from memory_platform.management.commands import load_demo
 from memory_platform.management.demo import DemoLoader
-from tests.people import BY, new_operator
+from tests.users import BY, new_operator
 
 NAME = "Fennrad"
 

@@ -6,15 +6,16 @@ from typing import Any
 
 import pytest
 
-from context.actions import create_budget_profile
-from context.difference import ContextDifference, Since, diff_contexts, diff_profiles
+from context.assembly.difference import ContextDifference, Since, diff_contexts, diff_profiles
 from context.models import Receipt
-from context.results import ContextRequest, Focus
-from memories.actions import archive_memory, create_snapshot, update_memory
-from memories.exceptions import InvalidInput, NotFound, PlatformError
+from context.profiles.actions.budget_profiles import create_budget_profile
+from context.receipts.results import ContextRequest, Focus
 from memories.models import Memory, Tenant
-from memories.recall import fold_retrievals
-from memories.scopes import tenant_scope
+from memories.partitions.actions.snapshots import create_snapshot
+from memories.store.actions.edit import archive_memory, update_memory
+from memories.store.recall import fold_retrievals
+from memories.tenancy.exceptions import InvalidInput, NotFound, PlatformError
+from memories.tenancy.scopes import tenant_scope
 from tests.integration.assembling import BAKERY, NOW, SYSTEM, ask, bakery, new_row, new_tenant, store
 from tests.integration.test_assembly import QUESTION, RYE
 

@@ -13,23 +13,19 @@ import pytest
 from django.core.cache import cache
 from kombu.exceptions import OperationalError as BrokerError
 
-from memories import indexer, tasks, upkeep
-from memories.actions import archive_memory, store_memory, update_memory
-from memories.embedding import EmbeddingError
-from memories.embedding.hashed_embedder import HashedNgramEmbedder
-from memories.embedding.protocol import Vectors
+from memories import tasks
+from memories.embeddings import indexer
+from memories.embeddings.providers import EmbeddingError
+from memories.embeddings.providers.hashed_embedder import HashedNgramEmbedder
+from memories.embeddings.providers.protocol import Vectors
 from memories.models import IdempotencyRecord, Memory, MemoryEmbedding, RecalledText, Tenant
-from memories.scopes import tenant_scope
+from memories.store import maintenance
+from memories.store.actions.edit import archive_memory, update_memory
+from memories.store.actions.store import store_memory
+from memories.tenancy.scopes import tenant_scope
 from memory_platform.celery import app
 from tests.factories import NOW, TESTER, make_key, make_memory, make_tenant, stored
-from tests.fakes.embedding_server import (
-    DIMENSION,
-    KEY,
-    MODEL,
-    EmbeddingServer,
-    failing,
-    running_embedding_server,
-)
+from tests.fakes.embedding_server import DIMENSION, KEY, MODEL, EmbeddingServer, failing, running_embedding_server
 
 pytestmark = pytest.mark.django_db
 
@@ -209,9 +205,9 @@ def test_task_is_retried_on_named_errors_with_backoff_and_jitter() -> None:
 
 @pytest.fixture(autouse=True)
 def no_sweep_is_running() -> Iterator[None]:
-    cache.delete(upkeep.SWEEP_LOCK)
+    cache.delete(maintenance.SWEEP_LOCK)
     yield
-    cache.delete(upkeep.SWEEP_LOCK)
+    cache.delete(maintenance.SWEEP_LOCK)
 
 
 def test_sweep_embeds_what_was_left_behind_in_every_tenant(tenant: Tenant, other_tenant: Tenant) -> None:
@@ -220,15 +216,15 @@ def test_sweep_embeds_what_was_left_behind_in_every_tenant(tenant: Tenant, other
     archived = make_memory(tenant)
     with tenant_scope(tenant.pk):
         archive_memory(memory=archived, by=TESTER, now=NOW)
-    assert upkeep.embed_left_behind(now=NOW + timedelta(seconds=60)) == 2
+    assert maintenance.embed_left_behind(now=NOW + timedelta(seconds=60)) == 2
     assert [stored(memory).embedding_state for memory in left] == ["ready", "ready"]
     assert [stored(memory).embedding_state for memory in (young, archived)] == ["pending", "pending"]
 
 
 def test_sweep_takes_a_bounded_batch_oldest_first(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(upkeep, "SWEEP_BATCH", 2)
+    monkeypatch.setattr(maintenance, "SWEEP_BATCH", 2)
     newest, middle, oldest = (make_memory(tenant, now=NOW - timedelta(hours=hours)) for hours in range(3))
-    assert upkeep.embed_left_behind(now=NOW + timedelta(minutes=1)) == 2
+    assert maintenance.embed_left_behind(now=NOW + timedelta(minutes=1)) == 2
     assert [stored(memory).embedding_state for memory in (newest, middle, oldest)] == ["pending", "ready", "ready"]
 
 
@@ -236,15 +232,15 @@ def test_sweep_stops_at_a_provider_that_is_away(tenant: Tenant, other_tenant: Te
     make_memory(tenant)
     make_memory(other_tenant)
     server.faults.append(failing(503))
-    assert upkeep.embed_left_behind(now=NOW + timedelta(minutes=1)) == 0
+    assert maintenance.embed_left_behind(now=NOW + timedelta(minutes=1)) == 0
     assert len(server.requests) == 1
 
 
 def test_one_sweep_runs_at_a_time(tenant: Tenant) -> None:
     make_memory(tenant)
-    cache.add(upkeep.SWEEP_LOCK, True, 10)
-    assert upkeep.embed_left_behind(now=NOW + timedelta(minutes=1)) == 0
-    cache.delete(upkeep.SWEEP_LOCK)
+    cache.add(maintenance.SWEEP_LOCK, True, 10)
+    assert maintenance.embed_left_behind(now=NOW + timedelta(minutes=1)) == 0
+    cache.delete(maintenance.SWEEP_LOCK)
     assert tasks.sweep_pending_embeddings.apply(throw=True).get() == 1
 
 
@@ -260,7 +256,7 @@ def test_old_records_are_forgotten_in_every_tenant(tenant: Tenant, other_tenant:
                 IdempotencyRecord.objects.create(
                     tenant=owner, api_key=key, idempotency_key=str(number), request_hash="h", created_at=NOW - age
                 )
-    assert upkeep.forget_old_records(now=NOW) == 2 * (1 + 3)
+    assert maintenance.forget_old_records(now=NOW) == 2 * (1 + 3)
     with tenant_scope(tenant.pk):
         assert list(RecalledText.objects.values_list("recalled_hash", flat=True)) == ["0", "1", "2"]
         assert list(IdempotencyRecord.objects.values_list("idempotency_key", flat=True)) == ["0"]

@@ -7,10 +7,10 @@ from uuid import uuid4
 import pytest
 from django.core.management import CommandError, call_command
 
-from context import evaluating
+from context.evaluation import runs as evaluating
 from context.models import EvaluationRun
 from memories.models import Tenant
-from memories.scopes import admin_write_scope
+from memories.tenancy.scopes import admin_write_scope
 from tests.integration.evaluating import (
     QUESTIONS,
     answers_of,

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from compaction.evaluation import evaluate_conversation
-from compaction.summarisers import fallback_summariser
+from compaction.pipeline.evaluation import evaluate_conversation
+from compaction.pipeline.summarisers import fallback_summariser
 from memories.services.tokens import count_tokens
 
 LOCOMO = Path(__file__).resolve().parents[2].parent / "shared" / "data" / "locomo"

@@ -9,16 +9,18 @@ from uuid import uuid4
 import pytest
 from django.utils import timezone
 
-from context import evaluating, tasks
-from context.actions import create_scoring_profile, delete_evaluation
-from context.corpora import read_path, upload_text
-from context.evaluating import run_evaluation
+from context import tasks
+from context.evaluation import runs
+from context.evaluation.actions.evaluations import delete_evaluation
+from context.evaluation.corpora import read_path, upload_text
+from context.evaluation.runs import run_evaluation
+from context.evaluation.staging import stage_corpus
 from context.models import EvaluationRun
-from context.staging import stage_corpus
-from memories.embedding import EmbeddingError
-from memories.exceptions import Conflict
+from context.profiles.actions.scoring_profiles import create_scoring_profile
+from memories.embeddings.providers import EmbeddingError
 from memories.models import Tenant
-from memories.scopes import tenant_scope
+from memories.tenancy.exceptions import Conflict
+from memories.tenancy.scopes import tenant_scope
 from tests.integration.evaluating import (
     QUESTIONS,
     TESTER,
@@ -33,7 +35,7 @@ from tests.integration.evaluating import (
 )
 from tests.integration.pages import workshop
 from tests.integration.test_compaction_faults import Runtime, wait_for
-from tests.people import new_tenant
+from tests.users import new_tenant
 
 UPLOAD = {
     "corpus_kind": "upload",
@@ -55,7 +57,7 @@ def lapsed(run: EvaluationRun) -> None:
 
 @pytest.mark.django_db
 def test_slice_that_is_over_is_gone_on_with_by_the_next(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(evaluating, "WRITE_EVERY_SECONDS", 0.0)
+    monkeypatch.setattr(runs, "WRITE_EVERY_SECONDS", 0.0)
     run = requested(tenant, **UPLOAD)
     counts = []
     while (state := run_evaluation(tenant.pk, run.pk, now=timezone.now(), time_limit=timedelta(0)).state) == "queued":
@@ -79,14 +81,14 @@ def test_run_that_somebody_holds_is_passed_over(tenant: Tenant) -> None:
 @pytest.mark.django_db
 def test_run_deleted_in_the_middle_leaves_nothing(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
     run = requested(tenant, **UPLOAD)
-    real = evaluating.ask
+    real = runs.ask
 
     def deleting(question: Any, setting: Any) -> Any:
         with tenant_scope(tenant.pk):
             delete_evaluation(run=run, by=TESTER, now=timezone.now())
         return real(question, setting)
 
-    monkeypatch.setattr(evaluating, "ask", deleting)
+    monkeypatch.setattr(runs, "ask", deleting)
     assert run_evaluation(tenant.pk, run.pk, now=timezone.now()).state == ""
     assert stages() == []
     assert answers_of(run.pk) == []
@@ -95,7 +97,7 @@ def test_run_deleted_in_the_middle_leaves_nothing(tenant: Tenant, monkeypatch: p
 @pytest.mark.django_db
 def test_workers_that_die_over_a_run_again_and_again_end_it(tenant: Tenant) -> None:
     run = requested(tenant, **UPLOAD)
-    changed(run, attempts=evaluating.ATTEMPTS_MAX)
+    changed(run, attempts=runs.ATTEMPTS_MAX)
     assert run_evaluation(tenant.pk, run.pk, now=timezone.now()).state == "failed"
     assert stored_run(run.pk).error_code == "too_many_attempts"
 
@@ -108,7 +110,7 @@ def test_degraded_search_measures_nothing(tenant: Tenant, monkeypatch: pytest.Mo
     def away(*_: object) -> Any:
         raise EmbeddingError("The provider is away.", is_permanent=False)
 
-    monkeypatch.setattr("context.findings.embedder_of_model", away)
+    monkeypatch.setattr("context.assembly.candidates.embedder_of_model", away)
     assert run_evaluation(tenant.pk, run.pk, now=timezone.now()).state == "failed"
     stored = stored_run(run.pk)
     assert stored.error_code == "degraded_search"
@@ -124,7 +126,7 @@ def test_unforeseen_failure_ends_the_run_without_a_word_of_the_question(
     def broken(question: Any, setting: Any) -> Any:
         raise ZeroDivisionError(f"{question.text} {setting}")
 
-    monkeypatch.setattr(evaluating, "ask", broken)
+    monkeypatch.setattr(runs, "ask", broken)
     assert run_evaluation(tenant.pk, run.pk, now=timezone.now()).state == "failed"
     assert stored_run(run.pk).error_code == "internal_error"
     assert QUESTIONS[0]["text"] not in caplog.text

@@ -5,21 +5,21 @@ from functools import partial
 import pytest
 from django.utils import timezone
 
-from context.actions import (
+from context.evaluation.actions.evaluations import delete_evaluation
+from context.evaluation.actions.golden_questions import (
     change_golden_question,
-    delete_evaluation,
-    publish_scoring_profile,
     remove_golden_question,
     restore_golden_question,
 )
 from context.models import EvaluationRun, GoldenQuestion
-from context.services.scoring_profiles import ADR_0040
+from context.profiles.actions.scoring_profiles import publish_scoring_profile
+from context.services.profiles.scoring_profiles import ADR_0040
 from memories.models import Tenant
-from memories.scopes import tenant_scope
+from memories.tenancy.scopes import tenant_scope
+from tests.concurrency import codes_at_once
 from tests.factories import TESTER, make_memory, make_tenant
 from tests.integration.evaluating import golden
 from tests.integration.scoring import evaluated, new_version
-from tests.together import codes_at_once
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

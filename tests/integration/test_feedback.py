@@ -10,20 +10,21 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from context import outcomes
-from context.actions import give_feedback, withdraw_feedback
+from context.feedback import outcomes
+from context.feedback.actions import give_feedback, withdraw_feedback
+from context.feedback.outcomes import Outcome, record_outcome
+from context.feedback.votes import GivenVotes
 from context.models import Feedback
-from context.outcomes import Outcome, record_outcome
-from context.votes import GivenVotes
-from memories.actions import Counters, adopt_counters, archive_memory, update_memory
-from memories.audit import Actor
-from memories.embedding import EmbeddingError
-from memories.exceptions import InvalidInput, NotFound
+from memories.embeddings.providers import EmbeddingError
 from memories.models import AuditEntry, Memory, Tenant
-from memories.scopes import operator_read_scope, tenant_scope
+from memories.store.actions.counters import Counters, adopt_counters
+from memories.store.actions.edit import archive_memory, update_memory
+from memories.tenancy.audit import Actor
+from memories.tenancy.exceptions import InvalidInput, NotFound
+from memories.tenancy.scopes import operator_read_scope, tenant_scope
+from tests.concurrency import codes_at_once
 from tests.factories import make_memory, stored
 from tests.integration.assembling import NOW, ask, bakery, codes, new_row, new_tenant, store
-from tests.together import codes_at_once
 
 pytestmark = pytest.mark.django_db
 

@@ -9,16 +9,16 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from context import calibrating
-from context.assembly import assemble_context
+from context.assembly.orchestrator import assemble_context
+from context.evaluation import calibration
 from context.models import ScoringProfileVersion
-from context.results import ContextRequest
-from context.services.corpus import Corpus, CorpusMemory, CorpusQuestion, write_corpus
-from context.services.scoring_profiles import CONVERSATION_RECALL
-from memories.actions import create_hidden_tenant
-from memories.audit import Actor
+from context.receipts.results import ContextRequest
+from context.services.evaluation.corpus import Corpus, CorpusMemory, CorpusQuestion, write_corpus
+from context.services.profiles.scoring_profiles import CONVERSATION_RECALL
 from memories.models import Memory, Tenant
-from memories.scopes import admin_write_scope, maintenance_scope, tenant_scope
+from memories.tenancy.actions.hidden_tenants import create_hidden_tenant
+from memories.tenancy.audit import Actor
+from memories.tenancy.scopes import admin_write_scope, maintenance_scope, tenant_scope
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -109,7 +109,7 @@ def test_too_few_questions_are_refused_before_anything_is_loaded(
     tenant: Tenant, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int, words: str
 ) -> None:
     loaded: list[object] = []
-    monkeypatch.setattr(calibrating, "stage_corpus", lambda *given, **_: loaded.append(given))
+    monkeypatch.setattr(calibration, "stage_corpus", lambda *given, **_: loaded.append(given))
     with pytest.raises(CommandError, match=words) as refused:
         fit(tmp_path, count)
     assert refused.value.returncode == 2
@@ -121,7 +121,7 @@ def test_what_a_killed_command_left_goes_at_the_next_start(tenant: Tenant, tmp_p
     with admin_write_scope():
         for words, ago in (("calibration", 7), ("evaluation", 7), ("calibration", 1)):
             create_hidden_tenant(words=f"{words} {uuid4()}", by=Actor.system("tests"), now=now - timedelta(hours=ago))
-    assert calibrating.drop_killed_calibrations(now=now) == 1
+    assert calibration.drop_killed_calibrations(now=now) == 1
     with maintenance_scope():
         left = sorted(name.split()[0] for name in Tenant.objects.hidden().values_list("name", flat=True))
     assert left == ["~calibration", "~evaluation"]

@@ -7,7 +7,7 @@ import pytest
 from django.test import Client, override_settings
 from kombu import Connection
 
-from memory_platform import health
+from memory_platform.console import health
 
 
 def test_process_is_alive_without_a_database(client: Client) -> None:
@@ -61,7 +61,7 @@ def test_role_that_is_above_the_policies_is_not_ready(
 
 
 def test_missing_migration_is_not_ready(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("memory_platform.health.MigrationExecutor.migration_plan", lambda *_: ["one"])
+    monkeypatch.setattr("memory_platform.console.health.MigrationExecutor.migration_plan", lambda *_: ["one"])
     with pytest.raises(health.NotReady, match="1 migration is not applied"):
         health.CHECKS["migrations"]()
 

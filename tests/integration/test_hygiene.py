@@ -7,29 +7,21 @@ import pytest
 from django.core.cache import cache
 from django.utils import timezone
 
-from context.actions import give_feedback
-from context.upkeep import find_unhelpful
-from memories import comparing
-from memories.actions import (
-    Counters,
-    adopt_counters,
-    archive_memories,
-    archive_memory,
-    dismiss_findings,
-    link_memories,
-    merge_memories,
-    restore_memory,
-    store_memory,
-    undo_hygiene,
-    update_memory,
-)
-from memories.exceptions import Conflict, InvalidInput, NotFound
-from memories.indexer import index_memories
+from context.feedback.actions import give_feedback
+from context.receipts.retention import find_unhelpful
+from memories.embeddings.indexer import index_memories
+from memories.hygiene import pair_detection
+from memories.hygiene.actions import archive_memories, dismiss_findings, merge_memories, undo_hygiene
+from memories.hygiene.maintenance import COMPARE_LOCK, compare_new_memories, find_faults
 from memories.models import AuditEntry, Memory, MemoryFinding, MemoryLink, MemoryPair, Tenant, UncomparedMemory
-from memories.recall import fold_retrievals, remember_recall
-from memories.scopes import tenant_scope
-from memories.services.hygiene import LOOP_WINDOW, NEVER_RETRIEVED_AFTER, UNHELPFUL_RETRIEVALS_MIN
-from memories.upkeep import COMPARE_LOCK, compare_new_memories, find_faults
+from memories.partitions.actions.links import link_memories
+from memories.services.hygiene.rules import LOOP_WINDOW, NEVER_RETRIEVED_AFTER, UNHELPFUL_RETRIEVALS_MIN
+from memories.store.actions.counters import Counters, adopt_counters
+from memories.store.actions.edit import archive_memory, restore_memory, update_memory
+from memories.store.actions.store import store_memory
+from memories.store.recall import fold_retrievals, remember_recall
+from memories.tenancy.exceptions import Conflict, InvalidInput, NotFound
+from memories.tenancy.scopes import tenant_scope
 from tests.factories import NOW, TESTER, make_memory, make_tenant, stored
 
 pytestmark = pytest.mark.django_db
@@ -45,7 +37,7 @@ def memory(tenant: Tenant, text: str, partition: str = "user=alex", **fields: An
 
 
 def compare(tenant: Tenant) -> list[MemoryPair]:
-    while comparing.compare_batch(tenant.pk, now=NOW + timedelta(hours=1)):
+    while pair_detection.compare_batch(tenant.pk, now=NOW + timedelta(hours=1)):
         pass
     return pairs(tenant)
 
@@ -158,16 +150,16 @@ def test_worker_that_was_killed_leaves_what_waited(tenant: Tenant, monkeypatch: 
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(comparing, "_record", die)
+        patch.setattr(pair_detection, "_record", die)
         with pytest.raises(KeyboardInterrupt):
-            comparing.compare_batch(tenant.pk, now=NOW)
+            pair_detection.compare_batch(tenant.pk, now=NOW)
     assert pairs(tenant) == []
     assert len(compare(tenant)) == 1
 
 
 def test_many_like_texts_are_paired_with_few_and_in_batches(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(comparing, "COMPARED_BATCH", 7)
-    monkeypatch.setattr(comparing, "ROWS_READ", 4)
+    monkeypatch.setattr(pair_detection, "COMPARED_BATCH", 7)
+    monkeypatch.setattr(pair_detection, "ROWS_READ", 4)
     for number in range(20):
         memory(tenant, f"{BAKER} {'very ' * (number % 3)}good, note {chr(97 + number)}")
     found = compare(tenant)

@@ -10,19 +10,24 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from memories import arms, languages, tasks, upkeep
-from memories.actions import create_tenant, set_language, store_memories, update_memory
-from memories.candidates import SearchScope
-from memories.exceptions import InvalidInput
+from memories import tasks
 from memories.models import AuditEntry, CommonLexeme, Memory, MemoryVersion, Tenant
-from memories.querysets import lexemes_of, lexemes_of_tenant, text_search_configs
-from memories.retrieval import retrieve
-from memories.scopes import admin_write_scope, tenant_scope
-from memories.services import text_query
-from memories.services.drafts import NewMemory
-from memories.services.moments import Moment
+from memories.search import languages, retrievers
+from memories.search.actions import set_language
+from memories.search.queries.lexemes import lexemes_of, lexemes_of_tenant, text_search_configs
+from memories.search.retrieval import retrieve
+from memories.services.search import text_query
+from memories.services.store.drafts import NewMemory
+from memories.services.store.moments import Moment
+from memories.store import maintenance
+from memories.store.actions.edit import update_memory
+from memories.store.actions.store import store_memories
+from memories.store.readings import SearchScope
+from memories.tenancy.actions.tenants import create_tenant
+from memories.tenancy.exceptions import InvalidInput
+from memories.tenancy.scopes import admin_write_scope, tenant_scope
 from tests.factories import NOW, TESTER, make_memory
-from tests.people import new_operator
+from tests.users import new_operator
 
 pytestmark = pytest.mark.django_db
 
@@ -98,10 +103,10 @@ def test_former_languages_are_asked_in_until_no_writer_can_use_them(tenant: Tena
     change_language(tenant, "german", now)
     change_language(tenant, "german", now + timedelta(hours=5))
     assert reread(tenant).former_text_search_configs == ["english", "french"]
-    assert upkeep.leave_former_languages(now=now + languages.FORMER_ASKED_FOR) == 0
-    assert upkeep.leave_former_languages(now=now + languages.FORMER_ASKED_FOR + timedelta(seconds=1)) == 1
+    assert maintenance.leave_former_languages(now=now + languages.FORMER_ASKED_FOR) == 0
+    assert maintenance.leave_former_languages(now=now + languages.FORMER_ASKED_FOR + timedelta(seconds=1)) == 1
     assert reread(tenant).former_text_search_configs == []
-    assert upkeep.leave_former_languages(now=now + timedelta(days=1)) == 0
+    assert maintenance.leave_former_languages(now=now + timedelta(days=1)) == 0
 
 
 def test_sweep_derives_what_a_killed_worker_left(tenant: Tenant) -> None:
@@ -172,17 +177,17 @@ def test_admin_list_searches_tenants_in_their_own_languages(tenant: Tenant) -> N
 @pytest.fixture
 def crowd(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> Tenant:
     """60 memories with the word `project`, 30 of these with `budget`, one with `zebra`; 10 rows are too many."""
-    for module in (text_query, arms):
+    for module in (text_query, retrievers):
         monkeypatch.setattr(module, "MATCHED_ROWS_MAX", 10)
     monkeypatch.setattr(text_query, "NEWEST_ROWS", 5)
-    monkeypatch.setattr("memories.querysets.lexemes.COMMON_ROWS_MIN", 8)
+    monkeypatch.setattr("memories.search.queries.lexemes.COMMON_ROWS_MIN", 8)
     rows = [
         NewMemory(f"project {'budget' if number % 2 else 'plan'} {number}", created_at=NOW - timedelta(hours=number))
         for number in range(60)
     ]
     with tenant_scope(tenant.pk):
         store_memories(tenant=tenant, rows=[*rows, NewMemory("a zebra project")], by=TESTER, now=NOW)
-    upkeep.count_common_words()
+    maintenance.count_common_words()
     return tenant
 
 
@@ -219,7 +224,7 @@ def test_small_scope_is_matched_by_every_word(crowd: Tenant) -> None:
     assert len(found(crowd, "zebra project", partition="user=ann")) == 4
     with tenant_scope(crowd.pk):
         scope = SearchScope(crowd.pk, "user=ann", Moment.now(NOW))
-        assert not arms.asked_in_words(scope, "zebra project").has_dropped
+        assert not retrievers.asked_in_words(scope, "zebra project").has_dropped
 
 
 def test_counting_again_forgets_words_that_became_rare(crowd: Tenant) -> None:

@@ -9,12 +9,13 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from memories.actions import archive_memory, link_memories, unlink_memories, update_memory
-from memories.embedding import get_embedder
-from memories.lookup import linked_from, memories_at, vectors_of
+from memories.embeddings.providers import get_embedder
 from memories.models import Memory, Tenant
-from memories.scopes import tenant_scope
-from memories.services.moments import Moment
+from memories.partitions.actions.links import link_memories, unlink_memories
+from memories.search.lookup import linked_from, memories_at, vectors_of
+from memories.services.store.moments import Moment
+from memories.store.actions.edit import archive_memory, update_memory
+from memories.tenancy.scopes import tenant_scope
 from tests.factories import NOW, TESTER, make_memory
 
 pytestmark = pytest.mark.django_db

@@ -10,18 +10,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memories.actions import (
-    archive_memory,
-    link_memories,
-    restore_memory,
-    set_memo,
-    store_memory,
-    unlink_memories,
-    update_memory,
-)
 from memories.models import Memory, MemoryLink, MemoryVersion, Tenant, TenantMemo
-from memories.scopes import tenant_scope
-from memories.services.moments import Moment
+from memories.partitions.actions.links import link_memories, unlink_memories
+from memories.partitions.actions.memo import set_memo
+from memories.services.store.moments import Moment
+from memories.store.actions.edit import archive_memory, restore_memory, update_memory
+from memories.store.actions.store import store_memory
+from memories.tenancy.scopes import tenant_scope
 from tests.factories import NOW, TESTER, make_memory, make_tenant
 
 pytestmark = pytest.mark.django_db

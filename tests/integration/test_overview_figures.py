@@ -11,17 +11,17 @@ from django.urls import reverse
 from django.utils import timezone
 
 from compaction.models import Compaction, Run
-from compaction.waiting import failed_runs
+from compaction.pipeline.backlog import failed_runs
 from context.models import Receipt
 from memories.models import Memory, Tenant
-from memories.scopes import tenant_scope
-from memory_platform import pulse
-from memory_platform.going_on import SPANS, curves_of
-from memory_platform.needs import needs_of
+from memories.tenancy.scopes import tenant_scope
+from memory_platform.console import heartbeats
+from memory_platform.console.action_items import needs_of
+from memory_platform.console.activity import SPANS, curves_of
 from tests.integration.pages import HTMX, client_of, page, remember, text_of
 from tests.integration.talks import compacted, talk
 from tests.integration.test_pages_runs import failed
-from tests.people import new_operator
+from tests.users import new_operator
 
 NOW = datetime(2026, 6, 15, 12, 30, tzinfo=UTC)
 DAYS = next(span for span in SPANS if span.name == "30d")
@@ -168,17 +168,17 @@ def test_workers_and_the_scheduler_are_away_without_a_sign_and_back_with_one(cli
     def states() -> dict[str, bool]:
         return {part.kind.name: part.state.is_ok for part in client.get(reverse("parts")).context["parts"]}
 
-    pulse.cache.delete_many([pulse.WORKER, pulse.BEAT])
-    pulse._written.clear()
+    heartbeats.cache.delete_many([heartbeats.WORKER, heartbeats.BEAT])
+    heartbeats._written.clear()
     assert (states()["workers"], states()["beat"], states()["summariser"]) == (False, False, True)
-    pulse.leave_sign(pulse.WORKER)
-    pulse.cache.set(pulse.BEAT, timezone.now().timestamp() - 2 * pulse.BEAT_AWAY_AFTER_SECONDS)
+    heartbeats.leave_sign(heartbeats.WORKER)
+    heartbeats.cache.set(heartbeats.BEAT, timezone.now().timestamp() - 2 * heartbeats.BEAT_AWAY_AFTER_SECONDS)
     assert (states()["workers"], states()["beat"]) == (True, False)
-    pulse.cache.delete_many([pulse.WORKER, pulse.BEAT])
+    heartbeats.cache.delete_many([heartbeats.WORKER, heartbeats.BEAT])
 
 
 def test_parts_that_are_away_are_told_on_one_line_of_the_overview(client: Client, tenant: Tenant) -> None:
-    pulse.cache.delete_many([pulse.WORKER, pulse.BEAT])
+    heartbeats.cache.delete_many([heartbeats.WORKER, heartbeats.BEAT])
     assert "Workers away" in text_of(client.get(reverse("parts-line"), headers=HTMX))
     assert client.get(reverse("parts-line"))["Location"] == reverse("parts")
 
@@ -187,8 +187,8 @@ def test_last_run_of_scheduled_work_is_told(client: Client, tenant: Tenant) -> N
     class Task:
         name = "memories.tasks.fold_counts"
 
-    pulse._run_begins(task_id="1")
-    pulse._run_ends(task_id="1", task=Task(), state="FAILURE")
+    heartbeats._run_begins(task_id="1")
+    heartbeats._run_ends(task_id="1", task=Task(), state="FAILURE")
     rows = {row.name: row for row in client.get(page("jobs", tenant)).context["scheduled"]}
     assert rows["fold-counts"].last is not None
     assert rows["fold-counts"].last.is_failed

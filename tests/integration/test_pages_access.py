@@ -13,10 +13,10 @@ from django.urls import reverse
 from django.utils import timezone
 
 from memories.models import Snapshot, Tenant
-from memories.scopes import tenant_scope
+from memories.tenancy.scopes import tenant_scope
 from tests.integration.assembling import ask
 from tests.integration.pages import HTMX, as_stored, client_of, named_moment, page, text_of, workshop
-from tests.people import PASSWORD
+from tests.users import PASSWORD
 
 
 def test_memory_of_another_tenant_is_absent_under_the_own_tenants_address(

@@ -12,13 +12,13 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from memories.actions import archive_memory
-from memories.audit import record_audit
 from memories.models import ApiKey, Membership, Tenant
-from memories.scopes import authentication_scope, tenant_scope
+from memories.store.actions.edit import archive_memory
+from memories.tenancy.audit import record_audit
+from memories.tenancy.scopes import authentication_scope, tenant_scope
 from tests.factories import make_key
 from tests.integration.pages import HTMX, TESTER, client_of, page, text_of, workshop
-from tests.people import PASSWORD, api_client, new_operator
+from tests.users import PASSWORD, api_client, new_operator
 
 SEARCH = "/api/v1/memories/search"
 

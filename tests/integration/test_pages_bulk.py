@@ -9,12 +9,13 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
-from memories.actions import act_on_memories, archive_memory, update_memory
-from memories.exceptions import InvalidInput
 from memories.models import Memory, Tenant
-from memories.scopes import tenant_scope
+from memories.store.actions.bulk import act_on_memories
+from memories.store.actions.edit import archive_memory, update_memory
+from memories.tenancy.exceptions import InvalidInput
+from memories.tenancy.scopes import tenant_scope
 from tests.integration.pages import HTMX, TESTER, as_stored, client_of, page, remember, text_of, undo_of, workshop
-from tests.people import new_operator
+from tests.users import new_operator
 
 
 @pytest.fixture

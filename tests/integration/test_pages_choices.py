@@ -11,9 +11,9 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
-from context.budget_profiles import current_budget_profile
+from context.profiles.budget_profiles import current_budget_profile
 from memories.models import Tenant
-from memories.scopes import tenant_scope
+from memories.tenancy.scopes import tenant_scope
 from tests.console_pages import whole
 from tests.integration.pages import HTMX, client_of, page, text_of, undo_of, workshop
 

@@ -9,10 +9,10 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from context.budget_profiles import current_budget_profile
-from context.services.scoring_profiles import ADR_0040
+from context.profiles.budget_profiles import current_budget_profile
+from context.services.profiles.scoring_profiles import ADR_0040
 from memories.models import Tenant
-from memories.scopes import tenant_scope
+from memories.tenancy.scopes import tenant_scope
 from tests.integration.evaluating import counted
 from tests.integration.pages import HTMX, client_of, page, remember, text_of, workshop
 from tests.integration.scoring import new_version

@@ -10,15 +10,15 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
-from context.actions import assign_budget_profile
-from context.budget_profiles import current_budget_profile
+from context.assembly.sections import PACKERS
 from context.models import BudgetProfile, Receipt
-from context.profile_form import BUDGET_PAGE_FIELDS, BudgetProfileForm
-from context.sections import PACKERS
-from memories.audit import Actor
+from context.profiles.actions.assignments import assign_budget_profile
+from context.profiles.budget_fields import BUDGET_PAGE_FIELDS, BudgetProfileForm
+from context.profiles.budget_profiles import current_budget_profile
 from memories.models import Memory, Tenant
-from memories.scopes import tenant_scope
 from memories.services.tokens import count_tokens
+from memories.tenancy.audit import Actor
+from memories.tenancy.scopes import tenant_scope
 from tests.console_pages import whole
 from tests.integration.pages import HTMX, as_stored, client_of, page, remember, text_of, workshop
 from tests.integration.scoring import new_version

@@ -10,17 +10,17 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from context.budget_profiles import current_budget_profile
 from context.models import ScoringProfileVersion
-from context.saved_questions import QUESTIONS_MAX, SavedQuestion, saved_questions
-from context.scoring_form import typed_from
-from context.services.scoring_profiles import ADR_0040
+from context.profiles.budget_profiles import current_budget_profile
+from context.profiles.scoring_fields import typed_from
+from context.services.profiles.scoring_profiles import ADR_0040
+from context.workbench.saved_questions import QUESTIONS_MAX, SavedQuestion, saved_questions
 from memories.models import Tenant
-from memories.scopes import tenant_scope
+from memories.tenancy.scopes import tenant_scope
 from tests.integration.evaluating import counted, golden
 from tests.integration.pages import HTMX, client_of, page, remember, text_of, workshop
 from tests.integration.scoring import BY_WORDS, new_version
-from tests.people import new_operator
+from tests.users import new_operator
 
 QUESTION = "What does ERR_4012 mean?"
 NUMBERS = {**ADR_0040.to_numbers(), "weights": BY_WORDS}
@@ -150,7 +150,7 @@ def test_no_further_question_is_asked_when_the_time_is_over(
     memory = workshop(tenant)[1]
     for number in range(3):
         golden(tenant, f"Question {number} about ERR_4012?", memory)
-    monkeypatch.setattr("context.saved_questions.SECONDS_MAX", 0.0)
+    monkeypatch.setattr("context.workbench.saved_questions.SECONDS_MAX", 0.0)
     shown = budget_effect(client, tenant, default_tokens=60)
     effect, asked = shown.context["effect"], len(shown.context["questions"])
     assert (len(effect.rows), effect.not_asked) == (1, asked - 1)

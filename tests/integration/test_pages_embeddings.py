@@ -9,13 +9,13 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
-from memories import reembedding
+from memories.embeddings import reembedding
 from memories.models import EmbeddingModel, Tenant
-from memories.scopes import tenant_scope
-from memory_platform.environment import EmbeddingEndpoint
+from memories.tenancy.scopes import tenant_scope
+from memory_platform.embedded.environment import EmbeddingEndpoint
 from tests.fakes.embedding_server import DIMENSION, KEY, MODEL, EmbeddingServer, running_embedding_server
 from tests.integration.pages import HTMX, client_of, page, text_of, workshop
-from tests.people import new_operator
+from tests.users import new_operator
 
 FIRST, SECOND = "wordllama-l2-supercat-256", "hashed-ngram-512"
 

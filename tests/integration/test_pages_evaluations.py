@@ -11,13 +11,13 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.utils import timezone
 
-from context.actions import cancel_evaluation
-from context.corpora import read_path
-from context.evaluating import run_evaluation
+from context.evaluation.actions.evaluations import cancel_evaluation
+from context.evaluation.corpora import read_path
+from context.evaluation.runs import run_evaluation
+from context.evaluation.staging import drop_stage, stage_corpus
 from context.models import EvaluationRun
-from context.staging import drop_stage, stage_corpus
 from memories.models import AuditEntry, Tenant
-from memories.scopes import tenant_scope
+from memories.tenancy.scopes import tenant_scope
 from tests.integration.evaluating import (
     QUESTIONS,
     TESTER,
@@ -31,7 +31,7 @@ from tests.integration.evaluating import (
     stored_run,
 )
 from tests.integration.pages import HTMX, client_of, page, text_of, workshop
-from tests.people import new_operator
+from tests.users import new_operator
 
 FORM = {"corpus": "golden", "packer": "greedy", "profile": "adr-0040", "budgets": "250, 1000"}
 
@@ -142,7 +142,7 @@ def test_golden_questions_that_are_not_there_are_told(client: Client, tenant: Te
 
 
 def test_too_large_file_is_refused(client: Client, tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("context.forms.UPLOAD_BYTES_MAX", 10)
+    monkeypatch.setattr("context.workbench.forms.UPLOAD_BYTES_MAX", 10)
     form = FORM | {"corpus": "upload", "corpus_name": "x", **files(lines(memory_rows()), lines(QUESTIONS))}
     assert client.post(page("evaluations", tenant), form).status_code == 422
 

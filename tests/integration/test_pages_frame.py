@@ -17,7 +17,7 @@ from tests.architecture import ROOT
 from tests.integration.assembling import ask
 from tests.integration.pages import HTMX, client_of, named_moment, page, remember, text_of, workshop
 from tests.integration.talks import talk
-from tests.people import new_operator
+from tests.users import new_operator
 
 #: Pages at the first level that the navigation does not name.
 BESIDE_THE_NAVIGATION = {"search", "design"}

@@ -14,15 +14,15 @@ from django.test import Client
 from django.utils import timezone
 
 from context.models import GoldenMemory, GoldenQuestion
-from context.services.corpus import read_corpus
-from memories.actions import archive_memory, update_memory
+from context.services.evaluation.corpus import read_corpus
 from memories.models import AuditEntry, Memory, Tenant
-from memories.scopes import tenant_scope
-from memories.services.partitions import parse_partition
-from memory_platform.paging import PAGE_SIZE
+from memories.services.partitions.paths import parse_partition
+from memories.store.actions.edit import archive_memory, update_memory
+from memories.tenancy.scopes import tenant_scope
+from memory_platform.web.tables import PAGE_SIZE
 from tests.integration.evaluating import TESTER, counted, evaluated, golden
 from tests.integration.pages import client_of, page, text_of, undo_of, workshop
-from tests.people import new_operator
+from tests.users import new_operator
 
 QUESTION = "What does ERR_4012 mean?"
 

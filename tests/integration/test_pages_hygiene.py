@@ -12,14 +12,14 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from memories import board
-from memories.comparing import compare_batch
+from memories.hygiene import findings
+from memories.hygiene.maintenance import find_faults
+from memories.hygiene.pair_detection import compare_batch
 from memories.models import Memory, MemoryFinding, MemoryPair, Tenant
-from memories.scopes import tenant_scope
-from memories.services.hygiene import LISTS, NEVER_RETRIEVED_AFTER
-from memories.upkeep import find_faults
+from memories.services.hygiene.rules import LISTS, NEVER_RETRIEVED_AFTER
+from memories.tenancy.scopes import tenant_scope
 from tests.integration.pages import HTMX, as_stored, client_of, page, remember, text_of, undo_of
-from tests.people import new_operator
+from tests.users import new_operator
 
 KINDS = tuple(LISTS)
 BREAD = "Alex prefers rye flour for the sourdough bread."
@@ -186,7 +186,7 @@ def test_list_is_narrowed_to_a_partition_and_sorted(client: Client, tenant: Tena
 
 @pytest.mark.parametrize("sort", ["oldest", "tokens"])
 def test_pages_show_every_row_once(sort: str, client: Client, tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(board, "ROWS_PER_PAGE", 3)
+    monkeypatch.setattr(findings, "ROWS_PER_PAGE", 3)
     found(
         tenant, *(f"a note about {word}" for word in ["ships", "trains", "bikes", "trams", "planes", "cars", "boats"])
     )
@@ -213,7 +213,7 @@ def test_query_count_does_not_grow_with_the_rows(kind: str, client: Client, tena
 
 
 def test_counting_stops_and_says_so(client: Client, tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(board, "COUNTED_MAX", 2)
+    monkeypatch.setattr(findings, "COUNTED_MAX", 2)
     found(tenant, "one thing", "the second", "number three")
     assert "2+" in text_of(client.get(page("hygiene", tenant)))
 

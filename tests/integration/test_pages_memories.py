@@ -10,10 +10,11 @@ from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
-from memories.actions import archive_memory, link_memories
-from memories.browsing import PAGE_SIZE
 from memories.models import Memory, Tenant
-from memories.scopes import tenant_scope
+from memories.partitions.actions.links import link_memories
+from memories.search.browsing import PAGE_SIZE
+from memories.store.actions.edit import archive_memory
+from memories.tenancy.scopes import tenant_scope
 from tests.console_pages import whole
 from tests.integration.pages import HTMX, TESTER, as_stored, client_of, page, remember, text_of, undo_of, workshop
 

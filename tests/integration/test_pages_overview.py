@@ -7,13 +7,13 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from context.assembly import assemble_context
-from context.results import ContextRequest
+from context.assembly.orchestrator import assemble_context
+from context.receipts.results import ContextRequest
 from memories.models import Tenant
-from memories.scopes import tenant_scope
+from memories.tenancy.scopes import tenant_scope
 from tests.integration.pages import HTMX, TESTER, client_of, page, remember, text_of, workshop
-from tests.people import new_operator
 from tests.sessions import new_session
+from tests.users import new_operator
 
 
 def test_operator_of_one_tenant_lands_on_it(operator: User, tenant: Tenant) -> None:

@@ -9,14 +9,15 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
-from memories.actions import archive_memory, save_summary, update_memory
-from memories.live_rows import ensure_partitions
 from memories.models import Partition, Tenant
-from memories.scopes import tenant_scope
-from memories.services.partitions import parse_partition
+from memories.partitions.actions.summaries import save_summary
+from memories.services.partitions.paths import parse_partition
+from memories.store.actions.edit import archive_memory, update_memory
+from memories.store.live_rows import ensure_partitions
+from memories.tenancy.scopes import tenant_scope
 from tests.integration.pages import HTMX, TESTER, client_of, page, remember, text_of, workshop
 from tests.integration.talks import talk
-from tests.people import new_operator
+from tests.users import new_operator
 
 
 @pytest.fixture
@@ -85,8 +86,8 @@ def test_partition_beginning_like_another_is_not_below_it(client: Client, tenant
 def test_unlisted_siblings_count_for_the_node_above_alone(
     client: Client, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memories.tree.WHOLE_MAX", 0)
-    monkeypatch.setattr("memories.tree.SIBLINGS_MAX", 1)
+    monkeypatch.setattr("memories.partitions.tree.WHOLE_MAX", 0)
+    monkeypatch.setattr("memories.partitions.tree.SIBLINGS_MAX", 1)
     places = ("agent=a", "agent=a/user=x", "agent=a b", "agent=ab", "agent=a0/user=y", "agent=b")
     rows = remember(tenant, *((f"Memory {number}.", path, "fact") for number, path in enumerate(places)))
     tree = client.get(address(tenant)).context["tree"]
@@ -164,8 +165,8 @@ def test_partition_without_anything_can_be_opened(client: Client, tenant: Tenant
 @pytest.fixture
 def big(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> Tenant:
     """More partitions than are listed at once, two siblings at a time."""
-    monkeypatch.setattr("memories.tree.WHOLE_MAX", 3)
-    monkeypatch.setattr("memories.tree.SIBLINGS_MAX", 2)
+    monkeypatch.setattr("memories.partitions.tree.WHOLE_MAX", 3)
+    monkeypatch.setattr("memories.partitions.tree.SIBLINGS_MAX", 2)
     made(tenant, *(f"user=u{number}/topic=t{topic}" for number in range(5) for topic in range(3)))
     return tenant
 

@@ -11,11 +11,11 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
-from memories.actions import archive_memory, update_memory
 from memories.models import PartitionSummary, Snapshot, Tenant, TenantMemo
-from memories.scopes import tenant_scope
+from memories.store.actions.edit import archive_memory, update_memory
+from memories.tenancy.scopes import tenant_scope
 from tests.integration.pages import HTMX, TESTER, client_of, named_moment, page, remember, text_of, undo_of, workshop
-from tests.people import new_operator
+from tests.users import new_operator
 
 SUPPORT = {"partition": "agent=support"}
 

@@ -4,13 +4,13 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from context.budget_profiles import current_budget_profile
 from context.models import BudgetProfile
-from context.policy_fields import GROUPS, PREFIX, policy_words, typed_policy
-from context.profile_form import BudgetProfileForm, typed_from
-from context.services.compaction_policy import DEFAULT_POLICY, POLICY_FIELDS
+from context.profiles.budget_fields import BudgetProfileForm, typed_from
+from context.profiles.budget_profiles import current_budget_profile
+from context.profiles.policy_fields import GROUPS, PREFIX, policy_words, typed_policy
+from context.services.profiles.compaction_policy import DEFAULT_POLICY, POLICY_FIELDS
 from memories.models import Tenant
-from memories.scopes import tenant_scope
+from memories.tenancy.scopes import tenant_scope
 from tests.integration.pages import client_of, page, text_of
 
 

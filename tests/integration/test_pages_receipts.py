@@ -10,12 +10,13 @@ from django.test import Client
 from django.utils import timezone
 
 from context.models import Feedback
-from memories.actions import archive_memory, merge_memories
+from memories.hygiene.actions import merge_memories
 from memories.models import Memory, Tenant
-from memories.scopes import tenant_scope
+from memories.store.actions.edit import archive_memory
+from memories.tenancy.scopes import tenant_scope
 from tests.console_pages import whole
 from tests.integration.pages import HTMX, TESTER, as_stored, client_of, page, text_of, undo_of, workshop
-from tests.people import new_operator
+from tests.users import new_operator
 
 QUESTION = "What does ERR_4012 mean?"
 
@@ -66,7 +67,7 @@ def test_filter_that_is_none_is_answered_422(query: str, client: Client, tenant:
 def test_lists_of_contexts_go_on_page_by_page(
     client: Client, tenant: Tenant, api: Any, monkeypatch: pytest.MonkeyPatch, django_assert_max_num_queries: Any
 ) -> None:
-    monkeypatch.setattr("memory_platform.paging.PAGE_SIZE", 2)
+    monkeypatch.setattr("memory_platform.web.tables.PAGE_SIZE", 2)
     workshop(tenant)
     for number in range(3):
         ask(api, query=f"Question {number}")
@@ -76,7 +77,7 @@ def test_lists_of_contexts_go_on_page_by_page(
     assert [row.query for row in rest.context["table"].rows] == ["Question 0"]
     with django_assert_max_num_queries(40) as few:
         client.get(page("receipts", tenant))
-    monkeypatch.setattr("memory_platform.paging.PAGE_SIZE", 50)
+    monkeypatch.setattr("memory_platform.web.tables.PAGE_SIZE", 50)
     with django_assert_max_num_queries(len(few)):
         client.get(page("receipts", tenant))
 

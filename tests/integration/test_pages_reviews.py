@@ -9,10 +9,10 @@ from django.test import Client
 
 from compaction.models import Compaction, Run
 from memories.models import Tenant
-from memories.scopes import tenant_scope
+from memories.tenancy.scopes import tenant_scope
 from tests.integration.pages import HTMX, client_of, page, text_of
 from tests.integration.talks import as_decided, compacted, messages_of, reread, talk, under_review
-from tests.people import new_operator
+from tests.users import new_operator
 
 DECISIONS = ("compaction-append", "compaction-approve", "compaction-reject", "compaction-regenerate")
 
@@ -87,7 +87,7 @@ def test_query_count_of_a_review_does_not_grow(
 def test_originals_go_on_page_by_page(
     client: Client, tenant: Tenant, proposal: Compaction, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("compaction.review.ORIGINALS_PAGE", 10)
+    monkeypatch.setattr("compaction.review.page.ORIGINALS_PAGE", 10)
     address = page("compaction", tenant, proposal.pk)
     first = client.get(address).context["review"]
     assert len(first.originals) == 10

@@ -8,14 +8,14 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from compaction.compactor import run_compaction
 from compaction.models import Compaction, Run
+from compaction.pipeline.orchestrator import run_compaction
 from memories.models import Tenant
-from memories.scopes import tenant_scope
-from memory_platform.times import written_time
+from memories.tenancy.scopes import tenant_scope
+from memory_platform.web.times import written_time
 from tests.integration.pages import HTMX, client_of, page, text_of, undo_of
 from tests.integration.talks import as_decided, compacted, messages_of, talk, under_review
-from tests.people import new_operator
+from tests.users import new_operator
 
 
 @pytest.fixture

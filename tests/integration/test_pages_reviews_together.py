@@ -10,15 +10,15 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
-from compaction.actions.compactions import approve, reject
 from compaction.models import Compaction
+from compaction.review.actions import approve, reject
 from memories.models import Tenant
-from memories.scopes import tenant_scope
-from memory_platform.environment import cache_config
+from memories.tenancy.scopes import tenant_scope
+from memory_platform.embedded.environment import cache_config
+from tests.concurrency import codes_at_once
 from tests.integration.pages import HTMX, TESTER, client_of, page, text_of
 from tests.integration.talks import as_decided, compacted, talk, under_review
-from tests.people import new_operator, new_tenant
-from tests.together import codes_at_once
+from tests.users import new_operator, new_tenant
 
 
 @pytest.fixture
@@ -60,14 +60,14 @@ def test_presence_ends_when_the_page_is_left(
     olga: Client, ida: Client, tenant: Tenant, proposal: Compaction, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     beat(olga, tenant, proposal)
-    monkeypatch.setattr("compaction.presence.SEEN_FOR", timedelta(0))
+    monkeypatch.setattr("compaction.review.presence.SEEN_FOR", timedelta(0))
     assert "at this too" not in beat(ida, tenant, proposal)
 
 
 def test_reviews_work_without_a_cache(
     olga: Client, ida: Client, tenant: Tenant, proposal: Compaction, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("compaction.presence._Pause.until", 0.0)
+    monkeypatch.setattr("compaction.review.presence._Pause.until", 0.0)
     settings.CACHES = {"default": cache_config("redis://127.0.0.1:9/0")}
     assert beat(olga, tenant, proposal).strip() == ""
     assert ida.get(page("compaction", tenant, proposal.pk)).status_code == 200

@@ -8,15 +8,15 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
-from compaction.actions.compactions import request_compaction
 from compaction.models import CompactionPrompt, Run
-from compaction.rollups import run_roll_up
-from compaction.services.prompts import PROMPT
+from compaction.pipeline.actions.compactions import request_compaction
+from compaction.rollups.rollups import run_roll_up
+from compaction.services.pipeline.prompts import PROMPT
 from memories.models import Tenant
-from memories.scopes import tenant_scope
+from memories.tenancy.scopes import tenant_scope
 from tests.integration.pages import HTMX, TESTER, client_of, page, remember, text_of
 from tests.integration.talks import compacted, talk
-from tests.people import new_operator
+from tests.users import new_operator
 
 
 @pytest.fixture
@@ -85,7 +85,7 @@ def test_runs_are_filtered(client: Client, tenant: Tenant) -> None:
 def test_runs_go_on_page_by_page_without_more_queries(
     client: Client, tenant: Tenant, monkeypatch: pytest.MonkeyPatch, django_assert_max_num_queries: Any
 ) -> None:
-    monkeypatch.setattr("memory_platform.paging.PAGE_SIZE", 1)
+    monkeypatch.setattr("memory_platform.web.tables.PAGE_SIZE", 1)
     runs = [failed(tenant), failed(tenant)]
     first = client.get(page("jobs", tenant))
     assert [row.pk for row in first.context["table"].rows] == [runs[1].pk]
@@ -93,7 +93,7 @@ def test_runs_go_on_page_by_page_without_more_queries(
     assert [row.pk for row in rest.context["table"].rows] == [runs[0].pk]
     with django_assert_max_num_queries(40) as few:
         client.get(page("jobs", tenant))
-    monkeypatch.setattr("memory_platform.paging.PAGE_SIZE", 50)
+    monkeypatch.setattr("memory_platform.web.tables.PAGE_SIZE", 50)
     with django_assert_max_num_queries(len(few)):
         client.get(page("jobs", tenant))
 

@@ -10,17 +10,17 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from context.evaluating import run_evaluation
+from context.evaluation.runs import run_evaluation
 from context.models import EvaluationRun, ScoringProfileAssignment, ScoringProfileVersion
-from context.scoring_form import PART_WORDS, typed_from, weights_of
-from context.services.scoring_profiles import ADR_0040, CONVERSATION_RECALL, PART_NAMES
+from context.profiles.scoring_fields import PART_WORDS, typed_from, weights_of
+from context.services.profiles.scoring_profiles import ADR_0040, CONVERSATION_RECALL, PART_NAMES
 from memories.models import Tenant
-from memories.scopes import tenant_scope
+from memories.tenancy.scopes import tenant_scope
 from tests.integration.assembling import NOW
 from tests.integration.evaluating import golden, requested
 from tests.integration.pages import HTMX, client_of, page, text_of, undo_of, workshop
 from tests.integration.scoring import BY_WORDS, evaluated, new_version, published
-from tests.people import new_operator
+from tests.users import new_operator
 
 NUMBERS = {**ADR_0040.to_numbers(), "weights": BY_WORDS}
 

@@ -9,13 +9,13 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
-from compaction.actions import close_session
 from compaction.models import Message
+from compaction.sessions.actions.sessions import close_session
 from memories.models import Tenant
-from memories.scopes import tenant_scope
+from memories.tenancy.scopes import tenant_scope
 from tests.integration.pages import HTMX, TESTER, client_of, page, text_of
 from tests.integration.talks import compacted, messages_of, reread, talk
-from tests.people import new_operator
+from tests.users import new_operator
 
 
 @pytest.fixture
@@ -102,7 +102,7 @@ def test_filter_that_is_none_is_answered_422(query: str, client: Client, tenant:
 def test_sessions_go_on_page_by_page_without_more_queries(
     sort: str, client: Client, tenant: Tenant, monkeypatch: pytest.MonkeyPatch, django_assert_max_num_queries: Any
 ) -> None:
-    monkeypatch.setattr("memory_platform.paging.PAGE_SIZE", 2)
+    monkeypatch.setattr("memory_platform.web.tables.PAGE_SIZE", 2)
     for turns in (1, 2, 3, 3, 3):
         talk(tenant, turns=turns)
     address, seen = f"{page('sessions', tenant)}?sort={sort}", []
@@ -114,7 +114,7 @@ def test_sessions_go_on_page_by_page_without_more_queries(
     assert len(seen) == len(set(seen)) == 5
     with django_assert_max_num_queries(40) as few:
         client.get(page("sessions", tenant))
-    monkeypatch.setattr("memory_platform.paging.PAGE_SIZE", 50)
+    monkeypatch.setattr("memory_platform.web.tables.PAGE_SIZE", 50)
     with django_assert_max_num_queries(len(few)):
         client.get(page("sessions", tenant))
 
@@ -138,7 +138,7 @@ def test_empty_session_says_how_messages_come(client: Client, tenant: Tenant) ->
 def test_long_session_begins_with_its_newest_page(
     client: Client, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("compaction.timeline.PAGE_SIZE", 10)
+    monkeypatch.setattr("compaction.sessions.timeline.PAGE_SIZE", 10)
     session = talk(tenant, turns=12)
     address = page("session", tenant, session.pk)
 

@@ -10,14 +10,14 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from compaction.actions import request_roll_up
-from compaction.compactor import run_compaction
 from compaction.models import Compaction, Run
-from compaction.rollups import run_roll_up
+from compaction.pipeline.orchestrator import run_compaction
+from compaction.rollups.actions import request_roll_up
+from compaction.rollups.rollups import run_roll_up
 from context.models import EvaluationRun
 from memories.models import EmbeddingModel, Memory, MissingVector, Partition, Tenant
-from memories.scopes import tenant_scope
-from memory_platform.watching import WATCHED_MAX
+from memories.tenancy.scopes import tenant_scope
+from memory_platform.console.job_notifications import WATCHED_MAX
 from tests.integration.evaluating import requested
 from tests.integration.pages import TESTER, client_of, page, text_of, workshop
 from tests.integration.talks import talk, under_review

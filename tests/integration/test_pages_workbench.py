@@ -13,10 +13,10 @@ from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
-from context.actions import create_budget_profile
-from memories.actions import archive_memory
+from context.profiles.actions.budget_profiles import create_budget_profile
 from memories.models import Tenant
-from memories.scopes import maintenance_scope, tenant_scope
+from memories.store.actions.edit import archive_memory
+from memories.tenancy.scopes import maintenance_scope, tenant_scope
 from tests.console_pages import whole
 from tests.integration.pages import HTMX, TESTER, client_of, named_moment, page, remember, text_of, workshop
 from tests.integration.scoring import new_version

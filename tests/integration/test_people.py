@@ -5,8 +5,8 @@ from django.contrib.auth import authenticate
 from django.core.management import call_command
 
 from memories.models import ApiKey
-from memories.scopes import authentication_scope
-from tests.people import PASSWORD
+from memories.tenancy.scopes import authentication_scope
+from tests.users import PASSWORD
 
 
 def test_keys_are_found_by_their_plain_text(api_key, admin_key, tenant):

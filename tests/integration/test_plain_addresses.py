@@ -5,7 +5,7 @@ from django.test import Client
 
 from memories.models import Tenant
 from tests.integration.rest import assert_problem
-from tests.people import new_operator
+from tests.users import new_operator
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

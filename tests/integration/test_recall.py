@@ -13,14 +13,15 @@ from django.conf import settings
 from django.db import IntegrityError, OperationalError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 
-from memories import recall, tasks
-from memories.actions import remember_recall, set_usefulness, update_memory
+from memories import tasks
 from memories.models import Memory, RecalledText, RetrievalTick, Tenant
-from memories.recall import fold_retrievals
-from memories.scopes import maintenance_scope, tenant_scope
-from memories.services.recalled import recalled_hash
+from memories.services.store.recalled_text import recalled_hash
+from memories.store import recall
+from memories.store.actions.edit import update_memory
+from memories.store.recall import fold_retrievals, remember_recall, set_usefulness
+from memories.tenancy.scopes import maintenance_scope, tenant_scope
+from tests.concurrency import at_once
 from tests.factories import NOW, TESTER, make_memory, make_tenant, stored
-from tests.together import at_once
 
 pytestmark = pytest.mark.django_db
 

@@ -11,9 +11,9 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from context.models import Receipt
-from context.receipts import anchors_of
+from context.receipts.storing import anchors_of
 from memories.models import Memory, RetrievalTick, Tenant
-from memories.scopes import tenant_scope
+from memories.tenancy.scopes import tenant_scope
 from tests.integration.assembling import NOW, ask, bakery, new_row, new_tenant, store
 
 pytestmark = pytest.mark.django_db

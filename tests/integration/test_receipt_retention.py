@@ -8,13 +8,16 @@ from django.conf import settings
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from context import tasks, upkeep
-from context.actions import assign_budget_profile, create_budget_profile, give_feedback, save_budget_profile
+from context import tasks
+from context.feedback.actions import give_feedback
 from context.models import Feedback, Receipt
-from context.upkeep import prune_receipts
-from memories.audit import Actor
+from context.profiles.actions.assignments import assign_budget_profile
+from context.profiles.actions.budget_profiles import create_budget_profile, save_budget_profile
+from context.receipts import retention
+from context.receipts.retention import prune_receipts
 from memories.models import AuditEntry, Tenant
-from memories.scopes import tenant_scope
+from memories.tenancy.audit import Actor
+from memories.tenancy.scopes import tenant_scope
 from tests.integration.assembling import NOW, SYSTEM, ask, new_row, new_tenant, store
 
 pytestmark = pytest.mark.django_db
@@ -80,8 +83,8 @@ def test_profile_of_the_whole_tenant_decides_and_each_tenant_for_itself() -> Non
 
 
 def test_batches_are_bounded_and_the_next_run_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(upkeep, "PRUNE_BATCH", 2)
-    monkeypatch.setattr(upkeep, "PRUNE_BATCHES_MAX", 2)
+    monkeypatch.setattr(retention, "PRUNE_BATCH", 2)
+    monkeypatch.setattr(retention, "PRUNE_BATCHES_MAX", 2)
     tenant = shop(receipt_days=1, receipt_count=1)
     asked(tenant, 9, 8, 7, 6, 5, 0.5, 0.4)
     assert prune_receipts(now=NOW) == 4

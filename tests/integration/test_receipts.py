@@ -10,12 +10,14 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from context.models import Receipt
-from context.receipts import StoredContext, read_receipt
-from memories.actions import archive_memory, create_api_key, set_memo, update_memory
-from memories.audit import Actor
-from memories.exceptions import NotFound
+from context.receipts.storing import StoredContext, read_receipt
 from memories.models import Memory, Tenant
-from memories.scopes import tenant_scope
+from memories.partitions.actions.memo import set_memo
+from memories.store.actions.edit import archive_memory, update_memory
+from memories.tenancy.actions.tenants import create_api_key
+from memories.tenancy.audit import Actor
+from memories.tenancy.exceptions import NotFound
+from memories.tenancy.scopes import tenant_scope
 from tests.integration.assembling import NOW, SYSTEM, ask, bakery, new_row, new_tenant, store, texts
 
 pytestmark = pytest.mark.django_db

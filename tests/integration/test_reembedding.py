@@ -10,30 +10,30 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from memories import indexer, reembedding, upkeep
-from memories.actions import (
-    archive_memory,
+from memories.embeddings import indexer, reembedding
+from memories.embeddings.actions.reembedding import (
     retire_embedding_model,
     retry_refused_vectors,
     roll_back_embedding_model,
     start_reembedding,
     switch_embedding_model,
-    update_memory,
 )
-from memories.checks import stored_models_fit_settings, tell_of_model_problems
-from memories.embedders import embedder_of, model_problems
-from memories.embedding import Embedder, EmbeddingError, selection
-from memories.embedding.checked import CheckedEmbedder
-from memories.embedding.hashed_embedder import HashedNgramEmbedder
-from memories.embedding.protocol import Vectors
-from memories.embedding.selection import LOCAL_MODELS, get_embedder
-from memories.embedding.wordllama_embedder import WordLlamaEmbedder
-from memories.exceptions import Conflict, InvalidInput
-from memories.model_status import ModelStatus, statuses_of
+from memories.embeddings.checks import stored_models_fit_settings, tell_of_model_problems
+from memories.embeddings.embedders import embedder_of, model_problems
+from memories.embeddings.providers import Embedder, EmbeddingError, selection
+from memories.embeddings.providers.checked import CheckedEmbedder
+from memories.embeddings.providers.hashed_embedder import HashedNgramEmbedder
+from memories.embeddings.providers.protocol import Vectors
+from memories.embeddings.providers.selection import LOCAL_MODELS, get_embedder
+from memories.embeddings.providers.wordllama_embedder import WordLlamaEmbedder
+from memories.embeddings.status import ModelStatus, statuses_of
 from memories.models import AuditEntry, EmbeddingModel, Memory, MemoryEmbedding, MemoryVersion, MissingVector, Tenant
-from memories.retrieval import Retrieval, retrieve
-from memories.scopes import tenant_scope
-from memory_platform.environment import EmbeddingEndpoint
+from memories.search.retrieval import Retrieval, retrieve
+from memories.store import maintenance
+from memories.store.actions.edit import archive_memory, update_memory
+from memories.tenancy.exceptions import Conflict, InvalidInput
+from memories.tenancy.scopes import tenant_scope
+from memory_platform.embedded.environment import EmbeddingEndpoint
 from tests.factories import NOW, TESTER, make_memory, stored
 from tests.fakes.embedding_server import DIMENSION, KEY, MODEL, EmbeddingServer, failing, running_embedding_server
 
@@ -181,11 +181,11 @@ def test_version_superseded_before_it_had_a_vector_gets_one_of_every_model(
     indexer.index_memory(tenant.pk, new.pk)
     for name in (FIRST, SECOND):
         assert (str(new.pk), 1) not in vectors(tenant, name)
-    assert len(upkeep.embedding_models_with_work()) == 2
-    for tenant_id, model_id in upkeep.embedding_models_with_work():
+    assert len(maintenance.embedding_models_with_work()) == 2
+    for tenant_id, model_id in maintenance.embedding_models_with_work():
         reembedding.work_on(tenant_id, model_id, goes_on=lambda: True, clock=lambda: NOW)
     assert vectors(tenant, FIRST) == vectors(tenant, SECOND) == versions(tenant)
-    assert upkeep.embedding_models_with_work() == []
+    assert maintenance.embedding_models_with_work() == []
 
 
 def test_writes_while_filling_get_vectors_of_both_models(tenant: Tenant, memories: list[Memory]) -> None:
@@ -247,7 +247,7 @@ def test_switch_that_is_forced_leaves_the_rest_to_words_until_it_has_vectors(
     assert [(each.content, each.similarity) for each in found.candidates] == [(TEXTS[0], None)]
     assert [warning.code for warning in found.warnings] == ["no_embeddings"]
     assert {stored(memory).embedding_state for memory in memories} == {"pending"}
-    assert upkeep.embed_left_behind(now=NOW + timedelta(minutes=1)) == 4
+    assert maintenance.embed_left_behind(now=NOW + timedelta(minutes=1)) == 4
     work(tenant, model)
     assert order(tenant, QUERY) == expected(get_embedder(SECOND), TEXTS, QUERY)
 
@@ -292,7 +292,7 @@ def test_verbs_are_audited_without_any_text(tenant: Tenant, memories: list[Memor
 def test_what_a_killed_worker_held_is_taken_up_without_doubling(
     tenant: Tenant, server: EmbeddingServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memories.embedding.openai_embedder.OpenAIEmbedder.batch_size", 10)
+    monkeypatch.setattr("memories.embeddings.providers.openai_embedder.OpenAIEmbedder.batch_size", 10)
     texts = [f"text {number}" for number in range(45)]
     for text in texts:
         make_memory(tenant, text)
@@ -304,12 +304,12 @@ def test_what_a_killed_worker_held_is_taken_up_without_doubling(
     assert work(tenant, model, batches=2)
     monkeypatch.undo()
     assert len(vectors(tenant, MODEL)) == 20
-    assert upkeep.embedding_models_with_work() == []
+    assert maintenance.embedding_models_with_work() == []
     assert not work(tenant, model)
     assert len(vectors(tenant, MODEL)) == 20
     with tenant_scope(tenant.pk):
         EmbeddingModel.objects.filter(pk=model.pk).update(claimed_until=timezone.now() - timedelta(seconds=1))
-    assert upkeep.embedding_models_with_work() == [(tenant.pk, model.pk)]
+    assert maintenance.embedding_models_with_work() == [(tenant.pk, model.pk)]
     work(tenant, model)
     assert states(tenant)[MODEL] == "active"
     assert sorted(text for request in server.requests for text in request) == sorted(texts)

@@ -19,14 +19,16 @@ from django.db import connection
 from django.utils import timezone
 
 from memories import tasks
-from memories.actions import start_reembedding, store_memories, store_memory, update_memory
-from memories.indexer import index_memories, index_now
+from memories.embeddings.actions.reembedding import start_reembedding
+from memories.embeddings.indexer import index_memories, index_now
 from memories.models import EmbeddingModel, Memory, MemoryEmbedding, MemoryVersion, Tenant
-from memories.retrieval import retrieve
-from memories.scopes import tenant_scope
-from memories.services.drafts import NewMemory
+from memories.search.retrieval import retrieve
+from memories.services.store.drafts import NewMemory
+from memories.store.actions.edit import update_memory
+from memories.store.actions.store import store_memories, store_memory
+from memories.tenancy.scopes import tenant_scope
 from memory_platform.celery import app
-from memory_platform.environment import EmbeddingEndpoint
+from memory_platform.embedded.environment import EmbeddingEndpoint
 from tests.factories import TESTER, make_tenant
 from tests.fakes.embedding_server import DIMENSION, KEY, MODEL, EmbeddingServer, running_embedding_server, slow
 

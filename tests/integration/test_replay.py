@@ -7,27 +7,23 @@ from typing import Any
 
 import pytest
 
-from context.actions import assign_budget_profile, create_budget_profile, save_budget_profile
+from context.assembly.replay import replay_context
 from context.models import Receipt
-from context.receipts import StoredContext, list_receipts
-from context.replay import replay_context
-from context.results import AssembledContext, Focus
-from memories.actions import (
-    archive_memory,
-    create_api_key,
-    link_memories,
-    restore_memory,
-    save_summary,
-    set_memo,
-    update_memory,
-    withdraw_summary,
-)
-from memories.audit import Actor
-from memories.exceptions import InvalidInput, NotFound
+from context.profiles.actions.assignments import assign_budget_profile
+from context.profiles.actions.budget_profiles import create_budget_profile, save_budget_profile
+from context.receipts.results import AssembledContext, Focus
+from context.receipts.storing import StoredContext, list_receipts
 from memories.models import Memory, PartitionSummary, Tenant
-from memories.recall import fold_retrievals
-from memories.scopes import tenant_scope
-from memories.services.partitions import parse_partition
+from memories.partitions.actions.links import link_memories
+from memories.partitions.actions.memo import set_memo
+from memories.partitions.actions.summaries import save_summary, withdraw_summary
+from memories.services.partitions.paths import parse_partition
+from memories.store.actions.edit import archive_memory, restore_memory, update_memory
+from memories.store.recall import fold_retrievals
+from memories.tenancy.actions.tenants import create_api_key
+from memories.tenancy.audit import Actor
+from memories.tenancy.exceptions import InvalidInput, NotFound
+from memories.tenancy.scopes import tenant_scope
 from tests.integration.assembling import NOW, SYSTEM, ask, bakery, new_row, new_tenant, store, texts
 
 pytestmark = pytest.mark.django_db

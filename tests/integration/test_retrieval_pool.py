@@ -8,13 +8,13 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from memories.actions import archive_memory, update_memory
-from memories.embedding import get_embedder
-from memories.indexer import index_memories
+from memories.embeddings.indexer import index_memories
+from memories.embeddings.providers import get_embedder
 from memories.models import Memory, Tenant
-from memories.retrieval import Retrieval, retrieve
-from memories.scopes import tenant_scope
-from memories.services.moments import Moment
+from memories.search.retrieval import Retrieval, retrieve
+from memories.services.store.moments import Moment
+from memories.store.actions.edit import archive_memory, update_memory
+from memories.tenancy.scopes import tenant_scope
 from tests.factories import NOW, TESTER, make_memory
 
 pytestmark = pytest.mark.django_db

@@ -8,19 +8,20 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from memories import retrieval
-from memories.actions import archive_memory, store_memories, update_memory
-from memories.embedding import EmbeddingError, get_embedder
-from memories.embedding.hashed_embedder import HashedNgramEmbedder
-from memories.embedding.protocol import Vectors
-from memories.exceptions import InvalidInput
-from memories.indexer import index_memories
+from memories.embeddings.indexer import index_memories
+from memories.embeddings.providers import EmbeddingError, get_embedder
+from memories.embeddings.providers.hashed_embedder import HashedNgramEmbedder
+from memories.embeddings.providers.protocol import Vectors
 from memories.models import Memory, Tenant
-from memories.querysets import lexemes_of
-from memories.retrieval import Retrieval, retrieve
-from memories.scopes import tenant_scope
-from memories.services.drafts import NewMemory
-from memories.services.partitions import parse_partition
+from memories.search import retrieval
+from memories.search.queries.lexemes import lexemes_of
+from memories.search.retrieval import Retrieval, retrieve
+from memories.services.partitions.paths import parse_partition
+from memories.services.store.drafts import NewMemory
+from memories.store.actions.edit import archive_memory, update_memory
+from memories.store.actions.store import store_memories
+from memories.tenancy.exceptions import InvalidInput
+from memories.tenancy.scopes import tenant_scope
 from tests.factories import NOW, TESTER, make_memory
 
 pytestmark = pytest.mark.django_db

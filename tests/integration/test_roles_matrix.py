@@ -13,10 +13,10 @@ from django.urls import URLPattern
 from memories.models import Tenant
 from tests.console_pages import OPEN_TO_ALL, address_of, operator_patterns, places
 from tests.console_roles import ADMIN, RULES, TABLE, Role, Rule
-from tests.furnished import furnished_tenant, ids_of
+from tests.demo_fixture import furnished_tenant, ids_of
 from tests.integration.pages import client_of, text_of
-from tests.offers import offers_of
-from tests.people import PASSWORD, new_operator, new_tenant
+from tests.page_links import offers_of
+from tests.users import PASSWORD, new_operator, new_tenant
 
 METHODS = ("get", "post")
 #: What stands in an address and names no row of a tenant.

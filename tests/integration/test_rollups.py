@@ -6,16 +6,17 @@ from typing import Any
 import pytest
 
 from compaction.models import Run
-from compaction.rollups import open_roll_up, roll_up, roll_up_changed, run_roll_up
-from context.actions import save_budget_profile
-from memories.actions import archive_memory, save_summary
-from memories.exceptions import Conflict
+from compaction.rollups.rollups import open_roll_up, roll_up, roll_up_changed, run_roll_up
+from context.profiles.actions.budget_profiles import save_budget_profile
 from memories.models import Partition, PartitionSummary, Tenant
-from memories.scopes import tenant_scope
-from memories.services.partitions import parse_partition
+from memories.partitions.actions.summaries import save_summary
+from memories.services.partitions.paths import parse_partition
 from memories.services.tokens import count_tokens
+from memories.store.actions.edit import archive_memory
+from memories.tenancy.exceptions import Conflict
+from memories.tenancy.scopes import tenant_scope
 from tests.factories import NOW, TESTER, make_memory
-from tests.people import api_client, new_key
+from tests.users import api_client, new_key
 
 LATER = NOW + timedelta(hours=1)
 FACTS = (

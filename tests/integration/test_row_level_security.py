@@ -21,7 +21,6 @@ from context.models import (
     ScoringProfileAssignment,
     ScoringProfileVersion,
 )
-from memories.actions import link_memories, set_memo, update_memory
 from memories.models import (
     CommonLexeme,
     EmbeddingModel,
@@ -43,17 +42,20 @@ from memories.models import (
     Tenant,
     UncomparedMemory,
 )
-from memories.scopes import (
+from memories.partitions.actions.links import link_memories
+from memories.partitions.actions.memo import set_memo
+from memories.services.search.lexemes import search_columns
+from memories.store.actions.edit import update_memory
+from memories.tenancy.scopes import (
     admin_write_scope,
     authentication_scope,
     maintenance_scope,
     operator_read_scope,
     tenant_scope,
 )
-from memories.services.lexemes import search_columns
 from tests.factories import NOW, TESTER, make_key, make_memory, make_tenant
-from tests.people import new_operator
 from tests.sessions import new_compaction, new_message, new_session
+from tests.users import new_operator
 
 pytestmark = pytest.mark.django_db
 

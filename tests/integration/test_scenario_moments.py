@@ -14,28 +14,24 @@ from uuid import UUID
 
 import pytest
 
-from context.actions import save_budget_profile
-from context.assembly import assemble_context
-from context.budget_profiles import current_budget_profile
+from context.assembly.orchestrator import assemble_context
+from context.assembly.replay import replay_context
 from context.models import Receipt
-from context.replay import replay_context
-from context.results import AssembledContext, ContextRequest, Focus
-from memories.actions import (
-    archive_memory,
-    link_memories,
-    restore_memory,
-    save_summary,
-    set_memo,
-    store_memories,
-    update_memory,
-)
-from memories.indexer import index_memories
+from context.profiles.actions.budget_profiles import save_budget_profile
+from context.profiles.budget_profiles import current_budget_profile
+from context.receipts.results import AssembledContext, ContextRequest, Focus
+from memories.embeddings.indexer import index_memories
 from memories.management.commands.import_locomo import read_conversation
 from memories.models import Memory, Tenant
-from memories.recall import fold_retrievals
-from memories.scopes import tenant_scope
-from memories.services.moments import Moment
-from memories.services.partitions import parse_partition
+from memories.partitions.actions.links import link_memories
+from memories.partitions.actions.memo import set_memo
+from memories.partitions.actions.summaries import save_summary
+from memories.services.partitions.paths import parse_partition
+from memories.services.store.moments import Moment
+from memories.store.actions.edit import archive_memory, restore_memory, update_memory
+from memories.store.actions.store import store_memories
+from memories.store.recall import fold_retrievals
+from memories.tenancy.scopes import tenant_scope
 from tests.architecture import ROOT
 from tests.integration.assembling import SYSTEM, new_tenant, recounted, texts
 

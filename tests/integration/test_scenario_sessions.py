@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from rest_framework.test import APIClient
 
-from compaction.services.masking import PLACEHOLDER
-from context.services.answer_words import words_that_count
+from compaction.services.pipeline.masking import PLACEHOLDER
+from context.services.evaluation.answer_words import words_that_count
 from memories.models import Tenant
-from memories.services.locomo import UNANSWERABLE_CATEGORY
+from memories.services.store.locomo import UNANSWERABLE_CATEGORY
 from memories.services.tokens import count_tokens
 from tests.integration.compacting import COMPACTIONS, live_memories, review, stored_compactions, stored_runs
 from tests.integration.conversing import MESSAGES, SESSIONS
@@ -29,7 +29,7 @@ from tests.integration.long_talks import (
     sittings,
 )
 from tests.integration.rest import every_page
-from tests.people import api_client
+from tests.users import api_client
 
 __all__ = ["clock"]
 

@@ -10,22 +10,12 @@ import pytest
 from django.utils import timezone
 from rest_framework.test import APIClient
 
-from compaction import breakers
 from compaction.models import ProviderBreaker, Run
+from compaction.pipeline import breakers
 from memories.models import Tenant
-from memories.scopes import tenant_scope
+from memories.tenancy.scopes import tenant_scope
 from tests.architecture import ROOT
-from tests.fakes.chat_server import (
-    KEY,
-    ChatServer,
-    Mode,
-    failing,
-    garbage,
-    running_chat_server,
-    slow,
-    too_long,
-    well,
-)
+from tests.fakes.chat_server import KEY, ChatServer, Mode, failing, garbage, running_chat_server, slow, too_long, well
 from tests.integration.compacting import (
     full_session,
     live_memories,
@@ -46,7 +36,7 @@ from tests.integration.long_talks import (
     sittings,
 )
 from tests.integration.test_compaction_faults import AFTER, STEPS, Runtime, wait_for
-from tests.people import api_client
+from tests.users import api_client
 
 __all__ = ["clock"]
 
@@ -163,7 +153,7 @@ def test_emergencies_with_a_failing_model_are_met_within_the_request(
 # --- Workers of their own --------------------------------------------------------------------------------------------
 
 REQUEST = """
-from tests.people import api_client
+from tests.users import api_client
 client = api_client(sys.argv[1])
 urls = [f"/api/v1/sessions/{each}/compact" for each in sys.argv[2:]]
 statuses = [client.post(url, {}, HTTP_HOST="localhost").status_code for url in urls]

@@ -6,19 +6,19 @@ from typing import Any
 
 import pytest
 
-from context.actions import (
-    assign_scoring_profile,
+from context.models import ScoringProfileAssignment, ScoringProfileVersion
+from context.profiles.actions.assignments import assign_scoring_profile
+from context.profiles.actions.scoring_profiles import (
     edit_scoring_profile,
     publish_scoring_profile,
     retire_scoring_profile,
     roll_back_scoring_profile,
 )
-from context.models import ScoringProfileAssignment, ScoringProfileVersion
 from memories.models import Tenant
-from memories.scopes import tenant_scope
+from memories.tenancy.scopes import tenant_scope
+from tests.concurrency import codes_at_once
 from tests.integration.assembling import NOW, new_tenant
 from tests.integration.scoring import KIM, evaluated, new_version, published
-from tests.together import codes_at_once
 
 TIMES = {"by": KIM, "now": NOW}
 

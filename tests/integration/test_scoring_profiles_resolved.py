@@ -7,16 +7,16 @@ from django.db import IntegrityError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from context.models import ScoringProfileAssignment, ScoringProfileVersion
-from context.scoring_profiles import (
+from context.profiles.scoring_profiles import (
     note_evaluation,
     resolve_scoring_profile,
     scoring_profile_at,
     shown_scoring_profiles,
 )
-from context.services.scoring_profiles import ADR_0040, SHIPPED_PROFILES, ScoringProfile
-from memories.exceptions import InvalidInput
+from context.services.profiles.scoring_profiles import ADR_0040, SHIPPED_PROFILES, ScoringProfile
 from memories.models import ApiKey, Tenant
-from memories.scopes import tenant_scope
+from memories.tenancy.exceptions import InvalidInput
+from memories.tenancy.scopes import tenant_scope
 from tests.factories import make_key
 from tests.integration.assembling import NOW, new_tenant
 from tests.integration.scoring import BY_WORDS, evaluated, new_version, published

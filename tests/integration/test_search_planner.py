@@ -12,23 +12,24 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 from numpy.typing import NDArray
 
-from memories.actions import archive_memory, restore_memory, store_memories, update_memory
-from memories.candidates import SearchScope
-from memories.embedding import get_embedder
-from memories.indexer import index_memories
-from memories.live_rows import ensure_partitions
+from memories.embeddings.indexer import index_memories
+from memories.embeddings.providers import get_embedder
 from memories.models import Memory, MemoryEmbedding, PartitionCount, PartitionCountChange, Tenant
-from memories.nearest import Nearest, find_nearest, follow, size_of
-from memories.querysets.nearest import along_the_index, index_name
-from memories.retrieval import retrieve
-from memories.scopes import admin_write_scope, tenant_scope
-from memories.services.drafts import NewMemory
-from memories.services.filters import parse_filters
-from memories.services.lexemes import search_columns
-from memories.services.moments import Moment
-from memories.services.partitions import parse_partition
-from memories.services.search_plan import Reason, Search, VectorPlan
-from memories.upkeep import fold_counts
+from memories.partitions.maintenance import fold_counts
+from memories.search.nearest import Nearest, find_nearest, follow, size_of
+from memories.search.queries.nearest import along_the_index, index_name
+from memories.search.retrieval import retrieve
+from memories.services.partitions.paths import parse_partition
+from memories.services.search.filters import parse_filters
+from memories.services.search.lexemes import search_columns
+from memories.services.search.plan import Reason, Search, VectorPlan
+from memories.services.store.drafts import NewMemory
+from memories.services.store.moments import Moment
+from memories.store.actions.edit import archive_memory, restore_memory, update_memory
+from memories.store.actions.store import store_memories
+from memories.store.live_rows import ensure_partitions
+from memories.store.readings import SearchScope
+from memories.tenancy.scopes import admin_write_scope, tenant_scope
 from tests.factories import NOW, TESTER, make_memory, stored
 
 pytestmark = pytest.mark.django_db
@@ -271,10 +272,10 @@ def test_receipt_says_how_and_why(tenant: Tenant) -> None:
 
 def test_large_scope_is_planned_along_the_index(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
     fill(tenant, clustered(500, 1), ["user=al", "user=bo"])
-    monkeypatch.setattr("memories.services.search_plan.ALWAYS_EXACT_ROWS", 100)
-    monkeypatch.setattr("memories.services.search_plan.VISIT_COST_ROWS", 0.001)
+    monkeypatch.setattr("memories.services.search.plan.ALWAYS_EXACT_ROWS", 100)
+    monkeypatch.setattr("memories.services.search.plan.VISIT_COST_ROWS", 0.001)
     # What other tests rolled back stands in the index until the next vacuum.
-    monkeypatch.setattr("memories.services.search_plan.PATIENCE", 1_000)
+    monkeypatch.setattr("memories.services.search.plan.PATIENCE", 1_000)
     with tenant_scope(tenant.pk):
         found = find_nearest(scope_of(tenant), clustered(1, 4)[0], MODEL, "tokens_o200k_base", wanted=20)
     told = found.told

@@ -6,11 +6,12 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 from rest_framework.test import APIClient
 
-from memories.actions import archive_memory, restore_memory, store_memories, update_memory
 from memories.models import Memory, MemoryVersion, Tenant
-from memories.querysets.lexemes import lexemes_of
-from memories.scopes import admin_write_scope, tenant_scope
-from memories.services.drafts import NewMemory
+from memories.search.queries.lexemes import lexemes_of
+from memories.services.store.drafts import NewMemory
+from memories.store.actions.edit import archive_memory, restore_memory, update_memory
+from memories.store.actions.store import store_memories
+from memories.tenancy.scopes import admin_write_scope, tenant_scope
 from tests.factories import NOW, TESTER, make_memory
 from tests.integration.rest import MEMORIES, SEARCH, remember
 

@@ -7,27 +7,18 @@ import pytest
 from rest_framework.test import APIClient
 
 from compaction.models import Compaction, Message, Session
-from compaction.services.masking import PLACEHOLDER
-from compaction.services.transcript import parse_transcript
+from compaction.services.pipeline.masking import PLACEHOLDER
+from compaction.services.sessions.transcript import parse_transcript
 from context.services.budget import message_text
-from memories.actions import set_memo
 from memories.models import Tenant
-from memories.scopes import tenant_scope
+from memories.partitions.actions.memo import set_memo
 from memories.services.tokens import count_tokens
+from memories.tenancy.scopes import tenant_scope
 from tests.factories import NOW, TESTER
-from tests.integration.conversing import (
-    SESSIONS,
-    append,
-    assistant,
-    calling,
-    open_session,
-    put_in_state,
-    result,
-    user,
-)
+from tests.integration.conversing import SESSIONS, append, assistant, calling, open_session, put_in_state, result, user
 from tests.integration.rest import CONTEXT, assert_problem, remember
-from tests.people import api_client, new_key
 from tests.sessions import new_compaction
+from tests.users import api_client, new_key
 
 DIRECTIVE = "You help Alex plan meetings."
 

@@ -8,20 +8,21 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from compaction.actions import append_messages, create_session, pin_message
 from compaction.models import Message, Session
-from compaction.services.drafts import NewMessage
-from compaction.services.transcript import ChatMessage, parse_transcript, transcript
-from compaction.session_context import build_session_context
-from compaction.session_results import SessionContext, SessionContextRequest
-from context.counters import budget_calculator
-from context.results import Notice
+from compaction.services.sessions.drafts import NewMessage
+from compaction.services.sessions.transcript import ChatMessage, parse_transcript, transcript
+from compaction.sessions.actions.messages import append_messages, pin_message
+from compaction.sessions.actions.sessions import create_session
+from compaction.sessions.context import build_session_context
+from compaction.sessions.results import SessionContext, SessionContextRequest
+from context.profiles.token_counters import budget_calculator
+from context.receipts.results import Notice
 from context.services.budget import message_text
-from context.services.compaction_policy import CompactionPolicy
-from memories.exceptions import InvalidInput
+from context.services.profiles.compaction_policy import CompactionPolicy
 from memories.models import Tenant
-from memories.scopes import tenant_scope
-from memories.services.partitions import parse_partition
+from memories.services.partitions.paths import parse_partition
+from memories.tenancy.exceptions import InvalidInput
+from memories.tenancy.scopes import tenant_scope
 from tests.factories import NOW, TESTER, make_memory, make_tenant
 from tests.integration.conversing import put_in_state
 

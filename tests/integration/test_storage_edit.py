@@ -6,20 +6,15 @@ from typing import Any
 import pytest
 from django.db import IntegrityError, transaction
 
-from memories.actions import (
-    archive_memory,
-    link_memories,
-    restore_memory,
-    set_memo,
-    unlink_memories,
-    update_memory,
-)
-from memories.exceptions import Conflict, InvalidInput, NotFound, StaleVersion
 from memories.models import AuditEntry, Memory, MemoryLink, MemoryVersion, Tenant, TenantMemo
-from memories.scopes import tenant_scope
-from memories.services.content import content_hash
-from memories.services.partitions import parse_partition
+from memories.partitions.actions.links import link_memories, unlink_memories
+from memories.partitions.actions.memo import set_memo
+from memories.services.partitions.paths import parse_partition
+from memories.services.store.content import content_hash
 from memories.services.tokens import token_counts
+from memories.store.actions.edit import archive_memory, restore_memory, update_memory
+from memories.tenancy.exceptions import Conflict, InvalidInput, NotFound, StaleVersion
+from memories.tenancy.scopes import tenant_scope
 from tests.factories import NOW, TESTER, make_memory, stored
 
 pytestmark = pytest.mark.django_db

@@ -11,14 +11,15 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from memories.actions import StoreResult, archive_memory, remember_recall, store_memories, store_memory, update_memory
-from memories.exceptions import InvalidInput
 from memories.models import AuditEntry, Memory, MemoryLink, Partition, Tenant
-from memories.recall import fold_retrievals
-from memories.scopes import tenant_scope
-from memories.services.drafts import NewLink, NewMemory
-from memories.services.partitions import parse_partition
+from memories.services.partitions.paths import parse_partition
+from memories.services.store.drafts import NewLink, NewMemory
 from memories.services.tokens import token_counts
+from memories.store.actions.edit import archive_memory, update_memory
+from memories.store.actions.store import StoreResult, store_memories, store_memory
+from memories.store.recall import fold_retrievals, remember_recall
+from memories.tenancy.exceptions import InvalidInput
+from memories.tenancy.scopes import tenant_scope
 from tests.factories import NOW, TESTER, make_memory, make_tenant, stored
 
 pytestmark = pytest.mark.django_db

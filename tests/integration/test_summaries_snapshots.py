@@ -9,14 +9,15 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from memories.actions import create_snapshot, delete_snapshot, save_summary, withdraw_summary
-from memories.exceptions import Conflict, InvalidInput, StaleVersion
-from memories.lookup import summaries_for, summary_at
 from memories.models import AuditEntry, Memory, Partition, PartitionSummary, Snapshot, Tenant
-from memories.scopes import tenant_scope
-from memories.services.moments import Moment
-from memories.services.partitions import parse_partition
+from memories.partitions.actions.snapshots import create_snapshot, delete_snapshot
+from memories.partitions.actions.summaries import save_summary, withdraw_summary
+from memories.search.lookup import summaries_for, summary_at
+from memories.services.partitions.paths import parse_partition
+from memories.services.store.moments import Moment
 from memories.services.tokens import token_counts
+from memories.tenancy.exceptions import Conflict, InvalidInput, StaleVersion
+from memories.tenancy.scopes import tenant_scope
 from tests.factories import NOW, TESTER, make_memory
 
 pytestmark = pytest.mark.django_db

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from memories.models import Memory, Tenant
-from memories.scopes import tenant_scope
-from memories.services.content import content_hash
+from memories.services.store.content import content_hash
+from memories.tenancy.scopes import tenant_scope
+from tests.concurrency import at_once
 from tests.integration.rest import BULK, MEMORIES
-from tests.people import api_client, new_key, new_tenant
-from tests.together import at_once
+from tests.users import api_client, new_key, new_tenant
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 from hypothesis import strategies as st
 
-from compaction.services.turns import Turn
+from compaction.services.sessions.turns import Turn
 
 START = datetime(2026, 11, 20, 9, tzinfo=UTC)
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from context.services.signals.columns import Pool
+from context.services.assembly.signals.columns import Pool
 
 NOW = datetime(2025, 11, 12, 12, tzinfo=UTC)
 

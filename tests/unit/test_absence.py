@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from context.services.absence import Absence, AskedAbout, absence_of
-from memories.services.moments import Moment
+from context.services.workbench.exclusion_reasons import Absence, AskedAbout, absence_of
+from memories.services.store.moments import Moment
 
 AT = datetime(2026, 11, 1, tzinfo=UTC)
 DAY = timedelta(days=1)

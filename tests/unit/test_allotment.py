@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context.services.allotment import Allotment
+from context.services.assembly.section_budgets import Allotment
 
 ORDER = ("memo", "summaries", "focus", "memories")
 settings = st.dictionaries(

@@ -2,12 +2,8 @@
 
 import pytest
 
-from compaction.services.answer_words import (
-    allowed_tokens,
-    questions_of_one_session,
-    share_of_answer_words,
-)
-from context.services.answer_words import words_that_count
+from compaction.services.pipeline.answer_words import allowed_tokens, questions_of_one_session, share_of_answer_words
+from context.services.evaluation.answer_words import words_that_count
 
 CORPUS = {
     "qa": [

@@ -2,7 +2,7 @@
 
 import pytest
 
-from memories.services.audited import AuditedPage, page_of, shown_id
+from memories.services.tenancy.audit_targets import AuditedPage, page_of, shown_id
 
 ID = "99f0efff-3ba4-4d3d-8cd4-71830b0b6e23"
 HASH = "sha512$$" + "0f" * 64

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context.services.bars import PATTERNS, SCORE_WEIGHTS, budget_parts, column_heights, score_parts
+from context.services.workbench.bars import PATTERNS, SCORE_WEIGHTS, budget_parts, column_heights, score_parts
 
 shares = st.floats(0, 1, allow_nan=False)
 

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from context.services import budget as budget_module
+from context.services.assembly.model_catalog import load_catalog
 from context.services.budget import BudgetCalculator, TokenCount, message_text, response_reserve
-from context.services.model_catalog import load_catalog
 from memories.services.tokens import TokenTableError
 
 CALCULATOR = BudgetCalculator()

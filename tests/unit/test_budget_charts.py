@@ -1,6 +1,6 @@
 """Coordinates of curves over budgets."""
 
-from context.services.budget_charts import HEIGHT, MARGIN, WIDTH, Interval, budget_chart
+from context.services.evaluation.budget_charts import HEIGHT, MARGIN, WIDTH, Interval, budget_chart
 
 
 def test_budgets_stand_side_by_side_and_values_from_the_bottom_up() -> None:

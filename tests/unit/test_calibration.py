@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from context.services.calibration import Observation, calibrate
-from context.services.logistic import TooLittleDataError
-from context.services.scoring_profiles import ADR_0040, ScoringProfile
+from context.services.evaluation.calibration import Observation, calibrate
+from context.services.evaluation.logistic import TooLittleDataError
+from context.services.profiles.scoring_profiles import ADR_0040, ScoringProfile
 
 QUESTIONS = 60
 

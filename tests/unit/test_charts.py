@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 from django.template.loader import render_to_string
 
-from memory_platform.charts import Chart, ChartRow
+from memory_platform.web.charts import Chart, ChartRow
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from context.services.compaction_policy import (
+from context.services.profiles.compaction_policy import (
     BOUNDS,
     DEFAULT_POLICY,
     POLICY_FIELDS,

@@ -7,20 +7,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction.services.citing import CitationError, cited_items
-from compaction.services.clauses_of_facts import CLAUSE_CHARACTERS_MAX, clauses_of
-from compaction.services.editing import parted, statements_of_text
-from compaction.services.own_words import hashes_in, without_fences, without_recalled
-from compaction.services.parting import parts_that_fit, shares_of
-from compaction.services.pieces import pieces_of
-from compaction.services.retention import check_retention, facts_of
-from compaction.services.statements import Message, make_statements, render_statements
-from compaction.services.statements.sentences import split_sentences
-from compaction.services.support import is_supported
-from compaction.services.told import Told
-from compaction.services.turns import Turn
+from compaction.services.pipeline.chunking import parts_that_fit, shares_of
+from compaction.services.pipeline.citation_support import is_supported
+from compaction.services.pipeline.citations import CitationError, cited_items
+from compaction.services.pipeline.missing_facts import CLAUSE_CHARACTERS_MAX, clauses_of
+from compaction.services.pipeline.recalled_text import hashes_in, without_fences, without_recalled
+from compaction.services.pipeline.retention import check_retention, facts_of
+from compaction.services.pipeline.splitting import pieces_of
+from compaction.services.pipeline.statements import Message, make_statements, render_statements
+from compaction.services.pipeline.statements.sentences import split_sentences
+from compaction.services.pipeline.stored_statements import Told
+from compaction.services.review.editing import parted, statements_of_text
+from compaction.services.sessions.turns import Turn
 from context.services.rendering import RenderItem, render_context
-from memories.services.recalled import recalled_hash
+from memories.services.store.recalled_text import recalled_hash
 
 TOLD_AT = datetime(2026, 11, 19, tzinfo=UTC)
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memories.services.content import (
+from memories.services.store.content import (
     MAX_CONTENT_BYTES,
     MAX_METADATA_BYTES,
     MAX_METADATA_DEPTH,

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context.assembly import StepTimer
-from context.findings import without_times
-from context.fitting import without_last
+from context.assembly.candidates import without_times
+from context.assembly.orchestrator import StepTimer
+from context.assembly.trimming import without_last
 from context.receipts import rows
-from context.results import Anchor, AssembledContext, Block, Consideration, ContextBudget, Notice, Omission
+from context.receipts.results import Anchor, AssembledContext, Block, Consideration, ContextBudget, Notice, Omission
 
 PARTS = {"relevance": 0.1, "recency": 0.2, "usefulness": 0.3, "confidence": 0.4, "frequency": 0.5}
 ANCHOR = Anchor("memory", str(uuid.UUID(int=1)), 4)

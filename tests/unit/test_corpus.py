@@ -10,9 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from context.services.corpus import Corpus, CorpusError, CorpusMemory, CorpusQuestion, read_corpus, write_corpus
-from memories.services.content import content_hash
-from memories.services.drafts import problems_of
+from context.services.evaluation.corpus import (
+    Corpus,
+    CorpusError,
+    CorpusMemory,
+    CorpusQuestion,
+    read_corpus,
+    write_corpus,
+)
+from memories.services.store.content import content_hash
+from memories.services.store.drafts import problems_of
 
 PROJECT = Path(__file__).resolve().parents[2]
 MEMORY = {"id": "m1", "created_at": "2026-01-12T09:00:00Z", "content": "Priya lives in Leeds."}

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from context import counters
-from context.counters import TokenizerFile, available_counters, budget_calculator
+from context.profiles import token_counters
+from context.profiles.token_counters import TokenizerFile, available_counters, budget_calculator
 from context.services.budget import BudgetCalculator, CounterError, TokenCount
 
 pytest.importorskip("tokenizers")
@@ -54,7 +54,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def without_toksum(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(counters, "is_toksum_installed", lambda: False)
+    monkeypatch.setattr(token_counters, "is_toksum_installed", lambda: False)
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ def with_toksum(monkeypatch: pytest.MonkeyPatch) -> None:
             return 7
 
     monkeypatch.setitem(sys.modules, "toksum", SimpleNamespace(TokenCounter=TokenCounter))
-    monkeypatch.setattr(counters, "is_toksum_installed", lambda: True)
+    monkeypatch.setattr(token_counters, "is_toksum_installed", lambda: True)
 
 
 @pytest.mark.usefixtures("without_toksum")

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from memories.services.content import check_content, check_metadata, content_hash
-from memories.services.demo import DEMO_FOLDER, expand_dates, questions_for, read_demo
+from memories.services.store.content import check_content, check_metadata, content_hash
+from memories.services.store.demo import DEMO_FOLDER, expand_dates, questions_for, read_demo
 from memories.services.tokens import token_counts
 
 NOW = datetime(2026, 11, 18, 14, 30, tzinfo=UTC)  # a Wednesday

@@ -3,8 +3,8 @@
 from datetime import UTC, datetime
 from itertools import pairwise
 
-from compaction.services.drafts import NewMessage, problems_of_calls, problems_of_messages
-from memories.services.demo import read_demo
+from compaction.services.sessions.drafts import NewMessage, problems_of_calls, problems_of_messages
+from memories.services.store.demo import read_demo
 from memory_platform.management.demo import messages_of
 
 NOW = datetime(2026, 6, 10, 12, tzinfo=UTC)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import yaml
 
-from memories.services.partitions import MAX_PATH_BYTES
+from memories.services.partitions.paths import MAX_PATH_BYTES
 from memory_platform.embedded.config import config_from
 from memory_platform.embedded.postgres import MAJOR_VERSION, PROGRAMS
 from memory_platform.embedded.supervisor import REQUEST_LINE_MAX_BYTES

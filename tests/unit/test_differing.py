@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memories.services.differing import differences, have_other_values
+from memories.services.hygiene.value_differences import differences, have_other_values
 
 
 @pytest.mark.parametrize(

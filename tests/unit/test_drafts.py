@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from memories.services.drafts import MAX_LINKS, NewLink, NewMemory, is_word, problems_of, problems_of_changes
+from memories.services.store.drafts import MAX_LINKS, NewLink, NewMemory, is_word, problems_of, problems_of_changes
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 

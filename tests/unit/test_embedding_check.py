@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from memories import checks
+from memories.embeddings import checks
 
 
 @pytest.mark.parametrize(

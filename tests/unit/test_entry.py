@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context.services.entry import Entry, first_entry
+from context.services.workbench.inclusion_budget import Entry, first_entry
 
 
 @given(st.integers(0, 500), st.integers(1, 900))

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
+from memory_platform.embedded.environment import NamedEnv, cache_config, database_config
 from memory_platform.embedded.supervisor import last_line
-from memory_platform.environment import NamedEnv, cache_config, database_config
 
 PROJECT = Path(__file__).resolve().parents[2]
 

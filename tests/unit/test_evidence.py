@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context.services.evidence import (
+from context.services.evaluation.evidence import (
     MEASURES,
     Answer,
     Measured,
@@ -18,7 +18,7 @@ from context.services.evidence import (
     report_on,
     summarise,
 )
-from context.services.evidence.intervals import RESAMPLES, estimate_means
+from context.services.evaluation.evidence.intervals import RESAMPLES, estimate_means
 
 HALF = measure(
     ["x", "old", "a", "y"],
@@ -148,7 +148,7 @@ def test_intervals_are_the_same_every_time_and_do_not_depend_on_how_many_are_dra
     columns = np.random.default_rng(5).random((40, 2))
     once = estimate_means(columns)
     assert estimate_means(columns) == once
-    monkeypatch.setattr("context.services.evidence.intervals.DRAWN_AT_ONCE", 40 * (RESAMPLES // 3))
+    monkeypatch.setattr("context.services.evaluation.evidence.intervals.DRAWN_AT_ONCE", 40 * (RESAMPLES // 3))
     assert estimate_means(columns) == once
 
 

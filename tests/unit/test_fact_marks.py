@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction.services.retention import Fact, Piece, facts_of, mark_facts
-from compaction.services.retention.marking import PLACES_MAX, READ_CHARACTERS_MAX
-from compaction.services.turns import Turn
+from compaction.services.pipeline.retention import Fact, Piece, facts_of, mark_facts
+from compaction.services.pipeline.retention.marking import PLACES_MAX, READ_CHARACTERS_MAX
+from compaction.services.sessions.turns import Turn
 
 SAID = "Ida Brodersen paid 120 EUR on 3 March 2026 for FR-2210, see https://fennrad.example/o/7."
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context.services.feedback import (
+from context.services.feedback.votes import (
     EXPLICIT_WEIGHTS,
     IMPLICIT_WEIGHT,
     SENTENCES_MAX,

@@ -3,8 +3,8 @@
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from context.services.corpus import Corpus, CorpusMemory, CorpusQuestion
-from context.services.fingerprint import corpus_sha256
+from context.services.evaluation.corpus import Corpus, CorpusMemory, CorpusQuestion
+from context.services.evaluation.fingerprint import corpus_sha256
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 CORPUS = Corpus(

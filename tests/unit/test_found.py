@@ -2,8 +2,8 @@
 
 import pytest
 
-from context.services.found import REASONS, Fact, plan_facts, step_name
-from memories.services.search_plan import Reason
+from context.services.workbench.plan_text import REASONS, Fact, plan_facts, step_name
+from memories.services.search.plan import Reason
 
 HYBRID = {
     "mode": "hybrid",

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memories.services.fusion import RECIPROCAL_RANK_K, gate_by_tokens, reciprocal_rank_fusion
+from memories.services.search.fusion import RECIPROCAL_RANK_K, gate_by_tokens, reciprocal_rank_fusion
 
 RANKING = st.lists(st.integers(0, 30), max_size=20)
 

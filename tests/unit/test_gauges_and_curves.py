@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction.services.before_after import before_after
-from compaction.services.curves import POINTS_MAX, thinned
-from compaction.services.gauges import pressure_gauge, thresholds
-from compaction.services.planning import plan_compaction
-from compaction.services.simulator import APPENDED, Point, simulate
-from compaction.services.turns import Turn
-from compaction.simulation_chart import simulation_chart
-from context.services.compaction_policy import CompactionPolicy
+from compaction.services.pipeline.before_after import before_after
+from compaction.services.pipeline.planning import plan_compaction
+from compaction.services.sessions.gauges import pressure_gauge, thresholds
+from compaction.services.sessions.turns import Turn
+from compaction.services.simulation.curves import POINTS_MAX, thinned
+from compaction.services.simulation.simulator import APPENDED, Point, simulate
+from compaction.simulation.chart import simulation_chart
+from context.services.profiles.compaction_policy import CompactionPolicy
 
 POLICY = CompactionPolicy()
 

@@ -7,7 +7,7 @@ from uuid import UUID
 import numpy as np
 import pytest
 
-from memories.services.hygiene import (
+from memories.services.hygiene.rules import (
     LOOP_WINDOW,
     NEAR_DUPLICATE_SIMILARITY_MIN,
     NEIGHBOURS_MAX,

@@ -4,7 +4,7 @@ from uuid import UUID
 
 import pytest
 
-from memories.services.id_prefix import ids_beginning_with
+from memories.services.tenancy.id_prefix import ids_beginning_with
 
 WHOLE = UUID("0192f3a4-5b6c-7d8e-9f01-23456789abcd")
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context.services.knee import knee_of
+from context.services.evaluation.knee import knee_of
 
 
 def test_knee_is_where_the_curve_stands_highest_above_the_line_between_its_ends() -> None:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memories.services.lexemes import (
+from memories.services.search.lexemes import (
     MAX_IDENTIFIER_CHARACTERS,
     MAX_LEXEME_BYTES,
     fold,

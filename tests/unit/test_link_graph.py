@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from memories.services.link_graph import BOX_WIDTH, NEIGHBOURS_PER_SIDE_MAX, Neighbour, link_graph
+from memories.services.partitions.link_graph import BOX_WIDTH, NEIGHBOURS_PER_SIDE_MAX, Neighbour, link_graph
 
 ONE, OTHER = UUID(int=1), UUID(int=2)
 

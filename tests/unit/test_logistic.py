@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from context.services.logistic import (
+from context.services.evaluation.logistic import (
     MIN_OUTCOMES,
     MIN_ROWS,
     LogisticModel,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from memories.services.marking import EXCERPT_CHARACTERS, Stretch, excerpt, matches_told, words_to_ask_about
+from memories.services.search.excerpts import EXCERPT_CHARACTERS, Stretch, excerpt, matches_told, words_to_ask_about
 
 
 def shown(text: str, *matched: str) -> str:

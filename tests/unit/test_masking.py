@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from compaction.services.masking import MASK_OVER_BYTES, PLACEHOLDER, is_maskable, messages_to_mask
-from compaction.services.turns import COMPACTED, MASKED
-from context.services.compaction_policy import CompactionPolicy
+from compaction.services.pipeline.masking import MASK_OVER_BYTES, PLACEHOLDER, is_maskable, messages_to_mask
+from compaction.services.sessions.turns import COMPACTED, MASKED
+from context.services.profiles.compaction_policy import CompactionPolicy
 from tests.unit.conversations import call, plain, result
 
 LONG = result(1, "a", 200, content="x" * 513)

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from compaction.services.drafts import NewMessage, problems_of_calls, problems_of_messages
-from compaction.services.generations import generation_warning
-from compaction.services.shares import (
+from compaction.services.pipeline.generations import generation_warning
+from compaction.services.sessions.drafts import NewMessage, problems_of_calls, problems_of_messages
+from compaction.services.sessions.section_budgets import (
     MARKER_TOKENS,
     default_budget,
     in_units,
@@ -15,8 +15,8 @@ from compaction.services.shares import (
     newest_unit_tokens,
     section_settings,
 )
-from compaction.services.tool_calls import CALLS_BYTES_MAX, CallError, canonical_calls
-from compaction.services.turns import Turn
+from compaction.services.sessions.tool_calls import CALLS_BYTES_MAX, CallError, canonical_calls
+from compaction.services.sessions.turns import Turn
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 

@@ -4,7 +4,7 @@ from datetime import date
 
 import pytest
 
-from context.services.model_catalog import encoding_for, family_of, find_family, load_catalog, scaled_count
+from context.services.assembly.model_catalog import encoding_for, family_of, find_family, load_catalog, scaled_count
 from memories.services.tokens import ENCODINGS
 
 CATALOG = load_catalog()

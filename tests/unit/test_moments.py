@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from memories.services.moments import Moment, Time
+from memories.services.store.moments import Moment, Time
 
 NOW = datetime(2026, 5, 8, 13, 56, tzinfo=UTC)
 

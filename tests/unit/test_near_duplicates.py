@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context.services.near_duplicates import Likeness
+from context.services.assembly.near_duplicates import Likeness
 
 
 def direction(degrees: float) -> "np.ndarray":

@@ -2,9 +2,9 @@
 
 import pytest
 
-from context.templatetags.settings import setting
-from memory_platform.numerals import minus
-from memory_platform.templatetags.figures import counted, number, percent, score, signed
+from context.profiles.templatetags.settings import setting
+from memory_platform.web.numerals import minus
+from memory_platform.web.templatetags.figures import counted, number, percent, score, signed
 
 
 @pytest.mark.parametrize(

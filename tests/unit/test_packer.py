@@ -2,12 +2,7 @@
 
 import pytest
 
-from context.services.packer import (
-    MAX_CONSECUTIVE_SKIPS,
-    GreedyKnapsackPacker,
-    OmittedMemory,
-    PackedMemories,
-)
+from context.services.packer import MAX_CONSECUTIVE_SKIPS, GreedyKnapsackPacker, OmittedMemory, PackedMemories
 from context.services.scorer import ScoredMemory
 
 

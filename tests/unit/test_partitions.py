@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memories.services.partitions import (
+from memories.services.partitions.paths import (
     MAX_DEPTH,
     PartitionError,
     PartitionPath,

@@ -6,14 +6,15 @@ from typing import Any
 import pytest
 from django import forms
 
-import context.views  # noqa: F401  the forms of all pages
-from compaction.forms import SessionFilterForm, SimulationForm
-from context.forms import PreviewForm
-from context.profile_form import BudgetProfileForm
-from context.scoring_form import ScoringProfileForm
-from memories.forms import MemoryFilterForm, MemoryForm
-from memory_platform.limits import number_wanted
-from memory_platform.plain_forms import PlainForm
+import memory_platform.urls  # noqa: F401  the forms of all pages
+from compaction.sessions.forms import SessionFilterForm
+from compaction.simulation.forms import SimulationForm
+from context.profiles.budget_fields import BudgetProfileForm
+from context.profiles.scoring_fields import ScoringProfileForm
+from context.workbench.forms import PreviewForm
+from memories.store.forms import MemoryFilterForm, MemoryForm
+from memory_platform.web.forms import PlainForm
+from memory_platform.web.limits import number_wanted
 
 
 def forms_below(base: type[forms.BaseForm]) -> Iterator[type[forms.BaseForm]]:

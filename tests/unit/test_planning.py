@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction.services.planning import (
+from compaction.services.pipeline.planning import (
     ALL_PINNED,
     MIN_SPAN_SHARE,
     MIN_SPAN_TOKENS,
@@ -18,9 +18,9 @@ from compaction.services.planning import (
     masked_turns,
     plan_compaction,
 )
-from compaction.services.turns import COMPACTED, LIVE, MASKED, Turn
+from compaction.services.sessions.turns import COMPACTED, LIVE, MASKED, Turn
 from compaction.services.windowing import units
-from context.services.compaction_policy import CompactionPolicy
+from context.services.profiles.compaction_policy import CompactionPolicy
 from tests.unit.conversations import call, conversations, plain, result
 
 FEW = CompactionPolicy(preserve_messages=2, preserve_share=0.0)

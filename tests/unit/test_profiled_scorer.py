@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context.services.profiled_scorer import ProfiledScorer, Question, needs_vectors
+from context.services.assembly.profiled_scorer import ProfiledScorer, Question, needs_vectors
+from context.services.profiles.scoring_profiles import ADR_0040, CONVERSATION_RECALL, ScoringProfile
 from context.services.scorer import MemoryScorer
-from context.services.scoring_profiles import ADR_0040, CONVERSATION_RECALL, ScoringProfile
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 QUESTION = Question("Where does Ann live?", NOW, ["ann", "live"])

@@ -6,7 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context.services.profiles import SECTION_TOKENS_MAX, SECTIONS, Target, assigned_profile, problems_of_sections
+from context.services.profiles.sections import (
+    SECTION_TOKENS_MAX,
+    SECTIONS,
+    Target,
+    assigned_profile,
+    problems_of_sections,
+)
 
 PATHS = ["", "user=alex", "user=alex/topic=food", "user=al", "user=alexandra", "agent=x"]
 

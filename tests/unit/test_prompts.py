@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction.services.prompts import (
+from compaction.services.pipeline.prompts import (
     JOURNAL_KINDS,
     JOURNAL_PROMPT,
     JOURNAL_SCHEMA,

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context.services.rank_changes import (
+from context.services.workbench.rank_changes import (
     ROW_HEIGHT_PX,
     SLOPE_WIDTH_PX,
     STUB_PX,

@@ -9,9 +9,9 @@ from importlib import import_module
 from typing import Any
 
 from context.receipts import rows
+from context.receipts.results import Anchor, Block, Consideration
 from context.receipts.storing import memory_ids_of
-from context.results import Anchor, Block, Consideration
-from memories.querysets import array_text
+from memories.tenancy.queries.insertions import array_text
 
 PARTS = {"relevance": 0.1, "recency": 0.2, "usefulness": 0.3, "confidence": 0.4, "frequency": 0.5}
 ANCHOR = Anchor("memory", str(uuid.UUID(int=1)), 4)

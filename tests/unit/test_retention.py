@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction.services.retention import KINDS, check_retention, facts_of
-from compaction.services.turns import Turn
+from compaction.services.pipeline.retention import KINDS, check_retention, facts_of
+from compaction.services.sessions.turns import Turn
 
 DATA = Path(__file__).parent / "data"
 

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from context.services.scoring_profiles import (
+from context.services.profiles.scoring_profiles import (
     ADR_0040,
     BASE_PARTS,
     CONVERSATION_RECALL,

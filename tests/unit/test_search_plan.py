@@ -2,8 +2,8 @@
 
 import pytest
 
-from memories.services import search_plan
-from memories.services.search_plan import (
+from memories.services.search import plan as search_plan
+from memories.services.search.plan import (
     Reason,
     ScopeSize,
     Search,

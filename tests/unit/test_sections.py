@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context.results import BELOW_MINIMUM_SCORE, KEPT, NEAR_DUPLICATE
-from context.scoring import Scoring
-from context.sections import (
+from context.assembly.scoring import Scoring
+from context.assembly.sections import (
     PACKERS,
     Beside,
     Packing,
@@ -22,12 +21,13 @@ from context.sections import (
     rank_candidates,
     whole_section,
 )
-from context.services.near_duplicates import Likeness
+from context.receipts.results import BELOW_MINIMUM_SCORE, KEPT, NEAR_DUPLICATE
+from context.services.assembly.near_duplicates import Likeness
+from context.services.assembly.profiled_scorer import Question
 from context.services.packer import AFTER_SKIP_LIMIT, OVER_BUDGET
-from context.services.profiled_scorer import Question
-from context.services.scoring_profiles import ADR_0040
-from memories.candidates import Candidate
+from context.services.profiles.scoring_profiles import ADR_0040
 from memories.models import TenantMemo
+from memories.store.readings import Candidate
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 SCORING = Scoring(ADR_0040, Question("", NOW))

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction.services.minimap import PIECES_MAX, Outline, Span, minimap
-from compaction.services.naming import NAME_CHARACTERS_MAX, session_title
+from compaction.services.sessions.minimap import PIECES_MAX, Outline, Span, minimap
+from compaction.services.sessions.titles import NAME_CHARACTERS_MAX, session_title
 
 ID = "fbb73cc6-ad1a-4690-b078-dcba0720cd11"
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from context.budget_profiles import TUNABLE_FIELDS
 from context.models import BudgetProfile
-from context.templatetags.settings import UNITS, setting
+from context.profiles.budget_profiles import TUNABLE_FIELDS
+from context.profiles.templatetags.settings import UNITS, setting
 
 
 @pytest.mark.parametrize(

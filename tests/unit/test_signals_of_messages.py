@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from context.services.signals.neighbours import neighbours
-from context.services.signals.person import person
-from context.services.signals.statements import statements
-from context.services.signals.words import words
+from context.services.assembly.signals.adjacent_turns import neighbours
+from context.services.assembly.signals.entity_match import person
+from context.services.assembly.signals.informativeness import statements
+from context.services.assembly.signals.lexical_overlap import words
 from tests.unit.signals import memory, pool, turn
 
 

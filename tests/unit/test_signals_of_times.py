@@ -6,12 +6,12 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 
-from context.services.signals.answers import answers
-from context.services.signals.currency import currency
-from context.services.signals.diversity import repetition
-from context.services.signals.recency import recency
-from context.services.signals.time_rules import Asked, TimeRule, months, times_named
-from context.services.signals.times import times
+from context.services.assembly.signals.answer_type import answers
+from context.services.assembly.signals.diversity import repetition
+from context.services.assembly.signals.recency import recency
+from context.services.assembly.signals.supersession import currency
+from context.services.assembly.signals.temporal_match import times
+from context.services.assembly.signals.time_rules import Asked, TimeRule, months, times_named
 from tests.unit.signals import NOW, memory, pool, turn
 
 

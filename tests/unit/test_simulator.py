@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction.services.planning import masked_turns, plan_compaction
-from compaction.services.simulator import simulate
-from compaction.services.turns import COMPACTED
-from context.services.compaction_policy import CompactionPolicy
+from compaction.services.pipeline.planning import masked_turns, plan_compaction
+from compaction.services.sessions.turns import COMPACTED
+from compaction.services.simulation.simulator import simulate
+from context.services.profiles.compaction_policy import CompactionPolicy
 from tests.unit.conversations import call, conversations, plain, result
 
 FEW = CompactionPolicy(preserve_messages=2, preserve_share=0.0)

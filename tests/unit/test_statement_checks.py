@@ -6,8 +6,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from compaction.services.statements import Kind, Message, Part, Statement, choose_statements, make_statements
-from compaction.services.statements.checks import faults_of, invented_words
+from compaction.services.pipeline.statements import Kind, Message, Part, Statement, choose_statements, make_statements
+from compaction.services.pipeline.statements.checks import faults_of, invented_words
 from memories.services.tokens import count_tokens
 
 SAID_AT = datetime(2024, 2, 29, tzinfo=UTC)

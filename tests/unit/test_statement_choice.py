@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from compaction.services.statements import (
+from compaction.services.pipeline.statements import (
     Message,
     Part,
     Statement,
@@ -14,7 +14,7 @@ from compaction.services.statements import (
     make_statements,
     render_statements,
 )
-from compaction.services.statements.model import Kind
+from compaction.services.pipeline.statements.model import Kind
 from memories.services.tokens import count_tokens
 
 SAID_AT = datetime(2023, 5, 8, tzinfo=UTC)

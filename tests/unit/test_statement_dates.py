@@ -4,7 +4,7 @@ from datetime import date
 
 import pytest
 
-from compaction.services.statements.dates import GLUE, RESOLVED_DATE, date_text, resolve_dates
+from compaction.services.pipeline.statements.dates import GLUE, RESOLVED_DATE, date_text, resolve_dates
 
 FRIDAY = date(2023, 6, 9)
 

@@ -4,8 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from compaction.services.statements import Kind, Message, make_statements, render_statements
-from compaction.services.statements.checks import faults_of
+from compaction.services.pipeline.statements import Kind, Message, make_statements, render_statements
+from compaction.services.pipeline.statements.checks import faults_of
 
 MONDAY = datetime(2023, 5, 8, 13, 56, tzinfo=UTC)
 

@@ -2,14 +2,7 @@
 
 import pytest
 
-from compaction.services.states import (
-    DECISIONS,
-    STATES,
-    TRANSITIONS,
-    Conflict,
-    allowed_actions,
-    next_state,
-)
+from compaction.services.pipeline.states import DECISIONS, STATES, TRANSITIONS, Conflict, allowed_actions, next_state
 
 ACTIONS = sorted({action for _, action in TRANSITIONS})
 

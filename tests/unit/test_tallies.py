@@ -1,6 +1,6 @@
 """Counts of states put together into the tally of a tenant."""
 
-from memories.services.tallies import MemoryTally, tally_of
+from memories.services.partitions.counts import MemoryTally, tally_of
 
 
 def test_expired_memories_are_taken_from_what_is_unarchived() -> None:

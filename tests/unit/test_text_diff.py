@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memories.services.text_diff import Piece, diff_words
+from memories.services.store.text_diff import Piece, diff_words
 
 TEXTS = st.text(alphabet=st.sampled_from("ab c.\n!é"), max_size=60) | st.text(max_size=60)
 

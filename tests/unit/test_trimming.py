@@ -5,8 +5,8 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction.services.trimming import newest_that_fit
-from compaction.services.turns import COMPACTED, MASKED
+from compaction.services.sessions.trimming import newest_that_fit
+from compaction.services.sessions.turns import COMPACTED, MASKED
 from compaction.services.windowing import is_whole, units
 from tests.unit.conversations import call, conversations, plain, result
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from context.services.answer_words import share_of_words, words_that_count
-from context.services.corpus import Corpus, CorpusMemory, read_corpus
-from memories.embedding.wordllama_embedder import WordLlamaEmbedder
+from context.services.evaluation.answer_words import share_of_words, words_that_count
+from context.services.evaluation.corpus import Corpus, CorpusMemory, read_corpus
+from memories.embeddings.providers.wordllama_embedder import WordLlamaEmbedder
 
-FOLDER = Path(__file__).resolve().parents[2] / "context" / "data" / "updated_facts"
+FOLDER = Path(__file__).resolve().parents[2] / "context" / "services" / "evaluation" / "updated_facts"
 
 
 @pytest.fixture(scope="module")

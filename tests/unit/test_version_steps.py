@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from memories.services.text_diff import Piece
-from memories.services.version_steps import FieldChange, field_changes, version_steps
+from memories.services.store.text_diff import Piece
+from memories.services.store.version_steps import FieldChange, field_changes, version_steps
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import pytest
 from django.test import RequestFactory
 from django_htmx.middleware import HtmxDetails
 
-from memory_platform.web import HtmxRequest, open_address, own_path
+from memory_platform.web.pages import HtmxRequest, open_address, own_path
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context.services.timings import REST, timed_steps
-from context.services.window import WORDS, window_bar
+from context.services.assembly.timings import REST, timed_steps
+from context.services.workbench.window import WORDS, window_bar
 
 blocks = st.lists(
     st.tuples(st.sampled_from(["tenant_memo", "partition_summary", "memory", "linked_memory"]), st.integers(1, 400)),

@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
-from compaction.services.minimap import Piece
-from compaction.templatetags.pressure import drawn
-from memory_platform.templatetags.figures import moment, options
-from memory_platform.templatetags.tables import links
+from compaction.services.sessions.minimap import Piece
+from compaction.sessions.templatetags.pressure import drawn
+from memory_platform.web.templatetags.figures import moment, options
+from memory_platform.web.templatetags.tables import links
 
 EVIL = '"><script>'
 TAME = "&quot;&gt;&lt;script&gt;"

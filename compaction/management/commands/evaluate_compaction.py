@@ -9,10 +9,10 @@ from django.core.management.base import CommandError, CommandParser
 from rich.console import Console
 from rich.progress import track
 
-from compaction.evaluation import Evaluation, evaluate_conversation
-from compaction.summarisers import SummariserError, chosen_summariser, fallback_summariser
-from memories.management.door import DoorCommand
-from memories.services.locomo import LocomoError
+from compaction.pipeline.evaluation import Evaluation, evaluate_conversation
+from compaction.pipeline.summarisers import SummariserError, chosen_summariser, fallback_summariser
+from memories.management.command import DoorCommand
+from memories.services.store.locomo import LocomoError
 
 ROW = "{:<16}{:>9}{:>11}{:>9}{:>9}{:>10}{:>10}"
 HEADINGS = ("conversation", "sessions", "questions", "tokens", "allowed", "too long", "kept")

@@ -10,17 +10,17 @@ from uuid import UUID
 from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
-from context.actions import request_evaluation, retry_evaluation
-from context.corpora import read_path
-from context.evaluating import DEFAULT_BUDGETS, run_evaluation
+from context.evaluation.actions.evaluations import request_evaluation, retry_evaluation
+from context.evaluation.corpora import read_path
+from context.evaluation.report import Table, report_of
+from context.evaluation.runs import DEFAULT_BUDGETS, run_evaluation
 from context.management.evaluations import find_run, holder, pair_up, release
 from context.management.progress import progress_bars
 from context.models import BudgetProfile, EvaluationRun
-from context.services.corpus import Corpus
-from context.summing_up import Table, report_of
-from memories.exceptions import PlatformError
-from memories.management.door import DoorCommand, tenant_named
-from memories.scopes import tenant_scope
+from context.services.evaluation.corpus import Corpus
+from memories.management.command import DoorCommand, tenant_named
+from memories.tenancy.exceptions import PlatformError
+from memories.tenancy.scopes import tenant_scope
 
 BAD_INPUT = 2
 #: Words that stand for a corpus which is no path.

@@ -6,19 +6,18 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
-from context.actions import create_scoring_profile, edit_scoring_profile
-from context.actions.scoring_profiles import NAME
-from context.calibrating import calibrate_profile
-from context.corpora import Material, corpus_material, golden_material, read_path
+from context.evaluation.calibration import calibrate_profile
+from context.evaluation.corpora import Material, corpus_material, golden_material, read_path
 from context.management.progress import progress_bars
 from context.models import ScoringProfileVersion
-from context.scoring_profiles import resolve_scoring_profile, scoring_profile_versions
-from context.services.calibration import Calibration
-from context.services.scoring_profiles import CONVERSATION_RECALL, SHIPPED_PROFILES, ScoringProfile
-from memories.exceptions import NotFound, PlatformError
-from memories.management.door import DoorCommand, tenant_named
+from context.profiles.actions.scoring_profiles import NAME, create_scoring_profile, edit_scoring_profile
+from context.profiles.scoring_profiles import resolve_scoring_profile, scoring_profile_versions
+from context.services.evaluation.calibration import Calibration
+from context.services.profiles.scoring_profiles import CONVERSATION_RECALL, SHIPPED_PROFILES, ScoringProfile
+from memories.management.command import DoorCommand, tenant_named
 from memories.models import Tenant
-from memories.scopes import tenant_scope
+from memories.tenancy.exceptions import NotFound, PlatformError
+from memories.tenancy.scopes import tenant_scope
 
 BAD_INPUT = 2
 

@@ -3,13 +3,7 @@
 from context.services.packer.elastic import ElasticPacker
 from context.services.packer.greedy import MAX_CONSECUTIVE_SKIPS, GreedyKnapsackPacker
 from context.services.packer.optimal import OptimalPacker
-from context.services.packer.results import (
-    AFTER_SKIP_LIMIT,
-    OVER_BUDGET,
-    OmittedMemory,
-    PackedMemories,
-    TokenCounter,
-)
+from context.services.packer.results import AFTER_SKIP_LIMIT, OVER_BUDGET, OmittedMemory, PackedMemories, TokenCounter
 
 __all__ = [
     "AFTER_SKIP_LIMIT",

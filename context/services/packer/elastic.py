@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
-from context.services.model_catalog import DEFAULT_MODEL
+from context.services.assembly.model_catalog import DEFAULT_MODEL
 from context.services.packer.results import (
     OVER_BUDGET,
     OmittedMemory,

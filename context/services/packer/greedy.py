@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from context.services.model_catalog import DEFAULT_MODEL
+from context.services.assembly.model_catalog import DEFAULT_MODEL
 from context.services.packer.results import (
     AFTER_SKIP_LIMIT,
     OVER_BUDGET,

@@ -18,14 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from context.services.packer.core import CoreSearch, Found, Meter
-from context.services.packer.relaxation import (
-    Flags,
-    Knapsack,
-    Relaxation,
-    cardinality_rows,
-    grid_row,
-    relax,
-)
+from context.services.packer.relaxation import Flags, Knapsack, Relaxation, cardinality_rows, grid_row, relax
 
 #: How many items the first search may choose otherwise, and how many times more each further one.
 FIRST_CORE_ITEMS = 16

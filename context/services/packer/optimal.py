@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from context.services.model_catalog import DEFAULT_MODEL
+from context.services.assembly.model_catalog import DEFAULT_MODEL
 from context.services.packer.knapsack import solve
 from context.services.packer.results import (
     OVER_BUDGET,

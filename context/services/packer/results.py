@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from context.services.model_catalog import encoding_for, scaled_count
+from context.services.assembly.model_catalog import encoding_for, scaled_count
 from context.services.scorer import SCORE_DECIMALS, ScoredMemory
 
 OVER_BUDGET = "over_budget"

@@ -5,11 +5,10 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
-from memories.actions import create_api_key
-from memories.actions.tenants import MAX_KEY_NAME_CHARACTERS
-from memories.management.door import DoorCommand, tenant_named
-from memories.scopes import tenant_scope
-from memories.services.partitions import PartitionError, PartitionPath, parse_partition
+from memories.management.command import DoorCommand, tenant_named
+from memories.services.partitions.paths import PartitionError, PartitionPath, parse_partition
+from memories.tenancy.actions.tenants import MAX_KEY_NAME_CHARACTERS, create_api_key
+from memories.tenancy.scopes import tenant_scope
 
 
 class Command(DoorCommand):

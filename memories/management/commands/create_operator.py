@@ -9,10 +9,10 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
-from memories.actions import create_operator
-from memories.management.door import DoorCommand, tenant_named
-from memories.scopes import admin_write_scope
-from memory_platform.web import Role
+from memories.management.command import DoorCommand, tenant_named
+from memories.tenancy.actions.tenants import create_operator
+from memories.tenancy.scopes import admin_write_scope
+from memory_platform.web.pages import Role
 
 GENERATED_PASSWORD_BYTES = 18
 

@@ -5,10 +5,10 @@ from typing import Any
 from django.core.management.base import CommandParser
 from django.utils import timezone
 
-from memories.actions import create_tenant
-from memories.management.door import DoorCommand
-from memories.querysets import DEFAULT_TEXT_SEARCH_CONFIG
-from memories.scopes import admin_write_scope
+from memories.management.command import DoorCommand
+from memories.search.queries.lexemes import DEFAULT_TEXT_SEARCH_CONFIG
+from memories.tenancy.actions.tenants import create_tenant
+from memories.tenancy.scopes import admin_write_scope
 
 
 class Command(DoorCommand):

@@ -7,9 +7,9 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
-from memories.management.door import DoorCommand, tenant_named
+from memories.management.command import DoorCommand, tenant_named
 from memories.management.imports import import_rows
-from memories.services.locomo import LocomoError, Turn, parse_conversation
+from memories.services.store.locomo import LocomoError, Turn, parse_conversation
 
 
 class Command(DoorCommand):

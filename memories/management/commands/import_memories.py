@@ -9,13 +9,13 @@ from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 from rest_framework.exceptions import ValidationError
 
-from memories.management.door import DoorCommand, tenant_named
+from memories.management.command import DoorCommand, tenant_named
 from memories.management.imports import import_rows
-from memories.serializers.inputs import MemoryInput
-from memories.serializers.partitions import SHORTHAND, partition_named
-from memories.services.drafts import NewLink, NewMemory
-from memories.services.partitions import PartitionPath
-from memory_platform.rest.strict import flat_errors
+from memories.services.partitions.paths import PartitionPath
+from memories.services.store.drafts import NewLink, NewMemory
+from memories.store.serializers.inputs import MemoryInput
+from memories.tenancy.serializers.partitions import SHORTHAND, partition_named
+from memory_platform.rest.serializers import flat_errors
 
 LINES_SHOWN = 20
 PLACE_FIELDS = {"partition", "links", *SHORTHAND}

@@ -9,8 +9,8 @@ from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 from rich.progress import Progress
 
-from memories import reembedding
-from memories.actions import (
+from memories.embeddings import reembedding
+from memories.embeddings.actions.reembedding import (
     Switched,
     retire_embedding_model,
     retry_refused_vectors,
@@ -18,13 +18,13 @@ from memories.actions import (
     start_reembedding,
     switch_embedding_model,
 )
-from memories.embedding import EmbeddingError
-from memories.exceptions import Conflict
-from memories.management.door import DoorCommand, every_tenant, tenant_named
+from memories.embeddings.providers import EmbeddingError
+from memories.embeddings.status import ModelStatus, statuses_of
+from memories.management.command import DoorCommand, every_tenant, tenant_named
 from memories.management.imports import progress_bar
-from memories.model_status import ModelStatus, statuses_of
 from memories.models import EmbeddingModel, Tenant
-from memories.scopes import tenant_scope
+from memories.tenancy.exceptions import Conflict
+from memories.tenancy.scopes import tenant_scope
 
 #: Between two looks at work that somebody else does.
 LOOK_SECONDS = 0.5

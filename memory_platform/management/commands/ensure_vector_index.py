@@ -5,8 +5,8 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 from django.db import DEFAULT_DB_ALIAS, ProgrammingError
 
-from memories.management.door import DoorCommand
-from memories.vector_index import IndexedModel, IndexState, ensure_vector_index, models_to_index
+from memories.management.command import DoorCommand
+from memories.search.vector_index import IndexedModel, IndexState, ensure_vector_index, models_to_index
 from memory_platform.management.commands._owner import owner_alias
 
 SAID = {

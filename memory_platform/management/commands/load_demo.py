@@ -7,14 +7,14 @@ from uuid import UUID
 from django.core.management.base import CommandParser
 from django.utils import timezone
 
-from memories.actions import create_tenant
-from memories.embedders import is_local_for
-from memories.embedding import EmbeddingError
-from memories.indexer import index_memories
-from memories.management.door import DoorCommand
+from memories.embeddings.embedders import is_local_for
+from memories.embeddings.indexer import index_memories
+from memories.embeddings.providers import EmbeddingError
+from memories.management.command import DoorCommand
 from memories.models import Tenant
-from memories.scopes import admin_write_scope
-from memories.services.demo import read_demo
+from memories.services.store.demo import read_demo
+from memories.tenancy.actions.tenants import create_tenant
+from memories.tenancy.scopes import admin_write_scope
 from memory_platform.management.demo import DemoLoader
 
 

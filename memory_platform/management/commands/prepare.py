@@ -16,12 +16,12 @@ from django.core.management import call_command, get_commands
 from django.core.management.base import BaseCommand, CommandParser
 from django.utils import timezone
 
-from memories.access import has_operators, has_tenants
-from memories.actions import create_operator
-from memories.audit import Actor
-from memories.scopes import admin_write_scope
+from memories.tenancy.access import has_operators, has_tenants
+from memories.tenancy.actions.tenants import create_operator
+from memories.tenancy.audit import Actor
+from memories.tenancy.scopes import admin_write_scope
 from memory_platform.embedded.files import write_private
-from memory_platform.web import Role
+from memory_platform.web.pages import Role
 
 FIRST_OPERATOR = "admin"
 FIRST_PASSWORD_BYTES = 12

@@ -9,9 +9,9 @@ from urllib.parse import urlsplit, urlunsplit
 import psycopg
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from memory_platform.embedded.environment import database_config
 from memory_platform.embedded.files import PASSWORD_BYTES
 from memory_platform.embedded.provision import Login, provision
-from memory_platform.environment import database_config
 
 
 class Command(BaseCommand):

@@ -1,1 +1,0 @@
-"""What agents call about sessions, compactions and background work."""

@@ -1,0 +1,83 @@
+"""A tenant's own prompt for summaries: every save opens a version, version 1 is the code's."""
+
+from datetime import datetime
+from uuid import UUID
+
+from django.db import IntegrityError, transaction
+
+from compaction.models import CompactionPrompt
+from compaction.models.compactions import PROMPT_CHARACTERS_MAX
+from compaction.pipeline.opening import current_prompt, prompt_numbered
+from compaction.services.pipeline.prompts import PROMPT_VERSION
+from compaction.services.sessions.drafts import text_problem
+from memories.tenancy.audit import Actor, record_audit
+from memories.tenancy.exceptions import Conflict, InvalidInput
+
+LABEL_CHARACTERS = 150
+
+
+@transaction.atomic
+def save_prompt(
+    *,
+    tenant_id: UUID,
+    text: str,
+    edited_from: int | None = None,
+    rolled_back_to: int | None = None,
+    by: Actor,
+    now: datetime,
+) -> CompactionPrompt:
+    """Put a text into force as the next version. Raises `InvalidInput`, or `Conflict` `prompt_changed`.
+
+    `edited_from` is the version that the text was made from, `rolled_back_to` the one whose text it is again.
+    """
+    if problem := text_problem(text):
+        raise InvalidInput(*problem, "text")
+    if not text.strip():
+        raise InvalidInput("blank", "A prompt says something.", "text")
+    if len(text) > PROMPT_CHARACTERS_MAX:
+        raise InvalidInput("too_long", f"A prompt has at most {PROMPT_CHARACTERS_MAX:,} characters.", "text")
+    version, _ = current_prompt(tenant_id)
+    if edited_from is not None and edited_from != version:
+        raise _changed()
+    prompt = _open_version(tenant_id, text, rolled_back_to, by, now)
+    record_audit(
+        tenant_id=tenant_id,
+        by=by,
+        verb="save_prompt",
+        target_kind="prompt",
+        target_ids=[prompt.version],
+        fields=["text"],
+        now=now,
+    )
+    return prompt
+
+
+@transaction.atomic
+def roll_back_prompt(*, tenant_id: UUID, version: int, by: Actor, now: datetime) -> CompactionPrompt:
+    """Put the text of an older version into force again, as a new version. Raises as `save_prompt` does."""
+    text = prompt_numbered(tenant_id, version)
+    return save_prompt(tenant_id=tenant_id, text=text, rolled_back_to=version, by=by, now=now)
+
+
+def _open_version(tenant_id: UUID, text: str, rolled_back_to: int | None, by: Actor, now: datetime) -> CompactionPrompt:
+    rows = CompactionPrompt.objects.for_tenant(tenant_id)
+    latest = rows.newest_first().first()
+    at = max(now, latest.recorded_from) if latest else now
+    try:
+        with transaction.atomic():
+            rows.current().update(recorded_to=at)
+            prompt: CompactionPrompt = CompactionPrompt.objects.create(
+                tenant_id=tenant_id,
+                version=(latest.version if latest else PROMPT_VERSION) + 1,
+                text=text,
+                recorded_from=at,
+                created_by=by.label[:LABEL_CHARACTERS],
+                rolled_back_to=rolled_back_to,
+            )
+    except IntegrityError as error:
+        raise _changed() from error
+    return prompt
+
+
+def _changed() -> Conflict:
+    return Conflict("prompt_changed", "Somebody else saved the prompt meanwhile; look at it before saving again.")

@@ -1,0 +1,245 @@
+"""Putting a compaction into a session's context and taking it out again: steps, run inside a transaction (ADR-0071).
+
+A compaction row with its members says all that is to be done, so applying it at once and approving it later are one.
+Callers hold the session's row.
+"""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from compaction.models import Compaction, CompactionMember, Message, Session
+from compaction.pipeline import journal
+from compaction.pipeline.counting import said_tokens, shown_tokens, tokens_in_context
+from compaction.pipeline.drafting import HEADING, Draft, retention_record
+from compaction.pipeline.plans import SessionPlan
+from compaction.services.pipeline.states import APPLY, APPROVE, PROPOSE, ROLL_BACK, next_state
+from memories.tenancy.audit import Actor
+from memories.tenancy.exceptions import Conflict
+
+LABEL_CHARACTERS = 150
+MEMBER_MASKED, MEMBER_COMPACTED = CompactionMember.Act.MASKED, CompactionMember.Act.COMPACTED
+
+
+def fill_in(compaction: Compaction, session: Session, plan: SessionPlan, draft: Draft, *, now: datetime) -> None:
+    """Write plan and draft on a pending compaction, with a member for every message it concerns."""
+    span, masked, previous = plan.span, plan.masked, session.current
+    sequences = [turn.sequence for turn in span if turn.sequence is not None]
+    compaction.previous = previous
+    compaction.generation = (previous.generation if previous else 0) + (1 if span else 0)
+    compaction.first_sequence = min(sequences, default=None)
+    compaction.last_sequence = max(sequences, default=None)
+    compaction.tokens_before = session.context_tokens
+    freed = plan.plan.tokens_before - plan.plan.tokens_after_at_most + plan.plan.summary_budget_tokens
+    compaction.tokens_after = max(session.context_tokens - freed + draft.summary_tokens, 0)
+    compaction.masked_count = len(masked)
+    if span:
+        compaction.compacted_count = len(span) + (previous.compacted_count if previous else 0)
+        original = sum(turn.tokens for turn in span)
+        compaction.original_token_count = original + (previous.original_token_count if previous else 0)
+        _fill_in_text(compaction, draft)
+    compaction.warnings = [notice.as_answer() for notice in draft.notices]
+    compaction.finished_at = now
+    _add_members(compaction, plan)
+
+
+def _fill_in_text(compaction: Compaction, draft: Draft) -> None:
+    compaction.summary_text = draft.summary.text
+    compaction.summary_token_count = draft.summary_tokens
+    compaction.statements = [statement.as_record() for statement in draft.summary.statements]
+    compaction.pipeline.journal = [entry.as_record() for entry in draft.journal]
+    compaction.retention = retention_record(draft.retention)
+    compaction.summariser, compaction.is_fallback = draft.summariser, draft.is_fallback
+    if draft.summariser == "extractive":
+        compaction.model, compaction.prompt_version = "", 0
+
+
+def _add_members(compaction: Compaction, plan: SessionPlan) -> None:
+    acts = [(turn, MEMBER_MASKED) for turn in plan.masked] + [(turn, MEMBER_COMPACTED) for turn in plan.span]
+    CompactionMember.objects.bulk_create(
+        CompactionMember(
+            tenant_id=compaction.tenant_id,
+            compaction=compaction,
+            message_id=UUID(str(turn.id)),
+            act=act,
+            previous_state=turn.state,
+        )
+        for turn, act in acts
+    )
+
+
+def propose(compaction: Compaction) -> None:
+    """Leave it to people; the session stays as it is."""
+    compaction.state = next_state(compaction.state, PROPOSE)
+    compaction.save()
+
+
+def apply(compaction: Compaction, session: Session, *, by: Actor, now: datetime, is_decided: bool) -> list[UUID]:
+    """Mask, compact, put the summary into the context and its facts into the journal; ids of the new memories.
+
+    Raises `Conflict` `stale` where the messages are not as they were when it was made.
+    """
+    state = next_state(compaction.state, APPROVE if is_decided else APPLY)
+    check_stands(compaction, session)
+    members = _members(compaction)
+    created: list[UUID] = []
+    moments = {str(member.message_id): member.message.created_at for member in members}
+    _change_messages(members, session, now)
+    if compaction.summary_text:
+        created += journal.store_entries(compaction=compaction, session=session, moments=moments, by=by, now=now)
+        created += add_summary(compaction, session, by=by, now=now)
+        session.current = compaction
+    session.context_tokens = tokens_in_context(session)
+    session.save(update_fields=["current", "context_tokens"])
+    compaction.state, compaction.compacted_at = state, _after_the_last(session, now)
+    compaction.tokens_after = session.context_tokens
+    compaction.tokens_before = max(compaction.tokens_before, session.context_tokens)
+    compaction.save()
+    return created
+
+
+def _after_the_last(session: Session, now: datetime) -> datetime:
+    """When a compaction counts as applied: behind all others of the session, whatever the clocks of machines say."""
+    rows = Compaction.objects.for_tenant(session.tenant_id).of_session(session.pk)
+    last = rows.last_applied_first().first()
+    if last is None or last.compacted_at is None:
+        return now
+    return max(now, last.compacted_at + timedelta(microseconds=1))
+
+
+def check_stands(compaction: Compaction, session: Session) -> None:
+    """Raise `Conflict` `stale` unless session and messages are as they were when the compaction was made."""
+    is_same = all(
+        member.message.state == member.previous_state and not (member.act == MEMBER_COMPACTED and member.message.pinned)
+        for member in _members(compaction)
+    )
+    if not is_same or session.current_id != compaction.previous_id:
+        detail = "The session has changed since this was made; have it made again."
+        raise Conflict("stale", detail)
+
+
+def add_summary(compaction: Compaction, session: Session, *, by: Actor, now: datetime) -> list[UUID]:
+    """The summary as a message of the context and as a memory; ids of the memories."""
+    memory_ids = journal.store_summary(compaction=compaction, session=session, by=by, now=now)
+    message = Message(
+        tenant_id=session.tenant_id,
+        session=session,
+        compaction=compaction,
+        role=Message.Role.SYSTEM,
+        content=HEADING + compaction.summary_text,
+        metadata=_metadata(compaction, memory_ids, now),
+        created_at=now,
+        recorded_at=now,
+    )
+    message.tokens = message.shown_tokens = said_tokens(message, session.model)
+    message.save(force_insert=True)
+    return memory_ids
+
+
+def replace_summary(compaction: Compaction, session: Session, *, by: Actor, now: datetime) -> list[UUID]:
+    """Another text of an applied summary in the place of the former; ids of the new memories."""
+    message = summary_of(compaction)
+    journal.withdraw(tenant_id=session.tenant_id, memory_ids=message.metadata["memory_ids"], by=by, now=now)
+    memory_ids = journal.store_summary(compaction=compaction, session=session, by=by, now=now)
+    message.content = HEADING + compaction.summary_text
+    message.metadata = _metadata(compaction, memory_ids, compaction.compacted_at or now)
+    message.tokens = message.shown_tokens = said_tokens(message, session.model)
+    message.save(update_fields=["content", "metadata", "tokens", "shown_tokens"])
+    session.context_tokens = tokens_in_context(session)
+    session.save(update_fields=["context_tokens"])
+    return memory_ids
+
+
+def take_back(compaction: Compaction, session: Session, *, by: Actor, now: datetime) -> None:
+    """Return every message to the state it had, the former summary to the context; withdraw the memories it made."""
+    state = next_state(compaction.state, ROLL_BACK)
+    members = _members(compaction)
+    for member in members:
+        message = member.message
+        message.state = member.previous_state
+        if message.state == Message.State.LIVE:
+            message.masked_at, message.original_tool = None, ""
+        message.shown_tokens = shown_tokens(message, session.model)
+    _save_messages(members)
+    journal.withdraw(tenant_id=session.tenant_id, memory_ids=own_memories(compaction), by=by, now=now)
+    session.current = compaction.previous
+    session.context_tokens = tokens_in_context(session)
+    session.save(update_fields=["current", "context_tokens"])
+    compaction.state = state
+    compaction.save()
+
+
+def summary_of(compaction: Compaction) -> Message:
+    """The message that an applied summary stands in."""
+    rows = Message.objects.for_tenant(compaction.tenant_id).of_compaction(compaction.pk)
+    message: Message = rows.without_vectors().get()
+    return message
+
+
+def note_decision(compaction: Compaction, *, reason: str, by: Actor, now: datetime) -> None:
+    """Who decided when and why; saved with the next save."""
+    compaction.decided_by, compaction.decided_at = by.label[:LABEL_CHARACTERS], now
+    compaction.decision_reason = reason
+
+
+def own_memories(compaction: Compaction) -> list[str]:
+    """The memories that this compaction made and that no other one in force rests on."""
+    stored = [entry["memory_id"] for entry in compaction.pipeline.journal if entry["status"] == journal.STORED]
+    others = Compaction.objects.for_tenant(compaction.tenant_id).other_than(compaction.pk)
+    shared = others.memories_relied_on(stored) if stored else set()
+    of_summary = summary_of(compaction).metadata["memory_ids"] if compaction.summary_text else []
+    return [*(memory_id for memory_id in stored if memory_id not in shared), *of_summary]
+
+
+def _members(compaction: Compaction) -> list[CompactionMember]:
+    rows = CompactionMember.objects.for_tenant(compaction.tenant_id).of_compaction(compaction.pk)
+    return list(rows.with_messages())
+
+
+def _change_messages(members: Sequence[CompactionMember], session: Session, now: datetime) -> None:
+    tools = _tool_names(session, [member.message for member in members])
+    for member in members:
+        message = member.message
+        if member.act == MEMBER_MASKED:
+            message.state, message.masked_at = Message.State.MASKED, now
+            message.original_tool = tools.get(message.tool_call_id, "") or message.name
+        else:
+            message.state = Message.State.COMPACTED
+        message.shown_tokens = shown_tokens(message, session.model)
+    _save_messages(members)
+
+
+def _save_messages(members: Sequence[CompactionMember]) -> None:
+    columns = ["state", "masked_at", "original_tool", "shown_tokens"]
+    Message.objects.bulk_update([member.message for member in members], columns, batch_size=500)
+
+
+def _tool_names(session: Session, messages: Iterable[Message]) -> dict[str, str]:
+    """The names of the functions behind the calls that these results answer."""
+    wanted = {message.tool_call_id for message in messages if message.role == Message.Role.TOOL}
+    if not wanted:
+        return {}
+    callers = Message.objects.for_tenant(session.tenant_id).of_session(session.pk).of_role(Message.Role.ASSISTANT)
+    return {
+        call["id"]: call["function"]["name"][:128]
+        for calls in callers.all_calls()
+        for call in calls
+        if call["id"] in wanted
+    }
+
+
+def _metadata(compaction: Compaction, memory_ids: Iterable[UUID], compacted_at: datetime) -> dict[str, Any]:
+    return {
+        "type": "compaction",
+        "compaction_id": str(compaction.pk),
+        "compacted_count": compaction.compacted_count,
+        "compacted_at": compacted_at.isoformat(),
+        "original_token_count": compaction.original_token_count,
+        "summary_token_count": compaction.summary_token_count,
+        "prompt_version": compaction.prompt_version,
+        "model": compaction.model,
+        "summariser": compaction.summariser,
+        "generation": compaction.generation,
+        "memory_ids": [str(memory_id) for memory_id in memory_ids],
+    }

@@ -1,0 +1,90 @@
+"""Measuring a summariser on recorded conversations: how much of the answers its summaries keep (ADR-0069)."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+from compaction.pipeline.summarisers.protocol import Summariser, SummaryTask
+from compaction.services.pipeline.answer_words import allowed_tokens, questions_of_one_session, share_of_answer_words
+from compaction.services.pipeline.prompts import summary_prompt
+from compaction.services.sessions.turns import Turn
+from memories.services.store.locomo import Turn as Said
+from memories.services.store.locomo import parse_conversation
+from memories.services.tokens import count_tokens
+
+
+@dataclass(frozen=True)
+class SessionSummary:
+    """The summary of one session: `tokens` of at most `allowed_tokens` (o200k_base), from how many there were."""
+
+    session: int
+    text: str
+    tokens: int
+    allowed_tokens: int
+    session_tokens: int
+    statements: int
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Of one conversation. `share` is the mean share of answer words kept (0..1), None without a question."""
+
+    summaries: Sequence[SessionSummary]
+    questions: int
+    share: float | None
+
+    @property
+    def too_long(self) -> int:
+        """Summaries beyond what they may take; they count as empty."""
+        return sum(summary.tokens > summary.allowed_tokens for summary in self.summaries)
+
+
+def evaluate_conversation(data: Mapping[str, Any], summariser: Summariser, *, model: str) -> Evaluation:
+    """Summarise each session at as many tokens as the data set's own summary of it has, and measure what is kept.
+
+    Sessions without such a summary are left out. Raises `LocomoError` and `SummariserError`.
+    """
+    allowed = allowed_tokens(data, count_tokens)
+    summaries = list(_summaries(parse_conversation(data), allowed, summariser, model))
+    texts = {summary.session: summary.text for summary in summaries}
+    questions = [question for question in questions_of_one_session(data) if question.session in texts]
+    return Evaluation(summaries, len(questions), share_of_answer_words(questions, texts, allowed, count_tokens))
+
+
+def _summaries(
+    turns: Sequence[Said], allowed: Mapping[int, int], summariser: Summariser, model: str
+) -> Iterator[SessionSummary]:
+    for session, group in groupby(turns, key=lambda turn: turn.session_number):
+        if session not in allowed:
+            continue
+        messages = [_turn(number, turn) for number, turn in enumerate(group)]
+        task = SummaryTask(
+            messages=messages,
+            earlier=(),
+            budget_tokens=allowed[session],
+            count_tokens=count_tokens,
+            prompt=summary_prompt(allowed[session]),
+            model=model,
+        )
+        summary = summariser.summarise(task)
+        yield SessionSummary(
+            session=session,
+            text=summary.text,
+            tokens=count_tokens(summary.text),
+            allowed_tokens=allowed[session],
+            session_tokens=sum(message.tokens for message in messages),
+            statements=len(summary.statements),
+        )
+
+
+def _turn(number: int, turn: Said) -> Turn:
+    return Turn(
+        id=turn.dia_id,
+        role="user",
+        name=turn.speaker,
+        content=turn.text,
+        tokens=count_tokens(turn.text),
+        created_at=turn.said_at,
+        sequence=number,
+    )

@@ -1,0 +1,127 @@
+"""Opening a compaction with its run: steps of verbs and conductors, run inside their scope."""
+
+from datetime import datetime
+from uuid import UUID
+
+from django.db import IntegrityError, transaction
+
+from compaction.models import Compaction, CompactionPrompt, Run, Session
+from compaction.pipeline.plans import SessionPlan, plan_session
+from compaction.pipeline.summarisers import has_model, model_for
+from compaction.services.pipeline import states
+from compaction.services.pipeline.planning import (
+    ALL_PINNED,
+    NOTHING_OUTSIDE_WINDOW,
+    SPAN_TOO_SMALL,
+    SUMMARIES_OFF,
+    UNDER_TARGET,
+)
+from compaction.services.pipeline.prompts import PROMPT, PROMPT_VERSION
+from context.services.profiles.compaction_policy import CompactionPolicy
+from memories.tenancy.audit import Actor, record_audit
+from memories.tenancy.exceptions import Conflict, InvalidInput
+
+LABEL_CHARACTERS = 150
+
+WHY_NOTHING = {
+    UNDER_TARGET: "The session is under its target.",
+    SUMMARIES_OFF: "Nothing can be masked, and the policy makes no summaries.",
+    NOTHING_OUTSIDE_WINDOW: "All messages lie within the window that is preserved.",
+    ALL_PINNED: "All messages outside the preserved window are pinned.",
+    SPAN_TOO_SMALL: "What lies outside the preserved window is too little to be worth a summary.",
+}
+
+
+def open_compaction(
+    session: Session,
+    policy: CompactionPolicy,
+    *,
+    trigger: str,
+    model: str = "",
+    prompt_version: int | None = None,
+    replaces: Compaction | None = None,
+    by: Actor,
+    now: datetime,
+) -> Run:
+    """A pending compaction with a queued run. `model` and `prompt_version` override the policy's and the tenant's.
+
+    Raises `Conflict`: `already_running` or `waits_for_review` while another one of the session is open.
+    """
+    refuse_beside_proposal(session.tenant_id, session.pk, but=replaces.pk if replaces else None)
+    try:
+        with transaction.atomic():
+            compaction = Compaction.objects.create(
+                tenant_id=session.tenant_id,
+                session=session,
+                trigger=trigger,
+                policy=policy.as_record(),
+                model=(model or model_for(session.model, policy.compaction_model)) if has_model() else "",
+                prompt_version=(prompt_version or current_prompt(session.tenant_id)[0]) if has_model() else 0,
+                replaces=replaces,
+                requested_by=by.label[:LABEL_CHARACTERS],
+                created_at=now,
+            )
+            run: Run = Run.objects.create(
+                tenant_id=session.tenant_id,
+                kind=Run.Kind.COMPACTION,
+                session=session,
+                compaction=compaction,
+                requested_by=by.label[:LABEL_CHARACTERS],
+                created_at=now,
+            )
+    except IntegrityError as error:
+        raise Conflict("already_running", "This session is being compacted already.") from error
+    record_audit(
+        tenant_id=session.tenant_id,
+        by=by,
+        verb="request_compaction",
+        target_kind="compaction",
+        target_ids=[compaction.pk],
+        now=now,
+    )
+    return run
+
+
+def refuse_beside_proposal(tenant_id: UUID, session_id: UUID, *, but: UUID | None = None) -> None:
+    """Raise `Conflict` `waits_for_review` where a proposal of the session waits, unless it is `but`."""
+    rows = Compaction.objects.for_tenant(tenant_id).of_session(session_id).in_state(Compaction.State.PROPOSED)
+    if any(proposed.pk != but for proposed in rows):
+        raise Conflict("waits_for_review", "A compaction of this session waits for review; decide about it first.")
+
+
+def planned(session: Session, policy: CompactionPolicy, *, is_forced: bool) -> SessionPlan:
+    """The plan of a compaction. Raises `Conflict` `nothing_to_compact` that says why where it would do nothing."""
+    plan = plan_session(session, policy, is_forced=is_forced)
+    if plan.plan.is_empty:
+        raise Conflict("nothing_to_compact", WHY_NOTHING[plan.plan.reason])
+    return plan
+
+
+def current_prompt(tenant_id: UUID) -> tuple[int, str]:
+    """Version and text of the prompt in force; version 1 is the code's."""
+    row = CompactionPrompt.objects.for_tenant(tenant_id).current().first()
+    return (row.version, row.text) if row else (PROMPT_VERSION, PROMPT)
+
+
+def prompt_versions(tenant_id: UUID) -> list[CompactionPrompt]:
+    """All versions, newest first; the last is version 1, the code's, which was never saved."""
+    rows = CompactionPrompt.objects.for_tenant(tenant_id).newest_first()
+    return [*rows, CompactionPrompt(tenant_id=tenant_id, version=PROMPT_VERSION, text=PROMPT)]
+
+
+def prompt_numbered(tenant_id: UUID, version: int) -> str:
+    """The text of a version. Raises `InvalidInput` where there is none."""
+    if version == PROMPT_VERSION:
+        return PROMPT
+    row = CompactionPrompt.objects.for_tenant(tenant_id).numbered(version).first()
+    if row is None:
+        raise InvalidInput("unknown_version", "There is no such version of the prompt.", "prompt_version")
+    return str(row.text)
+
+
+def refuse_unless_allowed(compaction: Compaction, action: str) -> None:
+    """Raise `Conflict` `already_decided` unless the state of `compaction` allows `action`."""
+    try:
+        states.next_state(compaction.state, action)
+    except states.Conflict as error:
+        raise Conflict("already_decided", str(error)) from error

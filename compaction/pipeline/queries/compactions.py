@@ -1,0 +1,141 @@
+"""Compactions, what they did to which message, and the prompts they were made with."""
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from functools import reduce
+from operator import or_
+from typing import Self
+from uuid import UUID
+
+from django.db.models import F, FloatField, Max, Min, Q, Sum
+from django.db.models.functions import Cast, Coalesce
+
+from memories.tenancy.queries.conditions import path_condition
+from memories.tenancy.queries.rows import TenantRows, VersionedByRecordedTime
+
+#: When somebody decided about a compaction; where nobody did, when it was done or failed.
+SETTLED_AT = Coalesce("decided_at", "finished_at", "created_at")
+#: What a line of a list does not show.
+LARGE_FIELDS = ("policy", "summary_text", "statements", "journal", "retention")
+
+
+class CompactionQuerySet(TenantRows):
+    def with_id(self, compaction_id: UUID) -> Self:
+        return self.filter(pk=compaction_id)
+
+    def of_session(self, session_id: UUID) -> Self:
+        return self.filter(session_id=session_id)
+
+    def of_sessions(self, session_ids: Iterable[UUID]) -> Self:
+        return self.filter(session_id__in=list(session_ids))
+
+    def within(self, path: str) -> Self:
+        """Compactions of sessions in `path` and below it."""
+        return self.filter(path_condition("session__partition_path", path, exact=False))
+
+    def in_state(self, *states: str) -> Self:
+        return self.filter(state__in=states)
+
+    def replacing(self, compaction_id: UUID) -> Self:
+        """Those that were made anew in its place, the latest first."""
+        return self.filter(replaces_id=compaction_id).order_by("-created_at")
+
+    def other_than(self, compaction_id: UUID) -> Self:
+        return self.exclude(pk=compaction_id)
+
+    def memories_relied_on(self, memory_ids: Iterable[str]) -> set[str]:
+        """Those of the memories that the journal of any of these names, as long as it is in force."""
+        wanted = set(memory_ids)
+        cites = reduce(or_, (Q(journal__contains=[{"memory_id": memory_id}]) for memory_id in sorted(wanted)), Q())
+        journals = self.filter(cites, state="applied").values_list("journal", flat=True) if wanted else []
+        return {entry["memory_id"] for journal in journals for entry in journal} & wanted
+
+    def newest_first(self) -> Self:
+        return self.order_by("-created_at", "id")
+
+    def last_settled_first(self) -> Self:
+        """The latest decision first, in the order of `Compaction.settled_at`."""
+        return self.order_by(SETTLED_AT.desc(), "id")
+
+    def oldest_first(self) -> Self:
+        return self.order_by("created_at", "id")
+
+    def fullest_first(self) -> Self:
+        """Those of the fullest sessions first, of two as full the older one."""
+        pressure = Cast(F("session__context_tokens"), FloatField()) / F("session__max_context_tokens")
+        return self.order_by(pressure.desc(), "created_at", "id")
+
+    def superseded(self, now: datetime) -> int:
+        """Another proposal of their session stands in their place."""
+        return self.update(state="superseded", decided_at=now)
+
+    def ids(self, count: int) -> list[UUID]:
+        """The first `count`."""
+        return list(self.values_list("pk", flat=True)[:count])
+
+    def last_applied_first(self) -> Self:
+        """Those in force, the one that may be rolled back first."""
+        return self.filter(state="applied").order_by("-compacted_at", "-created_at")
+
+    def latest_applied_ids(self) -> set[UUID]:
+        """Of each session the one in force that may be rolled back."""
+        rows = self.filter(state="applied").order_by("session_id", "-compacted_at", "-created_at")
+        return set(rows.distinct("session_id").values_list("pk", flat=True))
+
+    def session_ids(self) -> list[UUID]:
+        return list(self.order_by().values_list("session_id", flat=True))
+
+    def waiting(self) -> Self:
+        """Those that wait for a decision."""
+        return self.filter(state="proposed")
+
+    def savings_by_bin(self, *, since: datetime, step: timedelta) -> dict[datetime, int]:
+        """By how many tokens the compactions in force made contexts of sessions shorter, by when they were applied."""
+        rows = self.filter(state="applied").binned("compacted_at", since=since, step=step)
+        saved = rows.annotate(saved=Sum(F("tokens_before") - F("tokens_after")))
+        return {row["bin"]: row["saved"] for row in saved}
+
+    def with_sessions(self) -> Self:
+        return self.select_related("session")
+
+    def without_details(self) -> Self:
+        """Rows as a list shows them: statements and journal stay in the database."""
+        return self.defer("statements", "journal")
+
+    def without_texts(self) -> Self:
+        """Rows as a line each shows them."""
+        return self.defer(*LARGE_FIELDS)
+
+    def locked(self) -> Self:
+        """Held until the transaction ends: of two decisions the second sees the first."""
+        return self.select_for_update(no_key=True, of=("self",))
+
+
+class CompactionMemberQuerySet(TenantRows):
+    def of_compaction(self, compaction_id: UUID) -> Self:
+        return self.filter(compaction_id=compaction_id)
+
+    def of_messages(self, message_ids: Iterable[UUID]) -> Self:
+        return self.filter(message_id__in=list(message_ids))
+
+    def with_messages(self) -> Self:
+        return self.select_related("message").order_by("message__sequence")
+
+    def compacted_by_applied(self) -> Self:
+        """Those whose message a compaction in force took out of the context, with what a line says of that one."""
+        rows = self.filter(act="compacted", compaction__state="applied").select_related("compaction")
+        return rows.defer(*(f"compaction__{name}" for name in LARGE_FIELDS))
+
+    def spans_of(self, session_id: UUID) -> list[tuple[UUID, int, int, int]]:
+        """(compaction, generation, first and last sequence) that each compaction in force took out of the session."""
+        rows = self.filter(compaction__session_id=session_id, act="compacted", compaction__state="applied").order_by()
+        spans = rows.values_list("compaction_id", "compaction__generation")
+        return list(spans.annotate(first=Min("message__sequence"), last=Max("message__sequence")).order_by("first"))
+
+
+class CompactionPromptQuerySet(VersionedByRecordedTime):
+    def newest_first(self) -> Self:
+        return self.order_by("-version")
+
+    def numbered(self, version: int) -> Self:
+        return self.filter(version=version)

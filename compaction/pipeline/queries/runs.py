@@ -1,0 +1,131 @@
+"""Background work: finding it, claiming it, and the breakers of providers."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Self
+from uuid import UUID
+
+from django.db.models import Exists, F, OuterRef, Prefetch, Q
+
+from memories.tenancy.queries.conditions import path_condition
+from memories.tenancy.queries.rows import TenantRows
+
+OPEN_STATES = ("queued", "running")
+
+
+class RunQuerySet(TenantRows):
+    def with_id(self, run_id: UUID) -> Self:
+        return self.filter(pk=run_id)
+
+    def with_ids(self, run_ids: Iterable[UUID]) -> Self:
+        return self.filter(pk__in=list(run_ids))
+
+    def open(self) -> Self:
+        return self.filter(state__in=OPEN_STATES)
+
+    def in_state(self, *states: str) -> Self:
+        return self.filter(state__in=states)
+
+    def failed_still(self) -> Self:
+        """Those that failed and that no later run of the same session or partition and style made good."""
+        later = self.model._meta.default_manager.filter(
+            tenant_id=OuterRef("tenant_id"), created_at__gt=OuterRef("created_at"), state="done"
+        )
+        of_session = later.filter(session_id=OuterRef("session_id"))
+        of_partition = later.filter(partition_id=OuterRef("partition_id"), style=OuterRef("style"))
+        return self.filter(~Exists(of_session), ~Exists(of_partition), state="failed")
+
+    def of_kind(self, kind: str) -> Self:
+        return self.filter(kind=kind)
+
+    def of_compaction(self, compaction_id: UUID) -> Self:
+        return self.filter(compaction_id=compaction_id)
+
+    def of_session(self, session_id: UUID) -> Self:
+        return self.filter(session_id=session_id)
+
+    def within(self, path: str) -> Self:
+        """Runs of sessions or partitions in `path` and below it."""
+        if not path:
+            return self
+        of_session = path_condition("session__partition_path", path, exact=False)
+        of_partition = path_condition("partition__path", path, exact=False)
+        return self.filter(of_session | of_partition)
+
+    def newest_first(self) -> Self:
+        return self.order_by("-created_at", "id")
+
+    def abandoned(self, now: datetime) -> Self:
+        """Open ones that nobody holds: never claimed, or claimed by a worker that is gone."""
+        return self.open().filter(Q(claimed_until__isnull=True) | Q(claimed_until__lt=now)).order_by("created_at")
+
+    def claim(self, run_id: UUID, *, now: datetime, until: datetime) -> int:
+        """Take an open run that nobody holds; 1 for who got it, 0 for everybody else. One conditional UPDATE."""
+        return (
+            self.abandoned(now)
+            .order_by()
+            .filter(pk=run_id)
+            .update(
+                state="running",
+                claimed_until=until,
+                started_at=now,
+                attempts=F("attempts") + 1,
+                error_code="",
+                error_detail="",
+            )
+        )
+
+    def finished(self, step: str, now: datetime) -> int:
+        """Mark as done."""
+        return self.update(state="done", step=step, claimed_until=None, finished_at=now)
+
+    def failed(self, code: str, detail: str, now: datetime) -> int:
+        """Mark as failed, with a reason that holds no memory text."""
+        return self.update(
+            state="failed", error_code=code, error_detail=detail[:300], claimed_until=None, finished_at=now
+        )
+
+    def of_partition(self, path: str) -> Self:
+        """Runs of the partition itself, not of those below it."""
+        return self.filter(partition__path=path)
+
+    def locked(self) -> Self:
+        return self.select_for_update(no_key=True, of=("self",))
+
+    def older_than(self, moment: datetime) -> Self:
+        return self.filter(created_at__lt=moment)
+
+    def held(self, run_id: UUID, until: datetime) -> Self:
+        """The run, as long as whoever claimed it `until` then still holds it."""
+        return self.filter(pk=run_id, state="running", claimed_until=until)
+
+    def put_off(self, until: datetime, code: str) -> int:
+        """Give back what is held; nobody takes it before `until`."""
+        return self.update(state="queued", claimed_until=until, error_code=code)
+
+    def given_back(self) -> int:
+        """Give back what is held, for anybody to take; this was no attempt."""
+        return self.update(state="queued", claimed_until=None, attempts=F("attempts") - 1)
+
+    def with_targets(self) -> Self:
+        return self.select_related("session", "partition", "compaction")
+
+    def with_titled_targets(self) -> Self:
+        """What a list names: partition, and session with what its `title` takes, which is one query more."""
+        sessions = self.model._meta.get_field("session").related_model.objects.with_titles()
+        return self.select_related("partition").prefetch_related(Prefetch("session", sessions))
+
+
+class ProviderBreakerQuerySet(TenantRows):
+    def of_provider(self, provider: str) -> Self:
+        return self.filter(provider=provider)
+
+    def open_at(self, now: datetime) -> Self:
+        """Those whose provider is left alone at `now`."""
+        return self.filter(open_until__gt=now)
+
+    def failing(self) -> Self:
+        return self.filter(Q(failures__gt=0) | Q(open_until__isnull=False))
+
+    def locked(self) -> Self:
+        return self.select_for_update()

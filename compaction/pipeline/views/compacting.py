@@ -1,0 +1,101 @@
+"""Compacting a session by hand: what it would do, then doing it; and what another policy would have done."""
+
+from http import HTTPStatus
+from typing import Any
+from uuid import UUID
+
+from django.http import HttpResponse, HttpResponseBase
+from django.shortcuts import redirect
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods, require_safe
+
+from compaction.pipeline.actions.compactions import request_compaction
+from compaction.pipeline.opening import WHY_NOTHING
+from compaction.pipeline.plans import plan_session, policy_of
+from compaction.services.pipeline.before_after import before_after
+from compaction.services.simulation.simulator import simulate
+from compaction.sessions.timeline import proposed_of
+from compaction.sessions.views import found_session
+from compaction.simulation.chart import simulation_chart
+from compaction.simulation.forms import SimulationForm, typed_simulation
+from compaction.simulation.recorded import recorded_turns
+from context.services.profiles.compaction_policy import CompactionPolicy, problems_of_policy
+from memories.tenancy.access import actor_of, tenant_required
+from memories.tenancy.exceptions import PlatformError
+from memories.tenancy.scopes import tenant_scope
+from memory_platform.web.pages import HtmxRequest, complain, flash, operator_required, show, wants_fragment, watch
+
+
+@operator_required("viewer", to_change="operator")
+@tenant_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def session_compact(request: HtmxRequest, session_id: UUID) -> HttpResponseBase:
+    """Span and tokens of a compaction before it is asked for; a POST asks for it."""
+    if request.method == "POST":
+        return _request(request, session_id)
+    return _dry_run(request, session_id)
+
+
+def _request(request: HtmxRequest, session_id: UUID) -> HttpResponseBase:
+    try:
+        with tenant_scope(request.tenant.id):
+            session = found_session(request, session_id)
+            run = request_compaction(session=session, by=actor_of(request.operator), now=timezone.now())
+    except PlatformError as error:
+        complain(request, error.detail)
+        return _dry_run(request, session_id, status=HTTPStatus.UNPROCESSABLE_ENTITY)
+    flash(request, "The compaction is under way. You are told when it is done.")
+    watch(request, run.kind, run.pk)
+    return redirect("session", request.tenant.id, session_id)
+
+
+def _dry_run(request: HtmxRequest, session_id: UUID, *, status: int = HTTPStatus.OK) -> HttpResponse:
+    with tenant_scope(request.tenant.id):
+        session = found_session(request, session_id)
+        policy = policy_of(session)
+        planned = plan_session(session, policy, is_forced=True)
+        proposed = proposed_of(session)
+    page: dict[str, Any] = {
+        "section": "sessions",
+        "session": session,
+        "policy": policy,
+        "plan": planned.plan,
+        "planned": planned,
+        "proposed": proposed,
+        "bars": before_after(
+            planned.plan,
+            planned.turns,
+            window=session.max_context_tokens,
+            directive_tokens=session.directive_tokens,
+            summary_tokens=planned.summary_tokens,
+        ),
+        "reason": WHY_NOTHING.get(planned.plan.reason, ""),
+    }
+    return show(request, "session_compact.html", page, status=status)
+
+
+@operator_required("viewer")
+@tenant_required
+@require_safe
+def session_simulate(request: HtmxRequest, session_id: UUID) -> HttpResponseBase:
+    """The session played through under other numbers, which stand in the address; nothing is written."""
+    with tenant_scope(request.tenant.id):
+        session = found_session(request, session_id)
+        policy = policy_of(session)
+        turns = recorded_turns(session)
+    own = typed_simulation(policy, session.max_context_tokens)
+    form = SimulationForm(own | request.GET.dict(), label_suffix="")
+    page: dict[str, Any] = {"section": "sessions", "session": session, "form": form, "turns": len(turns)}
+    if form.is_valid():
+        numbers = form.numbers()
+        for problem in problems_of_policy(numbers):
+            form.add_error(problem.field, problem.detail)
+    status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
+    if not form.errors:
+        tried, window = CompactionPolicy.of(policy.as_record() | numbers), form.cleaned_data["window"]
+        price = form.cleaned_data["price"]
+        directive = session.directive_tokens
+        done = simulate(turns, tried, window, directive_tokens=directive, price_per_million=price)
+        page |= {"simulation": done, "chart": simulation_chart(done, tried, window), "window": window}
+    template = "session_simulate.html#fragment" if wants_fragment(request) else "session_simulate.html"
+    return show(request, template, page, status=status)

@@ -1,0 +1,222 @@
+"""Asking for a compaction, and deciding about one. Of two decisions the second finds the first (ADR-0071)."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from functools import partial
+from uuid import UUID
+
+from django.db import transaction
+
+from compaction.models import Compaction, Run, Session
+from compaction.pipeline.applying import apply, note_decision, replace_summary, take_back
+from compaction.pipeline.opening import open_compaction, prompt_numbered, refuse_beside_proposal, refuse_unless_allowed
+from compaction.pipeline.session_rows import locked_session
+from compaction.pipeline.summarisers import has_model
+from compaction.review.editing import revise, rewritten, with_missing, without_last
+from compaction.services.pipeline import states
+from compaction.services.pipeline.stored_statements import Told
+from compaction.tasks import run_compaction_later
+from context.services.profiles.compaction_policy import CompactionPolicy
+from memories.embeddings.indexer import index_now
+from memories.tenancy.audit import Actor, record_audit
+from memories.tenancy.exceptions import Conflict, InvalidInput, NotFound
+
+REASON_CHARACTERS_MAX = 500
+
+
+@transaction.atomic
+def approve(
+    *, compaction: Compaction, reason: str = "", edit_version: int | None = None, by: Actor, now: datetime
+) -> Compaction:
+    """Apply a proposal.
+
+    Raises `Conflict`: `already_decided`, `stale` where its messages changed since, `edited_meanwhile` where its text is
+    not the one of `edit_version`.
+    """
+    current, session = _held(compaction, states.APPROVE)
+    _refuse_edited(current, edit_version)
+    note_decision(current, reason=reason, by=by, now=now)
+    _index_later(current, apply(current, session, by=by, now=now, is_decided=True))
+    _audit(current, "approve_compaction", (), by, now)
+    return current
+
+
+@transaction.atomic
+def reject(
+    *, compaction: Compaction, reason: str = "", edit_version: int | None = None, by: Actor, now: datetime
+) -> Compaction:
+    """Refuse a proposal; the session stays as it is. Raises `Conflict` as `approve` does, but for `stale`."""
+    current, _ = _held(compaction, states.REJECT)
+    _refuse_edited(current, edit_version)
+    note_decision(current, reason=reason, by=by, now=now)
+    current.state = states.next_state(current.state, states.REJECT)
+    current.save()
+    _audit(current, "reject_compaction", (), by, now)
+    return current
+
+
+@transaction.atomic
+def reopen(*, compaction: Compaction, by: Actor, now: datetime) -> Compaction:
+    """Put a rejected proposal, or one that another was made instead of, back in the queue.
+
+    A superseded one takes the place of the proposal of its session that waits now. Raises `Conflict`:
+    `already_decided`, or `waits_for_review` where another one waits beside a rejected one.
+    """
+    current, session = _held(compaction, states.REOPEN)
+    if current.state == Compaction.State.SUPERSEDED:
+        waiting = Compaction.objects.for_tenant(current.tenant_id).of_session(session.pk)
+        waiting.in_state(Compaction.State.PROPOSED).superseded(now)
+    refuse_beside_proposal(current.tenant_id, session.pk)
+    current.state = states.next_state(current.state, states.REOPEN)
+    current.decided_by, current.decided_at, current.decision_reason = "", None, ""
+    current.save()
+    _audit(current, "reopen_compaction", (), by, now)
+    return current
+
+
+@transaction.atomic
+def edit_summary(
+    *, compaction: Compaction, text: str, edit_version: int | None = None, by: Actor, now: datetime
+) -> Compaction:
+    """Give a proposal, or the summary that stands in the context, another text.
+
+    Raises `InvalidInput`, or `Conflict`: `already_decided`, `not_current`, `edited_meanwhile` where `edit_version` is
+    not the one that is there.
+    """
+    current, session = _held(compaction, states.EDIT)
+    _refuse_edited(current, edit_version)
+    _revise(current, session, *rewritten(current, text), by=by, now=now)
+    _audit(current, "edit_compaction", ["summary_text"], by, now)
+    return current
+
+
+@transaction.atomic
+def append_missing(
+    *,
+    compaction: Compaction,
+    facts: Sequence[str] | None = None,
+    edit_version: int | None = None,
+    by: Actor,
+    now: datetime,
+) -> Compaction:
+    """Append to the summary the clauses that hold facts it lost: those named by their texts, else all.
+
+    Raises as `edit_summary` does, and `Conflict` `nothing_missing`.
+    """
+    current, session = _held(compaction, states.EDIT)
+    _refuse_edited(current, edit_version)
+    _revise(current, session, *with_missing(current, session, facts), by=by, now=now)
+    _audit(current, "append_missing_facts", ["summary_text"], by, now)
+    return current
+
+
+@transaction.atomic
+def withdraw_appended(
+    *, compaction: Compaction, statements: int, edit_version: int, by: Actor, now: datetime
+) -> Compaction:
+    """Take the last `statements` that were appended out of the summary again.
+
+    Raises as `edit_summary` does, and `InvalidInput` `nothing_appended` where the summary does not end with them.
+    """
+    current, session = _held(compaction, states.EDIT)
+    _refuse_edited(current, edit_version)
+    _revise(current, session, *without_last(current, statements), by=by, now=now)
+    _audit(current, "withdraw_appended_facts", ["summary_text"], by, now)
+    return current
+
+
+@transaction.atomic
+def regenerate(
+    *,
+    compaction: Compaction,
+    model: str = "",
+    prompt_version: int | None = None,
+    is_sent: bool = True,
+    by: Actor,
+    now: datetime,
+) -> Run:
+    """Have a proposal made anew, with another model or prompt; it stands until the new one is there.
+
+    Raises `InvalidInput` for a prompt that is not there or where no model makes summaries, `Conflict` as others do.
+    """
+    current, session = _held(compaction, states.REGENERATE)
+    if (model or prompt_version is not None) and not has_model():
+        field = "model" if model else "prompt_version"
+        raise InvalidInput("no_model", "Summaries are made by rules here: LLM_BASE_URL names no model.", field)
+    if prompt_version is not None:
+        prompt_numbered(current.tenant_id, prompt_version)
+    run = open_compaction(
+        session,
+        CompactionPolicy.of(current.policy),
+        trigger=Compaction.Trigger.REGENERATE,
+        model=model,
+        prompt_version=prompt_version,
+        replaces=current,
+        by=by,
+        now=now,
+    )
+    if is_sent:
+        run_compaction_later(run.tenant_id, run.pk)
+    return run
+
+
+@transaction.atomic
+def roll_back(*, compaction: Compaction, reason: str = "", by: Actor, now: datetime) -> Compaction:
+    """Return the session to exactly what it was before. Only the latest can go: Raises `Conflict` `not_latest`."""
+    current, session = _held(compaction, states.ROLL_BACK)
+    applied = Compaction.objects.for_tenant(current.tenant_id).of_session(session.pk)
+    latest = applied.last_applied_first().first()
+    if latest is None or latest.pk != current.pk:
+        raise Conflict("not_latest", "A later compaction rests on this one; roll that back first.")
+    note_decision(current, reason=reason, by=by, now=now)
+    take_back(current, session, by=by, now=now)
+    _audit(current, "roll_back_compaction", (), by, now)
+    return current
+
+
+def _held(compaction: Compaction, action: str) -> tuple[Compaction, Session]:
+    """Session and compaction, locked in this order everywhere, if their state allows the action."""
+    session = locked_session(compaction.session_id, is_open=False)
+    rows = Compaction.objects.for_tenant(compaction.tenant_id).with_id(compaction.pk)
+    current: Compaction | None = rows.locked().first()
+    if current is None:
+        raise NotFound("not_found", "There is no such compaction.")
+    refuse_unless_allowed(current, action)
+    return current, session
+
+
+def _refuse_edited(compaction: Compaction, edit_version: int | None) -> None:
+    """What is decided is what was seen; None is whoever did not look."""
+    if edit_version is not None and edit_version != compaction.edit_version:
+        raise Conflict("edited_meanwhile", "Somebody edited this meanwhile; look at it before saving again.")
+
+
+def _revise(
+    compaction: Compaction, session: Session, text: str, statements: list[Told], *, by: Actor, now: datetime
+) -> None:
+    if not compaction.summary_text:
+        raise Conflict("no_summary", "Masking was enough here: there is no summary to edit.")
+    is_applied = compaction.state == Compaction.State.APPLIED
+    if is_applied and session.current_id != compaction.pk:
+        raise Conflict("not_current", "A later summary has taken this one over.")
+    revise(compaction, session, text, statements)
+    if is_applied:
+        _index_later(compaction, replace_summary(compaction, session, by=by, now=now))
+    compaction.save()
+
+
+def _index_later(compaction: Compaction, memory_ids: Sequence[UUID]) -> None:
+    if memory_ids:
+        transaction.on_commit(partial(index_now, compaction.tenant_id, memory_ids))
+
+
+def _audit(compaction: Compaction, verb: str, fields: Sequence[str], by: Actor, now: datetime) -> None:
+    record_audit(
+        tenant_id=compaction.tenant_id,
+        by=by,
+        verb=verb,
+        target_kind="compaction",
+        target_ids=[compaction.pk],
+        fields=fields,
+        now=now,
+    )

@@ -1,0 +1,199 @@
+"""What the views of one review share: the page itself, and a decision with all that may come of it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import urlencode
+from uuid import UUID
+
+from django import forms
+from django.http import Http404, HttpResponse, HttpResponseBase
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils import timezone
+
+from compaction.models import Compaction, CompactionPrompt
+from compaction.pipeline.summarisers import has_model
+from compaction.review.changes import Change, last_change
+from compaction.review.forms import ReasonForm, RegenerateForm, ReviewPlaceForm, SummaryTextForm
+from compaction.review.page import read_review
+from compaction.review.queue import read_place, with_titles
+from compaction.services.pipeline.prompts import PROMPT_VERSION
+from memories.tenancy.access import actor_of
+from memories.tenancy.exceptions import Conflict, NotFound, PlatformError
+from memories.tenancy.scopes import tenant_scope
+from memory_platform.web.pages import FlashLink, HtmxRequest, flash, show, wants_fragment
+
+PROMPTS_OFFERED_MAX = 50
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why a decision was not taken, what happened meanwhile, and what had been typed: nothing of it is lost."""
+
+    detail: str
+    change: Change | None = None
+    typed: str = ""
+
+
+@dataclass(frozen=True)
+class Filled:
+    """Forms that were sent and refused, each beside its button."""
+
+    text: SummaryTextForm | None = None
+    reason: ReasonForm | None = None
+    again: RegenerateForm | None = None
+    refusal: Refusal | None = None
+
+    @property
+    def status(self) -> int:
+        sent = (self.text, self.reason, self.again)
+        is_refused = self.refusal is not None or any(form is not None and form.errors for form in sent)
+        return HTTPStatus.UNPROCESSABLE_ENTITY if is_refused else HTTPStatus.OK
+
+
+class ReviewAddress:
+    """Where a review stands beyond its own address: in which order of the queue, behind which decision."""
+
+    def __init__(self, request: HtmxRequest) -> None:
+        form = ReviewPlaceForm(request.GET)
+        form.is_valid()
+        self.tenant_id = request.tenant.id
+        self.order: str = form.cleaned_data.get("order", "")
+        self.last: UUID | None = form.cleaned_data.get("last")
+        offset = request.GET.get("from", "")
+        self.offset = int(offset) if offset.isdecimal() and len(offset) < 8 else 0
+
+    def query(self, **changes: object) -> str:
+        """The query of another address that keeps the order, with its question mark."""
+        fields = {"order": self.order, **changes}
+        query = urlencode({name: value for name, value in fields.items() if value})
+        return f"?{query}" if query else ""
+
+    @property
+    def own_query(self) -> str:
+        """The query of this page, for forms on it."""
+        return self.query(last=self.last, **{"from": self.offset})
+
+    def of(self, compaction_id: UUID | None, **changes: object) -> str:
+        """The address of another review, or of the queue."""
+        names: list[object] = [self.tenant_id]
+        name = "reviews" if compaction_id is None else "compaction"
+        if compaction_id is not None:
+            names.append(compaction_id)
+        return reverse(name, args=names) + self.query(**changes)
+
+
+Verb = Callable[..., Compaction]
+
+
+def found_compaction(request: HtmxRequest, compaction_id: UUID) -> Compaction:
+    """The row with its session; inside a scope."""
+    rows = Compaction.objects.for_tenant(request.tenant.id).with_id(compaction_id)
+    row: Compaction | None = rows.with_sessions().first()
+    if row is None:
+        raise Http404
+    return row
+
+
+def performed(request: HtmxRequest, compaction_id: UUID, verb: Verb) -> Compaction:
+    """Decide in the tenant's scope. Raises `Http404` for what is gone, `PlatformError` as the verb does."""
+    try:
+        with tenant_scope(request.tenant.id):
+            row = found_compaction(request, compaction_id)
+            return verb(compaction=row, by=actor_of(request.operator), now=timezone.now())
+    except NotFound as error:
+        raise Http404 from error
+
+
+def refusal_of(request: HtmxRequest, compaction_id: UUID, error: PlatformError, *, typed: str = "") -> Refusal:
+    """What to say: of a conflict also what somebody did meanwhile."""
+    change = None
+    if isinstance(error, Conflict):
+        with tenant_scope(request.tenant.id):
+            row = found_compaction(request, compaction_id)
+            change = last_change(row, reader_id=str(request.operator.user.pk))
+    return Refusal(error.detail, change, typed)
+
+
+def decided(
+    request: HtmxRequest,
+    compaction_id: UUID,
+    verb: Verb,
+    said: str,
+    *,
+    undo: str = "",
+    link: FlashLink | None = None,
+    reason: ReasonForm | None = None,
+    goes_on: bool = False,
+) -> HttpResponseBase:
+    """Decide and show it: the same review, or with `goes_on` the next one that waits, whose page can undo this one."""
+    address = ReviewAddress(request)
+    with tenant_scope(request.tenant.id):
+        place = read_place(request.tenant.id, compaction_id, order=address.order)
+    try:
+        performed(request, compaction_id, verb)
+    except PlatformError as error:
+        typed = str(reason.cleaned_data.get("reason", "")) if reason else ""
+        refusal = refusal_of(request, compaction_id, error, typed=typed)
+        return review_page(request, compaction_id, Filled(reason=reason, refusal=refusal))
+    undo_url = reverse(undo, args=[request.tenant.id, compaction_id]) if undo else ""
+    flash(request, said, undo_url=undo_url, link=link)
+    if not goes_on:
+        return redirect(address.of(compaction_id))
+    return redirect(address.of(place.following, last=compaction_id))
+
+
+def review_page(request: HtmxRequest, compaction_id: UUID, filled: Filled | None = None) -> HttpResponse:
+    """The whole page, or its body for htmx; with forms that were refused a 422."""
+    filled = filled or Filled()
+    address = ReviewAddress(request)
+    tenant_id = request.tenant.id
+    with tenant_scope(tenant_id):
+        row = found_compaction(request, compaction_id)
+        review = read_review(row, offset=address.offset)
+        versions = [
+            each.version for each in CompactionPrompt.objects.for_tenant(tenant_id).newest_first()[:PROMPTS_OFFERED_MAX]
+        ]
+        place = read_place(tenant_id, compaction_id, order=address.order)
+        last = _last_decided(address)
+        with_titles([row])
+    page: dict[str, Any] = {
+        "section": "reviews",
+        "compaction": row,
+        "session": row.session,
+        "review": review,
+        "place": place,
+        "previous_address": place.previous and address.of(place.previous, last=address.last),
+        "next_address": place.next and address.of(place.next, last=address.last),
+        "query": address.own_query,
+        "earlier_query": address.query(last=address.last, **{"from": review.previous_offset or 0}) or "?",
+        "later_query": address.query(last=address.last, **{"from": review.next_offset or 0}),
+        "queue_address": address.of(None),
+        "last": last,
+        "form": filled.text or _text_form(row),
+        "reason": filled.reason or ReasonForm(label_suffix=""),
+        "again": filled.again or RegenerateForm(label_suffix=""),
+        "refusal": filled.refusal,
+        "has_model": has_model(),
+        "prompt_versions": [*versions, PROMPT_VERSION],
+        "has_keys": request.COOKIES.get("keys") != "off",
+    }
+    template = "compaction.html#body" if wants_fragment(request) else "compaction.html"
+    return show(request, template, page, status=filled.status)
+
+
+def _text_form(row: Compaction) -> forms.Form:
+    """With an empty line behind the text, so that what is typed at its end is no part of its last sentence."""
+    return SummaryTextForm(initial={"text": f"{row.summary_text}\n", "edit_version": row.edit_version}, label_suffix="")
+
+
+def _last_decided(address: ReviewAddress) -> Compaction | None:
+    """What was decided before this page came up, as long as that can be undone by one click."""
+    if address.last is None:
+        return None
+    rows = Compaction.objects.for_tenant(address.tenant_id).with_id(address.last)
+    state = Compaction.State
+    found: Compaction | None = rows.in_state(state.APPLIED, state.REJECTED).with_sessions().first()
+    return found

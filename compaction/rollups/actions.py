@@ -1,0 +1,36 @@
+"""The verb that asks for a partition's summary to be made anew."""
+
+from datetime import datetime
+
+from django.db import transaction
+
+from compaction.models import Run
+from compaction.rollups.rollups import open_roll_up
+from compaction.tasks import roll_up_later
+from memories.models import Partition, PartitionSummary
+from memories.tenancy.audit import Actor, record_audit
+from memories.tenancy.exceptions import InvalidInput
+
+
+@transaction.atomic
+def request_roll_up(*, partition: Partition, style: str, by: Actor, now: datetime) -> Run:
+    """Have a worker make the partition's summary in that style after the commit; the run tells what came of it.
+
+    Raises `InvalidInput` for an unknown style and for the root, `Conflict` while another such run is open.
+    """
+    if style not in PartitionSummary.Style.values:
+        raise InvalidInput("unknown_choice", f"Known are: {', '.join(PartitionSummary.Style.values)}.", "style")
+    if not partition.path:
+        raise InvalidInput("no_roll_up", "The whole tenant has a memo, no summary.", "partition")
+    run = open_roll_up(partition, style, by.label, now)
+    record_audit(
+        tenant_id=partition.tenant_id,
+        by=by,
+        verb="request_roll_up",
+        target_kind="partition",
+        target_ids=[partition.path],
+        fields=[style],
+        now=now,
+    )
+    roll_up_later(partition.tenant_id, run.pk)
+    return run

@@ -1,0 +1,225 @@
+"""The conductor of roll-ups: a partition's summary from its own memories and the summaries of those below (ADR-0074).
+
+The memories and lines of summaries are statements already, so the same rules that choose the statements of a session's
+summary choose those of a partition's.
+"""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from django.db import IntegrityError, transaction
+
+from compaction.models import Run
+from compaction.services.pipeline.statements import Message as Text
+from compaction.services.pipeline.statements import choose_statements, make_statements, render_statements
+from context.profiles.budget_profiles import budget_profile_for
+from context.services.profiles.compaction_policy import CompactionPolicy
+from memories.models import Memory, Partition, PartitionSummary, Tenant
+from memories.partitions.actions.summaries import save_summary, withdraw_summary
+from memories.services.partitions.paths import parse_partition
+from memories.services.tokens import count_tokens
+from memories.tenancy.audit import Actor
+from memories.tenancy.exceptions import Conflict, PlatformError
+from memories.tenancy.scopes import maintenance_scope, tenant_scope
+
+logger = logging.getLogger(__name__)
+
+ROLL_UP = PartitionSummary.Origin.ROLL_UP
+BY = Actor.system("roll-up")
+#: Memories read for one roll-up: pinned ones, then the newest.
+MEMORIES_READ_MAX = 1_000
+LEASE = timedelta(minutes=5)
+#: Fewer memories say themselves what a summary would.
+MEMORIES_MIN = 5
+#: Partitions of a tenant that one sweep starts with, by style.
+PARTITIONS_MAX = 200
+CHILDREN_READ_MAX = 200
+
+
+@dataclass(frozen=True)
+class RolledUp:
+    """What a roll-up came to: the summary in force, and whether this run made it."""
+
+    summary: PartitionSummary | None
+    is_new: bool
+
+
+def open_roll_up(partition: Partition, style: str, requested_by: str, now: datetime) -> Run:
+    """A queued run; inside a scope. `requested_by` "" is the schedule.
+
+    Raises `Conflict` while another run of the same summary is open.
+    """
+    try:
+        with transaction.atomic():
+            run: Run = Run.objects.create(
+                tenant_id=partition.tenant_id,
+                kind=Run.Kind.ROLL_UP,
+                partition=partition,
+                style=style,
+                requested_by=requested_by[:150],
+                created_at=now,
+            )
+    except IntegrityError as error:
+        raise Conflict("already_running", "This summary is being made already.") from error
+    return run
+
+
+def roll_up_changed(*, now: datetime) -> int:
+    """Roll up what changed since its last roll-up, the deepest first, so that a change reaches those above it too.
+
+    Tenant by tenant, a bounded number each; how many summaries became new.
+    """
+    with maintenance_scope():
+        tenant_ids = list(Tenant.objects.visible().values_list("pk", flat=True))
+    return sum(_roll_up_tenant(tenant_id, now) for tenant_id in tenant_ids)
+
+
+def _roll_up_tenant(tenant_id: UUID, now: datetime) -> int:
+    new = 0
+    for style in PartitionSummary.Style.values:
+        with tenant_scope(tenant_id):
+            rows = Partition.objects.for_tenant(tenant_id).wanting_summary(style, now, memories_min=MEMORIES_MIN)
+            waiting = {row.path: row for row in rows[:PARTITIONS_MAX]}
+        while waiting:
+            deepest = max(waiting.values(), key=lambda row: (row.depth, row.path))
+            del waiting[deepest.path]
+            if _roll_up_by_schedule(deepest, style, now):
+                new += 1
+                waiting |= _above(deepest, style)
+    return new
+
+
+def _roll_up_by_schedule(partition: Partition, style: str, now: datetime) -> bool:
+    with tenant_scope(partition.tenant_id):
+        if not policy_of(partition.tenant_id, partition.path).has_roll_ups:
+            return False
+        try:
+            run = open_roll_up(partition, style, "", now)
+        except Conflict:
+            return False
+    done = run_roll_up(partition.tenant_id, run.pk, now=now)
+    return done is not None and done.is_new
+
+
+def _above(partition: Partition, style: str) -> dict[str, Partition]:
+    """The partition one level up, unless people or agents wrote its summary; the root has none."""
+    lineage = parse_partition(partition.path).ancestors()
+    parent = lineage[-1].path if lineage else ""
+    if not parent:
+        return {}
+    with tenant_scope(partition.tenant_id):
+        summaries = PartitionSummary.objects.for_tenant(partition.tenant_id).current()
+        current = summaries.of_partition(parent).of_style(style).first()
+        if current is not None and current.origin != ROLL_UP:
+            return {}
+        return {row.path: row for row in Partition.objects.for_tenant(partition.tenant_id).at([parent])}
+
+
+def run_roll_up(tenant_id: UUID, run_id: UUID, *, now: datetime) -> RolledUp | None:
+    """Do one requested roll-up and note what came of it; None where somebody else has it or it is done."""
+    with tenant_scope(tenant_id):
+        rows = Run.objects.for_tenant(tenant_id)
+        if not rows.claim(run_id, now=now, until=now + LEASE):
+            return None
+        run = rows.get(pk=run_id)
+    try:
+        by = Actor.system(run.requested_by) if run.requested_by else BY
+        done = roll_up(tenant_id, run.partition_id, run.style, replaces_written=by is not BY, by=by, now=now)
+    except PlatformError as error:
+        logger.warning("roll-up failed: %s", error.code)
+        with tenant_scope(tenant_id):
+            rows.with_id(run_id).failed(error.code, "The summary could not be kept.", now)
+        return None
+    with tenant_scope(tenant_id):
+        rows.with_id(run_id).finished("rolled up" if done.is_new else "nothing changed", now)
+    return done
+
+
+def policy_of(tenant_id: UUID, path: str) -> CompactionPolicy:
+    """The policy that holds in a partition; inside a scope."""
+    return budget_profile_for(tenant_id, api_key_id=None, partition_path=path).compaction_policy
+
+
+def budget_of(policy: CompactionPolicy, style: str) -> int:
+    """Tokens (o200k_base) that a roll-up of the style may take."""
+    is_compact = style == PartitionSummary.Style.COMPACT
+    return policy.roll_up_compact_tokens if is_compact else policy.roll_up_detailed_tokens
+
+
+def roll_up(
+    tenant_id: UUID, partition_id: int, style: str, *, replaces_written: bool = True, by: Actor = BY, now: datetime
+) -> RolledUp:
+    """Make the partition's summary anew; called with no scope open. Nothing below it left: a roll-up is withdrawn.
+
+    A new version follows what was in force, which can be put into force again; unless `replaces_written`, what people
+    or agents wrote stays, also when they wrote it meanwhile. A partition that is gone gives no summary. Raises
+    `StaleVersion` where another summary came into force at the same moment.
+    """
+    with tenant_scope(tenant_id):
+        partition = Partition.objects.for_tenant(tenant_id).filter(pk=partition_id).first()
+        if partition is None:
+            return RolledUp(None, is_new=False)
+        texts = [*_children(partition, style), *_memories(partition, now)]
+        budget = budget_of(policy_of(tenant_id, partition.path), style)
+    content = _rolled_up(texts, budget)
+    with tenant_scope(tenant_id):
+        current = PartitionSummary.objects.for_tenant(tenant_id).current().of_partition(partition.path).of_style(style)
+        return _keep(partition, style, content, current.first(), replaces_written, by, now)
+
+
+def _memories(partition: Partition, now: datetime) -> list[Text]:
+    """The memories of the partition itself in the order in which they happened."""
+    rows = Memory.objects.for_tenant(partition.tenant_id).live(now).of_partition(partition.pk)
+    read = sorted(rows.most_telling(MEMORIES_READ_MAX), key=lambda row: (row.created_at, str(row.pk)))
+    return [_text(str(row.pk), row.content, row.created_at) for row in read]
+
+
+def _children(partition: Partition, style: str) -> list[Text]:
+    """What the summaries one level below say, each line named after its partition."""
+    below = Partition.objects.for_tenant(partition.tenant_id).children_of(partition.path, partition.depth)
+    rows = PartitionSummary.objects.for_tenant(partition.tenant_id).current().of_style(style)
+    summaries = rows.of_partitions(below)[:CHILDREN_READ_MAX]
+    return [_text(str(row.summary_id), row.content, None) for row in summaries]
+
+
+def _text(text_id: str, content: str, created_at: datetime | None) -> Text:
+    return Text(id=text_id, role="", content=content, created_at=created_at)
+
+
+def _rolled_up(texts: Sequence[Text], token_budget: int) -> str:
+    if not texts:
+        return ""
+    chosen = choose_statements(make_statements(texts), token_budget=token_budget, count_tokens=count_tokens)
+    return render_statements(chosen).strip()
+
+
+def _keep(
+    partition: Partition,
+    style: str,
+    content: str,
+    current: PartitionSummary | None,
+    replaces_written: bool,
+    by: Actor,
+    now: datetime,
+) -> RolledUp:
+    is_written = current is not None and current.origin != ROLL_UP
+    if is_written and not replaces_written:
+        return RolledUp(current, is_new=False)
+    if not content:
+        if current is not None and not is_written:
+            withdraw_summary(summary=current, by=by, now=now)
+        return RolledUp(None, is_new=False)
+    saved = save_summary(
+        tenant=Tenant.objects.get(pk=partition.tenant_id),
+        partition=parse_partition(partition.path),
+        style=style,
+        content=content,
+        origin=ROLL_UP,
+        if_version=current.version if current else 0,
+        by=by,
+        now=now,
+    )
+    return RolledUp(saved, is_new=current is None or saved.pk != current.pk)

@@ -1,0 +1,48 @@
+"""The summaries of one partition as its page shows them: each style with its text, form and versions. In a scope."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from memories.models import AuditEntry, PartitionSummary
+from memories.partitions.forms import SummaryForm
+from memories.partitions.text_versions import TextVersion, text_versions
+
+VERSIONS_MAX = 30
+
+
+@dataclass(frozen=True)
+class StyleOfSummary:
+    """One style: what is in force (None where nothing is), the last version, the form that opens the next one."""
+
+    style: str
+    current: PartitionSummary | None
+    latest: PartitionSummary | None
+    form: SummaryForm
+    history: Sequence[TextVersion]
+
+
+def read_summaries(tenant_id: UUID, path: str, typed: SummaryForm | None) -> list[StyleOfSummary]:
+    """Both styles; `typed` is the form that was refused, where one was. Two queries."""
+    rows = list(PartitionSummary.objects.for_tenant(tenant_id).of_partition(path).newest_first())
+    entries = AuditEntry.objects.for_tenant(tenant_id).about_any("partition_summary", {row.summary_id for row in rows})
+    saved = entries.of_verbs(["save_summary"]).at_any(row.recorded_from for row in rows)
+    labels = {(entry.target_ids[0], entry.at): entry.actor_label for entry in saved}
+    saved_by = {row.pk: labels.get((str(row.summary_id), row.recorded_from), "") for row in rows}
+    styles = []
+    for style in PartitionSummary.Style.values:
+        versions = [row for row in rows if row.style == style][:VERSIONS_MAX]
+        latest = versions[0] if versions else None
+        current = latest if latest is not None and latest.recorded_to is None else None
+        form = typed if typed is not None and typed["style"].value() == style else _form(style, current)
+        styles.append(StyleOfSummary(style, current, latest, form, text_versions(versions, saved_by)))
+    return styles
+
+
+def _form(style: str, current: PartitionSummary | None) -> SummaryForm:
+    initial = {
+        "style": style,
+        "seen_version": current.version if current else 0,
+        "content": current.content if current else "",
+    }
+    return SummaryForm(initial=initial, label_suffix="", auto_id=f"id_{style}_%s")

@@ -1,0 +1,114 @@
+"""Partitions as a tree with what stands in each; of the one in the address the summaries with their versions."""
+
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import urlencode
+
+from django.http import Http404, HttpResponse, HttpResponseBase
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods, require_safe
+
+from compaction.pipeline.views.background import roll_ups_of
+from compaction.rollups.partition_tree import Facts, find_partitions, read_branch, read_facts, read_tree
+from compaction.rollups.summaries import read_summaries
+from memories.models import PartitionSummary, TenantMemo
+from memories.partitions.actions.summaries import save_summary
+from memories.partitions.forms import PartitionsForm, SummaryForm
+from memories.services.partitions.paths import PartitionPath
+from memories.tenancy.access import actor_of, tenant_of, tenant_required
+from memories.tenancy.exceptions import PlatformError
+from memories.tenancy.scopes import tenant_scope
+from memory_platform.web.pages import HtmxRequest, flash, operator_required, show, wants_fragment
+
+ROOT = PartitionPath()
+
+
+@operator_required("viewer", to_change="operator")
+@tenant_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def partitions(request: HtmxRequest) -> HttpResponseBase:
+    """The tree, found partitions, or one partition beside the tree; a POST saves a summary of that one."""
+    form = PartitionsForm(request.GET, label_suffix="")
+    is_chosen = "partition" in request.GET and form.is_valid()
+    if request.method != "POST":
+        return _page(request, form, None)
+    if not is_chosen:
+        raise Http404
+    typed = SummaryForm(request.POST, label_suffix="")
+    saved = _saved(request, form.place(), typed) if typed.is_valid() else None
+    if saved is None:
+        return _page(request, form, typed)
+    is_new = saved.version != typed.cleaned_data["seen_version"]
+    flash(request, f"Version {saved.version} is in force." if is_new else "Nothing was changed.")
+    query = urlencode({"partition": form.place().path})
+    return redirect(f"{reverse('partitions', args=[request.tenant.id])}?{query}")
+
+
+def _saved(request: HtmxRequest, place: PartitionPath, typed: SummaryForm) -> PartitionSummary | None:
+    try:
+        with tenant_scope(request.tenant.id):
+            return save_summary(
+                tenant=tenant_of(request),
+                partition=place,
+                style=typed.cleaned_data["style"],
+                content=typed.cleaned_data["content"],
+                origin=PartitionSummary.Origin.OPERATOR,
+                if_version=typed.cleaned_data["seen_version"],
+                by=actor_of(request.operator),
+                now=timezone.now(),
+            )
+    except PlatformError as error:
+        typed.add_error(error.field if error.field in typed.fields else None, error.detail)
+    return None
+
+
+def _page(request: HtmxRequest, form: PartitionsForm, typed: SummaryForm | None) -> HttpResponse:
+    now = timezone.now()
+    is_valid = form.is_valid()
+    place = form.place() if is_valid and "partition" in request.GET else None
+    text, after = (form.cleaned_data[name] for name in ("q", "after")) if is_valid else ("", "")
+    page: dict[str, Any] = {"section": "partitions", "form": form, "place": place, "text": text, "after": after}
+    with tenant_scope(request.tenant.id):
+        if text:
+            page["tree"] = find_partitions(request.tenant.id, text, after=after, now=now)
+        else:
+            page["tree"] = read_tree(request.tenant.id, place or ROOT, after=after, now=now)
+        if place is not None:
+            facts = page["tree"].opened or read_facts(request.tenant.id, place.path, now=now)
+            page |= _chosen(request, place, facts, typed)
+    is_refused = not is_valid or (typed is not None and bool(typed.errors))
+    status = HTTPStatus.UNPROCESSABLE_ENTITY if is_refused else HTTPStatus.OK
+    template = "partitions.html#fragment" if wants_fragment(request) else "partitions.html"
+    return show(request, template, page, status=status)
+
+
+def _chosen(request: HtmxRequest, place: PartitionPath, facts: Facts, typed: SummaryForm | None) -> dict[str, Any]:
+    tenant_id = request.tenant.id
+    chosen: dict[str, Any] = {
+        "path": place.path,
+        "lineage": [(step.path, step.path.rpartition("/")[2]) for step in place.ancestors() if step.depth],
+        "facts": facts,
+        "memo": TenantMemo.objects.for_tenant(tenant_id).current().first(),
+    }
+    if not place.depth:
+        return chosen
+    return chosen | {"summaries": read_summaries(tenant_id, place.path, typed)} | roll_ups_of(tenant_id, place.path)
+
+
+@operator_required("viewer")
+@tenant_required
+@require_safe
+def partition_branch(request: HtmxRequest) -> HttpResponseBase:
+    """What stands right below a partition, as an opened node shows it; without htmx the page with that node open."""
+    form = PartitionsForm(request.GET, label_suffix="")
+    if not form.is_valid():
+        raise Http404
+    if not wants_fragment(request):
+        return redirect(f"{reverse('partitions', args=[request.tenant.id])}?{request.GET.urlencode()}")
+    place, after = form.place(), form.cleaned_data["after"]
+    with tenant_scope(request.tenant.id):
+        tree = read_branch(request.tenant.id, place, after=after, now=timezone.now())
+    page = {"nodes": tree.nodes, "rest_after": tree.rest_after, "parent": place.path}
+    return show(request, "_partition_nodes.html", page)

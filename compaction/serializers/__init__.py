@@ -1,1 +1,0 @@
-"""What the REST doors of sessions and compaction take and give, field by field."""

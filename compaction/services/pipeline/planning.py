@@ -1,0 +1,152 @@
+"""What one compaction does to a session: masks first, summarises only what is still over the target (ADR-0067)."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
+
+from compaction.services.pipeline.masking import messages_to_mask
+from compaction.services.sessions.turns import COMPACTED, MASKED, Turn
+from compaction.services.windowing import preserved_from, share_of, units
+from context.services.profiles.compaction_policy import CompactionPolicy
+
+# ADR-0067. No summary is worth having below this.
+MIN_SUMMARY_TOKENS = 64
+#: A span must be worth a summary: this many tokens, and this share of the window unless somebody asks for it. Without
+#: it a session whose preserved messages alone are over the target would be compacted again with every message.
+MIN_SPAN_TOKENS = 2 * MIN_SUMMARY_TOKENS
+MIN_SPAN_SHARE = 0.10
+
+#: Why a plan holds no summary; "" where it does.
+UNDER_TARGET = "under_target"
+SUMMARIES_OFF = "summaries_off"
+NOTHING_OUTSIDE_WINDOW = "nothing_outside_window"
+ALL_PINNED = "all_pinned"
+SPAN_TOO_SMALL = "span_too_small"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is masked (`mask_ids`) and then summarised (`span_ids`, empty where no summary is needed).
+
+    A tool output may be in both: it is masked whatever becomes of the summary. `reason` says why there is no summary.
+    """
+
+    mask_ids: tuple[Hashable, ...]
+    span_ids: tuple[Hashable, ...]
+    first_preserved_index: int
+    tokens_before: int
+    tokens_after_masking: int
+    is_summary_needed: bool
+    summary_budget_tokens: int
+    #: What the span takes in the context once masked.
+    span_tokens: int
+    #: The most that the context holds afterwards, with a summary as long as it may be.
+    tokens_after_at_most: int
+    reason: str
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to do; `reason` says why."""
+        return not self.mask_ids and not self.span_ids
+
+
+def plan_compaction(
+    messages: Sequence[Turn],
+    *,
+    window: int,
+    policy: CompactionPolicy,
+    fixed_tokens: int,
+    summary_tokens: int = 0,
+    is_forced: bool = False,
+) -> Plan:
+    """What to do about a session's messages, given in order.
+
+    `fixed_tokens` is what stands before them, directive and current summary together; `summary_tokens` is the part of
+    it that is the current summary, which a new one takes over and replaces. `is_forced`: somebody asks for a summary
+    although the session is under its target or the span is small. Raises `ValueError` for nonsense.
+    """
+    if window <= 0 or fixed_tokens < 0 or not 0 <= summary_tokens <= fixed_tokens:
+        raise ValueError("a window is above 0, and the current summary is a part of the fixed tokens")
+    target = share_of(window, policy.target)
+    others = fixed_tokens - summary_tokens
+    places = [place for place, turn in enumerate(messages) if turn.state != COMPACTED]
+    turns = [messages[place] for place in places]
+    first = preserved_from(
+        turns,
+        window,
+        preserve_messages=policy.preserve_messages,
+        preserve_share=policy.preserve_share,
+        room=window - others - MIN_SUMMARY_TOKENS,
+        cut_room=share_of(target - others, 1 - policy.summary_share),
+    )
+    mask_ids = messages_to_mask(turns, first, policy.mask_over_bytes) if policy.has_masking else ()
+    masked = masked_turns(turns, mask_ids)
+    before = fixed_tokens + sum(turn.context_tokens for turn in turns)
+    after_masking = fixed_tokens + sum(turn.context_tokens for turn in masked)
+
+    span = _span(masked, first)
+    span_tokens = sum(turn.context_tokens for turn in span)
+    reason = _reason(masked[:first], span_tokens, after_masking - target, window, policy, is_forced)
+    if reason:
+        index = places[first] if first < len(places) else len(messages)
+        return Plan(mask_ids, (), index, before, after_masking, False, 0, 0, after_masking, reason)
+    replaced = span_tokens + summary_tokens
+    beside = after_masking - replaced
+    wanted = share_of(span_tokens, policy.summary_share) + summary_tokens
+    budget = _summary_budget(wanted, room=target - beside, room_in_window=window - beside, replaced=replaced)
+    return Plan(
+        mask_ids=mask_ids,
+        span_ids=tuple(turn.id for turn in span),
+        first_preserved_index=places[first] if first < len(places) else len(messages),
+        tokens_before=before,
+        tokens_after_masking=after_masking,
+        is_summary_needed=True,
+        summary_budget_tokens=budget,
+        span_tokens=span_tokens,
+        tokens_after_at_most=after_masking - replaced + budget,
+        reason="",
+    )
+
+
+def masked_turns(turns: Sequence[Turn], mask_ids: Sequence[Hashable]) -> list[Turn]:
+    """The turns as they stand once those of `mask_ids` are masked."""
+    masked = set(mask_ids)
+    return [replace(turn, state=MASKED) if turn.id in masked else turn for turn in turns] if masked else list(turns)
+
+
+def _span(turns: Sequence[Turn], first: int) -> list[Turn]:
+    """The turns before `first` that may leave the context: all but units with a pinned part."""
+    leaving = [
+        index
+        for unit in units(turns)
+        if unit[-1] < first and not any(turns[index].pinned for index in unit)
+        for index in unit
+    ]
+    return [turns[index] for index in sorted(leaving)]
+
+
+def _reason(
+    outside: Sequence[Turn], span_tokens: int, over_target: int, window: int, policy: CompactionPolicy, is_forced: bool
+) -> str:
+    """Why no summary is made; "" when one is."""
+    if over_target <= 0 and not is_forced:
+        return UNDER_TARGET
+    if not policy.has_summaries:
+        return SUMMARIES_OFF
+    if not outside:
+        return NOTHING_OUTSIDE_WINDOW
+    if not span_tokens:
+        return ALL_PINNED
+    smallest = MIN_SPAN_TOKENS if is_forced else max(MIN_SPAN_TOKENS, share_of(window, MIN_SPAN_SHARE))
+    return SPAN_TOO_SMALL if span_tokens < smallest else ""
+
+
+def _summary_budget(wanted: int, *, room: int, room_in_window: int, replaced: int) -> int:
+    """The tokens of a summary that should have `wanted`: those within the room under the target, yet at least half.
+
+    Long messages that stay for now go over the target until they are masked or leave; what a summary forgets to make
+    room for them is lost for good. At least the minimum, and always fewer than what it replaces.
+    """
+    least = min(wanted // 2, room_in_window)
+    return min(max(min(wanted, room), least, MIN_SUMMARY_TOKENS), replaced - 1)

@@ -1,0 +1,205 @@
+"""Code spans, URLs, e-mail addresses, paths and identifiers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from compaction.services.pipeline.retention.matches import Found
+
+CODE_CHARACTERS_MAX = 200
+#: What is longer is no name that anybody repeats.
+RUN_CHARACTERS_MAX = 400
+
+_CODE = re.compile(rf"(?<!`)(`{{1,2}})(?!`)([^`\n]{{1,{CODE_CHARACTERS_MAX}}})\1(?!`)")
+_URL = re.compile(
+    r"(?<![\w@.-])(?:(?:https?|ftp|wss?|postgres(?:ql)?|redis|s3)://[^\s<>\"'`|{}]++"
+    r"|www\.[^\s<>\"'`|{}]++"
+    r"|(?:[A-Za-z0-9-]{1,63}\.){1,4}(?:com|org|net|io|dev|edu|gov|ai|co|uk|de|app)(?![\w.@-][\w@-]|[\w@])(?:/[^\s<>\"'`|{}]*+)?)"
+)
+_EMAIL = re.compile(r"(?<![\w.+%-])[\w.+%-]{1,64}+@[A-Za-z0-9-]{1,63}+(?:\.[A-Za-z0-9-]{1,63}+){1,5}")
+#: What ends a sentence or closes a bracket after an address is not a part of it.
+_TRAILING = ".,;:!?…*_"
+_BRACKETS = {")": "(", "]": "["}
+
+_RUN = re.compile(r"[^\s,;()\[\]<>\"'“”‘’`{}|=\ufffc]++")
+_EXTENSIONS = (
+    "py js ts tsx jsx json yaml yml toml ini cfg conf env md rst txt csv tsv xml html css scss sql sh bash zip tar gz"
+    " tgz pdf doc docx xls xlsx ppt pptx png jpg jpeg gif svg mp3 mp4 wav mov log lock rs go java kt rb php c h cpp hpp"
+    " cs swift ipynb parquet db sqlite exe dll so whl bak pem key crt service"
+)
+_EXTENSION = rf"\.(?:{'|'.join(sorted(_EXTENSIONS.split(), key=len, reverse=True))})"
+_SEGMENT = r"[\w.@+%~$*-]+"
+_PATH = re.compile(
+    rf"(?:~|\.{{1,2}}|\$\w+)?(?:/{_SEGMENT})+/?"  # from the root, the home, here
+    rf"|{_SEGMENT}(?:/{_SEGMENT})*/[\w.@+%~$*-]*{_EXTENSION}"  # from a folder to a file
+    rf"|{_SEGMENT}(?:/{_SEGMENT})*/"  # a folder
+    rf"|[\w@+%-][\w.@+%-]*{_EXTENSION}"  # a file
+    rf"|[A-Za-z]:[\\/][^:*?]*|\\\\[^\\/]+(?:\\[^\\/]+)+",  # of Windows
+)
+#: A slash before one word alone is as often "and/or" cut in two as a path.
+_ROOTS = {"tmp", "etc", "var", "usr", "opt", "home", "srv", "dev", "proc", "root", "bin", "mnt", "data", "app", "run"}
+
+_PATH_HINT = re.compile(r"[/\\]|\.\w")
+
+_IDENTIFIER_HINT = re.compile(r"[\d_]|[A-Za-z][A-Z]|\(\)")
+_UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE)
+_HASH = re.compile(r"(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,64}|0x[0-9a-f]{2,64}", re.IGNORECASE)
+_VERSION = re.compile(
+    r"[vV]\d+(?:\.\d+)*(?:[-+.]?(?:a|b|rc|alpha|beta|dev|post)[.]?\d*)?|\d+(?:\.\d+){2,4}(?:[-+.]?[a-z]+[.]?\d*)?"
+)
+_SNAKE = re.compile(r"_{0,2}[A-Za-z0-9]+(?:_+[A-Za-z0-9]+)+_{0,2}|__?[A-Za-z]\w+")
+_CAMEL = re.compile(
+    r"[a-z]{1,30}+(?:[A-Z][a-z0-9]*)+|[A-Z][a-z0-9]+(?:[A-Z][a-z0-9]*)+|[A-Z]{2,8}[a-z]{2,}(?:[A-Z][a-z0-9]+)*"
+)
+_DASHED = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:-[A-Za-z0-9.]+)+")
+_MIXED = re.compile(r"[A-Za-z]{1,12}\d[A-Za-z0-9]*")
+_CALL = re.compile(r"[A-Za-z_][\w.]*")
+_SERIAL = re.compile(r"#\d{1,12}|\d{5,20}|\+?\d{1,4}(?:-\d{2,4}){2,4}")
+_NUMBERED_VERSION = re.compile(r"\b(?:[Vv]ersion|[Rr]elease|[A-Z][A-Za-z]{2,20}) (\d{1,4}\.\d{1,4})(?![\w%]|\.\d)")
+#: Ordinary words with a number, "mid-20s", and surnames with two capitals.
+_NO_SERIES = {
+    "mid",
+    "pre",
+    "post",
+    "top",
+    "under",
+    "over",
+    "non",
+    "sub",
+    "age",
+    "aged",
+    "early",
+    "late",
+    "sixty",
+    "grade",
+}
+_SURNAME = re.compile(r"(?:Mc|Mac|De|La|Le|Van|Fitz)[A-Z][a-z]+")
+_NO_PLURAL = re.compile(r"[A-Z]{2,8}s|(?:Ph|Ed)Ds?|[A-Z]{2,}ing|[A-Z]{2,}ed")
+
+
+def find_code(text: str) -> Iterator[Found]:
+    """What stands between backticks in one line, white space made one."""
+    if "`" in text:
+        for match in _CODE.finditer(text):
+            code = " ".join(match[2].split())
+            if code:
+                yield Found(match.start(), match.end(), match[0], code)
+
+
+def find_urls(text: str) -> Iterator[Found]:
+    """URLs and domains; host without case, no slash at the end."""
+    if "." not in text and "://" not in text:
+        return
+    for match in _URL.finditer(text):
+        written = _without_trailing(match[0])
+        if len(written.partition("://")[2] or written) > 3:
+            yield Found(match.start(), match.start() + len(written), written, normalised_url(written))
+
+
+def find_emails(text: str) -> Iterator[Found]:
+    """E-mail addresses, without case."""
+    if "@" in text:
+        for match in _EMAIL.finditer(text):
+            written = match[0].lstrip(".").rstrip("-")
+            if not written.startswith("@"):
+                start = match.end() - len(match[0].lstrip("."))
+                yield Found(start, start + len(written), written, written.casefold())
+
+
+def find_paths(text: str) -> Iterator[Found]:
+    """Paths of files and folders, and names of files; without a leading `./` and a slash at the end."""
+    if not _PATH_HINT.search(text):
+        return
+    for start, written in runs(text):
+        if "/" not in written and "\\" not in written and "." not in written:
+            continue
+        if _PATH.fullmatch(written) and not _is_no_path(written):
+            yield Found(start, start + len(written), written, normalised_path(written))
+
+
+def find_identifiers(text: str) -> Iterator[Found]:
+    """Names of things in systems: error codes, article numbers, variables, uuids, hashes, versions; without case."""
+    if not _IDENTIFIER_HINT.search(text):
+        return
+    for match in _NUMBERED_VERSION.finditer(text):
+        yield Found(match.start(1), match.end(1), match[1], match[1])
+    for start, written in runs(text):
+        end = start + len(written)
+        is_call = text.startswith("(", end) and len(written) > 2 and bool(_CALL.fullmatch(written))
+        is_call = is_call and text.startswith(")", end + 1)
+        if is_call or is_identifier(written):
+            yield Found(start, end, written, normalised_identifier(written))
+
+
+def is_identifier(written: str) -> bool:
+    """Whether a word is made as people make names for machines."""
+    if len(written) < 2 or (written.isalpha() and (written.islower() or written.istitle() or written.isupper())):
+        return False
+    if _UUID.fullmatch(written) or _VERSION.fullmatch(written) or _SNAKE.fullmatch(written):
+        return True
+    if _SERIAL.fullmatch(written) or _HASH.fullmatch(written):
+        return True
+    if written.isalpha():
+        return bool(_CAMEL.fullmatch(written)) and not _SURNAME.fullmatch(written) and not _NO_PLURAL.fullmatch(written)
+    if _DASHED.fullmatch(written):
+        return _is_series(written.split("-"))
+    return bool(_MIXED.fullmatch(written) or _CAMEL.fullmatch(written))
+
+
+def normalised_identifier(written: str) -> str:
+    """An identifier as it is compared: without case, a version without its v, an issue without its #."""
+    folded = written.casefold()
+    if _VERSION.fullmatch(written):
+        return folded.lstrip("v")
+    return folded.lstrip("#+") if _SERIAL.fullmatch(written) else folded
+
+
+def normalised_url(written: str) -> str:
+    """A URL as it is compared: no case in scheme and host, no slash at the end, no `www.`."""
+    scheme, mark, rest = written.rpartition("://")
+    host, slash, path = rest.partition("/")
+    return f"{scheme.casefold()}{mark}{host.casefold().removeprefix('www.')}{slash}{path}".rstrip("/")
+
+
+def normalised_path(written: str) -> str:
+    """A path as it is compared."""
+    return written.replace("\\", "/").removeprefix("./").rstrip("/") or "/"
+
+
+def runs(text: str) -> Iterator[tuple[int, str]]:
+    """Where each run without white space, brackets and quotes begins, and the run without marks around it."""
+    for match in _RUN.finditer(text):
+        written = match[0].rstrip(".,:!?…*-–—&")
+        bare = written.lstrip("*:!?–—&-")
+        if 0 < len(bare) <= RUN_CHARACTERS_MAX:
+            yield match.start() + len(written) - len(bare), bare
+
+
+def _without_trailing(written: str) -> str:
+    """An address without what belongs to the sentence around it; brackets that it opens itself may close."""
+    extra = {closing: written.count(closing) - written.count(opening) for closing, opening in _BRACKETS.items()}
+    end = len(written)
+    while end:
+        last = written[end - 1]
+        if last not in _TRAILING and extra.get(last, 0) <= 0:
+            break
+        if last in extra:
+            extra[last] -= 1
+        end -= 1
+    return written[:end]
+
+
+def _is_no_path(written: str) -> bool:
+    parts = [part for part in re.split(r"[\\/]", written) if part]
+    if written.startswith("/") and len(parts) == 1 and "." not in parts[0]:
+        return parts[0] not in _ROOTS
+    return all(part.replace(".", "").isdigit() for part in parts) or written.strip("./~") == ""
+
+
+def _is_series(parts: list[str]) -> bool:
+    """Whether words and numbers joined by hyphens are a name in a series: SKU-8, eu-west-1, gpt-4o."""
+    has_digit = any(character.isdigit() for part in parts[1:] for character in part)
+    if not has_digit:
+        return False
+    return parts[0].lower() not in _NO_SERIES

@@ -1,0 +1,165 @@
+"""Quoted and capitalised names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from compaction.services.pipeline.retention.matches import TAKEN, Found, words_of
+
+QUOTED_CHARACTERS_MAX = 80
+QUOTED_WORDS_MAX = 8
+
+_QUOTED = re.compile(
+    rf"\"([^\"\n{TAKEN}]{{1,{QUOTED_CHARACTERS_MAX}}})\""
+    rf"|[“„]([^“”\n{TAKEN}]{{1,{QUOTED_CHARACTERS_MAX}}})[”“]"
+    rf"|«([^«»\n{TAKEN}]{{1,{QUOTED_CHARACTERS_MAX}}})»"
+    rf"|(?<![\w'’])['‘]([^'‘’\n{TAKEN}]{{2,{QUOTED_CHARACTERS_MAX}}})['’](?!\w)"
+)
+#: A full stop after one of these ends no sentence.
+_TITLE = re.compile(r"\b(?:Dr|Mr|Mrs|Ms|Prof|St)\. $")
+#: Letters, with marks and hyphens between them; digits may follow.
+_WORD = re.compile(rf"(?<![\w{TAKEN}])[^\W\d_]\w*+(?:['’-][^\W\d_]\w*+)*+")
+#: After one of these a sentence goes on.
+_GOES_ON = set(",;)]&/'’\"”»%" + TAKEN)
+_JOINING = {
+    "of",
+    "de",
+    "van",
+    "von",
+    "der",
+    "den",
+    "la",
+    "le",
+    "du",
+    "da",
+    "di",
+    "del",
+    "el",
+    "al",
+    "bin",
+    "and",
+    "the",
+}
+#: Joining words that need a name of several words around them: "Ann and Bob" are two names.
+_NEVER_JOINING = {"and", "the"}
+NAME_WORDS_MAX = 6
+
+_COMMON_TEXT = """
+a about above absolutely actually after again ah ahh all almost already alright also although always am amazing an
+and another any anyone anything anyway are aren't as at aw awesome aww be because been before being best better big
+both but by bye can can't cause check cheers come congrats congratulations cool could couldn't cute dad day days
+dear definitely did didn't do does doesn't doing don't done down dr each either else enough especially even every
+everyone everything exactly excellent excited fantastic few finally find fine first for from fun get getting give
+glad go going gonna good goodbye gosh got gotta great guess had haha happy hard has have haven't having he hello her
+here hers hey hi his hmm home honestly hope hopefully how however huh i i'd i'll i'm i've if im in incredible indeed
+instead is isn't it its just keep kinda know last later lately let lets like little lol look looking looks lot lots
+love loved luckily made make many maybe me mine mom more morning most mr mrs ms much mum my myself need never next
+nice night no none nope not note nothing now of off oh ok okay omg on once one ones only ooh or other ouch our out
+over perfect perhaps please plus pretty prof probably put really remember right sad said same say see seeing seems
+send set she should since sir so some somebody someone something sometimes soon sorry sounds still stay stop such
+super sure take talk tell terrific than thank thankfully thanks that the their them then there these they thing
+things think this those though through thx till time to today together tomorrow tonight too totally tried true truly
+try two ugh uh um under unfortunately until up us use used usually very via wait wanna want was wasn't way we
+welcome well were what whatever when whenever where whether which while who whoa whose why will wish with without
+won't wonderful wow would wouldn't xd yay yea yeah year yep yes yesterday yet yikes you your yours yup monday
+tuesday wednesday thursday friday saturday sunday january february march april may june july august september
+october november december jan feb mar apr jun jul aug sep sept oct nov dec mon tue wed thu fri sat sun tv am pm asap
+fyi btw diy eta faq ceo id ids url urls api apis json http https todo n/a idk imo tbh pic photo image error warning
+info debug true false null none user assistant system tool summary archived output result
+"""
+COMMON_WORDS = frozenset(_COMMON_TEXT.split())
+
+
+def find_quoted(text: str) -> Iterator[Found]:
+    """What stands in quotation marks, where it is short enough for a name or a title."""
+    for match in _QUOTED.finditer(text):
+        inner = next(group for group in match.groups() if group is not None)
+        normalised = words_of(inner).strip()
+        if normalised and normalised.count(" ") < QUOTED_WORDS_MAX and inner == inner.strip():
+            yield Found(match.start(), match.end(), match[0], normalised)
+
+
+def find_names(text: str) -> Iterator[Found]:
+    """Capitalised names inside sentences, and those of several words anywhere."""
+    return (found for found, is_opening in find_capitalised(text) if not is_opening)
+
+
+def find_capitalised(text: str) -> Iterator[tuple[Found, bool]]:
+    """Names, and with True single words that open a sentence: names where the conversation knows them."""
+    for run, opens in _capitalised_runs(text):
+        bare = _without_common(run)
+        if bare:
+            yield _found(text, bare), opens and bare[0] is run[0] and len(bare) == 1
+
+
+def _found(text: str, words: list[re.Match[str]]) -> Found:
+    start, end = words[0].start(), words[-1].end()
+    written = text[start:end]
+    if written.endswith(("'s", "’s")):
+        written, end = written[:-2], end - 2
+    return Found(start, end, written, words_of(written).strip())
+
+
+def _capitalised_runs(text: str) -> Iterator[tuple[list[re.Match[str]], bool]]:
+    """Capitalised words that follow each other, with small ones inside names, and whether they open a sentence."""
+    run: list[re.Match[str]] = []
+    joining: list[re.Match[str]] = []
+    opens = False
+    before = 0
+    for match in _WORD.finditer(text):
+        between = text[before : match.start()]
+        before = match.end()
+        follows = between == " "
+        word = match[0]
+        if run and not follows:
+            yield run, opens
+            run, joining = [], []
+        if word[0].isupper():
+            if not run:
+                opens = _opens(text, match.start())
+            run += [*joining, match]
+            joining = []
+        elif run and word in _JOINING - _NEVER_JOINING and len(joining) < 2:
+            joining.append(match)
+        elif run:
+            yield run, opens
+            run, joining = [], []
+        if run and (word.endswith(("'s", "’s")) or len(run) >= NAME_WORDS_MAX) and not joining:
+            yield run, opens
+            run = []
+    if run:
+        yield run, opens
+
+
+def _opens(text: str, place: int) -> bool:
+    """Whether the word at `place` opens a sentence, a line or a quotation."""
+    if _TITLE.search(text, max(place - 6, 0), place):
+        return False
+    at = place - 1
+    lowest = max(at - 3, -1)
+    while at > lowest and text[at] in " (*_#":
+        at -= 1
+    return at < 0 or not (text[at].isalnum() or text[at] in _GOES_ON)
+
+
+def _without_common(run: list[re.Match[str]]) -> list[re.Match[str]]:
+    """The run without common words at its start and end; empty where nothing else is in it."""
+    first, last = 0, len(run)
+    while first < last and _is_common(run[first][0]):
+        first += 1
+    while last > first and _is_common(run[last - 1][0]):
+        last -= 1
+    kept = run[first:last]
+    return [] if kept and _is_shouting(kept) else kept
+
+
+def _is_common(word: str) -> bool:
+    folded = word.casefold().replace("’", "'").removesuffix("'s")
+    stem = folded.partition("'")[0]
+    return len(word) == 1 or folded in COMMON_WORDS or stem in COMMON_WORDS or word[0].islower()
+
+
+def _is_shouting(run: list[re.Match[str]]) -> bool:
+    """Whether several words stand in capitals: somebody is loud."""
+    return len(run) > 1 and all(match[0].isupper() for match in run)

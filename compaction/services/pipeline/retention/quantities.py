@@ -1,0 +1,173 @@
+"""Numbers with units, times of day, and money."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from decimal import Decimal
+
+from compaction.services.pipeline.retention.matches import Found
+from compaction.services.pipeline.retention.units import CURRENCIES, CURRENCY_SIGNS, UNITS
+
+_ONES_TEXT = """
+zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen
+nineteen
+"""
+_ONES = _ONES_TEXT.split()
+_TENS = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
+_WORDS = {word: Decimal(value) for value, word in enumerate(_ONES)}
+_WORDS |= {word: Decimal(value * 10) for value, word in enumerate(_TENS, 2)}
+_SCALES = {
+    word: Decimal(10) ** power
+    for power, words in {
+        2: ("hundred",),
+        3: ("thousand", "k", "K"),
+        6: ("million", "mn", "m", "M"),
+        9: ("billion", "bn", "b", "B"),
+    }.items()
+    for word in words
+} | {"dozen": Decimal(12)}
+_LONG_SCALES = "hundred|thousand|million|billion|dozen"
+
+# Digits in groups, with a decimal part; a comma counts as one where it cannot be a group.
+_DIGITS = (
+    r"(?>\d{1,3}(?:\.\d{3}){1,6},\d{1,2}(?!\d)|\d{1,3}(?:,\d{3}){1,6}(?![\d])(?:\.\d{1,9})?|\d{1,18}(?:[.,]\d{1,9})?)"
+)
+_WORD_NUMBER = (
+    rf"(?:{'|'.join([*_TENS, *reversed(_ONES)])}|a(?=[ -](?:{_LONG_SCALES})\b))"
+    rf"(?:[ -](?:{'|'.join([*_TENS, *reversed(_ONES), *_LONG_SCALES.split('|')])})\b){{0,4}}"
+)
+_LEAD = r"(?<![\w.#/])(?<![A-Za-z_]-)(?<!\d,)"
+_AMOUNT = rf"(?P<n>{_DIGITS})(?:\s?(?P<scale>{_LONG_SCALES}|mn|bn|[kKmMbB])(?![A-Za-z\d]))?"
+
+_SIGNS = "|".join(re.escape(sign) for sign in sorted(CURRENCY_SIGNS, key=len, reverse=True))
+_CODES = "|".join(sorted({word for word in CURRENCIES if word.isupper()}))
+_MONEY_WORDS = "|".join(sorted((word for word in CURRENCIES if not word.isupper()), key=len, reverse=True))
+
+_MONEY = [
+    re.compile(
+        rf"(?<![\w.])(?P<c>{_SIGNS})\s?{_AMOUNT}(?:\s(?P<code>{_CODES})\b)?(?!\w)",
+    ),
+    re.compile(rf"\b(?P<c>{_CODES})\s?{_AMOUNT}(?!\w)"),
+    re.compile(rf"{_LEAD}{_AMOUNT}[ -]?(?P<c>(?i:{_MONEY_WORDS})\b|(?:{_CODES})\b|[€£¥₹₽])"),
+]
+_SPELLED_MONEY = re.compile(rf"(?i:\b(?P<w>{_WORD_NUMBER})[ -](?P<c>{_MONEY_WORDS})\b)")
+_NUMBER = re.compile(
+    rf"{_LEAD}(?P<sign>(?<!\S)[-−])?(?P<n>{_DIGITS})(?:\s?(?P<scale>(?:{_LONG_SCALES})(?![A-Za-z])|[kKM](?=\s)))?"
+    r"(?P<rest>[ -]?[A-Za-zµ°%‰²³/″]{1,24}(?: [A-Za-z°²³/]{1,16}){0,2})"
+)
+_SPELLED = re.compile(
+    rf"\b(?P<w>{_WORD_NUMBER})(?P<rest>[ -][A-Za-z/]{{1,24}}(?: [A-Za-z/]{{1,16}}){{0,2}})", re.IGNORECASE
+)
+_CLOCK = re.compile(
+    r"(?<![\w:.,/-])(?:(?P<h>[01]?\d|2[0-3]):(?P<m>[0-5]\d)(?::[0-5]\d)?(?:\s?(?P<half>[AaPp])\.?[Mm]\b)?"
+    r"|(?P<h12>1[0-2]|0?[1-9])\s?(?P<half12>[AaPp])\.?[Mm]\b)(?![:\d])"
+)
+_DIGIT = re.compile(r"\d")
+#: Some of these stand in every sum that is spelled out.
+_MONEY_STEMS = tuple(sorted({word[:4].lower() for word in CURRENCIES if not word.isupper()}))
+#: "the 1980s" are no seconds, "one day" is no amount.
+_DECADE = re.compile(r"\d{3}0")
+_IDLE_WORDS = {"one", "zero"}
+
+
+def find_money(text: str) -> Iterator[Found]:
+    """Amounts of money, `1200 USD` normalised."""
+    has_digits = bool(_DIGIT.search(text))
+    folded = text.lower()
+    has_words = any(stem in folded for stem in _MONEY_STEMS)
+    for pattern in (*(_MONEY if has_digits else ()), *((_SPELLED_MONEY,) if has_words else ())):
+        for match in pattern.finditer(text):
+            parts = match.groupdict()
+            written = parts.get("code") or match["c"]
+            currency = CURRENCIES.get(written) or CURRENCY_SIGNS.get(written) or CURRENCIES[written.lower()]
+            value = _value(parts.get("n") or "", parts.get("scale") or "", parts.get("w") or "")
+            if currency.endswith("/100"):
+                value, currency = value / 100, currency[:-4]
+            yield Found(match.start(), match.end(), match[0], f"{_plain(value)} {currency}")
+
+
+def find_numbers(text: str) -> Iterator[Found]:
+    """Numbers with their units (`5 km`) and times of day (`15:30`), normalised."""
+    has_digits = bool(_DIGIT.search(text))
+    for match in _CLOCK.finditer(text) if has_digits else ():
+        yield _clock(match)
+    for pattern in (_NUMBER, _SPELLED) if has_digits else (_SPELLED,):
+        for match in pattern.finditer(text):
+            found = _with_unit(match)
+            if found:
+                yield found
+
+
+def _with_unit(match: re.Match[str]) -> Found | None:
+    parts = match.groupdict()
+    rest = match["rest"]
+    gap = 1 if rest[0] in " -" else 0
+    unit, length = _unit(rest[gap:])
+    if not unit or (parts.get("w") or "").lower() in _IDLE_WORDS:
+        return None
+    if unit == "s" and not gap and _DECADE.fullmatch(parts.get("n") or ""):
+        return None
+    value = _value(parts.get("n") or "", parts.get("scale") or "", parts.get("w") or "")
+    sign = "-" if parts.get("sign") else ""
+    end = match.start("rest") + gap + length
+    # "50 pounds" may be money as well
+    offers = (f"{_plain(value)} GBP",) if rest[gap:].lower().startswith("pound") else ()
+    return Found(match.start(), end, match.string[match.start() : end], f"{sign}{_plain(value)} {unit}", offers)
+
+
+def _unit(rest: str) -> tuple[str, int]:
+    """The unit that a text begins with, as long as possible, and how many characters it takes."""
+    words = rest.split(" ")
+    for count in range(len(words), 0, -1):
+        written = " ".join(words[:count])
+        # short ones mean something else in another case
+        unit = UNITS.get(written) or (UNITS.get(written.lower()) if len(written) > 2 else None)
+        if unit:
+            return unit, len(written)
+    return "", 0
+
+
+def _clock(match: re.Match[str]) -> Found:
+    hour = int(match["h"] or match["h12"])
+    half = (match["half"] or match["half12"] or "").lower()
+    minute = match["m"] or "00"
+    # "3:30" may be in the morning or in the afternoon; who reads "3:30 pm" or "15:30" knows what it means
+    unclear = f"{hour % 12 or 12}:{minute}?"
+    if not half and 1 <= hour <= 12 and not match["h"].startswith("0"):
+        return Found(match.start(), match.end(), match[0], unclear)
+    told = hour % 12 + 12 * (half == "p") if half and hour <= 12 else hour
+    return Found(match.start(), match.end(), match[0], f"{told:02}:{minute}", (unclear,))
+
+
+def _value(digits: str, scale: str, words: str) -> Decimal:
+    if words:
+        return _spelled(re.split(r"[ -]", words.lower()))
+    return _parsed(digits) * _SCALES.get(scale, Decimal(1))
+
+
+def _parsed(digits: str) -> Decimal:
+    point, comma = digits.rfind("."), digits.rfind(",")
+    if comma > point >= 0:
+        return Decimal(digits.replace(".", "").replace(",", "."))
+    if point < 0 <= comma and len(digits) - comma - 1 != 3:
+        return Decimal(digits.replace(",", "."))
+    return Decimal(digits.replace(",", ""))
+
+
+def _spelled(words: list[str]) -> Decimal:
+    total, current = Decimal(0), Decimal(0)
+    for word in words:
+        if word in _WORDS:
+            current += _WORDS[word]
+        elif word in ("hundred", "dozen"):
+            current = max(current, Decimal(1)) * _SCALES[word]
+        elif word in _SCALES:
+            total += max(current, Decimal(1)) * _SCALES[word]
+            current = Decimal(0)
+    return total + current
+
+
+def _plain(value: Decimal) -> str:
+    written = f"{value:f}"
+    return written.rstrip("0").rstrip(".") if "." in written else written

@@ -1,0 +1,200 @@
+"""Appending, pinning and expanding messages. All of one session's writers take turns by its row."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from django.db import transaction
+
+from compaction.models import Message, Session
+from compaction.pipeline.counting import said_tokens
+from compaction.pipeline.session_rows import locked_session
+from compaction.services.sessions.drafts import TOOL, NewMessage, problems_of_calls, problems_of_messages
+from compaction.services.sessions.tool_calls import call_ids_of, canonical_calls
+from memories.tenancy.audit import Actor, record_audit
+from memories.tenancy.exceptions import Conflict, NotFound, invalid
+
+
+@dataclass(frozen=True)
+class Appended:
+    """What became of one row: the message that holds it, and whether this append made it."""
+
+    message: Message
+    is_new: bool
+
+
+@transaction.atomic
+def append_messages(*, session_id: UUID, rows: Sequence[NewMessage], by: Actor, now: datetime) -> list[Appended]:
+    """Append all of `rows` (1 to 500) in their order, or none; results stand in the order of the rows.
+
+    A row whose `source_id` the session knows is answered with the message that is there. Raises `InvalidInput` naming
+    every fault, `NotFound`, or `Conflict`: `session_closed`, `source_id_taken` by a message that says something else.
+    """
+    problems = problems_of_messages(rows, now=now)
+    if problems:
+        raise invalid(problems)
+    model = _model_of(session_id)
+    tokens = [said_tokens(row, model) for row in rows]  # before the session is held: long texts take their time
+    session = locked_session(session_id)
+    if session.model != model:
+        tokens = [said_tokens(row, session.model) for row in rows]
+    known = _known_sources(session, rows)
+    _refuse_other_content(rows, known)
+    fresh = _without_repetitions(rows, known)
+    _check_calls(session, fresh)
+    made = {index: _message(session, row, tokens[index], by_now=now) for index, row in fresh.items()}
+    for sequence, message in enumerate(made.values(), start=session.message_count):
+        message.sequence = sequence
+    if made:
+        _store(session, list(made.values()), by, now)
+    by_source = known | {message.source_id: message for message in made.values()}
+    return [
+        Appended(made[index], True) if index in made else Appended(by_source[row.source_id], False)
+        for index, row in enumerate(rows)
+    ]
+
+
+@transaction.atomic
+def pin_message(*, message: Message, pinned: bool, by: Actor, now: datetime) -> Message:
+    """Pin a message, so that it is never compacted and comes first in contexts, or let it go.
+
+    Raises `Conflict` `compacted` for one that a summary stands for already, or `session_closed`.
+    """
+    current = _held(message)
+    if current.pinned == pinned:
+        return current
+    if pinned and current.state == Message.State.COMPACTED:
+        raise Conflict("compacted", "A summary stands for this message; roll the compaction back before pinning it.")
+    current.pinned = pinned
+    current.save(update_fields=["pinned"])
+    _audit(current, "pin_message" if pinned else "unpin_message", ["pinned"], by, now)
+    return current
+
+
+@transaction.atomic
+def expand_message(*, message: Message, by: Actor, now: datetime) -> Message:
+    """Put the original of a masked message back into the context; any other stays as it is.
+
+    The answered row holds the original whatever its state: a compacted one is read here and stays compacted.
+    """
+    current = _held(message)
+    if current.state != Message.State.MASKED:
+        return current
+    session = current.session
+    session.context_tokens += current.tokens - current.shown_tokens
+    session.save(update_fields=["context_tokens"])
+    current.state, current.masked_at, current.original_tool = Message.State.LIVE, None, ""
+    current.shown_tokens = current.tokens
+    current.save(update_fields=["state", "masked_at", "original_tool", "shown_tokens"])
+    _audit(current, "expand_message", ["state"], by, now)
+    return current
+
+
+def _model_of(session_id: UUID) -> str:
+    session: Session | None = Session.objects.with_id(session_id).first()
+    if session is None:
+        raise NotFound("not_found", "There is no such session.")
+    return session.model
+
+
+def _known_sources(session: Session, rows: Sequence[NewMessage]) -> dict[str, Message]:
+    sources = {row.source_id for row in rows if row.source_id}
+    if not sources:
+        return {}
+    messages = Message.objects.for_tenant(session.tenant_id).of_session(session.pk)
+    known: dict[str, Message] = messages.from_sources(sources)
+    return known
+
+
+def _refuse_other_content(rows: Sequence[NewMessage], known: Mapping[str, Message]) -> None:
+    """A `source_id` names one message, in the session and among the rows."""
+    said = {source_id: _said(message) for source_id, message in known.items()}
+    for index, row in enumerate(rows):
+        if row.source_id and said.setdefault(row.source_id, row.said) != row.said:
+            detail = "The session has another message of this source_id."
+            raise Conflict("source_id_taken", detail, f"messages[{index}].source_id")
+
+
+def _said(message: Message) -> tuple[object, ...]:
+    return NewMessage(message.role, message.content, message.name, message.tool_calls, message.tool_call_id).said
+
+
+def _without_repetitions(rows: Sequence[NewMessage], known: Mapping[str, Message]) -> dict[int, NewMessage]:
+    """The rows that are to be stored, by their place."""
+    seen = set(known)
+    fresh: dict[int, NewMessage] = {}
+    for index, row in enumerate(rows):
+        if row.source_id not in seen:
+            fresh[index] = row
+        if row.source_id:
+            seen.add(row.source_id)
+    return fresh
+
+
+def _check_calls(session: Session, rows: Mapping[int, NewMessage]) -> None:
+    results = {row.tool_call_id for row in rows.values() if row.role == TOOL}
+    ids = results.union(*(call_ids_of(row.tool_calls) for row in rows.values()))
+    if not ids:
+        return
+    messages = Message.objects.for_tenant(session.tenant_id).of_session(session.pk)
+    answered = messages.answered_ids(results) if results else set()
+    problems = problems_of_calls(rows, called=messages.called_ids(ids), answered=answered)
+    if problems:
+        raise invalid(problems)
+
+
+def _message(session: Session, row: NewMessage, tokens: int, *, by_now: datetime) -> Message:
+    return Message(
+        tenant_id=session.tenant_id,
+        session=session,
+        role=row.role,
+        content=row.content,
+        name=row.name,
+        tool_calls=canonical_calls(row.tool_calls),
+        tool_call_id=row.tool_call_id,
+        tokens=tokens,
+        shown_tokens=tokens,
+        pinned=row.pinned,
+        metadata=dict(row.metadata),
+        source_id=row.source_id,
+        created_at=row.created_at or by_now,
+        recorded_at=by_now,
+    )
+
+
+def _store(session: Session, messages: list[Message], by: Actor, now: datetime) -> None:
+    Message.objects.bulk_create(messages)
+    session.message_count += len(messages)
+    session.context_tokens += sum(message.shown_tokens for message in messages)
+    session.last_message_at = now
+    session.save(update_fields=["message_count", "context_tokens", "last_message_at"])
+    record_audit(
+        tenant_id=session.tenant_id,
+        by=by,
+        verb="append_messages",
+        target_kind="message",
+        target_ids=[message.pk for message in messages],
+        now=now,
+    )
+
+
+def _held(message: Message) -> Message:
+    """The message as it is now, with its session, which is held until the transaction ends."""
+    session = locked_session(message.session_id)
+    rows = Message.objects.for_tenant(session.tenant_id).with_id(message.pk)
+    current: Message = rows.without_vectors().get()
+    current.session = session
+    return current
+
+
+def _audit(message: Message, verb: str, fields: Sequence[str], by: Actor, now: datetime) -> None:
+    record_audit(
+        tenant_id=message.tenant_id,
+        by=by,
+        verb=verb,
+        target_kind="message",
+        target_ids=[message.pk],
+        fields=fields,
+        now=now,
+    )

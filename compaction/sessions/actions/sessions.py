@@ -1,0 +1,159 @@
+"""Opening, changing, closing and restoring sessions."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+
+from compaction.models import Message, Session
+from compaction.models.sessions import MODEL_CHARACTERS_MAX, WINDOW_TOKENS_MAX, WINDOW_TOKENS_MIN
+from compaction.pipeline.counting import said_tokens, shown_tokens, text_tokens, tokens_in_context
+from compaction.pipeline.session_rows import locked_session
+from compaction.services.sessions.drafts import text_problem
+from context.profiles.token_counters import budget_calculator
+from context.services.assembly.model_catalog import DEFAULT_MODEL
+from memories.models import AuditEntry, Tenant
+from memories.services.partitions.paths import PartitionPath
+from memories.services.store.content import ContentError, check_metadata, is_same_json
+from memories.services.store.drafts import FieldProblem
+from memories.store.live_rows import ensure_partitions
+from memories.tenancy.audit import Actor, record_audit
+from memories.tenancy.exceptions import invalid
+
+CHANGEABLE_FIELDS = ("directive", "model", "max_context_tokens", "metadata")
+
+
+@transaction.atomic
+def create_session(
+    *,
+    tenant: Tenant,
+    partition: PartitionPath | None = None,
+    model: str = "",
+    max_context_tokens: int | None = None,
+    directive: str = "",
+    metadata: Mapping[str, Any] | None = None,
+    by: Actor,
+    now: datetime,
+) -> Session:
+    """Open a session without messages; its window is the model's unless one is given. Raises `InvalidInput`."""
+    name = model or DEFAULT_MODEL
+    window = budget_calculator().context_window(name) if max_context_tokens is None else max_context_tokens
+    values = {"model": name, "max_context_tokens": window, "directive": directive, "metadata": dict(metadata or {})}
+    _check(values)
+    place = partition or PartitionPath()
+    tokens = text_tokens(directive, name)
+    session: Session = Session.objects.create(
+        tenant=tenant,
+        partition=ensure_partitions(tenant.pk, [place])[place.path],
+        partition_path=place.path,
+        created_by_key_id=by.id if by.kind == AuditEntry.ActorKind.KEY else None,
+        created_at=now,
+        directive_tokens=tokens,
+        context_tokens=tokens,
+        **values,
+    )
+    _audit(session, "create_session", (), by, now)
+    return session
+
+
+@transaction.atomic
+def update_session(*, session: Session, changes: Mapping[str, Any], by: Actor, now: datetime) -> Session:
+    """Change fields of `CHANGEABLE_FIELDS`; another model counts every message anew, a window of None is the model's.
+
+    A window that was the former model's becomes the new one's. Raises `InvalidInput`, or `Conflict` `session_closed`.
+    """
+    unknown = set(changes) - set(CHANGEABLE_FIELDS)
+    if unknown:
+        raise invalid([FieldProblem(name, "unknown_field", "There is no such field.") for name in sorted(unknown)])
+    current = locked_session(session.pk)
+    wanted = {**changes}
+    calculator = budget_calculator()
+    had_default_window = current.max_context_tokens == calculator.context_window(current.model)
+    if "model" in wanted and had_default_window:
+        wanted.setdefault("max_context_tokens", None)
+    if "max_context_tokens" in wanted and wanted["max_context_tokens"] is None:
+        wanted["max_context_tokens"] = calculator.context_window(wanted.get("model", current.model))
+    _check(wanted)
+    fields = [name for name, value in wanted.items() if not is_same_json(getattr(current, name), value)]
+    for name in fields:
+        setattr(current, name, wanted[name])
+    if {"model", "directive"} & set(fields):
+        current.directive_tokens = text_tokens(current.directive, current.model)
+    if "model" in fields:
+        _recount(current)
+    if fields:
+        current.context_tokens = tokens_in_context(current)
+        current.save(update_fields=[*fields, "directive_tokens", "context_tokens"])
+        _audit(current, "update_session", fields, by, now)
+    return current
+
+
+@transaction.atomic
+def close_session(*, session: Session, by: Actor, now: datetime) -> Session:
+    """End the session; it can be restored. A closed one stays as it is."""
+    current = locked_session(session.pk, is_open=False)
+    if current.closed_at is None:
+        current.closed_at = now
+        current.save(update_fields=["closed_at"])
+        _audit(current, "close_session", ["closed_at"], by, now)
+    return current
+
+
+@transaction.atomic
+def restore_session(*, session: Session, by: Actor, now: datetime) -> Session:
+    """Open a closed session again; an open one stays as it is."""
+    current = locked_session(session.pk, is_open=False)
+    if current.closed_at is not None:
+        current.closed_at = None
+        current.save(update_fields=["closed_at"])
+        _audit(current, "restore_session", ["closed_at"], by, now)
+    return current
+
+
+def _check(values: Mapping[str, Any]) -> None:
+    problems = list(_problems_of(values))
+    if problems:
+        raise invalid(problems)
+
+
+def _problems_of(values: Mapping[str, Any]) -> Iterator[FieldProblem]:
+    model = values.get("model", DEFAULT_MODEL)
+    if not isinstance(model, str) or not model.strip() or len(model) > MODEL_CHARACTERS_MAX or not model.isprintable():
+        yield FieldProblem("model", "bad_name", f"A model's name has 1 to {MODEL_CHARACTERS_MAX} printable characters.")
+    window = values.get("max_context_tokens", WINDOW_TOKENS_MIN)
+    if isinstance(window, bool) or not isinstance(window, int):
+        yield FieldProblem("max_context_tokens", "not_an_integer", "An integer is needed.")
+    elif not WINDOW_TOKENS_MIN <= window <= WINDOW_TOKENS_MAX:
+        detail = f"The integer must be between {WINDOW_TOKENS_MIN} and {WINDOW_TOKENS_MAX:,}."
+        yield FieldProblem("max_context_tokens", "out_of_range", detail)
+    if problem := text_problem(values.get("directive", "")):
+        yield FieldProblem("directive", *problem)
+    try:
+        check_metadata(values.get("metadata", {}))
+    except ContentError as error:
+        yield FieldProblem("metadata", error.code, error.detail)
+
+
+def _recount(session: Session) -> None:
+    """Every message of the session, summaries too, in the tokens of its model."""
+    rows = Message.objects.for_tenant(session.tenant_id).of_session(session.pk).without_vectors()
+    counts: dict[UUID, tuple[int, int]] = {}
+    for message in rows:
+        was_shown = message.shown_tokens
+        message.tokens = said_tokens(message, session.model)
+        counts[message.pk] = (message.tokens, shown_tokens(message, session.model) if was_shown else 0)
+    rows.set_tokens(counts)
+
+
+def _audit(session: Session, verb: str, fields: Sequence[str], by: Actor, now: datetime) -> None:
+    record_audit(
+        tenant_id=session.tenant_id,
+        by=by,
+        verb=verb,
+        target_kind="session",
+        target_ids=[session.pk],
+        fields=fields,
+        now=now,
+    )

@@ -1,0 +1,260 @@
+"""The one conductor of a session's context: read -> compact in an emergency -> memories -> trim -> render -> count.
+
+Called with no scope open. Searching and counting run outside of the short scopes of reading opened here.
+"""
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from uuid import UUID
+
+from compaction.models import Message
+from compaction.pipeline.orchestrator import compact_in_emergency
+from compaction.services.pipeline.generations import generation_warning
+from compaction.services.sessions.section_budgets import (
+    MEMORIES,
+    MEMORIES_TOKENS_MIN,
+    SECTION_ORDER,
+    SUMMARY,
+    default_budget,
+    newest_unit_tokens,
+    section_settings,
+)
+from compaction.services.sessions.transcript import MARKER_TOKENS, ChatMessage, transcript
+from compaction.sessions.conversations import Conversation, read_contents, read_conversation
+from compaction.sessions.results import SESSION_SUMMARY, EmergencyCompaction, SessionContext, SessionContextRequest
+from compaction.sessions.trimming import Part, fit_parts
+from context.assembly.orchestrator import KEY_ACTOR, StepTimer, assemble_context
+from context.profiles.token_counters import budget_calculator
+from context.receipts.results import Anchor, AssembledContext, Block, ContextBudget, ContextRequest, Notice
+from context.services.assembly.model_catalog import family_of
+from context.services.assembly.section_budgets import Allotment
+from context.services.budget import BudgetCalculator
+from memories.tenancy.audit import Actor
+from memories.tenancy.exceptions import InvalidInput
+
+logger = logging.getLogger(__name__)
+
+#: Of a long message the end is searched for: there the question stands.
+QUERY_CHARACTERS_MAX = 2_000
+#: Fields that both wishes have.
+MEMORY_FIELDS = (
+    "budget_profile",
+    "profile",
+    "packer",
+    "ordering",
+    "render",
+    "summary_style",
+    "include_tenant_memo",
+    "include_summaries_at",
+    "include_memories_top_k",
+    "explain",
+    "preview",
+)
+
+
+@dataclass(frozen=True)
+class _Who:
+    tenant_id: UUID
+    reach: str
+    actor: Actor
+    now: datetime
+
+
+def build_session_context(
+    request: SessionContextRequest,
+    *,
+    tenant_id: UUID,
+    reach: str,
+    actor: Actor,
+    now: datetime,
+    compact: EmergencyCompaction = compact_in_emergency,
+) -> SessionContext:
+    """The context of a session within `reach`, in at most `max_tokens` of its model.
+
+    Directive, memories for the newest message of the user, the current summary, then the newest messages that fit:
+    pinned ones first, a tool call never without its results nor a result without its call. Where the session is as full
+    as its policy's emergency, `compact` shrinks it before, unless this is a preview. Raises `NotFound`, or
+    `InvalidInput` for a wish that cannot be granted, such as a budget below the directive.
+    """
+    timer, who = StepTimer(), _Who(tenant_id, reach, actor, now)
+    with timer.step("total"):
+        with timer.step("read"):
+            conversation = _read(request, who)
+        notices: list[Notice] = []
+        if not request.preview and _is_emergency(conversation):
+            with timer.step("compact"):
+                notices += _compact(conversation, compact, now)
+                conversation = _read(request, who)
+        context = _build(request, conversation, who, timer)
+    return replace(context, warnings=[*notices, *context.warnings], timings=timer.milliseconds)
+
+
+def _read(request: SessionContextRequest, who: _Who) -> Conversation:
+    return read_conversation(
+        tenant_id=who.tenant_id,
+        session_id=request.session_id,
+        reach=who.reach,
+        budget_profile=request.budget_profile,
+        api_key_id=who.actor.id if who.actor.kind == KEY_ACTOR else None,
+    )
+
+
+def _is_emergency(conversation: Conversation) -> bool:
+    policy = conversation.policy
+    return policy.has_emergency and conversation.session.pressure >= policy.emergency_threshold
+
+
+def _compact(conversation: Conversation, compact: EmergencyCompaction, now: datetime) -> Sequence[Notice]:
+    session = conversation.session
+    logger.warning("emergency compaction of session %s at pressure %.2f", session.pk, session.pressure)
+    return compact(session, conversation.policy, now)
+
+
+def _build(request: SessionContextRequest, conversation: Conversation, who: _Who, timer: StepTimer) -> SessionContext:
+    session, calculator = conversation.session, budget_calculator()
+    budget = _budget(request, conversation, calculator)
+    head = [_directive(conversation, budget.max_tokens, calculator)] if session.directive else []
+    left = budget.max_tokens - sum(part.cost for part in head)
+    settings = section_settings(conversation.profile.sections, budget.max_tokens)
+    allotment = Allotment(left, SECTION_ORDER, settings, shares_of=budget.max_tokens)
+    newest = newest_unit_tokens(conversation.turns)
+    kept_free = newest if newest <= left else 0
+    summary = _summary(conversation, calculator)
+    with timer.step("memories"):
+        room = min(allotment.room_for(MEMORIES), left - kept_free) - MARKER_TOKENS
+        has_summary = summary is not None and summary.cost <= left - kept_free - max(room, 0)
+        memories = _memories(request, conversation, room, budget, who, has_summary=has_summary)
+    if memories is not None and memories.text:
+        part = Part(ChatMessage("system", memories.text), memories.budget.used, 0, memories.blocks)
+        head.append(part)
+        allotment.take(MEMORIES, part.cost)
+    else:
+        allotment.take(MEMORIES, 0)
+    fits = summary is not None and summary.cost <= min(allotment.room_for(SUMMARY), allotment.left - kept_free)
+    if summary is not None and fits:
+        head.append(summary)
+    allotment.take(SUMMARY, summary.cost if summary is not None and fits else 0)
+    with timer.step("fit"):
+        fitted = fit_parts(
+            head,
+            conversation.turns,
+            room=allotment.room_for(SECTION_ORDER[-1]),
+            max_tokens=budget.max_tokens,
+            model=session.model,
+            read=lambda ids: read_contents(who.tenant_id, ids),
+        )
+    lost = fitted.left_out + (1 if summary is not None and summary not in fitted.parts else 0)
+    return SessionContext(
+        session=session,
+        messages=[part.message for part in fitted.parts],
+        text=fitted.text,
+        blocks=fitted.blocks,
+        budget=replace(budget, used=fitted.tokens),
+        warnings=_unique([*_notices(conversation, lost, fitted.broken), *(memories.warnings if memories else [])]),
+        memories=memories,
+        budget_profile={"name": conversation.profile.name, "version": conversation.profile.version},
+        timings={},
+    )
+
+
+def _budget(request: SessionContextRequest, conversation: Conversation, calculator: BudgetCalculator) -> ContextBudget:
+    """What is asked for, else the session's window without what the answer and inexact counting need."""
+    session = conversation.session
+    count = calculator.measure(session.directive, session.model)
+    window = session.max_context_tokens
+    tokens, reserved = default_budget(window, family_of(session.model).max_output_tokens, is_exact=count.exact)
+    if request.max_tokens is not None:
+        highest = max(window, calculator.context_window(session.model))
+        if not 1 <= request.max_tokens <= highest:
+            raise InvalidInput("out_of_range", f"The number must be between 1 and {highest:,}.", "max_tokens")
+        tokens = request.max_tokens
+    return ContextBudget(tokens, 0, reserved, count.tokenizer, count.exact)
+
+
+def _directive(conversation: Conversation, max_tokens: int, calculator: BudgetCalculator) -> Part:
+    session = conversation.session
+    message = ChatMessage("system", session.directive)
+    shown = max(calculator.count_tokens(transcript([message]), session.model), session.directive_tokens)
+    if shown > max_tokens:
+        detail = f"The session's directive alone takes {shown:,} tokens; the budget is {max_tokens:,}."
+        raise InvalidInput("directive_over_budget", detail, "max_tokens")
+    return Part(message, session.directive_tokens, 2)
+
+
+def _memories(
+    request: SessionContextRequest,
+    conversation: Conversation,
+    room: int,
+    budget: ContextBudget,
+    who: _Who,
+    *,
+    has_summary: bool,
+) -> AssembledContext | None:
+    """Memo, summaries of partitions and memories in `room` tokens; None where that is too little for any.
+
+    `has_summary`: there is room for the current summary beside them, so what that says need not be said again.
+    """
+    session = conversation.session
+    room = min(room, budget_calculator().context_window(session.model))
+    if room < MEMORIES_TOKENS_MIN:
+        return None
+    query = request.query or conversation.asked[-QUERY_CHARACTERS_MAX:]
+    wish = ContextRequest(
+        query=query.strip(),
+        partition=session.partition_path,
+        max_tokens=room,
+        model=session.model,
+        shares_of=budget.max_tokens,
+        already_shown=[*_memories_of(conversation.summary), *(_journalled(conversation) if has_summary else ())],
+        **{name: getattr(request, name) for name in MEMORY_FIELDS},
+    )
+    return assemble_context(wish, tenant_id=who.tenant_id, reach=who.reach, actor=who.actor, now=who.now)
+
+
+def _memories_of(summary: Message | None) -> list[UUID]:
+    """The memories that the current summary was stored as."""
+    return [UUID(memory_id) for memory_id in summary.metadata.get("memory_ids", ())] if summary else []
+
+
+def _journalled(conversation: Conversation) -> list[UUID]:
+    """The memories of the journal that say what a statement of the current summary says."""
+    current = conversation.session.current
+    if current is None:
+        return []
+    told = [statement["text"] for statement in current.statements]
+    held = [(entry["memory_id"], entry["text"]) for entry in current.journal if entry["memory_id"]]
+    return [UUID(memory_id) for memory_id, text in held if any(one.startswith(text) for one in told)]
+
+
+def _summary(conversation: Conversation, calculator: BudgetCalculator) -> Part | None:
+    """The summary that stands for what was compacted, with a warning where it was condensed often."""
+    row, current = conversation.summary, conversation.session.current
+    if row is None or current is None:
+        return None
+    content = "\n".join(filter(None, (row.content, generation_warning(current.generation))))
+    tokens = calculator.count_tokens(content, conversation.session.model)
+    anchor = Anchor(SESSION_SUMMARY, str(row.pk), max(current.generation, 1))
+    return Part(ChatMessage("system", content), tokens, 1, [Block(SESSION_SUMMARY, anchor, content, tokens)])
+
+
+def _notices(conversation: Conversation, lost: int, broken: int) -> list[Notice]:
+    session, policy = conversation.session, conversation.policy
+    notices = [Notice("unknown_model", text) for text in budget_calculator().warnings_for(session.model)]
+    if session.pressure >= policy.warning_threshold:
+        detail = f"The session fills {session.pressure:.0%} of its window and is not being compacted enough."
+        notices.append(Notice("pressure_high", detail))
+    if session.current is not None and (text := generation_warning(session.current.generation)):
+        notices.append(Notice("summary_degrades", text))
+    if lost:
+        notices.append(Notice("trimmed", f"{lost:,} messages had no room and are left out."))
+    if broken:
+        detail = f"{broken:,} messages are left out: calls that wait for results, or results without their call."
+        notices.append(Notice("incomplete_calls", detail))
+    return notices
+
+
+def _unique(notices: Sequence[Notice]) -> list[Notice]:
+    by_code: Mapping[str, Notice] = {notice.code: notice for notice in reversed(notices)}
+    return [notice for notice in dict.fromkeys(notices) if by_code[notice.code] is notice]

@@ -1,0 +1,36 @@
+"""Filter forms of the session list and of one session."""
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from django import forms
+
+from compaction.sessions.browsing import SessionFilter
+from memories.tenancy.forms import PartitionField
+from memory_platform.web.forms import PlainForm
+
+SEARCH_CHARACTERS_MAX = 200
+
+
+class SessionFilterForm(PlainForm):
+    """How the list of sessions is narrowed; everything is optional and stands in the address."""
+
+    units: ClassVar[Mapping[str, str]] = {"least": "%"}
+    STATES = [("", "Open"), ("over", "Over their warning"), ("closed", "Closed"), ("all", "All")]
+
+    partition = PartitionField()
+    state = forms.ChoiceField(required=False, choices=STATES)
+    least = forms.IntegerField(label="Least pressure", required=False, min_value=0, max_value=1000)
+
+    def wanted(self) -> SessionFilter:
+        """The valid fields."""
+        fields = self.cleaned_data
+        return SessionFilter(fields["partition"], fields["state"], (fields["least"] or 0) / 100)
+
+
+class TimelineForm(PlainForm):
+    """Which part of a session is shown: the page that ends before a sequence, the one around a sequence, or finds."""
+
+    before = forms.IntegerField(required=False, min_value=1, max_value=2**31 - 1)
+    at = forms.IntegerField(required=False, min_value=0, max_value=2**31 - 1)
+    q = forms.CharField(label="Search", required=False, max_length=SEARCH_CHARACTERS_MAX)

@@ -1,0 +1,224 @@
+"""Sessions and messages."""
+
+from collections.abc import Collection, Iterable, Mapping
+from datetime import datetime
+from typing import Any, Self
+from uuid import UUID
+
+from django.contrib.postgres.search import SearchQuery
+from django.db import connection
+from django.db.models import Count, Exists, F, FloatField, Func, JSONField, OuterRef, Q, Subquery, Sum, Value
+from django.db.models.functions import Cast, Coalesce, Left
+
+from memories.search.queries.lexemes import DEFAULT_TEXT_SEARCH_CONFIG
+from memories.tenancy.queries.conditions import path_condition, segment_paths
+from memories.tenancy.queries.rows import TenantRows
+
+#: Of a message that a session is called by.
+TITLE_READ_CHARACTERS = 200
+#: What is needed of a message to choose among many.
+OUTLINE_COLUMNS = (
+    "id",
+    "role",
+    "tokens",
+    "shown_tokens",
+    "state",
+    "pinned",
+    "tool_calls",
+    "tool_call_id",
+    "name",
+    "sequence",
+)
+
+
+class CallIds(Func):
+    """The ids of a message's tool calls as a JSON list."""
+
+    function = "jsonb_path_query_array"
+    template = "%(function)s(%(expressions)s, '$[*].id')"
+    output_field = JSONField()
+
+
+class SessionQuerySet(TenantRows):
+    def with_id(self, session_id: UUID) -> Self:
+        return self.filter(pk=session_id)
+
+    def within(self, path: str, *, exact: bool = False) -> Self:
+        """Sessions of the partition `path` and, unless `exact`, those below it."""
+        return self.filter(path_condition("partition_path", path, exact=exact))
+
+    def with_segments(self, segments: Mapping[str, str]) -> Self:
+        """In partitions that hold every given `key=value` segment, at any depth."""
+        if not segments:
+            return self
+        return self.filter(partition__segments__contains=segment_paths(segments))
+
+    def with_titles(self) -> Self:
+        """Adds `first_said`, how the user's first message begins, for `Session.title`: one look-up a row shown."""
+        messages = self.model._meta.get_field("messages").related_model.objects
+        said = messages.filter(session=OuterRef("pk"), role="user", sequence__isnull=False).order_by("sequence")
+        begun = said.annotate(begin=Left("content", TITLE_READ_CHARACTERS)).values("begin")[:1]
+        return self.annotate(first_said=Coalesce(Subquery(begun), Value("")))
+
+    def with_ids(self, session_ids: Iterable[UUID]) -> Self:
+        return self.filter(pk__in=list(session_ids))
+
+    def counted_by_partition(self) -> Self:
+        """Rows of (partition path, how many, how many of them open)."""
+        rows = self.order_by().values_list("partition_path")
+        return rows.annotate(sessions=Count("pk"), open_sessions=Count("pk", filter=Q(closed_at__isnull=True)))
+
+    def open(self) -> Self:
+        return self.filter(closed_at__isnull=True)
+
+    def closed(self) -> Self:
+        return self.filter(closed_at__isnull=False)
+
+    def with_current(self) -> Self:
+        return self.select_related("current")
+
+    def with_pressure(self) -> Self:
+        """Each with `fullness`, its pressure as the database reckons it, to filter and to sort by."""
+        return self.annotate(fullness=Cast(F("context_tokens"), FloatField()) / F("max_context_tokens"))
+
+    def at_least(self, pressure: float) -> Self:
+        """Those whose pressure is `pressure` or more; after `with_pressure`."""
+        return self.filter(fullness__gte=pressure)
+
+    def idle_since(self, moment: datetime) -> Self:
+        """Nothing was appended after `moment`."""
+        return self.filter(last_message_at__lte=moment)
+
+    def without_open_run(self) -> Self:
+        return self.exclude(runs__state__in=["queued", "running"])
+
+    def not_compacted_since_said(self) -> Self:
+        """No compaction was asked for after the last message: whatever came of that, people may have undone it."""
+        newer = self.model._meta.get_field("compactions").related_model.objects.filter(
+            session_id=OuterRef("pk"), created_at__gte=OuterRef("last_message_at")
+        )
+        waiting = self.model._meta.get_field("compactions").related_model.objects.filter(
+            session_id=OuterRef("pk"), state="proposed"
+        )
+        return self.exclude(Exists(newer)).exclude(Exists(waiting))
+
+    def tenant_ids(self) -> list[UUID]:
+        return list(self.order_by().values_list("tenant_id", flat=True).distinct())
+
+    def behind(self, session_id: UUID | None, count: int) -> list[Any]:
+        """The next `count` in the order of their ids."""
+        rows = self if session_id is None else self.filter(pk__gt=session_id)
+        return list(rows.order_by("id")[:count])
+
+    def newest_first(self) -> Self:
+        return self.order_by("-created_at", "id")
+
+    def locked(self) -> Self:
+        """Held until the transaction ends: appends, maskings and compactions of one session take turns."""
+        return self.select_for_update(no_key=True, of=("self",))
+
+
+class MessageQuerySet(TenantRows):
+    def of_session(self, session_id: UUID) -> Self:
+        return self.filter(session_id=session_id)
+
+    def originals(self) -> Self:
+        """What was appended, in its order; summaries are none."""
+        return self.filter(sequence__isnull=False).order_by("sequence")
+
+    def shown(self) -> Self:
+        """Originals that a context shows, as they are or masked."""
+        return self.originals().exclude(state="compacted")
+
+    def with_id(self, message_id: UUID) -> Self:
+        return self.filter(pk=message_id)
+
+    def with_ids(self, message_ids: Iterable[UUID]) -> Self:
+        return self.filter(pk__in=list(message_ids))
+
+    def with_sources(self, source_ids: Collection[str]) -> Self:
+        return self.filter(source_id__in=list(source_ids))
+
+    def within(self, path: str) -> Self:
+        """Messages of sessions in `path` and below it."""
+        return self.filter(path_condition("session__partition_path", path, exact=False))
+
+    def from_sequence(self, sequence: int) -> Self:
+        return self.filter(sequence__gte=sequence)
+
+    def between(self, first: int, last: int) -> Self:
+        """Both included."""
+        return self.filter(sequence__gte=first, sequence__lte=last)
+
+    def mentioning(self, text: str) -> Self:
+        """Messages with every word of `text`, however inflected."""
+        return self.filter(search_vector=SearchQuery(text, config=DEFAULT_TEXT_SEARCH_CONFIG, search_type="websearch"))
+
+    def in_state(self, *states: str) -> Self:
+        return self.filter(state__in=states)
+
+    def of_role(self, *roles: str) -> Self:
+        return self.filter(role__in=roles)
+
+    def of_compaction(self, compaction_id: UUID) -> Self:
+        """The summary that a compaction made."""
+        return self.filter(compaction_id=compaction_id)
+
+    def from_sources(self, source_ids: Collection[str]) -> dict[str, Any]:
+        """The messages by the callers' own ids."""
+        return {row.source_id: row for row in self.with_sources(source_ids).without_vectors()}
+
+    def called_ids(self, call_ids: Collection[str]) -> set[str]:
+        """Those of `call_ids` under which an assistant message makes a call."""
+        rows = self.filter(role="assistant").annotate(own_call_ids=CallIds("tool_calls"))
+        rows = rows.filter(own_call_ids__has_any_keys=list(call_ids)).order_by()
+        return {call_id for ids in rows.values_list("own_call_ids", flat=True) for call_id in ids} & set(call_ids)
+
+    def answered_ids(self, call_ids: Collection[str]) -> set[str]:
+        """Those of `call_ids` that a result answers."""
+        rows = self.filter(role="tool", tool_call_id__in=list(call_ids)).order_by()
+        return set(rows.values_list("tool_call_id", flat=True))
+
+    def without_vectors(self) -> Self:
+        """Without what only a search reads."""
+        return self.defer("search_vector")
+
+    def outlines(self) -> Any:
+        """Without texts: what is needed to choose among many, as named tuples."""
+        return self.values_list(*OUTLINE_COLUMNS, named=True)
+
+    def strip(self) -> list[tuple[int, str, str, int, bool]]:
+        """(sequence, role, state, tokens, whether pinned) of each original, in order."""
+        return list(self.originals().values_list("sequence", "role", "state", "tokens", "pinned"))
+
+    def set_tokens(self, counts: Mapping[UUID, tuple[int, int]]) -> None:
+        """Write `tokens` and `shown_tokens` by id, all in one statement."""
+        table = connection.ops.quote_name(self.model._meta.db_table)
+        tokens, shown = ([pair[place] for pair in counts.values()] for place in (0, 1))
+        with connection.cursor() as cursor:
+            cursor.execute(
+                f"UPDATE {table} SET tokens = new.tokens, shown_tokens = new.shown_tokens"  # noqa: S608 - our own name
+                " FROM unnest(%s::uuid[], %s::int[], %s::int[]) AS new (id, tokens, shown_tokens)"
+                f" WHERE {table}.id = new.id",
+                [list(counts), tokens, shown],
+            )
+
+    def last_said(self) -> Any:
+        """The newest of the originals, None where there is none."""
+        return self.filter(sequence__isnull=False).without_vectors().order_by("-sequence").first()
+
+    def contents(self) -> dict[UUID, str]:
+        """What was said, by id."""
+        return dict(self.order_by().values_list("pk", "content"))
+
+    def said(self) -> list[tuple[UUID, str, str]]:
+        """Id, name and content of each."""
+        return list(self.order_by().values_list("pk", "name", "content"))
+
+    def all_calls(self) -> list[list[dict[str, Any]]]:
+        """The tool calls of those that make any."""
+        return list(self.exclude(tool_calls=[]).order_by().values_list("tool_calls", flat=True))
+
+    def tokens_shown(self) -> int:
+        """What the messages take in a context as they stand."""
+        return int(self.order_by().aggregate(tokens=Coalesce(Sum("shown_tokens"), 0))["tokens"])

@@ -1,0 +1,119 @@
+"""What agents send to get a session's context, and how it looks."""
+
+from typing import Any
+
+from rest_framework import serializers
+
+from compaction.services.sessions.drafts import ROLES
+from compaction.sessions.results import MESSAGE, SESSION_SUMMARY
+from compaction.sessions.serializers.messages import ToolCallShape
+from context.assembly.serializers.contexts import ExplainShape
+from context.assembly.serializers.fields import profile_field, query_or_nothing
+from context.assembly.serializers.shapes import (
+    AnchorShape,
+    BlockShape,
+    BudgetShape,
+    NamedVersionShape,
+    OmissionShape,
+    WarningShape,
+)
+from context.models import SUMMARY_LEVELS_MAX, TOP_K_MAX, BudgetProfile
+from context.profiles.budget_profiles import SUMMARY_LEVEL_MAX
+from context.receipts.results import DEFAULT_RENDER, LINKED_MEMORY, MEMORY, PARTITION_SUMMARY, TENANT_MEMO
+from context.services.ordering import ORDERINGS
+from context.services.rendering import STYLES
+from memories.models import PartitionSummary
+from memory_platform.rest.fields import CheckedField, ChosenField, TextField, TruthField, WholeNumberField
+from memory_platform.rest.serializers import StrictSerializer
+
+
+class SessionContextInput(StrictSerializer):
+    """A wish for a session's context; null and absent mean what the session or the budget profile says."""
+
+    max_tokens = WholeNumberField(
+        minimum=1,
+        required=False,
+        allow_null=True,
+        default=None,
+        help_text="Default: `max_context_tokens` without what the answer and inexact counting need.",
+    )
+    query = CheckedField(
+        rule=query_or_nothing,
+        shape={"type": "string"},
+        required=False,
+        allow_null=True,
+        default=None,
+        help_text="What memories are searched for; default: the newest message of the user.",
+    )
+    profile = profile_field()
+    budget_profile = TextField(max_length=64, required=False, allow_null=True, default=None)
+    packer = ChosenField(choices=BudgetProfile.Packer.values, required=False, allow_null=True, default=None)
+    ordering = ChosenField(
+        choices=ORDERINGS,
+        required=False,
+        allow_null=True,
+        default=None,
+        help_text="Of the memories; messages keep theirs.",
+    )
+    render = ChosenField(
+        choices=STYLES, required=False, allow_null=True, default=DEFAULT_RENDER, help_text="Of the memories."
+    )
+    summary_style = ChosenField(choices=PartitionSummary.Style.values, required=False, allow_null=True, default=None)
+    include_tenant_memo = TruthField(required=False, allow_null=True, default=None)
+    include_memories_top_k = WholeNumberField(
+        minimum=1, maximum=TOP_K_MAX, required=False, allow_null=True, default=None
+    )
+    include_summaries_at = serializers.ListField(
+        child=WholeNumberField(minimum=0, maximum=SUMMARY_LEVEL_MAX),
+        required=False,
+        allow_null=True,
+        default=None,
+        max_length=SUMMARY_LEVELS_MAX,
+        help_text="Levels of the partition tree whose summaries are wanted, 0 being the first segment.",
+    )
+    explain = TruthField(required=False, default=False)
+    preview = TruthField(required=False, default=False, help_text="Nothing is stored, counted or compacted.")
+
+
+class ChatMessageShape(serializers.Serializer[Any]):
+    """A message as chat completions take it; fields that say nothing are absent."""
+
+    role = serializers.ChoiceField(choices=ROLES)
+    content = serializers.CharField(allow_null=True, allow_blank=True)
+    name = serializers.CharField(required=False)
+    tool_calls = ToolCallShape(many=True, required=False)
+    tool_call_id = serializers.CharField(required=False)
+
+
+class SessionAnchorShape(AnchorShape):
+    """What a block shows. Version 2 of a message is the placeholder of a masked one, of a summary its generation."""
+
+    type = serializers.ChoiceField(choices=[TENANT_MEMO, PARTITION_SUMMARY, MEMORY, SESSION_SUMMARY, MESSAGE])
+
+
+class SessionBlockShape(BlockShape):
+    """A kept item; the directive is none."""
+
+    kind = serializers.ChoiceField(
+        choices=[TENANT_MEMO, PARTITION_SUMMARY, MEMORY, LINKED_MEMORY, SESSION_SUMMARY, MESSAGE]
+    )
+    anchor = SessionAnchorShape()
+
+
+class SessionContextShape(serializers.Serializer[Any]):
+    """A session's context, as messages and as one text."""
+
+    session_id = serializers.UUIDField()
+    context_id = serializers.UUIDField(allow_null=True, help_text="Receipt of the part that memories make up.")
+    messages = ChatMessageShape(many=True)
+    text = serializers.CharField(help_text="The messages in one text; each begins with a line such as `[user]`.")
+    blocks = SessionBlockShape(many=True)
+    omitted = OmissionShape(many=True, help_text="Memories that were left out.")
+    budget = BudgetShape()
+    budget_profile = NamedVersionShape()
+    pressure = serializers.FloatField(help_text="How full the session is; 1 is full.")
+    context_tokens = serializers.IntegerField(help_text="What all of the session takes.")
+    generation = serializers.IntegerField(help_text="How often its summary was condensed; 0: there is none.")
+    warnings = WarningShape(many=True)
+    timings = serializers.DictField(child=serializers.FloatField(), help_text="Milliseconds by step.")
+    explain = ExplainShape(required=False, help_text="With `explain`: how the memories were chosen.")

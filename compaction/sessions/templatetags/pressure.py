@@ -1,0 +1,64 @@
+"""Gauges of sessions as server-drawn SVG: the places come from `compaction.services.sessions.gauges`."""
+
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Any
+
+from django import template
+from django.template.loader import render_to_string
+from django.utils.html import format_html_join
+from django.utils.safestring import SafeString
+
+from compaction.models import Session
+from compaction.services.sessions.gauges import pressure_gauge
+from compaction.services.sessions.minimap import Piece
+from context.services.profiles.compaction_policy import CompactionPolicy
+from memory_platform.web.templatetags.figures import counted
+
+register = template.Library()
+
+
+@register.inclusion_tag("_pressure.html")
+def gauge(session: Session, policy: CompactionPolicy) -> dict[str, Any]:
+    """How full the session is, with the thresholds of its policy marked."""
+    return {"gauge": pressure_gauge(session.context_tokens, session.max_context_tokens, policy)}
+
+
+@register.simple_tag
+@lru_cache(maxsize=500)
+def retention_bar(share: float, floor: float | None) -> SafeString:
+    """The share of the facts that a summary keeps, the floor marked. A list has one in each row, often the same."""
+    return render_to_string("_retention_bar.html", {"share": share, "floor": floor})
+
+
+@register.filter
+def drawn(pieces: Iterable[Piece], address: str) -> SafeString:
+    """The messages of a session in its strip, hundreds at times, each a link into the page at `address`."""
+    return format_html_join(
+        "",
+        '<a href="{address}?at={first}#m-{first}" tabindex="-1"><title>{title}</title>'
+        '<rect class="minimap-hit" x="{x}%" width="{width}%" y="0" height="32"/>'
+        '<rect class="minimap-{role} minimap-{state}" x="{x}%" width="{width}%" y="{y}" height="{height}"/></a>',
+        (_drawing(piece, address) for piece in pieces),
+    )
+
+
+def _drawing(piece: Piece, address: str) -> dict[str, object]:
+    said = f"Message {piece.first}" if piece.first == piece.last else f"Messages {piece.first} to {piece.last}"
+    state = "" if piece.state == "live" else f", {piece.state}"
+    y, height = {"compacted": (20, 8), "masked": (14, 14)}.get(piece.state, (4, 24))
+    title = f"{said}: {piece.role}, {counted(piece.tokens, 'token,tokens')}{state}"
+    return vars(piece) | {"address": address, "title": title, "y": y, "height": height}
+
+
+@register.filter
+def state_css(state: str) -> str:
+    """The colour of a state's label."""
+    return {
+        "proposed": "kind-warning",
+        "applied": "kind-good",
+        "done": "kind-good",
+        "failed": "kind-bad",
+        "running": "kind-warning",
+        "masked": "kind-warning",
+    }.get(state, "")

@@ -1,0 +1,148 @@
+"""One session as its page shows it: a page of messages in their order, compacted ones folded. Inside a scope."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from uuid import UUID
+
+from compaction.models import Compaction, CompactionMember, Message, Run, Session
+from compaction.pipeline.plans import plan_session, policy_of
+from compaction.services.pipeline.generations import generation_warning
+from compaction.services.sessions.minimap import Minimap, Outline, Span, minimap
+from context.services.profiles.compaction_policy import CompactionPolicy
+
+PAGE_SIZE = 100
+COMPACTIONS_MAX = 20
+FOUND_MAX = 100
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Messages one after the other: as they are, or folded because `compaction` took them out of the context."""
+
+    messages: Sequence[Message]
+    is_folded: bool
+    compaction: Compaction | None
+    #: Whether the preserve window begins with the first of them.
+    opens_window: bool
+
+    @property
+    def tokens(self) -> int:
+        return sum(message.tokens for message in self.messages)
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """A session's page. `before` is the sequence after its newest message; `older` and `newer` lead to its neighbours.
+
+    `summary` stands in the context for what was compacted; `undoable` is the compaction that may be rolled back,
+    `proposed` the one that waits.
+    """
+
+    session: Session
+    policy: CompactionPolicy
+    summary: Message | None
+    warning: str
+    stretches: Sequence[Stretch]
+    before: int
+    older: int | None
+    newer: int | None
+    window_from: int | None
+    compactions: Sequence[Compaction]
+    minimap: Minimap
+    undoable: Compaction | None
+    proposed: Compaction | None
+    run: Run | None
+
+    @property
+    def first(self) -> int:
+        return max(self.before - PAGE_SIZE, 0)
+
+    @property
+    def last(self) -> int:
+        return self.before - 1
+
+
+def read_timeline(session: Session, *, before: int | None = None) -> Timeline:
+    """The page that ends before a sequence, the newest one by default. Twelve queries at most."""
+    count = session.message_count
+    end = min(max(before, 1), count) if before is not None else count
+    rows = Message.objects.for_tenant(session.tenant_id).of_session(session.pk)
+    policy = policy_of(session)
+    window_from = _window_from(session, policy)
+    start = max(end - PAGE_SIZE, 0)
+    messages = list(rows.originals().between(start, end - 1).without_vectors()) if end else []
+    compactions = Compaction.objects.for_tenant(session.tenant_id).of_session(session.pk)
+    return Timeline(
+        session=session,
+        policy=policy,
+        summary=rows.of_compaction(session.current_id).without_vectors().first() if session.current_id else None,
+        warning=generation_warning(session.current.generation) if session.current else "",
+        stretches=_stretches(messages, _compactions_of(session.tenant_id, messages), window_from),
+        before=end,
+        older=start if start else None,
+        newer=min(end + PAGE_SIZE, count) if end < count else None,
+        window_from=window_from,
+        compactions=list(compactions.newest_first().without_texts()[:COMPACTIONS_MAX]),
+        minimap=_minimap(session, window_from, (start, end - 1) if end - start < count else None),
+        undoable=compactions.last_applied_first().first(),
+        proposed=proposed_of(session),
+        run=Run.objects.for_tenant(session.tenant_id).of_session(session.pk).open().first(),
+    )
+
+
+def _minimap(session: Session, window_from: int | None, shown: tuple[int, int] | None) -> Minimap:
+    rows = Message.objects.for_tenant(session.tenant_id).of_session(session.pk)
+    spans = CompactionMember.objects.for_tenant(session.tenant_id).spans_of(session.pk)
+    outlines = [Outline(*row) for row in rows.strip()]
+    return minimap(outlines, [Span(*row) for row in spans], window_from=window_from, shown=shown)
+
+
+def proposed_of(session: Session) -> Compaction | None:
+    """The compaction that waits for a decision."""
+    rows = Compaction.objects.for_tenant(session.tenant_id).of_session(session.pk)
+    row: Compaction | None = rows.in_state(Compaction.State.PROPOSED).first()
+    return row
+
+
+def page_around(session: Session, sequence: int) -> int:
+    """The `before` of a page that shows a message with its neighbours."""
+    return min(sequence + PAGE_SIZE // 2, session.message_count)
+
+
+def search_session(session: Session, text: str) -> list[Message]:
+    """Messages that hold every word of `text`, whatever their state, in their order."""
+    rows = Message.objects.for_tenant(session.tenant_id).of_session(session.pk).originals()
+    return list(rows.mentioning(text).without_vectors()[:FOUND_MAX])
+
+
+def _window_from(session: Session, policy: CompactionPolicy) -> int | None:
+    """The sequence at which the preserve window begins; None where nothing is preserved."""
+    planned = plan_session(session, policy, is_forced=False)
+    first = planned.plan.first_preserved_index
+    return planned.turns[first].sequence if first < len(planned.turns) else None
+
+
+def _compactions_of(tenant_id: UUID, messages: Iterable[Message]) -> dict[UUID, Compaction]:
+    """The compaction in force that took each compacted message out of the context."""
+    ids = [message.pk for message in messages if message.state == Message.State.COMPACTED]
+    if not ids:
+        return {}
+    members = CompactionMember.objects.for_tenant(tenant_id).of_messages(ids).compacted_by_applied()
+    return {member.message_id: member.compaction for member in members}
+
+
+def _stretches(
+    messages: Sequence[Message], compactions: dict[UUID, Compaction], window_from: int | None
+) -> list[Stretch]:
+    def place(message: Message) -> tuple[bool, UUID | None, bool]:
+        compaction = compactions.get(message.pk)
+        is_inside = window_from is not None and (message.sequence or 0) >= window_from
+        return message.state == Message.State.COMPACTED, compaction.pk if compaction else None, is_inside
+
+    stretches = []
+    for (is_folded, _, _), grouped in groupby(messages, key=place):
+        group = list(grouped)
+        compaction = compactions.get(group[0].pk)
+        stretches.append(Stretch(group, is_folded, compaction, group[0].sequence == window_from))
+    return stretches

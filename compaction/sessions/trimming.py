@@ -1,0 +1,85 @@
+"""From parts and turns to the final text: chosen, rendered, counted, and made to fit."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from compaction.services.pipeline.masking import PLACEHOLDER
+from compaction.services.sessions.section_budgets import in_units, marker_tokens
+from compaction.services.sessions.transcript import MARKER_TOKENS, ChatMessage, transcript
+from compaction.services.sessions.trimming import newest_that_fit
+from compaction.services.sessions.turns import MASKED, Turn
+from compaction.sessions.results import MASKED_VERSION, MESSAGE, ORIGINAL_VERSION
+from context.profiles.token_counters import budget_calculator
+from context.receipts.results import Anchor, Block
+
+#: Gives the texts of messages by their ids.
+ReadContents = Callable[[Iterable[UUID]], dict[UUID, str]]
+
+
+@dataclass(frozen=True)
+class Part:
+    """A message of the context with its own tokens and the blocks it shows; the lowest `rank` goes first."""
+
+    message: ChatMessage
+    tokens: int
+    rank: int
+    blocks: Sequence[Block] = ()
+
+    @property
+    def cost(self) -> int:
+        """What it takes in the text, as far as can be told before."""
+        return self.tokens + MARKER_TOKENS
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """The parts in reading order, their text with its exact tokens, and how many messages are not there and why."""
+
+    parts: Sequence[Part]
+    text: str
+    tokens: int
+    left_out: int
+    broken: int
+
+    @property
+    def blocks(self) -> list[Block]:
+        """The blocks of all parts, numbered by their place."""
+        blocks = [block for part in self.parts for block in part.blocks]
+        return [block.at(position) for position, block in enumerate(blocks)]
+
+
+def fit_parts(
+    head: Sequence[Part], turns: Sequence[Turn], *, room: int, max_tokens: int, model: str, read: ReadContents
+) -> Fitted:
+    """`head`, then the newest turns that fit in `room`; neither text nor messages exceed `max_tokens`.
+
+    Stored counts and allowances mostly keep this to one pass of the tokenizer. Where the text takes more than they say,
+    turns give way first, then the parts of the head.
+    """
+    calculator = budget_calculator()
+    remaining, contents = list(head), dict[UUID, str]()
+    while True:
+        trimmed = newest_that_fit(turns, room)
+        missing = [turn.id for turn in trimmed.kept if turn.id not in contents]
+        if missing:
+            contents |= read(missing)  # type: ignore[arg-type]
+        parts = [*remaining, *(_part(turn, contents) for turn in in_units(trimmed.kept))]
+        text = transcript(part.message for part in parts)
+        tokens = calculator.count_tokens(text, model)
+        over = max(tokens, sum(part.tokens for part in parts)) - max_tokens
+        if over <= 0:
+            broken = len(trimmed.broken)
+            return Fitted(parts, text, tokens, len(trimmed.left_out) - broken, broken)
+        if trimmed.kept:
+            room = trimmed.tokens - over
+        else:
+            remaining.remove(min(remaining, key=lambda part: part.rank))
+
+
+def _part(turn: Turn, contents: dict[UUID, str]) -> Part:
+    content = PLACEHOLDER if turn.state == MASKED else contents[turn.id]  # type: ignore[index]
+    message = ChatMessage(turn.role, content, turn.name, turn.tool_calls, turn.tool_call_id)
+    tokens = turn.context_tokens - marker_tokens(turn)
+    anchor = Anchor(MESSAGE, str(turn.id), MASKED_VERSION if turn.state == MASKED else ORIGINAL_VERSION)
+    return Part(message, tokens, 0, [Block(MESSAGE, anchor, content, tokens)])

@@ -1,0 +1,136 @@
+"""Sessions: the list with how full each is, and one with its messages, searched, pinned, put back."""
+
+from collections.abc import Callable
+from datetime import datetime
+from functools import partial
+from http import HTTPStatus
+from typing import Any
+from uuid import UUID
+
+from django.http import Http404, HttpResponse, HttpResponseBase
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.http import require_POST, require_safe
+
+from compaction.models import Message, Session
+from compaction.pipeline.session_rows import find_message
+from compaction.sessions.actions.messages import expand_message, pin_message
+from compaction.sessions.browsing import sessions_in, with_policies
+from compaction.sessions.forms import SessionFilterForm, TimelineForm
+from compaction.sessions.timeline import page_around, read_timeline, search_session
+from memories.models import Partition
+from memories.tenancy.access import actor_of, tenant_required
+from memories.tenancy.exceptions import NotFound, PlatformError
+from memories.tenancy.scopes import tenant_scope
+from memory_platform.web.pages import HtmxRequest, complain, flash, operator_required, show, wants_fragment
+from memory_platform.web.tables import Column, read_table
+
+PARTITIONS_OFFERED_MAX = 300
+COLUMNS = (
+    Column("opened", "created_at", datetime),
+    Column("pressure", "fullness", float),
+    Column("tokens", "context_tokens", int),
+    Column("messages", "message_count", int),
+)
+
+
+@operator_required("viewer")
+@tenant_required
+@require_safe
+def sessions(request: HtmxRequest) -> HttpResponseBase:
+    """The sessions of a tenant; filters, order and place stand in the address."""
+    form = SessionFilterForm(request.GET, label_suffix="")
+    page: dict[str, Any] = {"section": "sessions", "form": form}
+    tenant_id = request.tenant.id
+    is_whole = not wants_fragment(request)
+    with tenant_scope(tenant_id):
+        if form.is_valid():
+            wanted = form.wanted()
+            table = read_table(request, COLUMNS, sessions_in(tenant_id, wanted).page)
+            page |= {"table": table, "sessions": with_policies(tenant_id, table.rows), "wanted": wanted}
+        if is_whole:
+            page["partitions"] = Partition.objects.for_tenant(tenant_id).paths(PARTITIONS_OFFERED_MAX)
+    status = HTTPStatus.OK if form.is_valid() else HTTPStatus.UNPROCESSABLE_ENTITY
+    return show(request, "sessions.html" if is_whole else "sessions.html#fragment", page, status=status)
+
+
+@operator_required("viewer")
+@tenant_required
+@require_safe
+def session(request: HtmxRequest, session_id: UUID) -> HttpResponseBase:
+    """One session: the summary in force, its messages page by page, its compactions; what a search finds."""
+    return _session_page(request, session_id, TimelineForm(request.GET, label_suffix=""))
+
+
+def _session_page(request: HtmxRequest, session_id: UUID, form: TimelineForm) -> HttpResponse:
+    is_valid = form.is_valid()
+    fields: dict[str, Any] = form.cleaned_data if is_valid else {"q": "", "before": None, "at": None}
+    with tenant_scope(request.tenant.id):
+        row = found_session(request, session_id)
+        before = page_around(row, fields["at"]) if fields["at"] is not None else fields["before"]
+        page = {
+            "section": "sessions",
+            "session": row,
+            "form": form,
+            "timeline": read_timeline(row, before=before),
+            "found": search_session(row, fields["q"]) if fields["q"] else None,
+        }
+    status = HTTPStatus.OK if is_valid else HTTPStatus.UNPROCESSABLE_ENTITY
+    template = "session.html#body" if wants_fragment(request) else "session.html"
+    return show(request, template, page, status=status)
+
+
+def found_session(request: HtmxRequest, session_id: UUID) -> Session:
+    """The tenant's session, open or closed, with its title; inside a scope."""
+    rows = Session.objects.for_tenant(request.tenant.id).with_id(session_id)
+    row: Session | None = rows.with_current().with_titles().first()
+    if row is None:
+        raise Http404
+    return row
+
+
+@operator_required("operator")
+@tenant_required
+@require_POST
+def message_pin(request: HtmxRequest, message_id: UUID) -> HttpResponseBase:
+    """Keep a message in every context of its session."""
+    return _perform(request, message_id, partial(pin_message, pinned=True), "Pinned.", undo="message-unpin")
+
+
+@operator_required("operator")
+@tenant_required
+@require_POST
+def message_unpin(request: HtmxRequest, message_id: UUID) -> HttpResponseBase:
+    """Let a message leave the context as others do."""
+    return _perform(request, message_id, partial(pin_message, pinned=False), "No longer pinned.", undo="message-pin")
+
+
+@operator_required("operator")
+@tenant_required
+@require_POST
+def message_expand(request: HtmxRequest, message_id: UUID) -> HttpResponseBase:
+    """Put the original of a masked tool output back into the context."""
+    return _perform(request, message_id, expand_message, "The original stands in the context again.")
+
+
+def _perform(
+    request: HtmxRequest, message_id: UUID, verb: Callable[..., Message], said: str, *, undo: str = ""
+) -> HttpResponseBase:
+    try:
+        with tenant_scope(request.tenant.id):
+            row = find_message(tenant_id=request.tenant.id, message_id=message_id, reach="")
+            verb(message=row, by=actor_of(request.operator), now=timezone.now())
+    except NotFound as error:
+        raise Http404 from error
+    except PlatformError as error:
+        complain(request, error.detail)
+    else:
+        undo_url = reverse(undo, args=[request.tenant.id, message_id]) if undo else ""
+        flash(request, f"Message {row.sequence}: {said}", undo_url=undo_url)
+    before = request.POST.get("before", "")
+    place = {"before": before} if before else {"at": str(row.sequence)}
+    if request.htmx:
+        return _session_page(request, row.session_id, TimelineForm(place, label_suffix=""))
+    query = "&".join(f"{name}={value}" for name, value in place.items() if value.isdecimal())
+    return redirect(f"{reverse('session', args=[request.tenant.id, row.session_id])}?{query}#m-{row.sequence}")

@@ -1,0 +1,286 @@
+"""From a request to what is actually wished: checked, within the key's reach, every default filled in."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from context.assembly.sections import PACKERS, Packing
+from context.assembly.sections.packing import ELASTIC, OPTIMAL
+from context.assembly.sources import SourceReader, Sources, chosen
+from context.models import SUMMARY_LEVELS_MAX, TOP_K_MAX, BudgetProfile
+from context.receipts.results import Anchor, ContextRequest, Focus, Notice
+from context.services.assembly.model_catalog import DEFAULT_MODEL
+from context.services.budget import BudgetCalculator
+from context.services.ordering import DEFAULT_ORDERING, ORDERINGS
+from context.services.profiles.scoring_profiles import ScoringProfile
+from context.services.rendering import STYLES
+from memories.models import PartitionSummary
+from memories.services.partitions.paths import MAX_DEPTH, PartitionError, PartitionPath, is_within, parse_partition
+from memories.services.store.content import ContentError, check_content
+from memories.services.store.moments import Moment
+from memories.tenancy.exceptions import Forbidden, InvalidInput
+
+MODEL_NAME_CHARACTERS = 200
+STABLE, HEAD_TAIL = "stable", "head_tail"
+EARLIER_UNVERIFIED = Notice(
+    "stable_with_unverified",
+    "The earlier context cannot be given back as it was, so no prefix of it is promised.",
+)
+#: What the budget profile or a default decides where a request leaves it out.
+OPTIONAL_FIELDS = (
+    "max_tokens",
+    "model",
+    "profile",
+    "budget_profile",
+    "packer",
+    "ordering",
+    "summary_style",
+    "include_tenant_memo",
+    "include_summaries_at",
+    "include_linked_memories",
+    "include_memories_top_k",
+)
+
+
+@dataclass(frozen=True)
+class Wish:
+    """A request with nothing left open.
+
+    `query` None: the partition's top `top_k`, or no memories at all where that is 0; else `top_k` is None.
+    """
+
+    request: ContextRequest
+    query: str | None
+    partition: PartitionPath
+    moment: Moment
+    model: str
+    max_tokens: int
+    packing: Packing
+    ordering: str
+    top_k: int | None
+    sources: Sources
+    notices: Sequence[Notice]
+    reach: str = ""
+    previous: Sequence[Anchor] = field(default_factory=list)
+
+    @property
+    def profile(self) -> BudgetProfile:
+        """The budget profile that applies."""
+        return self.sources.profile
+
+    @property
+    def scoring(self) -> ScoringProfile:
+        """The scoring profile that applies."""
+        return self.sources.scoring
+
+    @property
+    def has_linked(self) -> bool:
+        """Whether memories that the focus links to are wanted."""
+        is_wanted = chosen(self.request.include_linked_memories, self.profile.include_linked_memories)
+        return is_wanted and self.sources.memory is not None
+
+    @property
+    def has_memories(self) -> bool:
+        """Whether any memories are looked for."""
+        return self.query is not None or self.top_k != 0
+
+    def as_record(self) -> dict[str, Any]:
+        """The inputs as a receipt keeps them; `given` names those that no default filled in."""
+        request, profile = self.request, self.profile
+        return {
+            "query": self.query or "",
+            "focus": None if request.focus is None else request.focus.as_record(),
+            "partition": self.partition.path,
+            "exact": request.exact,
+            "segments": dict(request.segments),
+            "max_tokens": self.max_tokens,
+            "model": self.model,
+            "profile": self.scoring.name,
+            "budget_profile": profile.name,
+            "packer": self.packing.packer,
+            "ordering": self.ordering,
+            "render": request.render,
+            "summary_style": request.summary_style or profile.summary_style,
+            "include_tenant_memo": chosen(request.include_tenant_memo, profile.include_tenant_memo),
+            "include_summaries_at": list(chosen(request.include_summaries_at, profile.include_summaries_at)),
+            "include_linked_memories": chosen(request.include_linked_memories, profile.include_linked_memories),
+            "include_memories_top_k": self.top_k,
+            "as_of": None if request.as_of is None else request.as_of.isoformat(),
+            "stable_with": None if request.stable_with is None else str(request.stable_with),
+            "given": [name for name in OPTIONAL_FIELDS if getattr(request, name) not in (None, "")],
+            **self._part_of_larger(),
+        }
+
+    def _part_of_larger(self) -> dict[str, Any]:
+        """What is known of a larger context that this is a part of; nothing where it stands alone."""
+        request = self.request
+        part: dict[str, Any] = {} if request.shares_of is None else {"shares_of": request.shares_of}
+        shown = [str(memory_id) for memory_id in request.already_shown]
+        return part | ({"already_shown": shown} if shown else {})
+
+
+def resolve_wish(
+    request: ContextRequest,
+    *,
+    tenant_id: UUID,
+    reach: str,
+    api_key_id: str | None,
+    calculator: BudgetCalculator,
+    now: datetime,
+) -> Wish:
+    """`request` with its defaults, from the tenant's rows in one short scope.
+
+    Raises `InvalidInput` naming the field, `Forbidden` for a partition outside of `reach`, `NotFound` for a focus or a
+    `stable_with` outside of it.
+    """
+    _check_choices(request)
+    moment = _moment(request, now)
+    partition = _partition(request, reach)
+    query = _query(request.query)
+    model = request.model or DEFAULT_MODEL
+    window = calculator.context_window(model)
+    _check_range("max_tokens", request.max_tokens, window)
+    sources = SourceReader(request, tenant_id, reach, partition.path, moment, api_key_id).read()
+    profile = sources.profile
+    packer = request.packer or profile.packer
+    return Wish(
+        request=request,
+        query=query,
+        partition=partition,
+        moment=moment,
+        model=model,
+        max_tokens=chosen(request.max_tokens, min(profile.default_tokens, window)),
+        packing=Packing.of(profile, packer=packer, has_query=query is not None, is_explained=request.explain),
+        ordering=_ordering(request, profile, packer),
+        top_k=None if query else _top_k(request, profile),
+        sources=sources,
+        notices=[
+            *_notices(request, query, model, calculator),
+            *_about_packer(packer, sources.scoring),
+            *sources.notices,
+            *_about_earlier(sources),
+        ],
+        reach=reach,
+        previous=[block.anchor for block in sources.earlier.context.blocks] if sources.earlier else [],
+    )
+
+
+def _check_choices(request: ContextRequest) -> None:
+    _check_choice("render", request.render, STYLES)
+    _check_choice("ordering", request.ordering or DEFAULT_ORDERING, ORDERINGS)
+    _check_choice("packer", request.packer or PACKERS[0], PACKERS)
+    _check_choice("summary_style", request.summary_style or PartitionSummary.Style.COMPACT, PartitionSummary.Style)
+    _check_range("include_memories_top_k", request.include_memories_top_k, TOP_K_MAX)
+    _check_levels(request.include_summaries_at)
+    _check_focus(request)
+    if len(request.model) > MODEL_NAME_CHARACTERS:
+        raise InvalidInput("too_long", f"A model's name has at most {MODEL_NAME_CHARACTERS} characters.", "model")
+    if not (request.draft is None and request.scoring is None) and not request.preview:
+        raise InvalidInput("draft_needs_preview", "A draft of a profile can only be previewed.", "preview")
+
+
+def _check_choice(name: str, value: str, known: Collection[str]) -> None:
+    if value not in known:
+        raise InvalidInput("unknown_choice", f"Known are: {', '.join(known)}.", name)
+
+
+def _check_range(name: str, value: int | None, highest: int) -> None:
+    if value is not None and not 1 <= value <= highest:
+        raise InvalidInput("out_of_range", f"The number must be between 1 and {highest:,}.", name)
+
+
+def _check_levels(levels: Sequence[int] | None) -> None:
+    if levels is None:
+        return
+    if len(levels) > SUMMARY_LEVELS_MAX or not all(0 <= level < MAX_DEPTH for level in levels):
+        detail = f"At most {SUMMARY_LEVELS_MAX} levels: whole numbers from 0, the first segment, to {MAX_DEPTH - 1}."
+        raise InvalidInput("out_of_range", detail, "include_summaries_at")
+
+
+def _check_focus(request: ContextRequest) -> None:
+    if request.focus is None:
+        return
+    if len(request.focus.as_record()) != 1:
+        detail = "A focus is exactly one of memory_id, summary_id and partition."
+        raise InvalidInput("one_focus", detail, "focus")
+    if request.focus.partition is not None and request.partition:
+        raise InvalidInput("given_twice", "Give the partition either as such or as the focus.", "focus.partition")
+
+
+def _moment(request: ContextRequest, now: datetime) -> Moment:
+    if request.moment is not None:
+        return request.moment
+    if request.as_of is None:
+        return Moment.now(now)
+    if request.as_of.utcoffset() is None:
+        raise InvalidInput("no_offset", "A time needs its offset from UTC, such as 2026-05-08T13:56:00Z.", "as_of")
+    if request.as_of > now:
+        raise InvalidInput("in_the_future", "Only the past and the present can be read.", "as_of")
+    return Moment.valid(request.as_of)
+
+
+def _partition(request: ContextRequest, reach: str) -> PartitionPath:
+    """The partition asked for; without one, all that the key reaches."""
+    focus = request.focus or Focus()
+    name = "partition" if focus.partition is None else "focus.partition"
+    try:
+        partition = parse_partition((request.partition if focus.partition is None else focus.partition) or reach)
+    except PartitionError as error:
+        raise InvalidInput(error.code, error.detail, name) from error
+    if not is_within(partition.path, reach):
+        raise Forbidden("outside_partition", "This key does not reach that partition.", name)
+    return partition
+
+
+def _query(query: str) -> str | None:
+    text = query.strip()
+    if not text:
+        return None
+    try:
+        check_content(text)
+    except ContentError as error:
+        raise InvalidInput(error.code, error.detail, "query") from error
+    return text
+
+
+def _ordering(request: ContextRequest, profile: BudgetProfile, packer: str) -> str:
+    """The one asked for; with an earlier context its order; short texts put the best ones at both ends."""
+    if request.ordering:
+        return request.ordering
+    if request.stable_with is not None:
+        return STABLE
+    return HEAD_TAIL if packer == ELASTIC and profile.ordering == DEFAULT_ORDERING else profile.ordering
+
+
+def _top_k(request: ContextRequest, profile: BudgetProfile) -> int:
+    """How many memories a context without query holds; one about a memory or a summary none, unless asked for."""
+    focus = request.focus or Focus()
+    has_other_focus = focus.memory_id is not None or focus.summary_id is not None
+    return chosen(request.include_memories_top_k, 0 if has_other_focus else profile.include_memories_top_k)
+
+
+def _notices(request: ContextRequest, query: str | None, model: str, calculator: BudgetCalculator) -> list[Notice]:
+    notices = [Notice("unknown_model", warning) for warning in calculator.warnings_for(model)]
+    if request.stable_with is not None and request.ordering not in ("", STABLE):
+        notices.append(Notice("stable_with_unused", "Only the ordering `stable` keeps an earlier order."))
+    if query and request.include_memories_top_k is not None:
+        notices.append(Notice("top_k_unused", "With a query the budget decides how many memories are kept."))
+    return notices
+
+
+def _about_packer(packer: str, scoring: ScoringProfile) -> list[Notice]:
+    """The highest sum of scores pays only where they are probabilities (ADR-0043)."""
+    if packer != OPTIMAL or scoring.is_calibrated:
+        return []
+    detail = (
+        f"The scores of {scoring.name} are no calibrated probabilities: their highest sum favours many short, weak "
+        "memories over few strong ones. The greedy packer finds more evidence."
+    )
+    return [Notice("uncalibrated_profile", detail)]
+
+
+def _about_earlier(sources: Sources) -> list[Notice]:
+    is_unverified = sources.earlier is not None and not sources.earlier.is_verified
+    return [EARLIER_UNVERIFIED] if is_unverified else []

@@ -1,0 +1,85 @@
+"""What agents send to search, and how hits look."""
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from context.assembly.serializers.fields import checked_query, profile_field
+from context.assembly.serializers.shapes import BreakdownShape, WarningShape
+from context.models import TOP_K_MAX
+from memories.services.search.filters import FILTER_FIELDS, FilterError, parse_filters
+from memories.store.serializers.answers import MemoryShape
+from memories.tenancy.serializers.partitions import ReadingInput
+from memory_platform.rest.errors import printable
+from memory_platform.rest.fields import (
+    CheckedField,
+    ChosenField,
+    NumberField,
+    StrictField,
+    TruthField,
+    WholeNumberField,
+    text_fault,
+)
+
+MODES = ("hybrid", "vector", "lexical")
+SEARCH_TOP_K_DEFAULT = 10
+COMPARISON = {"type": "object", "properties": {"gte": {}, "lte": {}, "in": {"type": "array", "items": {}}}}
+
+
+@extend_schema_field(
+    {
+        "type": "object",
+        "description": f"Fields: {', '.join(FILTER_FIELDS)}, metadata.<key> (a value or `in`).",
+        "additionalProperties": {
+            "anyOf": [{"type": ["string", "number", "boolean", "null"]}, {**COMPARISON, "additionalProperties": False}]
+        },
+    }
+)
+class FiltersField(StrictField):
+    """`{field: value or {gte, lte, in}}`; faults are named by field."""
+
+    def to_internal_value(self, data: Any) -> dict[str, Any]:
+        """The filters as they came, checked."""
+        if not isinstance(data, dict):
+            self.refuse("not_an_object", "Filters are an object of fields and values.")
+        faults: dict[str, Any] = {}
+        for name, wanted in data.items():
+            if fault := text_fault(name):
+                faults[printable(name)] = [serializers.ErrorDetail(fault[1], code=fault[0])]
+                continue
+            try:
+                parse_filters({name: wanted})
+            except FilterError as error:
+                detail = f"Known filters: {', '.join([*FILTER_FIELDS, 'metadata.<key>'])}."
+                detail = detail if error.code == "unknown_field" else "The field cannot be compared like that."
+                faults[printable(name)] = [serializers.ErrorDetail(detail, code=error.code)]
+        if faults:
+            raise serializers.ValidationError(faults)
+        return data
+
+
+class SearchInput(ReadingInput):
+    """A search."""
+
+    query = CheckedField(rule=checked_query, shape={"type": "string", "minLength": 1})
+    filters = FiltersField(required=False, default=dict)
+    top_k = WholeNumberField(minimum=1, maximum=TOP_K_MAX, required=False, default=SEARCH_TOP_K_DEFAULT)
+    threshold = NumberField(minimum=0, maximum=1, required=False, allow_null=True, default=None)
+    mode = ChosenField(choices=MODES, required=False, default=MODES[0])
+    profile = profile_field()
+    explain = TruthField(required=False, default=False)
+
+
+class SearchHitShape(MemoryShape):
+    """A memory with its score."""
+
+    score = serializers.FloatField()
+    score_breakdown = BreakdownShape()
+
+
+class SearchAnswerShape(serializers.Serializer[Any]):
+    """Hits, best first."""
+
+    results = SearchHitShape(many=True)
+    warnings = WarningShape(many=True)

@@ -1,0 +1,190 @@
+"""What a context may hold besides what a search finds, read in one short scope: memo, summaries, focus, profile.
+
+A part that cannot be read is left out with a notice; only a focus that is not there is refused.
+"""
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TypeVar
+from uuid import UUID
+
+from django.db import Error as DatabaseFailure
+
+from context.models import BudgetProfile
+from context.profiles.budget_profiles import budget_profile_for, default_budget_profile
+from context.profiles.scoring_profiles import resolve_scoring_profile
+from context.receipts.results import ContextRequest, Notice
+from context.receipts.storing import StoredContext, read_receipt
+from context.services.profiles.scoring_profiles import ADR_0040, ScoringProfile
+from memories.models import EmbeddingModel, PartitionSummary, TenantMemo
+from memories.search.lookup import memories_at, summaries_for, summary_at
+from memories.services.store.moments import Moment
+from memories.store.readings import Candidate
+from memories.tenancy.exceptions import NotFound
+from memories.tenancy.scopes import tenant_scope
+
+logger = logging.getLogger(__name__)
+
+Part = TypeVar("Part")
+
+FAILURES: Mapping[str, Notice] = {
+    "profile": Notice("profile_failed", "The budget profile could not be read; the defaults stand in for it."),
+    "scoring": Notice("scoring_profile_failed", "The scoring profile could not be read; the default stands in for it."),
+    "model": Notice("embedding_model_failed", "The embedding model could not be read; the default stands in for it."),
+    "focus": Notice("focus_failed", "The focus could not be read and is left out."),
+    "memo": Notice("memo_failed", "The memo could not be read and is left out."),
+    "summaries": Notice("summaries_failed", "The partition summaries could not be read and are left out."),
+    "earlier": Notice("stable_with_failed", "The earlier context could not be read, so its order is not kept."),
+}
+
+
+@dataclass(frozen=True)
+class Sources:
+    """What was read. `place` is the partition that the context is about, whose summaries lead down to it."""
+
+    profile: BudgetProfile
+    scoring: ScoringProfile
+    embedding_model: EmbeddingModel | None
+    memory: Candidate | None
+    summary: PartitionSummary | None
+    place: str
+    memo: TenantMemo | None
+    summaries: list[PartitionSummary]
+    earlier: StoredContext | None
+    notices: list[Notice]
+
+
+@dataclass
+class SourceReader:
+    """Reads the parts of a request's context; `reach` is the key's prefix, `partition` what is asked for within it."""
+
+    request: ContextRequest
+    tenant_id: UUID
+    reach: str
+    partition: str
+    moment: Moment
+    api_key_id: str | None
+    is_careful: bool = False
+    notices: list[Notice] = field(default_factory=list)
+
+    def read(self) -> Sources:
+        """All parts in one scope; where that fails, each in a scope of its own.
+
+        Raises `NotFound` for a focus or an earlier context that is not there within reach, `InvalidInput` for an
+        unknown profile.
+        """
+        try:
+            with tenant_scope(self.tenant_id):
+                return self._parts()
+        except DatabaseFailure:
+            self.is_careful = True
+            return self._parts()
+
+    def _parts(self) -> Sources:
+        profile = self._part("profile", self._profile) or default_budget_profile(self.tenant_id)
+        scoring = self._part("scoring", self._scoring) or ADR_0040
+        memory, summary = self._part("focus", self._focus) or (None, None)
+        place = self._place(memory, summary)
+        summaries = self._part("summaries", lambda: self._summaries(profile, place)) or []
+        return Sources(
+            profile=profile,
+            scoring=scoring,
+            embedding_model=self._part("model", self._embedding_model),
+            memory=memory,
+            summary=summary,
+            place=place,
+            memo=self._part("memo", lambda: self._memo(profile)),
+            # the focus has its own section
+            summaries=[row for row in summaries if summary is None or row.summary_id != summary.summary_id],
+            earlier=self._part("earlier", self._earlier),
+            notices=self.notices,
+        )
+
+    def _part(self, name: str, read: Callable[[], Part]) -> Part | None:
+        if not self.is_careful:
+            return read()
+        try:
+            with tenant_scope(self.tenant_id):
+                return read()
+        except DatabaseFailure as error:
+            logger.warning("%s failed: %s %s", name, type(error).__name__, sqlstate(error))
+            self.notices.append(FAILURES[name])
+            return None
+
+    def _profile(self) -> BudgetProfile:
+        return self.request.draft or budget_profile_for(
+            self.tenant_id,
+            api_key_id=self.api_key_id,
+            partition_path=self.partition,
+            name=self.request.budget_profile or None,
+        )
+
+    def _scoring(self) -> ScoringProfile:
+        return self.request.scoring or resolve_scoring_profile(
+            self.tenant_id,
+            name=self.request.profile,
+            partition_path=self.partition,
+            api_key_id=self.api_key_id,
+        )
+
+    def _embedding_model(self) -> EmbeddingModel | None:
+        """The active one; None where the tenant has no vectors yet."""
+        active: EmbeddingModel | None = EmbeddingModel.objects.for_tenant(self.tenant_id).active().first()
+        return active
+
+    def _focus(self) -> tuple[Candidate | None, PartitionSummary | None]:
+        focus = self.request.focus
+        if focus is not None and focus.memory_id is not None:
+            found = memories_at(tenant_id=self.tenant_id, ids=[focus.memory_id], moment=self.moment, reach=self.reach)
+            if not found:
+                raise NotFound("not_found", "There is no such memory.", "focus.memory_id")
+            return found[0], None
+        if focus is not None and focus.summary_id is not None:
+            summary = summary_at(
+                tenant_id=self.tenant_id, summary_id=focus.summary_id, moment=self.moment, reach=self.reach
+            )
+            if summary is None:
+                raise NotFound("not_found", "There is no such summary.", "focus.summary_id")
+            return None, summary
+        return None, None
+
+    def _place(self, memory: Candidate | None, summary: PartitionSummary | None) -> str:
+        if memory is not None:
+            return memory.partition_path
+        return self.partition if summary is None else summary.partition.path
+
+    def _memo(self, profile: BudgetProfile) -> TenantMemo | None:
+        if not chosen(self.request.include_tenant_memo, profile.include_tenant_memo):
+            return None
+        memo: TenantMemo | None = TenantMemo.objects.for_tenant(self.tenant_id).at(self.moment).first()
+        return memo
+
+    def _summaries(self, profile: BudgetProfile, place: str) -> list[PartitionSummary]:
+        levels = chosen(self.request.include_summaries_at, profile.include_summaries_at)
+        return summaries_for(
+            tenant_id=self.tenant_id,
+            path=place,
+            levels=set(levels),
+            style=self.request.summary_style or profile.summary_style,
+            moment=self.moment,
+            reach=self.reach,
+        )
+
+    def _earlier(self) -> StoredContext | None:
+        if self.request.stable_with is None:
+            return None
+        try:
+            return read_receipt(tenant_id=self.tenant_id, receipt_id=self.request.stable_with, reach=self.reach)
+        except NotFound as error:
+            raise NotFound(error.code, error.detail, "stable_with") from error
+
+
+def chosen(given: Part | None, default: Part) -> Part:
+    """What was asked for, else the default."""
+    return default if given is None else given
+
+
+def sqlstate(error: Exception) -> str:
+    """The database's code of a failure; its message may quote a row."""
+    return getattr(error.__cause__, "sqlstate", None) or ""

@@ -1,0 +1,47 @@
+"""From kept blocks to the final text: ordered, rendered, counted, and made to fit."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from context.assembly.fence import render_blocks
+from context.assembly.requests import Wish
+from context.receipts.results import Block
+from context.services.budget import BudgetCalculator
+from context.services.ordering import order_items
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """The final text, its exact count of tokens, its blocks in reading order, and what had to go at the last moment."""
+
+    text: str
+    tokens: int
+    nonce_counter: int
+    blocks: Sequence[Block]
+    dropped: Sequence[Block]
+
+
+def fit_blocks(blocks: Sequence[Block], wish: Wish, tenant_id: UUID, calculator: BudgetCalculator) -> Fitted:
+    """Order, render and count; while the text exceeds the budget, the least important blocks go.
+
+    Stored counts and measured allowances mostly keep this to one pass of the tokenizer; text that needs escaping, or
+    whose lines join badly with their markers, takes another.
+    """
+    kept = list(blocks)
+    while True:
+        ordered = order_items(kept, wish.ordering, wish.previous)
+        rendered = render_blocks(ordered, style=wish.request.render, tenant_id=tenant_id)
+        tokens = calculator.count_tokens(rendered.text, wish.model)
+        if tokens <= wish.max_tokens or not kept:
+            placed = [block.at(position) for position, block in enumerate(ordered)]
+            return Fitted(rendered.text, tokens, rendered.nonce_counter, placed, blocks[len(kept) :])
+        kept = without_last(kept, tokens - wish.max_tokens)
+
+
+def without_last(blocks: list[Block], tokens: int) -> list[Block]:
+    """The blocks without the last ones that together hold `tokens`; at least one goes."""
+    kept, freed = list(blocks), 0
+    while kept and freed < tokens:
+        freed += max(kept.pop().tokens, 1)
+    return kept

@@ -1,0 +1,159 @@
+"""Asking for an evaluation, ending it, trying it again, forgetting it (ADR-0080)."""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import RestrictedError
+
+from context.evaluation.corpora import GOLDEN_NAME, UPDATED_FACTS, golden_material, read_upload
+from context.evaluation.queries import EvaluationRunQuerySet
+from context.evaluation.runs import DEFAULT_BUDGETS, UPLOAD_BYTES_MAX
+from context.models import BUDGETS_MAX, TOKENS_MAX, TOKENS_MIN, BudgetProfile, EvaluationAnswer, EvaluationRun
+from context.profiles.scoring_profiles import resolve_scoring_profile
+from context.services.profiles.scoring_profiles import DEFAULT_PROFILE_NAME
+from context.tasks import run_evaluation_later
+from memories.tenancy.audit import Actor, record_audit
+from memories.tenancy.exceptions import Conflict, InvalidInput
+
+NAME_CHARACTERS_MAX = 100
+#: A stable order needs an earlier context, which a question of a corpus does not have.
+ORDERINGS = tuple(value for value in BudgetProfile.Ordering.values if value != BudgetProfile.Ordering.STABLE)
+
+
+@transaction.atomic
+def request_evaluation(
+    *,
+    tenant_id: UUID,
+    corpus_kind: str,
+    corpus_name: str = "",
+    corpus_text: str = "",
+    profile: str = "",
+    packer: str = "",
+    ordering: str = "",
+    budgets: Iterable[int] = DEFAULT_BUDGETS,
+    is_sent: bool = True,
+    by: Actor,
+    now: datetime,
+) -> EvaluationRun:
+    """Have a corpus evaluated by a worker after the commit, or by the caller unless `is_sent`; inside the scope.
+
+    `profile` may name a draft; "" is adr-0040, what others are compared with. Raises `InvalidInput` by field: an
+    unknown `profile`, `packer` or `ordering`, bad `budgets`, a `corpus` that is empty or wrong.
+    """
+    scoring = resolve_scoring_profile(tenant_id, profile or DEFAULT_PROFILE_NAME, "", None, allow_drafts=True)
+    run = EvaluationRun.objects.create(
+        tenant_id=tenant_id,
+        corpus_kind=_known("corpus", corpus_kind, EvaluationRun.Corpus.values),
+        corpus_name=_checked_corpus(tenant_id, corpus_kind, corpus_name, corpus_text, now),
+        corpus_text=corpus_text,
+        profile_name=scoring.name,
+        profile_version=scoring.version,
+        profile_numbers=scoring.to_numbers(),
+        packer=_known("packer", packer or BudgetProfile.Packer.GREEDY, BudgetProfile.Packer.values),
+        ordering=_known("ordering", ordering or BudgetProfile.Ordering.TOP_DOWN, ORDERINGS),
+        budgets=_checked_budgets(budgets),
+        created_by=by.label[:150],
+        created_at=now,
+    )
+    _audit(run, "request_evaluation", ["corpus", "profile", "packer", "ordering", "budgets"], by, now)
+    if is_sent:
+        run_evaluation_later(tenant_id, run.pk)
+    return run
+
+
+@transaction.atomic
+def cancel_evaluation(*, run: EvaluationRun, by: Actor, now: datetime) -> EvaluationRun:
+    """End a run that is not over; its worker notices within seconds. Raises `Conflict` `is_over`."""
+    if not _rows(run).open().ended(EvaluationRun.State.CANCELLED, now):
+        raise Conflict("is_over", "The evaluation is over already.")
+    _audit(run, "cancel_evaluation", ["state"], by, now)
+    return _current(run)
+
+
+@transaction.atomic
+def retry_evaluation(*, run: EvaluationRun, is_sent: bool = True, by: Actor, now: datetime) -> EvaluationRun:
+    """Go on with a run that failed or was cancelled; what was answered stays. Raises `Conflict` `not_stopped`.
+
+    One of a file goes on in the command that reads the file, so it cannot be sent: `needs_its_file`.
+    """
+    if is_sent and run.corpus_kind == EvaluationRun.Corpus.FILE:
+        detail = f"Its file is read by the command: manage.py evaluate with --resume {run.pk} goes on with it."
+        raise Conflict("needs_its_file", detail)
+    stopped = _rows(run).in_state(EvaluationRun.State.FAILED, EvaluationRun.State.CANCELLED)
+    if not stopped.reopened():
+        raise Conflict("not_stopped", "Only an evaluation that failed or was cancelled is tried again.")
+    _audit(run, "retry_evaluation", ["state"], by, now)
+    if is_sent:
+        run_evaluation_later(run.tenant_id, run.pk)
+    return _current(run)
+
+
+@transaction.atomic
+def delete_evaluation(*, run: EvaluationRun, by: Actor, now: datetime) -> None:
+    """Forget a run with its answers. Raises `Conflict` `proves_a_profile` where a scoring profile rests on it."""
+    _rows(run).locked().first()  # whoever publishes by it comes before or after
+    try:
+        with transaction.atomic():
+            EvaluationAnswer.objects.for_tenant(run.tenant_id).of_run(run.pk).delete()
+            gone, _ = _rows(run).delete()
+    except RestrictedError as error:
+        detail = "A scoring profile rests on this evaluation, so it stays as long as that profile."
+        raise Conflict("proves_a_profile", detail) from error
+    if gone:
+        _audit(run, "delete_evaluation", [], by, now)
+
+
+def _checked_budgets(budgets: Iterable[int]) -> list[int]:
+    """Each once, from the smallest on. Raises `InvalidInput`."""
+    found = sorted(set(budgets))
+    if not 1 <= len(found) <= BUDGETS_MAX or not all(TOKENS_MIN <= budget <= TOKENS_MAX for budget in found):
+        detail = f"Give 1 to {BUDGETS_MAX} budgets of {TOKENS_MIN} to {TOKENS_MAX:,} tokens each."
+        raise InvalidInput("bad_budgets", detail, "budgets")
+    return found
+
+
+def _checked_corpus(tenant_id: UUID, kind: str, name: str, text: str, now: datetime) -> str:
+    """The name of a corpus that can be asked. Raises `InvalidInput`."""
+    if kind == EvaluationRun.Corpus.GOLDEN:
+        golden_material(tenant_id, now=now)
+        return GOLDEN_NAME
+    if kind == EvaluationRun.Corpus.UPDATED_FACTS:
+        return UPDATED_FACTS.name
+    name = name.strip()
+    if not name or len(name) > NAME_CHARACTERS_MAX or not name.isprintable():
+        detail = f"A corpus has a name of 1 to {NAME_CHARACTERS_MAX} characters on one line."
+        raise InvalidInput("bad_name", detail, "corpus_name")
+    if kind == EvaluationRun.Corpus.UPLOAD:
+        if len(text.encode()) > UPLOAD_BYTES_MAX:
+            raise InvalidInput("too_large", f"At most {UPLOAD_BYTES_MAX // 2**20} MiB are taken.", "corpus")
+        read_upload(name, text)
+    return name
+
+
+def _known(field: str, value: str, known: Sequence[str]) -> str:
+    if value not in known:
+        raise InvalidInput("unknown_choice", f"Known are: {', '.join(known)}.", field)
+    return value
+
+
+def _rows(run: EvaluationRun) -> EvaluationRunQuerySet:
+    return EvaluationRun.objects.for_tenant(run.tenant_id).with_id(run.pk)
+
+
+def _current(run: EvaluationRun) -> EvaluationRun:
+    row: EvaluationRun = _rows(run).get()
+    return row
+
+
+def _audit(run: EvaluationRun, verb: str, fields: Sequence[str], by: Actor, now: datetime) -> None:
+    record_audit(
+        tenant_id=run.tenant_id,
+        by=by,
+        verb=verb,
+        target_kind="evaluation",
+        target_ids=[run.pk],
+        fields=fields,
+        now=now,
+    )

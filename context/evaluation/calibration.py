@@ -1,0 +1,125 @@
+"""The conductor of a calibration: ask every question twice, by the profile and with all parts, and learn (ADR-0081).
+
+Every context is a preview through the real assembly, so nothing is counted. Called with no scope open.
+"""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from uuid import NAMESPACE_OID, UUID, uuid5
+
+from context.assembly.orchestrator import assemble_context
+from context.evaluation.corpora import Material
+from context.evaluation.measurement import Asked
+from context.evaluation.staging import drop_stage, stage_corpus, staged_run_ids
+from context.receipts.results import AssembledContext, ContextRequest
+from context.services.evaluation.calibration import FOLDS, Calibration, Observation, calibrate, refuse_too_few_questions
+from context.services.evaluation.logistic import TooLittleDataError
+from context.services.profiles.scoring_profiles import PART_NAMES, ScoringProfile
+from memories.tenancy.audit import Actor
+from memories.tenancy.exceptions import InvalidInput
+
+BY = Actor.system("fit_profile")
+STAGE = "calibration"
+BUDGETS = (250, 500, 1000, 2000, 4000)
+#: Longer than any calibration takes: what is older was left by a command that was killed.
+CALIBRATION_LASTS = timedelta(hours=6)
+LOADING, ASKING = "loading", "asking"
+
+#: Called with what is being done, and how much of how much of it is.
+Progress = Callable[[str, int, int], None]
+
+
+def calibrate_profile(
+    tenant_id: UUID, material: Material, base: ScoringProfile, *, now: datetime, progress: Progress
+) -> Calibration:
+    """The probability of being evidence among the candidates of `base`, learnt from the questions of `material`.
+
+    A corpus is loaded into a hidden tenant and dropped again. Raises `InvalidInput` where there is too little to learn
+    from, or a memory that cannot be stored.
+    """
+    _refuse_too_little(material)
+    drop_killed_calibrations(now=now)
+    stage = uuid5(NAMESPACE_OID, f"{tenant_id} {material.sha256}")
+    try:
+        asked_of, questions = _staged(stage, tenant_id, material, now, progress)
+        observations = _observed(asked_of, questions, base, progress)
+    finally:
+        if material.corpus is not None:
+            drop_stage(stage, stage=STAGE)
+    wanted = {question.id: len(question.wanted) for question in questions if question.wanted}
+    try:
+        return calibrate(observations, wanted, BUDGETS)
+    except TooLittleDataError as error:
+        raise InvalidInput(error.code, error.detail, "corpus") from error
+
+
+def drop_killed_calibrations(*, now: datetime) -> int:
+    """Drop the hidden tenants that killed commands left; how many there were."""
+    left = staged_run_ids(STAGE, before=now - CALIBRATION_LASTS)
+    return sum(drop_stage(run_id, stage=STAGE) for run_id in left)
+
+
+def _refuse_too_little(material: Material) -> None:
+    """Before anything is loaded or asked: as far as the questions alone tell. Raises `InvalidInput`."""
+    questions = material.golden if material.corpus is None else material.corpus.questions
+    evidence = [len(each.wanted if isinstance(each, Asked) else each.evidence) for each in questions]
+    try:
+        refuse_too_few_questions(sum(count > 0 for count in evidence), sum(evidence))
+    except TooLittleDataError as error:
+        raise InvalidInput(error.code, error.detail, "corpus") from error
+
+
+def _staged(
+    stage: UUID, tenant_id: UUID, material: Material, now: datetime, progress: Progress
+) -> tuple[UUID, Sequence[Asked]]:
+    if material.corpus is None:
+        return tenant_id, material.asked({})
+    total = len(material.corpus.memories)
+    hidden_id, ids = stage_corpus(
+        stage, material.corpus, now=now, loaded=lambda done: progress(LOADING, done, total), stage=STAGE
+    )
+    return hidden_id, material.asked(ids)
+
+
+def _observed(
+    tenant_id: UUID, questions: Sequence[Asked], base: ScoringProfile, progress: Progress
+) -> list[Observation]:
+    probe = probing(base)
+    partitions = {question.partition for question in questions}
+    observations: list[Observation] = []
+    for done, question in enumerate(questions, start=1):
+        scores = {row.anchor.id: row.score for row in _asked(tenant_id, question, base).candidates}
+        group = question.partition if len(partitions) >= FOLDS else question.id
+        observations += [
+            Observation(
+                question=question.id,
+                group=group,
+                memory=row.anchor.id,
+                tokens=row.tokens,
+                score=scores.get(row.anchor.id, 0.0),
+                parts=row.score_breakdown,
+                is_evidence=UUID(row.anchor.id) in question.wanted,
+            )
+            for row in _asked(tenant_id, question, probe).candidates
+        ]
+        progress(ASKING, done, len(questions))
+    return observations
+
+
+def probing(base: ScoringProfile) -> ScoringProfile:
+    """`base` with every part in the sum, so that each candidate tells all of them."""
+    numbers = base.to_numbers() | {"weights": dict.fromkeys(PART_NAMES, 1 / len(PART_NAMES)), "recency_mode": "added"}
+    return ScoringProfile.from_numbers(base.name, base.version, numbers | {"coefficients": None, "intercept": None})
+
+
+def _asked(tenant_id: UUID, question: Asked, scoring: ScoringProfile) -> AssembledContext:
+    request = ContextRequest(
+        query=question.text,
+        partition=question.partition,
+        max_tokens=BUDGETS[-1],
+        as_of=question.as_of,
+        scoring=scoring,
+        explain=True,
+        preview=True,
+    )
+    return assemble_context(request, tenant_id=tenant_id, reach="", actor=BY, now=question.now)

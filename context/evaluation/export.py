@@ -1,0 +1,90 @@
+"""Golden questions as a corpus of the project's own form, to be kept, shared and asked elsewhere."""
+
+import zipfile
+from collections.abc import Mapping
+from datetime import datetime
+from io import BytesIO
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from uuid import UUID
+
+from context.evaluation.corpora import GOLDEN_NAME, golden_material
+from context.evaluation.measurement import Asked
+from context.services.evaluation.corpus import Corpus, CorpusMemory, CorpusQuestion, write_corpus
+from memories.models import Memory
+from memories.services.partitions.paths import is_within
+from memories.tenancy.exceptions import InvalidInput
+from memories.tenancy.scopes import tenant_scope
+
+#: Beyond this a corpus is no file to look at; only what the questions want is written then.
+MEMORIES_MAX = 20_000
+
+
+def export_golden(tenant_id: UUID, *, now: datetime) -> bytes:
+    """A ZIP file with `memories.jsonl` and `questions.jsonl`; with no scope open.
+
+    The memories are all live ones of the partitions that are asked, or those that are wanted where these are too many.
+    Questions of which no memory can be found any more are left out. Raises `InvalidInput` where there is no question.
+    """
+    with tenant_scope(tenant_id):
+        corpus = _corpus(tenant_id, now)
+    with TemporaryDirectory() as folder:
+        write_corpus(corpus, Path(folder))
+        archive = BytesIO()
+        with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as packed:
+            for path in sorted(Path(folder).iterdir()):
+                packed.write(path, path.name)
+    return archive.getvalue()
+
+
+def _corpus(tenant_id: UUID, now: datetime) -> Corpus:
+    asked = golden_material(tenant_id, now=now).golden
+    wanted = {memory_id for question in asked for memory_id in question.wanted}
+    paths = {question.partition for question in asked}
+    live = Memory.objects.for_tenant(tenant_id).live(now).within_any(paths)
+    rows = list(live.order_by("created_at", "id")[: MEMORIES_MAX + 1])
+    if len(rows) > MEMORIES_MAX:
+        rows = list(Memory.objects.for_tenant(tenant_id).with_ids(wanted))
+    newest = max((row.created_at for row in rows), default=now)
+    by_id = {row.pk: row for row in rows}
+    questions = [_question(question, by_id, question.as_of or max(now, newest)) for question in asked]
+    answerable = [question for question in questions if question.evidence]
+    if not answerable:
+        raise InvalidInput("no_questions", "There is no golden question whose memories are there.")
+    return Corpus(GOLDEN_NAME, [_memory(row) for row in rows], answerable)
+
+
+def _question(asked: Asked, rows: Mapping[UUID, Memory], asked_at: datetime) -> CorpusQuestion:
+    """The question with what of its memories can be found where and when it is asked: they may have moved since."""
+    wanted = (rows[memory_id] for memory_id in asked.wanted if memory_id in rows)
+    return CorpusQuestion(
+        id=asked.id,
+        text=asked.text,
+        evidence=frozenset(
+            str(row.pk)
+            for row in wanted
+            if is_within(row.partition_path, asked.partition)
+            and row.created_at <= asked_at
+            and (row.expires_at is None or row.expires_at > asked_at)
+        ),
+        asked_at=asked_at,
+        partition=asked.partition,
+        category=asked.category,
+        answer=asked.answer,
+    )
+
+
+def _memory(row: Memory) -> CorpusMemory:
+    return CorpusMemory(
+        id=str(row.pk),
+        content=row.content,
+        created_at=row.created_at,
+        partition=row.partition_path,
+        kind=row.kind,
+        session=row.session,
+        position=row.position,
+        confidence=row.confidence,
+        pinned=row.pinned,
+        expires_at=row.expires_at,
+        metadata=row.metadata,
+    )

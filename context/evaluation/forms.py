@@ -1,0 +1,116 @@
+"""Forms of evaluations and golden questions."""
+
+from typing import Any
+from uuid import UUID
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.http import QueryDict
+
+from context.evaluation.corpora import upload_text
+from context.evaluation.runs import DEFAULT_BUDGETS, UPLOAD_BYTES_MAX
+from context.models import BudgetProfile, EvaluationRun
+from context.workbench.forms import BEFORE_MAX_CHARACTERS
+from memories.store.forms import QUERY_MAX_CHARACTERS
+from memories.tenancy.forms import PartitionField
+from memory_platform.web.forms import PlainForm
+
+
+class EvaluationForm(PlainForm):
+    """A corpus to ask, how its questions are scored and packed, and at which budgets."""
+
+    CORPORA = [
+        (EvaluationRun.Corpus.GOLDEN, "Golden questions of this tenant"),
+        (EvaluationRun.Corpus.UPDATED_FACTS, "Updated facts, which come with the program"),
+        (EvaluationRun.Corpus.UPLOAD, "An uploaded corpus"),
+    ]
+
+    corpus = forms.ChoiceField(choices=CORPORA)
+    corpus_name = forms.CharField(label="Name", required=False, max_length=100)
+    memories = forms.FileField(label="memories.jsonl", required=False)
+    questions = forms.FileField(label="questions.jsonl", required=False)
+    profile = forms.CharField(label="Scoring profile", required=False, max_length=80)
+    packer = forms.ChoiceField(choices=BudgetProfile.Packer.choices, initial=BudgetProfile.Packer.GREEDY)
+    budgets = forms.CharField(label="Budgets", max_length=300, initial=", ".join(map(str, DEFAULT_BUDGETS)))
+
+    def clean_budgets(self) -> list[int]:
+        words = self.cleaned_data["budgets"].replace(",", " ").split()
+        if not all(word.isdecimal() and len(word) < 10 for word in words):
+            raise ValidationError("Whole numbers of tokens, with commas between them.", code="bad_budgets")
+        return [int(word) for word in words]
+
+    def clean(self) -> dict[str, Any]:
+        fields = super().clean() or {}
+        if fields.get("corpus") == EvaluationRun.Corpus.UPLOAD:
+            texts = [self._text_of(name, fields.get(name)) for name in ("memories", "questions")]
+            if not self.errors:
+                fields["corpus_text"] = upload_text(*texts)
+        return fields
+
+    def _text_of(self, name: str, file: Any) -> str:
+        """The text of an uploaded file; what is wrong with it stands at its field."""
+        if file is None:
+            self.add_error(name, "Choose the file.")
+        elif file.size > UPLOAD_BYTES_MAX:
+            self.add_error(name, f"At most {UPLOAD_BYTES_MAX // 2**20} MiB are taken.")
+        else:
+            try:
+                return str(file.read().decode("utf-8-sig"))
+            except UnicodeDecodeError:
+                self.add_error(name, "The file is not UTF-8 text.")
+        return ""
+
+    def wishes(self) -> dict[str, Any]:
+        """The valid fields as `request_evaluation` takes them."""
+        fields = self.cleaned_data
+        same = {name: fields[name] for name in ("corpus_name", "profile", "packer", "budgets")}
+        return {"corpus_kind": fields["corpus"], "corpus_text": fields.get("corpus_text", ""), **same}
+
+
+class GoldenQuestionForm(PlainForm):
+    """The words of a golden question, and when it is asked."""
+
+    text = forms.CharField(label="Question", max_length=QUERY_MAX_CHARACTERS)
+    answer = forms.CharField(label="Answer", required=False, max_length=2_000)
+    category = forms.CharField(required=False, max_length=64)
+    asked_at = forms.DateTimeField(label="Asked at", required=False)
+
+
+class NewGoldenForm(GoldenQuestionForm):
+    """A golden question by hand: its words, its place, and the memories that it wants, ticked or by their ids."""
+
+    IDS_MAX = 100
+
+    partition = PartitionField()
+    ids = forms.CharField(label="Memories by their ids", required=False, max_length=4_000)
+
+    def clean_ids(self) -> list[UUID]:
+        """Ids with spaces or commas between them."""
+        try:
+            return [UUID(word) for word in self.cleaned_data["ids"].replace(",", " ").split()]
+        except ValueError as error:
+            raise ValidationError("Ids of memories, with spaces between them.", code="invalid") from error
+
+    def ticked(self) -> list[UUID]:
+        """The memories whose boxes are ticked; what is no id is none of them."""
+        sent = self.data.getlist("memory") if isinstance(self.data, QueryDict) else []
+        return [found for text in sent[: self.IDS_MAX] if (found := _as_uuid(text)) is not None]
+
+
+class CollectForm(PlainForm):
+    """A memory that the context of a question should hold; `back` is the query string of the preview."""
+
+    text = forms.CharField(label="Question", max_length=QUERY_MAX_CHARACTERS)
+    partition = PartitionField()
+    asked_at = forms.DateTimeField(required=False)
+    memory = forms.UUIDField(
+        label="Memory", error_messages={"invalid": "Choose one of the memories that are found, or give an id."}
+    )
+    back = forms.CharField(required=False, max_length=BEFORE_MAX_CHARACTERS)
+
+
+def _as_uuid(text: str) -> UUID | None:
+    try:
+        return UUID(text)
+    except ValueError:
+        return None

@@ -1,0 +1,175 @@
+"""Evaluations and golden questions."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any, Self
+from uuid import UUID
+
+from django.db.models import Count, F, Q
+
+from memories.tenancy.queries.conditions import path_condition
+from memories.tenancy.queries.rows import TenantRows
+
+OPEN_STATES = ("queued", "running")
+REASON_CHARACTERS_MAX = 300
+#: What a list of runs does not read.
+LARGE_FIELDS = ("corpus_text", "profile_numbers")
+
+
+class EvaluationRunQuerySet(TenantRows):
+    """Runs of corpora; one is held by whoever claimed it."""
+
+    def with_id(self, run_id: UUID) -> Self:
+        return self.filter(pk=run_id)
+
+    def with_ids(self, run_ids: Iterable[UUID]) -> Self:
+        return self.filter(pk__in=list(run_ids))
+
+    def open(self) -> Self:
+        return self.filter(state__in=OPEN_STATES)
+
+    def in_state(self, *states: str) -> Self:
+        return self.filter(state__in=states)
+
+    def of_kind(self, *kinds: str) -> Self:
+        return self.filter(corpus_kind__in=kinds)
+
+    def of_corpus(self, sha256: str) -> Self:
+        """Runs of the very same corpus, which can be compared question by question."""
+        return self.filter(corpus_sha256=sha256)
+
+    def of_numbers(self, numbers: dict[str, Any]) -> Self:
+        """Runs that ask with exactly these numbers."""
+        return self.filter(profile_numbers=numbers)
+
+    def proving(self, numbers: dict[str, Any]) -> Self:
+        """Finished runs on a named corpus that asked with exactly these numbers."""
+        return self.of_numbers(numbers).in_state("done").exclude(corpus_name="")
+
+    def without_details(self) -> Self:
+        """Rows as a list shows them."""
+        return self.defer(*LARGE_FIELDS)
+
+    def without_results(self) -> Self:
+        """Rows as a list of work shows them."""
+        return self.defer(*LARGE_FIELDS, "results")
+
+    def newest_first(self) -> Self:
+        return self.order_by("-created_at", "id")
+
+    def abandoned(self, now: datetime) -> Self:
+        """Open ones that nobody holds: never claimed, given back, or claimed by a worker that is gone."""
+        return self.open().filter(Q(claimed_until__isnull=True) | Q(claimed_until__lt=now))
+
+    def older_than(self, moment: datetime) -> Self:
+        return self.filter(created_at__lt=moment)
+
+    def claim(self, run_id: UUID, *, now: datetime, until: datetime) -> int:
+        """Take an open run that nobody holds; 1 for who got it, 0 for everybody else. One conditional UPDATE."""
+        values = {"state": "running", "claimed_until": until, "attempts": F("attempts") + 1}
+        return self.abandoned(now).with_id(run_id).update(**values, error_code="", error_detail="")
+
+    def held(self, run_id: UUID, until: datetime) -> Self:
+        """The run, as long as whoever claimed it `until` then still holds it."""
+        return self.filter(pk=run_id, state="running", claimed_until=until)
+
+    def ended(self, state: str, now: datetime, *, code: str = "", detail: str = "") -> int:
+        """Close runs, with the reason of a failure, which holds no memory text; how many."""
+        values = {"error_code": code, "error_detail": detail[:REASON_CHARACTERS_MAX], "finished_at": now}
+        return self.update(state=state, claimed_until=None, **values)
+
+    def reopened(self) -> int:
+        """Queue what had stopped again; how many."""
+        values = {"error_code": "", "error_detail": "", "finished_at": None, "attempts": 0}
+        return self.update(state="queued", claimed_until=None, **values)
+
+    def given_back(self) -> int:
+        """Give back what is held, for anybody to take; this was no failed attempt."""
+        return self.update(state="queued", claimed_until=None, attempts=F("attempts") - 1)
+
+    def released(self) -> int:
+        """Let anybody take what is held, whoever holds it."""
+        return self.update(state="queued", claimed_until=None)
+
+    def locked(self) -> Self:
+        return self.select_for_update(no_key=True, of=("self",))
+
+
+class EvaluationAnswerQuerySet(TenantRows):
+    """What was measured of the questions of a run."""
+
+    def of_run(self, run_id: UUID) -> Self:
+        return self.filter(run_id=run_id)
+
+    def in_order(self) -> Self:
+        return self.order_by("position")
+
+    def question_ids(self) -> set[str]:
+        return set(self.values_list("question_id", flat=True))
+
+
+class GoldenQuestionQuerySet(TenantRows):
+    """Questions that a tenant measures contexts with."""
+
+    def with_id(self, question_id: UUID) -> Self:
+        return self.filter(pk=question_id)
+
+    def with_ids(self, question_ids: Iterable[UUID]) -> Self:
+        return self.filter(pk__in=list(question_ids))
+
+    def standing(self) -> Self:
+        """Those that were not removed."""
+        return self.filter(removed_at__isnull=True)
+
+    def within(self, path: str) -> Self:
+        return self.filter(path_condition("partition_path", path, exact=False))
+
+    def asking(self, text: str, partition_path: str, asked_at: datetime | None) -> Self:
+        """The one of these words, in that partition, at that time."""
+        return self.filter(text=text, partition_path=partition_path, asked_at=asked_at)
+
+    def worded(self, text: str, partition_path: str) -> Self:
+        """Those of these words in that partition, at any time."""
+        return self.filter(text=text, partition_path=partition_path)
+
+    def newest_first(self) -> Self:
+        return self.order_by("-created_at", "id")
+
+    def oldest_first(self) -> Self:
+        return self.order_by("created_at", "id")
+
+    def with_counts(self, now: datetime) -> Self:
+        """Adds how many memories each wants: `memory_count`, of them `archived_count` and `expired_count`.
+
+        `live_count` are the others, which a context can hold at `now`.
+        """
+        is_archived = Q(wanted__memory__archived_at__isnull=False)
+        is_expired = Q(wanted__memory__archived_at__isnull=True, wanted__memory__expires_at__lte=now)
+        return self.annotate(
+            memory_count=Count("wanted"),
+            archived_count=Count("wanted", filter=is_archived),
+            expired_count=Count("wanted", filter=is_expired),
+            live_count=F("memory_count") - F("archived_count") - F("expired_count"),
+        )
+
+    def wanted_ids(self) -> dict[UUID, list[UUID]]:
+        """The memories that each question wants, leaving out archived ones."""
+        wanted: dict[UUID, list[UUID]] = {}
+        rows: Any = self.filter(wanted__memory__archived_at__isnull=True).order_by("wanted__memory_id")
+        for question_id, memory_id in rows.values_list("pk", "wanted__memory_id"):
+            wanted.setdefault(question_id, []).append(memory_id)
+        return wanted
+
+    def locked(self) -> Self:
+        return self.select_for_update(no_key=True, of=("self",))
+
+
+class GoldenMemoryQuerySet(TenantRows):
+    """What golden questions want."""
+
+    def of_question(self, question_id: UUID) -> Self:
+        return self.filter(question_id=question_id)
+
+    def with_memories(self) -> Self:
+        """The memories in the same query, the newest first."""
+        return self.select_related("memory").defer("memory__search_vector").order_by("-memory__created_at", "memory_id")

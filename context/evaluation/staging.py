@@ -1,0 +1,95 @@
+"""A corpus as rows: loaded into a hidden tenant of its own, where the real assembly can be asked, and dropped again.
+
+Nothing of a corpus ever lies in a tenant that somebody looks after.
+"""
+
+import logging
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from uuid import UUID
+
+from context.services.evaluation.corpus import Corpus
+from memories.embeddings.embedders import embedder_of
+from memories.embeddings.indexer import index_memories
+from memories.models import Memory, Tenant
+from memories.services.tenancy.hidden_tenants import hidden_name
+from memories.store.actions.store import store_memories
+from memories.tenancy.actions.hidden_tenants import create_hidden_tenant, drop_hidden_tenant
+from memories.tenancy.audit import Actor
+from memories.tenancy.exceptions import InvalidInput
+from memories.tenancy.scopes import admin_write_scope, maintenance_scope, tenant_scope
+
+logger = logging.getLogger(__name__)
+
+STAGE = "evaluation"
+BY = Actor.system("evaluation")
+#: Rows stored, or embedded, in one transaction.
+ROWS_PER_BATCH = 500
+
+#: Called with how many memories are loaded, after each batch.
+Loaded = Callable[[int], None]
+
+
+def stage_corpus(
+    run_id: UUID, corpus: Corpus, *, now: datetime, loaded: Loaded, stage: str = STAGE
+) -> tuple[UUID, Mapping[str, UUID]]:
+    """The hidden tenant that holds the corpus of a run, and the memory of each of its ids; `stage` is what it is for.
+
+    One that is complete already is taken as it is; a half loaded one, which a killed worker left, is dropped first.
+    Raises `EmbeddingError`, and `InvalidInput` for a memory that cannot be stored.
+    """
+    tenant = _tenant(run_id, now, stage)
+    if tenant.created_at != now:
+        ids = _ready_ids(tenant.pk)
+        if len(ids) == len(corpus.memories):
+            return tenant.pk, ids
+        drop_stage(run_id, stage=stage)
+        tenant = _tenant(run_id, now, stage)
+    _load(tenant, corpus, now, loaded)
+    return tenant.pk, _ready_ids(tenant.pk)
+
+
+def drop_stage(run_id: UUID, *, stage: str = STAGE) -> bool:
+    """Drop the hidden tenant of a run; whether there was one."""
+    with admin_write_scope():
+        return drop_hidden_tenant(words=_words(run_id, stage), by=BY)
+
+
+def staged_run_ids(stage: str = STAGE, *, before: datetime | None = None) -> list[UUID]:
+    """The runs whose hidden tenants are there, all or those made before a moment."""
+    with maintenance_scope():
+        tenants = Tenant.objects.hidden() if before is None else Tenant.objects.hidden().older_than(before)
+        names = tenants.names(hidden_name(f"{stage} "))
+    return [UUID(name.rpartition(" ")[2]) for name in names]
+
+
+def _words(run_id: UUID, stage: str) -> str:
+    return f"{stage} {run_id}"
+
+
+def _tenant(run_id: UUID, now: datetime, stage: str) -> Tenant:
+    with admin_write_scope():
+        return create_hidden_tenant(words=_words(run_id, stage), by=BY, now=now)
+
+
+def _ready_ids(tenant_id: UUID) -> dict[str, UUID]:
+    """The embedded memories by their ids in the corpus."""
+    model = embedder_of(tenant_id).name
+    with tenant_scope(tenant_id):
+        return Memory.objects.for_tenant(tenant_id).ids_by_source(model)
+
+
+def _load(tenant: Tenant, corpus: Corpus, now: datetime, loaded: Loaded) -> None:
+    """A corpus lives in its own time, which may lie ahead of the clock."""
+    at = max(now, *(memory.created_at for memory in corpus.memories))
+    for start in range(0, len(corpus.memories), ROWS_PER_BATCH):
+        batch = corpus.memories[start : start + ROWS_PER_BATCH]
+        with tenant_scope(tenant.pk):
+            rows = [memory.as_new_memory() for memory in batch]
+            results = store_memories(tenant=tenant, rows=rows, by=BY, now=at)
+        for memory, result in zip(batch, results, strict=True):
+            if result.memory is None:
+                detail = f"The memory {memory.id[:80]!r} cannot be stored: {result.problems[0].detail}"
+                raise InvalidInput("bad_corpus", detail, "corpus")
+        index_memories(tenant.pk, [result.memory.pk for result in results if result.memory])
+        loaded(start + len(batch))

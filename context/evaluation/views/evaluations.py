@@ -1,0 +1,169 @@
+"""Evaluations: those there are, a new one, one with its tables and its progress, two side by side."""
+
+from datetime import datetime
+from http import HTTPStatus
+from typing import Any
+from uuid import UUID
+
+from django.http import Http404, HttpResponse, HttpResponseBase
+from django.shortcuts import redirect
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from context.evaluation.actions.evaluations import (
+    cancel_evaluation,
+    delete_evaluation,
+    request_evaluation,
+    retry_evaluation,
+)
+from context.evaluation.forms import EvaluationForm
+from context.evaluation.report import comparison_of, pair_chart, pair_lines, report_of
+from context.models import EvaluationRun
+from context.profiles.scoring_profiles import shown_scoring_profiles
+from context.profiles.views.form_errors import blame
+from memories.tenancy.access import actor_of, tenant_required
+from memories.tenancy.exceptions import PlatformError
+from memories.tenancy.scopes import tenant_scope
+from memory_platform.web.pages import HtmxRequest, complain, flash, operator_required, show, wants_fragment, watch
+from memory_platform.web.tables import Column, read_table
+
+COLUMNS = (Column("asked", "created_at", datetime),)
+COMPARED_WITH_MAX = 50
+
+
+@operator_required("viewer", to_change="operator")
+@tenant_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def evaluations(request: HtmxRequest) -> HttpResponseBase:
+    """The runs, newest first, and the form that starts one; asks again by itself while one is unfinished."""
+    if request.method != "POST":
+        return _list_page(request, EvaluationForm(label_suffix=""))
+    form = EvaluationForm(request.POST, request.FILES, label_suffix="")
+    if form.is_valid():
+        try:
+            with tenant_scope(request.tenant.id):
+                run = request_evaluation(
+                    tenant_id=request.tenant.id,
+                    **form.wishes(),
+                    by=actor_of(request.operator),
+                    now=timezone.now(),
+                )
+        except PlatformError as error:
+            blame(form, error)
+        else:
+            flash(request, "The evaluation is under way. This page shows how far it is.")
+            watch(request, "evaluation", run.pk)
+            return redirect("evaluation", request.tenant.id, run.pk)
+    return _list_page(request, form)
+
+
+def _list_page(request: HtmxRequest, form: EvaluationForm) -> HttpResponse:
+    with tenant_scope(request.tenant.id):
+        rows = EvaluationRun.objects.for_tenant(request.tenant.id).without_details()
+        table = read_table(request, COLUMNS, rows.page)
+        profiles = shown_scoring_profiles(request.tenant.id)
+    page: dict[str, Any] = {
+        "section": "evaluations",
+        "form": form,
+        "profiles": profiles,
+        "table": table,
+        "is_unfinished": any(row.is_open for row in table.rows),
+    }
+    status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
+    template = "evaluations.html#rows" if wants_fragment(request) else "evaluations.html"
+    return show(request, template, page, status=status)
+
+
+@operator_required("viewer")
+@tenant_required
+@require_safe
+def evaluation(request: HtmxRequest, run_id: UUID) -> HttpResponseBase:
+    """One run: how far it is, then its tables, its chart, and another run beside it."""
+    with tenant_scope(request.tenant.id):
+        run = _found(request, run_id)
+        others = _comparable(request, run)
+        other = _chosen(request, others)
+        page: dict[str, Any] = {
+            "section": "evaluations",
+            "run": run,
+            "report": report_of(run),
+            "others": others,
+            "other": other,
+        }
+        if other is not None:
+            comparison = page["comparison"] = comparison_of(run, other)
+            page |= {"pair": pair_lines(run, other, comparison), "chart": pair_chart(run, other)}
+    return show(request, "evaluation.html#body" if wants_fragment(request) else "evaluation.html", page)
+
+
+def _comparable(request: HtmxRequest, run: EvaluationRun) -> list[EvaluationRun]:
+    """Finished runs of the very same corpus."""
+    if run.state != EvaluationRun.State.DONE:
+        return []
+    rows = EvaluationRun.objects.for_tenant(request.tenant.id).in_state(EvaluationRun.State.DONE)
+    rows = rows.of_corpus(run.corpus_sha256).without_details().newest_first()
+    return [row for row in rows[: COMPARED_WITH_MAX + 1] if row.pk != run.pk]
+
+
+def _chosen(request: HtmxRequest, others: list[EvaluationRun]) -> EvaluationRun | None:
+    wanted = request.GET.get("with", "")
+    other = next((row for row in others if str(row.pk) == wanted), None)
+    if wanted and other is None:
+        raise Http404
+    return other
+
+
+def _found(request: HtmxRequest, run_id: UUID) -> EvaluationRun:
+    run: EvaluationRun | None = EvaluationRun.objects.for_tenant(request.tenant.id).with_id(run_id).first()
+    if run is None:
+        raise Http404
+    return run
+
+
+@operator_required("operator")
+@tenant_required
+@require_POST
+def evaluation_cancel(request: HtmxRequest, run_id: UUID) -> HttpResponseBase:
+    """End a run that is not over; it can go on later."""
+    try:
+        with tenant_scope(request.tenant.id):
+            cancel_evaluation(run=_found(request, run_id), by=actor_of(request.operator), now=timezone.now())
+    except PlatformError as error:
+        complain(request, error.detail)
+    else:
+        flash(request, "The evaluation is cancelled. What was asked stays, and it can go on from there.")
+    return redirect("evaluation", request.tenant.id, run_id)
+
+
+@operator_required("operator")
+@tenant_required
+@require_POST
+def evaluation_retry(request: HtmxRequest, run_id: UUID) -> HttpResponseBase:
+    """Go on with a run that failed or was cancelled."""
+    try:
+        with tenant_scope(request.tenant.id):
+            retry_evaluation(run=_found(request, run_id), by=actor_of(request.operator), now=timezone.now())
+    except PlatformError as error:
+        complain(request, error.detail)
+    else:
+        flash(request, "It goes on where it stopped.")
+        watch(request, "evaluation", run_id)
+    return redirect("evaluation", request.tenant.id, run_id)
+
+
+@operator_required("operator")
+@tenant_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def evaluation_delete(request: HtmxRequest, run_id: UUID) -> HttpResponseBase:
+    """Ask, then forget a run with its answers."""
+    try:
+        with tenant_scope(request.tenant.id):
+            run = _found(request, run_id)
+            if request.method != "POST":
+                return show(request, "evaluation_delete.html", {"section": "evaluations", "run": run})
+            delete_evaluation(run=run, by=actor_of(request.operator), now=timezone.now())
+    except PlatformError as error:
+        complain(request, error.detail)
+        return redirect("evaluation", request.tenant.id, run_id)
+    flash(request, "The evaluation is deleted.")
+    return redirect("evaluations", request.tenant.id)

@@ -1,0 +1,208 @@
+"""Golden questions: those there are, collecting one from the preview, changing, removing and exporting them."""
+
+from datetime import datetime
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import urlencode
+from uuid import UUID
+
+from django.http import Http404, HttpResponse, HttpResponseBase
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from context.evaluation.actions.golden_questions import (
+    change_golden_question,
+    collect_golden_question,
+    remove_golden_question,
+    restore_golden_question,
+    unwant_memory,
+    want_memory,
+)
+from context.evaluation.export import export_golden
+from context.evaluation.forms import CollectForm, GoldenQuestionForm
+from context.models import GoldenMemory, GoldenQuestion
+from context.profiles.views.form_errors import blame
+from memories.services.partitions.paths import parse_partition
+from memories.tenancy.access import actor_of, tenant_required
+from memories.tenancy.exceptions import PlatformError
+from memories.tenancy.scopes import tenant_scope
+from memory_platform.web.pages import HtmxRequest, complain, flash, operator_required, show, wants_fragment
+from memory_platform.web.tables import Column, read_table
+
+COLUMNS = (Column("collected", "created_at", datetime),)
+
+
+@operator_required("viewer")
+@tenant_required
+@require_safe
+def golden_questions(request: HtmxRequest) -> HttpResponseBase:
+    """The questions with how many memories each wants, newest first."""
+    with tenant_scope(request.tenant.id):
+        rows = GoldenQuestion.objects.for_tenant(request.tenant.id).standing().with_counts(timezone.now())
+        table = read_table(request, COLUMNS, rows.page)
+    template = "golden_questions.html#rows" if wants_fragment(request) else "golden_questions.html"
+    return show(request, template, {"section": "golden-questions", "table": table})
+
+
+@operator_required("operator")
+@tenant_required
+@require_POST
+def golden_collect(request: HtmxRequest) -> HttpResponseBase:
+    """From the preview: the context of this question should hold this memory. Goes back to the preview."""
+    form = CollectForm(request.POST, label_suffix="")
+    if not form.is_valid():
+        complain(request, "; ".join(str(error) for errors in form.errors.values() for error in errors))
+        return _back(request)
+    fields = form.cleaned_data
+    try:
+        with tenant_scope(request.tenant.id):
+            question = collect_golden_question(
+                tenant_id=request.tenant.id,
+                text=fields["text"],
+                partition=parse_partition(fields["partition"]),
+                memory_ids=[fields["memory"]],
+                asked_at=fields["asked_at"],
+                by=actor_of(request.operator),
+                now=timezone.now(),
+            )
+            is_only = question.wanted.count() == 1
+    except PlatformError as error:
+        complain(request, error.detail)
+        return _back(request)
+    undo = ("golden-remove", []) if is_only else ("golden-unwant", [fields["memory"]])
+    address = reverse(undo[0], args=[request.tenant.id, question.pk, *undo[1]])
+    flash(request, "Noted as a golden question: its context should hold this memory.", undo_url=address)
+    return _back(request)
+
+
+def _back(request: HtmxRequest) -> HttpResponseBase:
+    """To where the preview tells of the golden question: the form's inputs are no address, but the query of one."""
+    back = CollectForm(request.POST)
+    query = back["back"].data or urlencode({"query": request.POST.get("text", "")})
+    return redirect(f"{reverse('context-preview', args=[request.tenant.id])}?{query}#golden")
+
+
+@operator_required("viewer", to_change="operator")
+@tenant_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def golden_question(request: HtmxRequest, question_id: UUID) -> HttpResponseBase:
+    """One question with the memories that it wants; a POST changes its words."""
+    with tenant_scope(request.tenant.id):
+        question = _found(request, question_id)
+        wanted = list(GoldenMemory.objects.for_tenant(request.tenant.id).of_question(question_id).with_memories())
+    initial = {name: getattr(question, name) for name in ("text", "answer", "category", "asked_at")}
+    form = GoldenQuestionForm(request.POST if request.method == "POST" else None, initial=initial, label_suffix="")
+    if request.method == "POST" and form.is_valid():
+        try:
+            with tenant_scope(request.tenant.id):
+                change_golden_question(
+                    question=question, **form.cleaned_data, by=actor_of(request.operator), now=timezone.now()
+                )
+        except PlatformError as error:
+            blame(form, error)
+        else:
+            flash(request, "The question is changed.")
+            return redirect("golden-question", request.tenant.id, question_id)
+    status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
+    page: dict[str, Any] = {
+        "section": "golden-questions",
+        "question": question,
+        "memories": [row.memory for row in wanted],
+        "now": timezone.now(),
+        "form": form,
+        "preview_query": urlencode({"query": question.text, "partition": question.partition_path}),
+    }
+    return show(request, "golden_question.html", page, status=status)
+
+
+def _found(request: HtmxRequest, question_id: UUID) -> GoldenQuestion:
+    row: GoldenQuestion | None = GoldenQuestion.objects.for_tenant(request.tenant.id).with_id(question_id).first()
+    if row is None:
+        raise Http404
+    return row
+
+
+@operator_required("operator")
+@tenant_required
+@require_POST
+def golden_remove(request: HtmxRequest, question_id: UUID) -> HttpResponseBase:
+    """Ask it no more; the message offers to put it back."""
+    with tenant_scope(request.tenant.id):
+        question = _found(request, question_id)
+        remove_golden_question(question=question, by=actor_of(request.operator), now=timezone.now())
+    undo = reverse("golden-restore", args=[request.tenant.id, question_id])
+    flash(request, "The golden question is removed.", undo_url=undo)
+    return redirect("golden-questions", request.tenant.id)
+
+
+@operator_required("operator")
+@tenant_required
+@require_POST
+def golden_restore(request: HtmxRequest, question_id: UUID) -> HttpResponseBase:
+    """Put a removed one back."""
+    try:
+        with tenant_scope(request.tenant.id):
+            question = _found(request, question_id)
+            restore_golden_question(question=question, by=actor_of(request.operator), now=timezone.now())
+    except PlatformError as error:
+        complain(request, error.detail)
+    else:
+        flash(request, "The golden question is back.")
+    return redirect("golden-questions", request.tenant.id)
+
+
+@operator_required("operator")
+@tenant_required
+@require_POST
+def golden_want(request: HtmxRequest, question_id: UUID, memory_id: UUID) -> HttpResponseBase:
+    """Its context should hold this memory too."""
+    try:
+        with tenant_scope(request.tenant.id):
+            want_memory(
+                question=_found(request, question_id),
+                memory_id=memory_id,
+                by=actor_of(request.operator),
+                now=timezone.now(),
+            )
+    except PlatformError as error:
+        complain(request, error.detail)
+    else:
+        flash(request, "The question wants the memory again.")
+    return redirect("golden-question", request.tenant.id, question_id)
+
+
+@operator_required("operator")
+@tenant_required
+@require_POST
+def golden_unwant(request: HtmxRequest, question_id: UUID, memory_id: UUID) -> HttpResponseBase:
+    """Its context need not hold this memory; the message offers to take that back."""
+    try:
+        with tenant_scope(request.tenant.id):
+            unwant_memory(
+                question=_found(request, question_id),
+                memory_id=memory_id,
+                by=actor_of(request.operator),
+                now=timezone.now(),
+            )
+    except PlatformError as error:
+        complain(request, error.detail)
+    else:
+        undo = reverse("golden-want", args=[request.tenant.id, question_id, memory_id])
+        flash(request, "The question does not want that memory any more.", undo_url=undo)
+    return redirect("golden-question", request.tenant.id, question_id)
+
+
+@operator_required("viewer")
+@tenant_required
+@require_safe
+def golden_export(request: HtmxRequest) -> HttpResponseBase:
+    """The questions with the memories around them as a corpus: a ZIP file of two JSONL files."""
+    try:
+        data = export_golden(request.tenant.id, now=timezone.now())
+    except PlatformError as error:
+        complain(request, error.detail)
+        return redirect("golden-questions", request.tenant.id)
+    disposition = {"Content-Disposition": 'attachment; filename="golden-questions.zip"'}
+    return HttpResponse(data, content_type="application/zip", headers=disposition)

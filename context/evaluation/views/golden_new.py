@@ -1,0 +1,100 @@
+"""A golden question by hand: asked first, then the memories that its context should hold are ticked."""
+
+from collections.abc import Collection
+from http import HTTPStatus
+from typing import Any
+from uuid import UUID
+
+from django.http import HttpResponse, HttpResponseBase
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods
+
+from context.evaluation.actions.golden_questions import collect_golden_question
+from context.evaluation.forms import NewGoldenForm
+from context.profiles.views.form_errors import blame
+from context.receipts.results import ContextRequest
+from context.services.profiles.scoring_profiles import CONVERSATION_RECALL
+from context.workbench.preview import preview_context
+from context.workbench.views.preview import PARTITIONS_OFFERED_MAX
+from memories.models import Memory, Partition
+from memories.services.partitions.paths import parse_partition
+from memories.tenancy.access import actor_of, tenant_required
+from memories.tenancy.exceptions import PlatformError
+from memories.tenancy.scopes import tenant_scope
+from memory_platform.web.pages import HtmxRequest, flash, operator_required, show
+
+#: Memories offered to be ticked, and the tokens of the search that finds them.
+OFFERED_MAX, OFFERED_TOKENS = 30, 4_000
+
+
+@operator_required("operator")
+@tenant_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def golden_new(request: HtmxRequest) -> HttpResponseBase:
+    """The form, and what was found for the question; a POST collects it, one to find more collects nothing."""
+    is_post = request.method == "POST"
+    typed = request.POST if is_post else request.GET if "text" in request.GET else None
+    form = NewGoldenForm(typed, label_suffix="")
+    is_saving = is_post and "find" not in request.POST
+    if is_saving and form.is_valid():
+        try:
+            return _collected(request, form)
+        except PlatformError as error:
+            blame(form, error, {"memory_ids": "ids"})
+    return _page(request, form, is_refused=is_saving)
+
+
+def _collected(request: HtmxRequest, form: NewGoldenForm) -> HttpResponseBase:
+    fields = form.cleaned_data
+    with tenant_scope(request.tenant.id):
+        question = collect_golden_question(
+            tenant_id=request.tenant.id,
+            text=fields["text"],
+            partition=parse_partition(fields["partition"]),
+            memory_ids=[*form.ticked(), *fields["ids"]],
+            asked_at=fields["asked_at"],
+            answer=fields["answer"],
+            category=fields["category"],
+            by=actor_of(request.operator),
+            now=timezone.now(),
+        )
+    undo = reverse("golden-remove", args=[request.tenant.id, question.pk])
+    flash(request, "The golden question is added.", undo_url=undo)
+    return redirect("golden-question", request.tenant.id, question.pk)
+
+
+def _page(request: HtmxRequest, form: NewGoldenForm, *, is_refused: bool) -> HttpResponse:
+    page: dict[str, Any] = {"section": "golden-questions", "form": form, "ticked": set(form.ticked())}
+    if form.is_bound and not {"text", "partition", "asked_at"} & form.errors.keys():
+        try:
+            page["found"] = _found(request, form, page["ticked"])
+        except PlatformError as error:
+            blame(form, error, {"as_of": "asked_at"})
+    with tenant_scope(request.tenant.id):
+        page["partitions"] = Partition.objects.for_tenant(request.tenant.id).paths(PARTITIONS_OFFERED_MAX)
+    status = HTTPStatus.UNPROCESSABLE_ENTITY if is_refused or (form.is_bound and form.errors) else HTTPStatus.OK
+    return show(request, "golden_new.html", page, status=status)
+
+
+def _found(request: HtmxRequest, form: NewGoldenForm, ticked: Collection[UUID]) -> list[Memory]:
+    """What a search by meaning and by words finds, best first; what is ticked stays in view."""
+    wish = ContextRequest(
+        query=form.cleaned_data["text"],
+        partition=form.cleaned_data["partition"],
+        as_of=form.cleaned_data["asked_at"],
+        max_tokens=OFFERED_TOKENS,
+        scoring=CONVERSATION_RECALL,
+        preview=True,
+    )
+    by, now = actor_of(request.operator), timezone.now()
+    preview = preview_context(wish, tenant_id=request.tenant.id, actor=by, now=now)
+    scored = [(row.block.score, row.memory) for row in preview.kept]
+    scored += [(row.omission.score, row.memory) for row in preview.left_out]
+    rows = [memory for _, memory in sorted(scored, key=lambda pair: pair[0] or 0.0, reverse=True) if memory is not None]
+    offered = {memory.pk: memory for memory in rows[:OFFERED_MAX]}
+    with tenant_scope(request.tenant.id):
+        missing = [memory_id for memory_id in ticked if memory_id not in offered]
+        more = Memory.objects.for_tenant(request.tenant.id).live(now).with_ids(missing) if missing else []
+        return [*offered.values(), *more]

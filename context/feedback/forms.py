@@ -1,0 +1,14 @@
+"""The form for a vote on a memory."""
+
+from django import forms
+
+from memory_platform.web.forms import PlainForm
+
+
+class VoteForm(PlainForm):
+    """A judgement on a memory."""
+
+    VOTES = [("POSITIVE", "Useful"), ("NEGATIVE", "Not useful"), ("VERY_NEGATIVE", "Wrong or harmful")]
+
+    feedback = forms.ChoiceField(label="Vote", choices=VOTES)
+    reason = forms.CharField(required=False, max_length=500)

@@ -1,0 +1,140 @@
+"""Votes on a memory: their history, giving one and taking it back; the contexts in which the memory stood."""
+
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import urlencode
+from uuid import UUID
+
+from django.http import Http404, HttpResponse, HttpResponseBase
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods, require_POST
+
+from context.feedback.actions import give_feedback, withdraw_feedback
+from context.feedback.forms import VoteForm
+from context.models import Feedback, Receipt
+from context.profiles.views.form_errors import blame
+from memories.hygiene.actions import MERGED_INTO
+from memories.models import Memory, MemoryLink
+from memories.tenancy.access import actor_of, tenant_required
+from memories.tenancy.exceptions import NotFound, PlatformError
+from memories.tenancy.scopes import tenant_scope
+from memory_platform.web.pages import HtmxRequest, complain, flash, operator_required, show, wants_fragment
+
+VOTES_SHOWN_MAX = 100
+CONTEXTS_SHOWN_MAX = 10
+#: Memories merged into one whose votes are shown beside its own.
+MERGED_SHOWN_MAX = 50
+VOTE_OF_WEIGHT = {1.0: "POSITIVE", -1.0: "NEGATIVE", -3.0: "VERY_NEGATIVE"}
+
+
+@operator_required("viewer", to_change="operator")
+@tenant_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def memory_votes(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
+    """The votes with who gave them and why, the form that gives one, and where the memory was used."""
+    if request.method != "POST":
+        return _page(request, memory_id, VoteForm(label_suffix=""))
+    form = VoteForm(request.POST, label_suffix="")
+    if form.is_valid() and _vote(request, memory_id, form):
+        return _again(request, memory_id)
+    return _page(request, memory_id, form)
+
+
+def _vote(request: HtmxRequest, memory_id: UUID, form: VoteForm) -> bool:
+    try:
+        with tenant_scope(request.tenant.id):
+            given = give_feedback(
+                tenant_id=request.tenant.id,
+                memory_id=memory_id,
+                feedback=form.cleaned_data["feedback"],
+                reason=form.cleaned_data["reason"],
+                by=actor_of(request.operator),
+                now=timezone.now(),
+            )
+    except NotFound as error:
+        if error.code != "archived":
+            raise Http404 from error
+        blame(form, error)
+        return False
+    except PlatformError as error:
+        blame(form, error)
+        return False
+    if given.votes:
+        undo = reverse("vote-withdraw", args=[request.tenant.id, memory_id, given.votes[0].pk])
+        flash(request, "The vote counts.", undo_url=undo)
+    else:
+        flash(request, "You gave this vote today already; it counts once.")
+    return True
+
+
+@operator_required("operator")
+@tenant_required
+@require_POST
+def vote_withdraw(request: HtmxRequest, memory_id: UUID, vote_id: UUID) -> HttpResponseBase:
+    """Take a vote back; it stays in the history.
+
+    One on a memory that was merged into this one cannot be given anew: that one is archived.
+    """
+    try:
+        with tenant_scope(request.tenant.id):
+            _found(request, memory_id)
+            vote = withdraw_feedback(
+                tenant_id=request.tenant.id, feedback_id=vote_id, by=actor_of(request.operator), now=timezone.now()
+            )
+    except NotFound as error:
+        raise Http404 from error
+    undo = ""
+    if vote.weight in VOTE_OF_WEIGHT and vote.memory_id == memory_id:
+        again = urlencode({"feedback": VOTE_OF_WEIGHT[vote.weight], "reason": vote.reason})
+        undo = f"{reverse('vote-again', args=[request.tenant.id, memory_id])}?{again}"
+    flash(request, "The vote is taken back.", undo_url=undo)
+    return _again(request, memory_id)
+
+
+@operator_required("operator")
+@tenant_required
+@require_POST
+def vote_again(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
+    """Undo of a withdrawal: the vote that the address names, given anew."""
+    with tenant_scope(request.tenant.id):
+        _found(request, memory_id)
+    form = VoteForm(request.GET)
+    if not form.is_valid() or not _vote(request, memory_id, form):
+        complain(request, "The vote could not be given again.")
+    return _again(request, memory_id)
+
+
+def _again(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
+    if request.htmx:
+        return _page(request, memory_id, VoteForm(label_suffix=""))
+    return redirect("memory-votes", request.tenant.id, memory_id)
+
+
+def _found(request: HtmxRequest, memory_id: UUID) -> Memory:
+    """The tenant's memory, whatever was sent about it; inside a scope."""
+    memory: Memory | None = Memory.objects.for_tenant(request.tenant.id).with_id(memory_id).first()
+    if memory is None:
+        raise Http404
+    return memory
+
+
+def _page(request: HtmxRequest, memory_id: UUID, form: VoteForm) -> HttpResponse:
+    tenant_id = request.tenant.id
+    with tenant_scope(tenant_id):
+        memory = _found(request, memory_id)
+        merged = MemoryLink.objects.for_tenant(tenant_id).current().to_memory(memory_id).of_kind(MERGED_INTO)
+        about = [memory_id, *merged.in_order().sources(MERGED_SHOWN_MAX)]
+        votes = Feedback.objects.for_tenant(tenant_id).on_memories(about).newest_first()
+        contexts = Receipt.objects.for_tenant(tenant_id).holding(memory_id).newest_first().without_details()
+        page: dict[str, Any] = {
+            "section": "memories",
+            "memory": memory,
+            "form": form,
+            "votes": list(votes[:VOTES_SHOWN_MAX]),
+            "contexts": list(contexts[:CONTEXTS_SHOWN_MAX]),
+        }
+    status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
+    template = "memory_votes.html#body" if wants_fragment(request) else "memory_votes.html"
+    return show(request, template, page, status=status)

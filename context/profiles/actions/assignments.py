@@ -1,0 +1,179 @@
+"""Saying whom a profile is for. An assignment that ends stays, so that any earlier moment can be read."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Generic, TypeVar
+from uuid import UUID
+
+from django.db import IntegrityError, transaction
+
+from context.models import BudgetProfileAssignment, ScoringProfileAssignment
+from context.models.assignments import ProfileAssignment
+from context.profiles.budget_profiles import current_budget_profile
+from context.profiles.scoring_profiles import hold_published_profile
+from memories.models import ApiKey
+from memories.services.partitions.paths import PartitionError, parse_partition
+from memories.tenancy.audit import Actor, record_audit
+from memories.tenancy.exceptions import Conflict, InvalidInput, NotFound
+
+LABEL_CHARACTERS = 150
+
+Row = TypeVar("Row", bound=ProfileAssignment)
+
+
+@transaction.atomic
+def assign_budget_profile(
+    *,
+    tenant_id: UUID,
+    profile_name: str,
+    api_key_id: str | None = None,
+    partition_path: str | None = None,
+    replaces: str | None = None,
+    by: Actor,
+    now: datetime,
+) -> BudgetProfileAssignment:
+    """Give a profile to one key, or to a partition and all below it ("" is the tenant); exactly one of the two.
+
+    What was assigned to the target before ends now; the same profile again changes nothing. With `replaces` ("" for
+    none) the profile that the caller saw there must still be in force. Raises `InvalidInput` naming the field,
+    `NotFound` for an absent key, `Conflict` where somebody else was faster.
+    """
+    target = _target(tenant_id, api_key_id, partition_path)
+    return _BUDGETS.assign(tenant_id, profile_name, target, replaces, by, now)
+
+
+@transaction.atomic
+def unassign_budget_profile(
+    *,
+    tenant_id: UUID,
+    api_key_id: str | None = None,
+    partition_path: str | None = None,
+    by: Actor,
+    now: datetime,
+) -> BudgetProfileAssignment:
+    """End what is assigned to the target. Raises `NotFound` where nothing is, else as `assign_budget_profile` does."""
+    return _BUDGETS.unassign(tenant_id, _target(tenant_id, api_key_id, partition_path), by, now)
+
+
+@transaction.atomic
+def assign_scoring_profile(
+    *,
+    tenant_id: UUID,
+    profile_name: str,
+    api_key_id: str | None = None,
+    partition_path: str | None = None,
+    replaces: str | None = None,
+    by: Actor,
+    now: datetime,
+) -> ScoringProfileAssignment:
+    """What `assign_budget_profile` does, for a scoring profile that is published."""
+    target = _target(tenant_id, api_key_id, partition_path)
+    return _SCORING.assign(tenant_id, profile_name, target, replaces, by, now)
+
+
+@transaction.atomic
+def unassign_scoring_profile(
+    *,
+    tenant_id: UUID,
+    api_key_id: str | None = None,
+    partition_path: str | None = None,
+    by: Actor,
+    now: datetime,
+) -> ScoringProfileAssignment:
+    """End what is assigned to the target. Raises `NotFound` where nothing is, else as `assign_scoring_profile` does."""
+    return _SCORING.unassign(tenant_id, _target(tenant_id, api_key_id, partition_path), by, now)
+
+
+@dataclass(frozen=True)
+class _Assigning(Generic[Row]):
+    """The assignments of one kind of profiles; `check` refuses a name that cannot be assigned."""
+
+    noun: str
+    model: type[Row]
+    check: Callable[[UUID, str], object]
+
+    def assign(
+        self, tenant_id: UUID, name: str, target: dict[str, str], replaces: str | None, by: Actor, now: datetime
+    ) -> Row:
+        self.check(tenant_id, name)
+        before = self._in_force(tenant_id, target)
+        if replaces is not None and replaces != (before.profile_name if before else ""):
+            raise _assigned_by_another()
+        if before is not None and before.profile_name == name:
+            return before
+        if before is not None:
+            _end(before, now)
+        row = self.model(
+            tenant_id=tenant_id,
+            profile_name=name,
+            **target,
+            recorded_from=self._beginning(tenant_id, target, now),
+            created_by=by.label[:LABEL_CHARACTERS],
+        )
+        try:
+            with transaction.atomic():
+                row.save(force_insert=True)
+        except IntegrityError as error:
+            raise _assigned_by_another() from error
+        self._audit(row, f"assign_{self.noun}", by, now)
+        return row
+
+    def unassign(self, tenant_id: UUID, target: dict[str, str], by: Actor, now: datetime) -> Row:
+        row = self._in_force(tenant_id, target)
+        if row is None:
+            raise NotFound("not_assigned", f"No {self.noun.replace('_', ' ')} is assigned there.")
+        _end(row, now)
+        self._audit(row, f"unassign_{self.noun}", by, now)
+        return row
+
+    def _in_force(self, tenant_id: UUID, target: dict[str, str]) -> Row | None:
+        row: Row | None = self.model.objects.for_tenant(tenant_id).current().locked().filter(**target).first()
+        return row
+
+    def _beginning(self, tenant_id: UUID, target: dict[str, str], now: datetime) -> datetime:
+        """When an assignment begins: never before the last one of its target ended, whichever request came first."""
+        rows = self.model.objects.for_tenant(tenant_id).ended().newest_first()
+        last: Row | None = rows.filter(**target).first()
+        return max(now, last.recorded_to or now) if last else now
+
+    def _audit(self, row: Row, verb: str, by: Actor, now: datetime) -> None:
+        record_audit(
+            tenant_id=row.tenant_id,
+            by=by,
+            now=now,
+            verb=verb,
+            target_kind=self.noun,
+            target_ids=[row.profile_name, row.api_key_id or row.partition_path or "tenant"],
+        )
+
+
+_BUDGETS = _Assigning("budget_profile", BudgetProfileAssignment, current_budget_profile)
+_SCORING = _Assigning("scoring_profile", ScoringProfileAssignment, hold_published_profile)
+
+
+def _target(tenant_id: UUID, api_key_id: str | None, partition_path: str | None) -> dict[str, str]:
+    """The target's column and its value."""
+    if (api_key_id is None) == (partition_path is None):
+        raise InvalidInput("one_target", "Either a key or a partition is needed, and not both.", field="partition")
+    if partition_path is not None:
+        return {"partition_path": _canonical(partition_path)}
+    if not ApiKey.objects.for_tenant(tenant_id).filter(pk=api_key_id).exists():
+        raise NotFound("not_found", "There is no such key.", "api_key")
+    return {"api_key_id": str(api_key_id)}
+
+
+def _canonical(path: str) -> str:
+    try:
+        return parse_partition(path).path
+    except PartitionError as error:
+        raise InvalidInput(error.code, error.detail, "partition") from error
+
+
+def _end(row: ProfileAssignment, now: datetime) -> None:
+    row.recorded_to = max(now, row.recorded_from)
+    row.save(update_fields=["recorded_to"])
+
+
+def _assigned_by_another() -> Conflict:
+    return Conflict("assignment_changed", "Somebody else assigned a profile there; look at it before you change it.")

@@ -1,0 +1,277 @@
+"""Drafting, publishing, taking back scoring profiles: an edit is a new draft, no version's numbers ever change."""
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from types import MappingProxyType
+from typing import Any
+from uuid import UUID
+
+from django.db import IntegrityError, transaction
+
+from context.models import EvaluationRun, ScoringProfileAssignment, ScoringProfileVersion
+from context.profiles.scoring_profiles import (
+    changed_numbers,
+    flat_numbers,
+    proof_of,
+    scoring_profile_version,
+    shown_scoring_profile,
+)
+from context.services.profiles.publishing import NOT_EVALUATED, Condition, publishing_conditions
+from context.services.profiles.scoring_profiles import DEFAULT_PROFILE_NAME, SHIPPED_PROFILES
+from memories.services.store.drafts import FieldProblem
+from memories.tenancy.audit import Actor, record_audit
+from memories.tenancy.exceptions import Conflict, InvalidInput, NotFound
+
+LABEL_CHARACTERS = 150
+NAME_CHARACTERS = 64
+NAME = re.compile(r"[a-z][a-z0-9_-]*")
+#: What stands after `profiles/` in the addresses of the API beside names.
+RESERVED_NAMES = ("assignments",)
+State = ScoringProfileVersion.State
+NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+@transaction.atomic
+def create_scoring_profile(
+    *,
+    tenant_id: UUID,
+    name: str,
+    changes: Mapping[str, Any] = NOTHING,
+    based_on: str = DEFAULT_PROFILE_NAME,
+    based_on_version: int | None = None,
+    report: Mapping[str, Any] = NOTHING,
+    by: Actor,
+    now: datetime,
+) -> ScoringProfileVersion:
+    """The first draft of a new profile: the numbers of another one (in force, or of one version) with `changes`.
+
+    Raises `InvalidInput` naming the field for a name or a number that cannot be, `Conflict` for a name that is taken.
+    """
+    if not NAME.fullmatch(name) or len(name) > NAME_CHARACTERS:
+        detail = f"A name is a lower-case word of letters, digits, _ and -, at most {NAME_CHARACTERS} characters."
+        raise InvalidInput("bad_name", detail, field="name")
+    if name in RESERVED_NAMES:
+        raise InvalidInput("reserved_name", "This name is an address of its own.", field="name")
+    if name in SHIPPED_PROFILES or ScoringProfileVersion.objects.for_tenant(tenant_id).named(name).exists():
+        raise _name_is_taken(name)
+    base = _base(tenant_id, based_on, based_on_version)
+    draft = _draft(base, name, 1, changes, report)
+    try:
+        with transaction.atomic():
+            _save(draft, by, now)
+    except IntegrityError as error:
+        raise _name_is_taken(name) from error
+    _audit(draft, "create_scoring_profile", flat_numbers(draft.numbers), by, now)
+    return draft
+
+
+@transaction.atomic
+def edit_scoring_profile(
+    *,
+    tenant_id: UUID,
+    name: str,
+    changes: Mapping[str, Any],
+    edited_from: int,
+    report: Mapping[str, Any] = NOTHING,
+    by: Actor,
+    now: datetime,
+) -> ScoringProfileVersion:
+    """`changes` to version `edited_from`, as a new draft; without any difference that version is given back.
+
+    Raises `Conflict` with code `locked` for a shipped profile and `profile_changed` where there is a newer version that
+    the editor did not see, `NotFound` for an unknown profile, `InvalidInput` naming every number that cannot be.
+    """
+    rows = _held(tenant_id, name)
+    newest = max(rows, key=lambda row: row.version)
+    base = _of_number(rows, edited_from)
+    if base.state in (State.DRAFT, State.EVALUATED) and newest.version != edited_from:
+        raise _changed(f"Version {newest.version} was saved by now; look at it before saving again.")
+    draft = _draft(base, name, newest.version + 1, changes, report)
+    if draft.numbers == base.numbers:
+        return base
+    try:
+        with transaction.atomic():
+            _save(draft, by, now)
+    except IntegrityError as error:
+        raise _changed("Somebody else saved this scoring profile at the same moment.") from error
+    before, after = flat_numbers(base.numbers), flat_numbers(draft.numbers)
+    fields = [field for field in before | after if before.get(field) != after.get(field)]
+    _audit(draft, "edit_scoring_profile", fields, by, now)
+    return draft
+
+
+@transaction.atomic
+def publish_scoring_profile(
+    *,
+    tenant_id: UUID,
+    name: str,
+    version: int,
+    adr_reference: str,
+    replaces: int | None = None,
+    by: Actor,
+    now: datetime,
+) -> ScoringProfileVersion:
+    """Put a version into force, with the finished evaluation of its numbers and the decision that argues it.
+
+    `replaces` is the version in force that the caller saw, 0 for none. Raises `Conflict` with the codes
+    `not_evaluated` (which names a missing decision as well), `locked`, `already_published`, `retired` and
+    `profile_changed`, `InvalidInput` for the decision's reference.
+    """
+    rows = _held(tenant_id, name)
+    row = _of_number(rows, version)
+    if row.state == State.PUBLISHED:
+        raise Conflict("already_published", f"Version {version} was published already; roll back to return to it.")
+    if row.state == State.RETIRED:
+        raise Conflict("retired", f"Version {version} is retired; copy it into a new draft.")
+    before = _seen_in_force(rows, replaces)
+    proof = _held_proof(row)
+    _refuse_unmet(publishing_conditions(has_proof=proof is not None, adr_reference=adr_reference))
+    row.evaluation_run, row.adr_reference = proof, adr_reference
+    row.published_at, row.published_by = now, by.label[:LABEL_CHARACTERS]
+    _put_into_force(row, before, now)
+    _audit(row, "publish_scoring_profile", ["state", "evaluation_run", "adr_reference"], by, now)
+    return row
+
+
+@transaction.atomic
+def roll_back_scoring_profile(
+    *, tenant_id: UUID, name: str, version: int, replaces: int | None = None, by: Actor, now: datetime
+) -> ScoringProfileVersion:
+    """Put a version that was in force before into force again, also one that was retired.
+
+    `replaces` as in `publish_scoring_profile`. Raises `Conflict` with the codes `not_published` for a version that
+    never was, `locked` and `profile_changed`, `InvalidInput` where there is no such version.
+    """
+    rows = _held(tenant_id, name)
+    row = _of_number(rows, version)
+    if row.published_at is None:
+        raise Conflict("not_published", f"Version {version} was never published, so there is nothing to return to.")
+    if row.is_in_force:
+        return row
+    _put_into_force(row, _seen_in_force(rows, replaces), now)
+    _audit(row, "roll_back_scoring_profile", ["state"], by, now)
+    return row
+
+
+@transaction.atomic
+def retire_scoring_profile(
+    *, tenant_id: UUID, name: str, version: int, by: Actor, now: datetime
+) -> ScoringProfileVersion:
+    """Take a version out of use; it stays, and receipts that name it can be read as before.
+
+    Raises `Conflict` with code `assigned` while the profile counts for somebody and this version is in force, `locked`
+    for a shipped profile, `InvalidInput` where there is no such version.
+    """
+    row = _of_number(_held(tenant_id, name), version)
+    if row.state == State.RETIRED:
+        return row
+    assignments = ScoringProfileAssignment.objects.for_tenant(tenant_id).in_force().of_profile(name)
+    if row.is_in_force and (count := assignments.how_many()):
+        targets = "one target" if count == 1 else f"{count} targets"
+        raise Conflict("assigned", f"The profile is assigned to {targets}; end that, or roll back instead.")
+    row.state, row.recorded_to = State.RETIRED, max(now, row.recorded_from)
+    row.save(update_fields=["state", "recorded_to"])
+    _audit(row, "retire_scoring_profile", ["state"], by, now)
+    return row
+
+
+def _base(tenant_id: UUID, name: str, version: int | None) -> ScoringProfileVersion:
+    try:
+        if version is None:
+            return shown_scoring_profile(tenant_id, name)
+        return scoring_profile_version(tenant_id, name, version)
+    except (NotFound, InvalidInput) as error:
+        raise InvalidInput("unknown_choice", error.detail, "based_on") from error
+
+
+def _draft(
+    base: ScoringProfileVersion, name: str, version: int, changes: Mapping[str, Any], report: Mapping[str, Any]
+) -> ScoringProfileVersion:
+    return ScoringProfileVersion(
+        tenant_id=base.tenant_id,
+        name=name,
+        version=version,
+        numbers=changed_numbers(base, changes),
+        based_on=f"{base.name} {base.version}",
+        report=dict(report),
+    )
+
+
+def _save(draft: ScoringProfileVersion, by: Actor, now: datetime) -> None:
+    draft.recorded_from = now
+    draft.created_by = by.label[:LABEL_CHARACTERS]
+    draft.save(force_insert=True)
+
+
+def _held(tenant_id: UUID, name: str) -> list[ScoringProfileVersion]:
+    """All versions of a profile, held until the transaction ends, so that changes of one profile come in turn."""
+    if name in SHIPPED_PROFILES:
+        raise Conflict("locked", f"{name} comes with the program and is locked; copy it into a profile of your own.")
+    rows = list(ScoringProfileVersion.objects.for_tenant(tenant_id).named(name).versions().locked())
+    if not rows:
+        raise NotFound("not_found", "There is no scoring profile of this name.", "name")
+    return rows
+
+
+def _of_number(rows: list[ScoringProfileVersion], version: int) -> ScoringProfileVersion:
+    found = next((row for row in rows if row.version == version), None)
+    if found is None:
+        raise InvalidInput("unknown_version", "There is no such version of this scoring profile.", "version")
+    return found
+
+
+def _seen_in_force(rows: list[ScoringProfileVersion], seen: int | None) -> ScoringProfileVersion | None:
+    """The version in force, which must be the one that the caller saw."""
+    row = next((row for row in rows if row.is_in_force), None)
+    if seen is not None and seen != (row.version if row else 0):
+        now_in_force = f"version {row.version} is in force" if row else "no version is in force"
+        raise _changed(f"By now {now_in_force}; look at it before going on.")
+    return row
+
+
+def _held_proof(row: ScoringProfileVersion) -> EvaluationRun | None:
+    """The evaluation that proves a version, held so that nobody deletes it before it is noted."""
+    proof = proof_of(row)
+    if proof is None:
+        return None
+    held: EvaluationRun | None = EvaluationRun.objects.for_tenant(row.tenant_id).with_id(proof.pk).locked().first()
+    return held
+
+
+def _refuse_unmet(conditions: Sequence[Condition]) -> None:
+    """Raises one error that names every condition which is not met, by the first one's code."""
+    unmet = [condition for condition in conditions if not condition.is_met]
+    if unmet:
+        problems = [FieldProblem(condition.field, condition.code, condition.detail) for condition in unmet]
+        kind = Conflict if unmet[0].code == NOT_EVALUATED else InvalidInput
+        detail = " ".join(condition.detail for condition in unmet)
+        raise kind(unmet[0].code, detail, unmet[0].field, problems)
+
+
+def _put_into_force(row: ScoringProfileVersion, before: ScoringProfileVersion | None, now: datetime) -> None:
+    if before is not None:
+        before.recorded_to = max(now, before.recorded_from)
+        before.save(update_fields=["recorded_to"])
+    row.state, row.recorded_to = State.PUBLISHED, None
+    row.save(update_fields=["state", "recorded_to", "evaluation_run", "adr_reference", "published_at", "published_by"])
+
+
+def _name_is_taken(name: str) -> Conflict:
+    return Conflict("duplicate", f"A scoring profile named {name} exists already.", "name")
+
+
+def _changed(detail: str) -> Conflict:
+    return Conflict("profile_changed", detail)
+
+
+def _audit(row: ScoringProfileVersion, verb: str, fields: Any, by: Actor, now: datetime) -> None:
+    record_audit(
+        tenant_id=row.tenant_id,
+        by=by,
+        now=now,
+        verb=verb,
+        target_kind="scoring_profile",
+        target_ids=[row.name, f"{row.name} {row.version}"],
+        fields=fields,
+    )

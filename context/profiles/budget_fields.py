@@ -1,0 +1,221 @@
+"""The numbers of a budget profile as a page takes them, checked field by field before an action sees them."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+
+from context.assembly.sections import PACKERS
+from context.models import BudgetProfile
+from context.profiles.budget_profiles import limits_of_column
+from context.profiles.policy_fields import GROUPS as POLICY_GROUPS
+from context.profiles.policy_fields import PREFIX as POLICY_PREFIX
+from context.profiles.policy_fields import SHOWN_AS as POLICY_SHOWN_AS
+from context.profiles.policy_fields import chosen_policy, policy_fields, step_of, typed_policy
+from memory_platform.web.forms import PlainForm, bound
+
+FIRST_FIELDS = (
+    "default_tokens",
+    "packer",
+    "ordering",
+    "minimum_score",
+    "include_memories_top_k",
+    "include_tenant_memo",
+    "include_linked_memories",
+)
+FOLDED_FIELDS = {
+    "Summaries of partitions": ("levels", "summary_style"),
+    "Pinned memories, candidates, near duplicates": ("pinned_share", "overfetch_ratio", "near_duplicate_threshold"),
+    "Elastic packer": ("elastic_target_items", "elastic_min_tokens", "elastic_max_tokens"),
+    "Receipts kept": ("receipt_days", "receipt_count"),
+}
+# The columns that the form takes as they are; rooms and levels are typed in another shape.
+BUDGET_PAGE_FIELDS = (*FIRST_FIELDS, *[name for names in FOLDED_FIELDS.values() for name in names if name != "levels"])
+ROOM_SECTIONS = ("tenant_memo", "partition_summaries", "focus", "linked_memories", "memories")
+LABELS = {
+    "default_tokens": "Default budget",
+    "include_memories_top_k": "Without a question",
+    "include_tenant_memo": "Tenant memo leads every context",
+    "include_linked_memories": "Memories linked to the focus",
+    "overfetch_ratio": "Candidates",
+    "pinned_share": "Pinned come first in",
+    "near_duplicate_threshold": "Near duplicate from",
+    "elastic_target_items": "Items aimed at",
+    "elastic_min_tokens": "Least of an item",
+    "elastic_max_tokens": "Most of an item",
+    "receipt_days": "For at most",
+    "receipt_count": "And at most",
+}
+# Unit, step and hint of a field.
+SHOWN_AS = {
+    "default_tokens": ("tokens", "1", ""),
+    "minimum_score": ("", "0.01", "0 to 1. A memory below it is left out."),
+    "include_memories_top_k": ("memories", "1", ""),
+    "levels": ("", "", "0 is the first segment of a path, 1 the second; with commas between them."),
+    "pinned_share": (
+        "of the room",
+        "0.05",
+        "0 to 1, of the room for memories. With a question, a pinned memory beyond it competes by its score.",
+    ),
+    "overfetch_ratio": ("× budget", "0.05", "The best found until their tokens reach this many times the budget."),
+    "near_duplicate_threshold": ("cosine", "0.005", "0 to 1. What resembles a kept memory more than this is left out."),
+    "elastic_target_items": ("items", "1", ""),
+    "elastic_min_tokens": ("tokens", "1", "Shorter than this no text is cut."),
+    "elastic_max_tokens": ("tokens", "1", ""),
+    "receipt_days": ("days", "1", ""),
+    "receipt_count": ("receipts", "1", "The oldest go first."),
+}
+#: The packers that are built, as a narrow list offers them.
+PACKER_CHOICES = [
+    (value, label)
+    for value, label in (
+        ("greedy", "greedy: best first"),
+        ("elastic", "elastic: shortens"),
+        ("optimal", "optimal: top sum"),
+    )
+    if value in PACKERS
+]
+
+
+@dataclass(frozen=True)
+class FieldView:
+    """A field of a profile as the page draws it: beside its input a unit, below it a hint."""
+
+    bound: forms.BoundField
+    unit: str
+    step: str
+    hint: str
+
+    @property
+    def name(self) -> str:
+        return self.bound.name
+
+
+@dataclass(frozen=True)
+class FieldGroup:
+    """Fields that are folded away together; `is_open` where one of them needs attention."""
+
+    title: str
+    fields: list[FieldView]
+    is_open: bool
+
+
+@dataclass(frozen=True)
+class RoomView:
+    """The room of one section: an amount and its unit."""
+
+    label: str
+    amount: forms.BoundField
+    unit: forms.BoundField
+
+
+class BudgetProfileForm(PlainForm):
+    """The numbers of a budget profile; fields, choices and bounds are the model's.
+
+    A section's room is typed as an amount and its unit, the levels of summaries as numbers with commas.
+    """
+
+    UNITS = [("tokens", "tokens"), ("share", "% of the budget")]
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields = forms.fields_for_model(BudgetProfile, fields=BUDGET_PAGE_FIELDS)
+        # A row may name a packer that is not built; a person is offered those that are.
+        packer: Any = self.fields["packer"]
+        packer.choices = PACKER_CHOICES
+        for name in BUDGET_PAGE_FIELDS:
+            bound(self.fields[name], *limits_of_column(name))
+        for name, label in LABELS.items():
+            self.fields[name].label = label
+        self.fields |= policy_fields()
+        self.fields["levels"] = forms.CharField(label="Summaries of levels", required=False, max_length=60)
+        for section in ROOM_SECTIONS:
+            label = section.replace("_", " ").capitalize()
+            self.fields[f"room_{section}"] = forms.FloatField(
+                label=f"Room for {label.lower()}", required=False, min_value=0
+            )
+            self.fields[f"unit_{section}"] = forms.ChoiceField(choices=self.UNITS, required=False)
+
+    def unit_of(self, name: str) -> str:
+        if name == "near_duplicate_threshold":
+            return ""  # no amount of anything
+        shown = SHOWN_AS.get(name) or POLICY_SHOWN_AS.get(name.removeprefix(POLICY_PREFIX), ("", "", ""))[1:]
+        return shown[0]
+
+    def clean_levels(self) -> list[int]:
+        """`0, 1` as numbers."""
+        parts = [part.strip() for part in self.cleaned_data["levels"].split(",") if part.strip()]
+        if not all(part.isdecimal() and len(part) < 3 for part in parts):
+            raise ValidationError("Whole numbers with commas between them, such as 0, 1.", code="invalid")
+        return [int(part) for part in parts]
+
+    def changes(self) -> dict[str, Any]:
+        """The valid fields as the columns of a profile."""
+        numbers = {name: self.cleaned_data[name] for name in BUDGET_PAGE_FIELDS}
+        rooms = {section: room for section in ROOM_SECTIONS if (room := self._room(section)) is not None}
+        typed_otherwise = {"include_summaries_at": self.cleaned_data["levels"], "sections": rooms}
+        return numbers | typed_otherwise | {"compaction": chosen_policy(self.cleaned_data)}
+
+    def _room(self, section: str) -> dict[str, float] | None:
+        amount = self.cleaned_data[f"room_{section}"]
+        if amount is None:
+            return None
+        if self.cleaned_data[f"unit_{section}"] == "share":
+            return {"share": round(amount / 100, 6)}
+        return {"tokens": round(amount)}
+
+    def as_pairs(self) -> list[tuple[str, Any]]:
+        """Every field as a hidden one repeats it; an unticked box sends nothing."""
+        pairs = [(name, self[name].value()) for name in self.fields]
+        return [(name, "" if value is None else value) for name, value in pairs if value is not False]
+
+    def first_fields(self) -> list[FieldView]:
+        """The numbers that are tuned most."""
+        return self._views(FIRST_FIELDS)
+
+    def groups(self) -> list[FieldGroup]:
+        """All others, by what they are about."""
+        return [
+            FieldGroup(title, self._views(names), any(self[name].errors for name in names))
+            for title, names in FOLDED_FIELDS.items()
+        ]
+
+    def policy_groups(self) -> list[FieldGroup]:
+        """The numbers by which sessions shrink."""
+        return [self._policy_group(title, names) for title, names in POLICY_GROUPS.items()]
+
+    def _policy_group(self, title: str, names: Iterable[str]) -> FieldGroup:
+        shown = ((self[POLICY_PREFIX + name], POLICY_SHOWN_AS[name], step_of(name)) for name in names)
+        views = [FieldView(bound, unit, step, hint) for bound, (_, unit, hint), step in shown]
+        return FieldGroup(title, views, any(view.bound.errors for view in views))
+
+    def rooms(self) -> list[RoomView]:
+        return [
+            RoomView(section.replace("_", " ").capitalize(), self[f"room_{section}"], self[f"unit_{section}"])
+            for section in ROOM_SECTIONS
+        ]
+
+    def has_rooms(self) -> bool:
+        """Whether any room is set or refused."""
+        return any(room.amount.value() not in (None, "") or room.amount.errors for room in self.rooms())
+
+    def _views(self, names: Iterable[str]) -> list[FieldView]:
+        return [FieldView(self[name], *SHOWN_AS.get(name, ("", "", ""))) for name in names]
+
+
+def typed_from(profile: BudgetProfile) -> dict[str, Any]:
+    """The numbers of a profile as its form holds them."""
+    typed = {name: getattr(profile, name) for name in BUDGET_PAGE_FIELDS} | typed_policy(profile.compaction_policy)
+    typed["levels"] = ", ".join(map(str, profile.include_summaries_at))
+    for section, room in profile.sections.items():
+        unit, amount = next(iter(room.items()))
+        typed |= {f"room_{section}": f"{amount * 100 if unit == 'share' else amount:g}", f"unit_{section}": unit}
+    return typed
+
+
+def merged(typed: Mapping[str, Any], profile: BudgetProfile) -> dict[str, Any]:
+    """What was typed, with the profile's own numbers for fields that are left out; a box left out is unticked."""
+    own = {name: value for name, value in typed_from(profile).items() if not isinstance(value, bool)}
+    return own | {name: typed[name] for name in typed}

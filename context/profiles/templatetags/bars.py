@@ -1,0 +1,114 @@
+"""Bars as server-drawn SVG: the parts come from `context.services.workbench.bars`, the drawing from a template."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from django import template
+from django.template.loader import render_to_string
+from django.utils.safestring import SafeString
+
+from context.profiles.scoring_fields import PART_WORDS
+from context.services.workbench.bars import ScorePart, budget_parts, column_heights, score_parts
+from memory_platform.web.numerals import minus
+from memory_platform.web.templatetags.figures import score as written_score
+
+register = template.Library()
+
+
+@register.filter
+def part_words(name: str) -> str:
+    """What a part of a score says, in a sentence; "" for one that has none."""
+    return PART_WORDS.get(name, "")
+
+
+@register.filter
+def share(value: float) -> str:
+    """0.4267 -> 43 %; what is there but less than half a percent -> < 1 %."""
+    return "< 1 %" if 0 < value < 0.005 else f"{100 * value:.0f} %"
+
+
+@dataclass(frozen=True)
+class WrittenPart:
+    """A part of a score as it is read and drawn: written here, for a page holds hundreds, and a template takes longer.
+
+    What has no width in the bar has no `width`.
+    """
+
+    name: str
+    pattern: str
+    value: str
+    weight: str
+    adds: str
+    start: str
+    width: str
+
+    @classmethod
+    def of(cls, part: ScorePart) -> "WrittenPart":
+        return cls(
+            part.name,
+            part.pattern,
+            written_score(part.value),
+            minus(f"{part.weight:.2f}"),
+            written_score(part.weighted),
+            str(part.start_percent),
+            str(part.width_percent) if part.width_percent else "",
+        )
+
+
+@register.simple_tag
+@lru_cache(maxsize=500)
+def swatch(name: str, pattern: str = "") -> SafeString:
+    """The colour and the pattern of a part of a bar, to stand beside its name."""
+    return render_to_string("_swatch.html", {"name": name, "pattern": pattern})
+
+
+@register.inclusion_tag("_score_bar.html")
+def score_bar(
+    breakdown: Mapping[str, float], score: float, weights: Mapping[str, float], full: float = 1.0
+) -> dict[str, Any]:
+    """One bar of the parts of a score by a profile's weights, as wide as the composite; `full` fills it."""
+    parts = [WrittenPart.of(part) for part in score_parts(breakdown, score, weights, full)]
+    return {"parts": parts, "said": ", ".join(f"{part.name} adds {part.adds}" for part in parts), "score": score}
+
+
+@register.inclusion_tag("_score_table.html")
+def score_table(breakdown: Mapping[str, float], score: float, weights: Mapping[str, float]) -> dict[str, Any]:
+    """The same parts to read: value, weight, and what they add."""
+    return {"parts": [WrittenPart.of(part) for part in score_parts(breakdown, score, weights)], "score": score}
+
+
+@register.inclusion_tag("_score_legend.html")
+def score_legend(weights: Mapping[str, float]) -> dict[str, Any]:
+    """Which colour and pattern is which part, with its weight."""
+    return {"parts": [WrittenPart.of(part) for part in score_parts(dict.fromkeys(weights, 1.0), None, weights)]}
+
+
+@register.inclusion_tag("_budget_bar.html")
+def budget_bar(blocks: Iterable[tuple[str, int]], used: int, max_tokens: int) -> dict[str, Any]:
+    """The whole budget as one bar: each section, the fence around it, what is free."""
+    return {"parts": budget_parts(blocks, used=used, max_tokens=max_tokens), "used": used, "max_tokens": max_tokens}
+
+
+@register.inclusion_tag("_share_bar.html")
+def share_bar(part: int, whole: int) -> dict[str, float]:
+    """How much of something is used, as one bar; the figures stand beside it."""
+    return {"percent": round(min(100 * part / whole, 100), 1) if whole else 0.0}
+
+
+@register.inclusion_tag("_columns.html")
+def columns(days: Iterable[tuple[Any, int]], unit: str) -> dict[str, Any]:
+    """A small column chart of counts by day."""
+    listed = list(days)
+    heights = column_heights(count for _, count in listed)
+    width = 100 / max(len(listed), 1)
+    return {
+        "columns": [
+            {"day": day, "count": count, "height": height, "top": 100 - height, "x": round(place * width, 3)}
+            for place, ((day, count), height) in enumerate(zip(listed, heights, strict=True))
+        ],
+        "width": round(width * 0.78, 3),
+        "total": sum(count for _, count in listed),
+        "unit": unit,
+    }

@@ -1,0 +1,18 @@
+"""The compaction policy of a profile in words."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django import template
+
+from context.profiles.policy_fields import policy_label, policy_words
+from context.services.profiles.compaction_policy import POLICY_FIELDS
+
+register = template.Library()
+
+
+@register.filter
+def policy_choices(chosen: Mapping[str, Any]) -> list[str]:
+    """What a profile chooses other than the defaults, in words."""
+    known = [(name, chosen[name]) for name in POLICY_FIELDS if name in chosen]
+    return [f"{policy_label(name).lower()} {policy_words(name, value)}" for name, value in known]

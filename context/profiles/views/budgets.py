@@ -1,0 +1,320 @@
+"""The budget profiles: numbers by version, what a change of them does, two versions side by side."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any
+
+from django.http import Http404, HttpResponse, HttpResponseBase
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django_htmx.http import replace_url
+
+from context.models import DEFAULT_PROFILE_NAME, BudgetProfile
+from context.profiles.actions.budget_profiles import (
+    create_budget_profile,
+    roll_back_budget_profile,
+    save_budget_profile,
+)
+from context.profiles.budget_fields import BudgetProfileForm, merged, typed_from
+from context.profiles.budget_profiles import (
+    FieldComparison,
+    budget_profile_version,
+    budget_profile_versions,
+    budget_profiles_for,
+    changed_fields,
+    compare_budget_profiles,
+    current_budget_profile,
+    current_budget_profiles,
+    draft_budget_profile,
+    settings_of,
+)
+from context.profiles.forms import CompareForm, NewProfileForm
+from context.profiles.policy_fields import policy_label, policy_words
+from context.profiles.views.form_errors import blame
+from context.receipts.results import ContextRequest
+from context.services.profiles.compaction_policy import POLICY_FIELDS, CompactionPolicy
+from context.workbench.forms import BudgetTrialForm
+from context.workbench.preview import Preview, compare_previews
+from context.workbench.saved_questions import SavedQuestion, saved_questions
+from context.workbench.views.preview import SLIDER, previewed
+from memories.tenancy.access import actor_of, tenant_required
+from memories.tenancy.exceptions import InvalidInput, PlatformError
+from memories.tenancy.scopes import tenant_scope
+from memory_platform.web.pages import (
+    HtmxRequest,
+    complain,
+    flash,
+    leaves_result,
+    operator_required,
+    show,
+    wants_fragment,
+)
+
+# Where the columns that are typed in another shape are drawn.
+FIELDS_OF_FORM = {"sections": "room_memories", "include_summaries_at": "levels"} | {
+    f"compaction.{name}": f"compaction_{name}" for name in POLICY_FIELDS
+}
+VERSIONS_COMPARED_MAX = 200
+
+
+@operator_required("viewer", to_change="operator")
+@tenant_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def budgets(request: HtmxRequest, name: str = DEFAULT_PROFILE_NAME) -> HttpResponseBase:
+    """A profile's numbers in force and their versions; a draft stands in the address and shows its effect unsaved."""
+    is_post = request.method == "POST"
+    typed = request.POST if is_post else request.GET if "default_tokens" in request.GET else None
+    with tenant_scope(request.tenant.id):
+        current = _current(request, name)
+        page: dict[str, Any] = {
+            "section": "budgets",
+            "current": current,
+            "profiles": current_budget_profiles(request.tenant.id),
+            "versions": _versions(request, name),
+            "slider": SLIDER,
+            "new_form": NewProfileForm(initial={"based_on": name}, label_suffix=""),
+        }
+        page["questions"], page["known"] = saved_questions(request.tenant.id, request.tenant.name)
+        asked = typed if typed is not None else _first_question(request, name, page["questions"])
+    page["trial"] = BudgetTrialForm(asked)
+    numbers = typed_from(current) if typed is None else merged(typed.dict(), current)
+    page["form"] = BudgetProfileForm(numbers, label_suffix="")
+    if is_post and page["form"].is_valid():
+        try:
+            return _save_budget(request, name, page["form"].changes())
+        except PlatformError as error:
+            blame(page["form"], error, FIELDS_OF_FORM)
+    return _budgets_page(request, page)
+
+
+def _current(request: HtmxRequest, name: str) -> BudgetProfile:
+    try:
+        return current_budget_profile(request.tenant.id, name)
+    except InvalidInput as error:
+        raise Http404 from error
+
+
+@dataclass(frozen=True)
+class VersionView:
+    """A version, and what differs from the one before it."""
+
+    row: BudgetProfile
+    labelled: list[tuple[str, FieldComparison]]
+
+
+def _versions(request: HtmxRequest, name: str) -> list[VersionView]:
+    rows = budget_profile_versions(request.tenant.id, name)
+    return [VersionView(row, _changes(before, row)) for row, before in zip(rows, [*rows[1:], None], strict=True)]
+
+
+def _changes(before: BudgetProfile | None, after: BudgetProfile) -> list[tuple[str, FieldComparison]]:
+    """The numbers that differ, with their labels; none where there is nothing before."""
+    if before is None:
+        return []
+    was, becomes = settings_of(before), settings_of(after)
+    numbers = (FieldComparison(field, was[field], becomes[field]) for field in changed_fields(before, after))
+    return [labelled for number in numbers for labelled in _rows_of(number) if labelled[1].differs]
+
+
+def _first_question(request: HtmxRequest, name: str, questions: list[SavedQuestion]) -> dict[str, str]:
+    """The first question that the profile serves, else the first of all; inside a scope."""
+    if not questions:
+        return {}
+    serving = budget_profiles_for(request.tenant.id, [each.partition for each in questions])
+    served = [each for each in questions if serving[each.partition].name == name]
+    first = (served or questions)[0]
+    return {"query": first.query, "partition": first.partition}
+
+
+def _save_budget(request: HtmxRequest, name: str, changes: Mapping[str, Any]) -> HttpResponseBase:
+    seen = _whole_number(request.POST.get("edited_from"))
+    with tenant_scope(request.tenant.id):
+        saved = save_budget_profile(
+            tenant_id=request.tenant.id,
+            name=name,
+            changes=changes,
+            edited_from=seen,
+            by=actor_of(request.operator),
+            now=timezone.now(),
+        )
+    undo = reverse("budget-roll-back", args=[request.tenant.id, name, seen]) if saved.version > seen else ""
+    flash(request, f"Version {saved.version} is in force.", undo_url=undo)
+    return _to_profile(request, name)
+
+
+def _to_profile(request: HtmxRequest, name: str) -> HttpResponseBase:
+    if name == DEFAULT_PROFILE_NAME:
+        return redirect("budgets", request.tenant.id)
+    return redirect("budget", request.tenant.id, name)
+
+
+def _budgets_page(request: HtmxRequest, page: dict[str, Any]) -> HttpResponse:
+    status = HTTPStatus.UNPROCESSABLE_ENTITY
+    if page["form"].is_valid() and page["trial"].is_valid():
+        try:
+            trial = page["trial"].cleaned_data
+            page |= _drafted(request, page["current"], page["form"].changes(), trial)
+            page |= {"is_coming": True} if leaves_result(request) else _effect(request, page, trial)
+            status = HTTPStatus.OK
+        except PlatformError as error:
+            is_trial = error.field in page["trial"].fields
+            blame(page["trial"] if is_trial else page["form"], error, FIELDS_OF_FORM)
+    if not wants_fragment(request):
+        return show(request, "budgets.html", page, status=status)
+    return replace_url(show(request, "budgets.html#fragment", page, status=status), request.get_full_path())
+
+
+def _drafted(
+    request: HtmxRequest, current: BudgetProfile, changes: Mapping[str, Any], trial: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The draft, what it changes, and the profile that serves where the question is asked."""
+    draft = draft_budget_profile(current, changes)
+    with tenant_scope(request.tenant.id):
+        serving = budget_profiles_for(request.tenant.id, [trial["partition"]])[trial["partition"]]
+    changed = [field_label(name) for name in changed_fields(current, draft)]
+    return {"draft": draft, "draft_is_current": not changed, "serving": serving, "changed": changed}
+
+
+def _effect(request: HtmxRequest, page: Mapping[str, Any], trial: Mapping[str, Any]) -> dict[str, Any]:
+    """The trial question answered with the numbers in force and, where they differ, with the draft."""
+
+    def answered(profile: BudgetProfile) -> Preview:
+        return previewed(request, ContextRequest(**trial, draft=profile, explain=True, preview=True))
+
+    before = answered(page["current"])
+    after = answered(page["draft"]) if page["changed"] else before
+    return {"before": before, "after": after, "change": compare_previews(before, after)}
+
+
+def field_label(field: str) -> str:
+    """A column of a profile in words."""
+    names = {
+        "default_tokens": "default budget",
+        "include_tenant_memo": "tenant memo",
+        "include_memories_top_k": "memories without a question",
+        "include_linked_memories": "linked memories",
+        "include_summaries_at": "levels with summaries",
+        "sections": "room of sections",
+        "compaction": "compaction policy",
+        "overfetch_ratio": "candidates",
+        "pinned_share": "pinned come first in",
+        "near_duplicate_threshold": "near duplicate from",
+        "elastic_target_items": "elastic: items aimed at",
+        "elastic_min_tokens": "elastic: least of an item",
+        "elastic_max_tokens": "elastic: most of an item",
+        "receipt_days": "receipts kept for",
+        "receipt_count": "receipts kept at most",
+    }
+    return names.get(field, field.replace("_", " "))
+
+
+@operator_required("operator")
+@tenant_required
+@require_POST
+def budget_create(request: HtmxRequest) -> HttpResponseBase:
+    """A new profile, with the numbers of another one to begin with."""
+    form = NewProfileForm(request.POST, label_suffix="")
+    if form.is_valid():
+        name = form.cleaned_data["name"]
+        try:
+            with tenant_scope(request.tenant.id):
+                create_budget_profile(
+                    tenant_id=request.tenant.id,
+                    name=name,
+                    based_on=form.cleaned_data["based_on"] or DEFAULT_PROFILE_NAME,
+                    by=actor_of(request.operator),
+                    now=timezone.now(),
+                )
+        except PlatformError as error:
+            blame(form, error)
+        else:
+            flash(request, f"Profile {name} is there. It counts where it is assigned or asked for by name.")
+            return _to_profile(request, name)
+    with tenant_scope(request.tenant.id):
+        page = {"section": "budgets", "form": form, "profiles": current_budget_profiles(request.tenant.id)}
+    return show(request, "budget_new.html", page, status=HTTPStatus.UNPROCESSABLE_ENTITY)
+
+
+@operator_required("operator")
+@tenant_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def budget_roll_back(request: HtmxRequest, name: str, version: int) -> HttpResponseBase:
+    """Ask with what would change; a POST puts the numbers of an older version into force again."""
+    tenant_id = request.tenant.id
+    try:
+        with tenant_scope(tenant_id):
+            current = _current(request, name)
+            if request.method != "POST":
+                return _ask_roll_back(request, current, budget_profile_version(tenant_id, name, version))
+            saved = roll_back_budget_profile(
+                tenant_id=tenant_id,
+                name=name,
+                version=version,
+                edited_from=current.version,
+                by=actor_of(request.operator),
+                now=timezone.now(),
+            )
+    except InvalidInput as error:
+        raise Http404 from error
+    except PlatformError as error:
+        complain(request, error.detail)
+        return _to_profile(request, name)
+    before = current.version
+    undo = reverse("budget-roll-back", args=[tenant_id, name, before]) if saved.version > before else ""
+    former = f"numbers of version {version}" if version else "defaults"
+    flash(request, f"The {former} are in force again, as version {saved.version}.", undo_url=undo)
+    return _to_profile(request, name)
+
+
+def _ask_roll_back(request: HtmxRequest, current: BudgetProfile, former: BudgetProfile) -> HttpResponse:
+    numbers = f"numbers of version {former.version}" if former.version else "defaults"
+    changes = _changes(current, former)
+    differs = f"become version {current.version + 1}" if changes else "are in force already"
+    page = {
+        "section": "budgets",
+        "question": f"Roll {current.name} back to {f'version {former.version}' if former.version else 'the defaults'}?",
+        "verb": "Roll back",
+        "said": [f"The {numbers} {differs}. No version is lost."],
+        "changes": changes,
+        "back": reverse("budget", args=[request.tenant.id, current.name]),
+        "back_title": current.name,
+    }
+    return show(request, "profile_verb.html", page)
+
+
+@operator_required("viewer")
+@tenant_required
+@require_safe
+def budget_compare(request: HtmxRequest) -> HttpResponseBase:
+    """Two versions, of one profile or of two, number by number."""
+    form = CompareForm(request.GET or None, label_suffix="")
+    page: dict[str, Any] = {"section": "budgets", "form": form}
+    with tenant_scope(request.tenant.id):
+        rows = BudgetProfile.objects.for_tenant(request.tenant.id).versions()[:VERSIONS_COMPARED_MAX]
+        page["offered"] = [f"{row.name} {row.version}" for row in rows] + [f"{DEFAULT_PROFILE_NAME} 0"]
+        if form.is_bound and form.is_valid():
+            try:
+                numbers = compare_budget_profiles(request.tenant.id, *form.named_versions())
+                page["numbers"] = [row for number in numbers for row in _rows_of(number)]
+                page["differing"] = any(number.differs for number in numbers)
+            except PlatformError as error:
+                blame(form, error)
+    status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
+    template = "budget_compare.html#result" if wants_fragment(request) else "budget_compare.html"
+    return show(request, template, page, status=status)
+
+
+def _rows_of(number: FieldComparison) -> list[tuple[str, FieldComparison]]:
+    """A number with its label; of a compaction policy every number in words."""
+    if number.field != "compaction":
+        return [(field_label(number.field), number)]
+    left, right = (CompactionPolicy.of(side).as_record() for side in (number.left, number.right))
+    sides = {name: (policy_words(name, left[name]), policy_words(name, right[name])) for name in POLICY_FIELDS}
+    return [(policy_label(name), FieldComparison(name, *both)) for name, both in sides.items()]
+
+
+def _whole_number(text: str | None) -> int:
+    return int(text) if text and text.isdecimal() and len(text) < 10 else -1

@@ -1,0 +1,247 @@
+"""The scoring profiles: numbers by version, what they weigh, drafts, the gate to publishing, and the way back."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any
+
+from django.http import Http404, HttpResponse, HttpResponseBase
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from context.evaluation.report import report_of
+from context.evaluation.runs import DEFAULT_BUDGETS
+from context.models import EvaluationRun, ScoringProfileAssignment, ScoringProfileVersion
+from context.profiles.actions.scoring_profiles import create_scoring_profile, edit_scoring_profile
+from context.profiles.budget_profiles import FieldComparison
+from context.profiles.forms import CompareForm, NewProfileForm
+from context.profiles.publishing_gate import gate_of
+from context.profiles.scoring_fields import (
+    FIELDS_OF_FORM,
+    NUMBERS,
+    ScoringProfileForm,
+    number_label,
+    typed_from,
+    weights_of,
+)
+from context.profiles.scoring_profiles import (
+    compare_scoring_profiles,
+    numbers_between,
+    scoring_profile_versions,
+    shown_scoring_profiles,
+)
+from context.profiles.views.effects import tried_scoring
+from context.profiles.views.form_errors import blame
+from context.services.profiles.scoring_profiles import DEFAULT_PROFILE_NAME
+from context.workbench.saved_questions import saved_questions
+from memories.models import AuditEntry
+from memories.tenancy.access import actor_of, tenant_required
+from memories.tenancy.exceptions import PlatformError
+from memories.tenancy.scopes import tenant_scope
+from memory_platform.web.pages import HtmxRequest, flash, operator_required, show, wants_fragment
+
+VERSIONS_COMPARED_MAX = 200
+RUNS_SHOWN_MAX = 10
+CHANGES_SHOWN_MAX = 30
+
+
+@dataclass(frozen=True)
+class VersionView:
+    """A version, and what differs from the one it was made from."""
+
+    row: ScoringProfileVersion
+    changes: list[FieldComparison]
+
+    @property
+    def labelled(self) -> list[tuple[str, FieldComparison]]:
+        return [(number_label(change.field), change) for change in self.changes]
+
+
+@operator_required("viewer")
+@tenant_required
+@require_safe
+def scoring_profiles(request: HtmxRequest) -> HttpResponseBase:
+    """What is shipped and the tenant's own, each with its state and whom it is for."""
+    return _list_page(request, NewProfileForm(initial={"based_on": DEFAULT_PROFILE_NAME}, label_suffix=""))
+
+
+def _list_page(request: HtmxRequest, form: NewProfileForm) -> HttpResponse:
+    tenant_id = request.tenant.id
+    with tenant_scope(tenant_id):
+        rows = shown_scoring_profiles(tenant_id)
+        newest = {row.name: row for row in ScoringProfileVersion.objects.for_tenant(tenant_id).newest()}
+        assigned: dict[str, list[ScoringProfileAssignment]] = {}
+        for each in ScoringProfileAssignment.objects.for_tenant(tenant_id).in_force().with_keys().newest_first():
+            assigned.setdefault(each.profile_name, []).append(each)
+    page = {
+        "section": "scoring-profiles",
+        "form": form,
+        "profiles": [
+            {
+                "row": row,
+                "weights": weights_of(row.numbers),
+                "newest": newest.get(row.name, row),
+                "targets": assigned.get(row.name, []),
+            }
+            for row in rows
+        ],
+    }
+    status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
+    return show(request, "scoring_profiles.html", page, status=status)
+
+
+@operator_required("operator")
+@tenant_required
+@require_POST
+def scoring_create(request: HtmxRequest) -> HttpResponseBase:
+    """A new draft, with the numbers of another profile, or of one version of it, to begin with."""
+    form = NewProfileForm(request.POST, label_suffix="")
+    if form.is_valid():
+        name, based_on = form.cleaned_data["name"], form.cleaned_data["based_on"] or DEFAULT_PROFILE_NAME
+        base, _, version = based_on.partition(" ")
+        try:
+            with tenant_scope(request.tenant.id):
+                create_scoring_profile(
+                    tenant_id=request.tenant.id,
+                    name=name,
+                    based_on=base,
+                    based_on_version=whole_number(version) if version else None,
+                    by=actor_of(request.operator),
+                    now=timezone.now(),
+                )
+        except PlatformError as error:
+            blame(form, error)
+        else:
+            flash(request, f"{name} is a draft. Agents may name it once it is published.")
+            return redirect("scoring-profile", request.tenant.id, name)
+    return _list_page(request, form)
+
+
+@operator_required("viewer", to_change="operator")
+@tenant_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def scoring_profile(request: HtmxRequest, name: str) -> HttpResponseBase:
+    """One version with its numbers and the form that makes a draft of it; what is typed adds up as one types."""
+    is_post = request.method == "POST"
+    page = _profile_page(request, name, request.POST.get("edited_from") or request.GET.get("version"))
+    is_typed = is_post or "relevance" in request.GET
+    typed = (request.POST if is_post else request.GET) if is_typed else typed_from(page["current"].numbers)
+    form = page["form"] = ScoringProfileForm(typed, label_suffix="")
+    if wants_fragment(request):
+        return show(request, "scoring_profile.html#sum", page)
+    if is_post and "try" in request.POST:
+        page |= tried_scoring(request, page["current"], form)
+    elif is_post and form.is_valid():
+        try:
+            return _saved(request, page["current"], form.changes(page["current"].numbers))
+        except PlatformError as error:
+            blame(form, error, FIELDS_OF_FORM)
+    return _drawn(request, page, form)
+
+
+def _saved(request: HtmxRequest, base: ScoringProfileVersion, changes: Mapping[str, Any]) -> HttpResponseBase:
+    with tenant_scope(request.tenant.id):
+        row = edit_scoring_profile(
+            tenant_id=request.tenant.id,
+            name=base.name,
+            changes=changes,
+            edited_from=base.version,
+            by=actor_of(request.operator),
+            now=timezone.now(),
+        )
+    is_new = row.version != base.version
+    flash(request, f"Version {row.version} is a draft." if is_new else "Nothing differs, so nothing was saved.")
+    return to_version(request, row)
+
+
+def to_version(request: HtmxRequest, row: ScoringProfileVersion) -> HttpResponseBase:
+    return redirect(f"{reverse('scoring-profile', args=[request.tenant.id, row.name])}?version={row.version}")
+
+
+def _drawn(request: HtmxRequest, page: dict[str, Any], form: ScoringProfileForm) -> HttpResponse:
+    status = HTTPStatus.UNPROCESSABLE_ENTITY if form.is_bound and form.errors else HTTPStatus.OK
+    return show(request, "scoring_profile.html", page, status=status)
+
+
+def _profile_page(request: HtmxRequest, name: str, version: str | None) -> dict[str, Any]:
+    tenant_id = request.tenant.id
+    with tenant_scope(tenant_id):
+        versions = versions_of(request, name)
+        current = selected_version(versions, version)
+        in_force = next((row for row in versions if row.is_in_force), None)
+        gate = gate_of(current, in_force, adr_reference=current.adr_reference) if not current.is_shipped else None
+        runs = EvaluationRun.objects.for_tenant(tenant_id).proving(current.numbers).newest_first()
+        assignments = ScoringProfileAssignment.objects.for_tenant(tenant_id).in_force().of_profile(name)
+        changes = AuditEntry.objects.for_tenant(tenant_id).about_any("scoring_profile", [name]).newest_first()
+        shown = list(runs.without_details()[:RUNS_SHOWN_MAX])
+        report = report_of(shown[0]) if shown else None
+        questions, known = saved_questions(tenant_id, request.tenant.name)
+        return {
+            "section": "scoring-profiles",
+            "current": current,
+            "in_force": in_force,
+            "newest": versions[0],
+            "has_former": current.is_in_force and any(row.published_at and not row.is_in_force for row in versions),
+            "versions": [VersionView(row, numbers_between(version_before(versions, row), row)) for row in versions],
+            "weights": weights_of(current.numbers),
+            "numbers": [(number_label(field), field, current.numbers[field]) for field in NUMBERS],
+            "gate": gate,
+            "runs": shown,
+            "budgets": DEFAULT_BUDGETS,
+            "table": report.tables[0] if report else None,
+            "targets": list(assignments.with_keys().newest_first()),
+            "changes": list(changes[:CHANGES_SHOWN_MAX]),
+            "new_form": NewProfileForm(initial={"based_on": f"{name} {current.version}"}, label_suffix=""),
+            "questions": questions,
+            "known": known,
+        }
+
+
+def versions_of(request: HtmxRequest, name: str) -> list[ScoringProfileVersion]:
+    try:
+        return scoring_profile_versions(request.tenant.id, name)
+    except PlatformError as error:
+        raise Http404 from error
+
+
+def selected_version(versions: list[ScoringProfileVersion], version: str | None) -> ScoringProfileVersion:
+    """The version in the address; without one that in force, else the newest."""
+    if version is None:
+        return next((row for row in versions if row.is_in_force), versions[0])
+    found = next((row for row in versions if row.version == whole_number(version)), None)
+    if found is None:
+        raise Http404
+    return found
+
+
+def version_before(versions: list[ScoringProfileVersion], row: ScoringProfileVersion) -> ScoringProfileVersion | None:
+    return next((each for each in versions if str(each.version) == row.based_on.removeprefix(f"{row.name} ")), None)
+
+
+@operator_required("viewer")
+@tenant_required
+@require_safe
+def scoring_compare(request: HtmxRequest) -> HttpResponseBase:
+    """Two versions, of one profile or of two, number by number."""
+    form = CompareForm(request.GET or None, label_suffix="")
+    page: dict[str, Any] = {"section": "scoring-profiles", "form": form}
+    with tenant_scope(request.tenant.id):
+        rows = ScoringProfileVersion.objects.for_tenant(request.tenant.id).versions()[:VERSIONS_COMPARED_MAX]
+        shipped = [row for row in shown_scoring_profiles(request.tenant.id) if row.is_shipped]
+        page["offered"] = [f"{row.name} {row.version}" for row in [*shipped, *rows]]
+        if form.is_bound and form.is_valid():
+            try:
+                numbers = compare_scoring_profiles(request.tenant.id, *form.named_versions())
+                page["numbers"] = [(number_label(number.field), number) for number in numbers]
+                page["differing"] = any(number.differs for number in numbers)
+            except PlatformError as error:
+                blame(form, error)
+    status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
+    template = "scoring_compare.html#result" if wants_fragment(request) else "scoring_compare.html"
+    return show(request, template, page, status=status)
+
+
+def whole_number(text: str) -> int:
+    return int(text) if text.isdecimal() and len(text) < 10 else -1

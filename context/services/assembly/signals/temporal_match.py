@@ -1,0 +1,40 @@
+"""Times: a memory from the time that the question names, or from soon after, when one tells of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+import numpy as np
+
+from context.services.assembly.signals.columns import Pool
+from context.services.assembly.signals.time_rules import ENGLISH_TIMES, Asked, Span, TimeRule, times_named
+from context.services.scorer import SECONDS_PER_DAY, Column
+
+#: ADR-0078. Days around a named time that still count in full: time zones before it, the evening's tale after it.
+DAYS_BEFORE, DAYS_AFTER = 1.0, 1.0
+#: ADR-0078. Later than that a memory counts by so much at first, and no more after so many days.
+LATER_SHARE, LATER_DAYS = 0.6, 20.0
+
+
+def times(pool: Pool, asked_at: datetime, rules: Sequence[TimeRule] = ENGLISH_TIMES) -> Column:
+    """How well the age of each memory suits a time named in the question, 0..1; all 0 where none is named."""
+    found = np.zeros(len(pool))
+    for span in spans_of(pool, asked_at, rules):
+        found = np.maximum(found, _suits(pool.created, span))
+    return found
+
+
+def spans_of(pool: Pool, asked_at: datetime, rules: Sequence[TimeRule] = ENGLISH_TIMES) -> list[Span]:
+    """The times that the question names, those without a year in every year that a candidate is from."""
+    known = pool.created[np.isfinite(pool.created)]
+    years = sorted({datetime.fromtimestamp(seconds, UTC).year for seconds in np.unique(known).tolist()})
+    return times_named(pool.text, Asked(asked_at, years), rules)
+
+
+def _suits(created: Column, span: Span) -> Column:
+    days_before = (span.start.timestamp() - created) / SECONDS_PER_DAY
+    days_after = (created - span.end.timestamp()) / SECONDS_PER_DAY
+    is_within = (days_before <= DAYS_BEFORE) & (days_after <= DAYS_AFTER)
+    later = LATER_SHARE * np.clip(1.0 - days_after / LATER_DAYS, 0.0, 1.0)
+    return np.where(is_within, 1.0, np.where(days_after > 0, later, 0.0))

@@ -1,0 +1,142 @@
+"""From candidates whose questions have known evidence to the probability of being evidence (ADR-0081)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from context.services.budget import BudgetCalculator
+from context.services.evaluation.logistic import (
+    MIN_OUTCOMES,
+    HeldOutReport,
+    LogisticModel,
+    TooLittleDataError,
+    cross_validated,
+    fit_logistic,
+    refuse_too_little,
+)
+from context.services.packer import GreedyKnapsackPacker, OptimalPacker
+from context.services.profiles.scoring_profiles import PART_NAMES
+from context.services.scorer import SCORE_DECIMALS, ScoredMemory
+
+FOLDS = 5
+#: The encoding of the counts, that of the packers' own default model.
+_COUNTED = "o200k_base"
+
+
+@dataclass(frozen=True)
+class Observation:
+    """One candidate of one question: its score by the uncalibrated profile, all its parts, and whether it is evidence.
+
+    `tokens` are those of its text; `group` is what is held out together: a question, or all of one partition.
+    """
+
+    question: str
+    group: str
+    memory: str
+    tokens: int
+    score: float
+    parts: Mapping[str, float]
+    is_evidence: bool
+
+
+@dataclass(frozen=True)
+class RecallRow:
+    """The mean share of a question's evidence that a budget (tokens) holds, by held-out probabilities but `before`."""
+
+    budget: int
+    before: float
+    greedy: float
+    optimal: float
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """What was learnt, how good it is on candidates it was not learnt from, and what that is worth within budgets."""
+
+    model: LogisticModel
+    report: HeldOutReport
+    recalls: Sequence[RecallRow]
+
+    def as_numbers(self) -> dict[str, Any]:
+        """As a scoring profile holds it; a part that says nothing is left out."""
+        pairs = zip(self.model.names, self.model.coefficients, strict=True)
+        return {
+            "coefficients": {name: round(value, 6) for name, value in pairs if round(value, 6)},
+            "intercept": round(self.model.intercept, 6),
+        }
+
+    def as_record(self) -> dict[str, Any]:
+        """The report as a version keeps it."""
+        report = self.report
+        return {
+            "rows": report.rows,
+            "positives": report.positives,
+            "log_loss": report.log_loss,
+            "base_log_loss": report.base_log_loss,
+            "brier": report.brier,
+            "base_brier": report.base_brier,
+            "auc": report.auc,
+            "bins": [[each.low, each.high, each.rows, each.predicted, each.observed] for each in report.bins],
+            "recalls": [[row.budget, row.before, row.greedy, row.optimal] for row in self.recalls],
+        }
+
+
+def refuse_too_few_questions(questions: int, evidence: int) -> None:
+    """Raise `TooLittleDataError` where even the best search could not find enough: known before anything is asked.
+
+    `questions` are those with evidence, `evidence` the memories that they name, all told.
+    """
+    if questions < FOLDS:
+        detail = f"A calibration needs at least {FOLDS} questions with evidence, here are {questions:,}."
+        raise TooLittleDataError("too_few_groups", detail)
+    if evidence < MIN_OUTCOMES:
+        detail = f"A calibration needs at least {MIN_OUTCOMES} memories named as evidence, here are {evidence:,}."
+        raise TooLittleDataError("too_few_outcomes", detail)
+
+
+def calibrate(observations: Sequence[Observation], wanted: Mapping[str, int], budgets: Sequence[int]) -> Calibration:
+    """Learn from all, and report on folds that were held out. `wanted` is how much evidence each question has.
+
+    Raises `TooLittleDataError` below the limits of `context/services/evaluation/logistic.py`.
+    """
+    names = [name for name in PART_NAMES if len({row.parts.get(name, 0.0) for row in observations}) > 1]
+    outcomes = np.array([float(row.is_evidence) for row in observations])
+    refuse_too_little(len(outcomes), int(outcomes.sum()), max(len(names), 1))
+    features = np.array([[row.parts.get(name, 0.0) for name in names] for row in observations])
+    model = fit_logistic(features, outcomes, names)
+    report, held_out = cross_validated(features, outcomes, names, [row.group for row in observations], folds=FOLDS)
+    return Calibration(model, report, _recalls(observations, held_out.tolist(), wanted, budgets))
+
+
+def _recalls(
+    observations: Sequence[Observation], held_out: Sequence[float], wanted: Mapping[str, int], budgets: Sequence[int]
+) -> list[RecallRow]:
+    before = _by_question(observations, [row.score for row in observations])
+    after = _by_question(observations, held_out)
+    evidence = {(row.question, row.memory) for row in observations if row.is_evidence}
+
+    def recall(candidates: Mapping[str, list[ScoredMemory]], packer: Any, budget: int) -> float:
+        shares = []
+        for question, count in wanted.items():
+            packed = packer.pack(candidates.get(question, []), budget).memories
+            shares.append(sum((question, each.memory["id"]) in evidence for each in packed) / count)
+        return float(np.mean(shares))
+
+    greedy, optimal = GreedyKnapsackPacker(BudgetCalculator()), OptimalPacker(BudgetCalculator())
+    return [
+        RecallRow(budget, recall(before, greedy, budget), recall(after, greedy, budget), recall(after, optimal, budget))
+        for budget in budgets
+    ]
+
+
+def _by_question(observations: Sequence[Observation], scores: Sequence[float]) -> dict[str, list[ScoredMemory]]:
+    found: dict[str, list[ScoredMemory]] = {}
+    for row, score in zip(observations, scores, strict=True):
+        memory = {"id": row.memory, "content": "", "created_at": None, "token_counts": {_COUNTED: row.tokens}}
+        scored = ScoredMemory(memory, round(score, SCORE_DECIMALS), 0.0, 0.0, 0.0, 0.0, 0.0)
+        found.setdefault(row.question, []).append(scored)
+    return found

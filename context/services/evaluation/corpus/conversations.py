@@ -1,0 +1,93 @@
+"""Conversations of the LoCoMo data set as a corpus: what was said, and the questions that turns answer.
+
+What the data set's authors' model wrote (observations, summaries, events) is not read.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from context.services.evaluation.corpus.model import Corpus, CorpusError, CorpusMemory, CorpusProblem, CorpusQuestion
+from memories.services.store.content import content_hash
+from memories.services.store.locomo import AskedQuestion, LocomoError, Turn, parse_conversation, parse_questions
+
+CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop"}
+
+
+@dataclass(frozen=True)
+class _Conversation:
+    memories: Sequence[CorpusMemory]
+    questions: Sequence[CorpusQuestion]
+    without_evidence: int
+
+
+def read_conversations(name: str, paths: Sequence[Path]) -> Corpus:
+    """The corpus of conversations, each in the partition `conversation=<file name>`. Raises `CorpusError`."""
+    conversations = [_read_file(path) for path in paths]
+    questions = [question for conversation in conversations for question in conversation.questions]
+    if not questions:
+        raise CorpusError([CorpusProblem("no_questions", "No conversation has a question that its turns answer.")])
+    memories = [memory for conversation in conversations for memory in conversation.memories]
+    lost = sum(conversation.without_evidence for conversation in conversations)
+    notes = (f"{lost:,} answerable questions name no turn that exists and are left out.",) if lost else ()
+    return Corpus(name, tuple(memories), tuple(questions), notes)
+
+
+def _read_file(path: Path) -> _Conversation:
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+        return _conversation(path.stem, parse_conversation(data), parse_questions(data))
+    except OSError as error:
+        problem = CorpusProblem("unreadable", f"The file cannot be read: {error.strerror}.", path.name)
+    except LocomoError as error:
+        problem = CorpusProblem("not_a_conversation", f"The file is not a LoCoMo conversation: {error}.", path.name)
+    except UnicodeDecodeError:
+        problem = CorpusProblem("not_utf8", "The file is not UTF-8 text.", path.name)
+    except json.JSONDecodeError as error:
+        problem = CorpusProblem("malformed_json", f"The file is not JSON: {error.msg}.", path.name, error.lineno)
+    except (ValueError, RecursionError):
+        problem = CorpusProblem("malformed_json", "The file is not JSON.", path.name)
+    raise CorpusError([problem])
+
+
+def _conversation(stem: str, turns: Sequence[Turn], asked: Sequence[AskedQuestion]) -> _Conversation:
+    if not turns:
+        raise LocomoError("nobody says anything")
+    first_with_text: dict[str, Turn] = {}
+    # What is said word for word twice is one memory, and evidence names the first.
+    kept = {turn.dia_id: first_with_text.setdefault(content_hash(turn.content), turn) for turn in turns}
+    end = max(turn.said_at for turn in turns)
+    questions = []
+    for question in asked:
+        evidence = frozenset(f"{stem}/{kept[turn].dia_id}" for turn in question.evidence if turn in kept)
+        if evidence:
+            questions.append(
+                CorpusQuestion(
+                    id=f"{stem}/q{question.number}",
+                    text=question.text,
+                    evidence=evidence,
+                    asked_at=end,
+                    partition=f"conversation={stem}",
+                    category=CATEGORIES.get(question.category, str(question.category)),
+                    answer=question.answer,
+                )
+            )
+    memories = [_memory(stem, turn) for turn in first_with_text.values()]
+    return _Conversation(memories, questions, len(asked) - len(questions))
+
+
+def _memory(stem: str, turn: Turn) -> CorpusMemory:
+    draft = turn.as_memory(stem)
+    return CorpusMemory(
+        id=f"{stem}/{turn.dia_id}",
+        content=draft.content,
+        created_at=turn.said_at,
+        partition=draft.partition.path,
+        kind=draft.kind,
+        session=draft.session,
+        position=draft.position,
+        metadata=draft.metadata,
+    )

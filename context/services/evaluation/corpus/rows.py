@@ -1,0 +1,150 @@
+"""One line of a corpus as a memory or a question, or everything that is wrong with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from context.services.evaluation.corpus.model import CorpusMemory, CorpusQuestion
+from memories.services.partitions.paths import PartitionError, PartitionPath, parse_partition
+from memories.services.store.content import ContentError, check_content
+from memories.services.store.drafts import MAX_LABEL_CHARACTERS, FieldProblem, NewMemory, problems_of
+
+MEMORY_REQUIRED = ("id", "content", "created_at")
+MEMORY_OPTIONAL = ("partition", "kind", "session", "position", "confidence", "pinned", "expires_at", "metadata")
+QUESTION_REQUIRED = ("id", "text", "evidence")
+QUESTION_OPTIONAL = ("asked_at", "partition", "category", "answer", "stale")
+#: A corpus lives in its own time, so nothing in it lies ahead of a clock.
+_END_OF_TIME = datetime(9998, 12, 31, tzinfo=UTC)
+
+
+class RowError(ValueError):
+    """A line that cannot be used: all `problems` of its fields."""
+
+    def __init__(self, problems: list[FieldProblem]) -> None:
+        super().__init__(f"{len(problems)} problems")
+        self.problems = problems
+
+
+def memory_from(row: Mapping[str, Any]) -> CorpusMemory:
+    """The memory that an object of `memories.jsonl` describes; a null is the same as no field. Raises `RowError`."""
+    values, problems = _fields_of(row, MEMORY_REQUIRED, MEMORY_OPTIONAL)
+    _convert(values, problems, {"created_at": _time, "expires_at": _time, "partition": _partition, "id": _label})
+    content = values.get("content")
+    if isinstance(content, str):
+        values["content"] = content.strip()
+    bad = {problem.field for problem in problems}
+    draft = NewMemory(**_as_draft({name: value for name, value in values.items() if name not in bad}))
+    problems += [problem for problem in problems_of(draft, now=_END_OF_TIME) if problem.field in values.keys() - bad]
+    if problems:
+        raise RowError(problems)
+    return CorpusMemory(**{**values, "partition": draft.partition.path})
+
+
+def question_from(row: Mapping[str, Any], *, asked_at: datetime) -> CorpusQuestion:
+    """The question that an object of `questions.jsonl` describes, asked at `asked_at` where it does not say when.
+
+    Raises `RowError`.
+    """
+    values, problems = _fields_of(row, QUESTION_REQUIRED, QUESTION_OPTIONAL)
+    conversions = {"id": _label, "text": _text, "evidence": _ids, "stale": _ids, "asked_at": _time}
+    _convert(values, problems, {**conversions, "partition": _partition, "category": _group, "answer": _answer})
+    if not problems and not values["evidence"]:
+        problems.append(FieldProblem("evidence", "no_evidence", "A question names at least one memory."))
+    if not problems and (both := values["evidence"] & values.get("stale", frozenset())):
+        problems.append(FieldProblem("stale", "also_evidence", f"{_name(min(both))} is evidence and stale at once."))
+    if problems:
+        raise RowError(problems)
+    partition = values.get("partition", PartitionPath()).path
+    return CorpusQuestion(**{"asked_at": asked_at, **values, "partition": partition})
+
+
+def _fields_of(
+    row: Mapping[str, Any], required: tuple[str, ...], optional: tuple[str, ...]
+) -> tuple[dict[str, Any], list[FieldProblem]]:
+    known = {*required, *optional}
+    problems = [
+        FieldProblem(
+            _name(name), "unknown_field", f"There is no such field; known: {', '.join((*required, *optional))}."
+        )
+        for name in row
+        if name not in known
+    ]
+    values = {name: value for name, value in row.items() if name in known and value is not None}
+    problems += [FieldProblem(name, "required", "This field is required.") for name in required if name not in values]
+    return values, problems
+
+
+def _convert(
+    values: dict[str, Any], problems: list[FieldProblem], conversions: Mapping[str, Callable[[Any], Any]]
+) -> None:
+    for name, convert in conversions.items():
+        if name in values:
+            try:
+                values[name] = convert(values[name])
+            except (ContentError, PartitionError) as error:
+                problems.append(FieldProblem(name, error.code, error.detail))
+
+
+def _as_draft(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values as `NewMemory` takes them; text that is missing or bad is told about elsewhere."""
+    return {"content": "-", **{name: value for name, value in values.items() if name != "id"}}
+
+
+def _time(value: object) -> datetime:
+    try:
+        moment = datetime.fromisoformat(value) if isinstance(value, str) else None
+    except ValueError:
+        moment = None
+    if moment is None:
+        raise ContentError("not_a_time", "A date and time is needed, such as 2026-05-08T13:56:00Z.")
+    if moment.utcoffset() is None:
+        raise ContentError("no_offset", "A time needs its offset from UTC, such as 2026-05-08T13:56:00Z.")
+    return _in_utc(moment)
+
+
+def _in_utc(moment: datetime) -> datetime:
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError as error:
+        raise ContentError("out_of_range", "The time lies outside the years 1 to 9999 of UTC.") from error
+
+
+def _partition(value: Any) -> PartitionPath:
+    return parse_partition(value)
+
+
+def _text(value: Any) -> str:
+    check_content(value)
+    return str(value).strip()
+
+
+def _answer(value: Any) -> str:
+    """Numbers are answers too: {"answer": 12}."""
+    text = str(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else value
+    if text == "":
+        return ""
+    return _text(text)
+
+
+def _label(value: Any) -> str:
+    label = _text(value)
+    if len(label) > MAX_LABEL_CHARACTERS:
+        raise ContentError("too_long", f"At most {MAX_LABEL_CHARACTERS} characters are stored.")
+    return label
+
+
+def _group(value: Any) -> str:
+    return "" if value == "" else _label(value)
+
+
+def _ids(value: Any) -> frozenset[str]:
+    if not isinstance(value, list):
+        raise ContentError("not_a_list", 'A list of ids of memories is needed, such as ["m1", "m2"].')
+    return frozenset(_label(item) for item in value)
+
+
+def _name(text: str) -> str:
+    """An id or a field's name for people, cut short and without what a terminal cannot print."""
+    return "".join(character if character.isprintable() else "?" for character in text[:80])

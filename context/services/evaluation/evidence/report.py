@@ -1,0 +1,166 @@
+"""Many questions summed up, in all and by category; and two runs compared question by question (ADR-0079)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from context.services.evaluation.evidence.intervals import Estimate, Values, estimate_means
+from context.services.evaluation.evidence.measures import Measured
+
+#: The measures that have an interval, in the order in which people read them.
+MEASURES: Mapping[str, Callable[[Measured], float | None]] = {
+    "recall": lambda measured: measured.recall,
+    "full": lambda measured: float(measured.is_full),
+    "containment": lambda measured: measured.containment,
+    "mrr": lambda measured: measured.reciprocal_rank,
+    "current_first": lambda measured: measured.is_current_first,
+    "tokens": lambda measured: measured.tokens,
+}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What was measured of a question, at one budget."""
+
+    question_id: str
+    category: str
+    measured: Measured
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What holds for many questions at one budget.
+
+    `measures` are means by their names in `MEASURES`, without those that apply to no question: `recall` of the
+    evidence, `full` evidence held, `containment` of the answers' words, `mrr`, `current_first` (evidence before
+    everything stale) and `tokens`. Latencies in milliseconds.
+    """
+
+    questions: int
+    measures: Mapping[str, Estimate]
+    milliseconds_p50: float
+    milliseconds_p95: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """The form that is stored as JSON."""
+        return {
+            "questions": self.questions,
+            "measures": _stored(self.measures),
+            "milliseconds_p50": self.milliseconds_p50,
+            "milliseconds_p95": self.milliseconds_p95,
+        }
+
+    @classmethod
+    def from_dict(cls, stored: Mapping[str, Any]) -> Summary:
+        """What `to_dict` gave."""
+        return cls(**{**stored, "measures": _estimates(stored["measures"])})
+
+
+@dataclass(frozen=True)
+class Report:
+    """All questions of a run at one budget, and those of each category, in the order of their names."""
+
+    total: Summary
+    categories: Mapping[str, Summary]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The form that is stored as JSON."""
+        categories = {name: summary.to_dict() for name, summary in self.categories.items()}
+        return {"total": self.total.to_dict(), "categories": categories}
+
+    @classmethod
+    def from_dict(cls, stored: Mapping[str, Any]) -> Report:
+        """What `to_dict` gave."""
+        categories = {name: Summary.from_dict(summary) for name, summary in stored["categories"].items()}
+        return cls(Summary.from_dict(stored["total"]), categories)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The second run less the first, over the `questions` that both were asked.
+
+    `measures` as in `Summary`. `only_first` and `only_second` count the questions of one run alone, which are left out.
+    """
+
+    questions: int
+    measures: Mapping[str, Estimate]
+    only_first: int
+    only_second: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """A plain form for JSON."""
+        return {
+            "questions": self.questions,
+            "measures": _stored(self.measures),
+            "only_first": self.only_first,
+            "only_second": self.only_second,
+        }
+
+
+def report_on(answers: Sequence[Answer]) -> Report:
+    """Sum up a run at one budget; questions without a category count in the total alone.
+
+    Raises `ValueError` where there is no answer.
+    """
+    names = sorted({answer.category for answer in answers} - {""})
+    return Report(
+        total=summarise([answer.measured for answer in answers]),
+        categories={
+            name: summarise([answer.measured for answer in answers if answer.category == name]) for name in names
+        },
+    )
+
+
+def summarise(measured: Sequence[Measured]) -> Summary:
+    """Sum up questions. Raises `ValueError` where there is none."""
+    if not measured:
+        raise ValueError("there is no answer to sum up")
+    p50, p95 = np.percentile([each.milliseconds for each in measured], [50, 95])
+    return Summary(
+        questions=len(measured),
+        measures=_named(estimate_means(_columns(measured))),
+        milliseconds_p50=round(float(p50), 3),
+        milliseconds_p95=round(float(p95), 3),
+    )
+
+
+def difference_between(first: Sequence[Answer], second: Sequence[Answer]) -> Difference:
+    """How the second run differs from the first, question by question, at one budget of each.
+
+    Raises `ValueError` where they share no question.
+    """
+    before = {answer.question_id: answer.measured for answer in first}
+    after = {answer.question_id: answer.measured for answer in second}
+    # Sorted: the interval must not depend on the order in which either run was asked.
+    shared = sorted(before.keys() & after.keys())
+    if not shared:
+        raise ValueError("the two runs share no question")
+    steps = _columns([after[name] for name in shared]) - _columns([before[name] for name in shared])
+    return Difference(
+        questions=len(shared),
+        measures=_named(estimate_means(steps)),
+        only_first=len(before) - len(shared),
+        only_second=len(after) - len(shared),
+    )
+
+
+def _columns(measured: Sequence[Measured]) -> Values:
+    """(questions, measures) in the order of `MEASURES`; NaN where a measure does not apply."""
+    rows = [[read(each) for read in MEASURES.values()] for each in measured]
+    return np.array(rows, dtype=np.float64)
+
+
+def _named(estimates: Sequence[Estimate | None]) -> dict[str, Estimate]:
+    return {name: found for name, found in zip(MEASURES, estimates, strict=True) if found is not None}
+
+
+def _stored(measures: Mapping[str, Estimate]) -> dict[str, Any]:
+    return {name: estimate.to_dict() for name, estimate in measures.items()}
+
+
+def _estimates(stored: Mapping[str, Any]) -> dict[str, Estimate]:
+    return {name: Estimate.from_dict(estimate) for name, estimate in stored.items()}

@@ -1,0 +1,259 @@
+"""What a scoring profile is: the numbers by which memories are ranked, checked when they come in (ADR-0078).
+
+`adr-0040` is the default and locked; what the project ships is code and counts as published.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import islice
+from types import MappingProxyType
+from typing import Any
+
+from context.services.assembly.signals import SIGNALS
+from context.services.scorer import (
+    RECENCY_DECAY_LAMBDA,
+    WEIGHT_CONFIDENCE,
+    WEIGHT_FREQUENCY,
+    WEIGHT_RECENCY,
+    WEIGHT_RELEVANCE,
+    WEIGHT_TOLERANCE,
+    WEIGHT_USEFULNESS,
+)
+from memories.services.store.drafts import FieldProblem, is_word
+
+#: The parts of ADR-0040, in its order.
+BASE_PARTS = ("relevance", "recency", "usefulness", "confidence", "frequency")
+#: All parts that a profile can weigh: those, and the signals beside them.
+PART_NAMES = (*BASE_PARTS, *SIGNALS)
+
+COSINE, FUSED = RELEVANCES = ("cosine", "fused")
+ADDED, MULTIPLIED = RECENCY_MODES = ("added", "multiplied")
+
+HALF_LIFE_DAYS_MIN, HALF_LIFE_DAYS_MAX = 0.01, 36_500.0
+POOL_SIZE_MIN, POOL_SIZE_MAX = 10, 1_000
+NEIGHBOUR_REACH_MAX = 5
+KINDS_MAX = 50
+#: So many things wrong are told at once: an answer may not be larger than what was sent.
+PROBLEMS_MAX = 50
+#: A coefficient beyond this says that the data could be told apart without a model.
+COEFFICIENT_MAX = 1_000.0
+
+
+class ProfileError(ValueError):
+    """Numbers that make no scoring profile: the first problem's `field`, stable `code` and `detail`."""
+
+    def __init__(self, problem: FieldProblem) -> None:
+        super().__init__(problem.detail)
+        self.field, self.code, self.detail = problem.field, problem.code, problem.detail
+
+
+@dataclass(frozen=True)
+class ScoringProfile:
+    """How memories are ranked: what each part weighs, and among which candidates.
+
+    `weights` sum to 1 and are those of `PART_NAMES`; a part that is not named weighs nothing. `relevance` is the
+    cosine, or what both arms of the search say (`fused`). Recency is added as one part of the sum, or multiplies the
+    sum of the others; it halves every `half_life_days`, for a kind of its own in so many days. `mmr_diversity` (0..1,
+    0 is off) is what a full repetition of something better costs. `pool_size` candidates by fused rank come into
+    question (0: as many as the token gate lets through), with those up to `neighbour_reach` messages beside the
+    better half of them. With `coefficients` and an `intercept` the composite is a probability: the logistic function
+    of the intercept and the parts times their coefficients; the weights then rank nothing.
+    """
+
+    name: str
+    version: int
+    weights: Mapping[str, float]
+    relevance: str = COSINE
+    recency_mode: str = ADDED
+    half_life_days: float = math.log(2) / RECENCY_DECAY_LAMBDA
+    half_life_days_by_kind: Mapping[str, float] = field(default_factory=dict)
+    mmr_diversity: float = 0.0
+    pool_size: int = 0
+    neighbour_reach: int = 0
+    coefficients: Mapping[str, float] | None = None
+    intercept: float | None = None
+
+    def __post_init__(self) -> None:
+        """Raise `ProfileError` for the first thing that is wrong; keep copies that nobody changes."""
+        for problem in problems_of_numbers(self.to_numbers()):
+            raise ProfileError(problem)
+        for name in ("weights", "half_life_days_by_kind", "coefficients"):
+            value = getattr(self, name)
+            if value is not None:
+                object.__setattr__(self, name, MappingProxyType(dict(value)))
+
+    @property
+    def is_calibrated(self) -> bool:
+        """Whether its composite is a probability."""
+        return self.coefficients is not None
+
+    @property
+    def is_default(self) -> bool:
+        """Whether it is the locked profile of ADR-0040."""
+        return self.name == DEFAULT_PROFILE_NAME
+
+    def to_numbers(self) -> dict[str, Any]:
+        """Everything but name and version, as JSON holds it."""
+        return {
+            "weights": dict(self.weights),
+            "relevance": self.relevance,
+            "recency_mode": self.recency_mode,
+            "half_life_days": self.half_life_days,
+            "half_life_days_by_kind": dict(self.half_life_days_by_kind),
+            "mmr_diversity": self.mmr_diversity,
+            "pool_size": self.pool_size,
+            "neighbour_reach": self.neighbour_reach,
+            "coefficients": None if self.coefficients is None else dict(self.coefficients),
+            "intercept": self.intercept,
+        }
+
+    @classmethod
+    def from_numbers(cls, name: str, version: int, numbers: object) -> ScoringProfile:
+        """The profile that `to_numbers` wrote; what it may leave out is as in ADR-0040. Raises `ProfileError`."""
+        for problem in problems_of_numbers(numbers):
+            raise ProfileError(problem)
+        return cls(name=name, version=version, **dict(numbers))  # type: ignore[call-overload]
+
+
+def problems_of_numbers(numbers: object) -> list[FieldProblem]:
+    """What is wrong with the numbers of a profile, each with its field, the first 50; nothing when they can be used."""
+    if not isinstance(numbers, Mapping):
+        return [FieldProblem("numbers", "not_an_object", "The numbers of a profile are an object.")]
+    return list(islice(_problems(numbers), PROBLEMS_MAX))
+
+
+def _problems(numbers: Mapping[Any, Any]) -> Iterator[FieldProblem]:
+    for key in numbers:
+        if key not in _CHECKS:
+            known = ", ".join(_CHECKS)
+            yield FieldProblem(str(key)[:40], "unknown_field", f"There is no number of this name; known: {known}.")
+    if "weights" not in numbers:
+        yield FieldProblem("weights", "required", "A profile says what each part weighs.")
+    for key, check in _CHECKS.items():
+        if key in numbers:
+            yield from check(numbers[key])
+    if (numbers.get("coefficients") is None) != (numbers.get("intercept") is None):
+        detail = "Coefficients and an intercept come together or not at all."
+        yield FieldProblem("intercept", "incomplete_calibration", detail)
+
+
+def _problems_of_weights(weights: object) -> Iterator[FieldProblem]:
+    wrong = list(_problems_of_parts("weights", weights, 0.0, 1.0))
+    yield from wrong
+    if not wrong and isinstance(weights, Mapping):
+        total = math.fsum(weights.values())
+        if abs(total - 1.0) > WEIGHT_TOLERANCE:
+            yield FieldProblem("weights", "weights_do_not_sum_to_one", f"The weights sum to {total:.10g}, not to 1.")
+
+
+def _problems_of_coefficients(coefficients: object) -> Iterator[FieldProblem]:
+    if coefficients is None:
+        return
+    yield from _problems_of_parts("coefficients", coefficients, -COEFFICIENT_MAX, COEFFICIENT_MAX)
+    if isinstance(coefficients, Mapping) and not any(coefficients.values()):
+        yield FieldProblem("coefficients", "nothing_counts", "At least one part has a coefficient other than 0.")
+
+
+def _problems_of_parts(name: str, values: object, low: float, high: float) -> Iterator[FieldProblem]:
+    if not isinstance(values, Mapping):
+        yield FieldProblem(name, "not_an_object", f"The {name} are an object: parts of the score and a number each.")
+        return
+    for part, value in values.items():
+        place = f"{name}.{str(part)[:40]}"
+        if part not in PART_NAMES:
+            yield FieldProblem(place, "unknown_part", f"There is no such part; known: {', '.join(PART_NAMES)}.")
+        else:
+            yield from _problems_of_number(place, value, low, high)
+
+
+def _problems_of_half_lives(half_lives: object) -> Iterator[FieldProblem]:
+    name = "half_life_days_by_kind"
+    if not isinstance(half_lives, Mapping) or len(half_lives) > KINDS_MAX:
+        yield FieldProblem(name, "not_an_object", f"Half-lives by kind are an object of at most {KINDS_MAX} kinds.")
+        return
+    for kind, days in half_lives.items():
+        if not is_word(kind):
+            yield FieldProblem(f"{name}.{str(kind)[:40]}", "bad_kind", "A kind is a lower-case word.")
+        yield from _problems_of_number(f"{name}.{str(kind)[:40]}", days, HALF_LIFE_DAYS_MIN, HALF_LIFE_DAYS_MAX)
+
+
+def _problems_of_pool(value: object) -> Iterator[FieldProblem]:
+    if value != 0 or isinstance(value, bool):
+        yield from _problems_of_whole("pool_size", value, POOL_SIZE_MIN, POOL_SIZE_MAX, "; 0 leaves it to the budget")
+
+
+def _problems_of_whole(name: str, value: object, low: int, high: int, note: str = "") -> Iterator[FieldProblem]:
+    if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+        yield FieldProblem(name, "out_of_range", f"A whole number from {low} to {high:,}{note}.")
+
+
+def _problems_of_intercept(value: object) -> Iterator[FieldProblem]:
+    if value is not None:
+        yield from _problems_of_number("intercept", value, -COEFFICIENT_MAX, COEFFICIENT_MAX)
+
+
+def _problems_of_number(name: str, value: object, low: float, high: float) -> Iterator[FieldProblem]:
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not is_number or not low <= value <= high:  # type: ignore[operator]
+        yield FieldProblem(name, "out_of_range", f"A number from {low:g} to {high:g}.")
+
+
+def _problems_of_choice(name: str, value: object, choices: tuple[str, ...]) -> Iterator[FieldProblem]:
+    if value not in choices:
+        yield FieldProblem(name, "unknown_choice", f"One of {', '.join(choices)}.")
+
+
+_CHECKS = {
+    "weights": _problems_of_weights,
+    "relevance": lambda value: _problems_of_choice("relevance", value, RELEVANCES),
+    "recency_mode": lambda value: _problems_of_choice("recency_mode", value, RECENCY_MODES),
+    "half_life_days": lambda value: _problems_of_number(
+        "half_life_days", value, HALF_LIFE_DAYS_MIN, HALF_LIFE_DAYS_MAX
+    ),
+    "half_life_days_by_kind": _problems_of_half_lives,
+    "mmr_diversity": lambda value: _problems_of_number("mmr_diversity", value, 0.0, 1.0),
+    "pool_size": _problems_of_pool,
+    "neighbour_reach": lambda value: _problems_of_whole("neighbour_reach", value, 0, NEIGHBOUR_REACH_MAX),
+    "coefficients": _problems_of_coefficients,
+    "intercept": _problems_of_intercept,
+}
+
+DEFAULT_PROFILE_NAME = "adr-0040"
+
+ADR_0040 = ScoringProfile(
+    name=DEFAULT_PROFILE_NAME,
+    version=1,
+    weights={
+        "relevance": WEIGHT_RELEVANCE,
+        "recency": WEIGHT_RECENCY,
+        "usefulness": WEIGHT_USEFULNESS,
+        "confidence": WEIGHT_CONFIDENCE,
+        "frequency": WEIGHT_FREQUENCY,
+    },
+)
+
+#: ADR-0078: learnt on conversations by cross-validation, `currency` on facts that were updated.
+CONVERSATION_RECALL = ScoringProfile(
+    name="conversation-recall",
+    version=1,
+    weights={
+        "relevance": 0.09,
+        "words": 0.20,
+        "neighbours": 0.16,
+        "person": 0.06,
+        "time": 0.13,
+        "answer": 0.10,
+        "statement": 0.03,
+        "currency": 0.23,
+    },
+    pool_size=200,
+    neighbour_reach=2,
+)
+
+#: What the project ships, by name: code, locked, counts as published.
+SHIPPED_PROFILES: Mapping[str, ScoringProfile] = MappingProxyType(
+    {profile.name: profile for profile in (ADR_0040, CONVERSATION_RECALL)}
+)

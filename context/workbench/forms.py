@@ -1,0 +1,166 @@
+"""Forms of the context workbench."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+from uuid import UUID
+
+from django import forms
+
+from context.models import TOKENS_MAX, TOKENS_MIN, BudgetProfile
+from context.profiles.budget_fields import PACKER_CHOICES
+from context.profiles.forms import PROFILE_MAX_CHARACTERS
+from context.receipts.results import DEFAULT_RENDER, ContextRequest, Focus
+from memories.store.forms import QUERY_MAX_CHARACTERS
+from memories.tenancy.forms import PartitionField
+from memory_platform.web.forms import PlainForm
+
+#: A query string of a run; a question may be long, its marks take three characters each.
+BEFORE_MAX_CHARACTERS = 20_000
+SLIDER_STEP_TOKENS = 50
+SLIDER_MAX_TOKENS = 8_000
+
+
+class PreviewForm(PlainForm):
+    """One context to look at; every field is optional and stands in the address.
+
+    `before` is the query string of the run that this one is compared with, unless `against` says otherwise. Compared
+    with and how much of the window the directive takes change nothing of the context.
+    """
+
+    AGAINST = [
+        ("", "The run before"),
+        ("keep", "This run, kept"),
+        ("receipt", "A receipt"),
+        ("snapshot", "A snapshot"),
+        ("nothing", "Nothing"),
+    ]
+
+    STYLES = [("markdown", "Markdown"), ("xml", "XML"), ("json", "JSON")]
+    # "stable" keeps the order of an earlier context, which a preview does not have.
+    ORDERINGS = [("", "By profile")] + [
+        choice for choice in BudgetProfile.Ordering.choices if choice[0] != BudgetProfile.Ordering.STABLE
+    ]
+    PACKERS = [
+        ("", "By profile"),
+        *PACKER_CHOICES,
+    ]
+
+    units: ClassVar[Mapping[str, str]] = {"max_tokens": "tokens", "directive": "tokens"}
+
+    query = forms.CharField(label="Question", required=False, max_length=QUERY_MAX_CHARACTERS)
+    partition = PartitionField()
+    exact = forms.BooleanField(required=False)
+    max_tokens = forms.IntegerField(label="Budget", required=False, min_value=TOKENS_MIN, max_value=TOKENS_MAX)
+    profile = forms.CharField(label="Scoring profile", required=False, max_length=PROFILE_MAX_CHARACTERS)
+    budget_profile = forms.CharField(required=False, max_length=64)
+    packer = forms.ChoiceField(required=False, choices=PACKERS)
+    ordering = forms.ChoiceField(label="Order", required=False, choices=ORDERINGS)
+    focus_memory = forms.CharField(label="Focus on a memory", required=False, max_length=200)
+    focus_summary = forms.UUIDField(label="Focus on a summary", required=False)
+    as_of = forms.DateTimeField(label="As of", required=False)
+    style = forms.ChoiceField(required=False, choices=STYLES)
+    model = forms.CharField(required=False, max_length=100)
+    before = forms.CharField(required=False, max_length=BEFORE_MAX_CHARACTERS)
+    directive = forms.IntegerField(label="Directive and messages", required=False, min_value=0, max_value=TOKENS_MAX)
+    against = forms.ChoiceField(label="Compare with", required=False, choices=AGAINST)
+    receipt = forms.UUIDField(
+        label="Receipt", required=False, error_messages={"invalid": "This is not the id of a receipt."}
+    )
+    snapshot = forms.CharField(label="Snapshot", required=False, max_length=100)
+
+    def wish(self) -> ContextRequest:
+        """The valid fields as the request of a preview, explained."""
+        fields = self.cleaned_data
+        return ContextRequest(
+            query=fields["query"],
+            focus=self._focus(),
+            partition=fields["partition"],
+            exact=fields["exact"],
+            max_tokens=fields["max_tokens"],
+            profile=fields["profile"],
+            budget_profile=fields["budget_profile"],
+            packer=fields["packer"],
+            ordering=fields["ordering"],
+            as_of=fields["as_of"],
+            render=fields["style"] or DEFAULT_RENDER,
+            model=fields["model"],
+            explain=True,
+            preview=True,
+        )
+
+    @property
+    def searched_focus(self) -> str:
+        """Words in place of the id of a memory: which one is meant is still to be chosen."""
+        text: str = self.cleaned_data["focus_memory"].strip()
+        return "" if _uuid(text) else text
+
+    def _focus(self) -> Focus | None:
+        memory_id, summary_id = _uuid(self.cleaned_data["focus_memory"]), self.cleaned_data["focus_summary"]
+        return Focus(memory_id=memory_id, summary_id=summary_id) if memory_id or summary_id else None
+
+    def clean(self) -> dict[str, Any]:
+        """What to compare with is named where it was asked for."""
+        fields = super().clean() or {}
+        for name in ("receipt", "snapshot"):
+            if fields.get("against") == name and not fields.get(name) and name not in self.errors:
+                self.add_error(name, f"Say with which {name}.")
+        if fields.get("against") == "snapshot" and fields.get("as_of"):
+            self.add_error("snapshot", "Compare the present with a snapshot, or look at a past time.")
+        return fields
+
+    def has_choices(self) -> bool:
+        """Whether any of the fields that are folded away first is filled; a style always is."""
+        return self._has_any("model", "directive") or self["style"].value() not in (None, "", DEFAULT_RENDER)
+
+    def has_times(self) -> bool:
+        """The same for the ones about the focus and the time."""
+        return self._has_any("focus_memory", "focus_summary", "as_of", "exact")
+
+    def has_comparison(self) -> bool:
+        """The same for what to compare with."""
+        return self._has_any("against", "receipt", "snapshot")
+
+    def _has_any(self, *names: str) -> bool:
+        return any(self[name].value() or self[name].errors for name in names)
+
+
+def _uuid(text: str) -> UUID | None:
+    try:
+        return UUID(text.strip())
+    except ValueError:
+        return None
+
+
+class EntryForm(PreviewForm):
+    """A preview, and the item of which is asked at which budget it enters."""
+
+    item = forms.UUIDField(label="Item", error_messages={"invalid": "This is not the id of an item."})
+
+
+class SuggestForm(PlainForm):
+    """What stands in a field so far, and what it asks for."""
+
+    focus_memory = forms.CharField(required=False, max_length=200)
+    memory = forms.CharField(required=False, max_length=200)
+    partition = forms.CharField(required=False, max_length=200)
+
+    @property
+    def words(self) -> str:
+        """Of whichever field looks a memory up."""
+        return str(self.cleaned_data["focus_memory"] or self.cleaned_data["memory"])
+
+
+class SideBySideForm(PreviewForm):
+    """One question for two profiles; "" is the profile that is assigned."""
+
+    left = forms.CharField(label="Left scoring profile", required=False, max_length=PROFILE_MAX_CHARACTERS)
+    right = forms.CharField(label="Right scoring profile", required=False, max_length=PROFILE_MAX_CHARACTERS)
+    left_budget = forms.CharField(label="Left budget profile", required=False, max_length=64)
+    right_budget = forms.CharField(label="Right budget profile", required=False, max_length=64)
+
+
+class BudgetTrialForm(PlainForm):
+    """The question on which the effect of a changed budget is shown."""
+
+    query = forms.CharField(required=False, max_length=QUERY_MAX_CHARACTERS)
+    partition = PartitionField()

@@ -1,0 +1,106 @@
+"""Two contexts of one question side by side: what another profile would bring in, leave out and move (ADR-0088)."""
+
+from collections import Counter
+from dataclasses import dataclass
+from functools import cached_property
+
+from context.receipts.results import Anchor
+from context.services.workbench.rank_changes import (
+    DOWN,
+    IN,
+    OUT,
+    ROW_HEIGHT_PX,
+    SAME,
+    UP,
+    RankChange,
+    SlopeLine,
+    overlap,
+    rank_changes,
+    slope_lines,
+)
+from context.workbench.preview import KeptRow, LeftOutRow, Preview
+
+
+@dataclass(frozen=True)
+class ComparedRow:
+    """One block with its places on both sides; `omission` says why the side that lacks it left it out, where known."""
+
+    change: RankChange[Anchor]
+    left: KeptRow | None
+    right: KeptRow | None
+    omission: LeftOutRow | None = None
+
+    @property
+    def either(self) -> KeptRow:
+        """The block as one of the sides holds it."""
+        row = self.right or self.left
+        if row is None:
+            raise ValueError("a row stands on one side at least")
+        return row
+
+
+@dataclass(frozen=True)
+class SideBySide:
+    """Two previews and what changes from the left one to the right one."""
+
+    left: Preview
+    right: Preview
+
+    @cached_property
+    def changes(self) -> list[RankChange[Anchor]]:
+        """Every block once, in reading order of the right side; a version of a memory is a block of its own."""
+        return rank_changes(*([row.block.anchor for row in side.kept] for side in (self.left, self.right)))
+
+    @cached_property
+    def rows(self) -> list[ComparedRow]:
+        """The same with the blocks on both sides."""
+        lefts, rights = ({row.block.anchor: row for row in side.kept} for side in (self.left, self.right))
+        missed = {row.omission.anchor: row for side in (self.left, self.right) for row in side.left_out}
+        return [
+            ComparedRow(change, lefts.get(change.key), rights.get(change.key), missed.get(change.key))
+            for change in self.changes
+        ]
+
+    @property
+    def left_rows(self) -> list[ComparedRow]:
+        """Those of the left side in its own order."""
+        return sorted((row for row in self.rows if row.left), key=lambda row: row.change.left or 0)
+
+    @property
+    def right_rows(self) -> list[ComparedRow]:
+        return [row for row in self.rows if row.right]
+
+    @property
+    def lines(self) -> list[SlopeLine[Anchor]]:
+        return slope_lines(self.changes)
+
+    @property
+    def height_px(self) -> int:
+        """Of the drawing between the columns."""
+        return ROW_HEIGHT_PX * max(len(self.left.kept), len(self.right.kept), 1)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many blocks came in, went out, rose, fell and stayed."""
+        found = Counter(change.kind for change in self.changes)
+        return {kind: found[kind] for kind in (IN, OUT, UP, DOWN, SAME)}
+
+    @property
+    def overlap(self) -> float:
+        """The share of all blocks that both sides hold."""
+        return overlap(self.changes)
+
+    @property
+    def tokens(self) -> int:
+        """How many more the right side uses."""
+        return self.right.context.budget.used - self.left.context.budget.used
+
+    @property
+    def blocks(self) -> int:
+        """How many more the right side holds."""
+        return len(self.right.kept) - len(self.left.kept)
+
+    @property
+    def score_sums(self) -> tuple[float, float]:
+        left, right = (sum(row.block.score or 0.0 for row in side.kept) for side in (self.left, self.right))
+        return left, right

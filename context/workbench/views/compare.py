@@ -1,0 +1,120 @@
+"""One question answered by two profiles side by side; nothing is stored or counted."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import urlencode
+
+from django.http import HttpResponseBase
+from django.views.decorators.http import require_safe
+
+from context.profiles.budget_profiles import current_budget_profile, current_budget_profiles
+from context.profiles.scoring_profiles import VERSION_MARK
+from context.profiles.views.form_errors import blame
+from context.services.workbench.rank_changes import SLOPE_WIDTH_PX
+from context.workbench.forms import SideBySideForm
+from context.workbench.preview import Preview, demo_questions, recent_questions
+from context.workbench.side_by_side import SideBySide
+from context.workbench.views.preview import (
+    FIELDS_OF_FOCUS,
+    NOT_OF_A_RUN,
+    PARTITIONS_OFFERED_MAX,
+    previewed,
+    scoring_choices,
+)
+from memories.models import Partition
+from memories.tenancy.access import tenant_required
+from memories.tenancy.exceptions import PlatformError
+from memories.tenancy.scopes import tenant_scope
+from memory_platform.web.pages import HtmxRequest, leaves_result, operator_required, show, wants_fragment
+
+#: What the page's own form shows; every other input of a run is passed on as it came.
+TYPED = ("query", "partition", "max_tokens", "left", "right", "left_budget", "right_budget")
+#: Inputs that one run has and a pair of runs does not.
+NOT_OF_A_PAIR = (*NOT_OF_A_RUN, "profile", "budget_profile")
+
+
+@operator_required("viewer")
+@tenant_required
+@require_safe
+def context_compare(request: HtmxRequest) -> HttpResponseBase:
+    """Two scoring profiles, and budget profiles where asked for, on the same question; changes nothing."""
+    with tenant_scope(request.tenant.id):
+        page: dict[str, Any] = {
+            "section": "context-preview",
+            "profile": current_budget_profile(request.tenant.id),
+            "budget_profiles": current_budget_profiles(request.tenant.id),
+            "scoring_profiles": scoring_choices(request.tenant.id),
+        }
+    form = page["form"] = SideBySideForm(_both_named(request, page["scoring_profiles"]), label_suffix="")
+    is_asked = bool(request.GET.keys() & {"query", "partition", "focus_memory", "focus_summary"})
+    if form.is_valid() and is_asked:
+        page |= {"is_coming": True} if leaves_result(request) else _answer(request, form)
+    page["scoring_profiles"] += _beyond(page["scoring_profiles"], form)
+    page["kept"] = [(field.name, field.value()) for field in form if field.value() and _is_passed_on(field.name)]
+    status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
+    if wants_fragment(request):
+        return show(request, "context_compare.html#fragment", page, status=status)
+    with tenant_scope(request.tenant.id):
+        page |= {
+            "partitions": Partition.objects.for_tenant(request.tenant.id).paths(PARTITIONS_OFFERED_MAX),
+            "suggestions": recent_questions(request.tenant.id) or demo_questions(request.tenant.name),
+        }
+    return show(request, "context_compare.html", page, status=status)
+
+
+def _both_named(request: HtmxRequest, choices: list[tuple[str, str]]) -> dict[str, str]:
+    """What was typed; a side that nobody named is the run's own profile, or the first other one there is."""
+    typed = {name: value for name, value in request.GET.items() if isinstance(value, str)}
+    typed.setdefault("left", typed.get("profile", ""))
+    if not typed.get("right"):
+        others = [value for value, _ in choices if value != (typed["left"] or choices[0][0])]
+        typed["right"] = others[-1] if others else choices[0][0]
+    for side in ("left_budget", "right_budget"):
+        typed.setdefault(side, typed.get("budget_profile", ""))
+    return typed
+
+
+def _beyond(choices: list[tuple[str, str]], form: SideBySideForm) -> list[tuple[str, str]]:
+    """What was chosen by its address alone: an older version, or a draft by its bare name."""
+    known = {value for value, _ in choices} | {""}
+    typed = dict.fromkeys(str(form[side].value() or "") for side in ("left", "right"))
+    return [(value, value.replace(VERSION_MARK, " ")) for value in typed if value not in known]
+
+
+def _is_passed_on(name: str) -> bool:
+    return name not in (*TYPED, *NOT_OF_A_PAIR)
+
+
+def _answer(request: HtmxRequest, form: SideBySideForm) -> dict[str, Any]:
+    """Both contexts; what was refused stands at the field of its side."""
+    left, right = (_side(request, form, side) for side in ("left", "right"))
+    if left is None or right is None:
+        return {}
+    fields = form.cleaned_data
+    own = {name: value for name, value in request.GET.items() if name not in ("left", "right", *NOT_OF_A_PAIR)}
+    return {
+        "pair": SideBySide(left, right),
+        "slope_width": SLOPE_WIDTH_PX,
+        "open_left": _workbench(own, fields["left"], fields["left_budget"]),
+        "open_right": _workbench(own, fields["right"], fields["right_budget"]),
+    }
+
+
+def _side(request: HtmxRequest, form: SideBySideForm, side: str) -> Preview | None:
+    if form.errors:
+        return None
+    names = {"profile": side, "budget_profile": f"{side}_budget"}
+    chosen = {name: form.cleaned_data[field] for name, field in names.items()}
+    try:
+        return previewed(request, replace(form.wish(), **chosen, explain=False))
+    except PlatformError as error:
+        blame(form, error, FIELDS_OF_FOCUS | names)
+        return None
+
+
+def _workbench(own: Mapping[str, Any], profile: str, budget_profile: str) -> str:
+    """The run of one side as the preview's address takes it."""
+    run = {name: value for name, value in own.items() if name not in ("left_budget", "right_budget")}
+    return urlencode(run | {"profile": profile, "budget_profile": budget_profile})

@@ -1,0 +1,55 @@
+"""The budget curve: what each further token of a context brings, and where that stops."""
+
+from http import HTTPStatus
+from typing import Any
+
+from django.http import HttpResponseBase
+from django.utils import timezone
+from django.views.decorators.http import require_safe
+
+from context.models import GoldenQuestion
+from context.profiles.views.form_errors import blame
+from context.workbench.budget_curve import CURVE_BUDGETS, curve_of
+from context.workbench.forms import PreviewForm
+from context.workbench.views.preview import NOT_OF_A_RUN, run_of, with_drafts
+from memories.tenancy.access import tenant_required
+from memories.tenancy.exceptions import PlatformError
+from memories.tenancy.scopes import tenant_scope
+from memory_platform.web.pages import HtmxRequest, leaves_result, operator_required, show, wants_fragment
+
+#: What of a preview's address the form of the page shows itself, or what a curve has no use for.
+DRAWN_ANEW = ("query", "partition", "max_tokens", *NOT_OF_A_RUN)
+
+
+@operator_required("viewer")
+@tenant_required
+@require_safe
+def budget_curve(request: HtmxRequest) -> HttpResponseBase:
+    """The inputs of a preview at every budget; the address is that of the preview. Changes nothing."""
+    form = PreviewForm(request.GET or None, label_suffix="")
+    kept = [(name, value) for name, value in request.GET.items() if name not in DRAWN_ANEW]
+    budgets = ", ".join(map(str, CURVE_BUDGETS))
+    page: dict[str, Any] = {"section": "context-preview", "form": form, "kept": kept, "curve_budgets": budgets}
+    if form.is_bound and form.is_valid() and leaves_result(request):
+        page["is_coming"] = True
+    elif form.is_bound and form.is_valid():
+        try:
+            page |= _curve(request, form)
+        except PlatformError as error:
+            blame(form, error)
+    status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
+    if wants_fragment(request):
+        return show(request, "budget_curve.html#result", page, status=status)
+    with tenant_scope(request.tenant.id):
+        page["golden_count"] = GoldenQuestion.objects.for_tenant(request.tenant.id).standing().how_many()
+    return show(request, "budget_curve.html", page, status=status)
+
+
+def _curve(request: HtmxRequest, form: PreviewForm) -> dict[str, Any]:
+    """The curve, and the address of the workbench at its knee."""
+    curve = curve_of(with_drafts(request, form.wish()), tenant_id=request.tenant.id, now=timezone.now())
+    if curve.knee_point is None:
+        return {"curve": curve}
+    inputs = request.GET.copy()
+    inputs["max_tokens"] = str(curve.knee_point.budget)
+    return {"curve": curve, "knee_query": run_of(inputs)}

@@ -1,0 +1,61 @@
+"""Checks at start: a deployment whose embedding cannot work says so before the first request."""
+
+import importlib.util
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+from django.conf import settings
+from django.core.checks import CheckMessage, Error, Tags, register
+from django.core.exceptions import ImproperlyConfigured
+from django.db import DatabaseError
+
+from memories.embeddings.embedders import model_problems
+from memories.embeddings.providers import default_model
+
+logger = logging.getLogger(__name__)
+
+#: Ids of the messages by the code of the problem.
+MODEL_CHECKS = {"not_reembedded": "memories.E003", "unknown_model": "memories.E004", "other_dimension": "memories.E005"}
+
+
+@register
+def embedding_provider_is_usable(**_: Any) -> list[CheckMessage]:
+    """The chosen provider is installed and has what it needs; no further endpoint takes its model's name."""
+    if settings.EMBEDDING_PROVIDER == "wordllama" and importlib.util.find_spec("wordllama") is None:
+        hint = "Set EMBEDDING_PROVIDER=hashed, or =openai with an endpoint."
+        return [Error("EMBEDDING_PROVIDER=wordllama, but no wheel of it is installed.", hint=hint, id="memories.E001")]
+    if settings.EMBEDDING_PROVIDER == "openai":
+        missing = [
+            name
+            for name in ("EMBEDDING_MODEL", "EMBEDDING_DIMENSION", "EMBEDDING_BASE_URL")
+            if not getattr(settings, name)
+        ]
+        if missing:
+            return [Error(f"EMBEDDING_PROVIDER=openai needs {', '.join(missing)}.", id="memories.E002")]
+    names = [default_model().name, *(endpoint.model for endpoint in settings.EMBEDDING_ENDPOINTS)]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        return [Error(f"Settings name the embedding model {', '.join(twice)} more than once.", id="memories.E006")]
+    return []
+
+
+@register(Tags.database)
+def stored_models_fit_settings(databases: Sequence[str] | None = None, **_: Any) -> list[CheckMessage]:
+    """`manage.py check --database default`: what is stored can be searched and written with what settings name."""
+    if "default" not in (databases or ()):
+        return []
+    try:
+        problems = model_problems()
+    except (DatabaseError, ImproperlyConfigured):
+        # Not migrated yet, or away: other checks say so.
+        return []
+    return [Error(problem.detail, id=MODEL_CHECKS[problem.code]) for problem in problems]
+
+
+def tell_of_model_problems() -> None:
+    """Say at the start of a process, in its log, what does not fit. It goes on: with stored models, or with words."""
+    try:
+        for problem in model_problems():
+            logger.error("%s: %s", MODEL_CHECKS[problem.code], problem.detail)
+    except (DatabaseError, ImproperlyConfigured) as error:
+        logger.warning("The stored embedding models were not looked at: %s", type(error).__name__)

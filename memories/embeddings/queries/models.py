@@ -1,0 +1,243 @@
+"""The models of a tenant, the turns that writers and switches take, and the vectors that are still to be made."""
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import Any, Self
+from uuid import UUID
+
+from django.db import connection
+from django.db.models import Count, Exists, OuterRef, Q, Value
+from django.db.models.functions import Now
+
+from memories.tenancy.queries.insertions import array_text
+from memories.tenancy.queries.rows import TenantRows
+
+# Writers of vectors share a lock that whoever changes the set of models takes alone: neither can miss the other.
+_SHARE = "SELECT pg_advisory_xact_lock_shared(hashtextextended('memories.embeddings.providers-models ' || %s, 0))"
+_TAKE = "SELECT pg_advisory_xact_lock(hashtextextended('memories.embeddings.providers-models ' || %s, 0))"
+
+# Every version of every memory of the tenant: the current ones and the superseded.
+_HELD = """
+WITH held AS (
+    SELECT id AS memory_id, version, TRUE AS is_head FROM memories_memory
+    WHERE tenant_id = %(tenant)s AND (%(with_pending)s OR embedding_state <> 'pending')
+    UNION ALL
+    SELECT memory_id, version, FALSE FROM memories_memoryversion WHERE tenant_id = %(tenant)s
+), own AS (
+    SELECT memory_id, version FROM memories_memoryembedding WHERE tenant_id = %(tenant)s AND model = %(model)s
+), lacking AS (
+    SELECT held.* FROM held LEFT JOIN own USING (memory_id, version) WHERE own.memory_id IS NULL
+)
+"""
+_NOTE_MISSING = (
+    _HELD
+    + """
+INSERT INTO memories_missingvector (tenant_id, model_id, memory_id, version, is_refused, error)
+SELECT %(tenant)s, %(id)s, memory_id, version, FALSE, '' FROM lacking ORDER BY is_head DESC, memory_id, version
+ON CONFLICT (model_id, memory_id, version) DO NOTHING
+"""
+)
+# What a search finds by its vector today and would not after a switch.
+_LOSSES = (
+    _HELD
+    + """
+SELECT count(*) FROM lacking
+JOIN memories_memoryembedding AS today USING (memory_id, version)
+WHERE today.model = %(active)s AND (lacking.is_head OR %(with_superseded)s) AND NOT EXISTS (
+    SELECT FROM memories_missingvector AS missing
+    WHERE missing.model_id = %(id)s AND missing.memory_id = lacking.memory_id AND missing.version = lacking.version
+    AND missing.is_refused
+)
+"""
+)
+_NOTE_FAILED = """
+INSERT INTO memories_missingvector (tenant_id, model_id, memory_id, version, is_refused, error)
+SELECT tenant_id, %s, id, version, TRUE, embedding_error FROM memories_memory
+WHERE tenant_id = %s AND embedding_state = 'failed'
+ON CONFLICT (model_id, memory_id, version) DO UPDATE SET is_refused = TRUE, error = excluded.error
+"""
+# From here on the state of the memory says it.
+_FAIL_HEADS = """
+WITH gone AS (
+    DELETE FROM memories_missingvector AS missing USING memories_memory AS head
+    WHERE missing.model_id = %s AND head.id = missing.memory_id AND head.version = missing.version
+    RETURNING missing.memory_id, missing.is_refused, missing.error
+)
+UPDATE memories_memory AS head SET embedding_state = 'failed', embedding_error = gone.error
+FROM gone WHERE gone.is_refused AND head.id = gone.memory_id
+"""
+_FORGET = """
+DELETE FROM memories_missingvector AS missing USING unnest(%s::uuid[], %s::int[]) AS made (memory_id, version)
+WHERE missing.model_id = %s AND missing.memory_id = made.memory_id AND missing.version = made.version
+"""
+_CARRY_MISSING = """
+INSERT INTO memories_missingvector (tenant_id, model_id, memory_id, version, is_refused, error)
+SELECT former.tenant_id, former.model_id, former.memory_id, head.version, former.is_refused, former.error
+FROM memories_missingvector AS former
+    JOIN memories_memory AS head ON head.id = former.memory_id AND head.version = former.version + 1
+WHERE former.tenant_id = %s AND former.memory_id = ANY (%s::uuid[])
+ORDER BY former.memory_id
+ON CONFLICT DO NOTHING
+"""
+
+
+class EmbeddingModelQuerySet(TenantRows):
+    """A tenant's models by what they are for. Leases are reckoned on the database's clock, not on those of workers."""
+
+    def share(self, tenant_id: UUID) -> None:
+        """Until the transaction ends nobody changes which models the tenant has; other writers are not kept out."""
+        with connection.cursor() as cursor:
+            cursor.execute(_SHARE, [str(tenant_id)])
+
+    def take(self, tenant_id: UUID) -> None:
+        """Be alone until the transaction ends: writers of vectors wait, searches do not."""
+        with connection.cursor() as cursor:
+            cursor.execute(_TAKE, [str(tenant_id)])
+
+    def with_ids(self, model_ids: Iterable[UUID]) -> Self:
+        return self.filter(pk__in=list(model_ids))
+
+    def active(self) -> Self:
+        return self.filter(state="active")
+
+    def named(self, name: str) -> Self:
+        return self.filter(name=name)
+
+    def filling(self) -> Self:
+        return self.filter(state="filling")
+
+    def maintained(self) -> Self:
+        """Those that a write makes vectors of, the active one first."""
+        return self.filter(state__in=["active", "filling", "standby"]).order_by("state", "started_at")
+
+    def beside(self) -> Self:
+        """Maintained, but not searched with."""
+        return self.filter(state__in=["filling", "standby"])
+
+    def not_retired(self) -> Self:
+        """Those that have vectors or will, the active one first."""
+        return self.exclude(state="retired").order_by("state", "started_at")
+
+    def asked_for(self) -> Self:
+        """Those that somebody had made; not the one that was there from the first vector on."""
+        return self.filter(is_chosen=True)
+
+    def in_motion(self) -> Self:
+        """Being filled or removed."""
+        return self.filter(state__in=["filling", "retiring"])
+
+    def at_rest(self) -> Self:
+        """Neither being filled nor removed."""
+        return self.exclude(state__in=["filling", "retiring"])
+
+    def failing(self) -> Self:
+        """Those whose provider failed last, or that refused texts."""
+        return self.filter(~Q(error="") | Exists(self._refused())).exclude(state="retired")
+
+    def _refused(self) -> Any:
+        missing = self.model._meta.get_field("missing").related_model.objects
+        return missing.filter(model_id=OuterRef("pk"), is_refused=True)
+
+    def never_active(self) -> Self:
+        return self.filter(activated_at__isnull=True)
+
+    def formerly_active(self) -> Self:
+        """Kept up to date for a roll-back, the latest first."""
+        return self.filter(state="standby", deactivated_at__isnull=False).order_by("-deactivated_at")
+
+    def removable(self, before: datetime) -> Self:
+        """Whose vectors may go: no search that began while the model was active can still be under way."""
+        return self.filter(Q(deactivated_at__isnull=True) | Q(deactivated_at__lte=before), state="retiring")
+
+    def with_work(self) -> Self:
+        """Those with vectors to make, to be finished with or to be removed, that nobody holds right now."""
+        missing = self.model._meta.get_field("missing").related_model.objects
+        waits = Q(Exists(missing.filter(model_id=OuterRef("pk"), is_refused=False)))
+        is_kept = Q(state__in=["active", "standby"])
+        has_work = Q(state__in=["filling", "retiring"]) | is_kept & (waits | Q(switches_when_filled=True))
+        return self.unclaimed().filter(has_work)
+
+    def unclaimed(self) -> Self:
+        return self.filter(Q(claimed_until__isnull=True) | Q(claimed_until__lt=Now()))
+
+    def claim(self, model_id: UUID, token: UUID, seconds: float) -> bool:
+        """Hold the model for so many seconds from now, or go on holding it; False where somebody else does."""
+        free = Q(claimed_until__isnull=True) | Q(claimed_until__lt=Now()) | Q(claim=token)
+        lease = Now() + Value(timedelta(seconds=seconds))
+        return bool(self.filter(free, pk=model_id).update(claim=token, claimed_until=lease))
+
+    def release(self, model_id: UUID, token: UUID) -> None:
+        self.filter(pk=model_id, claim=token).update(claim=None, claimed_until=None)
+
+    def usage(self) -> list[dict[str, Any]]:
+        """Which models are in use over all tenants: name, dimension, state, is_chosen and how many tenants."""
+        keys = ("name", "dimension", "state", "is_chosen")
+        rows = self.filter(state__in=["active", "filling", "standby"]).order_by().values(*keys)
+        return list(rows.annotate(tenants=Count("tenant_id", distinct=True)).order_by("name"))
+
+
+class MissingVectorQuerySet(TenantRows):
+    """Vectors to be made."""
+
+    def of_model(self, model_id: UUID) -> Self:
+        return self.filter(model_id=model_id)
+
+    def waiting(self) -> Self:
+        """In the order in which they are made."""
+        return self.filter(is_refused=False).order_by("id")
+
+    def refused(self) -> Self:
+        return self.filter(is_refused=True).order_by("id")
+
+    def of_version(self, memory_id: UUID, version: int) -> Self:
+        return self.filter(memory_id=memory_id, version=version)
+
+    def carry(self, tenant_id: UUID, memory_ids: Iterable[UUID]) -> None:
+        """What the versions before lack, the current versions of these memories, of the same texts, lack too."""
+        with connection.cursor() as cursor:
+            cursor.execute(_CARRY_MISSING, [tenant_id, array_text(memory_ids)])
+
+    def newest_refused(self, count: int) -> Self:
+        """With the memory and the model of each in the same query."""
+        rows = self.filter(is_refused=True).select_related("memory", "model").defer("memory__search_vector")
+        return rows.order_by("-id")[:count]
+
+    def forget(self, model_id: UUID, versions: Iterable[tuple[UUID, int]]) -> None:
+        """These versions of memories have their vector."""
+        pairs = list(versions)
+        with connection.cursor() as cursor:
+            cursor.execute(_FORGET, [[pk for pk, _ in pairs], [number for _, number in pairs], model_id])
+
+    def note_all(self, tenant_id: UUID, model_id: UUID, name: str, *, with_pending: bool) -> int:
+        """Note every version, current or superseded, that has no vector of the model; how many were not noted yet.
+
+        Without `with_pending` memories are left out that wait for the active model's vector: they are noted with it.
+        """
+        values: dict[str, Any] = {"tenant": tenant_id, "id": model_id, "model": name, "with_pending": with_pending}
+        with connection.cursor() as cursor:
+            cursor.execute(_NOTE_MISSING, values)
+            return int(cursor.rowcount)
+
+    def note_failed(self, tenant_id: UUID, model_id: UUID) -> None:
+        """Note as refused what the active model, which this was until now, has refused."""
+        with connection.cursor() as cursor:
+            cursor.execute(_NOTE_FAILED, [model_id, tenant_id])
+
+    def fail_heads(self, model_id: UUID) -> None:
+        """Tell the current memories themselves what is noted of the model that becomes the active one."""
+        with connection.cursor() as cursor:
+            cursor.execute(_FAIL_HEADS, [model_id])
+
+    def losses(self, tenant_id: UUID, model_id: UUID, name: str, active: str, *, with_superseded: bool) -> int:
+        """How many versions have a vector of `active` and neither one of the model `name` nor its refusal."""
+        values: dict[str, Any] = {"tenant": tenant_id, "id": model_id, "model": name, "with_pending": True}
+        values |= {"active": active, "with_superseded": with_superseded}
+        with connection.cursor() as cursor:
+            cursor.execute(_LOSSES, values)
+            return int(cursor.fetchone()[0])
+
+    def tally(self) -> dict[UUID, tuple[int, int]]:
+        """By model how many wait and how many were refused."""
+        waiting, refused = (Count("pk", filter=Q(is_refused=is_refused)) for is_refused in (False, True))
+        rows = self.order_by().values_list("model_id").annotate(waiting=waiting, refused=refused)
+        return {model_id: (waits, refusals) for model_id, waits, refusals in rows}

@@ -1,0 +1,85 @@
+"""How far the vectors of each of a tenant's models are: read by the page and by the command."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from memories.embeddings.providers import default_model, known_models
+from memories.models import AuditEntry, EmbeddingModel, Memory, MemoryEmbedding, MissingVector
+from memories.services.partitions.counts import MemoryTally
+
+REFUSED_SHOWN_MAX = 50
+HISTORY_SHOWN_MAX = 20
+
+State = EmbeddingModel.State
+
+
+@dataclass(frozen=True)
+class ModelStatus:
+    """One model: `with_vector` of the tenant's `live` memories; versions that wait for a vector or were refused one."""
+
+    model: EmbeddingModel
+    live: int
+    with_vector: int
+    waiting: int
+    refused: int
+    is_known: bool
+
+    @property
+    def share(self) -> float:
+        """Of the live memories, 0..1; 1 where there are none."""
+        return self.with_vector / self.live if self.live else 1.0
+
+    @property
+    def share_percent(self) -> float:
+        """For a bar, 0..100."""
+        return round(100 * self.share, 2)
+
+    @property
+    def made(self) -> int:
+        """Of what was missing at the start; what is written meanwhile moves neither end."""
+        return max(self.model.needed - self.waiting - self.refused, 0)
+
+    @property
+    def is_unfinished(self) -> bool:
+        """Whether a look a moment later shows something else."""
+        is_moving = self.model.state in {State.FILLING, State.RETIRING} or self.model.switches_when_filled
+        return is_moving or (self.model.state == State.STANDBY and self.waiting > 0)
+
+
+def statuses_of(tenant_id: UUID, now: datetime) -> list[ModelStatus]:
+    """Of every model that has vectors, the active one first; the tenant's default where it has none. Runs in a scope.
+
+    Counting live memories with a vector reads the index of current ones (ADR-0092).
+    """
+    rows = list(EmbeddingModel.objects.for_tenant(tenant_id).not_retired())
+    if not any(row.state == State.ACTIVE for row in rows):
+        default = default_model()
+        rows.insert(0, EmbeddingModel(name=default.name, dimension=default.dimension, state=State.ACTIVE))
+    tally = Memory.objects.tally_by_tenant([tenant_id], now)[tenant_id]
+    counts = MemoryEmbedding.objects.for_tenant(tenant_id).count_live_by_model(now)
+    missing = MissingVector.objects.for_tenant(tenant_id).tally()
+    known = known_models()
+    return [
+        _status(row, tally, counts.get(row.name, 0), missing.get(row.pk, (0, 0)), row.name in known) for row in rows
+    ]
+
+
+def refused_of(tenant_id: UUID) -> Sequence[MissingVector]:
+    """Texts that a model beside the active one refused, each with its memory and model. Runs in a scope."""
+    return list(MissingVector.objects.for_tenant(tenant_id).newest_refused(REFUSED_SHOWN_MAX))
+
+
+def history_of(tenant_id: UUID) -> Sequence[AuditEntry]:
+    """Who changed what about the models, the newest first. Runs in a scope."""
+    return list(AuditEntry.objects.for_tenant(tenant_id).of_kind("embedding_model").newest_first()[:HISTORY_SHOWN_MAX])
+
+
+def _status(
+    row: EmbeddingModel, tally: MemoryTally, with_vector: int, missing: tuple[int, int], is_known: bool
+) -> ModelStatus:
+    waiting, refused = missing
+    if row.state == State.ACTIVE:
+        waiting, refused = waiting + tally.pending, refused + tally.failed
+    return ModelStatus(row, tally.live, with_vector, waiting, refused, is_known)

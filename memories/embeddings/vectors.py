@@ -1,0 +1,145 @@
+"""Storing vectors of versions of memories: short steps of conductors, each one transaction (ADR-0057, ADR-0082)."""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from django.db.models.functions import Now
+
+from memories.embeddings.providers import Embedder, EmbeddingError
+from memories.embeddings.providers.protocol import Vectors
+from memories.models import EmbeddingModel, Memory, MemoryEmbedding, MissingVector, UncomparedMemory
+from memories.store.queries.memories import MemoryQuerySet
+from memories.tenancy.scopes import tenant_scope
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """One version of a memory that lacks a vector."""
+
+    memory_id: UUID
+    version: int
+    content: str
+
+
+@dataclass(frozen=True)
+class Made:
+    """The vectors that one embedder made of some texts, in their order."""
+
+    embedder: Embedder
+    vectors: Vectors
+
+
+def record_vectors(tenant_id: UUID, items: Sequence[Waiting], made: Sequence[Made], *, notes_missing: bool) -> int:
+    """Store the vectors by version; how many memories became ready: those whose version has the active model's now.
+
+    Call with no scope open. The first vectors of a tenant make their model the active one; those of a model that was
+    retired in between are dropped. With `notes_missing` what the tenant's other models lack is noted. Raises
+    `EmbeddingError`, storing nothing, where a dimension is not the registered one.
+    """
+    with tenant_scope(tenant_id):
+        models = _models_in_use(tenant_id, made[0].embedder)
+        rows = Memory.objects.for_tenant(tenant_id).filter(pk__in=[item.memory_id for item in items])
+        remaining = set(rows.locked().values_list("pk", flat=True))
+        places = [place for place, item in enumerate(items) if item.memory_id in remaining]
+        kept = [items[place] for place in places]
+        recorded = {each.embedder.name: each for each in made if each.embedder.name in models}
+        for name, each in recorded.items():
+            _store(models[name], kept, Made(each.embedder, each.vectors[places]))
+            if not notes_missing or models[name].state != EmbeddingModel.State.ACTIVE:
+                MissingVector.objects.forget(models[name].pk, ((item.memory_id, item.version) for item in kept))
+        if any(model.state == EmbeddingModel.State.ACTIVE for name, model in models.items() if name in recorded):
+            UncomparedMemory.objects.enqueue(tenant_id, remaining)
+        if notes_missing:
+            _note(kept, [model for name, model in models.items() if name not in recorded])
+        return _make_ready(rows, models.values())
+
+
+def note_for_models_beside(tenant_id: UUID, items: Sequence[Waiting]) -> None:
+    """Note that the models beside the active one are still to have vectors of these. Runs in a scope."""
+    EmbeddingModel.objects.share(tenant_id)
+    _note(items, EmbeddingModel.objects.for_tenant(tenant_id).beside())
+
+
+def note_superseded(tenant_id: UUID, memory_id: UUID, version: int) -> None:
+    """Note that a version still lacks its vectors that is no longer the current one. Runs in a scope."""
+    EmbeddingModel.objects.share(tenant_id)
+    rows = [
+        MissingVector(tenant_id=tenant_id, model=model, memory_id=memory_id, version=version)
+        for model in EmbeddingModel.objects.for_tenant(tenant_id).maintained()
+    ]
+    MissingVector.objects.bulk_create(rows, ignore_conflicts=True)
+
+
+def carry_vectors(tenant_id: UUID, memory_ids: Collection[UUID]) -> None:
+    """Give current versions the vectors of those before them, whose text they share, and what these lack. In a scope.
+
+    A fixed number of statements.
+    """
+    EmbeddingModel.objects.share(tenant_id)
+    MissingVector.objects.carry(tenant_id, memory_ids)
+    if carried := MemoryEmbedding.objects.carry(tenant_id, memory_ids):
+        UncomparedMemory.objects.enqueue(tenant_id, carried)
+
+
+def _models_in_use(tenant_id: UUID, first: Embedder) -> dict[str, EmbeddingModel]:
+    """The tenant's models that vectors are stored of, by name; they stay so until the transaction ends."""
+    EmbeddingModel.objects.share(tenant_id)
+    models = EmbeddingModel.objects.for_tenant(tenant_id).maintained()
+    found = {model.name: model for model in models}
+    if not found:
+        pin_model(tenant_id, first.name, first.dimension)
+        found = {model.name: model for model in models.all()}
+    return found
+
+
+def pin_model(tenant_id: UUID, name: str, dimension: int) -> None:
+    """Make this the tenant's active model where it has none. Runs in a scope."""
+    row = EmbeddingModel(
+        tenant_id=tenant_id,
+        name=name,
+        dimension=dimension,
+        state=EmbeddingModel.State.ACTIVE,
+        started_at=Now(),
+        filled_at=Now(),
+        activated_at=Now(),
+    )
+    EmbeddingModel.objects.bulk_create([row], ignore_conflicts=True)
+
+
+def _store(model: EmbeddingModel, items: Sequence[Waiting], made: Made) -> None:
+    if made.embedder.dimension != model.dimension:
+        raise EmbeddingError(
+            f"The model {model.name} is registered with {model.dimension} numbers a vector, not"
+            f" {made.embedder.dimension}. Nothing was stored.",
+            is_permanent=False,
+        )
+    embeddings = [
+        MemoryEmbedding(
+            tenant_id=model.tenant_id,
+            memory_id=item.memory_id,
+            version=item.version,
+            model=model.name,
+            dimension=model.dimension,
+            vector=vector,
+        )
+        for item, vector in zip(items, made.vectors, strict=True)
+    ]
+    MemoryEmbedding.objects.bulk_create(embeddings, ignore_conflicts=True)
+
+
+def _note(items: Sequence[Waiting], models: Iterable[EmbeddingModel]) -> None:
+    rows = [
+        MissingVector(tenant_id=model.tenant_id, model=model, memory_id=item.memory_id, version=item.version)
+        for model in models
+        if model.state != EmbeddingModel.State.ACTIVE
+        for item in items
+    ]
+    if rows:
+        MissingVector.objects.bulk_create(rows, ignore_conflicts=True)
+
+
+def _make_ready(rows: MemoryQuerySet, models: Iterable[EmbeddingModel]) -> int:
+    active = next(model for model in models if model.state == EmbeddingModel.State.ACTIVE)
+    pending = rows.pending_embedding().with_embedding(active.name)
+    return int(pending.update(embedding_state=Memory.EmbeddingState.READY, embedding_error=""))

@@ -1,0 +1,266 @@
+"""What an operator does about findings: merging, archiving, dismissing, and taking each of these back (ADR-0083)."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from django.utils.dateparse import parse_datetime
+
+from memories.models import HygieneAct, Memory, MemoryFinding, MemoryLink, MemoryPair
+from memories.partitions.actions.links import link_memories, unlink_memories
+from memories.services.hygiene.rules import combined
+from memories.services.store.bulk import ACT_MEMORIES_MAX, left_alone, taken_back
+from memories.store.actions.edit import archive_memory, update_memory
+from memories.store.bulk_rows import archive_rows, change_rows, restore_rows, values_given
+from memories.tenancy.audit import Actor, record_audit
+from memories.tenancy.exceptions import Conflict, InvalidInput, NotFound
+
+#: The kind of the edge from a merged memory to the one that was kept.
+MERGED_INTO = "merged_into"
+
+
+@dataclass(frozen=True)
+class Undone:
+    """An act that was taken back: for how many memories (or findings), and how many were left as they are by now."""
+
+    act: HygieneAct
+    count: int
+    left: int
+
+    def __str__(self) -> str:
+        if self.act.act == HygieneAct.Act.DISMISS:
+            return taken_back(self.count, self.left, one="finding", several="findings")
+        return taken_back(self.count, self.left)
+
+
+@transaction.atomic
+def merge_memories(*, tenant_id: UUID, groups: Mapping[UUID, Collection[UUID]], by: Actor, now: datetime) -> HygieneAct:
+    """Keep one memory of each group (kept -> the others): the others are archived and linked to it as `merged_into`.
+
+    The kept one is pinned where any was, takes over the others' links and what `combined` says of their counters; its
+    text stays. Raises `NotFound`, `Conflict` (`archived`) or `InvalidInput` and changes nothing then.
+    """
+    others = [pk for members in groups.values() for pk in members]
+    if not others or len({*others, *groups}) < len(others) + len(groups):
+        raise InvalidInput("not_apart", "Each memory is kept or merged once, into another one.", "others")
+    memories = _held(tenant_id, [*groups, *others])
+    act = HygieneAct(tenant_id=tenant_id, act=HygieneAct.Act.MERGE, at=now, archived_ids=others)
+    for kept_id, members in groups.items():
+        kept, merged = memories[kept_id], [memories[pk] for pk in members]
+        act.kept.append(_take_over(kept, merged, by, now))
+        act.link_ids += _link(kept, merged, by, now)
+    for memory_id in others:
+        archive_memory(memory=memories[memory_id], by=by, now=now)
+    act.changed = values_given([memories[pk] for pk in others], "archived_at", after=now)
+    act.save()
+    _audit(act, "merge_memories", [*groups, *others], by, now)
+    return act
+
+
+@transaction.atomic
+def archive_memories(*, tenant_id: UUID, memory_ids: Collection[UUID], by: Actor, now: datetime) -> HygieneAct:
+    """Archive several memories as one act. Raises `NotFound` or `Conflict` (`archived`) and changes nothing then."""
+    memories = _held(tenant_id, memory_ids)
+    rows = list(memories.values())
+    changed = values_given(rows, "archived_at", after=now)
+    archive_rows(rows, now)
+    act = HygieneAct.objects.create(
+        tenant_id=tenant_id, act=HygieneAct.Act.ARCHIVE, at=now, archived_ids=list(memories), changed=changed
+    )
+    _audit(act, "archive_memories", list(memories), by, now)
+    return act
+
+
+@transaction.atomic
+def dismiss_findings(
+    *, tenant_id: UUID, pair_ids: Collection[int] = (), finding_ids: Collection[int] = (), by: Actor, now: datetime
+) -> HygieneAct:
+    """Say of findings that they are no problem: remembered, a pair until one of its texts changes.
+
+    Those that are gone or dismissed by now are passed over; raises `NotFound` where that leaves none.
+    """
+    pairs = list(MemoryPair.objects.for_tenant(tenant_id).open().numbered(pair_ids).locked())
+    findings = list(MemoryFinding.objects.for_tenant(tenant_id).open().numbered(finding_ids).locked())
+    if not pairs and not findings:
+        raise NotFound("not_found", "There is no such finding any more.")
+    act = HygieneAct.objects.create(
+        tenant_id=tenant_id,
+        act=HygieneAct.Act.DISMISS,
+        at=now,
+        pair_ids=[row.pk for row in pairs],
+        finding_ids=[row.pk for row in findings],
+    )
+    _mark(act, now)
+    about = {pk for row in pairs for pk in (row.older_id, row.newer_id)} | {row.memory_id for row in findings}
+    _audit(act, "dismiss_findings", sorted(about), by, now)
+    return act
+
+
+@transaction.atomic
+def undo_hygiene(*, tenant_id: UUID, act_id: UUID, by: Actor, now: datetime) -> Undone:
+    """Take an act back: archived ones live again, edges it drew end, counters and values return.
+
+    A memory is left as it is where it was changed, archived or restored since; what was retrieved since stays counted,
+    and a usefulness that was voted on since stays. Raises `NotFound`, or `Conflict` and changes nothing then: `undone`
+    before, `duplicate` where a text was stored anew in the meantime, `changed` where every one would be left.
+    """
+    act: HygieneAct | None = HygieneAct.objects.for_tenant(tenant_id).with_id(act_id).locked().first()
+    if act is None:
+        raise NotFound("not_found", "There is no such act.")
+    if act.undone_at is not None:
+        raise Conflict("undone", "This was taken back before.")
+    ids = {*act.archived_ids, *(UUID(row["id"]) for row in (*act.kept, *act.changed))}
+    memories = _locked(tenant_id, ids)
+    for link in MemoryLink.objects.for_tenant(tenant_id).current().numbered_any(act.link_ids):
+        unlink_memories(link=link, by=by, now=now)
+    count = _restore_back(act, memories, by, now) + _change_back(act, memories, now)
+    for taken in act.kept:
+        if UUID(taken["id"]) in memories:
+            count += _give_back(memories[UUID(taken["id"])], taken, by, now)
+    count += _mark(act, None)
+    left = len(ids) + len(act.pair_ids) + len(act.finding_ids) - count
+    if not count:
+        raise Conflict("changed", f"{left_alone(left)}.")
+    act.undone_at = now
+    act.save(update_fields=["undone_at"])
+    _audit(act, f"undo_{act.act}", sorted(ids), by, now)
+    return Undone(act, count, left)
+
+
+def _is_as_left(memory: Memory, given: Mapping[str, Any]) -> bool:
+    """Whether the memory is in the version the act left it in; acts of before did not note it."""
+    return bool(memory.version == given.get("version", memory.version))
+
+
+def _restore_back(act: HygieneAct, memories: Mapping[UUID, Memory], by: Actor, now: datetime) -> int:
+    """Make those live again that the act archived and nobody restored since: that makes another version."""
+    given = {row["id"]: row for row in act.changed}
+    rows = [
+        row
+        for row in (memories[pk] for pk in act.archived_ids if pk in memories)
+        if row.archived_at is not None and _is_as_left(row, given.get(str(row.pk), {}))
+    ]
+    restore_rows(rows, by=by, now=now)
+    return len(rows)
+
+
+def _change_back(act: HygieneAct, memories: Mapping[UUID, Memory], now: datetime) -> int:
+    """Give each memory the value it had, as far as it is live and as the act left it."""
+    former: dict[tuple[str, Any], list[Memory]] = {}
+    archived = set(act.archived_ids)
+    for row in act.changed:
+        memory = memories.get(UUID(row["id"]))
+        if memory is None or memory.pk in archived or memory.archived_at is not None or not _is_as_left(memory, row):
+            continue
+        if getattr(memory, row["field"]) == row["after"]:
+            former.setdefault((row["field"], row["before"]), []).append(memory)
+    for (field, value), rows in former.items():
+        if field == "archived_at":
+            archive_rows(rows, now)
+        else:
+            change_rows(rows, field, value, now)
+    return sum(len(rows) for rows in former.values())
+
+
+def _locked(tenant_id: UUID, memory_ids: Iterable[UUID]) -> dict[UUID, Memory]:
+    """Held until the end, in the order of ids as everywhere."""
+    return {row.pk: row for row in Memory.objects.for_tenant(tenant_id).with_ids(memory_ids).locked()}
+
+
+def _held(tenant_id: UUID, memory_ids: Collection[UUID]) -> dict[UUID, Memory]:
+    if not memory_ids or len(memory_ids) > ACT_MEMORIES_MAX:
+        raise InvalidInput("out_of_range", f"One act is about 1 to {ACT_MEMORIES_MAX:,} memories.", "id")
+    memories = _locked(tenant_id, memory_ids)
+    if missing := set(memory_ids) - memories.keys():
+        raise NotFound("not_found", f"There is no memory {min(missing)}.", "id")
+    if gone := sorted(str(pk) for pk, row in memories.items() if row.archived_at is not None):
+        raise Conflict("archived", f"The memory {gone[0]} is archived by now. Look again.", "id")
+    return memories
+
+
+def _take_over(kept: Memory, merged: Sequence[Memory], by: Actor, now: datetime) -> dict[str, Any]:
+    """Give the kept memory its pin and counters; what they were and became."""
+    usefulness, retrievals, is_pinned, last = combined([kept, *merged])
+    taken = {
+        "id": str(kept.pk),
+        "version": kept.version,
+        "was_pinned": kept.pinned,
+        "usefulness_before": kept.usefulness_score,
+        "usefulness": usefulness,
+        "retrievals_added": retrievals - kept.retrieval_count,
+        "last_retrieved_before": kept.last_retrieved_at and kept.last_retrieved_at.isoformat(),
+        "last_retrieved": last and last.isoformat(),
+    }
+    _count(kept, usefulness, retrievals, last)
+    if is_pinned and not kept.pinned:
+        taken["version"] = update_memory(memory=kept, changes={"pinned": True}, by=by, now=now).version
+    return taken
+
+
+def _give_back(kept: Memory, taken: Mapping[str, Any], by: Actor, now: datetime) -> int:
+    """1 where all returned, 0 where the memory was changed since and stays pinned."""
+    usefulness, last = kept.usefulness_score, kept.last_retrieved_at
+    if usefulness == taken["usefulness"]:
+        usefulness = taken["usefulness_before"]
+    if last == _moment(taken["last_retrieved"]):
+        last = _moment(taken["last_retrieved_before"])
+    _count(kept, usefulness, max(kept.retrieval_count - taken["retrievals_added"], 0), last)
+    if not kept.pinned or taken["was_pinned"]:
+        return 1
+    if kept.archived_at is not None or not _is_as_left(kept, taken):
+        return 0
+    update_memory(memory=kept, changes={"pinned": False}, by=by, now=now)
+    return 1
+
+
+def _moment(text: str | None) -> datetime | None:
+    return parse_datetime(text) if text else None
+
+
+def _count(kept: Memory, usefulness: float, retrievals: int, last: datetime | None) -> None:
+    Memory.objects.filter(pk=kept.pk).update(
+        usefulness_score=usefulness, retrieval_count=retrievals, last_retrieved_at=last
+    )
+
+
+def _link(kept: Memory, merged: Sequence[Memory], by: Actor, now: datetime) -> list[int]:
+    """Draw `merged_into`, and the edges of the merged memories at the kept one too; the ids of those drawn."""
+    edges = MemoryLink.objects.for_tenant(kept.tenant_id).current()
+    own = {(link.source_id, link.target_id, link.kind) for link in edges.touching(kept.pk)}
+    wanted = [(row.pk, kept.pk, MERGED_INTO) for row in merged]
+    gone = {row.pk for row in merged}
+    for link in edges.touching_any(gone):
+        ends = [kept.pk if pk in gone else pk for pk in (link.source_id, link.target_id)]
+        if ends[0] != ends[1]:
+            wanted.append((ends[0], ends[1], link.kind))
+    new = [edge for edge in dict.fromkeys(wanted) if edge not in own]
+    ends_of = Memory.objects.for_tenant(kept.tenant_id).in_bulk([pk for edge in new for pk in edge[:2]])
+    drawn = (
+        link_memories(source=ends_of[source], target=ends_of[target], kind=kind, by=by, now=now)
+        for source, target, kind in new
+    )
+    return [link.pk for link in drawn]
+
+
+def _mark(act: HygieneAct, at: datetime | None) -> int:
+    """Mark the act's findings as dismissed, or as open again; how many there still are."""
+    count = 0
+    for rows, ids in ((MemoryPair.objects, act.pair_ids), (MemoryFinding.objects, act.finding_ids)):
+        if ids:
+            count += rows.for_tenant(act.tenant_id).numbered(ids).update(dismissed_at=at)
+    return count
+
+
+def _audit(act: HygieneAct, verb: str, memory_ids: Iterable[object], by: Actor, now: datetime) -> None:
+    record_audit(
+        tenant_id=act.tenant_id,
+        by=by,
+        verb=verb,
+        target_kind="memory",
+        target_ids=memory_ids,
+        fields=["hygiene"],
+        now=now,
+    )

@@ -1,0 +1,204 @@
+"""Reading the hygiene board: how long each list is, one page of a list, and what an act on findings would do."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from memories.hygiene.queries import at_most_of_each
+from memories.models import Memory, MemoryFinding, MemoryPair, UncomparedMemory
+from memories.services.hygiene.rules import (
+    CONTRADICTION,
+    LISTS,
+    NEVER_RETRIEVED,
+    UNHELPFUL,
+    HygieneList,
+    combined,
+    groups_of,
+    kept_of,
+)
+from memories.services.hygiene.value_differences import Span, differences
+from memories.tenancy.exceptions import Conflict, InvalidInput
+
+ROWS_PER_PAGE = 25
+#: Rows of a list that are counted; of a longer one the page says that there are more.
+COUNTED_MAX = 1_000
+#: Rows that are looked at in one go for a page, and how often at most.
+CHUNK_ROWS, CHUNKS_MAX = 100, 20
+#: Characters of a text that a pair shows.
+SHOWN_CHARACTERS_MAX = 1_200
+#: Whether the memories of a list have been retrieved; asked again as it is read, for that changes every second.
+RETRIEVED = {NEVER_RETRIEVED: False, UNHELPFUL: True}
+
+MERGE, ARCHIVE, DISMISS = "merge", "archive", "dismiss"
+
+
+@dataclass(frozen=True)
+class ListLength:
+    """How many rows a list has; `is_more` where counting stopped at `COUNTED_MAX`."""
+
+    list: HygieneList
+    count: int
+    is_more: bool
+
+
+@dataclass(frozen=True)
+class Side:
+    """One memory of a pair, its text in pieces; `is_cut` where the text goes on."""
+
+    memory: Memory
+    spans: Sequence[Span]
+    is_cut: bool
+    is_suggested: bool
+
+
+@dataclass(frozen=True)
+class PairRow:
+    """A pair as its page shows it, the older memory first."""
+
+    id: int
+    pair: MemoryPair
+    sides: tuple[Side, Side]
+
+
+@dataclass(frozen=True)
+class BoardPage:
+    """One page of a list; `last` is set where rows follow behind it."""
+
+    rows: Sequence[PairRow | MemoryFinding]
+    last: MemoryPair | MemoryFinding | None
+
+
+@dataclass(frozen=True)
+class MergeGroup:
+    """One memory that is kept, those that are merged into it, and what it becomes."""
+
+    kept: Memory
+    others: Sequence[Memory]
+    usefulness: float
+    retrievals: int
+    is_pinned: bool
+
+
+@dataclass(frozen=True)
+class Effect:
+    """What an act would do: `groups` of a merge, `memories` otherwise; `tokens` are what agents no longer read."""
+
+    act: str
+    ids: Sequence[int]
+    groups: Sequence[MergeGroup] = ()
+    memories: Sequence[Memory] = ()
+    archived: int = 0
+    tokens: int = 0
+    merges: Mapping[UUID, Sequence[UUID]] = field(default_factory=dict)
+
+
+def list_lengths(tenant_id: UUID, partition: str, *, now: datetime) -> list[ListLength]:
+    """Of every list; inside a scope. One query, which counts no more than `COUNTED_MAX` rows of any."""
+    rows = [_open_rows(tenant_id, each, partition, now) for each in LISTS.values()]
+    counts = at_most_of_each(rows, COUNTED_MAX + 1)
+    return [
+        ListLength(each, min(count, COUNTED_MAX), count > COUNTED_MAX)
+        for each, count in zip(LISTS.values(), counts, strict=True)
+    ]
+
+
+def waiting_to_be_compared(tenant_id: UUID) -> int:
+    """Memories that no list of pairs knows of yet, counted up to `COUNTED_MAX`; inside a scope."""
+    return int(UncomparedMemory.objects.for_tenant(tenant_id).at_most(COUNTED_MAX))
+
+
+def board_page(
+    tenant_id: UUID, each: HygieneList, partition: str, sort: str, *, behind: tuple[Any, int] | None, now: datetime
+) -> BoardPage:
+    """One page of a list behind the given place (the sorted column's value, id); inside a scope.
+
+    Two queries, more only where most rows are of memories that were archived since. Each is led by an index: joined
+    at once with the memories all rows would be read and sorted, for policies hide from the planner how many there are.
+    """
+    if partition:
+        rows = _open_rows(tenant_id, each, partition, now).with_memories()
+        found = list(rows.page(each.sorts[sort], after=behind, count=ROWS_PER_PAGE + 1))
+    else:
+        found = _live_rows(tenant_id, each, each.sorts[sort], behind, now)
+    last = found[ROWS_PER_PAGE - 1] if len(found) > ROWS_PER_PAGE else None
+    shown = found[:ROWS_PER_PAGE]
+    return BoardPage([_pair_row(row) for row in shown] if each.has_pairs else shown, last)
+
+
+def _live_rows(tenant_id: UUID, each: HygieneList, ordering: str, behind: Any, now: datetime) -> list[Any]:
+    found: list[Any] = []
+    for _ in range(CHUNKS_MAX):
+        places = _rows_of(tenant_id, each).places(ordering, after=behind, count=CHUNK_ROWS)
+        live = _open_rows(tenant_id, each, "", now).numbered(number for _, number in places).with_memories()
+        found += live.page(ordering, count=ROWS_PER_PAGE + 1 - len(found))
+        if len(found) > ROWS_PER_PAGE or len(places) < CHUNK_ROWS:
+            break
+        behind = places[-1]
+    return found
+
+
+def effect_of(
+    tenant_id: UUID, each: HygieneList, act: str, ids: Collection[int], *, keep: UUID | None = None, now: datetime
+) -> Effect:
+    """What `act` would do to the chosen rows of a list; inside a scope. One query, nothing changes.
+
+    Rows that are gone by now are passed over; raises `Conflict` (`gone`) where none is left, and `InvalidInput` for an
+    act that the list does not know.
+    """
+    if act not in (DISMISS, MERGE if each.has_pairs else ARCHIVE):
+        raise InvalidInput("unknown_choice", "This list does not know that act.", "act")
+    rows = list(_open_rows(tenant_id, each, "", now).numbered(ids).with_memories().order_by("id"))
+    if not rows:
+        raise Conflict("gone", "These rows are not in the list any more: somebody was faster, or a text has changed.")
+    numbers = [row.pk for row in rows]
+    if act == MERGE:
+        return _merging(rows, numbers, keep, prefers_newer=each.kind == CONTRADICTION)
+    memories = [row.memory for row in rows] if not each.has_pairs else []
+    if act == ARCHIVE:
+        tokens = sum(memory.tokens_o200k_base for memory in memories)
+        return Effect(ARCHIVE, numbers, memories=memories, archived=len(memories), tokens=tokens)
+    return Effect(DISMISS, numbers, memories=memories or [row.newer for row in rows])
+
+
+def _rows_of(tenant_id: UUID, each: HygieneList) -> Any:
+    model: Any = MemoryPair if each.has_pairs else MemoryFinding
+    return model.objects.for_tenant(tenant_id).of_kind(each.kind).open()
+
+
+def _open_rows(tenant_id: UUID, each: HygieneList, partition: str, now: datetime) -> Any:
+    live = _rows_of(tenant_id, each).of_live(now).within(partition)
+    return live if each.has_pairs else live.still_true(RETRIEVED.get(each.kind))
+
+
+def _merging(rows: Sequence[MemoryPair], ids: Sequence[int], keep: UUID | None, *, prefers_newer: bool) -> Effect:
+    memories = {memory.pk: memory for row in rows for memory in (row.older, row.newer)}
+    groups = []
+    for members in groups_of((row.older_id, row.newer_id) for row in rows):
+        together = [memories[pk] for pk in members]
+        chosen = [memory for memory in together if memory.pk == keep]
+        kept = chosen[0] if chosen else kept_of(together, prefers_newer=prefers_newer)
+        usefulness, retrievals, is_pinned, _ = combined(together)
+        others = [memory for memory in together if memory.pk != kept.pk]
+        groups.append(MergeGroup(kept, others, usefulness, retrievals, is_pinned))
+    archived = [memory for group in groups for memory in group.others]
+    return Effect(
+        MERGE,
+        ids,
+        groups=groups,
+        archived=len(archived),
+        tokens=sum(memory.tokens_o200k_base for memory in archived),
+        merges={group.kept.pk: [memory.pk for memory in group.others] for group in groups},
+    )
+
+
+def _pair_row(pair: MemoryPair) -> PairRow:
+    memories = (pair.older, pair.newer)
+    older, newer = (memory.content[:SHOWN_CHARACTERS_MAX] for memory in memories)
+    suggested = kept_of(memories, prefers_newer=pair.kind == CONTRADICTION)
+    left, right = (
+        Side(memory, spans, len(memory.content) > SHOWN_CHARACTERS_MAX, memory is suggested)
+        for memory, spans in zip(memories, differences(older, newer), strict=True)
+    )
+    return PairRow(pair.pk, pair, (left, right))

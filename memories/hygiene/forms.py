@@ -1,0 +1,48 @@
+"""Forms of the hygiene list."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+
+from memories.store.forms import DIGITS_MAX, ROWS_CHOSEN_MAX
+from memories.tenancy.forms import PartitionField
+from memory_platform.web.forms import PlainForm
+
+
+class HygieneFilterForm(PlainForm):
+    """How a list of findings is narrowed and ordered; everything is optional and stands in the address."""
+
+    partition = PartitionField()
+    sort = forms.ChoiceField(required=False)
+
+    def __init__(self, data: Any, *, sorts: Iterable[str]) -> None:
+        super().__init__(data, label_suffix="")
+        self.sorts = list(sorts)
+        self.fields["sort"] = forms.ChoiceField(required=False, choices=[(name, name) for name in self.sorts])
+
+    def clean_sort(self) -> str:
+        return str(self.cleaned_data["sort"] or self.sorts[0])
+
+
+class NumbersField(forms.Field):
+    """Numbers of rows, each once, as many as one act may be about."""
+
+    widget = forms.MultipleHiddenInput
+
+    def clean(self, value: Any) -> list[int]:
+        texts = list(dict.fromkeys(value or ()))
+        if not 0 < len(texts) <= ROWS_CHOSEN_MAX:
+            raise ValidationError(f"Choose 1 to {ROWS_CHOSEN_MAX} rows.", code="out_of_range")
+        if not all(text.isascii() and text.isdigit() and len(text) <= DIGITS_MAX for text in texts):
+            raise ValidationError("A row is named by its number.", code="not_a_number")
+        return [int(text) for text in texts]
+
+
+class HygieneActForm(PlainForm):
+    """An act on rows of a list; `keep` is the memory that a merge keeps, where somebody chose one."""
+
+    act = forms.ChoiceField(choices=[("merge", "merge"), ("archive", "archive"), ("dismiss", "dismiss")])
+    id = NumbersField()
+    keep = forms.UUIDField(required=False)

@@ -1,0 +1,213 @@
+"""What may be wrong with memories: found in the background, listed by index, checked again as it is read."""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any, ClassVar, Self
+from uuid import UUID
+
+from django.db import connection
+from django.db.models import Q, QuerySet
+
+from memories.store.queries.texts import SEARCH_COLUMNS
+from memories.tenancy.queries.conditions import live_condition, path_condition
+from memories.tenancy.queries.insertions import array_text
+from memories.tenancy.queries.rows import TenantRows
+
+_ENQUEUE = """
+INSERT INTO memories_uncomparedmemory (tenant_id, memory_id, version)
+SELECT tenant_id, id, version FROM memories_memory
+WHERE tenant_id = %s AND id = ANY (%s::uuid[]) AND archived_at IS NULL ORDER BY id
+ON CONFLICT DO NOTHING
+"""
+_STORE_PAIRS = """
+INSERT INTO memories_memorypair AS old (tenant_id, kind, older_id, newer_id, similarity, texts_hash, found_at)
+SELECT %s, kind, older, newer, similarity, texts_hash, %s
+FROM unnest(%s::text[], %s::uuid[], %s::uuid[], %s::float8[], %s::text[])
+    AS pair (kind, older, newer, similarity, texts_hash)
+ORDER BY older, newer
+ON CONFLICT (older_id, newer_id) DO UPDATE
+SET kind = excluded.kind, similarity = excluded.similarity, texts_hash = excluded.texts_hash,
+    found_at = CASE WHEN old.texts_hash = excluded.texts_hash THEN old.found_at ELSE excluded.found_at END,
+    dismissed_at = CASE WHEN old.texts_hash = excluded.texts_hash THEN old.dismissed_at END
+"""
+_FIND = """
+INSERT INTO memories_memoryfinding AS old (tenant_id, kind, memory_id, weight, at, found_at)
+SELECT tenant_id, %(kind)s, id, {weight}, {at}, %(now)s FROM memories_memory AS memory
+WHERE tenant_id = %(tenant)s AND {live} AND {rule}
+ORDER BY id
+ON CONFLICT (memory_id, kind) DO UPDATE SET weight = excluded.weight, at = excluded.at
+WHERE old.weight <> excluded.weight OR old.at <> excluded.at
+"""
+_CLEAR = """
+DELETE FROM memories_memoryfinding AS finding
+WHERE tenant_id = %(tenant)s AND kind = %(kind)s AND dismissed_at IS NULL AND NOT EXISTS (
+    SELECT FROM memories_memory AS memory WHERE memory.id = finding.memory_id AND {live} AND {rule}
+)
+"""
+_COUNTED = "(SELECT count(*) FROM ({rows}) AS counted)"
+_LIVE = "memory.archived_at IS NULL AND (memory.expires_at IS NULL OR memory.expires_at > %(now)s)"
+#: Of each list what it weighs by, which time it shows, and which memories stand in it.
+_RULES = {
+    "never_retrieved": (
+        "tokens_o200k_base",
+        "recorded_from",
+        "memory.retrieval_count = 0 AND memory.recorded_from < %(before)s",
+    ),
+    "expires_soon": ("tokens_o200k_base", "expires_at", "memory.expires_at <= %(before)s"),
+    "unhelpful": ("retrieval_count", "recorded_from", "memory.id = ANY (%(ids)s::uuid[])"),
+}
+
+
+def at_most_of_each(several: Iterable[QuerySet[Any]], count: int) -> list[int]:
+    """How many rows each of these has, but of none are more than `count` looked at. One query."""
+    asked = [rows.order_by().values("pk")[:count].query.sql_with_params() for rows in several]
+    counts = ", ".join(_COUNTED.format(rows=sql) for sql, _ in asked)
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT {counts}", [value for _, values in asked for value in values])
+        return list(cursor.fetchone())
+
+
+class UncomparedMemoryQuerySet(TenantRows):
+    def at_most(self, count: int) -> int:
+        """How many there are, but no more than `count` are looked at."""
+        return at_most_of_each([self], count)[0]
+
+    def tenant_ids(self) -> list[UUID]:
+        """Of which tenants there are any."""
+        return list(self.order_by().values_list("tenant_id", flat=True).distinct())
+
+    def enqueue(self, tenant_id: UUID, memory_ids: Iterable[UUID]) -> None:
+        """Have the current versions of these memories compared. One statement."""
+        with connection.cursor() as cursor:
+            cursor.execute(_ENQUEUE, [tenant_id, array_text(memory_ids)])
+
+    def first_partition(self) -> str | None:
+        """The partition whose turn it is: that of whatever waits longest."""
+        path: str | None = self.order_by("id").values_list("memory__partition_path", flat=True).first()
+        return path
+
+    def in_partition(self, path: str, count: int) -> list[tuple[int, UUID, int]]:
+        """(id, memory id, version) of those that wait longest in a partition."""
+        rows = self.filter(memory__partition_path=path).order_by("id")
+        return list(rows.values_list("id", "memory_id", "version")[:count])
+
+    def take(self, ids: Iterable[int]) -> None:
+        """Forget rows that were compared."""
+        self.filter(pk__in=list(ids)).delete()
+
+
+class Dismissable(TenantRows):
+    """Rows of lists that may be marked as no problem."""
+
+    def of_kind(self, kind: str) -> Self:
+        return self.filter(kind=kind)
+
+    def numbered(self, ids: Iterable[int]) -> Self:
+        return self.filter(pk__in=list(ids))
+
+    def places(self, ordering: str, *, after: tuple[Any, int] | None, count: int) -> list[tuple[Any, int]]:
+        """(the ordered column's value, id) of a page of rows."""
+        rows = self.page(ordering, after=after, count=count)
+        return list(rows.values_list(ordering.removeprefix("-"), "pk"))
+
+    def open(self) -> Self:
+        """Not dismissed."""
+        return self.filter(dismissed_at__isnull=True)
+
+    def locked(self) -> Self:
+        return self.select_for_update(of=("self",)).order_by("id")
+
+
+class MemoryPairQuerySet(Dismissable):
+    sides: ClassVar[tuple[str, str]] = ("older", "newer")
+
+    def of_live(self, now: datetime) -> Self:
+        """Both of whose memories agents read."""
+        return self.filter(*(_of_head(live_condition(now), side) for side in self.sides))
+
+    def within(self, path: str) -> Self:
+        """Whose newer memory is in `path` or below it."""
+        return self.filter(path_condition("newer__partition_path", path, exact=False)) if path else self
+
+    def with_memories(self) -> Self:
+        """Both memories in the same query."""
+        return self.select_related(*self.sides).defer(*_search_columns("older"), *_search_columns("newer"))
+
+    def touching(self, memory_ids: Iterable[UUID]) -> Self:
+        ids = list(memory_ids)
+        return self.filter(Q(older_id__in=ids) | Q(newer_id__in=ids))
+
+    def of_archived(self) -> Self:
+        """Of which an agent no longer reads both; should one be restored, it is compared again."""
+        return self.filter(Q(older__archived_at__isnull=False) | Q(newer__archived_at__isnull=False))
+
+    def stamps(self) -> list[tuple[Any, ...]]:
+        """(id, texts hash, and as they are now the older one's content hash and path, the newer one's)."""
+        now = [f"{side}__{name}" for side in self.sides for name in ("content_hash", "partition_path")]
+        return list(self.order_by().values_list("id", "texts_hash", *now))
+
+    def store(self, tenant_id: UUID, pairs: Sequence[Any], now: datetime) -> None:
+        """Write pairs (kind, older_id, newer_id, similarity, texts_hash), or what changed of those that are there.
+
+        A pair of other texts than it was is new; one that was dismissed with these texts stays dismissed.
+        """
+        columns = [[getattr(pair, name) for pair in pairs] for name in ("kind", "older_id", "newer_id")]
+        numbers = [[getattr(pair, name) for pair in pairs] for name in ("similarity", "texts_hash")]
+        with connection.cursor() as cursor:
+            cursor.execute(_STORE_PAIRS, [tenant_id, now, *columns, *numbers])
+
+
+class MemoryFindingQuerySet(Dismissable):
+    def of_live(self, now: datetime) -> Self:
+        return self.filter(_of_head(live_condition(now), "memory"))
+
+    def still_true(self, retrieved: bool | None) -> Self:
+        """Whose memory was retrieved since, or was not; None asks nothing."""
+        if retrieved is None:
+            return self
+        return self.filter(memory__retrieval_count__gt=0) if retrieved else self.filter(memory__retrieval_count=0)
+
+    def within(self, path: str) -> Self:
+        return self.filter(path_condition("memory__partition_path", path, exact=False)) if path else self
+
+    def with_memories(self) -> Self:
+        """The memory in the same query."""
+        return self.select_related("memory").defer(*_search_columns("memory"))
+
+    def find(
+        self, tenant_id: UUID, kind: str, *, now: datetime, before: datetime | None = None, ids: Iterable[UUID] = ()
+    ) -> None:
+        """Put into a list whatever belongs there now, and take out what does not any more. Two statements."""
+        weight, at, rule = _RULES[kind]
+        values: dict[str, Any] = {
+            "tenant": tenant_id,
+            "kind": kind,
+            "now": now,
+            "before": before,
+            "ids": array_text(ids),
+        }
+        with connection.cursor() as cursor:
+            cursor.execute(_FIND.format(weight=weight, at=at, live=_LIVE, rule=rule), values)
+            cursor.execute(_CLEAR.format(live=_LIVE, rule=rule), values)
+
+
+class HygieneActQuerySet(TenantRows):
+    def with_id(self, act_id: UUID) -> Self:
+        return self.filter(pk=act_id)
+
+    def locked(self) -> Self:
+        return self.select_for_update()
+
+    def newest_first(self) -> Self:
+        return self.order_by("-at", "id")
+
+
+def _search_columns(head: str) -> list[str]:
+    return [f"{head}__{name}" for name in ("search_vector", *SEARCH_COLUMNS)]
+
+
+def _of_head(condition: Q, head: str) -> Q:
+    """A condition on a memory as one on the row that refers to it."""
+    parts: list[Any] = list(condition.children)
+    children = [_of_head(part, head) if isinstance(part, Q) else (f"{head}__{part[0]}", part[1]) for part in parts]
+    return Q(*children, _connector=condition.connector, _negated=condition.negated)

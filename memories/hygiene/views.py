@@ -1,0 +1,188 @@
+"""The hygiene board: lists of what is wrong with memories, acts on their rows with the effect shown before, undo."""
+
+from datetime import datetime
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import urlencode
+from uuid import UUID
+
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, QueryDict
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from memories.hygiene.actions import archive_memories, dismiss_findings, merge_memories
+from memories.hygiene.findings import (
+    ARCHIVE,
+    MERGE,
+    Effect,
+    board_page,
+    effect_of,
+    list_lengths,
+    waiting_to_be_compared,
+)
+from memories.hygiene.forms import HygieneActForm, HygieneFilterForm
+from memories.models import HygieneAct, Partition
+from memories.services.hygiene.rules import LISTS, NEAR_DUPLICATE, HygieneList
+from memories.store.views.undoing import take_back
+from memories.tenancy.access import actor_of, tenant_required
+from memories.tenancy.exceptions import PlatformError
+from memories.tenancy.scopes import tenant_scope
+from memory_platform.rest.pages import CursorError, Place, read_cursor, write_cursor
+from memory_platform.web.pages import HtmxRequest, complain, flash, operator_required, show, wants_fragment
+
+PARTITIONS_OFFERED_MAX = 300
+#: What the address keeps from page to page.
+KEPT_IN_ADDRESS = ("partition", "sort")
+
+
+@operator_required("viewer")
+@tenant_required
+@require_safe
+def hygiene(request: HtmxRequest, name: str = NEAR_DUPLICATE) -> HttpResponseBase:
+    """One list with its meaning and threshold, the lengths of all, and what can be done about the rows."""
+    return _board(request, _list_named(name), request.GET)
+
+
+@operator_required("viewer")
+@tenant_required
+@require_safe
+def hygiene_progress(request: HtmxRequest) -> HttpResponseBase:
+    """How many memories wait to be compared; asks again by itself while there are any."""
+    if not wants_fragment(request):
+        return redirect("hygiene", request.tenant.id)
+    with tenant_scope(request.tenant.id):
+        waiting = waiting_to_be_compared(request.tenant.id)
+    page: dict[str, Any] = {"waiting": waiting, "is_progress": True}
+    return render(request, "_hygiene_progress.html", page)
+
+
+@operator_required("viewer", to_change="operator")
+@tenant_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def hygiene_act(request: HtmxRequest, name: str) -> HttpResponseBase:
+    """GET shows what an act on the chosen rows would do; POST does it."""
+    each = _list_named(name)
+    sent = request.POST if request.method == "POST" else request.GET
+    form = HygieneActForm(sent)
+    if not form.is_valid():
+        complain(request, " ".join(str(error) for errors in form.errors.values() for error in errors))
+        return _again(request, each, sent)
+    fields, now = form.cleaned_data, timezone.now()
+    try:
+        with tenant_scope(request.tenant.id):
+            effect = effect_of(request.tenant.id, each, fields["act"], fields["id"], keep=fields["keep"], now=now)
+            act = _perform(request, each, effect, now) if request.method == "POST" else None
+    except PlatformError as error:
+        complain(request, error.detail)
+        return _again(request, each, sent)
+    if act is None:
+        page = {"section": "hygiene", "list": each, "effect": effect, "kept_in_address": _kept(sent)}
+        return show(request, "hygiene_effect.html", page)
+    undo = reverse("hygiene-undo", args=[request.tenant.id, act.pk])
+    flash(request, _said(effect), undo_url=f"{undo}?{urlencode({'list': each.kind, **_kept(sent)})}")
+    return _again(request, each, sent)
+
+
+@operator_required("operator")
+@tenant_required
+@require_POST
+def hygiene_undo(request: HtmxRequest, act_id: UUID) -> HttpResponseBase:
+    """Take an act back as far as nobody changed its memories since."""
+    each = LISTS.get(request.GET.get("list", ""), LISTS[NEAR_DUPLICATE])
+    take_back(request, act_id)
+    return _again(request, each, request.GET)
+
+
+def _list_named(name: str) -> HygieneList:
+    if name not in LISTS:
+        raise Http404
+    return LISTS[name]
+
+
+def _perform(request: HtmxRequest, each: HygieneList, effect: Effect, now: datetime) -> HygieneAct:
+    who: dict[str, Any] = {"tenant_id": request.tenant.id, "by": actor_of(request.operator), "now": now}
+    if effect.act == MERGE:
+        return merge_memories(groups=effect.merges, **who)
+    if effect.act == ARCHIVE:
+        return archive_memories(memory_ids=[memory.pk for memory in effect.memories], **who)
+    if each.has_pairs:
+        return dismiss_findings(pair_ids=effect.ids, **who)
+    return dismiss_findings(finding_ids=effect.ids, **who)
+
+
+def _said(effect: Effect) -> str:
+    if effect.act == MERGE:
+        return f"Merged: {effect.archived} archived, {len(effect.groups)} kept."
+    if effect.act == ARCHIVE:
+        return f"{effect.archived} archived. No agent reads them any more."
+    return f"{len(effect.ids)} marked as no problem."
+
+
+def _kept(sent: QueryDict) -> dict[str, str]:
+    return {name: str(sent[name]) for name in KEPT_IN_ADDRESS if sent.get(name)}
+
+
+def _again(request: HtmxRequest, each: HygieneList, sent: QueryDict) -> HttpResponseBase:
+    """The list after something was done: from its beginning, narrowed and ordered as before."""
+    if request.htmx:
+        return _board(request, each, sent)
+    query = urlencode(_kept(sent))
+    return redirect(f"{_address(request, each)}{'?' if query else ''}{query}")
+
+
+def _address(request: HtmxRequest, each: HygieneList) -> str:
+    return reverse("hygiene-list", args=[request.tenant.id, each.kind])
+
+
+def _board(request: HtmxRequest, each: HygieneList, sent: QueryDict) -> HttpResponse:
+    form = HygieneFilterForm(sent, sorts=each.sorts)
+    page: dict[str, Any] = {"section": "hygiene", "list": each, "form": form, "address": _address(request, each)}
+    is_valid = form.is_valid()
+    now, tenant_id = timezone.now(), request.tenant.id
+    partition = form.cleaned_data.get("partition", "")
+    with tenant_scope(tenant_id):
+        page["lengths"] = list_lengths(tenant_id, partition, now=now)
+        page["waiting"] = waiting_to_be_compared(tenant_id)
+        page["partitions"] = Partition.objects.for_tenant(tenant_id).paths(PARTITIONS_OFFERED_MAX)
+        if is_valid:
+            page |= _rows(request, each, form, now)
+    page["kept_in_address"] = _kept(sent) if is_valid else {}
+    page["kept_query"] = urlencode(page["kept_in_address"])
+    status = HTTPStatus.OK if is_valid else HTTPStatus.UNPROCESSABLE_ENTITY
+    return show(request, "hygiene.html#board" if wants_fragment(request) else "hygiene.html", page, status=status)
+
+
+def _rows(request: HttpRequest, each: HygieneList, form: HygieneFilterForm, now: datetime) -> dict[str, Any]:
+    fields = form.cleaned_data
+    ordering = each.sorts[fields["sort"]]
+    tenant_id: UUID = request.tenant.id  # type: ignore[attr-defined]
+    behind = _place(request.GET.get("cursor"), each, fields["sort"])
+    found = board_page(tenant_id, each, fields["partition"], fields["sort"], behind=behind, now=now)
+    wanted = {name: fields[name] for name in KEPT_IN_ADDRESS if fields[name]}
+    following = ""
+    if found.last is not None:
+        value = getattr(found.last, ordering.removeprefix("-"))
+        following = urlencode(
+            {**wanted, "cursor": write_cursor(Place(f"{each.kind} {ordering}", value, found.last.pk))}
+        )
+    return {
+        "page": found,
+        "next_query": following,
+        "is_behind": behind is not None,
+        "all_ids": urlencode([("id", row.id) for row in found.rows]),
+    }
+
+
+def _place(cursor: str | None, each: HygieneList, sort: str) -> tuple[Any, int] | None:
+    """Where the page begins; a cursor of another list or order begins at the start."""
+    try:
+        place = read_cursor(cursor) if cursor else None
+    except CursorError:
+        return None
+    ordering = each.sorts[sort]
+    if place is None or place.ordering != f"{each.kind} {ordering}" or not isinstance(place.id, int):
+        return None
+    is_time = ordering.removeprefix("-") in {"at", "found_at"}
+    return (place.value, place.id) if isinstance(place.value, datetime) == is_time else None

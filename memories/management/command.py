@@ -1,0 +1,62 @@
+"""What the commands of this room share: help with an example, one sentence for an error, finding a tenant."""
+
+from argparse import RawDescriptionHelpFormatter
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import OperationalError
+
+from memories.models import Tenant
+from memories.tenancy.audit import Actor
+from memories.tenancy.exceptions import PlatformError
+from memories.tenancy.scopes import admin_write_scope
+
+
+class DoorCommand(BaseCommand):
+    """A command whose `help` ends in an example. Errors that a person can act on end it with exit code 1."""
+
+    def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
+        return super().create_parser(prog_name, subcommand, formatter_class=_HelpFormatter, **kwargs)
+
+    def execute(self, *args: Any, **options: Any) -> str | None:
+        try:
+            return super().execute(*args, **options)
+        except PlatformError as error:
+            raise CommandError(str(error)) from error
+        except OperationalError as error:
+            reason = (str(error).strip().splitlines() or ["no reason given"])[0]
+            raise CommandError(f"The database cannot be reached; is `make run` up? ({reason})") from error
+
+    @property
+    def actor(self) -> Actor:
+        """Whom the audit names: the command itself."""
+        return Actor.system(f"manage.py {self.__class__.__module__.rpartition('.')[2]}")
+
+
+class _HelpFormatter(RawDescriptionHelpFormatter):
+    """Keeps the line breaks of `help` and shows Django's own options last, as its formatter does."""
+
+    _own_last = ("--version", "--verbosity", "--traceback", "--settings", "--pythonpath", "--no-color", "--force-color")
+
+    def add_arguments(self, actions: Any) -> None:
+        """The command's own options come first."""
+        super().add_arguments(
+            sorted(actions, key=lambda action: bool(set(action.option_strings) & set(self._own_last)))
+        )
+
+
+def tenant_named(name: str, *, returncode: int = 1) -> Tenant:
+    """The tenant of that name. Raises `CommandError`, which ends the command with `returncode`."""
+    with admin_write_scope():
+        tenant: Tenant | None = Tenant.objects.named(name.strip()).first()
+    if tenant is None:
+        raise CommandError(
+            f"There is no tenant named {name!r}; `manage.py create_tenant {name}` makes it.", returncode=returncode
+        )
+    return tenant
+
+
+def every_tenant() -> list[Tenant]:
+    """All tenants, by name."""
+    with admin_write_scope():
+        return list(Tenant.objects.all())

@@ -1,0 +1,57 @@
+"""Edges between memories; an edge that was taken away stays in history. Edges may form circles: nobody walks them."""
+
+from datetime import datetime
+
+from django.db import transaction
+
+from memories.models import Memory, MemoryLink
+from memories.services.store.drafts import is_word
+from memories.tenancy.audit import Actor, record_audit
+from memories.tenancy.exceptions import Conflict, InvalidInput, NotFound
+
+#: How often the edge that we found drawn may be taken away before we read it.
+DRAW_ATTEMPTS = 3
+
+
+@transaction.atomic
+def link_memories(*, source: Memory, target: Memory, kind: str, by: Actor, now: datetime) -> MemoryLink:
+    """The edge of `kind` from `source` to `target`; one that is there already stays as it is."""
+    if not is_word(kind):
+        raise InvalidInput("bad_kind", "The kind of a link is a lower-case word of at most 32 characters.", "kind")
+    if source.pk == target.pk:
+        raise InvalidInput("same_memory", "A memory cannot be linked to itself.", "target_id")
+    if source.tenant_id != target.tenant_id:
+        raise NotFound("not_found", "There is no such memory.")
+    edges = MemoryLink.objects.for_tenant(source.tenant_id).current().from_memory(source.pk).to_memory(target.pk)
+    for _ in range(DRAW_ATTEMPTS):
+        link = MemoryLink(tenant_id=source.tenant_id, source=source, target=target, kind=kind, recorded_from=now)
+        MemoryLink.objects.bulk_create([link], ignore_conflicts=True)
+        stored: MemoryLink | None = edges.of_kind(kind).first()
+        if stored is not None:
+            if stored.recorded_from == now:
+                _audit(stored, "link_memories", by, now)
+            return stored
+    raise Conflict("busy", "The same edge is being drawn and taken away at this moment. Try again.")
+
+
+@transaction.atomic
+def unlink_memories(*, link: MemoryLink, by: Actor, now: datetime) -> MemoryLink:
+    """End the edge; one that has ended stays as it is. It never ends before it began, whatever clock `now` is of."""
+    at = max(now, link.recorded_from)
+    ended = MemoryLink.objects.for_tenant(link.tenant_id).current().filter(pk=link.pk).update(recorded_to=at)
+    if ended:
+        link.recorded_to = at
+        _audit(link, "unlink_memories", by, now)
+    return link
+
+
+def _audit(link: MemoryLink, verb: str, by: Actor, now: datetime) -> None:
+    record_audit(
+        tenant_id=link.tenant_id,
+        by=by,
+        verb=verb,
+        target_kind="memory",
+        target_ids=[link.source_id, link.target_id],
+        fields=["links"],
+        now=now,
+    )

@@ -1,0 +1,70 @@
+"""Forms of partitions, the tenant memo, partition summaries and snapshots."""
+
+from typing import Any
+
+from django import forms
+
+from memories.models import PartitionSummary
+from memories.services.partitions.paths import PartitionPath, parse_partition
+from memories.services.store.content import check_content, normalise_content
+from memories.tenancy.forms import PartitionField, checked, with_unix_line_ends
+from memory_platform.web.forms import PlainForm
+
+
+class PartitionForm(PlainForm):
+    """A partition in an address."""
+
+    partition = PartitionField()
+
+
+class PartitionsForm(PartitionForm):
+    """Which part of the tree is shown: the levels down to a partition, or those with a text in their path.
+
+    `after` is the path behind which a list goes on.
+    """
+
+    q = forms.CharField(label="Search", required=False, max_length=200)
+    after = PartitionField()
+
+    def place(self) -> PartitionPath:
+        """The valid partition."""
+        return parse_partition(self.cleaned_data["partition"])
+
+
+class TextForm(PlainForm):
+    """A text of versions; `seen_version` is the one its editor saw, 0 for none. An empty text is allowed."""
+
+    seen_version = forms.IntegerField(min_value=0)
+    content = forms.CharField(label="Text", required=False, strip=False)
+
+    def clean_content(self) -> Any:
+        text = normalise_content(with_unix_line_ends(self.cleaned_data["content"]))
+        return checked(check_content, text) if text else ""
+
+
+class SummaryForm(TextForm):
+    """The text of a partition's summary in one style, which is not empty."""
+
+    style = forms.ChoiceField(choices=PartitionSummary.Style.choices)
+
+    def clean_content(self) -> Any:
+        return checked(check_content, normalise_content(with_unix_line_ends(self.cleaned_data["content"])))
+
+
+class SnapshotForm(PlainForm):
+    """A name for a recorded time (UTC); without one, for now."""
+
+    name = forms.CharField(max_length=100)
+    recorded_at = forms.DateTimeField(label="Recorded time", required=False)
+
+
+class ComparisonForm(PartitionForm):
+    """What a snapshot is compared with, and where a list of what differs goes on."""
+
+    kind = forms.ChoiceField(required=False, choices=[("added", ""), ("changed", ""), ("removed", "")])
+    behind = forms.UUIDField(required=False)
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        # A word of the language
+        self.fields["with"] = forms.CharField(required=False, max_length=36)

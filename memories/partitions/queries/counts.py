@@ -1,0 +1,93 @@
+"""Counting the memories of partitions: what is folded plus what waits, and folding it in (ADR-0077)."""
+
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+from django.db import connection
+
+from memories.search.queries.nearest import INDEX_ROWS
+from memories.services.partitions.paths import subtree_bounds
+from memories.tenancy.queries.conditions import segment_paths
+from memories.tenancy.queries.rows import TenantRows
+
+# One statement: what it takes, it counts and deletes, or none of it. Rows in the order of paths: no deadlock.
+_FOLD = """
+WITH taken AS (
+    DELETE FROM memories_partitioncountchange
+    WHERE id IN (
+        SELECT id FROM memories_partitioncountchange WHERE tenant_id = %(tenant)s ORDER BY id LIMIT %(limit)s
+        FOR UPDATE SKIP LOCKED
+    )
+    RETURNING path, rows
+), total AS (
+    SELECT path, sum(rows) AS rows FROM taken GROUP BY path
+), lineage AS (
+    SELECT array_to_string((string_to_array(path, '/'))[:depth], '/') AS path, rows,
+        depth = cardinality(string_to_array(path, '/')) AS is_own
+    FROM total, generate_series(0, cardinality(string_to_array(path, '/'))) AS depth
+), folded AS (
+    INSERT INTO memories_partitioncount AS old (tenant_id, path, own_rows, subtree_rows)
+    SELECT %(tenant)s, path, coalesce(sum(rows) FILTER (WHERE is_own), 0), sum(rows)
+    FROM lineage GROUP BY path ORDER BY path
+    ON CONFLICT (tenant_id, path) DO UPDATE
+    SET own_rows = old.own_rows + excluded.own_rows, subtree_rows = old.subtree_rows + excluded.subtree_rows
+)
+SELECT count(*) FROM taken
+"""
+# Written out, for every search asks it.
+_HERE = "tenant_id = %(tenant)s AND (path = %(path)s OR path >= %(low)s AND path < %(high)s)"
+_MEASURE = "SELECT ({rows}), ({index})"
+_WITHIN = """
+SELECT sum(rows) FROM (
+    SELECT CASE WHEN %(is_exact)s THEN own_rows ELSE subtree_rows END AS rows FROM memories_partitioncount
+    WHERE tenant_id = %(tenant)s AND path = %(path)s
+    UNION ALL SELECT rows FROM memories_partitioncountchange
+    WHERE {here}
+) AS counted
+"""
+_WITH_SEGMENTS = """
+SELECT sum(rows) FROM (
+    SELECT path, own_rows AS rows FROM memories_partitioncount WHERE {here}
+    UNION ALL SELECT path, rows FROM memories_partitioncountchange
+    WHERE {here}
+) AS counted
+WHERE path IN (
+    SELECT path FROM memories_partition WHERE tenant_id = %(tenant)s AND segments @> %(segments)s::text[]
+)
+"""
+
+
+class PartitionCountQuerySet(TenantRows):
+    def measure(
+        self, tenant_id: UUID, path: str, *, exact: bool, segments: Mapping[str, str], index: str
+    ) -> tuple[int, int | None]:
+        """Rows in a partition, waiting changes included, and in the index of that name: None where there is none.
+
+        With `segments` those rows alone that stand in partitions which hold every given `key=value`, at any depth. One
+        query.
+        """
+        low, high = ("", "") if exact else subtree_bounds(path)
+        values: dict[str, Any] = {"tenant": tenant_id, "path": path, "low": low, "high": high, "is_exact": exact}
+        values |= {"segments": segment_paths(segments), "index": index}
+        within = _WITH_SEGMENTS if segments else _WITHIN
+        with connection.cursor() as cursor:
+            cursor.execute(_MEASURE.format(rows=within.format(here=_HERE), index=INDEX_ROWS), values)
+            rows, index_rows = cursor.fetchone()
+        return max(int(rows or 0), 0), None if index_rows is None else max(int(index_rows), 0)
+
+    def empty(self) -> "PartitionCountQuerySet":
+        """Those with nothing left to count."""
+        return self.filter(own_rows=0, subtree_rows=0)
+
+
+class PartitionCountChangeQuerySet(TenantRows):
+    def tenant_ids(self) -> list[UUID]:
+        """Of which tenants there are any."""
+        return list(self.order_by().values_list("tenant_id", flat=True).distinct())
+
+    def fold(self, tenant_id: UUID, limit: int) -> int:
+        """Add the oldest changes of a tenant to its counts and delete them; how many there were. In a scope."""
+        with connection.cursor() as cursor:
+            cursor.execute(_FOLD, {"tenant": tenant_id, "limit": limit})
+            return int(cursor.fetchone()[0])

@@ -1,0 +1,116 @@
+"""What became of a tenant's memories between two moments: told by the database, in a few queries for any number."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from memories.models import Memory, MemoryVersion
+from memories.models.memory import VERSION_COLUMNS
+from memories.partitions.queries.changes import ADDED, CHANGED, KINDS, REMOVED, SAME, Sides, Tally, read_changes
+from memories.services.store.moments import Moment
+from memories.services.store.text_diff import Piece, diff_words
+from memories.store.queries.versions import MemoryVersionQuerySet
+from memories.store.readings import Rows, SearchScope
+
+PAGE_SIZE = 50
+
+
+@dataclass(frozen=True)
+class Change:
+    """One memory as it held before and after; None where it did not."""
+
+    memory_id: UUID
+    before: Memory | None
+    after: Memory | None
+
+    @property
+    def pieces(self) -> Sequence[Piece]:
+        """From what it said before to what it said after, word by word."""
+        if self.before is None or self.after is None:
+            return ()
+        return diff_words(self.before.content, self.after.content)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """How many memories were `added`, `changed` (another version) and `removed`, and the first ones of each kind.
+
+    `tallies` have their tokens too, and what stayed the `same`.
+
+    `follows` names the kinds that have more: ask for one of them `behind` the last id of its list.
+    """
+
+    counts: Mapping[str, int]
+    changes: Mapping[str, Sequence[Change]]
+    tallies: Mapping[str, Tally]
+    follows: Sequence[str] = ()
+
+    @property
+    def memories_before(self) -> int:
+        return sum(self.tallies[kind].memories for kind in (SAME, CHANGED, REMOVED))
+
+    @property
+    def memories_after(self) -> int:
+        return sum(self.tallies[kind].memories for kind in (SAME, CHANGED, ADDED))
+
+    @property
+    def tokens_before(self) -> int:
+        return sum(tally.tokens_before for tally in self.tallies.values())
+
+    @property
+    def tokens_after(self) -> int:
+        return sum(tally.tokens_after for tally in self.tallies.values())
+
+
+def compare_moments(
+    *,
+    tenant_id: UUID,
+    before: Moment,
+    after: Moment,
+    reach: str,
+    kind: str | None = None,
+    behind: UUID | None = None,
+    limit: int = PAGE_SIZE,
+) -> Comparison:
+    """What differs within `reach` between two moments of any kind; inside a scope, five queries at most.
+
+    A memory that was moved out of `reach` is removed there, one that was restored is changed. With a `kind` only that
+    list is read.
+    """
+    former, latter = SearchScope(tenant_id, reach, before), SearchScope(tenant_id, reach, after)
+    heads = Memory.objects.for_tenant(tenant_id).within(reach).held_at(was=before, still=after)
+    sides = Sides(heads, former.superseded(), latter.superseded())
+    wanted = [name for name in KINDS if kind in (None, name)]
+    tallies, listed = read_changes(sides, wanted, behind=behind, limit=limit + 1)
+    counts = {name: tallies[name].memories for name in KINDS}
+    pages = {name: ids[:limit] for name, ids in listed.items()}
+    ids = [memory_id for page in pages.values() for memory_id in page]
+    was, became = _memories(former, ids), _memories(latter, ids)
+    changes = {name: [Change(pk, was.get(pk), became.get(pk)) for pk in pages.get(name, [])] for name in KINDS}
+    return Comparison(counts, changes, tallies, [name for name, ids in listed.items() if len(ids) > limit])
+
+
+def _memories(scope: SearchScope, ids: Sequence[UUID]) -> dict[UUID, Memory]:
+    """The memories as they held, from both tables; one query for each that is read."""
+    if not ids:
+        return {}
+    return {row.pk: row for rows in scope.sources() for row in _held(rows.of_memories(ids))}
+
+
+def _held(rows: Rows) -> Iterable[Memory]:
+    if isinstance(rows, MemoryVersionQuerySet):
+        return [_as_it_held(version) for version in rows.with_heads()]
+    memories: list[Memory] = list(rows)
+    for memory in memories:
+        # Whatever held was not archived then.
+        memory.archived_at = None
+    return memories
+
+
+def _as_it_held(version: MemoryVersion) -> Memory:
+    """The memory with the text of one of its versions, and today's counters. It is for reading and never saved."""
+    memory = version.memory
+    for name in VERSION_COLUMNS:
+        setattr(memory, name, getattr(version, name))
+    memory.archived_at = None
+    return memory

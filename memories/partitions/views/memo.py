@@ -1,0 +1,149 @@
+"""The tenant's memo, read and edited, with its versions; taking a partition's summary out of contexts and back."""
+
+from http import HTTPStatus
+from urllib.parse import urlencode
+
+from django.http import Http404, HttpResponse, HttpResponseBase
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from memories.models import AuditEntry, PartitionSummary, TenantMemo
+from memories.partitions.actions.memo import set_memo
+from memories.partitions.actions.summaries import save_summary, withdraw_summary
+from memories.partitions.forms import PartitionForm, TextForm
+from memories.partitions.text_versions import text_versions
+from memories.services.partitions.paths import parse_partition
+from memories.services.store.content import normalise_content
+from memories.services.tokens import count_tokens
+from memories.tenancy.access import actor_of, tenant_of, tenant_required
+from memories.tenancy.exceptions import PlatformError, StaleVersion
+from memories.tenancy.scopes import tenant_scope
+from memory_platform.web.pages import HtmxRequest, complain, flash, operator_required, show, wants_fragment
+
+VERSIONS_MAX = 50
+#: Of a longer text no tokens are counted while somebody types: a memo is a few sentences.
+COUNTED_CHARACTERS_MAX = 100_000
+
+
+@operator_required("viewer", to_change="operator")
+@tenant_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def memo(request: HtmxRequest) -> HttpResponseBase:
+    """The text that may lead every context, with its versions."""
+    if request.method != "POST":
+        return _memo_page(request, None)
+    form = TextForm(request.POST, label_suffix="")
+    if form.is_valid():
+        try:
+            with tenant_scope(request.tenant.id):
+                saved = set_memo(
+                    tenant=tenant_of(request),
+                    content=form.cleaned_data["content"],
+                    if_version=form.cleaned_data["seen_version"],
+                    by=actor_of(request.operator),
+                    now=timezone.now(),
+                )
+        except PlatformError as error:
+            form.add_error(error.field if error.field in form.fields else None, error.detail)
+        else:
+            is_new = saved.version != form.cleaned_data["seen_version"]
+            flash(request, f"Version {saved.version} is in force." if is_new else "Nothing was changed.")
+            return redirect("memo", request.tenant.id)
+    return _memo_page(request, form)
+
+
+def _memo_page(request: HtmxRequest, form: TextForm | None) -> HttpResponse:
+    with tenant_scope(request.tenant.id):
+        versions = list(TenantMemo.objects.for_tenant(request.tenant.id).newest_first()[:VERSIONS_MAX])
+        savings = AuditEntry.objects.for_tenant(request.tenant.id)
+        saved = savings.about_any("tenant_memo", [row.pk for row in versions])
+        labels = {entry.target_ids[0]: entry.actor_label for entry in saved}
+    current = versions[0] if versions else None
+    initial = {"seen_version": current.version if current else 0, "content": current.content if current else ""}
+    page = {
+        "section": "memo",
+        "current": current,
+        "history": text_versions(versions, {row.pk: labels.get(str(row.pk), "") for row in versions}),
+        "form": form or TextForm(initial=initial, label_suffix=""),
+    }
+    status = HTTPStatus.UNPROCESSABLE_ENTITY if form and form.errors else HTTPStatus.OK
+    return show(request, "memo.html#body" if wants_fragment(request) else "memo.html", page, status=status)
+
+
+@operator_required("operator")
+@tenant_required
+@require_POST
+def text_tokens(request: HtmxRequest) -> HttpResponseBase:
+    """How many tokens a text takes while somebody types it; nothing is kept."""
+    text = normalise_content(request.POST.get("content", "").replace("\r\n", "\n"))
+    tokens = count_tokens(text) if len(text) <= COUNTED_CHARACTERS_MAX else None
+    return show(request, "_text_tokens.html", {"tokens": tokens})
+
+
+@operator_required("viewer")
+@tenant_required
+@require_safe
+def summaries(request: HtmxRequest) -> HttpResponseBase:
+    """Where summaries stood before partitions had a page of their own."""
+    path = request.GET.get("partition", "")
+    return redirect(_address(request, path) if path else reverse("partitions", args=[request.tenant.id]))
+
+
+@operator_required("operator")
+@tenant_required
+@require_POST
+def summary_withdraw(request: HtmxRequest) -> HttpResponseBase:
+    """Take a summary out of contexts; undoing that brings its text back as a new version."""
+    place = PartitionForm(request.POST)
+    if not place.is_valid():
+        raise Http404
+    path = place.cleaned_data["partition"]
+    with tenant_scope(request.tenant.id):
+        rows = PartitionSummary.objects.for_tenant(request.tenant.id).current().of_partition(path)
+        current = rows.of_style(request.POST.get("style", "")).first()
+        if current is None:
+            raise Http404
+        withdraw_summary(summary=current, by=actor_of(request.operator), now=timezone.now())
+    again = urlencode({"partition": path, "style": current.style})
+    undo = f"{reverse('summary-again', args=[request.tenant.id])}?{again}"
+    flash(request, f"The {current.style} summary stands in no context any more. Its versions stay.", undo_url=undo)
+    return redirect(_address(request, path))
+
+
+@operator_required("operator")
+@tenant_required
+@require_POST
+def summary_again(request: HtmxRequest) -> HttpResponseBase:
+    """Undo of a withdrawal: what the last version of the style that the address names said is in force again."""
+    place = PartitionForm(request.GET)
+    if not place.is_valid():
+        raise Http404
+    path, style = place.cleaned_data["partition"], request.GET.get("style", "")
+    with tenant_scope(request.tenant.id):
+        rows = PartitionSummary.objects.for_tenant(request.tenant.id).of_partition(path)
+        latest = rows.of_style(style).newest_first().first()
+    if latest is None:
+        raise Http404
+    try:
+        with tenant_scope(request.tenant.id):
+            saved = save_summary(
+                tenant=tenant_of(request),
+                partition=parse_partition(path),
+                style=style,
+                content=latest.content,
+                origin=latest.origin,
+                if_version=0,
+                by=actor_of(request.operator),
+                now=timezone.now(),
+            )
+    except StaleVersion:
+        complain(request, f"A {style} summary is in force there already.")
+    else:
+        flash(request, f"The {style} summary is back as version {saved.version}.")
+    return redirect(_address(request, path))
+
+
+def _address(request: HtmxRequest, path: str) -> str:
+    return f"{reverse('partitions', args=[request.tenant.id])}?{urlencode({'partition': path})}"

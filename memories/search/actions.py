@@ -1,0 +1,38 @@
+"""The language that a tenant's memories are searched in."""
+
+from datetime import datetime
+
+from django.db import transaction
+
+from memories import tasks
+from memories.models import Tenant
+from memories.search.languages import check_language
+from memories.tenancy.audit import Actor, record_audit
+
+
+@transaction.atomic
+def set_language(*, tenant: Tenant, language: str, by: Actor, now: datetime) -> Tenant:
+    """Cut the words of a tenant's memories as `language` does; the same language changes nothing.
+
+    What is stored is derived anew in the background; until then queries ask in both languages.
+    """
+    check_language(language)
+    current: Tenant = Tenant.objects.select_for_update(no_key=True).get(pk=tenant.pk)
+    if current.text_search_config == language:
+        return current
+    left = {*current.former_text_search_configs, current.text_search_config} - {language}
+    current.former_text_search_configs = sorted(left)
+    current.text_search_config = language
+    current.text_search_changed_at = now
+    current.save(update_fields=["former_text_search_configs", "text_search_config", "text_search_changed_at"])
+    record_audit(
+        tenant_id=tenant.pk,
+        by=by,
+        verb="set_language",
+        target_kind="tenant",
+        target_ids=[tenant.pk],
+        fields=["text_search_config"],
+        now=now,
+    )
+    tasks.derive_later(tenant.pk)
+    return current

@@ -1,0 +1,18 @@
+"""The form for the search language."""
+
+from collections.abc import Iterable
+from typing import Any, cast
+
+from django import forms
+
+from memory_platform.web.forms import PlainForm
+
+
+class LanguageForm(PlainForm):
+    """The language that a tenant's memories are searched in."""
+
+    language = forms.ChoiceField()
+
+    def __init__(self, *args: Any, languages: Iterable[str], **options: Any) -> None:
+        super().__init__(*args, **options)
+        cast(forms.ChoiceField, self.fields["language"]).choices = [(name, name) for name in languages]

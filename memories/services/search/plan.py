@@ -1,0 +1,136 @@
+"""How a search by vector goes about it: reading every vector in scope, or along the HNSW index (ADR-0077)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from math import ceil
+
+from memories.services.search.fusion import MAX_CANDIDATES, RECIPROCAL_RANK_K
+
+#: Scopes up to this many rows are read whole and ranked deep, whatever an index might save.
+ALWAYS_EXACT_ROWS = 5_000
+#: Up to this many rows it is cheaper to compare memory by memory than to find the vectors first.
+BY_MEMORY_ROWS = 2_500
+#: What following the index to one more vector costs, in vectors read one after the other: 10 us against 0.45, and a
+#: third more for what a scan costs by itself.
+VISIT_COST_ROWS = 30
+#: What a row costs whose memory must be read too before it is known to be in scope, in vectors read alone.
+FILTERED_ROW_COST = 3
+#: How many times the vectors that are expected to be visited may be, until the scan ends.
+PATIENCE = 2
+#: How many vectors the index looks at in one go: a quarter more than are expected to be visited, or for filters, which
+#: nobody can foresee, twice as many; within these bounds.
+LOOK_RATIO, FILTERED_LOOK_RATIO = 1.25, 2.0
+MIN_EF_SEARCH, MAX_EF_SEARCH = 400, 1_000
+#: Vectors that an index scan may visit at most, however dear reading the scope would be.
+MAX_SCAN_TUPLES = 100_000
+#: One more in so many vectors is looked at.
+SPARE = 8
+#: An arm of a large scope is ranked this deep at least.
+MIN_DEPTH = 200
+#: Tokens of a memory and its marker, where a budget says how many are wanted: less than most have.
+TOKENS_PER_MEMORY = 25
+
+
+class Search(StrEnum):
+    """Ways to find the nearest vectors."""
+
+    EXACT = "exact"
+    HNSW = "hnsw"
+
+
+class Reason(StrEnum):
+    """Why the way was chosen."""
+
+    #: Superseded versions stand in no index.
+    HISTORY = "history"
+    NO_INDEX = "no_index"
+    FEW_ROWS = "few_rows"
+    SHARED_INDEX = "shared_index"
+    MANY_ROWS = "many_rows"
+    #: The index scan ended before it had found enough.
+    TOO_FEW_FOUND = "too_few_found"
+
+
+@dataclass(frozen=True)
+class ScopeSize:
+    """What is known before searching: rows in the partition, in the index (None: there is none), and how they are met.
+
+    `is_filtered`: only the memory, not the vector alone, tells whether a row is in scope.
+    """
+
+    rows: int
+    index_rows: int | None
+    is_filtered: bool = False
+
+
+@dataclass(frozen=True)
+class VectorPlan:
+    """The way, why, and how many rows to find; for HNSW how wide to look and after how many vectors to give up.
+
+    `reads_memories`: with the vectors instead of after them, which filters need and tiny scopes are faster by.
+    """
+
+    search: Search
+    reason: Reason
+    limit: int
+    reads_memories: bool = False
+    ef_search: int = 0
+    max_scan_tuples: int = 0
+
+    @property
+    def limit_with_spare(self) -> int:
+        """Vectors to look at, for some of the nearest may belong to memories that have expired."""
+        return self.limit + self.limit // SPARE
+
+    @property
+    def enough(self) -> int:
+        """With fewer rows than this, where there may be more, the scope is searched in another way."""
+        return self.limit // 2
+
+
+def rows_wanted(*, tokens: float, limit: int | None, pool_size: int) -> int:
+    """How many memories go on from a search: a pool, a plain number, or what so many tokens may hold."""
+    if pool_size:
+        return min(pool_size, MAX_CANDIDATES)
+    return min(ceil(tokens / TOKENS_PER_MEMORY) if limit is None else limit, MAX_CANDIDATES)
+
+
+def depth_for(wanted: int) -> int:
+    """How deep an arm must be ranked for the first `wanted` of the fused order.
+
+    What stands in no arm down to this depth has a fused score below 2 / (k + depth), which is that of rank `wanted` in
+    one arm alone.
+    """
+    return max(MIN_DEPTH, min(2 * wanted + RECIPROCAL_RANK_K, MAX_CANDIDATES))
+
+
+def plan_vector_search(scope: ScopeSize, *, wanted: int) -> VectorPlan:
+    """The cheaper of the two ways to the nearest rows.
+
+    An index holds the rows of every tenant, so that a small part of it is found by passing over all the others: what
+    it costs grows with the share that is not in scope. A filter that few rows pass is found out by a scan that ends
+    with too little; reading the scope is cheap then, for only rows that pass are compared.
+    """
+    if scope.rows <= ALWAYS_EXACT_ROWS:
+        is_tiny = scope.rows <= BY_MEMORY_ROWS
+        return VectorPlan(Search.EXACT, Reason.FEW_ROWS, MAX_CANDIDATES, reads_memories=scope.is_filtered or is_tiny)
+    depth = depth_for(wanted)
+    if scope.index_rows is None:
+        return VectorPlan(Search.EXACT, Reason.NO_INDEX, depth, reads_memories=scope.is_filtered)
+    exact_cost = scope.rows * (FILTERED_ROW_COST if scope.is_filtered else 1)
+    visits = depth * max(scope.index_rows, scope.rows) / scope.rows
+    if visits * VISIT_COST_ROWS >= exact_cost:
+        is_large_enough_alone = depth * VISIT_COST_ROWS < exact_cost
+        reason = Reason.SHARED_INDEX if is_large_enough_alone else Reason.FEW_ROWS
+        return VectorPlan(Search.EXACT, reason, depth, reads_memories=scope.is_filtered)
+    look = FILTERED_LOOK_RATIO if scope.is_filtered else LOOK_RATIO
+    return VectorPlan(
+        Search.HNSW,
+        Reason.MANY_ROWS,
+        depth,
+        reads_memories=scope.is_filtered,
+        ef_search=min(max(ceil(visits * look), MIN_EF_SEARCH), MAX_EF_SEARCH),
+        max_scan_tuples=min(ceil(visits * PATIENCE), MAX_SCAN_TUPLES),
+    )

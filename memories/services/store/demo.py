@@ -1,0 +1,80 @@
+"""The demo as data: reads the files in `demo_data` (see its README.md) and turns relative dates into moments.
+
+Nothing here knows what time it is: `now` is passed in.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from datetime import date, datetime, timedelta
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+from memories.services.partitions.paths import parse_partition
+
+DEMO_FOLDER = Path(__file__).resolve().parent / "demo_data"
+
+_MONTHS = (
+    *("January", "February", "March", "April", "May", "June"),
+    *("July", "August", "September", "October", "November", "December"),
+)
+_PLACEHOLDER = re.compile(r"\{\{(?P<style>iso|en|short|month|de|ja) (?P<days_ago>-?\d+)\}\}")
+_PLACEHOLDER_LIKE = re.compile(r"\{\{\s*\w+ -?[\d.]+\s*\}\}")
+_STYLES: dict[str, Callable[[date], str]] = {
+    "iso": lambda day: day.isoformat(),
+    "en": lambda day: f"{day.day} {_MONTHS[day.month - 1]} {day.year}",
+    "short": lambda day: f"{day.day} {_MONTHS[day.month - 1]}",
+    "month": lambda day: f"{_MONTHS[day.month - 1]} {day.year}",
+    "de": lambda day: f"{day.day:02}.{day.month:02}.{day.year}",
+    "ja": lambda day: f"{day.year}年{day.month}月{day.day}日",
+}
+
+
+def read_demo(name: str, now: datetime) -> Any:
+    """The content of `name`.json as seen from `now`: `..._days_ago` is the moment `..._at`, partitions are parsed."""
+    text = expand_dates((DEMO_FOLDER / f"{name}.json").read_text(encoding="utf-8"), now)
+    return json.loads(text, object_hook=partial(_parsed, now))
+
+
+@cache
+def questions_for(tenant_name: str) -> tuple[tuple[str, str], ...]:
+    """Queries worth asking of the demo tenant, each with its partition; none for a tenant of another name."""
+    tenant = json.loads((DEMO_FOLDER / "tenant.json").read_text(encoding="utf-8"))
+    questions = tenant["questions"] if tenant["name"] == tenant_name else ()
+    return tuple((question["query"], question["partition"]) for question in questions)
+
+
+def expand_dates(text: str, now: datetime) -> str:
+    """`text` with every `{{style days_ago}}` written out; days ago below zero lie ahead.
+
+    A day that falls on a weekend moves away from today, to the Friday before or the Monday after: people work then.
+    """
+
+    def written_out(match: re.Match[str]) -> str:
+        day = _working_day(now.date() - timedelta(days=int(match["days_ago"])), today=now.date())
+        return _STYLES[match["style"]](day)
+
+    expanded = _PLACEHOLDER.sub(written_out, text)
+    if _PLACEHOLDER_LIKE.search(expanded):
+        raise ValueError("a date placeholder is not of the form {{style days_ago}}")
+    return expanded
+
+
+def _working_day(day: date, *, today: date) -> date:
+    past_friday = day.weekday() - 4
+    if past_friday <= 0:
+        return day
+    return day - timedelta(days=past_friday) if day <= today else day + timedelta(days=3 - past_friday)
+
+
+def _parsed(now: datetime, row: Mapping[str, Any]) -> dict[str, Any]:
+    parsed: dict[str, Any] = {}
+    for key, value in row.items():
+        if key.endswith("days_ago"):
+            parsed[key.removesuffix("days_ago") + "at"] = now - timedelta(days=value)
+        else:
+            parsed[key] = parse_partition(value) if key == "partition" else value
+    return parsed

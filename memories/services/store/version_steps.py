@@ -1,0 +1,99 @@
+"""What each version of a memory changed in the one before it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Protocol
+
+from memories.services.store.text_diff import Piece, diff_words
+
+#: The fields beside the text whose changes are told, by the words for them.
+FIELDS = {
+    "kind": "kind",
+    "confidence": "confidence",
+    "pinned": "pinned",
+    "expires_at": "expires",
+    "created_at": "created",
+    "partition_path": "partition",
+    "source_id": "source id",
+    "session": "session",
+    "position": "position",
+}
+
+
+class Version(Protocol):
+    """A version of a memory, as far as it is compared."""
+
+    @property
+    def version(self) -> int: ...
+    @property
+    def content(self) -> str: ...
+    @property
+    def metadata(self) -> Mapping[str, Any]: ...
+    @property
+    def recorded_from(self) -> datetime: ...
+
+
+@dataclass(frozen=True)
+class FieldChange:
+    """A field with another value than before; None where it had or has none."""
+
+    name: str
+    before: Any
+    after: Any
+
+
+@dataclass(frozen=True)
+class VersionStep:
+    """A version beside the one before it: how its text and its fields changed, and who did it where that is known."""
+
+    row: Any
+    is_current: bool
+    is_first: bool
+    pieces: Sequence[Piece]
+    changes: Sequence[FieldChange]
+    by: str
+
+    @property
+    def has_new_text(self) -> bool:
+        return any(piece.kind != "same" for piece in self.pieces)
+
+
+def version_steps(current: Version, earlier: Sequence[Version], authors: Mapping[datetime, str]) -> list[VersionStep]:
+    """One step a version, the newest first; `earlier` are those before, the newest first.
+
+    The oldest of them that is not the first version has nothing to be compared with: it is left out.
+    """
+    rows = [current, *earlier]
+    steps = []
+    for row, before in zip(rows, [*earlier, None], strict=True):
+        if before is None and row.version > 1 and row is not current:
+            continue
+        steps.append(
+            VersionStep(
+                row=row,
+                is_current=row is current,
+                is_first=before is None,
+                pieces=diff_words(before.content, row.content) if before else [Piece("same", row.content)],
+                changes=field_changes(before, row) if before else [],
+                by=authors.get(row.recorded_from, ""),
+            )
+        )
+    return steps
+
+
+def field_changes(before: Version, after: Version) -> list[FieldChange]:
+    """The fields beside the text that differ, metadata key by key."""
+    changes = [
+        FieldChange(words, getattr(before, name), getattr(after, name))
+        for name, words in FIELDS.items()
+        if getattr(before, name) != getattr(after, name)
+    ]
+    keys = dict.fromkeys([*before.metadata, *after.metadata])
+    return changes + [
+        FieldChange(f"metadata {key}", before.metadata.get(key), after.metadata.get(key))
+        for key in keys
+        if before.metadata.get(key) != after.metadata.get(key)
+    ]

@@ -1,0 +1,125 @@
+"""What an operator does to many memories of a list at once; undone by `undo_hygiene` (ADR-0089)."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+
+from memories.hygiene.actions import merge_memories
+from memories.models import HygieneAct, Memory
+from memories.services.store.bulk import (
+    ACT_MEMORIES_MAX,
+    ACTS,
+    ARCHIVE,
+    DUPLICATE,
+    KIND,
+    MERGE,
+    MERGED_MAX,
+    MERGED_MIN,
+    RESTORE,
+    BulkAct,
+    reason_to_leave,
+    told,
+)
+from memories.services.store.drafts import is_word
+from memories.store.bulk_rows import archive_rows, change_rows, not_restorable, restore_rows, values_given
+from memories.tenancy.audit import Actor, record_audit
+from memories.tenancy.exceptions import Conflict, InvalidInput
+
+VERBS = {name: f"{name}_memories" for name in ACTS} | {KIND: "change_memories"}
+
+
+@dataclass(frozen=True)
+class BulkDone:
+    """An act that was done, about how many memories, and how many were left alone by the reason."""
+
+    act: HygieneAct
+    count: int
+    left: Mapping[str, int]
+
+
+@transaction.atomic
+def act_on_memories(
+    *, tenant_id: UUID, act: str, seen: Mapping[UUID, int], kind: str = "", by: Actor, now: datetime
+) -> BulkDone:
+    """Do an act of `ACTS` to memories that were seen in these versions: all that still are as they were seen.
+
+    One transaction, a constant number of queries, one audit row that names them all. Raises `InvalidInput`, or
+    `Conflict` `nothing_left` where every one has to be left alone.
+    """
+    chosen = ACTS.get(act)
+    if chosen is None or act == MERGE:
+        raise InvalidInput("unknown_choice", "There is no such act.", "act")
+    if not 1 <= len(seen) <= ACT_MEMORIES_MAX:
+        raise InvalidInput("out_of_range", f"One act is about 1 to {ACT_MEMORIES_MAX:,} memories.", "id")
+    if act == KIND and not kind:
+        raise InvalidInput("required", "Say which kind.", "kind")
+    if act == KIND and not is_word(kind):
+        raise InvalidInput("bad_kind", "A kind is a lower-case word of at most 32 characters.", "kind")
+    rows, left = _held(tenant_id, chosen, seen, kind)
+    if act == RESTORE:
+        twins = not_restorable(rows, by=by, now=now)
+        rows = [row for row in rows if row.pk not in twins]
+        left += Counter({DUPLICATE: len(twins)})
+    if not rows:
+        raise Conflict("nothing_left", f"Nothing was changed: {told(left)}.")
+    done = _perform(tenant_id, chosen, rows, kind, by, now)
+    record_audit(
+        tenant_id=tenant_id,
+        by=by,
+        verb=VERBS[act],
+        target_kind="memory",
+        target_ids=[row.pk for row in rows],
+        fields=[chosen.field],
+        now=now,
+    )
+    return BulkDone(done, len(rows), {reason: count for reason, count in left.items() if count})
+
+
+@transaction.atomic
+def merge_seen_memories(
+    *, tenant_id: UUID, keep: UUID | None, seen: Mapping[UUID, int], by: Actor, now: datetime
+) -> BulkDone:
+    """Keep one of several memories that were seen in these versions and merge the others into it, or change nothing.
+
+    Raises `InvalidInput`, or `Conflict` `changed` where one is not as it was seen.
+    """
+    if not MERGED_MIN <= len(seen) <= MERGED_MAX:
+        raise InvalidInput("out_of_range", f"A merge takes {MERGED_MIN} to {MERGED_MAX} memories.", "id")
+    if keep is None or keep not in seen:
+        raise InvalidInput("unknown_choice", "Say which of them is kept.", "keep")
+    rows, left = _held(tenant_id, ACTS[MERGE], seen, "")
+    if left:
+        raise Conflict("changed", f"Nothing was merged: {told(left)}. Look again.")
+    others = [row.pk for row in rows if row.pk != keep]
+    done = merge_memories(tenant_id=tenant_id, groups={keep: others}, by=by, now=now)
+    return BulkDone(done, len(rows), {})
+
+
+def _held(tenant_id: UUID, act: BulkAct, seen: Mapping[UUID, int], kind: str) -> tuple[list[Memory], "Counter[str]"]:
+    """The rows an act is about, locked, and how many it is not about by the reason."""
+    found = {row.pk: row for row in Memory.objects.for_tenant(tenant_id).with_ids(seen).locked()}
+    reasons = {pk: reason_to_leave(act, found.get(pk), seen_version=version, kind=kind) for pk, version in seen.items()}
+    rows = [row for pk, row in found.items() if not reasons[pk]]
+    return rows, Counter(reason for reason in reasons.values() if reason)
+
+
+def _perform(tenant_id: UUID, act: BulkAct, rows: Sequence[Memory], kind: str, by: Actor, now: datetime) -> HygieneAct:
+    done = HygieneAct(tenant_id=tenant_id, act=act.name, at=now)
+    if act.name == ARCHIVE:
+        done.archived_ids = [row.pk for row in rows]
+        done.changed = values_given(rows, act.field, after=now)
+        archive_rows(rows, now)
+    else:
+        value: Any = kind if act.name == KIND else act.value
+        done.changed = values_given(rows, act.field, after=value, versions=1)
+        if act.name == RESTORE:
+            restore_rows(rows, by=by, now=now)
+        else:
+            change_rows(rows, act.field, value, now)
+    done.save(force_insert=True)
+    return done

@@ -1,0 +1,251 @@
+"""Storing new memories: upsert by the key that is unique among live rows, safe against any number of writers."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db import models, transaction
+
+from memories import tasks
+from memories.models import Memory, MemoryLink, Partition, Tenant
+from memories.services.partitions.paths import PartitionPath
+from memories.services.search.lexemes import search_columns
+from memories.services.store.content import content_hash, normalise_content
+from memories.services.store.drafts import FieldProblem, NewLink, NewMemory, problems_of
+from memories.services.store.recalled_text import recalled_hash
+from memories.services.tokens import token_counts
+from memories.store.live_rows import LiveKey, archive_expired, ensure_partitions, key_of, unarchived_by_key
+from memories.store.recall import recalled_memories
+from memories.tenancy.audit import Actor, record_audit
+from memories.tenancy.exceptions import Conflict, invalid
+
+#: How often a winner may be archived between our conflict and our reading it before we give up.
+INSERT_ATTEMPTS = 3
+
+
+class StoreStatus(models.TextChoices):
+    CREATED = "created"
+    EXISTING = "existing"
+    INVALID = "invalid"
+
+
+@dataclass(frozen=True)
+class StoreResult:
+    """What became of one row: the memory that now holds the text, or the problems of a row that cannot be stored.
+
+    `reason` of an existing one is `duplicate` or `recalled`.
+    """
+
+    memory: Memory | None
+    status: str
+    reason: str = ""
+    problems: tuple[FieldProblem, ...] = ()
+
+
+@transaction.atomic
+def store_memory(
+    *,
+    tenant: Tenant,
+    content: str,
+    partition: PartitionPath | None = None,
+    kind: str = "fact",
+    confidence: float = 0.8,
+    pinned: bool = False,
+    metadata: Mapping[str, Any] | None = None,
+    created_at: datetime | None = None,
+    expires_at: datetime | None = None,
+    source_id: str = "",
+    session: str = "",
+    position: int | None = None,
+    links: Iterable[NewLink] = (),
+    refuses_recalled_text: bool = False,
+    reach: str = "",
+    by: Actor,
+    now: datetime,
+) -> StoreResult:
+    """Store one memory, or find the live one that already holds this text. Raises `InvalidInput`, writing nothing."""
+    row = NewMemory(
+        content=content,
+        partition=partition or PartitionPath(),
+        kind=kind,
+        confidence=confidence,
+        pinned=pinned,
+        metadata=metadata or {},
+        created_at=created_at,
+        expires_at=expires_at,
+        source_id=source_id,
+        session=session,
+        position=position,
+        links=tuple(links),
+    )
+    (result,) = store_memories(
+        tenant=tenant, rows=[row], refuses_recalled_text=refuses_recalled_text, reach=reach, by=by, now=now
+    )
+    if result.problems:
+        raise invalid(result.problems)
+    return result
+
+
+@transaction.atomic
+def store_memories(
+    *,
+    tenant: Tenant,
+    rows: Sequence[NewMemory],
+    refuses_recalled_text: bool = False,
+    reach: str = "",
+    by: Actor,
+    now: datetime,
+) -> list[StoreResult]:
+    """Store the rows, in a number of queries that does not grow with them; results stand in the order of the rows.
+
+    A row that cannot be stored is answered with its problems and keeps no other from being stored. With
+    `refuses_recalled_text` a text that a context rendered lately is answered with the memory it came from. Links and
+    recalled memories are looked for within the partition prefix `reach`.
+    """
+    results: dict[int, StoreResult] = dict(_invalid_rows(tenant.pk, rows, reach, now))
+    valid = {index: row for index, row in enumerate(rows) if index not in results}
+    if refuses_recalled_text and valid:
+        results |= _recalled_rows(tenant.pk, valid, reach, now)
+        valid = {index: row for index, row in valid.items() if index not in results}
+    if valid:
+        results |= _upsert(tenant.pk, valid, by, now)
+    created = [result.memory for _, result in sorted(results.items()) if result.status == StoreStatus.CREATED]
+    if created:
+        record_audit(
+            tenant_id=tenant.pk,
+            by=by,
+            verb="store_memories" if len(rows) > 1 else "store_memory",
+            target_kind="memory",
+            target_ids=[memory.pk for memory in created if memory],
+            now=now,
+        )
+        tasks.embed_later(tenant.pk, [memory.pk for memory in created if memory])
+    return [results[index] for index in range(len(rows))]
+
+
+def _invalid_rows(
+    tenant_id: UUID, rows: Sequence[NewMemory], reach: str, now: datetime
+) -> Iterable[tuple[int, StoreResult]]:
+    targets = {link.target_id for row in rows for link in row.links}
+    known = _known_ids(tenant_id, targets, reach) if targets else set()
+    for index, row in enumerate(rows):
+        problems = problems_of(row, now=now)
+        if any(link.target_id not in known for link in row.links):
+            problems.append(FieldProblem("links", "unknown_target", "A linked memory does not exist."))
+        if problems:
+            yield index, StoreResult(None, StoreStatus.INVALID, problems=tuple(problems))
+
+
+def _known_ids(tenant_id: UUID, ids: Iterable[UUID], reach: str) -> set[UUID]:
+    rows = Memory.objects.for_tenant(tenant_id).within(reach).filter(pk__in=ids)
+    return set(rows.values_list("pk", flat=True))
+
+
+def _recalled_rows(tenant_id: UUID, rows: Mapping[int, NewMemory], reach: str, now: datetime) -> dict[int, StoreResult]:
+    """Rows whose text was rendered in the last 30 days, answered by the live memory it came from."""
+    hashes = {index: recalled_hash(row.content) for index, row in rows.items()}
+    memory_ids = recalled_memories(tenant_id=tenant_id, hashes=hashes.values(), now=now)
+    if not memory_ids:
+        return {}
+    live = Memory.objects.for_tenant(tenant_id).live(now).within(reach).in_bulk(list(memory_ids.values()))
+    return {
+        index: StoreResult(live[memory_ids[value]], StoreStatus.EXISTING, reason="recalled")
+        for index, value in hashes.items()
+        if value in memory_ids and memory_ids[value] in live
+    }
+
+
+def _upsert(tenant_id: UUID, rows: Mapping[int, NewMemory], by: Actor, now: datetime) -> dict[int, StoreResult]:
+    partitions = ensure_partitions(tenant_id, (row.partition for row in rows.values()))
+    keys = {index: _key(row, partitions) for index, row in rows.items()}
+    # The first of several equal rows of one batch is stored, the others find it.
+    firsts: dict[LiveKey, int] = {}
+    for index, key in keys.items():
+        firsts.setdefault(key, index)
+    holders, created = _insert_absent(tenant_id, rows, firsts, partitions, by, now)
+    _insert_links(tenant_id, [(holders[keys[index]], rows[index]) for index in firsts.values()], created, now)
+    return {
+        index: StoreResult(holders[key], StoreStatus.CREATED)
+        if key in created and firsts[key] == index
+        else StoreResult(holders[key], StoreStatus.EXISTING, reason="duplicate")
+        for index, key in keys.items()
+    }
+
+
+def _key(row: NewMemory, partitions: Mapping[str, Partition]) -> LiveKey:
+    return (partitions[row.partition.path].pk, content_hash(row.content), row.source_id)
+
+
+def _insert_absent(
+    tenant_id: UUID,
+    rows: Mapping[int, NewMemory],
+    firsts: Mapping[LiveKey, int],
+    partitions: Mapping[str, Partition],
+    by: Actor,
+    now: datetime,
+) -> tuple[dict[LiveKey, Memory], set[LiveKey]]:
+    """The live memory of every key, and the keys that this call inserted.
+
+    A concurrent writer of the same key makes our INSERT wait for its commit and then do nothing; the row it wrote is
+    read afterwards. Should that row be archived in between, the next attempt inserts.
+    """
+    holders = unarchived_by_key(tenant_id, firsts)
+    for gone in archive_expired(list(holders.values()), by=by, now=now):
+        holders = {key: memory for key, memory in holders.items() if memory.pk != gone}
+    created: set[LiveKey] = set()
+    for _ in range(INSERT_ATTEMPTS):
+        absent = sorted(key for key in firsts if key not in holders)
+        if not absent:
+            return holders, created
+        ours = {key: _new_row(tenant_id, rows[firsts[key]], key, partitions, now) for key in absent}
+        Memory.objects.bulk_create(ours.values(), ignore_conflicts=True)
+        winners = unarchived_by_key(tenant_id, absent)
+        created |= {key for key, winner in winners.items() if winner.pk == ours[key].pk}
+        holders |= winners
+    if len(holders) < len(firsts):
+        raise Conflict("busy", "The same text is being stored and archived at this moment. Try again.")
+    return holders, created
+
+
+def _new_row(
+    tenant_id: UUID, row: NewMemory, key: LiveKey, partitions: Mapping[str, Partition], now: datetime
+) -> Memory:
+    content = normalise_content(row.content)
+    tokens = token_counts(content)
+    created_at = row.created_at or now
+    return Memory(
+        tenant_id=tenant_id,
+        partition=partitions[row.partition.path],
+        partition_path=row.partition.path,
+        kind=row.kind,
+        content=content,
+        content_hash=key[1],
+        confidence=row.confidence,
+        pinned=row.pinned,
+        metadata=dict(row.metadata),
+        created_at=created_at,
+        expires_at=row.expires_at,
+        source_id=row.source_id,
+        session=row.session,
+        position=row.position,
+        tokens_o200k_base=tokens["o200k_base"],
+        tokens_cl100k_base=tokens["cl100k_base"],
+        valid_from=min(created_at, now),
+        recorded_from=now,
+        **search_columns(content),
+    )
+
+
+def _insert_links(
+    tenant_id: UUID, stored: Iterable[tuple[Memory, NewMemory]], created: set[LiveKey], now: datetime
+) -> None:
+    links = [
+        MemoryLink(tenant_id=tenant_id, source=memory, target_id=link.target_id, kind=link.kind, recorded_from=now)
+        for memory, row in stored
+        if key_of(memory) in created
+        for link in dict.fromkeys(row.links)
+    ]
+    if links:
+        MemoryLink.objects.bulk_create(links, ignore_conflicts=True)

@@ -1,0 +1,120 @@
+"""Many memories at once: steps of verbs, inside their transaction and over rows they hold; constant queries (ADR-0089).
+
+The rows are as they are afterwards when a step returns. None writes an audit row: the verb does.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db import IntegrityError, transaction
+
+from memories import tasks
+from memories.embeddings.vectors import carry_vectors
+from memories.models import Memory, MemoryVersion
+from memories.models.memory import VERSION_COLUMNS
+from memories.services.search.lexemes import search_columns
+from memories.store.live_rows import LiveKey, archive_expired, key_of, unarchived_by_key
+from memories.tenancy.audit import Actor
+from memories.tenancy.exceptions import Conflict
+
+LIVE_CONSTRAINT = "memory_is_unique_among_live"
+
+
+def duplicate() -> Conflict:
+    """The answer where a text is held already."""
+    return Conflict("duplicate", "Another live memory of this partition holds the same text.", "content")
+
+
+@contextmanager
+def duplicates_refused() -> Iterator[None]:
+    """A writer who was faster makes the constraint answer; nothing but that constraint is translated."""
+    try:
+        with transaction.atomic():
+            yield
+    except IntegrityError as error:
+        diagnostics = getattr(error.__cause__, "diag", None)
+        if getattr(diagnostics, "constraint_name", "") != LIVE_CONSTRAINT:
+            raise
+        raise duplicate() from error
+
+
+def archive_rows(rows: Sequence[Memory], now: datetime) -> None:
+    """End the intervals of live rows."""
+    Memory.objects.filter(pk__in=[row.pk for row in rows]).end(now)
+    for row in rows:
+        row.archived_at = moment_of(row, now)
+
+
+def restore_rows(rows: Sequence[Memory], *, by: Actor, now: datetime) -> None:
+    """Make archived rows live again, each as a new version. Raises `Conflict` `duplicate` and changes nothing then."""
+    if not_restorable(rows, by=by, now=now):
+        raise duplicate()
+    _open_next_versions(rows, now)
+
+
+def change_rows(rows: Sequence[Memory], field: str, value: Any, now: datetime) -> None:
+    """Give live rows a value that is no part of their text or place, each in a new version."""
+    _open_next_versions(rows, now, **{field: value})
+
+
+def not_restorable(rows: Iterable[Memory], *, by: Actor, now: datetime) -> set[UUID]:
+    """Those whose text is held by a live memory, or by one of `rows` before it. Expired holders are archived."""
+    wanted = list(rows)
+    holders = unarchived_by_key(wanted[0].tenant_id, [key_of(row) for row in wanted]) if wanted else {}
+    made_room = set(archive_expired(list(holders.values()), by=by, now=now)) if holders else set()
+    taken: set[LiveKey] = {key for key, holder in holders.items() if holder.pk not in made_room}
+    refused = set()
+    for row in wanted:
+        if key_of(row) in taken:
+            refused.add(row.pk)
+        taken.add(key_of(row))
+    return refused
+
+
+def moment_of(row: Memory, now: datetime) -> datetime:
+    """When a change takes effect: never before the version it ends began or ended, whatever clock `now` came from."""
+    return max(now, row.valid_from, row.recorded_from, row.archived_at or now)
+
+
+def superseded(row: Memory, before: dict[str, Any], at: datetime) -> MemoryVersion:
+    """The version that ends at `at`, not saved yet."""
+    columns = before | search_columns(before["content"])
+    return MemoryVersion(tenant_id=row.tenant_id, memory_id=row.pk, **columns, valid_to=at, recorded_to=at)
+
+
+def _open_next_versions(rows: Sequence[Memory], now: datetime, **values: Any) -> None:
+    if not rows:
+        return
+    tenant_id, ids = rows[0].tenant_id, [row.pk for row in rows]
+    ended = []
+    for row in rows:
+        before = {name: getattr(row, name) for name in VERSION_COLUMNS}
+        at = moment_of(row, now)
+        ended.append(superseded(row, before, row.archived_at or at))
+        row.version, row.valid_from, row.recorded_from, row.archived_at = row.version + 1, at, at, None
+        for name, value in values.items():
+            setattr(row, name, value)
+    MemoryVersion.objects.bulk_create(ended)
+    with duplicates_refused():
+        Memory.objects.filter(pk__in=ids).open_next_versions(now, **values)
+    carry_vectors(tenant_id, ids)
+    waiting = [row.pk for row in rows if row.embedding_state != Memory.EmbeddingState.READY]
+    if waiting:
+        tasks.embed_later(tenant_id, waiting)
+
+
+def values_given(rows: Iterable[Memory], field: str, *, after: Any, versions: int = 0) -> list[dict[str, Any]]:
+    """What the undoing of an act needs to know of each row, told before the act: it opens `versions` new ones of it."""
+    return [
+        {
+            "id": str(row.pk),
+            "field": field,
+            "before": getattr(row, field),
+            "after": after,
+            "version": row.version + versions,
+        }
+        for row in rows
+    ]

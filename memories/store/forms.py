@@ -1,0 +1,158 @@
+"""Forms of memories: filter, edit, merge and bulk actions."""
+
+from typing import Any
+from uuid import UUID
+
+from django import forms
+from django.core.exceptions import TooManyFieldsSent, ValidationError
+from django.http import QueryDict
+
+from memories.models import Memory
+from memories.services.store.bulk import ACT_MEMORIES_MAX, ACTS, KIND
+from memories.services.store.content import check_content, normalise_content
+from memories.services.store.drafts import is_word
+from memories.store.metadata_field import MetadataField
+from memories.tenancy.forms import PartitionField, checked, with_unix_line_ends
+from memory_platform.web.forms import PlainForm
+
+COMMON_KINDS = ("fact", "preference", "procedure", "episode", "synthesis")
+QUERY_MAX_CHARACTERS = 4_000
+#: Rows of a list that one act may be about, and digits of a row's number.
+ROWS_CHOSEN_MAX = 200
+DIGITS_MAX = 18
+#: Characters of the query of a list that somebody comes from.
+BACK_MAX_CHARACTERS = 12_000
+KIND_REFUSED = "One word in small letters, such as fact or preference."
+
+
+class KindField(forms.CharField):
+    """The kind of a memory, by the rule of the verbs."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(strip=False, max_length=32, **kwargs)
+
+    def clean(self, value: Any) -> str:
+        kind = str(super().clean(value))
+        if kind and not is_word(kind):
+            raise ValidationError(KIND_REFUSED, code="bad_kind")
+        return kind
+
+
+class MemoryFilterForm(PlainForm):
+    """How the list of memories is narrowed; everything is optional and stands in the address."""
+
+    STATES = [("", "Live"), ("archived", "Archived"), ("expired", "Expired"), ("failed", "Embedding failed")]
+
+    q = forms.CharField(required=False, max_length=QUERY_MAX_CHARACTERS)
+    partition = PartitionField()
+    kind = forms.CharField(required=False, max_length=32)
+    state = forms.ChoiceField(required=False, choices=STATES)
+    pinned = forms.BooleanField(required=False)
+
+
+class MergeSearchForm(PlainForm):
+    """What the memory to merge with is searched by."""
+
+    q = forms.CharField(label="Search", required=False, max_length=QUERY_MAX_CHARACTERS)
+
+
+class MemoryForm(PlainForm):
+    """The fields of a memory that an operator may change; `seen_version` is the version they saw."""
+
+    seen_version = forms.IntegerField(min_value=1)
+    content = forms.CharField(strip=False)
+    kind = KindField()
+    confidence = forms.FloatField(min_value=0, max_value=1)
+    expires_at = forms.DateTimeField(required=False)
+    metadata = MetadataField(required=False)
+
+    def clean_content(self) -> Any:
+        return checked(check_content, normalise_content(with_unix_line_ends(self.cleaned_data["content"])))
+
+    def clean_metadata(self) -> Any:
+        return self.cleaned_data["metadata"] or {}
+
+    def changes_to(self, memory: Memory) -> dict[str, Any]:
+        """The valid fields that differ from `memory`, apart from what a browser cannot carry back."""
+        fields = {name: value for name, value in self.cleaned_data.items() if name != "seen_version"}
+        before = initial_of(memory) | {"content": with_unix_line_ends(memory.content)}
+        if before["expires_at"] is not None:
+            before["expires_at"] = before["expires_at"].replace(microsecond=0)
+        return {name: value for name, value in fields.items() if value != before[name]}
+
+
+class ChosenField(forms.Field):
+    """Memories with the versions they were seen in, `id:version` separated by spaces, each once."""
+
+    def clean(self, value: Any) -> dict[UUID, int]:
+        pairs = [pair.partition(":") for pair in str(value or "").split()[: ACT_MEMORIES_MAX + 1]]
+        if not 0 < len(pairs) <= ACT_MEMORIES_MAX:
+            raise ValidationError(f"One act is about 1 to {ACT_MEMORIES_MAX:,} memories.", code="out_of_range")
+        try:
+            seen = {UUID(memory_id): int(version) for memory_id, _, version in pairs if len(version) <= DIGITS_MAX}
+        except ValueError:
+            seen = {}
+        if len(seen) < len(pairs):
+            raise ValidationError("A memory is named by its id and version, once.", code="not_an_id")
+        return seen
+
+
+class BulkChoiceForm(PlainForm):
+    """Which memories of the list an act is to be about; `back` is the query of the list."""
+
+    CHOSEN, PAGE, MATCHING = "chosen", "page", "matching"
+    SCOPES = [(CHOSEN, "chosen"), (PAGE, "page"), (MATCHING, "matching")]
+
+    act = forms.ChoiceField(choices=[(name, name) for name in ACTS])
+    scope = forms.ChoiceField(required=False, choices=SCOPES)
+    id = forms.TypedMultipleChoiceField(required=False)
+    back = forms.CharField(required=False, max_length=BACK_MAX_CHARACTERS)
+
+    def clean_back(self) -> str:
+        """Read here, so that no list but the one that was meant is chosen from."""
+        try:
+            return QueryDict(self.cleaned_data["back"]).urlencode()
+        except TooManyFieldsSent as error:
+            raise ValidationError("The address of the list has too many fields.", code="too_long") from error
+
+    def __init__(self, data: Any) -> None:
+        super().__init__(data)
+        ids = data.getlist("id")[:ROWS_CHOSEN_MAX]
+        self.fields["id"] = forms.TypedMultipleChoiceField(
+            required=False, coerce=UUID, choices=[(text, text) for text in ids if _is_id(text)]
+        )
+
+
+class BulkActForm(PlainForm):
+    """An act on memories as they were seen; a new kind for that act, the one to keep for a merge."""
+
+    act = forms.ChoiceField(choices=[(name, name) for name in ACTS])
+    chosen = ChosenField()
+    to_kind = KindField(label="New kind", required=False)
+    keep = forms.UUIDField(required=False)
+    back = forms.CharField(required=False)
+
+    def clean(self) -> dict[str, Any]:
+        fields: dict[str, Any] = self.cleaned_data
+        if fields.get("act") == KIND and not fields.get("to_kind") and "to_kind" not in self.errors:
+            self.add_error("to_kind", "Say which kind.")
+        return fields
+
+
+def initial_of(memory: Memory) -> dict[str, Any]:
+    """A memory as the form shows it before anything was typed."""
+    return {
+        "seen_version": memory.version,
+        "content": memory.content,
+        "kind": memory.kind,
+        "confidence": memory.confidence,
+        "expires_at": memory.expires_at,
+        "metadata": memory.metadata,
+    }
+
+
+def _is_id(text: str) -> bool:
+    try:
+        return bool(UUID(text))
+    except ValueError:
+        return False

@@ -1,0 +1,69 @@
+"""Making room for a row that is to become live: its partition, and duplicates that have expired.
+
+Steps of verbs, run inside their transaction.
+"""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from uuid import UUID
+
+from memories.models import Memory, Partition
+from memories.services.partitions.paths import PartitionPath
+from memories.tenancy.audit import Actor, record_audit
+
+#: What must be unique among the live rows of a tenant: partition, content hash, source id.
+LiveKey = tuple[int, str, str]
+
+
+def ensure_partitions(tenant_id: UUID, wanted: Iterable[PartitionPath]) -> dict[str, Partition]:
+    """The rows of the wanted partitions by path; absent ones are made together with their ancestors.
+
+    At most three queries, in one order of paths, so that two writers cannot deadlock.
+    """
+    partitions = {partition.path: partition for partition in wanted}
+    found = _partitions_at(tenant_id, partitions)
+    if len(found) == len(partitions):
+        return found
+    lineage = {row.path: row for partition in partitions.values() for row in (*partition.ancestors(), partition)}
+    rows = [
+        Partition(tenant_id=tenant_id, path=path, depth=row.depth, segments=path.split("/") if path else [])
+        for path, row in sorted(lineage.items())
+        if path not in found
+    ]
+    Partition.objects.bulk_create(rows, ignore_conflicts=True)
+    return _partitions_at(tenant_id, partitions)
+
+
+def _partitions_at(tenant_id: UUID, paths: Iterable[str]) -> dict[str, Partition]:
+    return {row.path: row for row in Partition.objects.for_tenant(tenant_id).at(paths)}
+
+
+def key_of(memory: Memory) -> LiveKey:
+    return (memory.partition_id, memory.content_hash, memory.source_id)
+
+
+def unarchived_by_key(tenant_id: UUID, keys: Iterable[LiveKey]) -> dict[LiveKey, Memory]:
+    """The rows that hold the given keys now, expired ones too, in one query."""
+    wanted = set(keys)
+    rows = Memory.objects.for_tenant(tenant_id).unarchived().with_content_hashes({key[1] for key in wanted})
+    return {key_of(row): row for row in rows if key_of(row) in wanted}
+
+
+def archive_expired(rows: Sequence[Memory], *, by: Actor, now: datetime) -> list[UUID]:
+    """Archive those of `rows` that have expired, so that their text may be stored anew."""
+    expired = [row.pk for row in rows if row.expires_at is not None and row.expires_at <= now]
+    if not expired:
+        return []
+    still_there = Memory.objects.for_tenant(rows[0].tenant_id).expired(now).filter(pk__in=expired)
+    locked = list(still_there.locked().values_list("pk", flat=True))
+    Memory.objects.filter(pk__in=locked).update(archived_at=now)
+    record_audit(
+        tenant_id=rows[0].tenant_id,
+        by=by,
+        verb="archive_expired",
+        target_kind="memory",
+        target_ids=locked,
+        fields=["archived_at"],
+        now=now,
+    )
+    return locked

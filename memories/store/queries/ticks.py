@@ -1,0 +1,103 @@
+"""What contexts left behind and nobody has folded in yet: one row for each context, inserted and never changed."""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from django.db import connection
+from django.db.models import Count, Max, OuterRef, QuerySet, Subquery
+
+from memories.tenancy.queries.insertions import Insertion, array_text
+from memories.tenancy.queries.rows import TenantRows
+
+#: A text that is rendered again within this time is not written again: nearly all are, and 30 days are long.
+RECALL_PRECISION = timedelta(hours=1)
+#: How long folding waits for somebody who edits one of the memories; then it is tried again later.
+FOLD_LOCK_TIMEOUT = "1s"
+#: Looking through what waits is bounded, should nobody fold for long.
+TICKS_LOOKED_THROUGH = 1_000
+
+_INSERT = "INSERT INTO memories_retrievaltick (tenant_id, memory_ids, recalled_hashes, at) VALUES (%s, %s, %s, %s)"
+_TAKE_TURNS = (
+    "SELECT pg_try_advisory_xact_lock(hashtextextended('memories.fold-retrievals ' || %s, 0)),"
+    " set_config('lock_timeout', %s, true)"
+)
+# One statement: what it takes, it counts and deletes, or none of it.
+_FOLD = """
+WITH taken AS (
+    DELETE FROM memories_retrievaltick
+    WHERE id IN (
+        SELECT id FROM memories_retrievaltick WHERE tenant_id = %(tenant)s ORDER BY id LIMIT %(limit)s
+        FOR UPDATE SKIP LOCKED
+    )
+    RETURNING memory_ids, recalled_hashes, at
+), told AS (
+    SELECT memory_id, recalled_hash, at
+    FROM taken, unnest(memory_ids, recalled_hashes) AS pair (memory_id, recalled_hash)
+), present AS MATERIALIZED (
+    SELECT id FROM memories_memory WHERE id IN (SELECT memory_id FROM told) ORDER BY id FOR NO KEY UPDATE
+), counted AS (
+    UPDATE memories_memory AS memory
+    SET retrieval_count = memory.retrieval_count + total.times,
+        last_retrieved_at = greatest(memory.last_retrieved_at, total.at)
+    FROM (SELECT memory_id, count(*) AS times, max(at) AS at FROM told GROUP BY memory_id) AS total
+    JOIN present ON present.id = total.memory_id
+    WHERE memory.id = total.memory_id
+), remembered AS (
+    INSERT INTO memories_recalledtext AS old
+        (tenant_id, memory_id, recalled_hash, first_recalled_at, recalled_at)
+    SELECT %(tenant)s, memory_id, recalled_hash, min(at), max(at) FROM told JOIN present ON present.id = memory_id
+    WHERE recalled_hash <> '' GROUP BY memory_id, recalled_hash ORDER BY memory_id, recalled_hash
+    ON CONFLICT (memory_id, recalled_hash) DO UPDATE SET recalled_at = excluded.recalled_at
+    WHERE old.recalled_at < excluded.recalled_at - %(precision)s
+)
+SELECT count(*) FROM taken
+"""
+_RECALLED = """
+SELECT recalled_hash, memory_id
+FROM (SELECT * FROM memories_retrievaltick WHERE tenant_id = %s AND at >= %s ORDER BY id DESC LIMIT %s) AS tick,
+    unnest(memory_ids, recalled_hashes) AS pair (memory_id, recalled_hash)
+WHERE recalled_hash = ANY (%s)
+ORDER BY tick.id
+"""
+
+
+class RetrievalTickQuerySet(TenantRows):
+    def tenant_ids(self) -> list[UUID]:
+        """Of which tenants there are any."""
+        return list(self.order_by().values_list("tenant_id", flat=True).distinct())
+
+    def insertion(self, tenant_id: UUID, hashes: Mapping[Any, str], at: datetime) -> Insertion:
+        """Of a tick that has a hash or "" for each memory that was packed."""
+        return Insertion(_INSERT, [tenant_id, array_text(hashes), array_text(hashes.values()), at])
+
+    def fold(self, tenant_id: UUID, limit: int) -> int:
+        """Count the oldest ticks of a tenant, keep their texts' hashes and delete them; how many there were.
+
+        In a transaction of its own. None while somebody else folds: one of us is enough, and nobody waits.
+        """
+        with connection.cursor() as cursor:
+            cursor.execute(_TAKE_TURNS, [str(tenant_id), FOLD_LOCK_TIMEOUT])
+            (is_ours, _) = cursor.fetchone()
+            if not is_ours:
+                return 0
+            values: dict[str, Any] = {"tenant": tenant_id, "limit": limit, "precision": RECALL_PRECISION}
+            cursor.execute(_FOLD, values)
+            return int(cursor.fetchone()[0])
+
+    def recalled_lately(self, tenant_id: UUID, hashes: Iterable[str], *, since: datetime) -> dict[str, UUID]:
+        """The memories whose texts had these hashes, by hash."""
+        with connection.cursor() as cursor:
+            cursor.execute(_RECALLED, [tenant_id, since, TICKS_LOOKED_THROUGH, list(hashes)])
+            return dict(cursor.fetchall())
+
+
+def uncounted(ticks: QuerySet[Any]) -> dict[str, Subquery]:
+    """How often a memory was retrieved beyond its `retrieval_count`, and when last: None where it was not."""
+    own = ticks.filter(tenant_id=OuterRef("tenant_id"), memory_ids__contains=[OuterRef("pk")]).order_by()
+    own = own.values("tenant_id")
+    return {
+        "uncounted_retrievals": Subquery(own.annotate(times=Count("pk")).values("times")),
+        "uncounted_retrieved_at": Subquery(own.annotate(latest=Max("at")).values("latest")),
+    }

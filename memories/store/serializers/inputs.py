@@ -1,0 +1,171 @@
+"""What agents send about memories."""
+
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from rest_framework import serializers
+
+from memories.models.memory import KIND_PATTERN
+from memories.services.store.content import MAX_CONTENT_BYTES, check_content, check_metadata, normalise_content
+from memories.services.store.drafts import MAX_LABEL_CHARACTERS, MAX_LINKS
+from memories.tenancy.serializers.partitions import PlacedInput, ReadingInput, exact_field
+from memory_platform.rest.fields import (
+    CheckedField,
+    ChosenField,
+    IdField,
+    MomentField,
+    NumberField,
+    StrictField,
+    TextField,
+    TruthField,
+    WholeNumberField,
+)
+from memory_platform.rest.pages import PageInput
+from memory_platform.rest.serializers import StrictSerializer
+
+BULK_ROWS_MAX = 1000
+QUERY_CHARACTERS_MAX = 32 * 1024
+INTEGER_64_BIT = 2**63
+
+
+def _content(value: Any) -> str:
+    check_content(value)
+    return normalise_content(value)
+
+
+class MetadataError(ValueError):
+    """Metadata that the database's JSON would not give back as it came."""
+
+    code = "number_out_of_range"
+    detail = "Metadata holds an integer beyond 64 bits."
+
+
+def _metadata(value: Any) -> dict[str, Any]:
+    check_metadata(value)
+    waiting: list[Any] = [value]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, (dict, list)):
+            waiting.extend(item.values() if isinstance(item, dict) else item)
+        elif isinstance(item, int) and not (-INTEGER_64_BIT <= item < INTEGER_64_BIT or _is_double(item)):
+            raise MetadataError
+    return dict(value)
+
+
+def _is_double(number: int) -> bool:
+    """Whether a double holds the number as its shortest digits say it: the database writes 1e22 out as an integer."""
+    try:
+        return Decimal(repr(float(number))) == number
+    except OverflowError:
+        return False
+
+
+def content_field(**kwargs: Any) -> CheckedField:
+    """The text of a memory, trimmed."""
+    shape = {"type": "string", "minLength": 1, "maxLength": MAX_CONTENT_BYTES}
+    return CheckedField(rule=_content, shape=shape, help_text="1 character to 32 KiB after trimming.", **kwargs)
+
+
+def metadata_field(**kwargs: Any) -> CheckedField:
+    """The caller's own JSON object."""
+    shape = {"type": "object", "additionalProperties": True}
+    return CheckedField(rule=_metadata, shape=shape, help_text="JSON object of at most 8 KiB.", **kwargs)
+
+
+def kind_field(**kwargs: Any) -> TextField:
+    """A word such as fact, preference, procedure, episode, synthesis."""
+    detail = "A lower-case word of at most 32 letters, digits, _ and - is needed, such as fact."
+    return TextField(pattern=KIND_PATTERN, pattern_code="bad_kind", pattern_detail=detail, **kwargs)
+
+
+class LinkInput(StrictSerializer):
+    """An edge to another memory of the tenant."""
+
+    target_id = IdField()
+    kind = kind_field(required=False, default="related")
+
+
+class MemoryFields(PlacedInput):
+    """What can be said about a memory, by a new one and by a change alike."""
+
+    content = content_field()
+    kind = kind_field(required=False, default="fact")
+    confidence = NumberField(minimum=0, maximum=1, required=False, default=0.8)
+    pinned = TruthField(required=False, default=False)
+    metadata = metadata_field(required=False, default=dict)
+    created_at = MomentField(is_past=True, required=False, allow_null=True, default=None)
+    expires_at = MomentField(required=False, allow_null=True, default=None)
+    source_id = TextField(max_length=MAX_LABEL_CHARACTERS, required=False, default="")
+    session = TextField(max_length=MAX_LABEL_CHARACTERS, required=False, default="")
+    position = WholeNumberField(required=False, allow_null=True, default=None)
+
+
+class MemoryInput(MemoryFields):
+    """A new memory."""
+
+    links = serializers.ListField(child=LinkInput(), required=False, default=list, max_length=MAX_LINKS)
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        """Refuse a memory that ends before it begins."""
+        attrs = super().validate(attrs)
+        if attrs["expires_at"] is not None and attrs["expires_at"] <= (attrs["created_at"] or self.context["now"]):
+            detail = "A memory expires after it was created."
+            raise serializers.ValidationError({"expires_at": [serializers.ErrorDetail(detail, "before_creation")]})
+        return attrs
+
+
+class MemoryChanges(MemoryFields):
+    """Changes of a memory: only the fields that are there."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, partial=True, **kwargs)
+
+
+class RowsField(StrictField):
+    """The rows of a bulk, each checked by itself later so that one bad row does not stop the others."""
+
+    def to_internal_value(self, data: Any) -> list[Any]:
+        """The rows as they came."""
+        if not isinstance(data, list):
+            self.refuse("not_a_list", "A list of memories is needed.")
+        if not 1 <= len(data) <= BULK_ROWS_MAX:
+            self.refuse("bad_length", f"A bulk has 1 to {BULK_ROWS_MAX:,} memories.")
+        return data
+
+
+class BulkInput(StrictSerializer):
+    """Many memories at once."""
+
+    memories = RowsField()
+
+
+class BulkShape(StrictSerializer):
+    """`BulkInput` as the schema shows it."""
+
+    memories = serializers.ListField(child=MemoryInput(), min_length=1, max_length=BULK_ROWS_MAX)
+
+
+#: What a list can be ordered by, and the type of its values.
+ORDERINGS: dict[str, type] = {
+    "created_at": datetime,
+    "updated_at": datetime,
+    "confidence": float,
+    "usefulness_score": float,
+    "retrieval_count": int,
+}
+
+
+class ListInput(ReadingInput, PageInput):
+    """The query parameters of a list."""
+
+    exact = exact_field(takes_text=True)
+    kind = kind_field(required=False)
+    pinned = TruthField(required=False, takes_text=True)
+    q = TextField(min_length=1, max_length=QUERY_CHARACTERS_MAX, required=False, help_text="Words of the text.")
+    created_after = MomentField(required=False, help_text="Inclusive.")
+    created_before = MomentField(required=False, help_text="Exclusive.")
+    archived = TruthField(required=False, default=False, takes_text=True, help_text="Archived ones instead of live.")
+    ordering = ChosenField(
+        required=False, default="-created_at", choices=[sign + name for name in ORDERINGS for sign in ("", "-")]
+    )

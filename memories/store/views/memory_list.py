@@ -1,0 +1,108 @@
+"""The list of memories: browsed and searched, filters and place in the address; the same list again after an act."""
+
+from collections.abc import Mapping
+from copy import copy
+from datetime import datetime
+from functools import partial
+from http import HTTPStatus
+from typing import Any
+from uuid import UUID
+
+from django.core.exceptions import TooManyFieldsSent
+from django.http import HttpResponse, HttpResponseBase, QueryDict
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.http import require_safe
+
+from memories.models import Memory, Partition
+from memories.search.browsing import MemoryFilter, browse_memories, search_memories
+from memories.store.forms import MemoryFilterForm
+from memories.tenancy.access import tenant_required
+from memories.tenancy.scopes import tenant_scope
+from memory_platform.web.pages import HtmxRequest, leaves_result, operator_required, show, wants_fragment
+from memory_platform.web.tables import Column, read_table
+
+PARTITIONS_OFFERED_MAX = 300
+WAY_BACK_MAX_CHARACTERS = 4_000
+COLUMNS = (
+    Column("created", "created_at", datetime),
+    Column("tokens", "tokens_o200k_base", int),
+    Column("confidence", "confidence", float),
+)
+
+
+@operator_required("viewer")
+@tenant_required
+@require_safe
+def memories(request: HtmxRequest) -> HttpResponseBase:
+    """Browse and search what a tenant holds; filters and place stand in the address."""
+    return _page(request)
+
+
+def filter_of(fields: Mapping[str, Any]) -> MemoryFilter:
+    """The valid fields of `MemoryFilterForm` as rows are narrowed by them."""
+    return MemoryFilter(fields["partition"], fields["kind"], fields["state"], fields["pinned"])
+
+
+def shown_in(request: HtmxRequest, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """What the list shows at the request's address: `found` by a search, else a `table`. Called with no scope open."""
+    wanted, now, tenant_id = filter_of(fields), timezone.now(), request.tenant.id
+    if fields["q"]:
+        return {"found": search_memories(tenant_id, fields["q"], wanted, now=now)}
+    with tenant_scope(tenant_id):
+        return {"table": read_table(request, COLUMNS, partial(browse_memories, tenant_id, wanted, now))}
+
+
+def ids_shown(shown: Mapping[str, Any]) -> list[UUID]:
+    """The ids of what `shown_in` gave."""
+    return (
+        [hit.memory.pk for hit in shown["found"].hits] if "found" in shown else [row.pk for row in shown["table"].rows]
+    )
+
+
+def list_request(request: HtmxRequest, query: str) -> HtmxRequest:
+    """The request that asks for the list with this query, by the same person in the same way."""
+    asked = copy(request)
+    asked.method, asked.GET = "GET", QueryDict(query)
+    asked.path = asked.path_info = reverse("memories", args=[request.tenant.id])
+    return asked
+
+
+def way_back(query: str) -> str:
+    """The query of the list that somebody comes from, written anew; "" where it is none or too long for an address."""
+    try:
+        again = QueryDict(query).urlencode() if len(query) <= WAY_BACK_MAX_CHARACTERS else ""
+    except TooManyFieldsSent:
+        return ""
+    return again if len(again) <= WAY_BACK_MAX_CHARACTERS else ""
+
+
+def list_again(request: HtmxRequest, back: str) -> HttpResponseBase:
+    """The list after something was done from it, at the place it stood; all of it where that cannot be told."""
+    query = way_back(back)
+    asked = list_request(request, query)
+    if wants_fragment(request):
+        return _page(asked)
+    return redirect(f"{asked.path}?{query}" if query else asked.path)
+
+
+def _page(request: HtmxRequest) -> HttpResponse:
+    form = MemoryFilterForm(request.GET, label_suffix="")
+    page: dict[str, Any] = {"section": "memories", "form": form, "address": request.path}
+    is_valid = form.is_valid()
+    if is_valid:
+        page["query"] = request.GET.urlencode()
+        is_left = bool(form.cleaned_data["q"]) and leaves_result(request)
+        page |= {"is_coming": True} if is_left else shown_in(request, form.cleaned_data)
+    status = HTTPStatus.OK if is_valid else HTTPStatus.UNPROCESSABLE_ENTITY
+    answer = partial(show, request, status=status)
+    if wants_fragment(request):
+        return answer("memories.html#fragment", page)
+    tenant_id = request.tenant.id
+    with tenant_scope(tenant_id):
+        page |= {
+            "partitions": Partition.objects.for_tenant(tenant_id).paths(PARTITIONS_OFFERED_MAX),
+            "kinds": Memory.objects.for_tenant(tenant_id).live_kinds(timezone.now()),
+        }
+    return answer("memories.html", page)

@@ -1,0 +1,159 @@
+"""Tenants, their keys, and the people who look after them."""
+
+import re
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import cast
+
+from django.contrib.auth.models import Group, Permission, User
+from django.contrib.auth.password_validation import validate_password
+from django.core.exceptions import ValidationError
+from django.db import IntegrityError, transaction
+
+from memories.models import ApiKey, Membership, Tenant
+from memories.search.languages import check_language
+from memories.search.queries.lexemes import DEFAULT_TEXT_SEARCH_CONFIG
+from memories.services.partitions.paths import PartitionPath
+from memories.services.tenancy.hidden_tenants import HIDDEN_PREFIX, is_hidden
+from memories.tenancy.audit import Actor, record_audit
+from memories.tenancy.exceptions import Conflict, InvalidInput
+from memory_platform.web.pages import Role
+
+MAX_TENANT_NAME_CHARACTERS = 100
+MAX_KEY_NAME_CHARACTERS = 50
+#: What the group `admin` may reach in Django admin; the actions behind it keep the rules.
+ADMIN_MODELS = ("tenant", "membership", "apikey", "memory", "memoryversion", "memorylink", "tenantmemo", "auditentry")
+
+
+@transaction.atomic
+def create_tenant(*, name: str, language: str = DEFAULT_TEXT_SEARCH_CONFIG, by: Actor, now: datetime) -> Tenant:
+    """A new tenant; runs in `admin_write_scope`. Raises `InvalidInput` or `Conflict` `duplicate`.
+
+    `language` names the text-search configuration of Postgres that cuts the words of its memories.
+    """
+    name = name.strip()
+    if not name or len(name) > MAX_TENANT_NAME_CHARACTERS or re.search(r"[\x00-\x1f\x7f\ud800-\udfff]", name):
+        raise InvalidInput("bad_name", "A tenant's name has 1 to 100 characters on one line.", "name")
+    if is_hidden(name):
+        raise InvalidInput("bad_name", f"A tenant's name does not begin with {HIDDEN_PREFIX}.", "name")
+    check_language(language)
+    try:
+        with transaction.atomic():
+            tenant = Tenant.objects.create(name=name, text_search_config=language, created_at=now)
+    except IntegrityError as error:
+        raise Conflict("duplicate", f"A tenant named {name!r} exists already.", "name") from error
+    _audit(tenant, "create_tenant", "tenant", tenant.pk, ["name"], by, now)
+    return tenant
+
+
+@transaction.atomic
+def create_api_key(
+    *,
+    tenant: Tenant,
+    name: str,
+    scopes: Iterable[str],
+    partition: PartitionPath | None = None,
+    refuses_recalled_text: bool = True,
+    by: Actor,
+    now: datetime,
+) -> tuple[ApiKey, str]:
+    """A new key and its plain text, which is stored nowhere."""
+    wanted = list(dict.fromkeys(scopes))
+    unknown = [scope for scope in wanted if scope not in ApiKey.Scope.values]
+    if unknown or not wanted:
+        raise InvalidInput("bad_scope", f"Scopes are one or more of {', '.join(ApiKey.Scope.values)}.", "scopes")
+    name = name.strip()
+    if not name or len(name) > MAX_KEY_NAME_CHARACTERS or "\x00" in name:
+        raise InvalidInput("bad_name", f"A key's name has 1 to {MAX_KEY_NAME_CHARACTERS} characters.", "name")
+    created, plain_key = ApiKey.objects.create_key(
+        name=name,
+        tenant=tenant,
+        scopes=wanted,
+        partition_prefix=partition.path if partition else "",
+        refuses_recalled_text=refuses_recalled_text,
+    )
+    key = cast(ApiKey, created)
+    _audit(tenant, "create_api_key", "api_key", key.pk, ["name", "scopes", "partition_prefix"], by, now)
+    return key, plain_key
+
+
+@transaction.atomic
+def revoke_api_key(*, key: ApiKey, by: Actor, now: datetime) -> ApiKey:
+    """End a key for good; a revoked one stays as it is."""
+    if not key.revoked:
+        key.revoked = True
+        key.save(update_fields=["revoked"])
+        _audit(key.tenant, "revoke_api_key", "api_key", key.pk, ["revoked"], by, now)
+    return key
+
+
+@transaction.atomic
+def create_operator(
+    *,
+    username: str,
+    password: str,
+    role: str,
+    tenants: Sequence[Tenant],
+    sees_every_tenant: bool = False,
+    by: Actor,
+    now: datetime,
+) -> User:
+    """A person who may sign in, with a role (viewer, operator, admin) and the tenants they look after."""
+    user = User(username=username.strip(), is_staff=True, is_superuser=sees_every_tenant)
+    try:
+        wanted = Role(role)
+        User.username_validator(user.username)
+        validate_password(password, user)
+    except ValueError as error:
+        raise InvalidInput("bad_role", f"A role is one of {', '.join(Role)}.", "role") from error
+    except ValidationError as error:
+        raise InvalidInput("bad_login", " ".join(error.messages), "username") from error
+    user.set_password(password)
+    try:
+        with transaction.atomic():
+            user.save()
+    except IntegrityError as error:
+        raise Conflict("duplicate", f"An operator named {username!r} exists already.", "username") from error
+    user.groups.add(_groups()[wanted])
+    for tenant in tenants:
+        add_member(user=user, tenant=tenant, by=by, now=now)
+    return user
+
+
+@transaction.atomic
+def add_member(*, user: User, tenant: Tenant, by: Actor, now: datetime) -> Membership:
+    """Let an operator see and work on a tenant; who is a member stays one."""
+    membership, is_new = Membership.objects.get_or_create(user=user, tenant=tenant)
+    if is_new:
+        _audit(tenant, "add_member", "user", user.pk, [], by, now)
+    return membership
+
+
+@transaction.atomic
+def remove_member(*, membership: Membership, by: Actor, now: datetime) -> None:
+    """Take an operator's access to a tenant away."""
+    tenant, user_id = membership.tenant, membership.user_id
+    membership.delete()
+    _audit(tenant, "remove_member", "user", user_id, [], by, now)
+
+
+def _groups() -> dict[Role, Group]:
+    """The three groups, made where absent; only `admin` has rights in Django admin."""
+    groups = {role: Group.objects.get_or_create(name=role.value)[0] for role in Role}
+    rights = Permission.objects.filter(content_type__app_label="memories", content_type__model__in=ADMIN_MODELS)
+    groups[Role.ADMIN].permissions.set(rights)
+    return groups
+
+
+def _audit(
+    tenant: Tenant, verb: str, target_kind: str, target_id: object, fields: list[str], by: Actor, now: datetime
+) -> None:
+    record_audit(
+        tenant_id=tenant.pk,
+        by=by,
+        verb=verb,
+        target_kind=target_kind,
+        target_ids=[target_id],
+        fields=fields,
+        now=now,
+    )

@@ -1,0 +1,107 @@
+"""What every endpoint is: one key, one tenant, one time, strict JSON in, JSON out."""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any, TypeVar
+from uuid import UUID
+
+from django.utils import timezone
+from rest_framework.renderers import JSONRenderer
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from memories.models import ApiKey
+from memories.tenancy.api.authentication import KeyAuthentication
+from memories.tenancy.api.permissions import HasScope
+from memories.tenancy.api.throttling import KeyThrottle
+from memories.tenancy.audit import Actor
+from memories.tenancy.queries.rows import TenantRows
+from memories.tenancy.scopes import tenant_scope
+from memory_platform.rest.pages import Place, from_place, page_answer
+from memory_platform.rest.parsing import StrictJSONParser
+from memory_platform.rest.serializers import EmptyInput, StrictSerializer, query_values
+
+S = TypeVar("S", bound=StrictSerializer)
+
+
+class Door(APIView):
+    """The base of all endpoints under /api/v1/. Subclasses translate, delegate and answer."""
+
+    authentication_classes = [KeyAuthentication]
+    permission_classes = [HasScope]
+    throttle_classes = [KeyThrottle]
+    parser_classes = [StrictJSONParser]
+    renderer_classes = [JSONRenderer]
+    metadata_class = None
+    #: The scope each method needs; `read` where none is named.
+    scopes: dict[str, str] = {}
+    #: Fields of an answer that are shown once: a repetition by Idempotency-Key gets null for them.
+    unrepeated: Sequence[str] = ()
+    now: datetime
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Read the clock once; then key, scope and rate."""
+        self.now = timezone.now()
+        super().initial(request, *args, **kwargs)
+
+    @property
+    def key(self) -> ApiKey:
+        """The key of this request."""
+        return self.request.auth  # type: ignore[return-value]
+
+    @property
+    def tenant_id(self) -> UUID:
+        """The tenant of this request, from the key and nowhere else."""
+        return self.key.tenant_id
+
+    @property
+    def actor(self) -> Actor:
+        """Who the audit row and the receipt name."""
+        return Actor.key(self.key)
+
+    def body(self, serializer: type[StrictSerializer], **context: Any) -> dict[str, Any]:
+        """The checked body; no body at all is an empty object. Call it before any scope: a client may send slowly.
+
+        A query parameter beside a body is an unknown field.
+        """
+        self.query(EmptyInput)
+        return self.checked(serializer, self.request.data, context)
+
+    def query(self, serializer: type[StrictSerializer], **context: Any) -> dict[str, Any]:
+        """The checked query parameters."""
+        return self.checked(serializer, query_values(self.request.query_params), context)
+
+    def listing(
+        self,
+        rows: TenantRows,
+        values: dict[str, Any],
+        *,
+        ordering: str,
+        kinds: tuple[type, type],
+        answer: Callable[[Any], Any],
+        tie: str = "pk",
+    ) -> Response:
+        """A cursor page of `rows` in the order of one column; `kinds` are the types of its values and of the tie's."""
+        column = ordering.removeprefix("-")
+
+        def rows_from(place: Place | None, count: int) -> list[Any]:
+            return list(rows.page(ordering, **from_place(place), count=count, tie=tie))
+
+        with tenant_scope(self.tenant_id):
+            page = page_answer(
+                self.request,
+                values,
+                ordering=ordering,
+                kinds=kinds,
+                rows_from=rows_from,
+                place_of=lambda row: (getattr(row, column), getattr(row, tie)),
+                answer=answer,
+            )
+        return Response(page)
+
+    def checked(self, serializer: type[StrictSerializer], data: Any, context: dict[str, Any]) -> dict[str, Any]:
+        """What `serializer` makes of `data`, with the time and the key at hand. Raises naming every fault."""
+        checked = serializer(data=data, context={"now": self.now, "key": self.key, **context})
+        checked.is_valid(raise_exception=True)
+        return dict(checked.validated_data)

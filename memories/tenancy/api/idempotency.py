@@ -1,0 +1,77 @@
+"""`Idempotency-Key` on a POST that creates."""
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any
+
+from rest_framework.renderers import JSONRenderer
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from memories.tenancy.idempotency import Answer, claim_answer, keep_answer, release_claim
+from memories.tenancy.scopes import tenant_scope
+from memory_platform.rest.errors import RestError
+
+HEADER = "Idempotency-Key"
+HEADER_CHARACTERS_MAX = 255
+REPLAYED = "Idempotent-Replayed"
+KEPT_HEADERS = ("ETag", "Location")
+
+
+def idempotent(post: Callable[..., Response]) -> Callable[..., Response]:
+    """Run `post` once for a key and a body; a repetition gets the stored answer. Failures are not stored."""
+
+    @wraps(post)
+    def handler(view: Any, request: Request, *args: Any, **kwargs: Any) -> Response:
+        idempotency_key = request.headers.get(HEADER)
+        if idempotency_key is None:
+            return post(view, request, *args, **kwargs)
+        _check(idempotency_key)
+        tenant_id, request_hash = view.tenant_id, _request_hash(request)
+        with tenant_scope(tenant_id):
+            record_id, answer = claim_answer(
+                tenant_id=tenant_id,
+                api_key_id=view.key.pk,
+                idempotency_key=idempotency_key,
+                request_hash=request_hash,
+                now=view.now,
+            )
+        if answer is not None:
+            return Response(answer.body, status=answer.status, headers={**answer.headers, REPLAYED: "true"})
+        is_kept = False
+        try:
+            response = post(view, request, *args, **kwargs)
+            with tenant_scope(tenant_id):
+                keep_answer(record_id=record_id, answer=_answer(response, view.unrepeated))
+            is_kept = True
+        finally:
+            if not is_kept:
+                with tenant_scope(tenant_id):
+                    release_claim(record_id=record_id)
+        return response
+
+    return handler
+
+
+def _check(idempotency_key: str) -> None:
+    is_plain = idempotency_key.isascii() and idempotency_key.isprintable()
+    if not (is_plain and 1 <= len(idempotency_key.strip()) <= HEADER_CHARACTERS_MAX):
+        detail = f"{HEADER} has 1 to {HEADER_CHARACTERS_MAX} printable ASCII characters."
+        raise RestError("bad_idempotency_key", detail, field=HEADER)
+
+
+def _request_hash(request: Request) -> str:
+    """Of method, path and body as parsed, so that white space and the order of keys do not count."""
+    body = json.dumps(request.data, sort_keys=True)
+    return hashlib.sha256(f"{request.method} {request.path_info.rstrip('/')}\n{body}".encode()).hexdigest()
+
+
+def _answer(response: Response, unrepeated: Sequence[str]) -> Answer:
+    """The answer as plain JSON, exactly as the first client got it but for secrets."""
+    body = json.loads(JSONRenderer().render(response.data)) if response.data is not None else None
+    if isinstance(body, dict) and unrepeated:
+        body |= dict.fromkeys(unrepeated)
+    headers = {name: response.headers[name] for name in KEPT_HEADERS if name in response.headers}
+    return Answer(response.status_code, body, headers)

@@ -1,0 +1,87 @@
+"""What /api/ needs around Django's own handling: body limits, one form of address, problems instead of pages."""
+
+import io
+from collections.abc import Callable
+from http import HTTPStatus
+from typing import IO
+
+from django.conf import settings
+from django.core.exceptions import DisallowedHost
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+
+from memories.tenancy.api.problems import PROBLEM_TYPE, plain_problem
+from memory_platform.rest.requests import is_api
+
+DRAINED_BYTES_MAX = 8 * settings.DATA_UPLOAD_MAX_MEMORY_SIZE
+PIECE_BYTES = 64 * 1024
+WITH_SLASH = {"/api", "/api/docs", "/api/schema"}
+
+
+class ApiDoor:
+    """The outermost middleware: lets everything but /api/ pass untouched."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        if not is_api(request):
+            return self.get_response(request)
+        if refusal := _refuse_host(request) or self._refuse_body(request):
+            return refusal
+        path = request.path_info.rstrip("/")
+        request.path_info = f"{path}/" if path in WITH_SLASH else path
+        return self._as_problem(self.get_response(request))
+
+    def _refuse_body(self, request: HttpRequest) -> HttpResponse | None:
+        stream = request.META.get("wsgi.input")
+        if "chunked" in request.META.get("HTTP_TRANSFER_ENCODING", "").lower():
+            return self._take_chunks(request, stream)
+        declared = request.META.get("CONTENT_LENGTH") or "0"
+        if not (declared.isascii() and declared.isdigit()):
+            return plain_problem(400, "bad_content_length", "Content-Length is not a number.")
+        if int(declared) <= settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
+            return None
+        # A client that is still sending would see a broken connection instead of the answer.
+        _drain(stream, min(int(declared), DRAINED_BYTES_MAX))
+        return _too_large()
+
+    def _take_chunks(self, request: HttpRequest, stream: IO[bytes] | None) -> HttpResponse | None:
+        """A chunked body declares no length, which Django would read as an empty one."""
+        if stream is None or not request.META.get("wsgi.input_terminated"):
+            return plain_problem(411, "length_required", "Send the body with a Content-Length.")
+        try:
+            body = stream.read(settings.DATA_UPLOAD_MAX_MEMORY_SIZE + 1)
+            if len(body) > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
+                _drain(stream, DRAINED_BYTES_MAX)
+                return _too_large()
+        except Exception:  # noqa: BLE001 - each WSGI server has its own errors for chunks that it cannot read
+            return plain_problem(400, "malformed_body", "The chunks of the body cannot be read.")
+        request.META["CONTENT_LENGTH"] = str(len(body))
+        request._stream = io.BytesIO(body)
+        return None
+
+    def _as_problem(self, response: HttpResponseBase) -> HttpResponseBase:
+        """A refusal that did not come from REST framework, such as a host that is not allowed."""
+        if response.status_code < 400 or response.headers.get("Content-Type", "").startswith(PROBLEM_TYPE):
+            return response
+        status = HTTPStatus(response.status_code)
+        return plain_problem(status.value, status.name.lower(), status.phrase)
+
+
+def _refuse_host(request: HttpRequest) -> HttpResponse | None:
+    """Here rather than in Django, which would make a page of it for an agent."""
+    try:
+        request.get_host()
+    except DisallowedHost:
+        return plain_problem(400, "bad_request", "The Host header names a host that this server does not answer for.")
+    return None
+
+
+def _drain(stream: IO[bytes] | None, size: int) -> None:
+    while stream is not None and size > 0 and (piece := stream.read(min(PIECE_BYTES, size))):
+        size -= len(piece)
+
+
+def _too_large() -> HttpResponse:
+    return plain_problem(413, "too_large", "The body is larger than 8 MiB.")

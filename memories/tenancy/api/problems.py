@@ -1,0 +1,142 @@
+"""The one mapping from anything that goes wrong under /api/ to problem+json (RFC 9457, ADR-0058).
+
+No message here is taken from a database, a provider or a refused value: memory text never leaves in an error or a log.
+"""
+
+import logging
+import math
+import traceback
+from collections.abc import Sequence
+from http import HTTPStatus
+from typing import Any
+
+from django.core.exceptions import PermissionDenied, RequestDataTooBig
+from django.db import DatabaseError, DataError, InterfaceError, OperationalError
+from django.http import Http404, HttpResponse, JsonResponse
+from rest_framework import exceptions
+from rest_framework.response import Response
+
+from memories.services.store.drafts import FieldProblem
+from memories.tenancy.exceptions import InvalidInput, PlatformError
+from memory_platform.rest.errors import RestError
+from memory_platform.rest.serializers import flat_errors
+
+logger = logging.getLogger("memory_platform.api")
+
+
+PROBLEM_TYPE = "application/problem+json"
+
+
+ROLLED_BACK_STATES = "40"  # SQLSTATE class: deadlock, serialization failure
+
+
+def problem(
+    status: int,
+    code: str,
+    detail: str,
+    errors: Sequence[dict[str, str]] = (),
+    headers: dict[str, str] | None = None,
+) -> Response:
+    """The answer that every refusal has; each of `errors` is field (a dotted path), code and detail."""
+    shown = [{name: _encodable(text) for name, text in entry.items()} for entry in errors]
+    body = {
+        "type": "about:blank",
+        "title": HTTPStatus(status).phrase,
+        "status": status,
+        "code": code,
+        "detail": _encodable(detail),
+        "errors": shown,
+    }
+    return Response(body, status=status, headers=headers, content_type=PROBLEM_TYPE)
+
+
+def plain_problem(status: int, code: str, detail: str) -> HttpResponse:
+    """The same outside of REST framework: for middleware."""
+    content = problem(status, code, detail).data
+    return JsonResponse(content, status=status, content_type=PROBLEM_TYPE)
+
+
+def problem_response(error: Exception, context: dict[str, Any]) -> Response:
+    """REST framework's exception handler."""
+    if isinstance(error, PlatformError):
+        return _of_platform(error)
+    if isinstance(error, (Http404, exceptions.NotFound)):
+        return problem(404, "not_found", "There is nothing at this address.")
+    if isinstance(error, (PermissionDenied, exceptions.PermissionDenied)):
+        return problem(403, "forbidden", "This key may not do that.")
+    if isinstance(error, RequestDataTooBig):
+        return problem(413, "too_large", "The body is larger than 8 MiB.")
+    if isinstance(error, exceptions.APIException):
+        return _of_rest_framework(error)
+    if isinstance(error, (OperationalError, InterfaceError)):
+        return _of_database(error, context)
+    if isinstance(error, DataError):  # a value that no check above the database knew to refuse
+        _log(error, context, getattr(error.__cause__, "sqlstate", None) or "")
+        return problem(400, "invalid", "A value in the request cannot be stored or compared.")
+    return _unexpected(error, context)
+
+
+def _encodable(text: str) -> str:
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _entry(fault: PlatformError | FieldProblem | RestError) -> dict[str, str]:
+    return {"field": fault.field, "code": fault.code, "detail": str(fault.detail)}
+
+
+def _of_platform(error: PlatformError) -> Response:
+    faults = [fault for fault in error.problems if fault.field or isinstance(error, InvalidInput)]
+    errors = [_entry(fault) for fault in faults]
+    return problem(error.status, error.code, error.detail, errors)
+
+
+def _of_rest_framework(error: exceptions.APIException) -> Response:
+    headers: dict[str, str] = {}
+    if header := getattr(error, "auth_header", ""):
+        headers["WWW-Authenticate"] = header
+    wait: float = getattr(error, "wait", None) or getattr(error, "retry_after", None) or 0
+    if wait:
+        headers["Retry-After"] = str(max(math.ceil(wait), 1))
+    if isinstance(error, exceptions.ValidationError):
+        errors = flat_errors(error.detail)
+        names = ", ".join(sorted({entry["field"] for entry in errors if entry["field"]})[:5])
+        detail = f"The request is not valid: {names}." if names else (errors[0]["detail"] if errors else "")
+        return problem(400, "invalid", detail, errors)
+    if isinstance(error, RestError):
+        errors = [_entry(error)] if error.status_code == 400 else []
+        return problem(error.status_code, error.code, str(error.detail), errors, headers)
+    code, detail = OWN_WORDS.get(type(error), (error.default_code, str(error.default_detail)))
+    return problem(error.status_code, code, detail, headers=headers)
+
+
+OWN_WORDS: dict[type[exceptions.APIException], tuple[str, str]] = {
+    exceptions.NotAuthenticated: ("key_missing", "Send a key as `Authorization: Bearer <key>` or `X-API-Key`."),
+    exceptions.AuthenticationFailed: ("key_invalid", "This key is unknown, revoked or expired."),
+    exceptions.MethodNotAllowed: ("method_not_allowed", "This address does not take that method."),
+    exceptions.NotAcceptable: ("not_acceptable", "Answers are application/json only."),
+    exceptions.UnsupportedMediaType: ("unsupported_media_type", "Send the body as application/json."),
+    exceptions.Throttled: ("rate_limited", "Too many requests with this key; wait and try again."),
+}
+
+
+def _of_database(error: DatabaseError | InterfaceError, context: dict[str, Any]) -> Response:
+    state = getattr(error.__cause__, "sqlstate", None) or ""
+    _log(error, context, state)
+    again = {"Retry-After": "1"}
+    if state.startswith(ROLLED_BACK_STATES):
+        return problem(503, "try_again", "The request met another one on the same rows; try again.", headers=again)
+    return problem(503, "database_unavailable", "The database cannot be reached; try again.", headers=again)
+
+
+def _unexpected(error: Exception, context: dict[str, Any]) -> Response:
+    _log(error, context, getattr(error.__cause__, "sqlstate", None) or "")
+    return problem(500, "internal_error", "Something went wrong here; it was logged.")
+
+
+def _log(error: Exception, context: dict[str, Any], state: str) -> None:
+    """Where it happened, never what it said: a database's message quotes the row."""
+    view = context.get("view")
+    frames = "".join(traceback.format_tb(error.__traceback__)[-12:])
+    method = getattr(context.get("request"), "method", "?")
+    name = type(view).__name__ if view else "?"
+    logger.error("%s in %s %s %s\n%s", type(error).__name__, method, name, state, frames)

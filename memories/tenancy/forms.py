@@ -1,0 +1,83 @@
+"""Forms of API keys, the audit log and members, and the partition field that other forms share."""
+
+from collections.abc import Callable
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+
+from memories.services.partitions.paths import PartitionError, parse_partition
+from memories.services.store.content import ContentError
+from memory_platform.web.forms import PlainForm
+
+
+class PartitionField(forms.CharField):
+    """A partition path in its canonical form; empty is the tenant's root."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(required=False, max_length=2_500, **kwargs)
+
+    def clean(self, value: Any) -> str:
+        try:
+            return parse_partition(super().clean(value).strip("/")).path
+        except PartitionError as error:
+            raise ValidationError(error.detail, code=error.code) from error
+
+
+class ApiKeyForm(PlainForm):
+    """A key to make; what it may do includes what stands above it."""
+
+    LEVELS = [("read", "Read"), ("write", "Read and write"), ("admin", "Administer")]
+
+    name = forms.RegexField(
+        r"^.+\Z", max_length=50, error_messages={"invalid": "A name of 1 to 50 characters on one line."}
+    )
+    level = forms.ChoiceField(label="May", choices=LEVELS, initial="write")
+    partition = PartitionField()
+    refuses_recalled_text = forms.BooleanField(required=False, initial=True)
+
+    def scopes(self) -> list[str]:
+        """Of the valid form: the chosen one and those it includes."""
+        levels = [level for level, _ in self.LEVELS]
+        return levels[: levels.index(self.cleaned_data["level"]) + 1]
+
+
+class AuditFilterForm(PlainForm):
+    """How the audit log is narrowed; everything is optional and stands in the address."""
+
+    actor = forms.CharField(label="Who", required=False, max_length=150)
+    verb = forms.CharField(label="What", required=False, max_length=64)
+    target_kind = forms.CharField(label="Kind of object", required=False, max_length=64)
+    target_id = forms.CharField(label="Id of the object", required=False, max_length=150)
+    after = forms.DateTimeField(label="From", required=False)
+    before = forms.DateTimeField(label="Until", required=False)
+
+    def clean_verb(self) -> str:
+        return _as_stored(self.cleaned_data["verb"])
+
+    def clean_target_kind(self) -> str:
+        return _as_stored(self.cleaned_data["target_kind"])
+
+
+class MemberForm(PlainForm):
+    """Who is to see the tenant."""
+
+    username = forms.CharField(label="User name", max_length=150)
+
+
+def checked(check: Callable[[Any], None], value: Any) -> Any:
+    try:
+        check(value)
+    except ContentError as error:
+        raise ValidationError(error.detail, code=error.code) from error
+    return value
+
+
+def _as_stored(words: str) -> str:
+    """Archive memory -> archive_memory."""
+    return words.strip().lower().replace(" ", "_")
+
+
+def with_unix_line_ends(text: str) -> str:
+    """Browsers send line ends as CR LF whatever the text had."""
+    return text.replace("\r\n", "\n")

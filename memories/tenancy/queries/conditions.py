@@ -1,0 +1,69 @@
+"""Conditions that several querysets share: what is live, what lies within a path, what a filter or a text asks for."""
+
+import operator
+from collections.abc import Mapping
+from datetime import datetime
+from functools import reduce
+
+from django.db import models
+from django.db.models import Exists, OuterRef, Q
+
+from memories.services.partitions.paths import PartitionPath, subtree_bounds
+from memories.services.search.filters import Condition
+from memories.services.store.moments import Moment
+
+
+def live_condition(now: datetime) -> Q:
+    return Q(archived_at__isnull=True) & _unexpired(now)
+
+
+def head_condition(moment: Moment) -> Q:
+    """Current rows that held at `moment`. Archiving ends both intervals of a row, so one column ends both."""
+    if not moment.reads_history:
+        return live_condition(moment.at)
+    has_begun = Q(**{f"{moment.kind}_from__lte": moment.at})
+    is_not_archived_yet = Q(archived_at__isnull=True) | Q(archived_at__gt=moment.at)
+    return has_begun & is_not_archived_yet & _unexpired(moment.at)
+
+
+def version_condition(moment: Moment) -> Q:
+    """Superseded rows that held at `moment`, which is not the present."""
+    is_within = Q(**{f"{moment.kind}_from__lte": moment.at, f"{moment.kind}_to__gt": moment.at})
+    return is_within & _unexpired(moment.at)
+
+
+def _unexpired(at: datetime) -> Q:
+    return Q(expires_at__isnull=True) | Q(expires_at__gt=at)
+
+
+def path_condition(column: str, path: str, *, exact: bool) -> Q:
+    is_there = Q(**{column: path})
+    if exact:
+        return is_there
+    if not path:
+        return Q()
+    low, high = subtree_bounds(path)
+    return is_there | Q(**{f"{column}__gte": low, f"{column}__lt": high})
+
+
+def filter_condition(condition: Condition) -> Q:
+    if condition.metadata_key is None:
+        suffix = {"eq": "", "gte": "__gte", "lte": "__lte", "in": "__in"}[condition.operator]
+        return Q(**{condition.field + suffix: condition.value})
+    values = condition.value if condition.operator == "in" else [condition.value]
+    alternatives = [Q(metadata__contains={condition.metadata_key: value}) for value in values]
+    return reduce(operator.or_, alternatives, Q(pk__in=[]))
+
+
+def segment_paths(segments: Mapping[str, str]) -> list[str]:
+    """`key=value` of each segment, as partitions store them."""
+    return [PartitionPath(((key, value),)).path for key, value in segments.items()]
+
+
+def segments_condition(model: type[models.Model], column: str, segments: Mapping[str, str]) -> Q:
+    """That the partition whose path stands in `column` of a tenant's row holds every given segment, at any depth."""
+    if not segments:
+        return Q()
+    partitions = model._meta.apps.get_model("memories", "Partition").objects
+    own = partitions.filter(tenant_id=OuterRef("tenant_id"), path=OuterRef(column))
+    return Q(Exists(own.filter(segments__contains=segment_paths(segments))))

@@ -1,0 +1,109 @@
+"""Tenants, members, users and API keys."""
+
+from collections.abc import Collection
+from datetime import datetime
+from typing import Any, Self
+from uuid import UUID
+
+from django.contrib.auth import get_user_model
+from django.db import models
+from django.db.models import Subquery
+from rest_framework_api_key.models import BaseAPIKeyManager
+
+from memories.services.tenancy.hidden_tenants import HIDDEN_PREFIX
+from memories.tenancy.queries.conditions import path_condition
+from memories.tenancy.queries.records import AuditEntryQuerySet
+from memories.tenancy.queries.rows import TenantRows
+
+
+class TenantQuerySet(models.QuerySet[Any]):
+    def named(self, name: str) -> Self:
+        return self.filter(name=name)
+
+    def leaving_a_language(self) -> Self:
+        """Those whose rows may not all be in their language yet."""
+        return self.exclude(former_text_search_configs=[])
+
+    def with_language_older_than(self, moment: datetime) -> Self:
+        """Those that left a language before `moment`."""
+        return self.leaving_a_language().filter(text_search_changed_at__lt=moment)
+
+    def of_member(self, user_id: int) -> Self:
+        return self.filter(memberships__user_id=user_id)
+
+    def visible(self) -> Self:
+        """Those that somebody may look after."""
+        return self.exclude(name__startswith=HIDDEN_PREFIX)
+
+    def hidden(self) -> Self:
+        """Those made for a purpose of the program's own."""
+        return self.filter(name__startswith=HIDDEN_PREFIX)
+
+    def older_than(self, moment: datetime) -> Self:
+        return self.filter(created_at__lt=moment)
+
+    def names(self, prefix: str) -> list[str]:
+        """The names that begin with `prefix`."""
+        return list(self.filter(name__startswith=prefix).values_list("name", flat=True))
+
+
+class MembershipQuerySet(TenantRows):
+    def of_user(self, user_id: int) -> Self:
+        return self.filter(user_id=user_id)
+
+    def of_username(self, username: str) -> Self:
+        return self.filter(user__username=username)
+
+    def with_roles(self) -> Self:
+        """By user name, each with the user and the names of the user's groups at hand."""
+        return self.select_related("user").prefetch_related("user__groups").order_by("user__username")
+
+
+def superusers() -> models.QuerySet[Any]:
+    """Who sees every tenant, by name."""
+    rows = get_user_model()._default_manager.filter(is_superuser=True, is_staff=True, is_active=True)
+    return rows.order_by("username")
+
+
+def users_named(username: str) -> models.QuerySet[Any]:
+    """The one who signs in by that name."""
+    return get_user_model()._default_manager.filter(username=username)
+
+
+def usernames_of(user_ids: Collection[str]) -> dict[str, str]:
+    """What people sign in by, by their ids as texts; whoever was deleted is missing."""
+    rows = get_user_model()._default_manager.filter(pk__in=[each for each in user_ids if each.isdecimal()])
+    return {str(pk): name for pk, name in rows.values_list("pk", "username")}
+
+
+class ApiKeyQuerySet(TenantRows):
+    """Keys; outside they are named by their visible prefix, because the primary key holds the hash."""
+
+    def with_prefix(self, prefix: str) -> Self:
+        return self.filter(prefix=prefix)
+
+    def by_name(self) -> Self:
+        return self.order_by("name", "prefix")
+
+    def usable_first(self) -> Self:
+        """Those that were not revoked before those that were, each by name."""
+        return self.order_by("revoked", "name", "prefix")
+
+    def with_last_change(self, entries: AuditEntryQuerySet) -> Self:
+        """With `last_change`, the time of the key's newest among these entries of the audit log, if any."""
+        return self.annotate(last_change=Subquery(entries.last_of_outer_key()))
+
+    def within(self, path: str) -> Self:
+        """Keys that reach nothing outside of `path`."""
+        return self.filter(path_condition("partition_prefix", path, exact=False))
+
+
+class ApiKeyManager(BaseAPIKeyManager):
+    """Keys by their visible prefix, as the package does it, and by tenant."""
+
+    def get_usable_keys(self) -> models.QuerySet[Any]:
+        """With their tenants, which can be read before one is known only in the scope of the look-up."""
+        return super().get_usable_keys().select_related("tenant")
+
+    def for_tenant(self, tenant_id: UUID) -> ApiKeyQuerySet:
+        return ApiKeyQuerySet(self.model, using=self._db).for_tenant(tenant_id)

@@ -1,0 +1,56 @@
+"""Row-level security as migration operations: one function for every table of every app (ADR-0055)."""
+
+from collections.abc import Mapping
+
+from django.db import migrations
+from django.db.migrations.operations.base import Operation
+
+_SCOPE = "current_setting('app.scope', true)"
+# Of a scope of another name there is no tenant, so that comparing with it is all there is to do for a row.
+_TENANT = f"(SELECT CASE {_SCOPE} WHEN 'tenant' THEN nullif(current_setting('app.tenant_id', true), '')::uuid END)"
+# The cast inside counts; that outside only tells Postgres that one array is meant, not rows.
+_READABLE = (
+    f"(SELECT CASE {_SCOPE} WHEN 'operator_read' THEN"
+    " nullif(current_setting('app.readable_tenants', true), '')::uuid[] END)::uuid[]"
+)
+
+
+def policies(*, column: str = "tenant_id", is_read_to_authenticate: bool = False) -> Mapping[str, tuple[str, str]]:
+    """By name: the command that a policy is for, and which rows it lets through.
+
+    Whatever depends on the settings alone stands in a sub-select, which Postgres evaluates once a query; once a row it
+    compares the tenant's id at most.
+    """
+    readers = "'maintenance', 'authentication'" if is_read_to_authenticate else "'maintenance'"
+    return {
+        "in_tenant": ("ALL", f"{column} = {_TENANT}"),
+        "operator_read": ("SELECT", f"{column} = ANY ({_READABLE})"),
+        "admin_write": ("ALL", f"(SELECT {_SCOPE} = 'admin_write')"),
+        "named_read": ("SELECT", f"(SELECT {_SCOPE} IN ({readers}))"),
+    }
+
+
+def confine(table: str, *, column: str = "tenant_id", is_read_to_authenticate: bool = False) -> Operation:
+    """Confine a table to the scopes of memories/tenancy/scopes.py.
+
+    FORCE binds the owner too, so that a deployment which by mistake runs the app as the owner is still confined.
+    """
+    made = policies(column=column, is_read_to_authenticate=is_read_to_authenticate)
+    forward = [f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY", f"ALTER TABLE {table} FORCE ROW LEVEL SECURITY"]
+    # What may be written is what may be read, where nothing else is said.
+    forward += [
+        f"CREATE POLICY {name} ON {table} FOR {command} USING ({rows})" for name, (command, rows) in made.items()
+    ]
+    backward = [f"DROP POLICY {name} ON {table}" for name in made]
+    backward += [f"ALTER TABLE {table} NO FORCE ROW LEVEL SECURITY", f"ALTER TABLE {table} DISABLE ROW LEVEL SECURITY"]
+    return migrations.RunSQL(sql=";\n".join(forward), reverse_sql=";\n".join(backward))
+
+
+def same_tenant(table: str, column: str, referred: str) -> Operation:
+    """Let a foreign key reach only a row of the same tenant: a pair (tenant, id) that must exist in `referred`."""
+    name = f"{table}_{column}_same_tenant"
+    return migrations.RunSQL(
+        sql=f"ALTER TABLE {table} ADD CONSTRAINT {name} FOREIGN KEY (tenant_id, {column})"
+        f" REFERENCES {referred} (tenant_id, id) DEFERRABLE INITIALLY DEFERRED",
+        reverse_sql=f"ALTER TABLE {table} DROP CONSTRAINT {name}",
+    )

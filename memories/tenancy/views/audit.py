@@ -1,0 +1,124 @@
+"""The audit log: who did what to which rows and when, by names of fields and never their text."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from http import HTTPStatus
+from typing import Any
+from uuid import UUID
+
+from django.http import HttpResponseBase
+from django.urls import reverse
+from django.utils.http import urlencode
+from django.views.decorators.http import require_safe
+
+from memories.models import AuditEntry
+from memories.services.tenancy.audit_targets import AuditedPage, page_of, shown_id
+from memories.tenancy.access import tenant_required
+from memories.tenancy.audit_log import PERSON, audit_entries, names_of_late, names_of_people
+from memories.tenancy.forms import AuditFilterForm
+from memories.tenancy.scopes import tenant_scope
+from memory_platform.web.pages import HtmxRequest, operator_required, show, wants_fragment
+from memory_platform.web.tables import Column, read_table
+
+SECTION = "audit-log"
+COLUMNS = (Column("when", "at", datetime),)
+#: Stands for an id, or the name of a profile, where the address of a kind of page is made.
+ANY_ID = str(UUID(int=0))
+#: Ids of one entry that are shown at once, and those behind a click.
+TARGETS_SHOWN = 3
+TARGETS_SHOWN_MAX = 100
+ID_CHARACTERS_SHOWN = 14
+#: Names of fields that are shown at once.
+FIELDS_SHOWN = 5
+
+
+@dataclass(frozen=True)
+class Target:
+    """One id of an entry, or the name of a person; `url` is "" where no page of this operator shows it."""
+
+    id: str
+    url: str
+
+    @property
+    def short(self) -> str:
+        """The beginning of the id."""
+        return self.id if len(self.id) <= ID_CHARACTERS_SHOWN else f"{self.id[: ID_CHARACTERS_SHOWN - 1]}…"
+
+
+@dataclass(frozen=True)
+class AuditRow:
+    """An entry as the page shows it: `more` stands behind a click, `targets_hidden` ids nowhere."""
+
+    entry: AuditEntry
+    first: list[Target]
+    more: list[Target]
+    targets_hidden: int
+    fields: list[str]
+    more_fields: list[str]
+
+
+@operator_required("viewer")
+@tenant_required
+@require_safe
+def audit_log(request: HtmxRequest) -> HttpResponseBase:
+    """What was done, the newest first; filters, order and place stand in the address."""
+    form = AuditFilterForm(request.GET, label_suffix="")
+    page: dict[str, Any] = {"section": SECTION, "form": form}
+    is_whole = not wants_fragment(request)
+    with tenant_scope(request.tenant.id):
+        if form.is_valid():
+            page |= _rows(request, form)
+        if is_whole:
+            page |= names_of_late(request.tenant.id)
+    status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
+    return show(request, "audit_log.html" if is_whole else "audit_log.html#fragment", page, status=status)
+
+
+def _rows(request: HtmxRequest, form: AuditFilterForm) -> dict[str, Any]:
+    table = read_table(request, COLUMNS, partial(audit_entries, request.tenant.id, form.cleaned_data))
+    pages = _Pages(request, names_of_people(table.rows))
+    return {
+        "table": table,
+        "rows": [_row(pages, entry) for entry in table.rows],
+        "is_narrowed": any(form.cleaned_data.values()),
+    }
+
+
+class _Pages:
+    """What entries are about, with the pages that this operator may open; `names` are those of people by id."""
+
+    def __init__(self, request: HtmxRequest, names: Mapping[str, str]) -> None:
+        self._request = request
+        self._names = names
+        self._patterns: dict[str, str] = {}
+
+    def target(self, entry: AuditEntry, target_id: str, *, is_first: bool) -> Target:
+        name = self._names.get(target_id) if entry.target_kind == PERSON else None
+        page = page_of(entry.verb, entry.target_kind, target_id, is_first=is_first)
+        return Target(name or shown_id(target_id), self._address(page) if page else "")
+
+    def _address(self, page: AuditedPage) -> str:
+        """Resolved once for each kind of page: a log shows thousands of ids."""
+        if page.admins_only and not self._request.operator.can_administer:
+            return ""
+        if page.name not in self._patterns:
+            self._patterns[page.name] = reverse(page.name, args=[self._request.tenant.id, *(ANY_ID for _ in page.args)])
+        url = self._patterns[page.name]
+        for each in page.args:
+            url = url.replace(ANY_ID, each)
+        return f"{url}?{urlencode(page.query)}" if page.query else url
+
+
+def _row(pages: _Pages, entry: AuditEntry) -> AuditRow:
+    shown = entry.target_ids[:TARGETS_SHOWN_MAX]
+    targets = [pages.target(entry, target_id, is_first=not place) for place, target_id in enumerate(shown)]
+    return AuditRow(
+        entry=entry,
+        first=targets[:TARGETS_SHOWN],
+        more=targets[TARGETS_SHOWN:],
+        targets_hidden=len(entry.target_ids) - len(shown),
+        fields=entry.fields[:FIELDS_SHOWN],
+        more_fields=entry.fields[FIELDS_SHOWN:],
+    )

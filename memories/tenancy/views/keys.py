@@ -1,0 +1,114 @@
+"""API keys: which there are, a new one whose text is shown once, the end of one."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from http import HTTPStatus
+from typing import Any
+
+from django.http import Http404, HttpResponse, HttpResponseBase
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods
+
+from memories.models import ApiKey, AuditEntry, Partition
+from memories.services.partitions.paths import parse_partition
+from memories.tenancy.access import actor_of, tenant_of, tenant_required
+from memories.tenancy.actions.tenants import create_api_key, revoke_api_key
+from memories.tenancy.exceptions import PlatformError
+from memories.tenancy.forms import ApiKeyForm
+from memories.tenancy.scopes import tenant_scope
+from memory_platform.web.pages import HtmxRequest, flash, operator_required, show, wants_fragment
+from memory_platform.web.tables import Column, Table, order_in
+
+SECTION = "api-keys"
+KEYS_SHOWN_MAX = 500
+COLUMNS = (
+    Column("name", "name", str, is_down_first=False),
+    Column("created", "created", datetime),
+    Column("changed", "last_change", datetime),
+)
+PARTITIONS_OFFERED_MAX = 300
+
+
+@dataclass(frozen=True)
+class KeyRow:
+    """A key as the table shows and sorts it."""
+
+    key: ApiKey
+    name: str
+    created: datetime
+    last_change: datetime | None
+
+
+@operator_required("admin")
+@tenant_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def api_keys(request: HtmxRequest) -> HttpResponseBase:
+    """The keys, and the form that makes one. Its text stands in the answer to that POST and nowhere else."""
+    if request.method != "POST":
+        return _page(request, ApiKeyForm(label_suffix=""))
+    form = ApiKeyForm(request.POST, label_suffix="")
+    if form.is_valid():
+        try:
+            return _page(request, ApiKeyForm(label_suffix=""), _create(request, form))
+        except PlatformError as error:
+            form.add_error(error.field if error.field in form.fields else None, error.detail)
+    return _page(request, form)
+
+
+def _create(request: HtmxRequest, form: ApiKeyForm) -> dict[str, Any]:
+    fields = form.cleaned_data
+    with tenant_scope(request.tenant.id):
+        key, plain = create_api_key(
+            tenant=tenant_of(request),
+            name=fields["name"],
+            scopes=form.scopes(),
+            partition=parse_partition(fields["partition"]) if fields["partition"] else None,
+            refuses_recalled_text=fields["refuses_recalled_text"],
+            by=actor_of(request.operator),
+            now=timezone.now(),
+        )
+    return {"made": key, "plain": plain, "search_url": request.build_absolute_uri(reverse("api-memories-search"))}
+
+
+def _page(request: HtmxRequest, form: ApiKeyForm, made: dict[str, Any] | None = None) -> HttpResponse:
+    tenant_id = request.tenant.id
+    with tenant_scope(tenant_id):
+        rows = ApiKey.objects.for_tenant(tenant_id).with_last_change(AuditEntry.objects.for_tenant(tenant_id))
+        keys = list(rows.usable_first()[:KEYS_SHOWN_MAX])
+        partitions = Partition.objects.for_tenant(tenant_id).paths(PARTITIONS_OFFERED_MAX)
+    page = {
+        "section": SECTION,
+        "form": form,
+        "keys": keys,
+        "table": _table(request, keys),
+        "partitions": partitions,
+        **(made or {}),
+    }
+    status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
+    return show(request, "api_keys.html#body" if wants_fragment(request) else "api_keys.html", page, status=status)
+
+
+def _table(request: HtmxRequest, keys: list[Any]) -> Table:
+    """Usable ones first, each part in the order that the address asks for."""
+    order = order_in(request, COLUMNS)
+    rows = order.sorted(KeyRow(key, key.name.casefold(), key.created, key.last_change) for key in keys)
+    return Table(sorted(rows, key=lambda row: row.key.revoked), order)
+
+
+@operator_required("admin")
+@tenant_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def api_key_revoke(request: HtmxRequest, prefix: str) -> HttpResponseBase:
+    """Ask, saying what follows, then end a key for good."""
+    with tenant_scope(request.tenant.id):
+        key = ApiKey.objects.for_tenant(request.tenant.id).with_prefix(prefix).first()
+        if key is None:
+            raise Http404
+        if request.method == "POST":
+            revoke_api_key(key=key, by=actor_of(request.operator), now=timezone.now())
+    if request.method != "POST" and not key.revoked:
+        return show(request, "api_key_revoke.html", {"section": SECTION, "key": key})
+    flash(request, f"The key {key} is revoked.")
+    return redirect("api-keys", request.tenant.id)

@@ -1,0 +1,105 @@
+"""Settings of a tenant: the language of its search, who sees it, and where the rest is tuned."""
+
+from http import HTTPStatus
+from typing import Any
+
+from django.http import Http404, HttpResponse, HttpResponseBase
+from django.shortcuts import redirect
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods, require_POST
+
+from memories.embeddings.embedders import active_model_name
+from memories.models import Membership
+from memories.search.actions import set_language
+from memories.search.forms import LanguageForm
+from memories.search.queries.lexemes import text_search_configs
+from memories.tenancy.access import actor_of, tenant_of, tenant_required
+from memories.tenancy.actions.tenants import add_member, remove_member
+from memories.tenancy.exceptions import PlatformError
+from memories.tenancy.forms import MemberForm
+from memories.tenancy.members import members_of, person_named
+from memories.tenancy.scopes import tenant_scope
+from memory_platform.web.pages import HtmxRequest, Role, flash, operator_required, role_of, show
+
+SECTION = "tenant-settings"
+
+
+@operator_required("viewer", to_change="admin")
+@tenant_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def tenant_settings(request: HtmxRequest) -> HttpResponseBase:
+    """What holds for the whole tenant; a POST changes the language."""
+    if request.method != "POST":
+        return _page(request)
+    form = LanguageForm(request.POST, label_suffix="", languages=text_search_configs())
+    if form.is_valid():
+        language = form.cleaned_data["language"]
+        try:
+            with tenant_scope(request.tenant.id):
+                set_language(
+                    tenant=tenant_of(request), language=language, by=actor_of(request.operator), now=timezone.now()
+                )
+        except PlatformError as error:
+            form.add_error("language", error.detail)
+        else:
+            flash(request, f"Memories are searched in {language}. What is stored follows in the background.")
+            return redirect(SECTION, request.tenant.id)
+    return _page(request, language_form=form)
+
+
+def _page(
+    request: HtmxRequest, *, language_form: LanguageForm | None = None, member_form: MemberForm | None = None
+) -> HttpResponse:
+    tenant = tenant_of(request)
+    with tenant_scope(tenant.pk):
+        page: dict[str, Any] = {
+            "section": SECTION,
+            "members": members_of(tenant.pk),
+            "model_name": active_model_name(tenant.pk),
+            "language_form": language_form
+            or LanguageForm(
+                initial={"language": tenant.text_search_config}, label_suffix="", languages=text_search_configs()
+            ),
+            "roles": list(Role),
+            "member_form": member_form or MemberForm(label_suffix=""),
+        }
+    is_refused = any(form and form.errors for form in (language_form, member_form))
+    status = HTTPStatus.UNPROCESSABLE_ENTITY if is_refused else HTTPStatus.OK
+    return show(request, "tenant_settings.html", page, status=status)
+
+
+@operator_required("admin")
+@tenant_required
+@require_POST
+def member_add(request: HtmxRequest) -> HttpResponseBase:
+    """Let somebody who has an account see the tenant; their role decides what they may do there."""
+    form = MemberForm(request.POST, label_suffix="")
+    person = person_named(form.cleaned_data["username"]) if form.is_valid() else None
+    if form.is_valid() and (person is None or role_of(person) is None):
+        form.add_error("username", "Nobody with a role signs in by this name. Accounts and roles are made elsewhere.")
+    if person is None or form.errors:
+        return _page(request, member_form=form)
+    with tenant_scope(request.tenant.id):
+        add_member(user=person, tenant=tenant_of(request), by=actor_of(request.operator), now=timezone.now())
+    flash(request, f"{person.get_username()} sees this tenant.")
+    return redirect(SECTION, request.tenant.id)
+
+
+@operator_required("admin")
+@tenant_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def member_remove(request: HtmxRequest, username: str) -> HttpResponseBase:
+    """Ask, then take a member's access to the tenant away."""
+    user = request.operator.user
+    with tenant_scope(request.tenant.id):
+        member = Membership.objects.for_tenant(request.tenant.id).of_username(username).with_roles().first()
+        if member is None:
+            raise Http404
+        is_oneself = member.user_id == user.pk
+        if request.method == "POST":
+            remove_member(membership=member, by=actor_of(request.operator), now=timezone.now())
+    if request.method != "POST":
+        page = {"section": SECTION, "member": member.user, "is_oneself": is_oneself}
+        return show(request, "member_remove.html", page)
+    flash(request, f"{username} does not see {request.tenant.name} any more.")
+    return redirect("overview") if is_oneself and not user.is_superuser else redirect(SECTION, request.tenant.id)

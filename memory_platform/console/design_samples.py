@@ -1,0 +1,51 @@
+"""Made-up numbers for the design guide: each component as pages show it, none of them read from anywhere."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from compaction.services.sessions.gauges import pressure_gauge
+from context.services.profiles.compaction_policy import CompactionPolicy
+from context.services.workbench.bars import SCORE_WEIGHTS
+from memories.services.store.text_diff import diff_words
+from memory_platform.web.charts import Chart, ChartRow
+
+WINDOW_TOKENS = 8_000
+BREAKDOWN = {"relevance": 0.82, "recency": 0.64, "usefulness": 0.5, "confidence": 0.9, "frequency": 0.2}
+
+
+@dataclass(frozen=True)
+class Toast:
+    """A message as Django's carry it: its level, its text, where Undo leads."""
+
+    level_tag: str
+    message: str
+    extra_tags: str = ""
+
+
+def samples(now: datetime) -> dict[str, Any]:
+    """What the guide's template shows."""
+    return {
+        "themes": ["light", "dark"],
+        "kinds": ["", "good", "warning", "bad"],
+        "now": now,
+        "columns": [((now - timedelta(days=14 - day)).date(), (day * 7) % 11) for day in range(14)],
+        "breakdown": BREAKDOWN,
+        "score": sum(SCORE_WEIGHTS[name] * value for name, value in BREAKDOWN.items()),
+        "weights": SCORE_WEIGHTS,
+        "sections": [("tenant_memo", 120), ("partition_summary", 240), ("linked_memory", 90), ("memory", 610)],
+        "gauges": [
+            pressure_gauge(tokens, WINDOW_TOKENS, CompactionPolicy()) for tokens in (2_400, 5_900, 7_100, 8_600)
+        ],
+        "toasts": [
+            Toast("success", "Archived. No agent reads it any more.", "/design"),
+            Toast("error", "Nothing was taken back: somebody changed it meanwhile."),
+        ],
+        "chart": Chart(
+            "Contexts served",
+            "contexts a day",
+            ["to agents", "previews"],
+            [ChartRow(now - timedelta(days=14 - day), [40 + day * 7 % 11, day * 5 % 9]) for day in range(14)],
+        ),
+        "pieces": diff_words("The workshop closes at six.", "The workshop in Kiel closes at seven."),
+    }

@@ -1,0 +1,28 @@
+"""What operators type into the frame."""
+
+from django import forms
+
+from memory_platform.console.activity import SPANS
+from memory_platform.console.jobs import KINDS, STATES
+from memory_platform.web.forms import PlainForm
+
+TEXT_CHARACTERS_MAX = 200
+
+
+class SearchForm(PlainForm):
+    """A text to look up anywhere."""
+
+    q = forms.CharField(label="Text", required=False, max_length=TEXT_CHARACTERS_MAX)
+
+
+class RangeForm(PlainForm):
+    """How far back the curves of the overview reach."""
+
+    range = forms.ChoiceField(required=False, choices=[(span.name, span.label) for span in SPANS])
+
+
+class JobFilterForm(PlainForm):
+    """How the list of background work is narrowed."""
+
+    kind = forms.ChoiceField(required=False, choices=KINDS)
+    state = forms.ChoiceField(required=False, choices=STATES)

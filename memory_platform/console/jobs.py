@@ -1,0 +1,213 @@
+"""All background work of a tenant in one list, whichever app does it: the newest first, page by page."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import Any
+from urllib.parse import urlencode
+from uuid import UUID
+
+from django.urls import reverse
+
+from compaction.models import Run
+from context.models import EvaluationRun
+from memories.models import EmbeddingModel, MissingVector
+from memories.tenancy.queries.rows import TenantRows
+
+UNFINISHED, FAILED, DONE = "unfinished", "failed", "done"
+STATES = (("", "All"), (UNFINISHED, "Unfinished"), (FAILED, "Failed"), (DONE, "Done"))
+ALL_RUNS = "runs"
+KINDS = (
+    ("", "All"),
+    (ALL_RUNS, "Compactions and roll-ups"),
+    ("compaction", "Compactions"),
+    ("roll_up", "Roll-ups"),
+    ("evaluation", "Evaluations"),
+    ("embedding_model", "Re-embedding"),
+)
+
+#: By state, how rows are narrowed to it.
+Chooser = Mapping[str, Callable[[], Any]]
+
+
+@dataclass(frozen=True)
+class Job:
+    """One piece of work. `made` of `wanted` is how far it is, in `unit`; an empty address is nothing to be done."""
+
+    pk: UUID
+    kind: str
+    title: str
+    address: str
+    state: str
+    created_at: datetime
+    finished_at: datetime | None = None
+    is_open: bool = False
+    place: str | None = None
+    by: str = ""
+    step: str = ""
+    attempts: int | None = None
+    error_code: str = ""
+    error_detail: str = ""
+    made: int = 0
+    wanted: int = 0
+    unit: str = ""
+    retry_address: str = ""
+    cancel_address: str = ""
+    is_for_admins: bool = False
+    started_at: datetime | None = None
+
+    @property
+    def percent(self) -> float:
+        """How far it is, 0..100."""
+        return round(100 * self.made / self.wanted, 1) if self.wanted else 0.0
+
+    @property
+    def took_milliseconds(self) -> float | None:
+        """From when a worker began to when it was over; None where only one of the two times was kept."""
+        if self.started_at is None or self.finished_at is None or self.finished_at <= self.started_at:
+            return None
+        return (self.finished_at - self.started_at).total_seconds() * 1000
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where some kinds of work are stored: their rows, when they were asked for, and a row as a job."""
+
+    rows: TenantRows
+    asked_at: str
+    as_job: Callable[[Any], Job]
+
+    def page(self, ordering: str, **place: Any) -> list[Job]:
+        rows = self.rows.page(ordering.replace("created_at", self.asked_at), **place)
+        return [self.as_job(row) for row in rows]
+
+
+def page_of_jobs(
+    tenant_id: UUID, kind: str, state: str, ordering: str, *, after: Any, is_backward: bool, count: int
+) -> list[Job]:
+    """`count` jobs from a place on, of all sources merged; inside a scope. At most five queries."""
+    place = {"after": after, "is_backward": is_backward, "count": count}
+    found = [job for source in _sources(tenant_id, kind, state) for job in source.page(ordering, **place)]
+    is_down = ordering.startswith("-") != is_backward
+    found.sort(key=lambda job: job.pk, reverse=not is_down)
+    found.sort(key=lambda job: job.created_at, reverse=is_down)
+    return found[:count]
+
+
+def _sources(tenant_id: UUID, kind: str, state: str) -> Iterable[Source]:
+    if kind in {"", ALL_RUNS, "compaction", "roll_up"}:
+        runs = Run.objects.for_tenant(tenant_id).with_titled_targets()
+        runs = runs.of_kind(kind) if kind in Run.Kind.values else runs
+        states: Chooser = {
+            UNFINISHED: runs.open,
+            FAILED: runs.failed_still,
+            DONE: partial(runs.in_state, Run.State.DONE),
+        }
+        yield Source(_chosen(runs, states, state), "created_at", _of_run)
+    if kind in {"", "evaluation"}:
+        evaluations = EvaluationRun.objects.for_tenant(tenant_id).without_results()
+        states = {
+            UNFINISHED: evaluations.open,
+            FAILED: partial(evaluations.in_state, EvaluationRun.State.FAILED),
+            DONE: partial(evaluations.in_state, EvaluationRun.State.DONE, EvaluationRun.State.CANCELLED),
+        }
+        yield Source(_chosen(evaluations, states, state), "created_at", _of_evaluation)
+    if kind in {"", "embedding_model"}:
+        models = EmbeddingModel.objects.for_tenant(tenant_id).asked_for()
+        states = {UNFINISHED: models.in_motion, FAILED: models.failing, DONE: models.at_rest}
+        missing = MissingVector.objects.for_tenant(tenant_id).tally()
+        yield Source(_chosen(models, states, state), "started_at", partial(_of_model, missing))
+
+
+def _chosen(rows: TenantRows, states: Chooser, state: str) -> TenantRows:
+    return states[state]() if state else rows
+
+
+def _of_run(run: Run) -> Job:
+    is_open = run.state in (Run.State.QUEUED, Run.State.RUNNING)
+    if run.session is not None:
+        title, place = f"Compaction of “{run.session.title}”", run.session.partition_path
+        address = reverse("compaction", args=[run.tenant_id, run.compaction_id])
+    else:
+        title, place = f"Roll-up, {run.style}", run.partition.path if run.partition else ""
+        address = f"{reverse('partitions', args=[run.tenant_id])}?{urlencode({'partition': place})}"
+    can_retry = run.state == Run.State.FAILED
+    return Job(
+        pk=run.pk,
+        kind=run.kind,
+        title=title,
+        address=address,
+        state=run.state,
+        created_at=run.created_at,
+        started_at=run.started_at,
+        finished_at=run.finished_at,
+        is_open=is_open,
+        place=place,
+        by=run.requested_by,
+        step=run.step if is_open else "",
+        attempts=run.attempts,
+        error_code=run.error_code,
+        error_detail=run.error_detail,
+        retry_address=reverse("run-retry", args=[run.tenant_id, run.pk]) if can_retry else "",
+    )
+
+
+def _of_evaluation(run: EvaluationRun) -> Job:
+    def at(name: str) -> str:
+        return reverse(name, args=[run.tenant_id, run.pk])
+
+    can_retry = run.state in (EvaluationRun.State.FAILED, EvaluationRun.State.CANCELLED)
+    return Job(
+        pk=run.pk,
+        kind="evaluation",
+        title=f"Evaluation of {run.corpus_name} with {run.profile_name}",
+        address=at("evaluation"),
+        state=run.state,
+        created_at=run.created_at,
+        started_at=run.started_at,
+        finished_at=run.finished_at,
+        is_open=run.is_open,
+        by=run.created_by,
+        step=run.step if run.is_open else "",
+        attempts=run.attempts,
+        error_code=run.error_code,
+        error_detail=run.error_detail,
+        made=run.done,
+        wanted=run.total,
+        unit="questions",
+        retry_address=at("evaluation-retry") if can_retry else "",
+        cancel_address=at("evaluation-cancel") if run.is_open else "",
+    )
+
+
+def _of_model(missing: Mapping[UUID, tuple[int, int]], model: EmbeddingModel) -> Job:
+    waiting, refused = missing.get(model.pk, (0, 0))
+    address = reverse("embeddings", args=[model.tenant_id])
+    is_filling = model.state == EmbeddingModel.State.FILLING
+    is_retiring = model.state == EmbeddingModel.State.RETIRING
+    is_over = not (is_filling or is_retiring)
+    error = f"{refused:,} texts were refused." if refused else model.error
+    return Job(
+        pk=model.pk,
+        kind="embedding_model",
+        title=f"Vectors of {model.name} {'are removed' if is_retiring else 'for every memory'}",
+        address=address,
+        state="failed" if error else ("running" if not is_over else "done"),
+        created_at=model.started_at,
+        started_at=model.started_at,
+        finished_at=model.retired_at if is_retiring else model.filled_at,
+        is_open=not is_over,
+        by=model.requested_by,
+        error_detail=error,
+        made=max(model.needed - waiting - refused, 0),
+        wanted=model.needed if is_filling else 0,
+        unit="vectors",
+        retry_address=reverse("embedding-retry", args=[model.tenant_id, model.pk]) if refused else "",
+        is_for_admins=True,
+    )
+
+
+def is_any_open(jobs: Sequence[Job]) -> bool:
+    """Whether a look a moment later shows something else."""
+    return any(job.is_open for job in jobs)

@@ -1,0 +1,156 @@
+"""Signing in, search, colours, the design guide: the pages that belong to no app."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import urlencode
+
+from django.conf import settings
+from django.contrib.auth.forms import AuthenticationForm
+from django.contrib.auth.views import LoginView
+from django.http import (
+    Http404,
+    HttpRequest,
+    HttpResponse,
+    HttpResponseBadRequest,
+    HttpResponseBase,
+    HttpResponseRedirect,
+)
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.http import require_POST, require_safe
+from django_htmx.http import trigger_client_event
+
+from memories.tenancy.access import tenant_required, tenants_of
+from memories.tenancy.scopes import tenant_scope
+from memory_platform.console import design_samples
+from memory_platform.console.forms import SearchForm
+from memory_platform.console.global_search import CHARACTERS_MIN, Findings, look_up
+from memory_platform.console.job_notifications import WATCHED_MAX, outcomes_of, read_watched
+from memory_platform.web.pages import HtmxRequest, operator_required, own_path, show, wants_fragment
+
+THEMES = ("system", "light", "dark")
+THEME_COOKIE_AGE_SECONDS = 365 * 24 * 3600
+
+
+class SignIn(LoginView):
+    """Django's own; a refused attempt answers 422 as every invalid form does, a sent form counts in any case."""
+
+    template_name = "sign_in.html"
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        """Whoever signed in in another tab meanwhile is led on by a GET; a name and password are not passed over."""
+        self.redirect_authenticated_user = request.method != "POST"
+        return super().dispatch(request, *args, **kwargs)
+
+    def form_invalid(self, form: AuthenticationForm) -> HttpResponse:
+        return self.render_to_response(self.get_context_data(form=form), status=422)
+
+
+@dataclass(frozen=True)
+class Hit:
+    """One thing that a search found: where it is, what it says, what tells it from others."""
+
+    address: str
+    text: str
+    detail: str = ""
+    at: datetime | None = None
+
+
+@dataclass(frozen=True)
+class Group:
+    """What a search found of one sort, and where all of that sort stand."""
+
+    name: str
+    title: str
+    hits: Sequence[Hit]
+    all_address: str
+    all_text: str
+
+
+@operator_required("viewer")
+@tenant_required
+@require_safe
+def search(request: HtmxRequest) -> HttpResponse:
+    """What a text finds anywhere in the tenant: options below the field of the frame, a page without htmx."""
+    form = SearchForm(request.GET)
+    is_valid = form.is_valid()
+    text = form.cleaned_data.get("q", "")
+    with tenant_scope(request.tenant.id):
+        found = look_up(request.tenant.id, text, now=timezone.now())
+    groups = [group for group in _groups(request, text, found) if group.hits]
+    page = {
+        "section": "search",
+        "form": form,
+        "text": text,
+        "groups": groups,
+        "found": sum(len(group.hits) for group in groups),
+        "is_too_short": len(text) < CHARACTERS_MIN,
+    }
+    template = "search.html#options" if wants_fragment(request) else "search.html"
+    return show(request, template, page, status=HTTPStatus.OK if is_valid else HTTPStatus.UNPROCESSABLE_ENTITY)
+
+
+def _groups(request: HtmxRequest, text: str, found: Findings) -> list[Group]:
+    def at(name: str, *more: object, **query: str) -> str:
+        address = reverse(name, args=[request.tenant.id, *more])
+        return f"{address}?{urlencode(query)}" if query else address
+
+    memories = [Hit(at("memory", row.pk), row.content, row.partition_path) for row in found.memories]
+    receipts = [
+        Hit(at("receipt", row.pk), row.query or "Without a question", row.partition_path, row.created_at)
+        for row in found.receipts
+    ]
+    sessions = [Hit(at("session", row.pk), row.title, row.partition_path, row.created_at) for row in found.sessions]
+    partitions = [Hit(at("partitions", partition=path), path) for path in found.partitions]
+    return [
+        Group("memories", "Memories", memories, at("memories", q=text), "All memories by meaning and words"),
+        Group("receipts", "Contexts given", receipts, at("receipts", q=text), "All contexts with these words"),
+        Group("sessions", "Sessions", sessions, at("sessions"), "All sessions"),
+        Group("partitions", "Partitions", partitions, at("partitions", q=text), "All partitions"),
+    ]
+
+
+@operator_required("viewer")
+@require_safe
+def design(request: HtmxRequest) -> HttpResponse:
+    """Every component in both themes, for those who change them: only where DEBUG is on."""
+    if not settings.DEBUG:
+        raise Http404
+    request.tenants = tenants_of(request.operator)
+    return show(request, "design.html", design_samples.samples(timezone.now()))
+
+
+@operator_required("viewer")
+@require_safe
+def watched(request: HtmxRequest) -> HttpResponse:
+    """What has become of work the browser watches: a toast where it is over, a word where there is none such."""
+    texts = request.GET.getlist("item")[:WATCHED_MAX]
+    wanted = read_watched(texts)
+    own = {tenant.pk for tenant in tenants_of(request.operator)}
+    outcomes = outcomes_of(each for each in wanted if each.tenant_id in own)
+    answers = [(each.text, outcomes[each.text]) for each in wanted if outcomes.get(each.text)]
+    gone = [text for text in texts if text not in outcomes]
+    return render(request, "_watched.html", {"answers": answers, "gone": gone})
+
+
+@require_POST
+def choose_theme(request: HtmxRequest) -> HttpResponse:
+    """Keep the colours somebody chose in a cookie, where the server can read it before the page is drawn."""
+    theme = request.POST.get("theme", "")
+    if theme not in THEMES:
+        return HttpResponseBadRequest("theme must be system, light or dark")
+    response: HttpResponse
+    if request.htmx:
+        response = HttpResponse(status=204)
+        trigger_client_event(response, "theme-chosen", {"value": theme})
+    else:
+        response = HttpResponseRedirect(own_path(request, request.META.get("HTTP_REFERER", "")))
+    if theme == "system":
+        response.delete_cookie("theme")
+    else:
+        response.set_cookie("theme", theme, max_age=THEME_COOKIE_AGE_SECONDS, samesite="Lax", httponly=True)
+    return response

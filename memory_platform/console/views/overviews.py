@@ -1,0 +1,110 @@
+"""The overviews, of one tenant and of all, and the health of the parts: every app has something to say on them."""
+
+from collections.abc import Sequence
+from http import HTTPStatus
+from types import SimpleNamespace
+from typing import Any
+from uuid import UUID
+
+from django.http import HttpResponse, HttpResponseBase
+from django.shortcuts import redirect
+from django.utils import timezone
+from django.views.decorators.http import require_safe
+
+from compaction.models import Session
+from memories.tenancy.access import tenant_required, tenants_of
+from memories.tenancy.scopes import operator_read_scope, tenant_scope
+from memory_platform.console.action_items import KINDS, Need, needs_of
+from memory_platform.console.activity import DEFAULT_SPAN, SPANS, Span, curves_of
+from memory_platform.console.components import all_parts, remembered_parts
+from memory_platform.console.figures import TenantRow, overview_of_tenant, tenants_at_a_glance
+from memory_platform.console.forms import RangeForm
+from memory_platform.web.pages import HtmxRequest, operator_required, show, wants_fragment
+from memory_platform.web.tables import Column, Table, order_in
+
+COLUMNS = (
+    Column("needs", "waiting", int),
+    Column("tenant", "tenant", str, is_down_first=False),
+    *(Column(kind.name, kind.name, int) for kind in KINDS),
+    Column("memories", "live", int),
+    Column("tokens", "tokens", int),
+)
+
+
+def _line(row: TenantRow, needs: Sequence[Need]) -> SimpleNamespace:
+    """A tenant among others, with a value for each column."""
+    figures = {need.kind.name: need.backlog.count for need in needs}
+    waiting = sum(figures.values())
+    figures |= {"live": row.memories.live, "tokens": row.memories.tokens}
+    return SimpleNamespace(row=row, needs=needs, tenant=row.tenant.name.casefold(), waiting=waiting, **figures)
+
+
+@operator_required("viewer")
+@require_safe
+def overview(request: HtmxRequest) -> HttpResponseBase:
+    """All tenants of an operator side by side; straight to the tenant where there is only one."""
+    request.tenants = tenants_of(request.operator)
+    if len(request.tenants) == 1:
+        return redirect("tenant-overview", request.tenants[0].id)
+    ids = [tenant.id for tenant in request.tenants]
+    with operator_read_scope(ids):
+        needs = needs_of(ids)
+        rows = tenants_at_a_glance(request.tenants, now=timezone.now())
+    order = order_in(request, COLUMNS)
+    lines = order.sorted(_line(row, needs[row.tenant.id]) for row in rows)
+    page = {"kinds": KINDS, "table": Table(lines, order)}
+    return show(request, "overview.html#rows" if wants_fragment(request) else "overview.html", page)
+
+
+@operator_required("viewer")
+@tenant_required
+@require_safe
+def tenant_overview(request: HtmxRequest) -> HttpResponseBase:
+    """What of a tenant needs somebody, what goes on in it, what it holds; another range is a fragment."""
+    form = RangeForm(request.GET)
+    is_valid = form.is_valid()
+    span = next((each for each in SPANS if each.name == form.cleaned_data.get("range")), DEFAULT_SPAN)
+    page: dict[str, Any] = {"section": "tenant-overview", "form": form, "spans": SPANS, "span": span}
+    is_whole = not wants_fragment(request)
+    with tenant_scope(request.tenant.id):
+        page |= _going_on(request.tenant.id, span)
+        if is_whole:
+            page |= _whole(request.tenant.id)
+    status = HTTPStatus.OK if is_valid else HTTPStatus.UNPROCESSABLE_ENTITY
+    template = "tenant_overview.html" if is_whole else "tenant_overview.html#going-on"
+    return show(request, template, page, status=status)
+
+
+def _going_on(tenant_id: UUID, span: Span) -> dict[str, Any]:
+    return {"charts": curves_of(tenant_id, span, now=timezone.now())}
+
+
+def _whole(tenant_id: UUID) -> dict[str, Any]:
+    needs = needs_of([tenant_id])[tenant_id]
+    return {
+        "facts": overview_of_tenant(tenant_id, now=timezone.now()),
+        "needs": [need for need in needs if need.backlog.count],
+        "failed_embeddings": next(need for need in needs if need.kind.name == "embeddings"),
+        "open_sessions": Session.objects.for_tenant(tenant_id).open().how_many(),
+        "parts": remembered_parts(),
+    }
+
+
+@operator_required("viewer")
+@require_safe
+def parts(request: HtmxRequest) -> HttpResponse:
+    """Every part, asked now, with what degrades while it is away."""
+    request.tenants = tenants_of(request.operator)
+    if len(request.tenants) == 1:
+        request.tenant = request.tenants[0]
+    template = "parts.html#list" if wants_fragment(request) else "parts.html"
+    return show(request, template, {"parts": all_parts(timezone.now())})
+
+
+@operator_required("viewer")
+@require_safe
+def parts_line(request: HtmxRequest) -> HttpResponseBase:
+    """The same in one line, for an overview; without htmx the page of health."""
+    if not wants_fragment(request):
+        return redirect("parts")
+    return show(request, "_parts_line.html", {"parts": all_parts(timezone.now())})

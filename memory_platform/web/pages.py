@@ -1,0 +1,235 @@
+"""What every operator page shares: who may open it, page or fragment, flash messages. Lies under all apps."""
+
+import secrets
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import wraps
+from typing import Any, Protocol
+from urllib.parse import urlsplit
+from uuid import UUID
+
+from django.contrib import messages
+from django.contrib.auth.models import AnonymousUser, User
+from django.contrib.auth.views import redirect_to_login
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import render
+from django.template.loader import render_to_string
+from django.urls import reverse
+from django.utils.cache import patch_cache_control, patch_vary_headers
+from django.utils.http import url_has_allowed_host_and_scheme
+from django_htmx.http import HttpResponseClientRedirect
+from django_htmx.middleware import HtmxDetails
+
+
+class Role(StrEnum):
+    """What an operator may do; the value is the name of the Django group. A later one may do all of an earlier one."""
+
+    VIEWER = "viewer"
+    OPERATOR = "operator"
+    ADMIN = "admin"
+
+    def includes(self, other: "Role") -> bool:
+        ranks = list(Role)
+        return ranks.index(self) >= ranks.index(other)
+
+    @property
+    def allows(self) -> str:
+        """In a sentence, for whoever wonders why something is not offered."""
+        return ROLES_ALLOW[self]
+
+
+#: What each role may do, as the frame and the settings page say it.
+ROLES_ALLOW = {
+    Role.VIEWER: "Sees every page but the keys and the prompt, previews and simulates; changes nothing.",
+    Role.OPERATOR: "Also edits memories, budgets and drafts of profiles, reviews compactions, names snapshots.",
+    Role.ADMIN: "Also publishes profiles, makes and revokes keys, changes settings, embedding model and prompt.",
+}
+
+
+@dataclass(frozen=True)
+class Operator:
+    """The signed-in person behind a page, as templates ask about them."""
+
+    user: User
+    role: Role
+
+    @property
+    def can_edit(self) -> bool:
+        return self.role.includes(Role.OPERATOR)
+
+    @property
+    def can_administer(self) -> bool:
+        return self.role.includes(Role.ADMIN)
+
+
+class TenantLike(Protocol):
+    """The part of a tenant that the frame shows."""
+
+    id: UUID
+    name: str
+
+
+class HtmxRequest(HttpRequest):
+    """A request after the middleware and `operator_required`; `tenant` is set by `tenant_required`."""
+
+    htmx: HtmxDetails
+    user: User | AnonymousUser
+    operator: Operator
+    tenant: TenantLike
+    tenants: list[Any]
+
+
+#: In an address: the page and its result in one answer.
+WHOLE = "whole"
+PageView = Callable[..., HttpResponseBase]
+
+
+def role_of(user: User) -> Role | None:
+    """The highest role of a staff user; a superuser is an admin; anybody else has none."""
+    return role_within(user, user.groups.values_list("name", flat=True))
+
+
+def role_within(user: User, group_names: Iterable[str]) -> Role | None:
+    """The same, from names of groups that are read only where they matter."""
+    if not (user.is_active and user.is_staff):
+        return None
+    if user.is_superuser:
+        return Role.ADMIN
+    groups = set(group_names)
+    return next((role for role in reversed(Role) if role.value in groups), None)
+
+
+def operator_required(role: str, *, to_change: str = "") -> Callable[[PageView], PageView]:
+    """The outermost decorator of every page: `role` to read, `to_change` (by default the same) for anything but GET.
+
+    The browser keeps no page: what is gone back to is read again, as a swap changed it since, and by nobody who signed
+    out.
+    """
+    to_read, to_write = Role(role), Role(to_change or role)
+
+    def decorate(view: PageView) -> PageView:
+        @wraps(view)
+        def page(request: HtmxRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+            if not isinstance(request.user, User):
+                return _sign_in_first(request)
+            needed = to_read if request.method in {"GET", "HEAD"} else to_write
+            own = role_of(request.user)
+            if own is None:
+                raise PermissionDenied("This account has no role here. An admin can add it to a group.")
+            if request.POST.get("drawn_for", str(request.user.pk)) != str(request.user.pk):
+                raise PermissionDenied("Somebody else signed in since this page was opened. Reload it.")
+            if not own.includes(needed):
+                raise PermissionDenied(f"This takes the role {needed}; this account is {own}.")
+            request.operator = Operator(request.user, own)
+            response = view(request, *args, **kwargs)
+            patch_cache_control(response, no_store=True, private=True)
+            return response
+
+        return page
+
+    return decorate
+
+
+def _sign_in_first(request: HtmxRequest) -> HttpResponseBase:
+    """To the sign-in page, and from there back to the page that was open: never to an address that only takes POST."""
+    address = reverse("sign-in")
+    if request.htmx:
+        back = open_address(request) or "/"
+    elif request.method in {"GET", "HEAD"}:
+        back = request.get_full_path()
+    else:
+        back = own_path(request, request.META.get("HTTP_REFERER", ""))
+        address += "?unsaved=1"  # that page says so
+    response = redirect_to_login(back, address)
+    return HttpResponseClientRedirect(response.url) if request.htmx else response
+
+
+def own_path(request: HttpRequest, url: str) -> str:
+    """Path and query of `url` when it is an address of this site, else the start page."""
+    if not url_has_allowed_host_and_scheme(url, {request.get_host()}, require_https=request.is_secure()):
+        return "/"
+    parts = urlsplit(url)
+    return _with_one_slash(parts._replace(scheme="", netloc="", fragment="").geturl())
+
+
+def open_address(request: HtmxRequest) -> str:
+    """Path and query of the page that htmx asks from; "" where it does not say so in a way that can be read."""
+    try:
+        address = request.htmx.current_url_abs_path
+    except ValueError:
+        return ""
+    return _with_one_slash(address) if address else ""
+
+
+def _with_one_slash(address: str) -> str:
+    """An address without a host that no browser takes for one with a host."""
+    return "/" + address.lstrip("/\\")
+
+
+def wants_fragment(request: HtmxRequest) -> bool:
+    """htmx asks for a part of the page; a boosted link or a history restore needs the whole of it."""
+    return bool(request.htmx) and not request.htmx.boosted and not request.htmx.history_restore_request
+
+
+def leaves_result(request: HtmxRequest) -> bool:
+    """Whether the page comes first and asks for its result itself (`_coming.html`), which takes longer to make.
+
+    Not where `?whole=1` wants both in one answer, as forms without JavaScript say.
+    """
+    return request.method in {"GET", "HEAD"} and not wants_fragment(request) and WHOLE not in request.GET
+
+
+def show(request: HtmxRequest, template: str, context: Mapping[str, Any], *, status: int = 200) -> HttpResponse:
+    """Render a page, or a partial of it with the waiting flash messages out of band."""
+    response = render(request, template, dict(context), status=status)
+    if "#" in template:
+        response.write(render_to_string("_flash.html#out-of-band", request=request))
+    patch_vary_headers(response, ["HX-Request", "HX-Boosted", "HX-History-Restore-Request"])
+    return response
+
+
+@dataclass(frozen=True)
+class FlashLink:
+    """Where a message leads; with `asks` to a page that asks before it undoes what was done."""
+
+    url: str
+    label: str
+    asks: bool = False
+
+
+def flash(request: HttpRequest, text: str, *, undo_url: str = "", link: FlashLink | None = None) -> None:
+    """Say what was done; with `undo_url` the message offers a button that POSTs there, or it leads somewhere."""
+    told = f"{ASK_TAG if link.asks else LINK_TAG} {link.url} {link.label}" if link else ""
+    messages.success(request, text, extra_tags=undo_url or told)
+
+
+def flash_link(extra_tags: str) -> FlashLink | None:
+    """The link that `flash` wrote on a message."""
+    tag, _, rest = extra_tags.partition(" ")
+    url, _, label = rest.partition(" ")
+    return FlashLink(url, label, asks=tag == ASK_TAG) if tag in (ASK_TAG, LINK_TAG) and label else None
+
+
+def complain(request: HttpRequest, text: str) -> None:
+    """Say why something was not done."""
+    messages.error(request, text)
+
+
+#: What begins the tag of a message that leads somewhere, and of one whose undo asks first.
+LINK_TAG, ASK_TAG = "link", "ask"
+#: The tag of a message that is not shown: it names work whose end the browser asks for.
+WATCH_TAG = "watch"
+
+
+def watch(request: HtmxRequest, kind: str, row_id: object) -> None:
+    """Have whoever sees the answer told when this background work of the tenant is over (ADR-0085).
+
+    `kind` is one of `console.job_notifications`: `compaction` and `roll_up` (the id of the run), `evaluation` (of the
+    run), `embedding_model` (of the model), `embeddings` (of the tenant: what waits to be embedded). Called after the
+    action, beside `flash`; the next page or fragment carries it to the browser, which asks until the work is over.
+    """
+    # So that the same run can be watched again after a retry, and a page out of the browser's cache watches nothing.
+    once = secrets.token_hex(4)
+    messages.info(request, f"{kind}:{request.tenant.id}:{row_id}:{once}", extra_tags=WATCH_TAG)

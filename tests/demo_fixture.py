@@ -1,0 +1,97 @@
+"""A tenant with something on every page: the demo's story, and what that leaves out."""
+
+from io import StringIO
+from typing import Any
+
+from django.core.management import call_command
+from django.utils import timezone
+
+from compaction.models import Compaction, Session
+from compaction.pipeline.actions.prompts import save_prompt
+from compaction.pipeline.orchestrator import run_compaction
+from compaction.review.actions import regenerate
+from compaction.services.pipeline.prompts import PROMPT
+from context.evaluation.actions.evaluations import request_evaluation
+from context.evaluation.actions.golden_questions import collect_golden_question
+from context.evaluation.runs import run_evaluation
+from context.models import EvaluationRun, GoldenQuestion, Receipt
+from memories.embeddings import reembedding
+from memories.embeddings.actions.reembedding import start_reembedding
+from memories.hygiene.maintenance import find_faults
+from memories.hygiene.pair_detection import compare_batch
+from memories.models import ApiKey, EmbeddingModel, Memory, MemoryPair, Snapshot, Tenant
+from memories.tenancy.actions.tenants import create_api_key
+from memories.tenancy.audit import Actor
+from memories.tenancy.scopes import admin_write_scope, tenant_scope
+
+BY = Actor.system("tests")
+TENANT = "Demo workshop"
+SECOND_MODEL = "hashed-ngram-512"
+
+
+def furnished_tenant(name: str = TENANT) -> Tenant:
+    """Loads it."""
+    call_command("load_demo", "--tenant", name, stdout=StringIO())
+    with admin_write_scope():
+        tenant: Tenant = Tenant.objects.get(name=name)
+    now = timezone.now()
+    with tenant_scope(tenant.pk):
+        wanted = Memory.objects.for_tenant(tenant.pk).filter(content__contains="ERR_4012", archived_at=None)[:2]
+        collect_golden_question(
+            tenant_id=tenant.pk,
+            text="What does ERR_4012 mean?",
+            memory_ids=[memory.pk for memory in wanted],
+            by=BY,
+            now=now,
+        )
+        create_api_key(tenant=tenant, name="the shop", scopes=("read",), partition=None, by=BY, now=now)
+        save_prompt(tenant_id=tenant.pk, text=PROMPT + "\nKeep it short.", by=BY, now=now)
+        model = start_reembedding(tenant=tenant, model=SECOND_MODEL, switches_when_filled=False, by=BY, now=now)
+        runs = [
+            request_evaluation(
+                tenant_id=tenant.pk, corpus_kind="golden", budgets=[250, 1000], is_sent=False, by=BY, now=now
+            )
+            for _ in range(2)
+        ]
+        proposed = Compaction.objects.for_tenant(tenant.pk).filter(state=Compaction.State.PROPOSED).latest("created_at")
+        anew = regenerate(compaction=proposed, is_sent=False, by=BY, now=now)
+    run_compaction(tenant.pk, anew.pk, now=now)
+    run_evaluation(tenant.pk, runs[0].pk, now=now)
+    reembedding.work_on(tenant.pk, model.pk, goes_on=lambda: True, clock=timezone.now)
+    while compare_batch(tenant.pk, now=now):
+        pass
+    find_faults(now=now)
+    return tenant
+
+
+def ids_of(tenant: Tenant, username: str) -> dict[str, Any]:
+    """What `console_pages.places` needs: a row of each sort, the fullest there is."""
+    with tenant_scope(tenant.pk):
+        memory = Memory.objects.for_tenant(tenant.pk).get(content="Firmware 2.3.4 fixes ERR_4012.")
+        compactions = Compaction.objects.for_tenant(tenant.pk)
+        proposed = compactions.filter(state=Compaction.State.PROPOSED).latest("created_at")
+        return {
+            "tenant_id": tenant.pk,
+            "memory_id": memory.pk,
+            "finding_id": MemoryPair.objects.for_tenant(tenant.pk).filter(kind="near_duplicate").earliest("id").pk,
+            "receipt_id": Receipt.objects.for_tenant(tenant.pk).latest("created_at").pk,
+            "snapshot_id": Snapshot.objects.for_tenant(tenant.pk).earliest("recorded_at").pk,
+            "model_id": EmbeddingModel.objects.for_tenant(tenant.pk).named(SECOND_MODEL).get().pk,
+            "question_id": GoldenQuestion.objects.for_tenant(tenant.pk).latest("created_at").pk,
+            "run_id": EvaluationRun.objects.for_tenant(tenant.pk).earliest("created_at").pk,
+            "session_id": Session.objects.for_tenant(tenant.pk).latest("message_count").pk,
+            "compaction_id": proposed.pk,
+            "compaction-roll-back.compaction_id": compactions.filter(state=Compaction.State.APPLIED)
+            .latest("created_at")
+            .pk,
+            "prefix": ApiKey.objects.for_tenant(tenant.pk).latest("created").prefix,
+            "username": username,
+            "name": "near_duplicate",
+            "budget.name": "workshop",
+            "budget-roll-back.name": "workshop",
+            "scoring-profile.name": "conversation-recall",
+            **{f"scoring-{act}.name": "support-recall" for act in ("publish", "roll-back", "retire")},
+            "version": 1,
+            "scoring-publish.version": 2,  # which is evaluated
+            "message_id": proposed.session.messages.earliest("sequence").pk,
+        }

@@ -80,7 +80,7 @@ def _page(request: HtmxRequest, form: PartitionsForm, typed: SummaryForm | None)
             page |= _chosen(request, place, facts, typed)
     is_refused = not is_valid or (typed is not None and bool(typed.errors))
     status = HTTPStatus.UNPROCESSABLE_ENTITY if is_refused else HTTPStatus.OK
-    template = "partitions.html#fragment" if wants_fragment(request) else "partitions.html"
+    template = "compaction/rollups/partitions.html#fragment" if wants_fragment(request) else "compaction/rollups/partitions.html"
     return show(request, template, page, status=status)
 
 
@@ -111,4 +111,4 @@ def partition_branch(request: HtmxRequest) -> HttpResponseBase:
     with tenant_scope(request.tenant.id):
         tree = read_branch(request.tenant.id, place, after=after, now=timezone.now())
     page = {"nodes": tree.nodes, "rest_after": tree.rest_after, "parent": place.path}
-    return show(request, "_partition_nodes.html", page)
+    return show(request, "compaction/rollups/_partition_nodes.html", page)

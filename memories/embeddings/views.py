@@ -69,7 +69,7 @@ def _page(request: HtmxRequest, form: ReembeddingForm | None = None) -> HttpResp
     page["form"] = form or ReembeddingForm(label_suffix="", models=others)
     page["others"] = others
     status = HTTPStatus.UNPROCESSABLE_ENTITY if form and form.errors else HTTPStatus.OK
-    return show(request, "embeddings.html#body" if wants_fragment(request) else "embeddings.html", page, status=status)
+    return show(request, "memories/embeddings/embeddings.html#body" if wants_fragment(request) else "memories/embeddings/embeddings.html", page, status=status)
 
 
 @operator_required("admin")
@@ -89,7 +89,7 @@ def embedding_switch(request: HtmxRequest, model_id: UUID) -> HttpResponseBase:
         watch(request, "embedding_model", model_id)
         return f"Searches use {name} once its last vectors are made."
 
-    return _asked_first(request, model_id, "embedding_switch.html", change)
+    return _asked_first(request, model_id, "memories/embeddings/embedding_switch.html", change)
 
 
 @operator_required("admin")
@@ -103,7 +103,7 @@ def embedding_retire(request: HtmxRequest, model_id: UUID) -> HttpResponseBase:
         watch(request, "embedding_model", row.pk)
         return f"The vectors of {row.name} are being removed."
 
-    return _asked_first(request, model_id, "embedding_retire.html", change)
+    return _asked_first(request, model_id, "memories/embeddings/embedding_retire.html", change)
 
 
 @operator_required("admin")

@@ -55,7 +55,7 @@ def hygiene_progress(request: HtmxRequest) -> HttpResponseBase:
     with tenant_scope(request.tenant.id):
         waiting = waiting_to_be_compared(request.tenant.id)
     page: dict[str, Any] = {"waiting": waiting, "is_progress": True}
-    return render(request, "_hygiene_progress.html", page)
+    return render(request, "memories/hygiene/_hygiene_progress.html", page)
 
 
 @operator_required("viewer", to_change="operator")
@@ -79,7 +79,7 @@ def hygiene_act(request: HtmxRequest, name: str) -> HttpResponseBase:
         return _again(request, each, sent)
     if act is None:
         page = {"section": "hygiene", "list": each, "effect": effect, "kept_in_address": _kept(sent)}
-        return show(request, "hygiene_effect.html", page)
+        return show(request, "memories/hygiene/hygiene_effect.html", page)
     undo = reverse("hygiene-undo", args=[request.tenant.id, act.pk])
     flash(request, _said(effect), undo_url=f"{undo}?{urlencode({'list': each.kind, **_kept(sent)})}")
     return _again(request, each, sent)
@@ -151,7 +151,7 @@ def _board(request: HtmxRequest, each: HygieneList, sent: QueryDict) -> HttpResp
     page["kept_in_address"] = _kept(sent) if is_valid else {}
     page["kept_query"] = urlencode(page["kept_in_address"])
     status = HTTPStatus.OK if is_valid else HTTPStatus.UNPROCESSABLE_ENTITY
-    return show(request, "hygiene.html#board" if wants_fragment(request) else "hygiene.html", page, status=status)
+    return show(request, "memories/hygiene/hygiene.html#board" if wants_fragment(request) else "memories/hygiene/hygiene.html", page, status=status)
 
 
 def _rows(request: HttpRequest, each: HygieneList, form: HygieneFilterForm, now: datetime) -> dict[str, Any]:

@@ -10,7 +10,7 @@ class ApiDocs(SpectacularSwaggerSplitView):
     """Page and start script apart, so that no script stands inline."""
 
     url_name = "api-schema"
-    template_name = "api_docs.html"
+    template_name = "memory_platform/rest/api_docs.html"
 
 
 def with_summaries(result: dict[str, Any], **_: Any) -> dict[str, Any]:

@@ -174,7 +174,7 @@ def wants_fragment(request: HtmxRequest) -> bool:
 
 
 def leaves_result(request: HtmxRequest) -> bool:
-    """Whether the page comes first and asks for its result itself (`_coming.html`), which takes longer to make.
+    """Whether the page comes first and asks for its result itself (`memory_platform/web/_result_loader.html`), which takes longer to make.
 
     Not where `?whole=1` wants both in one answer, as forms without JavaScript say.
     """
@@ -185,7 +185,7 @@ def show(request: HtmxRequest, template: str, context: Mapping[str, Any], *, sta
     """Render a page, or a partial of it with the waiting flash messages out of band."""
     response = render(request, template, dict(context), status=status)
     if "#" in template:
-        response.write(render_to_string("_flash.html#out-of-band", request=request))
+        response.write(render_to_string("memory_platform/web/_flash.html#out-of-band", request=request))
     patch_vary_headers(response, ["HX-Request", "HX-Boosted", "HX-History-Restore-Request"])
     return response
 

@@ -24,11 +24,11 @@ BESIDE_THE_NAVIGATION = {"search", "design"}
 
 
 def _in_navigation() -> set[str]:
-    return set(re.findall(r'{% url "([a-z-]+)"', (ROOT / "templates/_nav.html").read_text()))
+    return set(re.findall(r'{% url "([a-z-]+)"', (ROOT / "templates/memory_platform/web/_nav.html").read_text()))
 
 
 def _pages() -> list[Path]:
-    templates = sorted((ROOT / "templates").glob("*.html"))
+    templates = sorted((ROOT / "templates").rglob("*.html"))
     return [path for path in templates if '{% extends "base.html" %}' in path.read_text() and "base" not in path.stem]
 
 

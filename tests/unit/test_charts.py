@@ -11,7 +11,7 @@ NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
 def _drawn(chart: Chart) -> str:
-    return render_to_string("_chart.html", {"chart": chart})
+    return render_to_string("memory_platform/web/_chart.html", {"chart": chart})
 
 
 def test_each_series_is_a_column_and_each_place_a_row_with_plain_numbers() -> None:

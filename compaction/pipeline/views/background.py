@@ -77,7 +77,7 @@ def roll_ups(request: HtmxRequest) -> HttpResponseBase:
             _request_roll_up(request, partition)
         found = roll_ups_of(request.tenant.id, path)
     if wants_fragment(request):
-        return show(request, "_roll_ups.html", {"path": path, **found})
+        return show(request, "compaction/pipeline/_roll_ups.html", {"path": path, **found})
     query = urlencode({"partition": path})
     return redirect(f"{reverse('partitions', args=[request.tenant.id])}?{query}#roll-ups")
 

@@ -71,7 +71,7 @@ def _dry_run(request: HtmxRequest, session_id: UUID, *, status: int = HTTPStatus
         ),
         "reason": WHY_NOTHING.get(planned.plan.reason, ""),
     }
-    return show(request, "session_compact.html", page, status=status)
+    return show(request, "compaction/pipeline/session_compact.html", page, status=status)
 
 
 @operator_required("viewer")
@@ -97,5 +97,5 @@ def session_simulate(request: HtmxRequest, session_id: UUID) -> HttpResponseBase
         directive = session.directive_tokens
         done = simulate(turns, tried, window, directive_tokens=directive, price_per_million=price)
         page |= {"simulation": done, "chart": simulation_chart(done, tried, window), "window": window}
-    template = "session_simulate.html#fragment" if wants_fragment(request) else "session_simulate.html"
+    template = "compaction/simulation/session_simulate.html#fragment" if wants_fragment(request) else "compaction/simulation/session_simulate.html"
     return show(request, template, page, status=status)

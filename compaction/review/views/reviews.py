@@ -43,7 +43,7 @@ def reviews(request: HtmxRequest) -> HttpResponseBase:
         "last": address.last,
         "has_keys": request.COOKIES.get("keys") != "off",
     }
-    return show(request, "reviews.html#body" if wants_fragment(request) else "reviews.html", page)
+    return show(request, "compaction/review/reviews.html#body" if wants_fragment(request) else "compaction/review/reviews.html", page)
 
 
 @operator_required("operator")
@@ -104,7 +104,7 @@ def compaction_roll_back(request: HtmxRequest, compaction_id: UUID) -> HttpRespo
         review = read_review(found_compaction(request, compaction_id))
         made = memories_made(review.compaction)
     page = {"section": "reviews", "compaction": review.compaction, "review": review, "made": made}
-    return show(request, "compaction_roll_back.html", page)
+    return show(request, "compaction/review/compaction_roll_back.html", page)
 
 
 @operator_required("operator")
@@ -147,7 +147,7 @@ def compaction_compare(request: HtmxRequest, compaction_id: UUID) -> HttpRespons
     if comparison is None:
         return redirect("compaction", request.tenant.id, compaction_id)
     page = {"section": "reviews", "compaction": row, "session": row.session, "comparison": comparison}
-    return show(request, "compaction_compare.html", page)
+    return show(request, "compaction/review/compaction_compare.html", page)
 
 
 @operator_required("viewer")
@@ -159,7 +159,7 @@ def compaction_presence(request: HtmxRequest, compaction_id: UUID) -> HttpRespon
     with tenant_scope(request.tenant.id):
         row = found_compaction(request, compaction_id)
         if not form.is_valid():
-            return show(request, "_review_presence.html", {}, status=HTTPStatus.UNPROCESSABLE_ENTITY)
+            return show(request, "compaction/review/_review_presence.html", {}, status=HTTPStatus.UNPROCESSABLE_ENTITY)
         seen, user = form.cleaned_data, request.operator.user
         is_changed = (row.state, row.edit_version) != (seen["state"], seen["edit_version"])
         change = last_change(row, reader_id=str(user.pk)) if is_changed else None
@@ -178,4 +178,4 @@ def compaction_presence(request: HtmxRequest, compaction_id: UUID) -> HttpRespon
         "seen": seen,
         "address": ReviewAddress(request).of(compaction_id),
     }
-    return show(request, "_review_presence.html", page)
+    return show(request, "compaction/review/_review_presence.html", page)

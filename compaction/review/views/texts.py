@@ -85,7 +85,7 @@ def compaction_trial(request: HtmxRequest, compaction_id: UUID) -> HttpResponseB
                 if not trial.is_smaller:
                     form.add_error("text", DOES_NOT_SHRINK)
     status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
-    return show(request, "_review_trial.html", page, status=status)
+    return show(request, "compaction/review/_review_trial.html", page, status=status)
 
 
 @operator_required("operator")

@@ -18,7 +18,7 @@ from memory_platform.web.templatetags.figures import counted
 register = template.Library()
 
 
-@register.inclusion_tag("_pressure.html")
+@register.inclusion_tag("compaction/sessions/_pressure.html")
 def gauge(session: Session, policy: CompactionPolicy) -> dict[str, Any]:
     """How full the session is, with the thresholds of its policy marked."""
     return {"gauge": pressure_gauge(session.context_tokens, session.max_context_tokens, policy)}
@@ -28,7 +28,7 @@ def gauge(session: Session, policy: CompactionPolicy) -> dict[str, Any]:
 @lru_cache(maxsize=500)
 def retention_bar(share: float, floor: float | None) -> SafeString:
     """The share of the facts that a summary keeps, the floor marked. A list has one in each row, often the same."""
-    return render_to_string("_retention_bar.html", {"share": share, "floor": floor})
+    return render_to_string("compaction/sessions/_retention_bar.html", {"share": share, "floor": floor})
 
 
 @register.filter

@@ -42,7 +42,7 @@ def golden_questions(request: HtmxRequest) -> HttpResponseBase:
     with tenant_scope(request.tenant.id):
         rows = GoldenQuestion.objects.for_tenant(request.tenant.id).standing().with_counts(timezone.now())
         table = read_table(request, COLUMNS, rows.page)
-    template = "golden_questions.html#rows" if wants_fragment(request) else "golden_questions.html"
+    template = "context/evaluation/golden_questions.html#rows" if wants_fragment(request) else "context/evaluation/golden_questions.html"
     return show(request, template, {"section": "golden-questions", "table": table})
 
 
@@ -114,7 +114,7 @@ def golden_question(request: HtmxRequest, question_id: UUID) -> HttpResponseBase
         "form": form,
         "preview_query": urlencode({"query": question.text, "partition": question.partition_path}),
     }
-    return show(request, "golden_question.html", page, status=status)
+    return show(request, "context/evaluation/golden_question.html", page, status=status)
 
 
 def _found(request: HtmxRequest, question_id: UUID) -> GoldenQuestion:

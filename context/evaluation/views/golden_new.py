@@ -75,7 +75,7 @@ def _page(request: HtmxRequest, form: NewGoldenForm, *, is_refused: bool) -> Htt
     with tenant_scope(request.tenant.id):
         page["partitions"] = Partition.objects.for_tenant(request.tenant.id).paths(PARTITIONS_OFFERED_MAX)
     status = HTTPStatus.UNPROCESSABLE_ENTITY if is_refused or (form.is_bound and form.errors) else HTTPStatus.OK
-    return show(request, "golden_new.html", page, status=status)
+    return show(request, "context/evaluation/golden_new.html", page, status=status)
 
 
 def _found(request: HtmxRequest, form: NewGoldenForm, ticked: Collection[UUID]) -> list[Memory]:

@@ -61,10 +61,10 @@ class WrittenPart:
 @lru_cache(maxsize=500)
 def swatch(name: str, pattern: str = "") -> SafeString:
     """The colour and the pattern of a part of a bar, to stand beside its name."""
-    return render_to_string("_swatch.html", {"name": name, "pattern": pattern})
+    return render_to_string("context/profiles/_swatch.html", {"name": name, "pattern": pattern})
 
 
-@register.inclusion_tag("_score_bar.html")
+@register.inclusion_tag("context/profiles/_score_bar.html")
 def score_bar(
     breakdown: Mapping[str, float], score: float, weights: Mapping[str, float], full: float = 1.0
 ) -> dict[str, Any]:
@@ -73,31 +73,31 @@ def score_bar(
     return {"parts": parts, "said": ", ".join(f"{part.name} adds {part.adds}" for part in parts), "score": score}
 
 
-@register.inclusion_tag("_score_table.html")
+@register.inclusion_tag("context/profiles/_score_table.html")
 def score_table(breakdown: Mapping[str, float], score: float, weights: Mapping[str, float]) -> dict[str, Any]:
     """The same parts to read: value, weight, and what they add."""
     return {"parts": [WrittenPart.of(part) for part in score_parts(breakdown, score, weights)], "score": score}
 
 
-@register.inclusion_tag("_score_legend.html")
+@register.inclusion_tag("context/profiles/_score_legend.html")
 def score_legend(weights: Mapping[str, float]) -> dict[str, Any]:
     """Which colour and pattern is which part, with its weight."""
     return {"parts": [WrittenPart.of(part) for part in score_parts(dict.fromkeys(weights, 1.0), None, weights)]}
 
 
-@register.inclusion_tag("_budget_bar.html")
+@register.inclusion_tag("context/profiles/_budget_bar.html")
 def budget_bar(blocks: Iterable[tuple[str, int]], used: int, max_tokens: int) -> dict[str, Any]:
     """The whole budget as one bar: each section, the fence around it, what is free."""
     return {"parts": budget_parts(blocks, used=used, max_tokens=max_tokens), "used": used, "max_tokens": max_tokens}
 
 
-@register.inclusion_tag("_share_bar.html")
+@register.inclusion_tag("context/profiles/_share_bar.html")
 def share_bar(part: int, whole: int) -> dict[str, float]:
     """How much of something is used, as one bar; the figures stand beside it."""
     return {"percent": round(min(100 * part / whole, 100), 1) if whole else 0.0}
 
 
-@register.inclusion_tag("_columns.html")
+@register.inclusion_tag("context/profiles/_columns.html")
 def columns(days: Iterable[tuple[Any, int]], unit: str) -> dict[str, Any]:
     """A small column chart of counts by day."""
     listed = list(days)

@@ -50,7 +50,7 @@ class Kind:
 
 BUDGETS = Kind(
     section="budgets",
-    template="budget_assignments.html",
+    template="context/profiles/budget_assignments.html",
     rows=BudgetProfileAssignment,
     assign=assign_budget_profile,
     unassign=unassign_budget_profile,
@@ -60,7 +60,7 @@ BUDGETS = Kind(
 )
 SCORING = Kind(
     section="scoring-profiles",
-    template="scoring_assignments.html",
+    template="context/profiles/scoring_assignments.html",
     rows=ScoringProfileAssignment,
     assign=assign_scoring_profile,
     unassign=unassign_scoring_profile,

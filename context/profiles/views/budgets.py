@@ -163,8 +163,8 @@ def _budgets_page(request: HtmxRequest, page: dict[str, Any]) -> HttpResponse:
             is_trial = error.field in page["trial"].fields
             blame(page["trial"] if is_trial else page["form"], error, FIELDS_OF_FORM)
     if not wants_fragment(request):
-        return show(request, "budgets.html", page, status=status)
-    return replace_url(show(request, "budgets.html#fragment", page, status=status), request.get_full_path())
+        return show(request, "context/profiles/budget_profiles.html", page, status=status)
+    return replace_url(show(request, "context/profiles/budget_profiles.html#fragment", page, status=status), request.get_full_path())
 
 
 def _drafted(
@@ -235,7 +235,7 @@ def budget_create(request: HtmxRequest) -> HttpResponseBase:
             return _to_profile(request, name)
     with tenant_scope(request.tenant.id):
         page = {"section": "budgets", "form": form, "profiles": current_budget_profiles(request.tenant.id)}
-    return show(request, "budget_new.html", page, status=HTTPStatus.UNPROCESSABLE_ENTITY)
+    return show(request, "context/profiles/budget_new.html", page, status=HTTPStatus.UNPROCESSABLE_ENTITY)
 
 
 @operator_required("operator")
@@ -282,7 +282,7 @@ def _ask_roll_back(request: HtmxRequest, current: BudgetProfile, former: BudgetP
         "back": reverse("budget", args=[request.tenant.id, current.name]),
         "back_title": current.name,
     }
-    return show(request, "profile_verb.html", page)
+    return show(request, "context/profiles/profile_action.html", page)
 
 
 @operator_required("viewer")
@@ -303,7 +303,7 @@ def budget_compare(request: HtmxRequest) -> HttpResponseBase:
             except PlatformError as error:
                 blame(form, error)
     status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
-    template = "budget_compare.html#result" if wants_fragment(request) else "budget_compare.html"
+    template = "context/profiles/budget_compare.html#result" if wants_fragment(request) else "context/profiles/budget_compare.html"
     return show(request, template, page, status=status)
 
 

@@ -81,7 +81,7 @@ def _publish_page(request: HtmxRequest, name: str, version: int, form: PublishFo
         "budgets": DEFAULT_BUDGETS,
     }
     status = HTTPStatus.UNPROCESSABLE_ENTITY if shown.errors else HTTPStatus.OK
-    return show(request, "scoring_publish.html", page, status=status)
+    return show(request, "context/profiles/scoring_publish.html", page, status=status)
 
 
 def _changes(before: ScoringProfileVersion | None, after: ScoringProfileVersion) -> list[tuple[str, Any]]:
@@ -171,7 +171,7 @@ def _ask(
         "back": back,
         "back_title": row.name,
     }
-    return show(request, "profile_verb.html", page)
+    return show(request, "context/profiles/profile_action.html", page)
 
 
 def _done(

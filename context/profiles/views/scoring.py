@@ -89,7 +89,7 @@ def _list_page(request: HtmxRequest, form: NewProfileForm) -> HttpResponse:
         ],
     }
     status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
-    return show(request, "scoring_profiles.html", page, status=status)
+    return show(request, "context/profiles/scoring_profiles.html", page, status=status)
 
 
 @operator_required("operator")
@@ -130,7 +130,7 @@ def scoring_profile(request: HtmxRequest, name: str) -> HttpResponseBase:
     typed = (request.POST if is_post else request.GET) if is_typed else typed_from(page["current"].numbers)
     form = page["form"] = ScoringProfileForm(typed, label_suffix="")
     if wants_fragment(request):
-        return show(request, "scoring_profile.html#sum", page)
+        return show(request, "context/profiles/scoring_profile.html#sum", page)
     if is_post and "try" in request.POST:
         page |= tried_scoring(request, page["current"], form)
     elif is_post and form.is_valid():
@@ -162,7 +162,7 @@ def to_version(request: HtmxRequest, row: ScoringProfileVersion) -> HttpResponse
 
 def _drawn(request: HtmxRequest, page: dict[str, Any], form: ScoringProfileForm) -> HttpResponse:
     status = HTTPStatus.UNPROCESSABLE_ENTITY if form.is_bound and form.errors else HTTPStatus.OK
-    return show(request, "scoring_profile.html", page, status=status)
+    return show(request, "context/profiles/scoring_profile.html", page, status=status)
 
 
 def _profile_page(request: HtmxRequest, name: str, version: str | None) -> dict[str, Any]:
@@ -239,7 +239,7 @@ def scoring_compare(request: HtmxRequest) -> HttpResponseBase:
             except PlatformError as error:
                 blame(form, error)
     status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
-    template = "scoring_compare.html#result" if wants_fragment(request) else "scoring_compare.html"
+    template = "context/profiles/scoring_compare.html#result" if wants_fragment(request) else "context/profiles/scoring_compare.html"
     return show(request, template, page, status=status)
 
 

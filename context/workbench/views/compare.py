@@ -55,13 +55,13 @@ def context_compare(request: HtmxRequest) -> HttpResponseBase:
     page["kept"] = [(field.name, field.value()) for field in form if field.value() and _is_passed_on(field.name)]
     status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
     if wants_fragment(request):
-        return show(request, "context_compare.html#fragment", page, status=status)
+        return show(request, "context/workbench/context_compare.html#fragment", page, status=status)
     with tenant_scope(request.tenant.id):
         page |= {
             "partitions": Partition.objects.for_tenant(request.tenant.id).paths(PARTITIONS_OFFERED_MAX),
             "suggestions": recent_questions(request.tenant.id) or demo_questions(request.tenant.name),
         }
-    return show(request, "context_compare.html", page, status=status)
+    return show(request, "context/workbench/context_compare.html", page, status=status)
 
 
 def _both_named(request: HtmxRequest, choices: list[tuple[str, str]]) -> dict[str, str]:

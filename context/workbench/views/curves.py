@@ -39,10 +39,10 @@ def budget_curve(request: HtmxRequest) -> HttpResponseBase:
             blame(form, error)
     status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
     if wants_fragment(request):
-        return show(request, "budget_curve.html#result", page, status=status)
+        return show(request, "context/workbench/budget_curve.html#result", page, status=status)
     with tenant_scope(request.tenant.id):
         page["golden_count"] = GoldenQuestion.objects.for_tenant(request.tenant.id).standing().how_many()
-    return show(request, "budget_curve.html", page, status=status)
+    return show(request, "context/workbench/budget_curve.html", page, status=status)
 
 
 def _curve(request: HtmxRequest, form: PreviewForm) -> dict[str, Any]:

@@ -40,7 +40,7 @@ def context_entry(request: HtmxRequest) -> HttpResponseBase:
         except PlatformError as error:
             blame(form, error, FIELDS)
     status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
-    template = "context_entry.html#entry" if wants_fragment(request) else "context_entry.html"
+    template = "context/workbench/inclusion_budget.html#entry" if wants_fragment(request) else "context/workbench/inclusion_budget.html"
     return show(request, template, page, status=status)
 
 
@@ -85,4 +85,4 @@ def context_suggest(request: HtmxRequest) -> HttpResponseBase:
         if "partition" in request.GET:
             rows = Partition.objects.for_tenant(request.tenant.id)
             page_data["partitions"] = (rows.holding(path) if path else rows).paths(PARTITIONS_FOUND_MAX)
-    return show(request, "_workbench_suggestions.html", page_data)
+    return show(request, "context/workbench/_workbench_suggestions.html", page_data)

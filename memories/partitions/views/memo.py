@@ -69,7 +69,7 @@ def _memo_page(request: HtmxRequest, form: TextForm | None) -> HttpResponse:
         "form": form or TextForm(initial=initial, label_suffix=""),
     }
     status = HTTPStatus.UNPROCESSABLE_ENTITY if form and form.errors else HTTPStatus.OK
-    return show(request, "memo.html#body" if wants_fragment(request) else "memo.html", page, status=status)
+    return show(request, "memories/partitions/memo.html#body" if wants_fragment(request) else "memories/partitions/memo.html", page, status=status)
 
 
 @operator_required("operator")
@@ -79,7 +79,7 @@ def text_tokens(request: HtmxRequest) -> HttpResponseBase:
     """How many tokens a text takes while somebody types it; nothing is kept."""
     text = normalise_content(request.POST.get("content", "").replace("\r\n", "\n"))
     tokens = count_tokens(text) if len(text) <= COUNTED_CHARACTERS_MAX else None
-    return show(request, "_text_tokens.html", {"tokens": tokens})
+    return show(request, "memories/partitions/_text_tokens.html", {"tokens": tokens})
 
 
 @operator_required("viewer")

@@ -84,7 +84,7 @@ def _preview(request: HtmxRequest, act: BulkAct, ids: Iterable[UUID], form: Bulk
         return list_again(request, back)
     page = {"section": "memories", "act": act, "effect": effect, "form": form, "back": back, "kinds": COMMON_KINDS}
     status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
-    response: HttpResponse = show(request, "memories_act.html", page, status=status)
+    response: HttpResponse = show(request, "memories/store/memories_bulk.html", page, status=status)
     return response
 
 

@@ -164,6 +164,6 @@ def _memory_page(request: HtmxRequest, memory_id: UUID, form: MemoryForm | None 
         "form": form or MemoryForm(initial=initial_of(dossier.memory), label_suffix=""),
         "is_expired": dossier.memory.expires_at is not None and dossier.memory.expires_at <= timezone.now(),
     }
-    template = "memory.html#body" if wants_fragment(request) else "memory.html"
+    template = "memories/store/memory.html#body" if wants_fragment(request) else "memories/store/memory.html"
     status = HTTPStatus.UNPROCESSABLE_ENTITY if form and form.errors else HTTPStatus.OK
     return show(request, template, page, status=status)

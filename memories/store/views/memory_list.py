@@ -98,11 +98,11 @@ def _page(request: HtmxRequest) -> HttpResponse:
     status = HTTPStatus.OK if is_valid else HTTPStatus.UNPROCESSABLE_ENTITY
     answer = partial(show, request, status=status)
     if wants_fragment(request):
-        return answer("memories.html#fragment", page)
+        return answer("memories/store/memories.html#fragment", page)
     tenant_id = request.tenant.id
     with tenant_scope(tenant_id):
         page |= {
             "partitions": Partition.objects.for_tenant(tenant_id).paths(PARTITIONS_OFFERED_MAX),
             "kinds": Memory.objects.for_tenant(tenant_id).live_kinds(timezone.now()),
         }
-    return answer("memories.html", page)
+    return answer("memories/store/memories.html", page)

@@ -87,7 +87,7 @@ def _page(request: HtmxRequest, form: ApiKeyForm, made: dict[str, Any] | None = 
         **(made or {}),
     }
     status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
-    return show(request, "api_keys.html#body" if wants_fragment(request) else "api_keys.html", page, status=status)
+    return show(request, "memories/tenancy/api_keys.html#body" if wants_fragment(request) else "memories/tenancy/api_keys.html", page, status=status)
 
 
 def _table(request: HtmxRequest, keys: list[Any]) -> Table:
@@ -109,6 +109,6 @@ def api_key_revoke(request: HtmxRequest, prefix: str) -> HttpResponseBase:
         if request.method == "POST":
             revoke_api_key(key=key, by=actor_of(request.operator), now=timezone.now())
     if request.method != "POST" and not key.revoked:
-        return show(request, "api_key_revoke.html", {"section": SECTION, "key": key})
+        return show(request, "memories/tenancy/api_key_revoke.html", {"section": SECTION, "key": key})
     flash(request, f"The key {key} is revoked.")
     return redirect("api-keys", request.tenant.id)

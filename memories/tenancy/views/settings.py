@@ -65,7 +65,7 @@ def _page(
         }
     is_refused = any(form and form.errors for form in (language_form, member_form))
     status = HTTPStatus.UNPROCESSABLE_ENTITY if is_refused else HTTPStatus.OK
-    return show(request, "tenant_settings.html", page, status=status)
+    return show(request, "memories/tenancy/tenant_settings.html", page, status=status)
 
 
 @operator_required("admin")
@@ -100,6 +100,6 @@ def member_remove(request: HtmxRequest, username: str) -> HttpResponseBase:
             remove_member(membership=member, by=actor_of(request.operator), now=timezone.now())
     if request.method != "POST":
         page = {"section": SECTION, "member": member.user, "is_oneself": is_oneself}
-        return show(request, "member_remove.html", page)
+        return show(request, "memories/tenancy/member_remove.html", page)
     flash(request, f"{username} does not see {request.tenant.name} any more.")
     return redirect("overview") if is_oneself and not user.is_superuser else redirect(SECTION, request.tenant.id)

@@ -39,7 +39,7 @@ THEME_COOKIE_AGE_SECONDS = 365 * 24 * 3600
 class SignIn(LoginView):
     """Django's own; a refused attempt answers 422 as every invalid form does, a sent form counts in any case."""
 
-    template_name = "sign_in.html"
+    template_name = "memory_platform/console/sign_in.html"
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         """Whoever signed in in another tab meanwhile is led on by a GET; a name and password are not passed over."""
@@ -90,7 +90,7 @@ def search(request: HtmxRequest) -> HttpResponse:
         "found": sum(len(group.hits) for group in groups),
         "is_too_short": len(text) < CHARACTERS_MIN,
     }
-    template = "search.html#options" if wants_fragment(request) else "search.html"
+    template = "memory_platform/console/search.html#options" if wants_fragment(request) else "memory_platform/console/search.html"
     return show(request, template, page, status=HTTPStatus.OK if is_valid else HTTPStatus.UNPROCESSABLE_ENTITY)
 
 
@@ -121,7 +121,7 @@ def design(request: HtmxRequest) -> HttpResponse:
     if not settings.DEBUG:
         raise Http404
     request.tenants = tenants_of(request.operator)
-    return show(request, "design.html", design_samples.samples(timezone.now()))
+    return show(request, "memory_platform/console/design.html", design_samples.samples(timezone.now()))
 
 
 @operator_required("viewer")
@@ -134,7 +134,7 @@ def watched(request: HtmxRequest) -> HttpResponse:
     outcomes = outcomes_of(each for each in wanted if each.tenant_id in own)
     answers = [(each.text, outcomes[each.text]) for each in wanted if outcomes.get(each.text)]
     gone = [text for text in texts if text not in outcomes]
-    return render(request, "_watched.html", {"answers": answers, "gone": gone})
+    return render(request, "memory_platform/console/_job_notification.html", {"answers": answers, "gone": gone})
 
 
 @require_POST

@@ -112,7 +112,7 @@ def counted(value: int, forms: str) -> str:
 @lru_cache(maxsize=500)
 def icon(name: str, label: str = "", css: str = "") -> SafeString:
     """An icon of the sprite: decoration without a label, an image with one. A table has one in each row."""
-    return render_to_string("_icon.html", {"name": name, "label": label, "css": css})
+    return render_to_string("memory_platform/web/_icon.html", {"name": name, "label": label, "css": css})
 
 
 @register.simple_tag

@@ -12,7 +12,7 @@ from memory_platform.web.tables import query_sorted
 register = template.Library()
 
 
-@register.inclusion_tag("_sort_link.html", takes_context=True)
+@register.inclusion_tag("memory_platform/web/_sort_link.html", takes_context=True)
 def sort_link(context: dict[str, Any], name: str, label: str, css: str = "", target: str = "#rows") -> dict[str, Any]:
     """The `<th>` of a column of `table` that orders the rows: `aria-sort` where it does, a click turns it round."""
     request, order = context["request"], context["table"].order
@@ -40,7 +40,7 @@ def links(targets: Iterable[Any]) -> list[SafeString]:
     ]
 
 
-@register.inclusion_tag("_pager.html", takes_context=True)
+@register.inclusion_tag("memory_platform/web/_pager.html", takes_context=True)
 def pager(context: dict[str, Any], what: str = "rows") -> dict[str, Any]:
     """The pages of `table`, and its order for the filter form `#filters`."""
     return {"path": context["request"].path, "table": context["table"], "what": what}

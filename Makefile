@@ -35,7 +35,7 @@ css: .venv/run.stamp ## trim Tabler's stylesheet to what the pages can use; comm
 	$(PYTHON_BIN)/python bin/trim_stylesheet.py
 
 packers: .venv/dev.stamp ## the contract of the packers over 100,000 generated inputs (10,500 in `make test`)
-	PACKER_CASES=100000 $(PYTHON_BIN)/pytest -n $(TEST_WORKERS) tests/contracts/test_packers.py
+	PACKER_CASES=100000 $(PYTHON_BIN)/pytest -n $(TEST_WORKERS) tests/contracts/context/test_packers.py
 
 bench: .venv/dev.stamp ## the benchmarks
 	@for module in benchmarks/bench_*.py; do $(PYTHON_BIN)/python -m benchmarks.$$(basename $$module .py); done

@@ -80,7 +80,11 @@ def _page(request: HtmxRequest, form: PartitionsForm, typed: SummaryForm | None)
             page |= _chosen(request, place, facts, typed)
     is_refused = not is_valid or (typed is not None and bool(typed.errors))
     status = HTTPStatus.UNPROCESSABLE_ENTITY if is_refused else HTTPStatus.OK
-    template = "compaction/rollups/partitions.html#fragment" if wants_fragment(request) else "compaction/rollups/partitions.html"
+    template = (
+        "compaction/rollups/partitions.html#fragment"
+        if wants_fragment(request)
+        else "compaction/rollups/partitions.html"
+    )
     return show(request, template, page, status=status)
 
 

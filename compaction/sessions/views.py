@@ -52,7 +52,12 @@ def sessions(request: HtmxRequest) -> HttpResponseBase:
         if is_whole:
             page["partitions"] = Partition.objects.for_tenant(tenant_id).paths(PARTITIONS_OFFERED_MAX)
     status = HTTPStatus.OK if form.is_valid() else HTTPStatus.UNPROCESSABLE_ENTITY
-    return show(request, "compaction/sessions/sessions.html" if is_whole else "compaction/sessions/sessions.html#fragment", page, status=status)
+    return show(
+        request,
+        "compaction/sessions/sessions.html" if is_whole else "compaction/sessions/sessions.html#fragment",
+        page,
+        status=status,
+    )
 
 
 @operator_required("viewer")
@@ -77,7 +82,9 @@ def _session_page(request: HtmxRequest, session_id: UUID, form: TimelineForm) ->
             "found": search_session(row, fields["q"]) if fields["q"] else None,
         }
     status = HTTPStatus.OK if is_valid else HTTPStatus.UNPROCESSABLE_ENTITY
-    template = "compaction/sessions/session.html#body" if wants_fragment(request) else "compaction/sessions/session.html"
+    template = (
+        "compaction/sessions/session.html#body" if wants_fragment(request) else "compaction/sessions/session.html"
+    )
     return show(request, template, page, status=status)
 
 

@@ -136,5 +136,7 @@ def _page(request: HtmxRequest, memory_id: UUID, form: VoteForm) -> HttpResponse
             "contexts": list(contexts[:CONTEXTS_SHOWN_MAX]),
         }
     status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
-    template = "context/feedback/memory_votes.html#body" if wants_fragment(request) else "context/feedback/memory_votes.html"
+    template = (
+        "context/feedback/memory_votes.html#body" if wants_fragment(request) else "context/feedback/memory_votes.html"
+    )
     return show(request, template, page, status=status)

@@ -44,7 +44,12 @@ def receipts(request: HtmxRequest) -> HttpResponseBase:
                 "keys": list(ApiKey.objects.for_tenant(tenant_id).by_name()),
             }
     status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
-    return show(request, "context/receipts/context_log.html" if is_whole else "context/receipts/context_log.html#fragment", page, status=status)
+    return show(
+        request,
+        "context/receipts/context_log.html" if is_whole else "context/receipts/context_log.html#fragment",
+        page,
+        status=status,
+    )
 
 
 def _rows(request: HtmxRequest, form: ReceiptFilterForm) -> dict[str, Any]:
@@ -81,7 +86,13 @@ def receipt(request: HtmxRequest, receipt_id: UUID) -> HttpResponseBase:
         "workbench_query": workbench_query(row.request),
     }
     page |= {"is_coming": True} if stored is None else _contexts(request, stored, receipt_id if is_today else None)
-    return show(request, "context/receipts/context_log_entry.html#fragment" if wants_fragment(request) else "context/receipts/context_log_entry.html", page)
+    return show(
+        request,
+        "context/receipts/context_log_entry.html#fragment"
+        if wants_fragment(request)
+        else "context/receipts/context_log_entry.html",
+        page,
+    )
 
 
 def _contexts(request: HtmxRequest, stored: StoredContext, again: UUID | None) -> dict[str, Any]:

@@ -69,7 +69,14 @@ def _page(request: HtmxRequest, form: ReembeddingForm | None = None) -> HttpResp
     page["form"] = form or ReembeddingForm(label_suffix="", models=others)
     page["others"] = others
     status = HTTPStatus.UNPROCESSABLE_ENTITY if form and form.errors else HTTPStatus.OK
-    return show(request, "memories/embeddings/embeddings.html#body" if wants_fragment(request) else "memories/embeddings/embeddings.html", page, status=status)
+    return show(
+        request,
+        "memories/embeddings/embeddings.html#body"
+        if wants_fragment(request)
+        else "memories/embeddings/embeddings.html",
+        page,
+        status=status,
+    )
 
 
 @operator_required("admin")

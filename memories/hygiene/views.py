@@ -151,7 +151,12 @@ def _board(request: HtmxRequest, each: HygieneList, sent: QueryDict) -> HttpResp
     page["kept_in_address"] = _kept(sent) if is_valid else {}
     page["kept_query"] = urlencode(page["kept_in_address"])
     status = HTTPStatus.OK if is_valid else HTTPStatus.UNPROCESSABLE_ENTITY
-    return show(request, "memories/hygiene/hygiene.html#board" if wants_fragment(request) else "memories/hygiene/hygiene.html", page, status=status)
+    return show(
+        request,
+        "memories/hygiene/hygiene.html#board" if wants_fragment(request) else "memories/hygiene/hygiene.html",
+        page,
+        status=status,
+    )
 
 
 def _rows(request: HttpRequest, each: HygieneList, form: HygieneFilterForm, now: datetime) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Page
 
 from memories.models import Tenant
 from tests.e2e.console import WIDE
-from tests.integration.pages import client_of, workshop
+from tests.integration.page_helpers import client_of, workshop
 from tests.users import new_operator, new_tenant
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Page
 
 from memories.models import Tenant
-from tests.integration.pages import page
+from tests.integration.page_helpers import page
 from tests.users import PASSWORD
 
 WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 390, "height": 844}

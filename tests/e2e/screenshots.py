@@ -3,7 +3,7 @@
 make run                       # in one terminal
 make screenshots               # in another: writes var/screenshots/<page>-<width>-<theme>.png
 
-The pages are those of `tests/console_pages.py`, so none can be forgotten; `tests/e2e/looks.py` adds what only some
+The pages are those of `tests/console_pages.py`, so none can be forgotten; `tests/e2e/page_states.py` adds what only some
 data or a click brings. All of it is shown with a tenant of its own, `Workshop pictures`, made at the first call. With
 `--docs` the six pictures of docs/console.md are made anew instead, from the tenant of the demo.
 """
@@ -53,14 +53,14 @@ from tests.demo_fixture import (
     furnished_tenant,
     ids_of,
 )
-from tests.e2e.looks import (
+from tests.e2e.page_states import (
     DOCS,
     LOOKS,
     STATES,
     Look,
     Stage,
 )
-from tests.integration.pages import client_of
+from tests.integration.page_helpers import client_of
 
 WIDTHS = {"wide": (1280, 900), "narrow": (390, 844)}
 THEMES = ("light", "dark")

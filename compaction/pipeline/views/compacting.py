@@ -97,5 +97,9 @@ def session_simulate(request: HtmxRequest, session_id: UUID) -> HttpResponseBase
         directive = session.directive_tokens
         done = simulate(turns, tried, window, directive_tokens=directive, price_per_million=price)
         page |= {"simulation": done, "chart": simulation_chart(done, tried, window), "window": window}
-    template = "compaction/simulation/session_simulate.html#fragment" if wants_fragment(request) else "compaction/simulation/session_simulate.html"
+    template = (
+        "compaction/simulation/session_simulate.html#fragment"
+        if wants_fragment(request)
+        else "compaction/simulation/session_simulate.html"
+    )
     return show(request, template, page, status=status)

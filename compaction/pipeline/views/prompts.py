@@ -121,4 +121,9 @@ def _page(request: HtmxRequest, form: PromptForm | None, trial: Trial | None = N
             "trial": trial,
         }
     status = HTTPStatus.UNPROCESSABLE_ENTITY if form is not None and form.errors else HTTPStatus.OK
-    return show(request, "compaction/pipeline/prompts.html#body" if wants_fragment(request) else "compaction/pipeline/prompts.html", page, status=status)
+    return show(
+        request,
+        "compaction/pipeline/prompts.html#body" if wants_fragment(request) else "compaction/pipeline/prompts.html",
+        page,
+        status=status,
+    )

@@ -180,7 +180,9 @@ def review_page(request: HtmxRequest, compaction_id: UUID, filled: Filled | None
         "prompt_versions": [*versions, PROMPT_VERSION],
         "has_keys": request.COOKIES.get("keys") != "off",
     }
-    template = "compaction/review/compaction.html#body" if wants_fragment(request) else "compaction/review/compaction.html"
+    template = (
+        "compaction/review/compaction.html#body" if wants_fragment(request) else "compaction/review/compaction.html"
+    )
     return show(request, template, page, status=filled.status)
 
 

@@ -43,7 +43,11 @@ def reviews(request: HtmxRequest) -> HttpResponseBase:
         "last": address.last,
         "has_keys": request.COOKIES.get("keys") != "off",
     }
-    return show(request, "compaction/review/reviews.html#body" if wants_fragment(request) else "compaction/review/reviews.html", page)
+    return show(
+        request,
+        "compaction/review/reviews.html#body" if wants_fragment(request) else "compaction/review/reviews.html",
+        page,
+    )
 
 
 @operator_required("operator")

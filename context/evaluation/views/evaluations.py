@@ -70,7 +70,9 @@ def _list_page(request: HtmxRequest, form: EvaluationForm) -> HttpResponse:
         "is_unfinished": any(row.is_open for row in table.rows),
     }
     status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
-    template = "context/evaluation/evaluations.html#rows" if wants_fragment(request) else "context/evaluation/evaluations.html"
+    template = (
+        "context/evaluation/evaluations.html#rows" if wants_fragment(request) else "context/evaluation/evaluations.html"
+    )
     return show(request, template, page, status=status)
 
 
@@ -93,7 +95,11 @@ def evaluation(request: HtmxRequest, run_id: UUID) -> HttpResponseBase:
         if other is not None:
             comparison = page["comparison"] = comparison_of(run, other)
             page |= {"pair": pair_lines(run, other, comparison), "chart": pair_chart(run, other)}
-    return show(request, "context/evaluation/evaluation.html#body" if wants_fragment(request) else "context/evaluation/evaluation.html", page)
+    return show(
+        request,
+        "context/evaluation/evaluation.html#body" if wants_fragment(request) else "context/evaluation/evaluation.html",
+        page,
+    )
 
 
 def _comparable(request: HtmxRequest, run: EvaluationRun) -> list[EvaluationRun]:
@@ -160,7 +166,9 @@ def evaluation_delete(request: HtmxRequest, run_id: UUID) -> HttpResponseBase:
         with tenant_scope(request.tenant.id):
             run = _found(request, run_id)
             if request.method != "POST":
-                return show(request, "context/evaluation/evaluation_delete.html", {"section": "evaluations", "run": run})
+                return show(
+                    request, "context/evaluation/evaluation_delete.html", {"section": "evaluations", "run": run}
+                )
             delete_evaluation(run=run, by=actor_of(request.operator), now=timezone.now())
     except PlatformError as error:
         complain(request, error.detail)

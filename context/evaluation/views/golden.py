@@ -42,7 +42,11 @@ def golden_questions(request: HtmxRequest) -> HttpResponseBase:
     with tenant_scope(request.tenant.id):
         rows = GoldenQuestion.objects.for_tenant(request.tenant.id).standing().with_counts(timezone.now())
         table = read_table(request, COLUMNS, rows.page)
-    template = "context/evaluation/golden_questions.html#rows" if wants_fragment(request) else "context/evaluation/golden_questions.html"
+    template = (
+        "context/evaluation/golden_questions.html#rows"
+        if wants_fragment(request)
+        else "context/evaluation/golden_questions.html"
+    )
     return show(request, template, {"section": "golden-questions", "table": table})
 
 

@@ -164,7 +164,9 @@ def _budgets_page(request: HtmxRequest, page: dict[str, Any]) -> HttpResponse:
             blame(page["trial"] if is_trial else page["form"], error, FIELDS_OF_FORM)
     if not wants_fragment(request):
         return show(request, "context/profiles/budget_profiles.html", page, status=status)
-    return replace_url(show(request, "context/profiles/budget_profiles.html#fragment", page, status=status), request.get_full_path())
+    return replace_url(
+        show(request, "context/profiles/budget_profiles.html#fragment", page, status=status), request.get_full_path()
+    )
 
 
 def _drafted(
@@ -303,7 +305,11 @@ def budget_compare(request: HtmxRequest) -> HttpResponseBase:
             except PlatformError as error:
                 blame(form, error)
     status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
-    template = "context/profiles/budget_compare.html#result" if wants_fragment(request) else "context/profiles/budget_compare.html"
+    template = (
+        "context/profiles/budget_compare.html#result"
+        if wants_fragment(request)
+        else "context/profiles/budget_compare.html"
+    )
     return show(request, template, page, status=status)
 
 

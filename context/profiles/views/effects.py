@@ -114,5 +114,7 @@ def _tried(request: HtmxRequest, form: forms.Form, before: ContextRequest, after
 
 def _shown(request: HtmxRequest, page: dict[str, Any]) -> HttpResponse:
     status = HTTPStatus.UNPROCESSABLE_ENTITY if page["form"].errors else HTTPStatus.OK
-    template = "context/profiles/saved_effect.html#effect" if wants_fragment(request) else "context/profiles/saved_effect.html"
+    template = (
+        "context/profiles/saved_effect.html#effect" if wants_fragment(request) else "context/profiles/saved_effect.html"
+    )
     return show(request, template, page, status=status)

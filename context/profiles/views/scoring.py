@@ -239,7 +239,11 @@ def scoring_compare(request: HtmxRequest) -> HttpResponseBase:
             except PlatformError as error:
                 blame(form, error)
     status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
-    template = "context/profiles/scoring_compare.html#result" if wants_fragment(request) else "context/profiles/scoring_compare.html"
+    template = (
+        "context/profiles/scoring_compare.html#result"
+        if wants_fragment(request)
+        else "context/profiles/scoring_compare.html"
+    )
     return show(request, template, page, status=status)
 
 

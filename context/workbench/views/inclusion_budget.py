@@ -40,7 +40,11 @@ def context_entry(request: HtmxRequest) -> HttpResponseBase:
         except PlatformError as error:
             blame(form, error, FIELDS)
     status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
-    template = "context/workbench/inclusion_budget.html#entry" if wants_fragment(request) else "context/workbench/inclusion_budget.html"
+    template = (
+        "context/workbench/inclusion_budget.html#entry"
+        if wants_fragment(request)
+        else "context/workbench/inclusion_budget.html"
+    )
     return show(request, template, page, status=status)
 
 

@@ -70,7 +70,9 @@ def context_preview(request: HtmxRequest) -> HttpResponseBase:
     if form.errors:
         status = HTTPStatus.UNPROCESSABLE_ENTITY
     if wants_fragment(request):
-        return _at_own_address(request, show(request, "context/workbench/context_preview.html#fragment", page, status=status))
+        return _at_own_address(
+            request, show(request, "context/workbench/context_preview.html#fragment", page, status=status)
+        )
     with tenant_scope(request.tenant.id):
         page |= _offers(request)
     page |= {"models": _known_models(), "default_model": DEFAULT_MODEL, "slider": SLIDER}

@@ -69,7 +69,12 @@ def _memo_page(request: HtmxRequest, form: TextForm | None) -> HttpResponse:
         "form": form or TextForm(initial=initial, label_suffix=""),
     }
     status = HTTPStatus.UNPROCESSABLE_ENTITY if form and form.errors else HTTPStatus.OK
-    return show(request, "memories/partitions/memo.html#body" if wants_fragment(request) else "memories/partitions/memo.html", page, status=status)
+    return show(
+        request,
+        "memories/partitions/memo.html#body" if wants_fragment(request) else "memories/partitions/memo.html",
+        page,
+        status=status,
+    )
 
 
 @operator_required("operator")

@@ -57,7 +57,12 @@ def _list_page(request: HtmxRequest, form: SnapshotForm) -> HttpResponse:
         rows = list(Snapshot.objects.for_tenant(request.tenant.id).newest_first()[:SNAPSHOTS_SHOWN_MAX])
     status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
     page = {"section": "snapshots", "rows": list(zip(rows, [*rows[1:], None], strict=False)), "form": form}
-    return show(request, "memories/partitions/snapshots.html#body" if wants_fragment(request) else "memories/partitions/snapshots.html", page, status=status)
+    return show(
+        request,
+        "memories/partitions/snapshots.html#body" if wants_fragment(request) else "memories/partitions/snapshots.html",
+        page,
+        status=status,
+    )
 
 
 @operator_required("viewer")
@@ -84,7 +89,11 @@ def snapshot(request: HtmxRequest, snapshot_id: UUID) -> HttpResponseBase:
             "partitions": Partition.objects.for_tenant(request.tenant.id).paths(PARTITIONS_OFFERED_MAX),
         }
         page |= {"is_coming": True} if leaves_result(request) else _compared(request, one, other, wanted, now)
-    return show(request, "memories/partitions/snapshot.html#result" if wants_fragment(request) else "memories/partitions/snapshot.html", page)
+    return show(
+        request,
+        "memories/partitions/snapshot.html#result" if wants_fragment(request) else "memories/partitions/snapshot.html",
+        page,
+    )
 
 
 def _compared(

@@ -40,5 +40,7 @@ def memory_merge(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
         if not form.cleaned_data["q"]:
             hits.sort(key=lambda hit: hit.similarity or 0.0, reverse=True)
         page["hits"] = hits[:OFFERED_MAX]
-    template = "memories/store/memory_merge.html#fragment" if wants_fragment(request) else "memories/store/memory_merge.html"
+    template = (
+        "memories/store/memory_merge.html#fragment" if wants_fragment(request) else "memories/store/memory_merge.html"
+    )
     return show(request, template, page, status=status)

@@ -73,7 +73,12 @@ def audit_log(request: HtmxRequest) -> HttpResponseBase:
         if is_whole:
             page |= names_of_late(request.tenant.id)
     status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
-    return show(request, "memories/tenancy/audit_log.html" if is_whole else "memories/tenancy/audit_log.html#fragment", page, status=status)
+    return show(
+        request,
+        "memories/tenancy/audit_log.html" if is_whole else "memories/tenancy/audit_log.html#fragment",
+        page,
+        status=status,
+    )
 
 
 def _rows(request: HtmxRequest, form: AuditFilterForm) -> dict[str, Any]:

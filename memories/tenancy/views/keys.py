@@ -87,7 +87,12 @@ def _page(request: HtmxRequest, form: ApiKeyForm, made: dict[str, Any] | None = 
         **(made or {}),
     }
     status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
-    return show(request, "memories/tenancy/api_keys.html#body" if wants_fragment(request) else "memories/tenancy/api_keys.html", page, status=status)
+    return show(
+        request,
+        "memories/tenancy/api_keys.html#body" if wants_fragment(request) else "memories/tenancy/api_keys.html",
+        page,
+        status=status,
+    )
 
 
 def _table(request: HtmxRequest, keys: list[Any]) -> Table:

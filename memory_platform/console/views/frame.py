@@ -90,7 +90,11 @@ def search(request: HtmxRequest) -> HttpResponse:
         "found": sum(len(group.hits) for group in groups),
         "is_too_short": len(text) < CHARACTERS_MIN,
     }
-    template = "memory_platform/console/search.html#options" if wants_fragment(request) else "memory_platform/console/search.html"
+    template = (
+        "memory_platform/console/search.html#options"
+        if wants_fragment(request)
+        else "memory_platform/console/search.html"
+    )
     return show(request, template, page, status=HTTPStatus.OK if is_valid else HTTPStatus.UNPROCESSABLE_ENTITY)
 
 

@@ -40,7 +40,12 @@ def jobs(request: HtmxRequest) -> HttpResponseBase:
         if is_whole:
             page |= _embedding_queue(request) | {"scheduled": scheduled_work()}
     status = HTTPStatus.OK if form.is_valid() else HTTPStatus.UNPROCESSABLE_ENTITY
-    return show(request, "memory_platform/console/jobs.html" if is_whole else "memory_platform/console/jobs.html#fragment", page, status=status)
+    return show(
+        request,
+        "memory_platform/console/jobs.html" if is_whole else "memory_platform/console/jobs.html#fragment",
+        page,
+        status=status,
+    )
 
 
 def _embedding_queue(request: HtmxRequest) -> dict[str, Any]:

@@ -53,7 +53,13 @@ def overview(request: HtmxRequest) -> HttpResponseBase:
     order = order_in(request, COLUMNS)
     lines = order.sorted(_line(row, needs[row.tenant.id]) for row in rows)
     page = {"kinds": KINDS, "table": Table(lines, order)}
-    return show(request, "memory_platform/console/overview.html#rows" if wants_fragment(request) else "memory_platform/console/overview.html", page)
+    return show(
+        request,
+        "memory_platform/console/overview.html#rows"
+        if wants_fragment(request)
+        else "memory_platform/console/overview.html",
+        page,
+    )
 
 
 @operator_required("viewer")
@@ -71,7 +77,11 @@ def tenant_overview(request: HtmxRequest) -> HttpResponseBase:
         if is_whole:
             page |= _whole(request.tenant.id)
     status = HTTPStatus.OK if is_valid else HTTPStatus.UNPROCESSABLE_ENTITY
-    template = "memory_platform/console/tenant_overview.html" if is_whole else "memory_platform/console/tenant_overview.html#going-on"
+    template = (
+        "memory_platform/console/tenant_overview.html"
+        if is_whole
+        else "memory_platform/console/tenant_overview.html#going-on"
+    )
     return show(request, template, page, status=status)
 
 
@@ -97,7 +107,9 @@ def parts(request: HtmxRequest) -> HttpResponse:
     request.tenants = tenants_of(request.operator)
     if len(request.tenants) == 1:
         request.tenant = request.tenants[0]
-    template = "memory_platform/console/health.html#list" if wants_fragment(request) else "memory_platform/console/health.html"
+    template = (
+        "memory_platform/console/health.html#list" if wants_fragment(request) else "memory_platform/console/health.html"
+    )
     return show(request, template, {"parts": all_parts(timezone.now())})
 
 

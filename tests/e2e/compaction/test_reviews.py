@@ -1,0 +1,156 @@
+"""Reviews in a real Chromium: all of it by keys, sentences and messages that show each other, two who look at one."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from playwright.sync_api import Browser, Page, expect
+
+from compaction.models import Compaction
+from memories.models import Tenant
+from tests.e2e.conftest import EXPECTED
+from tests.e2e.console import NARROW, WIDE
+from tests.integration.page_helpers import client_of, page
+from tests.integration.session_scripts import as_decided, compacted, messages_of, talk, under_review
+from tests.users import new_operator, new_tenant
+
+pytestmark = pytest.mark.django_db(transaction=True)
+# The page says every 8 seconds that it is looked at, and hears who else does.
+LOOKS_AGAIN_MS = 20_000
+
+
+@pytest.fixture
+def acme(transactional_db: None) -> Tenant:
+    tenant = new_tenant("Acme")
+    under_review(tenant, summary_share=0.05, has_journal=False)
+    return tenant
+
+
+@pytest.fixture
+def proposal(acme: Tenant) -> Compaction:
+    return compacted(talk(acme, turns=40, window=4_000))
+
+
+@pytest.fixture
+def ida(browser: Browser, live_server: Any, acme: Tenant) -> Iterator[Page]:
+    """A second reviewer, at a narrow window."""
+    context = browser.new_context(viewport=NARROW, base_url=live_server.url)
+    opened, complaints = context.new_page(), []
+    opened.set_default_timeout(15_000)
+    opened.on("pageerror", lambda error: complaints.append(str(error)))
+    opened.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
+    user: User = new_operator("ida", "operator", acme)
+    session = client_of(user).cookies["sessionid"].value
+    context.add_cookies([{"name": "sessionid", "value": session, "url": live_server.url}])
+    yield opened
+    context.close()
+    assert [text for text in complaints if not EXPECTED.search(text)] == []
+
+
+def test_review_by_keys_edited_appended_approved_and_rolled_back(
+    console: Page, acme: Tenant, proposal: Compaction
+) -> None:
+    before = [(row.pk, row.state, row.shown_tokens) for row in messages_of(proposal.session)]
+    console.goto(page("reviews", acme))
+    console.keyboard.press("j")
+    expect(console.locator("h1")).to_contain_text("Review 1 of 1")
+    console.wait_for_load_state()
+    console.keyboard.press("e")
+    expect(console.locator("#id_text")).to_be_focused()
+    assert console.locator("#id_text").evaluate("field => field.value.slice(0, field.selectionStart)").endswith("\n")
+    console.locator("#id_text").fill("Ida Brodersen asked about the frame FR-2210.")
+    expect(console.locator("#trial")).to_contain_text("in the context", timeout=15_000)
+    console.locator("#id_text").press("End")
+    console.keyboard.type(" a r u j k m ?")
+    expect(console.locator("#keys")).not_to_be_visible()
+    console.locator("#id_text").fill("Ida Brodersen asked about the frame FR-2210.")
+    console.get_by_role("button", name="Save the text").click()
+    expect(console.locator(".statement")).to_have_count(1)
+    expect(console.locator(".flash").first).to_contain_text("Saved")
+    console.keyboard.press("m")
+    expect(console.locator("#missing button[name=fact]").first).to_be_focused()
+    expect(console.locator("mark.fact-missing.is-linked").first).to_be_in_viewport()
+    console.keyboard.press("Enter")
+    expect(console.locator(".statement")).to_have_count(2)
+    console.keyboard.press("u")
+    expect(console.locator(".statement")).to_have_count(1)
+    console.keyboard.press("Control+a")
+    console.keyboard.press("r")
+    expect(console.locator("#id_reason")).to_be_focused()
+    console.keyboard.press("Escape")
+    console.keyboard.press("a")
+    expect(console.locator(".flash").last).to_contain_text("Approved")
+    console.wait_for_load_state()
+    assert as_decided(proposal).state == "applied"
+    console.keyboard.press("u")
+    expect(console.locator("#confirm")).to_contain_text("does not come back to the queue")
+    assert as_decided(proposal).state == "applied"
+    console.keyboard.press("Enter")
+    expect(console.locator(".flash").last).to_contain_text("Rolled back")
+    expect(console.locator(".flash a")).to_have_text("Look at the session")
+    assert [(row.pk, row.state, row.shown_tokens) for row in messages_of(proposal.session)] == before
+
+
+def test_keys_are_listed_and_can_be_switched_off(console: Page, acme: Tenant, proposal: Compaction) -> None:
+    console.goto(page("compaction", acme, proposal.pk))
+    console.keyboard.press("?")
+    expect(console.locator("#keys")).to_be_visible()
+    console.keyboard.press("a")
+    console.get_by_role("button", name="Switch single keys off").click()
+    console.wait_for_load_state()
+    expect(console.locator("body[data-keys=off]")).to_have_count(1)
+    console.keyboard.press("a")
+    console.keyboard.press("/")
+    expect(console.locator("#search-q")).not_to_be_focused()
+    assert as_decided(proposal).state == "proposed"
+    console.get_by_role("button", name="Keys").click()
+    console.get_by_role("button", name="Switch single keys on").click()
+    expect(console.locator("body[data-keys=off]")).to_have_count(0)
+    console.wait_for_load_state()
+    console.keyboard.press("?")
+    expect(console.locator("#keys")).to_be_visible()
+
+
+def test_sentences_and_messages_show_each_other(console: Page, acme: Tenant) -> None:
+    under_review(acme, summary_share=0.3)
+    proposal = compacted(talk(acme, turns=40, window=4_000))
+    console.goto(page("compaction", acme, proposal.pk))
+    last = console.locator(".statement").last
+    source = last.get_attribute("data-sources").split(" ")[-1]  # type: ignore[union-attr]
+    message = console.locator(f"#m-{source}")
+    head = console.locator(".review-bar").bounding_box()
+    last.hover()
+    expect(message).to_have_class(re.compile("is-linked"))
+    expect(message).to_be_in_viewport()
+    assert console.locator(".review-bar").bounding_box() == head, "the head went away"
+    number = last.get_attribute("data-statement")
+    console.locator("#summary-pane").evaluate("pane => { pane.scrollTop = 0; }")
+    message.locator(f'a[href="#s-{number}"]').focus()
+    expect(last).to_have_class(re.compile("is-linked"))
+    expect(last).to_be_in_viewport()
+    for pane in ("#summary-pane", "#originals-pane"):
+        assert console.locator(pane).evaluate("pane => getComputedStyle(pane).overflowY") == "auto"
+    assert console.evaluate("document.documentElement.scrollHeight") <= WIDE["height"]
+
+
+def test_two_reviewers_are_told_and_what_was_typed_stays(
+    console: Page, ida: Page, acme: Tenant, proposal: Compaction
+) -> None:
+    console.goto(page("compaction", acme, proposal.pk))
+    expect(console.locator("#presence")).to_be_attached()
+    ida.goto(page("compaction", acme, proposal.pk))
+    expect(ida.locator("#presence")).to_contain_text("olga looks at this too", timeout=LOOKS_AGAIN_MS)
+    assert ida.evaluate("document.documentElement.scrollWidth") <= NARROW["width"]
+    ida.locator("#edit summary").click()
+    ida.locator("#id_text").fill("Jonas Petersen works on it.")
+    console.keyboard.press("r")
+    console.keyboard.type("Half of it is lost.")
+    console.keyboard.press("Enter")
+    expect(console.locator(".flash")).to_contain_text("Rejected")
+    expect(ida.locator("#presence")).to_contain_text("olga rejected it", timeout=LOOKS_AGAIN_MS)
+    ida.get_by_role("button", name="Save the text").click()
+    expect(ida.locator(".review-refusal")).to_contain_text("olga rejected it")
+    expect(ida.locator("#typed")).to_have_value("Jonas Petersen works on it.")
+    assert as_decided(proposal).summary_text == proposal.summary_text

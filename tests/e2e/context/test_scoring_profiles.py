@@ -1,0 +1,84 @@
+"""A scoring profile in a real Chromium: weights that are summed up as one types, a draft, and the gate."""
+
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from context.services.profiles.scoring_profiles import ADR_0040
+from memories.models import Tenant
+from tests.e2e.console import at_both_widths
+from tests.integration.evaluation_helpers import golden
+from tests.integration.page_helpers import client_of, page, remember
+from tests.integration.scoring_helpers import BY_WORDS, evaluated, new_version, published
+from tests.users import new_operator
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@at_both_widths
+def test_weights_are_summed_up_as_one_types_and_saved_as_a_draft(console: Page, acme: Tenant, viewport: Any) -> None:
+    published(acme, "own")
+    console.goto(page("scoring-profiles", acme))
+    expect(console.get_by_role("link", name="conversation-recall")).to_be_visible()
+    console.get_by_role("link", name="own", exact=True).click()
+    console.wait_for_url(f"**{page('scoring-profile', acme, 'own')}*")  # whole, with what listens to the field
+    console.fill("#id_weight_relevance", "0.5")
+    expect(console.locator("#sum")).to_contain_text("0.2 missing")
+    console.fill("#id_weight_words", "0.2")
+    expect(console.locator("#sum")).to_contain_text("whole")
+    console.get_by_role("button", name="Save as a new draft").click()
+    expect(console.locator(".flash", has_text="Version 2 is a draft.")).to_be_visible()
+    expect(console.get_by_role("heading", level=1)).to_contain_text("version 2")
+    assert console.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+
+
+@at_both_widths
+def test_list_comparison_and_assignments_fit_the_screen(console: Page, acme: Tenant, viewport: Any) -> None:
+    published(acme, "own")
+    new_version(acme, "own", 2)
+    addresses = [page(name, acme) for name in ("scoring-profiles", "scoring-assignments")]
+    addresses.append(page("scoring-compare", acme) + "?left=adr-0040+1&right=own+2")
+    addresses.append(page("scoring-profile", acme, "conversation-recall"))
+    addresses.append(page("scoring-profile", acme, "own") + "?version=2")
+    for address in addresses:
+        console.goto(address)
+        assert console.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), address
+
+
+@at_both_widths
+def test_profile_is_compared_published_through_the_gate_and_rolled_back(
+    console: Page, acme: Tenant, live_server: Any, viewport: Any
+) -> None:
+    session = client_of(new_operator("ada", "admin", acme)).cookies["sessionid"].value
+    console.context.add_cookies([{"name": "sessionid", "value": session, "url": live_server.url}])
+    published(acme, "own")
+    golden(acme, "What does ERR_4012 mean?", *remember(acme, ("ERR_4012 is harmless.", "agent=service", "fact")))
+    numbers = {**ADR_0040.to_numbers(), "weights": BY_WORDS, "pool_size": 40}
+    new_version(acme, "own", 2, numbers=numbers, based_on="own 1")
+    console.goto(page("scoring-profile", acme, "own") + "?version=2")
+    console.get_by_role("link", name="Compare on a question").click()
+    console.fill("#id_query", "What does ERR_4012 mean?")
+    console.get_by_role("button", name="Compare", exact=True).click()
+    expect(console.get_by_role("heading", name="As a table")).to_be_visible()
+    assert console.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    console.goto(page("scoring-profile", acme, "own") + "?version=2")
+    console.fill("#id_pool_size", "60")
+    expect(console.locator("#saved")).to_contain_text("evidence held")
+    console.goto(page("scoring-publish", acme, "own", 2))
+    expect(console.locator("main")).to_contain_text("Evaluate it first")
+    expect(console.get_by_role("button", name="Publish version 2")).to_have_count(0)
+    evaluated(acme, numbers)
+    console.reload()
+    console.get_by_role("button", name="Publish version 2").click()
+    expect(console.get_by_role("heading", name="Not published")).to_be_visible()
+    expect(console.locator("#adr-errors")).to_contain_text("such as ADR-0078")
+    console.fill("#id_adr_reference", "ADR-0101")
+    console.get_by_role("button", name="Publish version 2").click()
+    expect(console.locator(".flash", has_text="Version 2 of own is published")).to_be_visible()
+    console.get_by_role("link", name="Roll back …").click()
+    console.get_by_role("link", name="Roll back to 1").click()
+    dialog = console.get_by_role("dialog")
+    expect(dialog).to_contain_text("Roll back to version 1 of own?")
+    dialog.get_by_role("button", name="Roll back").click()
+    expect(console.locator(".flash", has_text="Version 1 of own is in force again.")).to_be_visible()

@@ -1,0 +1,49 @@
+"""Changing the embedding model in a real browser: filled, switched to and rolled back, wide and narrow."""
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.utils import timezone
+from playwright.sync_api import Page, expect
+
+from memories.embeddings import reembedding
+from memories.models import EmbeddingModel, Tenant
+from memories.tenancy.scopes import tenant_scope
+from tests.e2e.console import at_both_widths
+from tests.integration.page_helpers import page
+from tests.users import new_operator
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+SECOND = "hashed-ngram-512"
+
+
+@pytest.fixture
+def olga(acme: Tenant) -> User:
+    """Whoever is signed in changes models, which takes an admin."""
+    return new_operator("olga", "admin", acme)
+
+
+def work(tenant: Tenant) -> Any:
+    with tenant_scope(tenant.pk):
+        model = EmbeddingModel.objects.for_tenant(tenant.pk).named(SECOND).get()
+    return reembedding.work_on(tenant.pk, model.pk, goes_on=lambda: True, clock=timezone.now)
+
+
+@at_both_widths
+def test_admin_fills_a_model_switches_and_rolls_back(console: Page, acme: Tenant) -> None:
+    console.goto(page("embeddings", acme))
+    console.uncheck("input[name=switches_when_filled]")
+    console.get_by_role("button", name="Fill").click()
+    expect(console.locator("#body")).to_contain_text("0 of 5 vectors made")
+    work(acme)
+    # The page asks again by itself.
+    expect(console.get_by_role("link", name="Switch to it")).to_be_visible()
+    console.get_by_role("link", name="Switch to it").click()
+    console.get_by_role("button", name="Switch").click()
+    expect(console.locator("#flash")).to_contain_text(f"Searches use {SECOND} now.")
+    console.get_by_role("link", name="Roll back to it").click()
+    console.get_by_role("button", name="Roll back").click()
+    expect(console.locator("#model-1")).to_have_text("wordllama-l2-supercat-256")
+    assert console.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")

@@ -1,0 +1,68 @@
+"""The list of memories and one memory in a browser: acts on several, on a row, and each of them taken back."""
+
+import re
+
+from playwright.sync_api import Page, expect
+
+from memories.models import Tenant
+from tests.e2e.console import at_both_widths
+from tests.integration.page_helpers import WORKSHOP, page
+
+
+def fits(opened: Page) -> None:
+    assert opened.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+
+
+@at_both_widths
+def test_several_are_archived_after_a_look_and_come_back(console: Page, acme: Tenant) -> None:
+    console.goto(f"{page('memories', acme)}?partition=agent%3Dsupport")
+    rows = console.locator("a.memory-link")
+    expect(rows).to_have_count(3)
+    fits(console)
+    boxes = console.locator("tbody input[name=id]")
+    boxes.first.focus()
+    console.keyboard.press("Space")
+    boxes.nth(2).click(modifiers=["Shift"])
+    expect(console.locator("[data-bulk-count]")).to_have_text("3 ticked")
+    boxes.nth(2).uncheck()
+    console.get_by_role("button", name="Archive …").click()
+    expect(console.get_by_role("heading", level=1)).to_have_text("Archive 2 memories?")
+    fits(console)
+    console.go_back()
+    expect(rows).to_have_count(3)
+    console.get_by_role("button", name="Archive …").click()
+    console.get_by_role("button", name="Archive 2 memories").click()
+    expect(console.locator(".flash")).to_contain_text("2 memories archived.")
+    expect(console).to_have_url(re.compile("partition=agent%3Dsupport"))
+    expect(rows).to_have_count(1)
+    console.get_by_role("button", name="Undo").click()
+    expect(console.locator(".flash")).to_contain_text("Undone")
+    expect(rows).to_have_count(3)
+
+
+def test_row_is_archived_in_its_place_and_comes_back(console: Page, acme: Tenant) -> None:
+    console.goto(page("memories", acme))
+    rows = console.locator("tbody tr")
+    second = rows.nth(1).locator("a.memory-link").inner_text()
+    rows.nth(0).get_by_role("button", name="Archive").click()
+    expect(rows).to_have_count(len(WORKSHOP) - 1)
+    expect(rows.nth(0).locator("a.memory-link")).to_have_text(second)
+    expect(rows.nth(0).locator("a.memory-link")).to_be_focused()
+    console.get_by_role("button", name="Undo").click()
+    expect(rows).to_have_count(len(WORKSHOP))
+
+
+def test_memory_is_archived_and_restored_from_its_page(console: Page, acme: Tenant) -> None:
+    console.goto(f"{page('memories', acme)}?q=ERR_4012")
+    expect(console.locator("tbody mark").first).to_have_text("ERR_4012")
+    console.locator("a.memory-link").first.click()
+    console.get_by_role("button", name="Archive", exact=True).click()
+    expect(console.locator(".flash")).to_contain_text("Archived")
+    console.get_by_role("button", name="Undo").click()
+    expect(console.locator(".flash")).to_contain_text("Restored")
+    expect(console.locator("#history-title + span")).to_have_text("2 versions")
+    console.get_by_role("link", name="Merge …").click()
+    console.get_by_role("link", name="Merge with").first.click()
+    expect(console.get_by_role("radio")).to_have_count(2)
+    console.get_by_role("button", name="Merge 2 memories").click()
+    expect(console.locator(".flash")).to_contain_text("Merged: 1 archived, 1 kept.")

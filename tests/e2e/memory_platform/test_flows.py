@@ -1,0 +1,151 @@
+"""Whole flows in a real Chromium, by keyboard where a person would: profiles for partitions, votes, snapshots."""
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+from playwright.sync_api import Locator, Page, expect
+
+from context.profiles.actions.budget_profiles import create_budget_profile
+from memories.models import Tenant
+from memories.store.actions.edit import update_memory
+from memories.tenancy.scopes import tenant_scope
+from tests.e2e.console import QUESTION, at_both_widths
+from tests.integration.page_helpers import TESTER, as_stored, named_moment, page, remember, workshop
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def press(reached: Locator, key: str = "Enter") -> None:
+    """A key on what the keyboard can reach."""
+    reached.focus()
+    expect(reached).to_be_focused()
+    reached.press(key)
+
+
+def undo(console: Page) -> None:
+    press(console.locator(".flash").last.get_by_role("button", name="Undo"))
+
+
+def said(console: Page, text: str) -> None:
+    expect(console.locator(".flash", has_text=text)).to_be_visible()
+
+
+@at_both_widths
+def test_profile_assigned_to_a_partition_is_what_the_preview_takes_there(console: Page, acme: Tenant) -> None:
+    with tenant_scope(acme.pk):
+        changes = {"default_tokens": 60}
+        create_budget_profile(tenant_id=acme.pk, name="short", changes=changes, by=TESTER, now=timezone.now())
+
+    def expect_budget(partition: str, tokens: str, profile: str) -> None:
+        console.goto(page("context-preview", acme))
+        console.fill("#id_query", QUESTION)
+        console.fill("#id_partition", partition)
+        press(console.get_by_role("button", name="Preview"))
+        expect(console.locator("#budget-title")).to_contain_text(f"of {tokens} tokens used")
+        expect(console.locator("#result").get_by_role("link", name=profile, exact=True)).to_be_visible()
+
+    expect_budget("agent=support", "4,000", "default")
+    console.goto(page("budget-assignments", acme))
+    press(console.locator("#id_profile_name"), "s")
+    expect(console.locator("#id_profile_name")).to_have_value("short")
+    console.keyboard.press("Tab")
+    console.keyboard.press("Tab")
+    expect(console.locator("#id_partition")).to_be_focused()
+    console.keyboard.type("agent=support")
+    console.keyboard.press("Enter")
+    said(console, "short counts there from now on.")
+    expect_budget("agent=support", "60", "short")
+    expect_budget("agent=support/user=c-1", "60", "short")
+    expect_budget("agent=service", "4,000", "default")
+    console.goto(page("budget-assignments", acme))
+    press(console.get_by_role("button", name="End"))
+    said(console, "short counts there no more.")
+    expect(console.get_by_text("Nothing is assigned")).to_be_visible()
+    undo(console)
+    said(console, "short counts there again.")
+    expect_budget("agent=support", "60", "short")
+
+
+@at_both_widths
+def test_vote_is_given_and_taken_back_by_keyboard(console: Page, acme: Tenant) -> None:
+    memory = workshop(acme)[1]
+    console.goto(page("memory-votes", acme, memory.pk))
+    before = memory.usefulness_score
+    console.locator("#id_reason").focus()
+    console.keyboard.type("It was the plug.")
+    console.keyboard.press("Tab")
+    expect(console.get_by_role("button", name="Useful", exact=True)).to_be_focused()
+    console.keyboard.press("Enter")
+    said(console, "The vote counts.")
+    vote = console.locator(".history li", has_text="It was the plug.")
+    expect(vote).to_contain_text("olga")
+    assert as_stored(memory).usefulness_score > before
+    press(vote.get_by_role("button", name="Take back"))
+    said(console, "The vote is taken back.")
+    expect(vote).to_contain_text("taken back")
+    assert as_stored(memory).usefulness_score == before
+    undo(console)
+    said(console, "The vote counts.")
+    expect(console.locator(".history li", has_text="It was the plug.")).to_have_count(2)
+    assert as_stored(memory).usefulness_score > before
+
+
+@at_both_widths
+def test_snapshot_is_created_compared_and_deleted_by_keyboard(console: Page, acme: Tenant) -> None:
+    memories = workshop(acme)
+    named_moment(acme, "at the very start", timedelta(days=9))
+    console.goto(page("snapshots", acme))
+    console.locator("#id_name").focus()
+    console.keyboard.type("before the letters")
+    console.keyboard.press("Enter")
+    said(console, "Snapshot before the letters is there.")
+    with tenant_scope(acme.pk):
+        changes = {"content": "Frau Brodersen prefers letters."}
+        update_memory(memory=memories[3], changes=changes, by=TESTER, now=timezone.now())
+    remember(acme, ("Letters are answered within a week.", "agent=support", "fact"), now=timezone.now())
+    press(console.get_by_role("link", name="before the letters"))
+    counts = console.locator(".tile dd")
+    expect(counts.nth(0)).to_contain_text(f"{len(memories)} memories")
+    expect(counts.nth(1)).to_contain_text(f"{len(memories) + 1} memories")
+    expect(counts.nth(2)).to_contain_text("1 memory")
+    expect(counts.nth(3)).to_contain_text("1 memory")
+    expect(counts.nth(4)).to_contain_text("0 archived or expired")
+    expect(console.locator("#result ins")).to_have_text(["letters"])
+    press(console.locator("#id_with"), "a")
+    expect(console.locator(".tile dt").first).to_have_text("at the very start")
+    expect(counts.nth(0)).to_contain_text("0 memories")
+    expect(counts.nth(1)).to_contain_text(f"{len(memories)} memories")
+    assert "with=" in console.url
+    press(console.get_by_role("link", name="Delete"))
+    expect(console.get_by_role("dialog")).to_contain_text("before the letters")
+    press(console.get_by_role("link", name="Keep it"))
+    press(console.get_by_role("link", name="Delete"))
+    press(console.get_by_role("button", name="Delete the name"))
+    said(console, "The name before the letters is gone.")
+    expect(console.get_by_role("link", name="before the letters")).to_have_count(0)
+    expect(console.get_by_role("link", name="at the very start")).to_be_visible()
+
+
+def test_withdrawn_summary_comes_back_with_one_click(console: Page, acme: Tenant) -> None:
+    console.goto(f"{page('partitions', acme)}?partition=agent%3Dsupport")
+    section = console.locator("section", has=console.get_by_role("heading", name="Compact"))
+    press(section.get_by_text("Write one"))
+    section.locator("textarea").fill("Support answers for free.")
+    press(section.get_by_role("button", name="Save"))
+    said(console, "Version 1 is in force.")
+    press(section.get_by_role("button", name="Withdraw"))
+    said(console, "stands in no context any more")
+    expect(section).to_contain_text("withdrawn")
+    undo(console)
+    said(console, "The compact summary is back as version 2.")
+    expect(section.locator("textarea")).to_have_value("Support answers for free.")
+
+
+def test_near_duplicate_leads_to_the_memory_that_says_the_same(console: Page, acme: Tenant) -> None:
+    said_before = workshop(acme)[1]
+    remember(acme, (f"{said_before.content[:-1]}!", "agent=service", "fact"))
+    console.goto(f"{page('context-preview', acme)}?query={QUESTION}")
+    row = console.locator(".left-out tbody tr", has_text="near-duplicate of")
+    press(row.get_by_role("link").last)
+    expect(console.locator(".memory-text")).to_contain_text("the plug of the torque sensor is wet")

@@ -1,0 +1,58 @@
+"""The overview in a real Chromium: another range, curves that follow the theme, and the table without JavaScript."""
+
+import re
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from memories.models import Tenant
+from tests.e2e.console import NARROW
+from tests.integration.page_helpers import page
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def test_another_range_is_drawn_in_place_and_the_back_button_returns(console: Page, acme: Tenant) -> None:
+    console.goto(page("tenant-overview", acme))
+    figure = console.locator("figure[data-chart]", has_text="Memories stored")
+    expect(figure.locator("canvas")).to_be_visible()
+    expect(figure.locator("tbody tr")).to_have_count(28)
+    below = console.locator("dl.tiles")
+    before = below.bounding_box()
+    console.get_by_role("link", name="90 days").click()
+    expect(figure.locator("tbody tr")).to_have_count(90)
+    expect(figure.locator("canvas")).to_be_visible()
+    expect(console).to_have_url(re.compile("range=90d"))
+    assert below.bounding_box() == before
+    figure.locator(".u-over").hover()
+    expect(figure.locator(".chart-tip")).to_contain_text("memories")
+    console.go_back()
+    expect(figure.locator("tbody tr")).to_have_count(28)
+    expect(figure.locator("canvas")).to_be_visible()
+
+
+def test_curves_take_the_colours_of_another_theme_and_the_width_of_the_window(console: Page, acme: Tenant) -> None:
+    console.goto(page("tenant-overview", acme))
+    canvas = console.locator("figure[data-chart] canvas").first
+    expect(canvas).to_be_visible()
+    drawn = canvas.evaluate("canvas => canvas.toDataURL()")
+    console.get_by_role("button", name="Dark colours").click()
+    expect(console.locator("html")).to_have_attribute("data-bs-theme", "dark")
+    assert console.locator("figure[data-chart] canvas").first.evaluate("canvas => canvas.toDataURL()") != drawn
+    console.set_viewport_size(NARROW)
+    console.wait_for_function("document.querySelector('.uplot').offsetWidth <= 390")
+    assert console.evaluate("document.documentElement.scrollWidth") <= NARROW["width"]
+
+
+def test_tables_of_the_curves_are_open_without_javascript(
+    browser: Browser, console: Page, acme: Tenant, live_server: object
+) -> None:
+    context = browser.new_context(
+        base_url=live_server.url, java_script_enabled=False, storage_state=console.context.storage_state()
+    )
+    opened = context.new_page()
+    opened.goto(page("tenant-overview", acme))
+    expect(opened.locator("figure[data-chart]", has_text="Memories stored").locator("tbody tr").first).to_be_visible()
+    opened.get_by_role("link", name="24 hours").click()
+    expect(opened).to_have_url(re.compile("range=24h"))
+    context.close()

@@ -1,0 +1,112 @@
+"""Toasts for background work in a real Chromium: across pages, tabs, an expired log-in and failing answers."""
+
+import re
+from uuid import UUID
+
+import pytest
+from django.utils import timezone
+from playwright.sync_api import Page, Route, expect
+
+from context.models import EvaluationRun
+from memories.models import Tenant
+from memories.tenancy.scopes import tenant_scope
+from tests.integration.page_helpers import page
+from tests.users import PASSWORD
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def start_evaluation(console: Page, tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> UUID:
+    """By the form of the page, with no worker at it."""
+    monkeypatch.setattr("context.evaluation.actions.evaluations.run_evaluation_later", lambda *_: None)
+    console.goto(page("evaluations", tenant))
+    console.select_option("#id_corpus", "updated_facts")
+    console.get_by_role("button", name="Start", exact=True).click()
+    console.wait_for_url(re.compile(r"/evaluations/[0-9a-f-]{36}"))
+    with tenant_scope(tenant.pk):
+        run: EvaluationRun = EvaluationRun.objects.for_tenant(tenant.pk).get()
+    return run.pk
+
+
+def end(tenant: Tenant, run_id: UUID, state: str = "done") -> None:
+    with tenant_scope(tenant.pk):
+        EvaluationRun.objects.for_tenant(tenant.pk).with_id(run_id).ended(state, timezone.now(), code="no_answer")
+
+
+def test_end_of_work_is_told_on_whatever_page_one_is_and_in_one_tab(
+    console: Page, acme: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_id = start_evaluation(console, acme, monkeypatch)
+    console.goto(page("snapshots", acme))
+    other = console.context.new_page()
+    other.goto(page("memories", acme))
+    end(acme, run_id)
+    told = [tab.locator(".finished") for tab in (console, other)]
+    console.wait_for_timeout(4_000)
+    assert sum(each.count() for each in told) == 1
+    tab = console if told[0].count() else other
+    expect(tab.locator(".finished")).to_contain_text("is done.")
+    tab.locator(".finished a").click()
+    expect(tab).to_have_url(re.compile(str(run_id)))
+    tab.wait_for_timeout(2_500)
+    tab.goto(page("memo", acme))
+    tab.wait_for_timeout(2_500)
+    assert [each.locator(".finished").count() for each in (console, other)] == [0, 0]
+    other.close()
+
+
+def test_failed_work_is_an_error_that_waits_to_be_closed(
+    console: Page, acme: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_id = start_evaluation(console, acme, monkeypatch)
+    console.goto(page("snapshots", acme))
+    end(acme, run_id, "failed")
+    toast = console.locator(".finished.flash-error")
+    expect(toast).to_contain_text("is failed. See why")
+    toast.get_by_role("button", name="Close this message").click()
+    expect(toast).to_have_count(0)
+    asked: list[str] = []
+    console.on("request", lambda request: asked.append(request.url) if "/watched" in request.url else None)
+    console.goto(page("memo", acme))
+    console.wait_for_timeout(2_500)
+    assert asked == []
+
+
+def test_page_that_shows_the_end_by_itself_has_no_toast_of_it_nor_the_one_after(
+    console: Page, acme: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_id = start_evaluation(console, acme, monkeypatch)
+    with console.expect_response(lambda answer: "/watched" in answer.url and "data-finished" in answer.text()):
+        end(acme, run_id)
+    console.wait_for_timeout(500)
+    assert console.locator(".finished").count() == 0
+    console.goto(page("memo", acme))
+    console.wait_for_timeout(2_500)
+    assert console.locator(".finished").count() == 0
+
+
+def test_errors_are_silent_and_an_expired_log_in_loses_nothing(
+    console: Page, acme: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_id = start_evaluation(console, acme, monkeypatch)
+    asked: list[str] = []
+
+    def fail(route: Route) -> None:
+        asked.append(route.request.url)
+        route.fulfill(status=500, body="no")
+
+    console.route("**/watched*", fail)
+    console.goto(page("memo", acme))
+    console.wait_for_timeout(2_500)
+    assert asked
+    assert console.locator("#errors > *").count() == 0
+    console.unroute("**/watched*")
+    end(acme, run_id)
+    console.context.clear_cookies(name="sessionid")
+    console.wait_for_timeout(2_500)
+    assert console.locator("#errors > *, .finished").count() == 0
+    console.reload()
+    console.fill("#id_username", "olga")
+    console.fill("#id_password", PASSWORD)
+    console.get_by_role("button", name="Sign in").click()
+    expect(console.locator(".finished")).to_contain_text("is done.")

@@ -1,0 +1,204 @@
+"""Long sessions in trouble: a model that fails in every way in turn, Redis restarted while workers compact."""
+
+import re
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.utils import timezone
+from rest_framework.test import APIClient
+
+from compaction.models import ProviderBreaker, Run
+from compaction.pipeline import breakers
+from memories.models import Tenant
+from memories.tenancy.scopes import tenant_scope
+from tests.architecture import ROOT
+from tests.fakes.chat_server import KEY, ChatServer, Mode, failing, garbage, running_chat_server, slow, too_long, well
+from tests.integration.compaction.pipeline.test_compaction_faults import AFTER, STEPS, Runtime, wait_for
+from tests.integration.compaction_helpers import (
+    full_session,
+    live_memories,
+    review,
+    set_policy,
+    stored_compactions,
+    stored_runs,
+)
+from tests.integration.long_sessions import (
+    NEEDS_CONVERSATION,
+    SLEEP,
+    Clock,
+    Played,
+    Row,
+    clock,
+    conversation_data,
+    sittings,
+)
+from tests.integration.session_helpers import read
+from tests.users import api_client
+
+__all__ = ["clock"]
+
+pytestmark = pytest.mark.long
+
+WINDOW = 1_600
+MESSAGES = 210
+#: How the model answers while one compaction is made, and the code of its failure; "" where it does its work.
+LEGS: list[tuple[Mode, str]] = [
+    (well, ""),
+    (slow(0.6), "timeout"),
+    (failing(429, Retry_After="20"), "rate_limited"),
+    (failing(500), "provider_error"),
+    (garbage, "not_json"),
+    (too_long, "over_budget"),
+]
+ATTEMPTS = 3
+
+
+@pytest.fixture
+def admin(admin_key: str) -> APIClient:
+    return api_client(admin_key)
+
+
+@pytest.fixture
+def server(settings: Any) -> Iterator[ChatServer]:
+    with running_chat_server() as server:
+        settings.LLM_BASE_URL, settings.LLM_API_KEY, settings.LLM_MODEL = server.base_url, KEY, ""
+        settings.LLM_TIMEOUT_SECONDS = 0.3
+        server.items_max = 12
+        yield server
+        settings.LLM_BASE_URL = settings.LLM_API_KEY = ""
+
+
+def short_sittings() -> Iterator[list[Row]]:
+    """The beginning of the conversation without the long outputs, a few messages at a time."""
+    rows = [row for _, each in sittings(conversation_data()) for row in each if len(row["content"] or "") < 512]
+    calls = {row["tool_call_id"] for row in rows if row["role"] == "tool"}
+    whole = [row for row in rows if not row.get("tool_calls") or row["tool_calls"][0]["id"] in calls][:MESSAGES]
+    yield from (whole[start : start + 5] for start in range(0, len(whole), 5))
+
+
+@pytest.mark.django_db
+@NEEDS_CONVERSATION
+def test_model_that_fails_in_every_way_in_turn_never_leaves_a_session_over_budget_or_half_done(
+    admin: APIClient, tenant: Tenant, clock: Clock, server: ChatServer
+) -> None:
+    set_policy(tenant, emergency_threshold=0.95, retention_floor=0.0)
+    played = Played(admin, tenant, clock, WINDOW)
+    legs = 0
+    for rows in short_sittings():
+        played.say(rows)
+        if played.read()["pressure"] < SLEEP:
+            continue
+        mode, code = LEGS[legs % len(LEGS)]
+        server.mode = mode
+        asked = len(server.requests)
+        assert played.slept(hours=1) == 1
+        one_leg_is_as_it_should_be(played, code, len(server.requests) - asked)
+        legs += 1
+    assert legs >= len(LEGS)
+    assert len(played.rows) >= 200
+    assert {run.state for run in stored_runs(tenant)} == {"done"}
+    for row in reversed(played.compactions()):
+        review(admin, row, "rollback")
+        before = played.before[row["id"]].messages
+        assert played.everything().messages[: len(before)] == before
+    assert live_memories(tenant) == []
+    shown = played.everything().messages[1:]
+    assert [message.get("content") or "" for message in shown] == [row["content"] for row in played.rows]
+
+
+def one_leg_is_as_it_should_be(played: Played, code: str, asked: int) -> None:
+    """Done by the model, or tried three times, then done by rules, marked, the provider left alone for a while."""
+    made, run = stored_compactions(played.tenant)[-1], stored_runs(played.tenant)[-1]
+    assert (made.state, run.state, made.trigger) == ("applied", "done", "scheduled")
+    assert played.read()["context_tokens"] == played.everything().tokens == made.tokens_after < made.tokens_before
+    with tenant_scope(played.tenant.pk):
+        breaker = ProviderBreaker.objects.for_tenant(played.tenant.pk).first()
+    if not code:
+        assert (made.summariser, made.is_fallback, run.attempts, asked) == ("openai", False, 1, 2)
+        assert breaker is None or breaker.failures == 0
+        return
+    assert (made.summariser, made.is_fallback) == ("extractive", True)
+    assert code in next(warning["detail"] for warning in made.warnings if warning["code"] == "fallback")
+    assert asked == run.attempts
+    assert breaker is not None
+    assert breaker.open_until is not None
+    assert breakers.is_provider_off(played.tenant.pk, "openai", now=breaker.open_until - timedelta(minutes=1))
+
+
+@pytest.mark.django_db
+@NEEDS_CONVERSATION
+def test_emergencies_with_a_failing_model_are_met_within_the_request(
+    admin: APIClient, tenant: Tenant, clock: Clock, server: ChatServer
+) -> None:
+    set_policy(tenant, has_scheduled=False, retention_floor=0.0)
+    played = Played(admin, tenant, clock, WINDOW)
+    modes = [mode for mode, _ in LEGS]
+    for number, rows in enumerate(short_sittings()):
+        server.mode = modes[len(played.before) % len(modes)]
+        played.say(rows)
+        clock.move(minutes=20)
+        if number == MESSAGES // 10:
+            break
+    made = stored_compactions(tenant)
+    assert len(made) >= 3
+    assert {row.trigger for row in made} == {"emergency"}
+    assert {row.state for row in made} == {"applied"}
+    assert {row.is_fallback for row in made} == {False, True}
+    assert {run.state for run in stored_runs(tenant)} == {"done"}
+
+
+# --- Workers of their own --------------------------------------------------------------------------------------------
+
+REQUEST = """
+from tests.users import api_client
+client = api_client(sys.argv[1])
+urls = [f"/api/v1/sessions/{each}/compact" for each in sys.argv[2:]]
+statuses = [client.post(url, {}, HTTP_HOST="localhost").status_code for url in urls]
+assert statuses == [202] * len(statuses), statuses
+"""
+SWEEP = "from compaction import tasks\nassert tasks.sweep_runs() >= 1"
+
+
+@pytest.fixture
+def runtime(tmp_path: Path) -> Iterator[Runtime]:
+    with running_chat_server() as server:
+        server.mode = slow(1.0)
+        runtime = Runtime(tmp_path, LLM_BASE_URL=server.base_url, LLM_API_KEY=KEY)
+        try:
+            yield runtime
+        finally:
+            runtime.end()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_was_asked_for_before_and_while_redis_is_away_is_done_afterwards(
+    admin: APIClient, admin_key: str, tenant: Tenant, runtime: Runtime
+) -> None:
+    """One is being made when Redis goes, one waits in it, one is asked for while there is none."""
+    set_policy(tenant, retention_floor=0.0)
+    sessions = [full_session(admin, user_id=f"user{number}") for number in range(3)]
+    runtime.call(REQUEST, admin_key, *(each["id"] for each in sessions[:2]))
+    wait_for(lambda: any(run.state == "running" for run in stored_runs(tenant)), runtime)
+    runtime.stop_redis()
+    runtime.call(REQUEST, admin_key, sessions[2]["id"])
+    asked_meanwhile = stored_runs(tenant)[-1]
+    assert asked_meanwhile.state == "queued"
+    runtime.start()
+    with tenant_scope(tenant.pk):
+        Run.objects.for_tenant(tenant.pk).update(created_at=timezone.now() - timedelta(minutes=5))
+    runtime.call(SWEEP)
+    wait_for(lambda: all(run.state == "done" for run in stored_runs(tenant)), runtime)
+    assert [run.attempts for run in stored_runs(tenant)] == [1, 1, 1]
+    assert sorted(row.state for row in stored_compactions(tenant)) == ["applied"] * 3
+    for session in sessions:
+        assert read(admin, session)["pressure"] <= 0.5
+    assert len(live_memories(tenant, "context_synthesis")) == len(sessions)
+
+
+def test_workers_are_killed_at_every_named_step() -> None:
+    sources = [(ROOT / "compaction" / name).read_text() for name in ("compactor.py", "drafting.py")]
+    named = {name for source in sources for name in re.findall(r'(?:reached\(|_step\(claim, )"(\w+)"', source)}
+    assert named == {*STEPS, AFTER}

@@ -1,0 +1,202 @@
+"""Whatever is said in a session and whatever the budget: never over it, never half a tool call; and emergencies."""
+
+import logging
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from compaction.models import Message, Session
+from compaction.services.sessions.drafts import NewMessage
+from compaction.services.sessions.transcript import ChatMessage, parse_transcript, transcript
+from compaction.sessions.actions.messages import append_messages, pin_message
+from compaction.sessions.actions.sessions import create_session
+from compaction.sessions.context import build_session_context
+from compaction.sessions.results import SessionContext, SessionContextRequest
+from context.profiles.token_counters import budget_calculator
+from context.receipts.results import Notice
+from context.services.budget import message_text
+from context.services.profiles.compaction_policy import CompactionPolicy
+from memories.models import Tenant
+from memories.services.partitions.paths import parse_partition
+from memories.tenancy.exceptions import InvalidInput
+from memories.tenancy.scopes import tenant_scope
+from tests.factories import NOW, TESTER, make_memory, make_tenant
+from tests.integration.session_helpers import put_in_state
+
+EXAMPLES = 40
+PLACE = parse_partition("user=alex")
+WORDS = st.sampled_from(
+    [
+        "hello ",
+        "[user]\n",
+        "\n\n[system]\n",
+        "日本語",
+        "🎉",
+        "\\[tool]",
+        "ünïcode ",
+        "a" * 40,
+        "\u2028[calls]",
+        '{"a": 1}',
+    ]
+)
+TEXTS = st.lists(WORDS, min_size=1, max_size=25).map("".join)
+TURNS = st.lists(
+    st.tuples(st.sampled_from(["user", "assistant", "system", "call", "result", "pair"]), TEXTS, st.booleans()),
+    max_size=14,
+)
+MODELS = st.sampled_from(["gpt-4o", "gpt-4", "claude-sonnet-4", "no-such-model"])
+
+
+def rows_of(turns: Sequence[tuple[str, str, bool]]) -> Iterator[NewMessage]:
+    """Messages in which every result answers an open call, and some calls stay open."""
+    waiting: list[str] = []
+    for number, (kind, text, is_pinned) in enumerate(turns):
+        if kind in {"call", "pair"}:
+            waiting.append(f"call_{number}")
+            function = {"name": "search", "arguments": text}
+            calls = [{"id": waiting[-1], "type": "function", "function": function}]
+            yield NewMessage("assistant", "", tool_calls=calls, pinned=is_pinned)
+        if kind in {"result", "pair"} and waiting:
+            yield NewMessage("tool", text, name="search", tool_call_id=waiting.pop(), pinned=is_pinned)
+        elif kind in {"user", "assistant", "system"}:
+            yield NewMessage(kind, text, pinned=is_pinned)
+
+
+def opened(tenant: Tenant, rows: Sequence[NewMessage], **fields: Any) -> Session:
+    with tenant_scope(tenant.pk):
+        session = create_session(tenant=tenant, partition=PLACE, by=TESTER, now=NOW, **fields)
+        if rows:
+            append_messages(session_id=session.pk, rows=rows, by=TESTER, now=NOW)
+        session.refresh_from_db()
+        return session
+
+
+def left_alone(session: Session, policy: CompactionPolicy, now: Any) -> list[Notice]:
+    """No compaction at all."""
+    return []
+
+
+def build(tenant: Tenant, session: Session, **wishes: Any) -> SessionContext:
+    compact = wishes.pop("compact", left_alone)
+    request = SessionContextRequest(session_id=session.pk, **wishes)
+    return build_session_context(request, tenant_id=tenant.pk, reach="", actor=TESTER, now=NOW, compact=compact)
+
+
+def check(context: SessionContext, model: str) -> None:
+    count = budget_calculator().count_tokens
+    assert context.budget.used == count(context.text, model) <= context.budget.max_tokens
+    answers = [message.as_answer() for message in context.messages]
+    assert sum(count(message_text(answer), model) for answer in answers) <= context.budget.max_tokens
+    assert [message.as_answer() for message in parse_transcript(context.text)] == answers
+    open_calls: set[str] = set()
+    for message in context.messages:
+        if message.role == "tool":
+            assert message.tool_call_id in open_calls
+            open_calls.remove(message.tool_call_id)
+        else:
+            assert not open_calls
+        open_calls |= {call["id"] for call in message.tool_calls}
+    assert not open_calls
+
+
+@pytest.fixture
+def tenant(db: None) -> Tenant:
+    tenant = make_tenant()
+    for number in range(8):
+        make_memory(tenant, f"Alex said hello {number} times.", partition="user=alex", is_embedded=True)
+    return tenant
+
+
+@settings(
+    max_examples=EXAMPLES,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(turns=TURNS, max_tokens=st.integers(1, 700), model=MODELS, directive=st.just("") | TEXTS, data=st.data())
+def test_context_never_exceeds_its_budget_nor_parts_a_call_from_its_results(
+    tenant: Tenant, turns: list[tuple[str, str, bool]], max_tokens: int, model: str, directive: str, data: st.DataObject
+) -> None:
+    rows = list(rows_of(turns))
+    session = opened(tenant, rows, model=model, directive=directive, max_context_tokens=1000)
+    with tenant_scope(tenant.pk):
+        tools = [str(row.pk) for row in Message.objects.of_session(session.pk).filter(role="tool").order_by("sequence")]
+    if tools:
+        put_in_state(tenant, data.draw(st.lists(st.sampled_from(tools), unique=True)), "masked")
+    head = [ChatMessage("system", directive)] if directive else []
+    if budget_calculator().count_tokens(transcript(head), model) > max_tokens:
+        with pytest.raises(InvalidInput, match="directive"):
+            build(tenant, session, max_tokens=max_tokens)
+        return
+    context = build(tenant, session, max_tokens=max_tokens)
+    check(context, model)
+    if directive:
+        assert context.messages[0].content == directive
+
+
+def test_newest_message_goes_before_memories_and_what_is_older(tenant: Tenant) -> None:
+    session = opened(tenant, [NewMessage("user", f"message {number}") for number in range(20)])
+    for max_tokens in range(10, 400, 13):
+        context = build(tenant, session, max_tokens=max_tokens)
+        check(context, "gpt-4o")
+        assert context.messages[-1].content == "message 19"
+
+
+def test_pinned_unit_outlives_newer_ones(tenant: Tenant) -> None:
+    session = opened(tenant, [NewMessage("user", f"message {number}") for number in range(20)])
+    with tenant_scope(tenant.pk):
+        first = Message.objects.of_session(session.pk).get(sequence=0)
+        pin_message(message=first, pinned=True, by=TESTER, now=NOW)
+    context = build(tenant, session, max_tokens=20)
+    assert [message.content for message in context.messages] == ["message 0", "message 19"]
+
+
+class Compaction:
+    """Stands for the pipeline: compacts the oldest half, or fails."""
+
+    def __init__(self, tenant: Tenant, *, fails: bool = False) -> None:
+        self.tenant, self.fails = tenant, fails
+        self.calls: list[tuple[Any, ...]] = []
+
+    def __call__(self, session: Session, policy: CompactionPolicy, now: Any) -> list[Notice]:
+        self.calls.append((session.pk, policy.emergency_threshold, now))
+        if self.fails:
+            return [Notice("compaction_failed", "It failed.")]
+        with tenant_scope(session.tenant_id):
+            rows = Message.objects.of_session(session.pk).originals()[: session.message_count // 2]
+            ids = [str(row.pk) for row in rows]
+        put_in_state(self.tenant, ids, "compacted")
+        return []
+
+
+@pytest.fixture
+def full(tenant: Tenant) -> Session:
+    """A session at nine tenths of its window."""
+    return opened(tenant, [NewMessage("user", "word " * 90) for _ in range(10)], max_context_tokens=1000)
+
+
+def test_full_session_is_compacted_before_its_context_is_built(
+    tenant: Tenant, full: Session, caplog: pytest.LogCaptureFixture
+) -> None:
+    compaction = Compaction(tenant)
+    with caplog.at_level(logging.WARNING):
+        context = build(tenant, full, compact=compaction)
+    assert compaction.calls == [(full.pk, 0.80, NOW)]
+    assert f"emergency compaction of session {full.pk} at pressure 0.9" in caplog.text
+    assert context.pressure < 0.5
+    assert "pressure_high" not in {notice.code for notice in context.warnings}
+
+
+def test_failing_emergency_trims_with_a_warning(tenant: Tenant, full: Session) -> None:
+    context = build(tenant, full, compact=Compaction(tenant, fails=True))
+    check(context, "gpt-4o")
+    assert {"compaction_failed", "pressure_high", "trimmed"} <= {notice.code for notice in context.warnings}
+
+
+def test_previews_and_sessions_with_room_are_not_compacted(tenant: Tenant, full: Session) -> None:
+    compaction = Compaction(tenant)
+    build(tenant, full, compact=compaction, preview=True)
+    build(tenant, opened(tenant, [NewMessage("user", "hello")]), compact=compaction)
+    assert compaction.calls == []

@@ -1,0 +1,232 @@
+"""Packers and orderings through the whole assembly: shortened texts, the optimum and its gap, stable prefixes."""
+
+import itertools
+
+import pytest
+
+from context.models import BudgetProfile
+from context.receipts.results import AssembledContext
+from context.services.packer import OVER_BUDGET
+from context.services.packer.snippets import ELLIPSIS
+from context.services.rendering import STYLES, parse_context
+from memories.models import Memory, Tenant
+from memories.services.tokens import count_tokens
+from memories.store.actions.edit import archive_memory, update_memory
+from memories.tenancy.scopes import tenant_scope
+from tests.integration.context.assembly.test_assembly import QUESTION
+from tests.integration.context_helpers import (
+    NOW,
+    SYSTEM,
+    ask,
+    bakery,
+    codes,
+    comparable,
+    new_row,
+    new_tenant,
+    recounted,
+    store,
+    texts,
+)
+
+pytestmark = pytest.mark.django_db
+
+THINGS = ("flour", "water", "salt", "yeast", "butter", "sugar", "milk", "eggs", "seeds", "honey")
+
+
+def story(thing: str) -> str:
+    """Some 90 tokens about one thing."""
+    return f"Alex likes {thing}. " + " ".join(
+        f"On day {day} the {thing} came late from the {place} and nobody at the counter was glad about it."
+        for day, place in enumerate(("mill", "harbour", "market", "farm"))
+    )
+
+
+@pytest.fixture
+def tenant() -> Tenant:
+    """A bakery with ten long stories."""
+    tenant = bakery()
+    store(tenant, [new_row(story(thing), "user=alex") for thing in THINGS])
+    return tenant
+
+
+def memories(context: AssembledContext) -> list[str]:
+    return [block.text for block in context.blocks if block.kind == "memory"]
+
+
+# --- Elastic --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("render", STYLES)
+@pytest.mark.parametrize("max_tokens", [120, 200, 300, 700])
+def test_elastic_shortens_texts_so_that_more_of_them_fit(tenant: Tenant, max_tokens: int, render: str) -> None:
+    wish = {"max_tokens": max_tokens, "render": render, "preview": True, "query": "What does Alex like?"}
+    greedy, elastic = (ask(tenant, packer=packer, **wish) for packer in ("greedy", "elastic"))
+    assert recounted(elastic) == elastic.budget.used <= max_tokens
+    assert len(memories(elastic)) <= 6
+    if render == "markdown" and max_tokens <= 300:
+        assert len(memories(elastic)) >= len(memories(greedy))
+        assert any(block.truncated for block in elastic.blocks)
+    assert [text for _, text in parse_context(elastic.text, render)] == texts(elastic)
+
+
+def test_shortened_block_says_so_and_is_counted_and_rendered_as_it_stands(tenant: Tenant) -> None:
+    context = ask(tenant, "What does Alex like?", packer="elastic", max_tokens=200)
+    cut = [block for block in context.blocks if block.truncated]
+    assert cut
+    with tenant_scope(tenant.pk):
+        stored = {str(row.pk): row.content for row in Memory.objects.for_tenant(tenant.pk)}
+    for block in context.blocks:
+        assert block.tokens == count_tokens(block.text, "o200k_base")
+        assert block.as_answer()["truncated"] is block.truncated
+        assert block.text in context.text
+    for block in cut:
+        assert block.text.endswith(ELLIPSIS)
+        assert stored[block.anchor.id].startswith(block.text.removesuffix(ELLIPSIS))
+        assert 1 <= block.tokens <= 90
+
+
+def test_elastic_puts_the_best_at_both_ends_unless_an_order_is_asked_for(tenant: Tenant) -> None:
+    assert ask(tenant, QUESTION, packer="elastic").request["ordering"] == "head_tail"
+    assert ask(tenant, QUESTION, packer="elastic", ordering="top_down").request["ordering"] == "top_down"
+    draft = BudgetProfile(tenant_id=tenant.pk, version=0, packer="elastic", ordering="u_curve")
+    assert ask(tenant, QUESTION, draft=draft, preview=True).request["ordering"] == "u_curve"
+    assert ask(tenant, QUESTION, packer="greedy").request["ordering"] == "top_down"
+
+
+def test_elastic_numbers_are_the_profiles(tenant: Tenant) -> None:
+    draft = BudgetProfile(
+        tenant_id=tenant.pk,
+        version=0,
+        packer="elastic",
+        elastic_target_items=3,
+        elastic_min_tokens=10,
+        elastic_max_tokens=30,
+    )
+    context = ask(tenant, "What does Alex like?", draft=draft, preview=True)
+    assert len(memories(context)) == 3
+    assert all(block.tokens <= 30 for block in context.blocks if block.kind == "memory")
+
+
+def test_text_beyond_the_elastic_target_or_the_room_of_its_section_is_not_said_to_lack_tokens(tenant: Tenant) -> None:
+    few = BudgetProfile(tenant_id=tenant.pk, version=0, packer="elastic", elastic_target_items=1)
+    narrow = BudgetProfile(tenant_id=tenant.pk, version=0, sections={"memories": {"tokens": 1}})
+    for draft in (few, narrow):
+        context = ask(tenant, "What does Alex like?", draft=draft, preview=True)
+        left_out = [row for row in context.omitted if row.reason == OVER_BUDGET]
+        assert left_out
+        assert all(row.tokens_missing is None for row in left_out)
+
+
+# --- Optimal --------------------------------------------------------------------------------------------------------
+
+
+def test_optimal_packs_the_highest_total_and_warns_of_what_that_means(tenant: Tenant) -> None:
+    wish = {"query": "What does Alex like?", "max_tokens": 300, "preview": True, "explain": True}
+    greedy, optimal = (ask(tenant, packer=packer, **wish) for packer in ("greedy", "optimal"))
+    assert "uncalibrated_profile" in codes(optimal)
+    assert "uncalibrated_profile" not in codes(greedy)
+    assert greedy.optimality is not None
+    assert optimal.optimality is not None
+    best = optimal.optimality["optimal_score"]
+    assert best is not None
+    assert optimal.optimality == {"total_score": best, "optimal_score": best, "upper_bound": best, "gap": 0.0}
+    assert greedy.optimality["optimal_score"] == best
+    assert greedy.optimality["gap"] == pytest.approx(best - (greedy.optimality["total_score"] or 0), abs=1e-6)
+    scores = sum(block.score or 0 for block in greedy.blocks)
+    assert greedy.optimality["total_score"] == pytest.approx(scores, abs=1e-6)
+
+
+def test_explained_context_tells_optimum_and_gap_for_every_packer_and_its_receipt_keeps_them(tenant: Tenant) -> None:
+    for packer in ("greedy", "elastic", "optimal"):
+        context = ask(tenant, "What does Alex like?", packer=packer, max_tokens=300, explain=True)
+        figures = context.as_answer(explain=True)["explain"]["optimality"]
+        assert set(figures) == {"total_score", "optimal_score", "upper_bound", "gap"}
+        assert context.plan.keys().isdisjoint({"optimality"})
+    assert ask(tenant, "What does Alex like?", preview=True).as_answer(explain=True)["explain"]["optimality"] is None
+
+
+# --- Orderings ------------------------------------------------------------------------------------------------------
+
+
+def leading_bytes(first: str, second: str) -> bytes:
+    """What both texts begin with, byte by byte."""
+    pairs = zip(first.encode(), second.encode(), strict=False)
+    return bytes(a for a, _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
+
+
+def asked_again(tenant: Tenant, earlier: AssembledContext, query: str, **wishes: object) -> AssembledContext:
+    return ask(tenant, query, stable_with=earlier.id, **wishes)
+
+
+@pytest.mark.parametrize("render", STYLES)
+def test_stable_order_keeps_leading_bytes_and_says_how_many_tokens(tenant: Tenant, render: str) -> None:
+    earlier = ask(tenant, QUESTION, max_tokens=300, render=render)
+    later = asked_again(tenant, earlier, "Where does Mina live?", render=render, max_tokens=2000)
+    prefix = leading_bytes(earlier.text, later.text)
+    tail = {"markdown": len("\n</memory-000000000000>"), "xml": len("\n</memory-000000000000>")}.get(render, 40)
+    assert len(prefix) >= len(earlier.text.encode()) - tail
+    assert later.stable_prefix_tokens == count_tokens(prefix.decode(), "o200k_base")
+    assert later.as_answer()["stable_prefix_tokens"] == later.stable_prefix_tokens
+    assert "stable_prefix_tokens" not in earlier.as_answer()
+
+
+def test_the_same_question_keeps_every_byte(tenant: Tenant) -> None:
+    earlier = ask(tenant, QUESTION, max_tokens=300)
+    later = asked_again(tenant, earlier, QUESTION, max_tokens=300)
+    assert later.text == earlier.text
+    assert later.stable_prefix_tokens == earlier.budget.used
+
+
+def test_what_was_edited_ends_the_prefix_and_what_stands_before_it_stays(tenant: Tenant) -> None:
+    earlier = ask(tenant, QUESTION, max_tokens=300)
+    third = earlier.blocks[2].anchor.id
+    with tenant_scope(tenant.pk):
+        row = Memory.objects.for_tenant(tenant.pk).get(pk=third)
+        update_memory(memory=row, changes={"content": "Written anew."}, by=SYSTEM, now=NOW)
+    later = asked_again(tenant, earlier, QUESTION, max_tokens=300)
+    assert [block.anchor for block in later.blocks][:2] == [block.anchor for block in earlier.blocks][:2]
+    assert 0 < (later.stable_prefix_tokens or 0) < earlier.budget.used
+
+
+def test_earlier_context_that_was_erased_since_promises_no_prefix(tenant: Tenant) -> None:
+    earlier = ask(tenant, QUESTION, max_tokens=300)
+    with tenant_scope(tenant.pk):
+        Memory.objects.for_tenant(tenant.pk).filter(pk=earlier.blocks[-1].anchor.id).delete()
+    later = asked_again(tenant, earlier, QUESTION)
+    assert later.stable_prefix_tokens == 0
+    assert "stable_with_unverified" in codes(later)
+
+
+def test_prefix_is_told_only_for_the_stable_order(tenant: Tenant) -> None:
+    earlier = ask(tenant, QUESTION)
+    other = asked_again(tenant, earlier, QUESTION, ordering="top_down")
+    assert other.stable_prefix_tokens is None
+    assert "stable_with_unused" in codes(other)
+
+
+@pytest.mark.parametrize("packer", ["greedy", "elastic", "optimal"])
+@pytest.mark.parametrize("ordering", ["top_down", "u_curve", "head_tail", "stable"])
+def test_same_inputs_give_the_same_bytes(tenant: Tenant, packer: str, ordering: str) -> None:
+    wish = {"packer": packer, "ordering": ordering, "max_tokens": 250, "preview": True, "explain": True}
+    first, second = (ask(tenant, QUESTION, **wish) for _ in range(2))
+    assert first.text == second.text
+    assert comparable(first) == comparable(second)
+
+
+def test_ordering_moves_the_whole_list_of_blocks(tenant: Tenant) -> None:
+    plain, woven = (ask(tenant, QUESTION, ordering=order, preview=True) for order in ("top_down", "head_tail"))
+    expected = [block.anchor for block in plain.blocks]
+    assert [block.anchor for block in woven.blocks] == expected[0::2] + expected[1::2][::-1]
+    assert woven.blocks[0].kind == "tenant_memo"
+
+
+def test_block_that_left_is_replaced_behind_what_stays() -> None:
+    tenant = new_tenant()
+    rows = store(tenant, [new_row(f"{word.title()} is what Alex likes.") for word in THINGS])
+    earlier = ask(tenant, "What does Alex like?", max_tokens=75)
+    gone = earlier.blocks[-1].anchor.id
+    with tenant_scope(tenant.pk):
+        archive_memory(memory=next(row for row in rows if str(row.pk) == gone), by=SYSTEM, now=NOW)
+    later = asked_again(tenant, earlier, "What does Alex like?", max_tokens=75)
+    stayed = [block.anchor for block in earlier.blocks][:-1]
+    assert [block.anchor for block in later.blocks][: len(stayed)] == stayed

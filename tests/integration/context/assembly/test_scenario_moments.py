@@ -1,0 +1,211 @@
+"""A conversation of months, lived through session by session: every earlier moment can be read back, byte for byte.
+
+At the end of each session its turns are imported and contexts are built; in between memories are edited, archived,
+restored and pinned, the memo, summaries, links and the budget profile change. In the end every context is replayed,
+and every moment is read again by valid and by recorded time.
+"""
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import groupby
+from uuid import UUID
+
+import pytest
+
+from context.assembly.orchestrator import assemble_context
+from context.assembly.replay import replay_context
+from context.models import Receipt
+from context.profiles.actions.budget_profiles import save_budget_profile
+from context.profiles.budget_profiles import current_budget_profile
+from context.receipts.results import AssembledContext, ContextRequest, Focus
+from memories.embeddings.indexer import index_memories
+from memories.management.commands.import_locomo import read_conversation
+from memories.models import Memory, Tenant
+from memories.partitions.actions.links import link_memories
+from memories.partitions.actions.memo import set_memo
+from memories.partitions.actions.summaries import save_summary
+from memories.services.partitions.paths import parse_partition
+from memories.services.store.moments import Moment
+from memories.store.actions.edit import archive_memory, restore_memory, update_memory
+from memories.store.actions.store import store_memories
+from memories.store.recall import fold_retrievals
+from memories.tenancy.scopes import tenant_scope
+from tests.architecture import ROOT
+from tests.integration.context_helpers import SYSTEM, new_tenant, recounted, texts
+
+CONVERSATION = ROOT.parent / "shared" / "data" / "locomo" / "26.json"
+PLACE = "conversation=26"
+HOUR = timedelta(hours=1)
+QUESTIONS = ("What did Caroline research?", "When did Melanie paint a sunrise?", "Who went camping with the family?")
+PACKERS = ("greedy", "elastic", "optimal")
+RENDERS = ("markdown", "xml", "json")
+
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.long,
+    pytest.mark.skipif(not CONVERSATION.is_file(), reason=f"needs the LoCoMo conversation {CONVERSATION.name}"),
+]
+
+
+@dataclass(frozen=True)
+class Given:
+    """A context as an agent got it, and what it was asked with."""
+
+    request: ContextRequest
+    context: AssembledContext
+    at: datetime
+
+
+class Life:
+    """A tenant through the sessions of one conversation; chance is seeded."""
+
+    def __init__(self, tenant: Tenant) -> None:
+        self.tenant = tenant
+        self.draw = random.Random(26)
+        self.given: list[Given] = []
+        self.held: dict[datetime, set[tuple[UUID, int]]] = {}
+
+    def go_through_all(self) -> datetime:
+        """Live through every session; the time at the end."""
+        sessions = list(_sessions())
+        for number, (at, rows) in enumerate(sessions):
+            with tenant_scope(self.tenant.pk):
+                results = store_memories(tenant=self.tenant, rows=rows, by=SYSTEM, now=at)
+            index_memories(self.tenant.pk, [result.memory.pk for result in results if result.memory])
+            self.ask(number, at + HOUR)
+            self.note(at + HOUR)
+            self.change(number, at + 2 * HOUR)
+            self.note(at + 3 * HOUR)
+        return sessions[-1][0] + timedelta(days=1)
+
+    def ask(self, number: int, at: datetime) -> None:
+        """One context by each packer, and one about a memory."""
+        focus = self.some(1, at)[0]
+        wishes = [
+            {"query": question, "packer": packer, "max_tokens": 120 + 150 * (number % 3)}
+            for question, packer in zip(QUESTIONS, PACKERS, strict=True)
+        ]
+        earlier = self.given[-1].context.id if self.given else None
+        wishes += [{"focus": Focus(memory_id=focus.pk)}, {"query": QUESTIONS[0], "stable_with": earlier}]
+        for wish in wishes:
+            request = ContextRequest(partition=PLACE, render=RENDERS[number % 3], **wish)
+            self.given.append(Given(request, self.assemble(request, at), at))
+
+    def assemble(self, request: ContextRequest, at: datetime) -> AssembledContext:
+        return assemble_context(request, tenant_id=self.tenant.pk, reach="", actor=SYSTEM, now=at)
+
+    def note(self, at: datetime) -> None:
+        """Remember which versions are live at `at`."""
+        with tenant_scope(self.tenant.pk):
+            self.held[at] = set(Memory.objects.for_tenant(self.tenant.pk).live(at).values_list("pk", "version"))
+
+    def some(self, count: int, at: datetime) -> list[Memory]:
+        with tenant_scope(self.tenant.pk):
+            return self.draw.sample(list(Memory.objects.for_tenant(self.tenant.pk).live(at).order_by("pk")), count)
+
+    def change(self, number: int, at: datetime) -> None:
+        """What an operator may do between two sessions."""
+        edited, pinned, archived, source, target = self.some(5, at)
+        with tenant_scope(self.tenant.pk):
+            update_memory(memory=edited, changes={"content": f"{edited.content} (noted {number})"}, by=SYSTEM, now=at)
+            update_memory(memory=pinned, changes={"pinned": not pinned.pinned}, by=SYSTEM, now=at)
+            archive_memory(memory=archived, by=SYSTEM, now=at)
+            link_memories(source=source, target=target, kind="about", by=SYSTEM, now=at)
+            set_memo(tenant=self.tenant, content=f"Memo of session {number}.", by=SYSTEM, now=at)
+            save_summary(
+                tenant=self.tenant,
+                partition=parse_partition(PLACE),
+                style="compact",
+                content=f"So far {number + 1} sessions.",
+                origin="rollup",
+                by=SYSTEM,
+                now=at,
+            )
+            gone = Memory.objects.for_tenant(self.tenant.pk).archived().order_by("pk").first()
+            if number % 3 == 2 and gone is not None and gone.pk != archived.pk:
+                restore_memory(memory=gone, by=SYSTEM, now=at)
+            if number % 4 == 3:
+                version = current_budget_profile(self.tenant.pk).version
+                changes = {"minimum_score": number / 100, "ordering": "u_curve" if number % 8 == 3 else "top_down"}
+                save_budget_profile(tenant_id=self.tenant.pk, changes=changes, edited_from=version, by=SYSTEM, now=at)
+        index_memories(self.tenant.pk, [edited.pk])
+        fold_retrievals(self.tenant.pk)
+
+
+def _sessions() -> Iterator[tuple[datetime, list]]:
+    """When each session was held, and its turns as memories, in the order of time."""
+    turns = sorted(read_conversation(CONVERSATION), key=lambda turn: turn.said_at)
+    for at, group in groupby(turns, key=lambda turn: turn.said_at):
+        yield at, [turn.as_memory("26") for turn in group]
+
+
+@pytest.fixture
+def life() -> Life:
+    return Life(new_tenant())
+
+
+def test_every_earlier_moment_is_read_back(life: Life) -> None:
+    end = life.go_through_all()
+    assert len(life.given) == 5 * 19
+    everything_is_replayed_byte_for_byte(life, end)
+    every_moment_holds_the_versions_it_held(life, end)
+    what_was_known_then_gives_the_same_blocks(life, end)
+    what_was_true_then_is_read_by_as_of(life, end)
+
+
+def everything_is_replayed_byte_for_byte(life: Life, end: datetime) -> None:
+    for one in life.given:
+        assert one.context.id is not None
+        assert recounted(one.context) == one.context.budget.used <= one.context.budget.max_tokens
+        again = replay_context(
+            tenant_id=life.tenant.pk, receipt_id=one.context.id, mode="recorded", reach="", actor=SYSTEM, now=end
+        )
+        assert again.is_verified
+        assert again.context.text == one.context.text
+        assert again.context.blocks == one.context.blocks
+    assert any(block.truncated for one in life.given for block in one.context.blocks)
+    with tenant_scope(life.tenant.pk):
+        assert Receipt.objects.for_tenant(life.tenant.pk).how_many() == len(life.given)
+
+
+def every_moment_holds_the_versions_it_held(life: Life, end: datetime) -> None:
+    """Without a query and with all the room there is, a recorded moment shows exactly what was live then."""
+    for at, held in life.held.items():
+        request = ContextRequest(
+            partition=PLACE, include_memories_top_k=200, max_tokens=120_000, moment=Moment.recorded(at), preview=True
+        )
+        context = life.assemble(request, end)
+        shown = {(UUID(one.anchor.id), one.anchor.version) for one in context.candidates}
+        assert shown <= held
+        assert len(shown) == min(len(held), 200)
+
+
+def what_was_known_then_gives_the_same_blocks(life: Life, end: datetime) -> None:
+    """The question asked of the recorded moment finds what it found then, but for what is counted meanwhile."""
+    for one in life.given[::7]:
+        if one.request.stable_with is not None:
+            continue
+        wish = ContextRequest(**vars(one.request) | {"moment": Moment.recorded(one.at), "preview": True})
+        context = life.assemble(wish, end)
+        then = {candidate.anchor for candidate in one.context.candidates}
+        now = {candidate.anchor for candidate in context.candidates}
+        assert len(then & now) >= 0.8 * len(then)
+        memo = [text for text in texts(one.context) if text.startswith(("Memo of", "So far"))]
+        assert [text for text in texts(context) if text.startswith(("Memo of", "So far"))] == memo
+
+
+def what_was_true_then_is_read_by_as_of(life: Life, end: datetime) -> None:
+    """Turns are imported when they are said, so here what was true then and what was known then are the same."""
+    for at, held in life.held.items():
+        request = ContextRequest(
+            partition=PLACE, include_memories_top_k=200, max_tokens=120_000, as_of=at, preview=True
+        )
+        context = life.assemble(request, end)
+        assert recounted(context) == context.budget.used
+        shown = {(UUID(one.anchor.id), one.anchor.version) for one in context.candidates}
+        assert shown <= held
+        assert len(shown) == min(len(held), 200)
+        ages = [one.score_breakdown["recency"] for one in context.candidates]
+        assert max(ages) > 0.95

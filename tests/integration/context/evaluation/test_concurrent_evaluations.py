@@ -1,0 +1,96 @@
+"""Several operators change what is measured at one moment: each gets an answer or a refusal, nobody an error."""
+
+from functools import partial
+
+import pytest
+from django.utils import timezone
+
+from context.evaluation.actions.evaluations import delete_evaluation
+from context.evaluation.actions.golden_questions import (
+    change_golden_question,
+    remove_golden_question,
+    restore_golden_question,
+)
+from context.models import EvaluationRun, GoldenQuestion
+from context.profiles.actions.scoring_profiles import publish_scoring_profile
+from context.services.profiles.scoring_profiles import ADR_0040
+from memories.models import Tenant
+from memories.tenancy.scopes import tenant_scope
+from tests.concurrency import codes_at_once
+from tests.factories import TESTER, make_memory, make_tenant
+from tests.integration.evaluation_helpers import golden
+from tests.integration.scoring_helpers import evaluated, new_version
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+THREADS, ROUNDS = 6, 4
+
+
+@pytest.fixture
+def tenant(transactional_db: None) -> Tenant:
+    return make_tenant()
+
+
+def standing(tenant: Tenant, text: str) -> list[int]:
+    """How many memories each standing question of these words wants."""
+    with tenant_scope(tenant.pk):
+        rows = GoldenQuestion.objects.for_tenant(tenant.pk).standing().filter(text=text)
+        return [row.wanted.count() for row in rows]
+
+
+def test_question_that_many_collect_at_once_is_one_and_wants_all_they_noted(tenant: Tenant) -> None:
+    memories = [make_memory(tenant) for _ in range(THREADS)]
+    for number in range(ROUNDS):
+        text = f"Which one, number {number}?"
+        assert codes_at_once([partial(golden, tenant, text, memory) for memory in memories]) == [""] * THREADS
+        assert standing(tenant, text) == [THREADS]
+
+
+def test_two_questions_that_become_the_same_at_once_are_one_and_a_refusal(tenant: Tenant) -> None:
+    memory = make_memory(tenant)
+
+    def change(question: GoldenQuestion, text: str) -> None:
+        with tenant_scope(tenant.pk):
+            change_golden_question(
+                question=question, text=text, answer="", category="", asked_at=None, by=TESTER, now=timezone.now()
+            )
+
+    for number in range(ROUNDS):
+        questions = [golden(tenant, f"{place} {number}", memory) for place in range(2)]
+        assert sorted(codes_at_once([partial(change, row, f"Same {number}") for row in questions])) == ["", "duplicate"]
+        assert standing(tenant, f"Same {number}") == [1]
+
+
+def test_question_that_is_put_back_while_it_is_asked_anew_stands_once(tenant: Tenant) -> None:
+    memory = make_memory(tenant)
+
+    def restore(question: GoldenQuestion) -> None:
+        with tenant_scope(tenant.pk):
+            restore_golden_question(question=question, by=TESTER, now=timezone.now())
+
+    for number in range(ROUNDS):
+        question = golden(tenant, f"Back {number}", memory)
+        with tenant_scope(tenant.pk):
+            remove_golden_question(question=question, by=TESTER, now=timezone.now())
+        found = codes_at_once([partial(restore, question), partial(golden, tenant, question.text, memory)])
+        assert found in (["", ""], ["duplicate", ""])
+        assert standing(tenant, question.text) == [1]
+
+
+def test_evaluation_that_is_deleted_while_a_profile_is_published_by_it_does_one_of_both(tenant: Tenant) -> None:
+    def publish(name: str) -> None:
+        with tenant_scope(tenant.pk):
+            publish_scoring_profile(
+                tenant_id=tenant.pk, name=name, version=1, adr_reference="ADR-0078", by=TESTER, now=timezone.now()
+            )
+
+    def delete(run: EvaluationRun) -> None:
+        with tenant_scope(tenant.pk):
+            delete_evaluation(run=run, by=TESTER, now=timezone.now())
+
+    for number in range(2 * ROUNDS):
+        numbers = {**ADR_0040.to_numbers(), "half_life_days": 10.0 + number}
+        run = evaluated(tenant, numbers)
+        new_version(tenant, f"profile-{number}", numbers=numbers)
+        found = codes_at_once([partial(publish, f"profile-{number}"), partial(delete, run)])
+        assert found in (["", "proves_a_profile"], ["not_evaluated", ""])

@@ -1,0 +1,226 @@
+"""`manage.py evaluate`: what it measures, prints, keeps and refuses; going on after it was killed."""
+
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from context.evaluation import runs as evaluating
+from context.models import EvaluationRun
+from memories.models import Tenant
+from memories.tenancy.scopes import admin_write_scope
+from tests.integration.evaluation_helpers import (
+    QUESTIONS,
+    answers_of,
+    corpus_folder,
+    counted,
+    evaluate,
+    evaluated,
+    golden,
+    lines,
+    stages,
+    stored_run,
+)
+from tests.integration.page_helpers import workshop
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    return corpus_folder(tmp_path)
+
+
+def test_corpus_is_asked_and_summed_up_and_nothing_of_it_stays(corpus: Path, tenant: Tenant) -> None:
+    before = counted()
+    found = evaluated(corpus, "--tenant", tenant.name, "--budgets", "60,1000")
+    assert (found["corpus"]["name"], found["corpus"]["questions"]) == ("bakery", 4)
+    assert (found["profile"]["name"], found["packer"]) == ("adr-0040", "greedy")
+    total = found["results"]["1000"]["report"]["total"]
+    assert total["questions"] == 4
+    assert total["measures"]["recall"]["value"] == 1.0
+    assert total["measures"]["containment"] == {"value": 1.0, "low": 1.0, "high": 1.0, "questions": 2}
+    assert total["measures"]["current_first"]["questions"] == 1
+    assert set(found["results"]["60"]["report"]["categories"]) == {"habit", "place"}
+    assert found["results"]["60"]["items"] < found["results"]["1000"]["items"]
+    run = stored_run(found["run"])
+    assert (run.tenant_id, run.state, run.done, run.total) == (tenant.pk, "done", 4, 4)
+    assert len(answers_of(run.pk)) == 4
+    assert stages() == []
+    assert counted() == before
+
+
+def test_question_of_the_past_is_asked_of_what_was_true_then(corpus: Path) -> None:
+    run = evaluated(corpus, "--budgets", "1000")["run"]
+    items = {answer.question_id: answer.measures["1000"]["items"] for answer in answers_of(run)}
+    assert items == {"q1": 6, "q2": 6, "q3": 6, "q4": 5}
+
+
+def test_table_and_paired_difference_are_printed(corpus: Path) -> None:
+    first = evaluated(corpus, "--budgets", "60,1000")["run"]
+    printed = evaluate(corpus, "--budgets", "1000", "--packer", "elastic", "--compare", first)
+    assert "bakery, scored by adr-0040 1, packer elastic" in printed
+    assert "All questions (4)" in printed
+    assert "Evidence held" in printed
+    assert "100.0 to 100.0" in printed
+    assert "Less the other run (4 questions of both)" in printed
+    assert "0.0 to 0.0 pp" in printed.split("Less the other run")[1]
+
+
+@pytest.mark.long
+def test_updated_facts_come_with_the_program() -> None:
+    found = evaluated("updated-facts", "--budgets", "500")
+    assert found["corpus"]["questions"] >= 60
+    assert found["results"]["500"]["report"]["total"]["measures"]["current_first"]["questions"] >= 60
+
+
+def test_golden_questions_are_asked_in_place(tenant: Tenant) -> None:
+    memories = workshop(tenant)
+    golden(tenant, "What does ERR_4012 mean?", memories[1])
+    before = counted()
+    found = evaluated("golden", "--tenant", tenant.name, "--budgets", "1000")
+    assert found["results"]["1000"]["report"]["total"]["measures"]["recall"]["value"] == 1.0
+    assert counted() == before
+    assert stages() == []
+
+
+def test_run_without_a_tenant_is_kept_where_only_the_command_finds_it(corpus: Path, tenant: Tenant) -> None:
+    run = stored_run(evaluated(corpus, "--budgets", "500")["run"])
+    assert run.tenant_id != tenant.pk
+    with admin_write_scope():
+        assert Tenant.objects.get(pk=run.tenant_id).name == "~evaluations"
+
+
+def test_all_problems_of_a_corpus_are_told_at_once(corpus: Path) -> None:
+    wrong = [{"id": f"q{number}", "text": "Who?", "evidence": [f"absent-{number}"]} for number in range(25)]
+    (corpus / "questions.jsonl").write_text(lines(wrong))
+    with pytest.raises(CommandError) as refused:
+        evaluate(corpus)
+    told = str(refused.value).splitlines()
+    assert "line 1, evidence" in told[0]
+    assert "'absent-19'" in told[19]
+    assert told[20:] == ["... and 5 more."]
+
+
+def test_unknown_run_to_compare_with_is_refused_before_anything_is_asked_for(corpus: Path, tenant: Tenant) -> None:
+    with pytest.raises(CommandError, match="There is no evaluation"):
+        evaluate(corpus, "--tenant", tenant.name, "--compare", str(uuid4()))
+    with admin_write_scope():
+        assert not EvaluationRun.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"questions.jsonl": ""}, "no questions"),
+        ({"memories.jsonl": ""}, "no memories"),
+        ({"questions.jsonl": lines([{"id": "q", "text": "Who?", "evidence": ["m9"]}])}, "no memory 'm9'"),
+        ({"memories.jsonl": "{"}, "not JSON"),
+    ],
+)
+def test_bad_corpus_is_refused_with_exit_code_2(corpus: Path, change: dict[str, str], words: str) -> None:
+    for name, text in change.items():
+        (corpus / name).write_text(text)
+    with pytest.raises(CommandError, match=words) as refused:
+        evaluate(corpus)
+    assert refused.value.returncode == 2
+    assert stages() == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--profile", "nonsense"], "no published scoring profile|Known are"),
+        (["--packer", "nonsense"], "Known are"),
+        (["--ordering", "stable"], "Known are"),
+        (["--budgets", "0"], "budgets"),
+        (["--budgets", "1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25"], "budgets"),
+        (["--budgets", "x"], "whole numbers"),
+        (["--tenant", "nobody"], "no tenant"),
+        (["--resume", str(uuid4())], "no evaluation"),
+        (["--compare", str(uuid4())], "no evaluation"),
+    ],
+)
+def test_bad_wish_is_refused_in_words(corpus: Path, arguments: list[str], words: str) -> None:
+    with pytest.raises(CommandError, match=words):
+        evaluate(corpus, *arguments)
+    assert stages() == []
+
+
+def test_golden_questions_need_a_tenant_and_one_question(tenant: Tenant) -> None:
+    with pytest.raises(CommandError, match="--tenant"):
+        evaluate("golden")
+    with pytest.raises(CommandError, match="no golden questions yet") as refused:
+        evaluate("golden", "--tenant", tenant.name)
+    assert refused.value.returncode == 2
+
+
+def broken_off(corpus: Path, monkeypatch: pytest.MonkeyPatch, after: int, error: BaseException) -> EvaluationRun:
+    """A run whose process dies when so many questions were asked."""
+    asked: list[str] = []
+    real = evaluating.ask
+
+    def dying(question: Any, setting: Any) -> Any:
+        if len(asked) == after:
+            raise error
+        asked.append(question.id)
+        return real(question, setting)
+
+    monkeypatch.setattr(evaluating, "WRITE_EVERY_SECONDS", 0.0)
+    with monkeypatch.context() as patch:
+        patch.setattr(evaluating, "ask", dying)
+        with pytest.raises(type(error)):
+            evaluate(corpus, "--budgets", "500")
+    runs = [run for run in all_runs() if run.corpus_name == "bakery"]
+    assert len(runs) == 1
+    return runs[0]
+
+
+def all_runs() -> list[EvaluationRun]:
+    with admin_write_scope():
+        return list(EvaluationRun.objects.all())
+
+
+class Killed(BaseException):
+    """The process is gone: nothing of it can be caught."""
+
+
+def test_killed_run_goes_on_with_the_questions_that_have_no_answer(
+    corpus: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = broken_off(corpus, monkeypatch, 2, Killed())
+    assert (run.state, run.done, len(stages())) == ("running", 2, 1)
+    asked: list[str] = []
+    real = evaluating.ask
+
+    def noting(question: Any, setting: Any) -> Any:
+        asked.append(question.id)
+        return real(question, setting)
+
+    monkeypatch.setattr(evaluating, "ask", noting)
+    found = evaluated(corpus, "--resume", run.pk)
+    assert asked == ["q3", "q4"]
+    assert found["run"] == str(run.pk)
+    assert found["results"]["500"]["report"]["total"]["questions"] == 4
+    assert stages() == []
+
+
+def test_interrupted_run_leaves_no_memories_and_goes_on(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = broken_off(corpus, monkeypatch, 1, KeyboardInterrupt())
+    assert (run.state, run.error_code, stages()) == ("failed", "interrupted", [])
+    assert evaluated(corpus, "--resume", run.pk)["results"]["500"]["report"]["total"]["questions"] == 4
+
+
+def test_changed_corpus_is_asked_anew(corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = broken_off(corpus, monkeypatch, 2, Killed())
+    corpus_folder(tmp_path, [*QUESTIONS[:3], {**QUESTIONS[3], "text": "Where was Mina's flat?"}])
+    assert evaluated(corpus, "--resume", run.pk)["results"]["500"]["report"]["total"]["questions"] == 4
+    assert stored_run(run.pk).corpus_sha256 != run.corpus_sha256
+
+
+def test_help_ends_in_an_example(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        call_command("evaluate", "--help")
+    assert "Example: manage.py evaluate" in capsys.readouterr().out

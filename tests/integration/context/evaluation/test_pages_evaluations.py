@@ -1,0 +1,243 @@
+"""Evaluations on the console: started, watched, read, compared, cancelled, gone on with and deleted."""
+
+import re
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+from django.utils import timezone
+
+from context.evaluation.actions.evaluations import cancel_evaluation
+from context.evaluation.corpora import read_path
+from context.evaluation.runs import run_evaluation
+from context.evaluation.staging import drop_stage, stage_corpus
+from context.models import EvaluationRun
+from memories.models import AuditEntry, Tenant
+from memories.tenancy.scopes import tenant_scope
+from tests.integration.evaluation_helpers import (
+    QUESTIONS,
+    TESTER,
+    corpus_folder,
+    counted,
+    golden,
+    lines,
+    memory_rows,
+    requested,
+    stages,
+    stored_run,
+)
+from tests.integration.page_helpers import HTMX, client_of, page, text_of, workshop
+from tests.users import new_operator
+
+FORM = {"corpus": "golden", "packer": "greedy", "profile": "adr-0040", "budgets": "250, 1000"}
+
+
+@pytest.fixture
+def client(operator: User) -> Client:
+    return client_of(operator)
+
+
+@pytest.fixture
+def asked(tenant: Tenant) -> Tenant:
+    """A tenant with one golden question."""
+    golden(tenant, "What does ERR_4012 mean?", workshop(tenant)[1])
+    return tenant
+
+
+def done(tenant: Tenant, **wishes: Any) -> EvaluationRun:
+    run = requested(tenant, **wishes)
+    assert run_evaluation(tenant.pk, run.pk, now=timezone.now()).state == "done"
+    return stored_run(run.pk)
+
+
+def files(memories: str, questions: str) -> dict[str, Any]:
+    return {
+        "memories": SimpleUploadedFile("memories.jsonl", memories.encode()),
+        "questions": SimpleUploadedFile("questions.jsonl", questions.encode()),
+    }
+
+
+def test_nothing_yet_says_what_to_do(client: Client, tenant: Tenant) -> None:
+    assert "Nothing was evaluated yet" in text_of(client.get(page("evaluations", tenant)))
+
+
+def test_run_is_started_watched_and_read(client: Client, asked: Tenant) -> None:
+    response = client.post(page("evaluations", asked), FORM, follow=True)
+    text = text_of(response)
+    assert "under way" in text
+    assert "Waits for a worker" in text
+    assert "every 1s" in text
+    run = response.context["run"]
+    run_evaluation(asked.pk, run.pk, now=timezone.now())
+    for headers in ({}, HTMX):
+        text = text_of(client.get(page("evaluation", asked, run.pk), headers=headers))
+        assert "every 1s" not in text
+        assert "All questions" in text
+        assert "100.0 to 100.0" in text
+        assert "<polyline" in text
+        assert ("<html" in text) == (not headers)
+    assert "golden questions" in text_of(client.get(page("evaluations", asked)))
+
+
+def test_list_asks_again_only_while_a_run_is_unfinished(client: Client, asked: Tenant) -> None:
+    done(asked)
+    assert "every 2s" not in text_of(client.get(page("evaluations", asked)))
+    requested(asked)
+    part = text_of(client.get(page("evaluations", asked), headers=HTMX))
+    assert "every 2s" in part
+    assert "<html" not in part
+
+
+def test_uploaded_corpus_is_measured_and_its_memories_are_gone(client: Client, tenant: Tenant) -> None:
+    before = counted()
+    form = FORM | {"corpus": "upload", "corpus_name": "bakery", **files(lines(memory_rows()), lines(QUESTIONS))}
+    run = client.post(page("evaluations", tenant), form, follow=True).context["run"]
+    run_evaluation(tenant.pk, run.pk, now=timezone.now())
+    text = text_of(client.get(page("evaluation", tenant, run.pk)))
+    assert "Right time first" in text
+    assert "habit" in text
+    assert stages() == []
+    assert counted() == before
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"budgets": "x"}, "Whole numbers of tokens"),
+        ({"budgets": "0"}, "Give 1 to 24 budgets"),
+        ({"profile": "nonsense"}, "no published scoring profile"),
+        ({"packer": "nonsense"}, "Select a valid choice"),
+        ({"corpus": "file"}, "Select a valid choice"),
+        ({"corpus": "upload", "corpus_name": "x"}, "Choose the file"),
+        ({"corpus": "upload", **files(lines(memory_rows()), lines(QUESTIONS))}, "A corpus has a name"),
+        ({"corpus": "upload", "corpus_name": "x", **files(lines(memory_rows()), "")}, "The submitted file is empty"),
+        ({"corpus": "upload", "corpus_name": "x", **files(lines(memory_rows()), "\n")}, "no questions"),
+        (
+            {
+                "corpus": "upload",
+                "corpus_name": "x",
+                **files(lines(memory_rows()), lines([{"id": "q", "text": "Who?", "evidence": ["m9"]}])),
+            },
+            "no memory &#x27;m9&#x27;",
+        ),
+        ({"corpus": "upload", "corpus_name": "x", **files("\xff", "{}")}, "not JSON"),
+    ],
+)
+def test_bad_wish_is_told_at_its_field(change: dict[str, Any], words: str, client: Client, asked: Tenant) -> None:
+    response = client.post(page("evaluations", asked), FORM | change)
+    assert response.status_code == 422
+    assert words in text_of(response)
+    with tenant_scope(asked.pk):
+        assert not EvaluationRun.objects.for_tenant(asked.pk).exists()
+
+
+def test_golden_questions_that_are_not_there_are_told(client: Client, tenant: Tenant) -> None:
+    response = client.post(page("evaluations", tenant), FORM)
+    assert response.status_code == 422
+    assert "no golden questions yet" in text_of(response)
+
+
+def test_too_large_file_is_refused(client: Client, tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("context.workbench.forms.UPLOAD_BYTES_MAX", 10)
+    form = FORM | {"corpus": "upload", "corpus_name": "x", **files(lines(memory_rows()), lines(QUESTIONS))}
+    assert client.post(page("evaluations", tenant), form).status_code == 422
+
+
+def test_two_runs_of_one_corpus_are_compared_question_by_question(client: Client, asked: Tenant) -> None:
+    first, second = done(asked), done(asked, packer="elastic")
+    text = text_of(client.get(page("evaluation", asked, second.pk) + f"?with={first.pk}"))
+    assert "Question by question over 1 question" in text
+    assert "Evidence held, side by side" in text
+    assert 'data-chart="number"' in text
+    assert "0.0 pp" in text
+    assert not re.search(r"[-+]0(\.0+)?(?![\d.])", re.sub(r"<[^>]+>", " ", text[text.index("side by side") :]))
+    assert client.get(page("evaluation", asked, second.pk) + f"?with={uuid4()}").status_code == 404
+
+
+def test_run_is_cancelled_and_gone_on_with(client: Client, asked: Tenant) -> None:
+    run = requested(asked)
+    assert "is cancelled" in text_of(client.post(page("evaluation-cancel", asked, run.pk), follow=True))
+    assert "is over already" in text_of(client.post(page("evaluation-cancel", asked, run.pk), follow=True))
+    assert run_evaluation(asked.pk, run.pk, now=timezone.now()).state == ""
+    assert "goes on where it stopped" in text_of(client.post(page("evaluation-retry", asked, run.pk), follow=True))
+    assert run_evaluation(asked.pk, run.pk, now=timezone.now()).state == "done"
+    again = client.post(page("evaluation-retry", asked, run.pk), follow=True)
+    assert "Only an evaluation that failed" in text_of(again)
+
+
+def test_failed_run_says_why(client: Client, asked: Tenant) -> None:
+    run = requested(asked)
+    with tenant_scope(asked.pk):
+        EvaluationRun.objects.for_tenant(asked.pk).with_id(run.pk).ended(
+            "failed", timezone.now(), code="degraded_search", detail="The embedder is away."
+        )
+    text = text_of(client.get(page("evaluation", asked, run.pk)))
+    assert "degraded search" in text
+    assert "The embedder is away." in text
+    assert "Go on with it" in text
+
+
+def test_deletion_asks_first(client: Client, asked: Tenant) -> None:
+    run = done(asked)
+    address = page("evaluation-delete", asked, run.pk)
+    assert "Delete this evaluation?" in text_of(client.get(address))
+    assert "is deleted" in text_of(client.post(address, follow=True))
+    assert client.get(page("evaluation", asked, run.pk)).status_code == 404
+
+
+def test_every_verb_leaves_an_audit_row(client: Client, asked: Tenant) -> None:
+    run = requested(asked)
+    with tenant_scope(asked.pk):
+        cancel_evaluation(run=run, by=TESTER, now=timezone.now())
+    client.post(page("evaluation-delete", asked, run.pk))
+    with tenant_scope(asked.pk):
+        verbs = set(AuditEntry.objects.filter(target_kind="evaluation").values_list("verb", flat=True))
+    assert verbs == {"request_evaluation", "cancel_evaluation", "delete_evaluation"}
+
+
+def test_viewer_reads_and_starts_nothing(asked: Tenant) -> None:
+    run = done(asked)
+    viewer = client_of(new_operator("vera", "viewer", asked))
+    assert 'id="start"' not in text_of(viewer.get(page("evaluations", asked)))
+    assert "All questions" in text_of(viewer.get(page("evaluation", asked, run.pk)))
+    assert viewer.post(page("evaluations", asked), FORM).status_code == 403
+    for name in ("evaluation-cancel", "evaluation-retry", "evaluation-delete"):
+        assert viewer.post(page(name, asked, run.pk)).status_code == 403
+
+
+def test_run_of_another_tenant_is_absent(client: Client, tenant: Tenant, other_tenant: Tenant) -> None:
+    golden(other_tenant, "What does ERR_4012 mean?", workshop(other_tenant)[1])
+    run = done(other_tenant)
+    assert client.get(page("evaluation", tenant, run.pk)).status_code == 404
+    for name in ("evaluation-cancel", "evaluation-retry", "evaluation-delete"):
+        assert client.post(page(name, tenant, run.pk)).status_code == 404
+    assert "golden questions</a>" not in text_of(client.get(page("evaluations", tenant)))
+
+
+def test_list_of_runs_does_not_cost_more_queries_for_more_rows(
+    client: Client, asked: Tenant, django_assert_max_num_queries: Any
+) -> None:
+    requested(asked)
+    with django_assert_max_num_queries(60) as few:
+        client.get(page("evaluations", asked))
+    for _ in range(3):
+        requested(asked)
+    with django_assert_max_num_queries(len(few)):
+        client.get(page("evaluations", asked))
+
+
+def test_hidden_tenants_are_nobodys_to_see(tenant: Tenant, tmp_path: Path) -> None:
+    run_id, loaded = uuid4(), list[int]()
+    hidden, _ = stage_corpus(run_id, read_path(corpus_folder(tmp_path)), now=timezone.now(), loaded=loaded.append)
+    root = new_operator("root", "admin", tenant)
+    root.is_superuser = True
+    root.save()
+    client = client_of(root)
+    assert "~evaluation" not in text_of(client.get("/"))
+    assert client.get(f"/t/{hidden}/memories").status_code == 404
+    assert "~evaluation" not in text_of(client.get("/admin/memories/tenant/"))
+    assert drop_stage(run_id)

@@ -1,0 +1,395 @@
+"""The pages of scoring profiles: drafted with the weights summed up, published through the gate, taken back."""
+
+import re
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from context.evaluation.runs import run_evaluation
+from context.models import EvaluationRun, ScoringProfileAssignment, ScoringProfileVersion
+from context.profiles.scoring_fields import PART_WORDS, typed_from, weights_of
+from context.services.profiles.scoring_profiles import ADR_0040, CONVERSATION_RECALL, PART_NAMES
+from memories.models import Tenant
+from memories.tenancy.scopes import tenant_scope
+from tests.integration.context_helpers import NOW
+from tests.integration.evaluation_helpers import golden, requested
+from tests.integration.page_helpers import HTMX, client_of, page, text_of, undo_of, workshop
+from tests.integration.scoring_helpers import BY_WORDS, evaluated, new_version, published
+from tests.users import new_operator
+
+NUMBERS = {**ADR_0040.to_numbers(), "weights": BY_WORDS}
+
+
+@pytest.fixture
+def client(operator: User) -> Client:
+    return client_of(operator)
+
+
+@pytest.fixture
+def admin(tenant: Tenant) -> Client:
+    return client_of(new_operator("ada", "admin", tenant))
+
+
+@pytest.fixture
+def viewer(tenant: Tenant) -> Client:
+    return client_of(new_operator("vera", "viewer", tenant))
+
+
+def typed(**changes: Any) -> dict[str, Any]:
+    """What the form sends for these numbers."""
+    fields = {name: value for name, value in typed_from(NUMBERS).items() if value is not None and value is not False}
+    return fields | {"edited_from": "1"} | changes
+
+
+def versions(tenant: Tenant, name: str = "own") -> list[ScoringProfileVersion]:
+    with tenant_scope(tenant.pk):
+        return list(ScoringProfileVersion.objects.for_tenant(tenant.pk).named(name).versions())
+
+
+def in_force(tenant: Tenant) -> list[int]:
+    return [row.version for row in versions(tenant) if row.is_in_force]
+
+
+def test_every_part_has_a_sentence() -> None:
+    assert set(PART_WORDS) == set(PART_NAMES)
+
+
+def test_list_shows_shipped_and_own_with_state_and_targets(client: Client, tenant: Tenant) -> None:
+    published(tenant, "own")
+    new_version(tenant, "own", 2)
+    new_version(tenant, "idea")
+    with tenant_scope(tenant.pk):
+        ScoringProfileAssignment.objects.create(
+            tenant=tenant,
+            profile_name="own",
+            partition_path="user=alex",
+            recorded_from=versions(tenant)[0].recorded_from,
+        )
+    shown = text_of(client.get(page("scoring-profiles", tenant)))
+    for words in ("adr-0040", "conversation-recall", "published, locked", "published, in force", "version 2: draft",
+                  "idea", "user=alex", "comes with the program", "Create the draft"):  # fmt: skip
+        assert words in shown, words
+    assert 'aria-current="page"' in shown
+
+
+def test_queries_of_the_list_do_not_grow(client: Client, tenant: Tenant) -> None:
+    def count() -> int:
+        with CaptureQueriesContext(connection) as queries:
+            assert client.get(page("scoring-profiles", tenant)).status_code == 200
+        return len(queries)
+
+    published(tenant, "own")
+    few = count()
+    for number in range(4):
+        published(tenant, f"p-{number}")
+    assert count() == few
+
+
+def test_queries_of_a_profile_do_not_grow_with_its_versions(client: Client, tenant: Tenant) -> None:
+    def count() -> int:
+        with CaptureQueriesContext(connection) as queries:
+            assert client.get(page("scoring-profile", tenant, "own")).status_code == 200
+        return len(queries)
+
+    published(tenant, "own")
+    few = count()
+    for number in range(2, 6):
+        published(tenant, "own", number, recorded_to=NOW)
+    assert count() == few
+
+
+def test_shipped_profile_shows_its_weights_and_cannot_be_edited(client: Client, tenant: Tenant) -> None:
+    shown = text_of(client.get(page("scoring-profile", tenant, "conversation-recall")))
+    for weight in weights_of(CONVERSATION_RECALL.to_numbers()):
+        assert weight.sentence.replace("'", "&#x27;") in shown
+    assert "Save as a new draft" not in shown
+    assert "Copy to a draft" in shown
+    refused = client.post(page("scoring-profile", tenant, "conversation-recall"), typed())
+    assert refused.status_code == 422
+    assert "is locked" in text_of(refused)
+
+
+def test_new_draft_begins_with_the_numbers_of_a_version(client: Client, tenant: Tenant) -> None:
+    new_version(tenant, "own")
+    response = client.post(page("scoring-create", tenant), {"name": "copy", "based_on": "own 1"}, follow=True)
+    assert "copy is a draft" in text_of(response)
+    (row,) = versions(tenant, "copy")
+    assert (row.numbers, row.based_on, row.state, row.created_by) == (NUMBERS, "own 1", "draft", "olga")
+    for fields, words in (
+        ({"name": "copy"}, "exists already"),
+        ({"name": "Copy"}, "lower-case word"),
+        ({"name": "x", "based_on": "nobody"}, "There is no scoring profile of this name"),
+        ({"name": "x", "based_on": "own 9"}, "There is no such version"),
+    ):
+        refused = client.post(page("scoring-create", tenant), fields)
+        assert refused.status_code == 422
+        assert words in text_of(refused)
+
+
+def test_edit_is_a_new_draft_and_says_what_differs(client: Client, tenant: Tenant) -> None:
+    new_version(tenant, "own")
+    response = client.post(page("scoring-profile", tenant, "own"), typed(pool_size="100"), follow=True)
+    assert "Version 2 is a draft" in text_of(response)
+    second, first = versions(tenant)
+    assert second.numbers == {**NUMBERS, "pool_size": 100}
+    assert first.numbers == NUMBERS
+    shown = text_of(response)
+    told = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", shown))
+    assert "Pool was as many as the budget asks for → becomes 100 candidates" in told
+    again = client.post(
+        page("scoring-profile", tenant, "own") + "?version=2", typed(pool_size="100", edited_from="2"), follow=True
+    )
+    assert "Nothing differs" in text_of(again)
+    assert len(versions(tenant)) == 2
+
+
+def test_form_that_nobody_touched_changes_no_number(client: Client, tenant: Tenant) -> None:
+    thirds = {"relevance": 1 / 3, "recency": 1 / 3, "usefulness": 1 - 2 / 3}
+    new_version(tenant, "own", numbers={**NUMBERS, "weights": thirds, "half_life_days_by_kind": {"fact": 3.5}})
+    fields = {name: value for name, value in typed_from(versions(tenant)[0].numbers).items() if value}
+    response = client.post(page("scoring-profile", tenant, "own"), {**fields, "edited_from": "1"}, follow=True)
+    assert "Nothing differs" not in text_of(response) or len(versions(tenant)) == 1
+    assert versions(tenant)[0].numbers["weights"] == thirds
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"weight_relevance": "0.9"}, "sum to 1.2, not to 1"),
+        ({"weight_relevance": "1.7"}, "A number from 0 to 1"),
+        ({"weight_relevance": "much"}, "A number is needed"),
+        ({"half_life_days": "0"}, "A number from 0.01 to 36,500 days."),
+        ({"half_life_days_by_kind": "preference 180"}, "A kind, a colon and days"),
+        ({"half_life_days_by_kind": "preference: -1"}, "A number from 0.01"),
+        ({"pool_size": "5"}, "A whole number from 10"),
+        ({"relevance": "magic"}, "Select a valid choice"),
+    ],
+)
+def test_refused_number_stands_beside_its_field_and_nothing_is_saved(
+    client: Client, tenant: Tenant, changes: dict[str, str], words: str
+) -> None:
+    new_version(tenant, "own")
+    refused = client.post(page("scoring-profile", tenant, "own"), typed(**changes))
+    assert refused.status_code == 422
+    assert words in text_of(refused)
+    assert "Not saved" in text_of(refused)
+    assert len(versions(tenant)) == 1
+
+
+def test_weights_are_summed_up_while_they_are_typed(client: Client, tenant: Tenant) -> None:
+    new_version(tenant, "own")
+    url = page("scoring-profile", tenant, "own")
+    live = client.get(url, typed(weight_relevance="0.5"), headers=HTMX)
+    assert "<html" not in text_of(live)
+    assert "0.2 missing" in text_of(live)
+    assert "0.2 too much" in text_of(client.get(url, typed(weight_relevance="0.9"), headers=HTMX))
+    assert "whole" in text_of(client.get(url, typed(), headers=HTMX))
+    assert len(versions(tenant)) == 1
+
+
+def test_two_editors_do_not_overwrite_each_other(client: Client, tenant: Tenant) -> None:
+    new_version(tenant, "own")
+    client.post(page("scoring-profile", tenant, "own"), typed(pool_size="100"))
+    refused = client.post(page("scoring-profile", tenant, "own"), typed(pool_size="200"))
+    assert refused.status_code == 422
+    assert "was saved by now" in text_of(refused)
+
+
+def test_gate_names_what_is_missing_and_publishing_needs_both(admin: Client, tenant: Tenant) -> None:
+    new_version(tenant, "own")
+    url = page("scoring-publish", tenant, "own", 1)
+    fields = {"adr_reference": "ADR-0101", "replaces": "0"}
+    shown = text_of(admin.get(page("scoring-profile", tenant, "own")))
+    assert "No finished evaluation of exactly these numbers" in shown
+    assert "it is given when the version is published" in shown
+    refused = admin.post(url, fields)
+    assert refused.status_code == 422
+    assert "No finished evaluation" in text_of(refused)
+    evaluated(tenant, NUMBERS)
+    for reference in ("", "78"):
+        refused = admin.post(url, {"adr_reference": reference, "replaces": "0"})
+        assert refused.status_code == 422
+        assert "ADR-0078" in text_of(refused)
+    assert in_force(tenant) == []
+    done = admin.post(url, fields, follow=True)
+    assert "Version 1 of own is published and in force" in text_of(done)
+    assert in_force(tenant) == [1]
+
+
+def test_refusal_names_evaluation_and_decision_together(admin: Client, tenant: Tenant) -> None:
+    new_version(tenant, "own")
+    url = page("scoring-publish", tenant, "own", 1)
+    asked = text_of(admin.get(url))
+    assert "Publish version 1 of own?" in asked
+    assert "2 of 2 conditions missing" in asked
+    assert "Evaluate it first" in asked
+    assert 'btn-primary">Publish version 1' not in asked
+    draft = text_of(admin.get(page("scoring-profile", tenant, "own")))
+    assert "Evaluate it, then publish" in draft
+    assert url not in draft, "publishing is offered once there is an evaluation"
+    refused = admin.post(url, {"adr_reference": "", "replaces": "0"})
+    assert refused.status_code == 422
+    errors = refused.context["form"].errors
+    assert "No finished evaluation" in errors["__all__"][0]
+    assert "such as ADR-0078" in errors["adr_reference"][0]
+    assert in_force(tenant) == []
+
+
+def test_gate_shows_what_was_measured_beside_what_counts_today(admin: Client, tenant: Tenant) -> None:
+    memories = workshop(tenant)
+    golden(tenant, "What does ERR_4012 mean?", memories[1])
+    new_version(tenant, "own")
+    for profile in ("adr-0040", "own@1"):
+        run = requested(tenant, profile=profile)
+        assert run_evaluation(tenant.pk, run.pk, now=timezone.now()).state == "done"
+    shown = " ".join(text_of(admin.get(page("scoring-publish", tenant, "own", 1))).split())
+    told = ("the decision is still to be given", 'href="#id_adr_reference">to be given below', "percentage points (pp)")
+    for words in (*told, "Measured: evidence held", "adr-0040 1", "0.0 pp", "golden questions"):
+        assert words in shown, words
+    assert "missing, blocks" not in shown
+    assert f"?with={run.pk}" not in shown
+
+
+def test_verbs_ask_first_with_what_would_change(admin: Client, tenant: Tenant) -> None:
+    published(tenant, "own")
+    published(tenant, "own", 2, numbers={**NUMBERS, "pool_size": 50}, recorded_to=NOW)
+    asked = text_of(admin.get(page("scoring-roll-back", tenant, "own", 2)))
+    assert "Go forward to version 2 of own?" in asked
+    assert "50 candidates" in asked
+    assert "data-confirm-form" in asked
+    assert "Agents can then no longer name the profile." in text_of(admin.get(page("scoring-retire", tenant, "own", 1)))
+    assert in_force(tenant) == [1]
+    for verb in ("publish", "roll-back", "retire"):
+        assert admin.get(page(f"scoring-{verb}", tenant, "own", 9)).status_code == 404
+
+
+def test_publishing_has_an_undo_and_a_version_can_be_retired_and_brought_back(admin: Client, tenant: Tenant) -> None:
+    published(tenant, "own")
+    new_version(tenant, "own", 2)
+    published_again = admin.post(
+        page("scoring-publish", tenant, "own", 2), {"adr_reference": "ADR-0101", "replaces": "1"}, follow=True
+    )
+    assert in_force(tenant) == [2]
+    undone = admin.post(undo_of(published_again), follow=True)
+    assert "Version 1 of own is in force again" in text_of(undone)
+    assert in_force(tenant) == [1]
+    forth = admin.post(page("scoring-roll-back", tenant, "own", 2), follow=True)
+    assert in_force(tenant) == [2]
+    admin.post(undo_of(forth), follow=True)
+    retired = admin.post(page("scoring-retire", tenant, "own", 1), follow=True)
+    assert in_force(tenant) == []
+    admin.post(undo_of(retired))
+    assert in_force(tenant) == [1]
+
+
+def test_page_that_was_overtaken_does_not_publish(admin: Client, tenant: Tenant) -> None:
+    published(tenant, "own")
+    new_version(tenant, "own", 2)
+    refused = admin.post(page("scoring-publish", tenant, "own", 2), {"adr_reference": "ADR-0101", "replaces": "0"})
+    assert refused.status_code == 422
+    assert "version 1 is in force" in text_of(refused)
+
+
+def test_refused_roll_back_and_retirement_say_why(admin: Client, client: Client, tenant: Tenant) -> None:
+    published(tenant, "own")
+    new_version(tenant, "own", 2)
+    assert "was never published" in text_of(admin.post(page("scoring-roll-back", tenant, "own", 2), follow=True))
+    client.post(page("scoring-assignments", tenant), {"profile_name": "own", "api_key": "", "partition": ""})
+    assert "assigned to one target" in text_of(admin.post(page("scoring-retire", tenant, "own", 1), follow=True))
+    assert in_force(tenant) == [1]
+    assert "comes with the program" in text_of(admin.post(page("scoring-retire", tenant, "adr-0040", 1), follow=True))
+
+
+def test_profile_is_assigned_ended_and_assigned_again(client: Client, tenant: Tenant) -> None:
+    new_version(tenant, "own")
+    url = page("scoring-assignments", tenant)
+    refused = client.post(url, {"profile_name": "own", "api_key": "", "partition": ""})
+    assert refused.status_code == 422
+    assert "publish one first" in text_of(refused)
+    fields = {"profile_name": "conversation-recall", "api_key": "", "partition": "user=alex"}
+    assert "counts there from now on" in text_of(client.post(url, fields, follow=True))
+    ended = client.post(page("scoring-assignment-end", tenant), {"partition": "user=alex"}, follow=True)
+    assert "counts there no more" in text_of(ended)
+    assert "counts there again" in text_of(client.post(undo_of(ended), follow=True))
+    with tenant_scope(tenant.pk):
+        assert ScoringProfileAssignment.objects.for_tenant(tenant.pk).current().get().partition_path == "user=alex"
+    assert "user=alex" in text_of(client.get(page("scoring-profile", tenant, "conversation-recall")))
+
+
+def test_two_versions_are_compared_as_page_and_as_fragment(client: Client, tenant: Tenant) -> None:
+    new_version(tenant, "own")
+    url = page("scoring-compare", tenant)
+    whole = text_of(client.get(url, {"left": "adr-0040 1", "right": "own 1"}))
+    assert "Weight of relevance" in whole
+    assert "differs" in whole
+    fragment = text_of(client.get(url, {"left": "own 1", "right": "own 1"}, headers=HTMX))
+    assert "<html" not in fragment
+    assert "No number differs" in fragment
+    assert client.get(url, {"left": "own 7", "right": "own 1"}).status_code == 422
+
+
+def test_calibrated_profile_shows_its_coefficients(client: Client, tenant: Tenant) -> None:
+    numbers = {**NUMBERS, "coefficients": {"relevance": 4.25, "words": -0.5}, "intercept": -3.125}
+    new_version(tenant, "own", numbers=numbers, report={"rows": 900, "log_loss": 0.21, "base_log_loss": 0.4})
+    shown = text_of(client.get(page("scoring-profile", tenant, "own")))
+    for words in ("calibrated", "4.2500", "−0.5000", "−3.1250", "held-out candidates 900", "Keep the calibration"):
+        assert words in shown, words
+    fields = {name: value for name, value in typed_from(numbers).items() if value is not None and value is not False}
+    url = page("scoring-profile", tenant, "own")
+    client.post(url, {**fields, "edited_from": "1", "pool_size": "50"})
+    assert versions(tenant)[0].numbers["coefficients"] == numbers["coefficients"]
+    client.post(f"{url}?version=2", {**fields, "edited_from": "2", "pool_size": "50", "is_calibrated": ""})
+    assert versions(tenant)[0].numbers["coefficients"] is None
+
+
+def test_viewer_sees_operator_drafts_admin_publishes(viewer: Client, client: Client, tenant: Tenant) -> None:
+    published(tenant, "own")
+    new_version(tenant, "own", 2)
+    shown = text_of(viewer.get(page("scoring-profile", tenant, "own") + "?version=2"))
+    for words in ("Save as a new draft", "Copy to a draft", "Publish version", "Roll back", "Retire version"):
+        assert words not in shown
+    assert "An admin publishes it" in text_of(client.get(page("scoring-profile", tenant, "own") + "?version=2"))
+    to_draft = [
+        page("scoring-create", tenant),
+        page("scoring-profile", tenant, "own"),
+        page("scoring-assignments", tenant),
+    ]
+    to_publish = [page(f"scoring-{verb}", tenant, "own", 1) for verb in ("publish", "roll-back", "retire")]
+    for url in (*to_draft, *to_publish):
+        assert viewer.post(url, {}).status_code == 403, url
+    for url in to_publish:
+        assert client.post(url, {}).status_code == 403, url
+    assert in_force(tenant) == [1]
+
+
+def test_strangers_and_unknown_names_find_nothing(client: Client, tenant: Tenant, other_tenant: Tenant) -> None:
+    published(other_tenant, "own")
+    assert client.get(page("scoring-profile", tenant, "own")).status_code == 404
+    assert client.get(page("scoring-profile", other_tenant, "own")).status_code == 404
+    assert client.get(page("scoring-profile", tenant, "adr-0040") + "?version=9").status_code == 404
+    assert client.get(page("scoring-profile", tenant, "adr-0040") + "?version=x").status_code == 404
+    assert client.post(page("scoring-profile", tenant, "own"), typed()).status_code == 404
+
+
+def test_draft_is_evaluated_from_its_page(client: Client, tenant: Tenant) -> None:
+    new_version(tenant, "own")
+    new_version(tenant, "own", 2, numbers={**NUMBERS, "pool_size": 50})
+    shown = text_of(client.get(page("scoring-profile", tenant, "own") + "?version=1"))
+    fields = dict(re.findall(r'type="hidden" name="(profile|packer|budgets)" value="([^"]+)"', shown))
+    assert fields["profile"] == "own@1"
+    response = client.post(page("evaluations", tenant), {**fields, "corpus": "updated_facts"})
+    assert response.status_code == 302
+    with tenant_scope(tenant.pk):
+        run = EvaluationRun.objects.for_tenant(tenant.pk).get()
+    assert (run.profile_name, run.profile_version, run.profile_numbers) == ("own", 1, NUMBERS)
+
+
+def test_name_that_is_an_address_of_the_api_is_refused(client: Client, tenant: Tenant) -> None:
+    response = client.post(page("scoring-create", tenant), {"name": "assignments"})
+    assert response.status_code == 422
+    assert response.context["form"].errors["name"] == ["This name is an address of its own."]

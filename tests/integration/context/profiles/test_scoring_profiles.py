@@ -1,0 +1,108 @@
+"""Two people at one scoring profile: what each of them gets, and what stands in the end."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import pytest
+
+from context.models import ScoringProfileAssignment, ScoringProfileVersion
+from context.profiles.actions.assignments import assign_scoring_profile
+from context.profiles.actions.scoring_profiles import (
+    edit_scoring_profile,
+    publish_scoring_profile,
+    retire_scoring_profile,
+    roll_back_scoring_profile,
+)
+from memories.models import Tenant
+from memories.tenancy.scopes import tenant_scope
+from tests.concurrency import codes_at_once
+from tests.integration.context_helpers import NOW, new_tenant
+from tests.integration.scoring_helpers import KIM, evaluated, new_version, published
+
+TIMES = {"by": KIM, "now": NOW}
+
+
+def each_within(tenant: Tenant, *works: Callable[[], object]) -> list[str]:
+    """What becomes of works that begin at one moment: the code of the refusal, or "" where it was done."""
+
+    def within(work: Callable[[], object]) -> None:
+        with tenant_scope(tenant.pk):
+            work()
+
+    return codes_at_once([partial(within, work) for work in works])
+
+
+def in_force(tenant: Tenant) -> list[int]:
+    with tenant_scope(tenant.pk):
+        return [row.version for row in ScoringProfileVersion.objects.for_tenant(tenant.pk).in_force()]
+
+
+def publishing(tenant: Tenant, version: int, replaces: int) -> Callable[[], object]:
+    named: dict[str, Any] = {"tenant_id": tenant.pk, "name": "own", "version": version, "replaces": replaces}
+    return lambda: publish_scoring_profile(**named, adr_reference="ADR-0101", **TIMES)
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("is_in_force", [False, True])
+def test_of_two_admins_who_publish_at_once_one_wins(is_in_force: bool) -> None:
+    tenant = new_tenant()
+    first = published(tenant, "own", 1) if is_in_force else new_version(tenant, "own", 1)
+    new_version(tenant, "own", 2)
+    new_version(tenant, "own", 3)
+    evaluated(tenant, first.numbers)
+    seen = 1 if is_in_force else 0
+    outcomes = each_within(tenant, publishing(tenant, 2, seen), publishing(tenant, 3, seen))
+    assert sorted(outcomes) == ["", "profile_changed"]
+    assert in_force(tenant) == [2 + outcomes.index("")]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_two_admins_who_publish_the_same_version_one_wins() -> None:
+    tenant = new_tenant()
+    evaluated(tenant, new_version(tenant, "own", 1).numbers)
+    outcomes = each_within(tenant, publishing(tenant, 1, 0), publishing(tenant, 1, 0))
+    assert sorted(outcomes) == ["", "already_published"]
+    assert in_force(tenant) == [1]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_publishing_and_rolling_back_at_once_leave_one_version_in_force() -> None:
+    tenant = new_tenant()
+    published(tenant, "own", 1, recorded_to=NOW)
+    published(tenant, "own", 2)
+    new_version(tenant, "own", 3)
+    back: dict[str, Any] = {"tenant_id": tenant.pk, "name": "own", "version": 1, "replaces": 2, **TIMES}
+    outcomes = each_within(tenant, publishing(tenant, 3, 2), lambda: roll_back_scoring_profile(**back))
+    assert sorted(outcomes) == ["", "profile_changed"]
+    assert in_force(tenant) == [3 if outcomes[0] == "" else 1]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_profile_is_not_retired_while_it_is_being_assigned() -> None:
+    tenant = new_tenant()
+    published(tenant, "own", 1)
+    outcomes = each_within(
+        tenant,
+        lambda: retire_scoring_profile(tenant_id=tenant.pk, name="own", version=1, **TIMES),
+        lambda: assign_scoring_profile(tenant_id=tenant.pk, profile_name="own", partition_path="", **TIMES),
+    )
+    assert outcomes in (["", "not_published"], ["assigned", ""])
+    with tenant_scope(tenant.pk):
+        assert ScoringProfileAssignment.objects.for_tenant(tenant.pk).how_many() == (outcomes[1] == "")
+    assert in_force(tenant) == ([1] if outcomes[1] == "" else [])
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_two_who_edit_one_draft_at_once_one_is_told() -> None:
+    tenant = new_tenant()
+    new_version(tenant, "own", 1)
+    named: dict[str, Any] = {"tenant_id": tenant.pk, "name": "own", "edited_from": 1, **TIMES}
+    outcomes = each_within(
+        tenant,
+        lambda: edit_scoring_profile(**named, changes={"pool_size": 50}),
+        lambda: edit_scoring_profile(**named, changes={"pool_size": 60}),
+    )
+    assert sorted(outcomes) == ["", "profile_changed"]
+    with tenant_scope(tenant.pk):
+        assert ScoringProfileVersion.objects.for_tenant(tenant.pk).how_many() == 2

@@ -1,0 +1,169 @@
+"""The contexts that were given and the votes on memories: what is shown, replayed, given and taken back."""
+
+from typing import Any
+from urllib.parse import urlencode
+from uuid import uuid4
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.utils import timezone
+
+from context.models import Feedback
+from memories.hygiene.actions import merge_memories
+from memories.models import Memory, Tenant
+from memories.store.actions.edit import archive_memory
+from memories.tenancy.scopes import tenant_scope
+from tests.console_pages import whole
+from tests.integration.page_helpers import HTMX, TESTER, as_stored, client_of, page, text_of, undo_of, workshop
+from tests.users import new_operator
+
+QUESTION = "What does ERR_4012 mean?"
+
+
+@pytest.fixture
+def client(operator: User) -> Client:
+    return client_of(operator)
+
+
+def ask(api: Any, **wish: Any) -> str:
+    return str(api.post("/api/v1/context", {"query": QUESTION, "max_tokens": 90, **wish}, format="json").json()["id"])
+
+
+def votes(tenant: Tenant) -> list[Feedback]:
+    with tenant_scope(tenant.pk):
+        return list(Feedback.objects.for_tenant(tenant.pk).newest_first())
+
+
+def test_no_context_yet_says_how_one_comes_about(client: Client, tenant: Tenant) -> None:
+    assert "No agent has asked yet" in text_of(client.get(page("receipts", tenant)))
+
+
+def test_contexts_are_listed_and_filtered(client: Client, tenant: Tenant, api: Any) -> None:
+    workshop(tenant)
+    ask(api, partition="agent=support")
+    ask(api, query="When does Kiel close?")
+
+    def listed(**query: str) -> int:
+        return len(client.get(f"{page('receipts', tenant)}?{urlencode(query)}").context["table"].rows)
+
+    assert listed() == 2
+    assert listed(q="kiel") == 1
+    assert listed(partition="agent=support") == 1
+    assert listed(key="nobody") == 0
+    assert listed(after="2999-01-01T00:00") == 0
+    assert listed(before="2999-01-01T00:00") == 2
+    fragment = text_of(client.get(page("receipts", tenant), headers=HTMX))
+    assert "2 contexts shown" in fragment
+    assert "<html" not in fragment
+    assert "Nothing matches" in text_of(client.get(page("receipts", tenant) + "?q=nothing+of+this"))
+
+
+@pytest.mark.parametrize("query", ["partition=nonsense", "after=yesterday", "before=x"])
+def test_filter_that_is_none_is_answered_422(query: str, client: Client, tenant: Tenant) -> None:
+    assert client.get(f"{page('receipts', tenant)}?{query}").status_code == 422
+
+
+def test_lists_of_contexts_go_on_page_by_page(
+    client: Client, tenant: Tenant, api: Any, monkeypatch: pytest.MonkeyPatch, django_assert_max_num_queries: Any
+) -> None:
+    monkeypatch.setattr("memory_platform.web.tables.PAGE_SIZE", 2)
+    workshop(tenant)
+    for number in range(3):
+        ask(api, query=f"Question {number}")
+    first = client.get(page("receipts", tenant))
+    assert [row.query for row in first.context["table"].rows] == ["Question 2", "Question 1"]
+    rest = client.get(f"{page('receipts', tenant)}?{first.context['table'].next_query}")
+    assert [row.query for row in rest.context["table"].rows] == ["Question 0"]
+    with django_assert_max_num_queries(40) as few:
+        client.get(page("receipts", tenant))
+    monkeypatch.setattr("memory_platform.web.tables.PAGE_SIZE", 50)
+    with django_assert_max_num_queries(len(few)):
+        client.get(page("receipts", tenant))
+
+
+def test_context_is_shown_as_it_was_after_an_edit_and_beside_today(client: Client, tenant: Tenant, api: Any) -> None:
+    memories = workshop(tenant)
+    receipt_id = ask(api)
+    with tenant_scope(tenant.pk):
+        archive_memory(memory=memories[1], by=TESTER, now=timezone.now())
+    for headers in ({}, HTMX):
+        then = client.get(page("receipt", tenant, receipt_id), headers=headers)
+        assert "read back byte for byte" in text_of(then)
+        assert memories[1].content in then.context["preview"].context.text
+        assert ("<html" in text_of(then)) == (not headers)
+    address = page("receipt", tenant, receipt_id) + "?with=today"
+    first = client.get(address)
+    assert "Falls out" not in text_of(first)
+    assert f'hx-get="{address}" hx-trigger="load"' in text_of(first)
+    part, today = client.get(address, headers=HTMX), client.get(whole(address))
+    assert f"{len(today.context['change'].entered)} block" in text_of(part)
+    assert " in, 1 out since then</div>" in text_of(part)
+    assert "<html" not in text_of(part)
+    assert [one.row.block.anchor.id for one in today.context["change"].left] == [str(memories[1].pk)]
+    assert "Falls out" in text_of(today)
+
+
+def test_context_of_another_tenant_is_absent(client: Client, tenant: Tenant, other_tenant: Tenant, api: Any) -> None:
+    workshop(tenant)
+    stranger = client_of(new_operator("xenia", "viewer", other_tenant))
+    assert stranger.get(page("receipt", other_tenant, ask(api))).status_code == 404
+    assert client.get(page("receipt", tenant, uuid4())).status_code == 404
+
+
+def test_vote_is_given_counts_and_is_taken_back(client: Client, tenant: Tenant, api: Any) -> None:
+    memory = workshop(tenant)[1]
+    ask(api)
+    address = page("memory-votes", tenant, memory.pk)
+    text = text_of(client.get(address))
+    assert "Nobody has judged this memory yet" in text
+    assert QUESTION.replace("'", "&#x27;") in text
+    response = client.post(address, {"feedback": "NEGATIVE", "reason": "It was the plug."}, follow=True)
+    assert "The vote counts." in text_of(response)
+    assert "It was the plug." in text_of(response)
+    assert as_stored(memory).usefulness_score < 0.5
+    vote = votes(tenant)[0]
+    undone = client.post(page("vote-withdraw", tenant, memory.pk, vote.pk), headers=HTMX)
+    assert "taken back" in text_of(undone)
+    assert undo_of(undone).startswith(page("vote-again", tenant, memory.pk))
+    assert as_stored(memory).usefulness_score == memory.usefulness_score
+    again = page("vote-again", tenant, memory.pk) + "?" + urlencode({"feedback": "NEGATIVE", "reason": vote.reason})
+    client.post(again)
+    assert [row.withdrawn_at is None for row in votes(tenant)] == [True, False]
+
+
+@pytest.mark.parametrize("typed", [{"feedback": "SPLENDID"}, {}, {"feedback": "POSITIVE", "reason": "x" * 501}])
+def test_vote_that_is_none_is_answered_422(typed: dict[str, str], client: Client, tenant: Tenant) -> None:
+    memory = workshop(tenant)[0]
+    assert client.post(page("memory-votes", tenant, memory.pk), typed).status_code == 422
+    assert votes(tenant) == []
+
+
+def test_viewer_reads_votes_and_gives_none(tenant: Tenant) -> None:
+    memory: Memory = workshop(tenant)[0]
+    viewer = client_of(new_operator("vera", "viewer", tenant))
+    assert viewer.get(page("memory-votes", tenant, memory.pk)).status_code == 200
+    assert viewer.post(page("memory-votes", tenant, memory.pk), {"feedback": "POSITIVE"}).status_code == 403
+    assert viewer.post(page("vote-withdraw", tenant, memory.pk, uuid4())).status_code == 403
+    assert viewer.post(page("vote-again", tenant, memory.pk)).status_code == 403
+
+
+def test_memory_or_vote_that_is_not_there_is_absent(client: Client, tenant: Tenant, other_tenant: Tenant) -> None:
+    foreign = workshop(other_tenant)[0]
+    own = workshop(tenant)[0]
+    assert client.get(page("memory-votes", tenant, foreign.pk)).status_code == 404
+    assert client.post(page("memory-votes", tenant, foreign.pk), {"feedback": "POSITIVE"}).status_code == 404
+    assert client.post(page("vote-withdraw", tenant, own.pk, uuid4())).status_code == 404
+    client.post(page("memory-votes", tenant, own.pk), {"feedback": "POSITIVE"})
+    assert client.post(page("vote-withdraw", tenant, foreign.pk, votes(tenant)[0].pk)).status_code == 404
+    assert votes(tenant)[0].withdrawn_at is None
+
+
+def test_vote_on_a_memory_merged_into_this_one_is_not_given_to_this_one(client: Client, tenant: Tenant) -> None:
+    kept, merged = workshop(tenant)[:2]
+    client.post(page("memory-votes", tenant, merged.pk), {"feedback": "NEGATIVE"})
+    with tenant_scope(tenant.pk):
+        merge_memories(tenant_id=tenant.pk, groups={kept.pk: [merged.pk]}, by=TESTER, now=timezone.now())
+    response = client.post(page("vote-withdraw", tenant, kept.pk, votes(tenant)[0].pk), headers=HTMX)
+    assert "taken back" in text_of(response)
+    assert page("vote-again", tenant, kept.pk) not in text_of(response)

@@ -1,0 +1,151 @@
+"""How receipts are inserted, and where a memory was used: the receipts that hold it, not those that considered it."""
+
+from datetime import timedelta
+from importlib import import_module
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from django.apps import apps
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from context.models import Receipt
+from context.receipts.storing import anchors_of
+from memories.models import Memory, RetrievalTick, Tenant
+from memories.tenancy.scopes import tenant_scope
+from tests.integration.context_helpers import NOW, ask, bakery, new_row, new_tenant, store
+
+pytestmark = pytest.mark.django_db
+
+QUESTION = "What flour does Alex like?"
+DAY = timedelta(days=1)
+
+
+def holding(tenant: Tenant, memory_id: UUID) -> set[UUID]:
+    with tenant_scope(tenant.pk):
+        return {row.pk for row in Receipt.objects.for_tenant(tenant.pk).holding(memory_id)}
+
+
+def held(tenant: Tenant) -> dict[UUID, list[UUID]]:
+    with tenant_scope(tenant.pk):
+        return {row.pk: row.memory_ids for row in Receipt.objects.for_tenant(tenant.pk)}
+
+
+def test_memory_is_found_in_its_oldest_receipt_behind_many_others() -> None:
+    tenant = new_tenant()
+    old, new = store(tenant, [new_row("The shop opens at nine.", "user=a"), new_row("The oven is hot.", "user=b")])
+    first = ask(tenant, partition="user=a", now=NOW - 300 * DAY)
+    for day in range(60):
+        ask(tenant, partition="user=b", now=NOW - day * DAY)
+    assert holding(tenant, old.pk) == {first.id}
+    assert len(holding(tenant, new.pk)) == 60
+
+
+def test_candidate_that_was_not_packed_is_not_held() -> None:
+    tenant = bakery()
+    given = ask(tenant, QUESTION, max_tokens=60)
+    kept = {UUID(block.anchor.id) for block in given.blocks if block.anchor.type == "memory"}
+    considered = {UUID(candidate.anchor.id) for candidate in given.candidates}
+    assert kept
+    assert considered - kept
+    assert all(holding(tenant, memory_id) == {given.id} for memory_id in kept)
+    assert all(holding(tenant, memory_id) == set() for memory_id in considered - kept)
+
+
+def test_another_tenants_receipts_hold_nothing_for_us() -> None:
+    tenant, other = bakery(), new_tenant()
+    ask(tenant, QUESTION)
+    memory_id = next(iter(held(tenant).values()))[0]
+    assert holding(other, memory_id) == set()
+
+
+def test_receipts_are_found_without_reading_what_they_considered() -> None:
+    tenant = bakery()
+    ask(tenant, QUESTION)
+    with tenant_scope(tenant.pk):
+        memory = Memory.objects.for_tenant(tenant.pk).latest("pk")
+        with CaptureQueriesContext(connection) as queries:
+            list(Receipt.objects.for_tenant(tenant.pk).holding(memory.pk).without_details())
+    assert len(queries) == 1
+    assert "candidates" not in queries[0]["sql"]
+
+
+def test_receipts_stored_before_the_column_are_filled() -> None:
+    tenant, empty = bakery(), new_tenant()
+    for question in (QUESTION, "When does the warehouse close?"):
+        ask(tenant, question, max_tokens=80)
+    ask(empty, QUESTION)
+    written = held(tenant)
+    with tenant_scope(tenant.pk):
+        for row in Receipt.objects.for_tenant(tenant.pk):
+            assert row.memory_ids == [UUID(anchor.id) for anchor in anchors_of(row) if anchor.type == "memory"]
+        Receipt.objects.for_tenant(tenant.pk).update(memory_ids=[])
+    with connection.schema_editor(atomic=False) as editor:
+        import_module("context.migrations.0004_memories_of_receipts").fill(apps, editor)
+    assert held(tenant) == written
+    assert list(held(empty).values()) == [[]]
+
+
+@pytest.mark.parametrize("memory_ids", [[], [str(uuid4()), str(uuid4())]])
+def test_inserted_receipt_is_the_one_that_save_would_store(memory_ids: list[str]) -> None:
+    tenant = new_tenant()
+    odd = "He said: 'it''s {5,6} %s \\ \"ünïcode\" 🥐'\nand left"
+    values: dict[str, Any] = {
+        "tenant_id": tenant.pk,
+        "created_at": NOW,
+        "query": odd,
+        "partition_path": "user=alex",
+        "request": {"query": odd, "nothing": None, "flag": True, "at": NOW, "id": uuid4()},
+        "profile": {},
+        "budget_profile": {"name": "default", "version": 0},
+        "budget": {"used": 3},
+        "tokens_used": 3,
+        "blocks": [["memory", 0], ["memory", 1, 5, 44]],
+        "omitted": [],
+        "candidates": "eJw=",
+        "plan": {"ms": 0.25, "tiny": 1e-12},
+        "warnings": [{"detail": odd}],
+        "text_sha256": "0" * 64,
+        "as_of": NOW - DAY,
+        "memory_ids": memory_ids,
+    }
+    saved, inserted = Receipt(**values), Receipt(**values)
+    with tenant_scope(tenant.pk):
+        saved.save(force_insert=True)
+        Receipt.objects.insertion(inserted).run()
+        one, other = (Receipt.objects.values().get(pk=row.pk) for row in (saved, inserted))
+    assert one | {"id": None} == other | {"id": None}
+    assert other["memory_ids"] == [UUID(pk) for pk in memory_ids]
+
+
+def test_what_json_does_not_know_is_refused_before_the_database_is_asked() -> None:
+    tenant = new_tenant()
+    with pytest.raises(TypeError):
+        Receipt.objects.insertion(Receipt(tenant_id=tenant.pk, created_at=NOW, request={"what": object()}))
+
+
+def test_batches_of_the_filling_reach_every_receipt(monkeypatch: pytest.MonkeyPatch) -> None:
+    migration = import_module("context.migrations.0004_memories_of_receipts")
+    monkeypatch.setattr(migration, "ROWS_PER_BATCH", 2)
+    tenant = bakery()
+    for _ in range(5):
+        ask(tenant, QUESTION)
+    written = held(tenant)
+    with tenant_scope(tenant.pk):
+        Receipt.objects.for_tenant(tenant.pk).update(memory_ids=[])
+    with connection.schema_editor(atomic=False) as editor:
+        migration.fill(apps, editor)
+    assert held(tenant) == written
+
+
+def test_receipt_and_what_it_leaves_behind_are_one_statement() -> None:
+    tenant = bakery()
+    with CaptureQueriesContext(connection) as queries:
+        given = ask(tenant, QUESTION)
+    inserts = [query["sql"] for query in queries if "INSERT" in query["sql"]]
+    assert len(inserts) == 1
+    with tenant_scope(tenant.pk):
+        tick = RetrievalTick.objects.for_tenant(tenant.pk).get()
+    assert held(tenant) == {given.id: tick.memory_ids}
+    assert len(tick.recalled_hashes) == len(tick.memory_ids)

@@ -1,0 +1,138 @@
+"""Receipts: what is kept of a context, and the way back to its text."""
+
+import json
+import uuid
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from context.models import Receipt
+from context.receipts.storing import StoredContext, read_receipt
+from memories.models import Memory, Tenant
+from memories.partitions.actions.memo import set_memo
+from memories.store.actions.edit import archive_memory, update_memory
+from memories.tenancy.actions.tenants import create_api_key
+from memories.tenancy.audit import Actor
+from memories.tenancy.exceptions import NotFound
+from memories.tenancy.scopes import tenant_scope
+from tests.integration.context_helpers import NOW, SYSTEM, ask, bakery, new_row, new_tenant, store, texts
+
+pytestmark = pytest.mark.django_db
+
+QUESTION = "What flour does Alex like?"
+
+
+def read(tenant: Tenant, receipt_id: uuid.UUID | None, reach: str = "") -> StoredContext:
+    assert receipt_id is not None
+    with tenant_scope(tenant.pk):
+        return read_receipt(tenant_id=tenant.pk, receipt_id=receipt_id, reach=reach)
+
+
+def row_of(tenant: Tenant, receipt_id: uuid.UUID | None) -> Receipt:
+    with tenant_scope(tenant.pk):
+        row: Receipt = Receipt.objects.for_tenant(tenant.pk).get(pk=receipt_id)
+        return row
+
+
+@pytest.mark.parametrize("render", ["markdown", "xml", "json"])
+@pytest.mark.parametrize("ordering", ["top_down", "u_curve"])
+def test_receipt_gives_the_context_back(render: str, ordering: str) -> None:
+    tenant = bakery()
+    given = ask(tenant, QUESTION, render=render, ordering=ordering, max_tokens=90)
+    stored = read(tenant, given.id)
+    assert stored.is_verified
+    assert stored.context.text == given.text
+    assert stored.context.as_answer(explain=True) | {"timings": 0} == given.as_answer(explain=True) | {"timings": 0}
+    assert stored.as_answer()["request"]["query"] == QUESTION
+    assert stored.as_answer()["created_at"] == NOW.isoformat()
+    json.dumps(stored.as_answer(explain=True))
+
+
+def test_receipt_of_an_empty_context_is_read_back() -> None:
+    tenant = new_tenant()
+    given = ask(tenant, QUESTION)
+    assert read(tenant, given.id).context.text == ""
+    assert read(tenant, given.id).is_verified
+
+
+def test_text_is_given_back_through_edits_archives_and_a_new_memo() -> None:
+    tenant = bakery()
+    given = ask(tenant, QUESTION)
+    with tenant_scope(tenant.pk):
+        first, second, third, *_ = list(Memory.objects.for_tenant(tenant.pk).order_by("pk"))
+        update_memory(memory=first, changes={"content": "Rewritten."}, by=SYSTEM, now=NOW + timedelta(hours=1))
+        update_memory(memory=first, changes={"content": "Rewritten again."}, by=SYSTEM, now=NOW + timedelta(hours=2))
+        archive_memory(memory=second, by=SYSTEM, now=NOW + timedelta(hours=1))
+        update_memory(memory=third, changes={"confidence": 0.1}, by=SYSTEM, now=NOW + timedelta(hours=1))
+        set_memo(tenant=tenant, content="Another memo.", by=SYSTEM, now=NOW + timedelta(hours=1))
+    stored = read(tenant, given.id)
+    assert stored.is_verified
+    assert stored.context.text == given.text
+    assert texts(ask(tenant, QUESTION, preview=True)) != texts(given)
+
+
+def test_context_whose_memory_was_erased_says_that_it_is_not_the_same() -> None:
+    tenant = bakery()
+    given = ask(tenant, QUESTION)
+    gone = next(block.anchor.id for block in given.blocks if block.anchor.type == "memory")
+    with tenant_scope(tenant.pk):
+        Memory.objects.for_tenant(tenant.pk).filter(pk=gone).delete()
+    stored = read(tenant, given.id)
+    assert not stored.is_verified
+    assert len(stored.context.blocks) == len(given.blocks) - 1
+
+
+def test_another_secret_is_noticed(settings: Any) -> None:
+    tenant = bakery()
+    given = ask(tenant, QUESTION)
+    settings.SECRET_KEY = "another secret"
+    assert not read(tenant, given.id).is_verified
+
+
+def test_receipt_holds_no_text_of_a_memory() -> None:
+    tenant = bakery()
+    row = row_of(tenant, ask(tenant, QUESTION, max_tokens=80).id)
+    kept = json.dumps([row.blocks, row.omitted, row.candidates, row.plan, row.warnings, row.request, row.budget])
+    assert "rye" not in kept
+    assert "bakery" not in kept
+    assert len(row.text_sha256) == 64
+
+
+def test_receipt_names_the_key_that_asked() -> None:
+    tenant = bakery()
+    with tenant_scope(tenant.pk):
+        key, _ = create_api_key(tenant=tenant, name="agent", scopes=["write"], by=SYSTEM, now=NOW)
+    assert row_of(tenant, ask(tenant, QUESTION, actor=Actor.key(key)).id).api_key_id == key.pk
+    assert row_of(tenant, ask(tenant, QUESTION, actor=Actor.operator(1, "Kim")).id).api_key_id is None
+
+
+def test_key_reads_only_receipts_within_its_reach() -> None:
+    tenant = bakery()
+    alex = ask(tenant, QUESTION, partition="user=alex/topic=food").id
+    whole = ask(tenant, QUESTION).id
+    sibling = ask(tenant, QUESTION, partition="user=alexander").id
+    assert read(tenant, alex, "user=alex").context.id == alex
+    for hidden in (whole, sibling):
+        with pytest.raises(NotFound):
+            read(tenant, hidden, "user=alex")
+
+
+def test_another_tenants_receipt_is_not_found() -> None:
+    given = ask(bakery(), QUESTION)
+    with pytest.raises(NotFound):
+        read(new_tenant(), given.id)
+
+
+def test_reading_a_receipt_takes_the_same_queries_however_many_blocks_it_has() -> None:
+    tenant = bakery()
+    counts = []
+    for extra in (0, 40):
+        store(tenant, [new_row(f"Loaf {n} takes flour.") for n in range(extra)])
+        given = ask(tenant, QUESTION)
+        with tenant_scope(tenant.pk), CaptureQueriesContext(connection) as queries:
+            read_receipt(tenant_id=tenant.pk, receipt_id=given.id or uuid.uuid4(), reach="")
+        counts.append(len(queries))
+    assert counts == [4, 4]

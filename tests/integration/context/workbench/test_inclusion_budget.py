@@ -1,0 +1,89 @@
+"""At which budget something enters: what real contexts at each budget say, never one that does not hold it."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import count
+from typing import Any
+
+import pytest
+
+from context.receipts.results import AssembledContext, ContextRequest
+from context.workbench.inclusion_budget import Admission, find_admission
+from memories.models import Tenant
+from tests.integration.context_helpers import NOW, SYSTEM, ask, bakery, new_row, store
+
+QUERY = "What does Alex bake, and in which oven?"
+
+
+def admission(tenant: Tenant, anchor_id: str, clock: Callable[[], float] = lambda: 0.0, **wishes: Any) -> Admission:
+    request = ContextRequest(query=QUERY, preview=True, explain=True, **wishes)
+    return find_admission(request, anchor_id, tenant_id=tenant.pk, actor=SYSTEM, now=NOW, clock=clock)
+
+
+def holds(context: AssembledContext, anchor_id: str) -> bool:
+    return any(block.anchor.id == anchor_id for block in context.blocks)
+
+
+@pytest.fixture
+def kitchen(transactional_db: None) -> Tenant:
+    tenant = bakery()
+    texts = [f"Oven {n} of the bakery holds {n * 3} loaves of bread" + " and some rolls" * (n % 7) for n in range(25)]
+    store(tenant, [new_row(f"{text}.", "user=alex/topic=food", pinned=n % 9 == 0) for n, text in enumerate(texts)])
+    return tenant
+
+
+@pytest.mark.parametrize(
+    ("packer", "profile"),
+    [("greedy", ""), ("greedy", "conversation-recall"), ("elastic", ""), ("optimal", "conversation-recall")],
+)
+def test_budget_is_the_smallest_at_which_a_real_context_holds_it(kitchen: Tenant, packer: str, profile: str) -> None:
+    wishes: dict[str, Any] = {"max_tokens": 90, "packer": packer, "profile": profile, "partition": "user=alex"}
+    left_out = ask(kitchen, QUERY, preview=True, **wishes).omitted
+    told = [(row.anchor.id, admission(kitchen, row.anchor.id, **wishes)) for row in left_out[:2]]
+    for anchor_id, found in told:
+        if found.entry is None:
+            continue
+        # every budget just below it, and some of the others
+        budgets = {*range(91, found.entry.budget, 9), *range(max(91, found.entry.budget - 8), found.entry.budget + 1)}
+        standing = [
+            budget
+            for budget in budgets
+            if holds(ask(kitchen, QUERY, preview=True, **wishes | {"max_tokens": budget}), anchor_id)
+        ]
+        assert found.entry.budget in standing
+        assert not found.entry.is_smallest or standing == [found.entry.budget]
+    # the elastic packer stops at a number of texts, whatever the budget
+    assert any(found.entry for _, found in told) or packer == "elastic"
+
+
+def test_memo_and_what_stands_already_are_told_too(kitchen: Tenant) -> None:
+    context = ask(kitchen, QUERY, preview=True, max_tokens=30)
+    memo = str(kitchen.pk)
+    assert not holds(context, memo)
+    found = admission(kitchen, memo, max_tokens=30)
+    assert found.entry
+    assert holds(ask(kitchen, QUERY, preview=True, max_tokens=found.entry.budget), memo)
+    standing = admission(kitchen, memo, max_tokens=found.entry.budget)
+    assert standing.is_in_already
+    assert standing.more_tokens == 0
+
+
+def test_no_budget_lets_in_what_is_no_candidate(kitchen: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr("context.assembly.repacking.Gathered.holds")  # not packed for at all
+    found = admission(kitchen, "00000000-0000-0000-0000-000000000000", max_tokens=90)
+    assert (found.entry, found.outcome) == (None, "")
+    assert found.looked_up_to == 32_000
+
+
+def test_search_is_cut_when_its_time_is_over_and_says_how_far_it_looked(kitchen: Tenant) -> None:
+    left_out = ask(kitchen, QUERY, preview=True, max_tokens=90, partition="user=alex").omitted
+    ticks = count()
+    found = admission(kitchen, left_out[0].anchor.id, lambda: float(next(ticks)), max_tokens=90, partition="user=alex")
+    assert (found.entry, found.is_cut) == (None, True)
+    assert found.looked_up_to < 32_000
+
+
+def test_only_a_preview_is_asked(kitchen: Tenant) -> None:
+    request = replace(ContextRequest(query=QUERY), preview=False)
+    with pytest.raises(ValueError, match="previews"):
+        find_admission(request, "x", tenant_id=kitchen.pk, actor=SYSTEM, now=NOW, clock=lambda: 0.0)

@@ -1,0 +1,148 @@
+"""Two profiles side by side on one question: the page, its fragment, what it refuses, and that it changes nothing."""
+
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from context.profiles.budget_profiles import current_budget_profile
+from context.services.profiles.scoring_profiles import ADR_0040
+from memories.models import Tenant
+from memories.tenancy.scopes import tenant_scope
+from tests.integration.evaluation_helpers import counted
+from tests.integration.page_helpers import HTMX, client_of, page, remember, text_of, workshop
+from tests.integration.scoring_helpers import new_version
+
+QUESTION = "What does ERR_4012 mean?"
+#: Numbers that turn the default's order upside down: only what was used often counts.
+ONLY_CONFIDENCE = {**ADR_0040.to_numbers(), "weights": {"confidence": 1.0}}
+
+
+@pytest.fixture
+def client(operator: User) -> Client:
+    return client_of(operator)
+
+
+def compare(client: Client, tenant: Tenant, headers: Any = None, **wishes: Any) -> Any:
+    """The page with its result, as without JavaScript."""
+    return client.get(f"{page('context-compare', tenant)}?{urlencode(wishes | {'whole': 1})}", headers=headers or {})
+
+
+def test_both_contexts_stand_side_by_side_with_lines_and_a_table(client: Client, tenant: Tenant) -> None:
+    workshop(tenant)
+    remember(tenant, ("The sun rises over the harbour.", "agent=support", "fact"), confidence=1.0)
+    new_version(tenant, "sure", numbers=ONLY_CONFIDENCE)
+    before = counted()
+    response = compare(client, tenant, query=QUESTION, max_tokens=90, left="adr-0040", right="sure@1")
+    shown = " ".join(text_of(response).split())
+    pair = response.context["pair"]
+    assert pair.left.context.profile["name"] == "adr-0040"
+    assert pair.right.context.profile == {"name": "sure", "version": 1}
+    assert pair.counts["in"]
+    assert pair.counts["out"]
+    assert shown.count('<g class="slope-') == len(pair.changes)
+    assert shown.count('<td class="memory-cell">') == len(pair.changes)
+    for words in ("adr-0040 1", "sure 1", "Sum of scores", "As a table", "overlap", "slope-in", "slope-out", "new"):
+        assert words in shown, words
+    assert counted() == before
+
+
+def test_sides_are_the_workbench_run_and_another_one_where_nobody_chose(client: Client, tenant: Tenant) -> None:
+    workshop(tenant)
+    response = compare(
+        client, tenant, query=QUESTION, profile="conversation-recall", packer="elastic", before="query=x"
+    )
+    pair = response.context["pair"]
+    assert pair.left.context.profile["name"] == "conversation-recall"
+    assert pair.right.context.profile["name"] == "adr-0040"
+    assert {side.context.request["packer"] for side in (pair.left, pair.right)} == {"elastic"}
+    assert dict(response.context["kept"]) == {"packer": "elastic"}
+    assert "profile=conversation-recall" in response.context["open_left"]
+    assert "packer=elastic" in response.context["open_right"]
+    assert compare(client, tenant, query=QUESTION).context["pair"].left.context.profile["name"] == "adr-0040"
+
+
+def test_older_version_stays_chosen_in_the_form(client: Client, tenant: Tenant) -> None:
+    workshop(tenant)
+    new_version(tenant, "own")
+    new_version(tenant, "own", 2)
+    shown = text_of(compare(client, tenant, query=QUESTION, left="own@1", right="own"))
+    assert '<option value="own@1" selected>own 1</option>' in shown
+    assert '<option value="own" selected>own</option>' in shown
+
+
+def test_budget_profiles_are_compared_as_well(client: Client, tenant: Tenant) -> None:
+    workshop(tenant)
+    client.post(page("budget-create", tenant), {"name": "short"})
+    client.post(page("budget", tenant, "short"), {"default_tokens": 60, "edited_from": 1})
+    with tenant_scope(tenant.pk):
+        assert current_budget_profile(tenant.pk, "short").default_tokens == 60
+    pair = compare(client, tenant, query=QUESTION, left="adr-0040", right="adr-0040", right_budget="short").context[
+        "pair"
+    ]
+    assert pair.tokens < 0
+    assert pair.counts["out"]
+    assert not pair.counts["in"]
+
+
+def test_fragment_is_the_result_alone_and_speaks_to_a_screen_reader(client: Client, tenant: Tenant) -> None:
+    workshop(tenant)
+    shown = text_of(compare(client, tenant, HTMX, query=QUESTION, left="adr-0040", right="conversation-recall"))
+    assert "<html" not in shown
+    assert 'id="live"' in shown
+    assert "<form" not in shown
+
+
+def test_page_without_a_question_asks_for_one(client: Client, tenant: Tenant) -> None:
+    response = client.get(page("context-compare", tenant))
+    assert response.status_code == 200
+    assert "pair" not in response.context
+    assert "Ask what an agent would ask" in text_of(response)
+
+
+@pytest.mark.parametrize(
+    ("wishes", "field"),
+    [
+        ({"left": "nobody"}, "left"),
+        ({"right": "adr-0040@x"}, "right"),
+        ({"right_budget": "nothing"}, "right_budget"),
+        ({"left_budget": "nothing"}, "left_budget"),
+        ({"max_tokens": "0"}, "max_tokens"),
+        ({"partition": "nonsense"}, "partition"),
+        ({"as_of": "2999-01-01T00:00"}, "as_of"),
+    ],
+)
+def test_refused_choice_stands_at_its_field(client: Client, tenant: Tenant, wishes: dict[str, str], field: str) -> None:
+    for headers in ({}, HTMX):
+        refused = compare(client, tenant, headers, **{"query": QUESTION, "left": "adr-0040", **wishes})
+        assert refused.status_code == 422
+        assert "Nothing was compared" in text_of(refused)
+        assert f'href="#id_{field}"' in text_of(refused)
+
+
+def test_nothing_fits_is_said(client: Client, tenant: Tenant) -> None:
+    workshop(tenant)
+    assert "Nothing fits on either side" in text_of(compare(client, tenant, query=QUESTION, max_tokens=1))
+
+
+def test_profile_of_another_tenant_is_not_there(client: Client, tenant: Tenant, other_tenant: Tenant) -> None:
+    new_version(other_tenant, "theirs")
+    assert compare(client, tenant, query="x", left="theirs").status_code == 422
+    assert compare(client, other_tenant, query="x").status_code == 404
+    assert Client().get(page("context-compare", tenant)).status_code == 302
+    assert client.post(page("context-compare", tenant)).status_code == 405
+
+
+def test_queries_do_not_grow_with_the_blocks(client: Client, tenant: Tenant) -> None:
+    def count(max_tokens: int) -> int:
+        with CaptureQueriesContext(connection) as queries:
+            response = compare(client, tenant, query=QUESTION, max_tokens=max_tokens, right="conversation-recall")
+            assert response.context["pair"].changes
+        return len(queries)
+
+    workshop(tenant)
+    assert count(120) == count(4000)

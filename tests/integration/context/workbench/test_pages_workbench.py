@@ -1,0 +1,276 @@
+"""The workbench: the window, where something enters, looking memories up, comparing; and looking changes nothing."""
+
+import json
+import shlex
+from datetime import timedelta
+from typing import Any
+from urllib.parse import parse_qs, urlencode, urlsplit
+from uuid import uuid4
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test import Client
+from django.utils import timezone
+
+from context.profiles.actions.budget_profiles import create_budget_profile
+from memories.models import Tenant
+from memories.store.actions.edit import archive_memory
+from memories.tenancy.scopes import maintenance_scope, tenant_scope
+from tests.console_pages import whole
+from tests.integration.page_helpers import HTMX, TESTER, client_of, named_moment, page, remember, text_of, workshop
+from tests.integration.scoring_helpers import new_version
+
+QUESTION = "What does ERR_4012 mean?"
+
+
+@pytest.fixture
+def client(operator: User) -> Client:
+    return client_of(operator)
+
+
+def ask(client: Client, tenant: Tenant, name: str = "context-preview", **wishes: Any) -> Any:
+    return client.get(whole(f"{page(name, tenant)}?{urlencode(wishes)}"))
+
+
+def given(api: Any, **wish: Any) -> str:
+    return str(api.post("/api/v1/context", {"query": QUESTION, "max_tokens": 90, **wish}, format="json").json()["id"])
+
+
+def parts_of(response: Any) -> dict[str, int]:
+    return {part.name: part.tokens for part in response.context["window"].parts}
+
+
+def test_window_is_told_whole(client: Client, tenant: Tenant) -> None:
+    workshop(tenant)
+    response = ask(client, tenant, query=QUESTION, max_tokens=400, directive=1200)
+    parts = parts_of(response)
+    assert sum(parts.values()) == response.context["window"].window == 128_000
+    assert (parts["reserve"], parts["directive"]) == (4_096, 1_200)
+    assert "The window of 128,000 tokens: answer reserve 4,096, directive 1,200" in text_of(response)
+    full = ask(client, tenant, query=QUESTION, max_tokens=400, directive=127_000)
+    assert "3,496 tokens too many" in text_of(full)
+
+
+def test_item_left_out_leads_to_the_budget_at_which_it_enters(client: Client, tenant: Tenant) -> None:
+    workshop(tenant)
+    first = ask(client, tenant, query=QUESTION, max_tokens=60)
+    row = next(one for one in first.context["preview"].left_out if one.is_for_the_budget)
+    item = row.omission.anchor.id
+    address = f"{page('context-entry', tenant)}?{first.context['query']}&item={item}"
+    assert address.replace("&", "&amp;") in text_of(first)
+    told = client.get(address)
+    for answer in (told, client.get(address, headers=HTMX)):
+        assert f"Enters at {told.context['found'].entry.budget} tokens" in text_of(answer)
+        assert ("<html" in text_of(answer)) == (answer is told)
+    query = parse_qs(told.context["entry_query"])
+    assert query["max_tokens"] == [str(told.context["found"].entry.budget)]
+    then = client.get(whole(f"{page('context-preview', tenant)}?{told.context['entry_query']}"))
+    assert item in [kept.block.anchor.id for kept in then.context["preview"].kept]
+    assert item in [one.row.block.anchor.id for one in then.context["change"].entered]
+    assert f"Before: needs {row.omission.tokens_missing} more token" in text_of(then)
+
+
+@pytest.mark.parametrize(
+    "wish", [{"item": "x"}, {}, {"item": uuid4(), "max_tokens": 0}, {"item": uuid4(), "profile": "z"}]
+)
+def test_entry_that_cannot_be_asked_is_answered_422(wish: dict[str, Any], client: Client, tenant: Tenant) -> None:
+    for headers in ({}, HTMX):
+        address = f"{page('context-entry', tenant)}?{urlencode({'query': QUESTION, **wish})}"
+        assert client.get(address, headers=headers).status_code == 422
+
+
+def test_no_budget_for_what_is_nowhere_is_said(client: Client, tenant: Tenant) -> None:
+    workshop(tenant)
+    assert "No budget up to 32,000 tokens lets it in" in text_of(
+        ask(client, tenant, "context-entry", query=QUESTION, max_tokens=60, item=uuid4())
+    )
+
+
+def test_minimum_score_is_told_beside_the_score(client: Client, tenant: Tenant) -> None:
+    workshop(tenant)
+    with tenant_scope(tenant.pk):
+        create_budget_profile(
+            tenant_id=tenant.pk, name="strict", changes={"minimum_score": 0.999}, by=TESTER, now=timezone.now()
+        )
+    response = ask(client, tenant, query=QUESTION, budget_profile="strict")
+    row = response.context["preview"].left_out[0]
+    assert not row.is_for_the_budget
+    assert f"below the minimum score 0.999 (has {row.omission.score:.3f})" in text_of(response)
+
+
+def test_memories_are_looked_up_for_the_focus_by_words_or_id(client: Client, tenant: Tenant) -> None:
+    memory = workshop(tenant)[3]
+    address = page("context-suggest", tenant)
+    for words in ("Brodersen e-mail", str(memory.pk)[:13]):
+        options = text_of(client.get(f"{address}?{urlencode({'focus_memory': words})}", headers=HTMX))
+        assert f'data-value="{memory.pk}"' in options
+        assert "<html" not in options
+    assert "No memory holds these words" in text_of(client.get(f"{address}?focus_memory=zeppelin", headers=HTMX))
+    paths = text_of(client.get(f"{address}?partition=c-1", headers=HTMX))
+    assert '<option value="agent=support/user=c-1">' in paths
+    assert client.get(f"{address}?focus_memory={'x' * 300}", headers=HTMX).status_code == 204
+    plain = client.get(f"{address}?focus_memory=Brodersen")
+    assert plain["Location"] == f"{page('context-preview', tenant)}?focus_memory=Brodersen"
+
+
+def test_words_for_a_focus_offer_the_memories_that_may_be_meant(client: Client, tenant: Tenant) -> None:
+    memory = workshop(tenant)[3]
+    response = ask(client, tenant, query=QUESTION, focus_memory="Brodersen", max_tokens=300)
+    assert "Which memory is meant by “Brodersen”?" in text_of(response)
+    chosen = next(query for found, query in response.context["foci"] if found.pk == memory.pk)
+    focused = client.get(whole(f"{page('context-preview', tenant)}?{chosen}"))
+    assert [row.memory.pk for row in focused.context["preview"].kept if row.is_focus] == [memory.pk]
+    assert focused.context["preview"].context.budget.max_tokens == 300
+    assert "No live memory holds these words" in text_of(ask(client, tenant, focus_memory="zeppelin"))
+
+
+def test_context_is_compared_with_a_receipt_with_reasons(client: Client, tenant: Tenant, api: Any) -> None:
+    memories = workshop(tenant)
+    receipt = given(api, max_tokens=400)
+    with tenant_scope(tenant.pk):
+        archive_memory(memory=memories[1], by=TESTER, now=timezone.now())
+    response = ask(client, tenant, query=QUESTION, max_tokens=60, against="receipt", receipt=receipt)
+    text = text_of(response)
+    assert "Against the receipt" in text
+    assert "Now: archived on" in text
+    assert "Now: needs" in text
+    assert f'<option value="{receipt}">' in text, "what it can be compared with is offered"
+    assert str(memories[1].pk) in [one.row.block.anchor.id for one in response.context["change"].left]
+
+
+def test_context_is_compared_with_a_snapshot(client: Client, tenant: Tenant) -> None:
+    workshop(tenant)
+    named_moment(tenant, "before the letters", timedelta(hours=1))
+    late = remember(tenant, ("ERR_4012 is answered by letter.", "agent=service", "fact"), now=timezone.now())
+    response = ask(client, tenant, query=QUESTION, against="snapshot", snapshot="before the letters")
+    assert str(late[0].pk) in [one.row.block.anchor.id for one in response.context["change"].entered]
+    assert "Against the snapshot before the letters" in text_of(response)
+    assert '<option value="before the letters" selected>' in text_of(response)
+    assert "Before: not stored yet" in text_of(response)
+
+
+@pytest.mark.parametrize(
+    ("wish", "field"),
+    [
+        ({"against": "receipt"}, "receipt"),
+        ({"against": "receipt", "receipt": "x"}, "receipt"),
+        ({"against": "receipt", "receipt": uuid4()}, "receipt"),
+        ({"against": "snapshot"}, "snapshot"),
+        ({"against": "snapshot", "snapshot": "never"}, "snapshot"),
+        ({"against": "snapshot", "snapshot": "now", "as_of": "2026-01-01T00:00"}, "snapshot"),
+        ({"against": "tomorrow"}, "against"),
+        ({"directive": "-1"}, "directive"),
+    ],
+)
+def test_comparison_that_cannot_be_made_is_answered_422(
+    wish: dict[str, Any], field: str, client: Client, tenant: Tenant
+) -> None:
+    named_moment(tenant, "now")
+    response = ask(client, tenant, query=QUESTION, **wish)
+    assert response.status_code == 422
+    assert response.context["form"].errors[field]
+
+
+def test_request_of_the_api_gives_the_same_context(client: Client, tenant: Tenant, api: Any) -> None:
+    workshop(tenant)
+    wishes: dict[str, Any] = {"query": QUESTION, "partition": "agent=support", "max_tokens": 90, "packer": "elastic"}
+    wishes["style"] = "xml"
+    for more in ({}, {"profile": "conversation-recall", "ordering": "u_curve"}):
+        response = ask(client, tenant, **wishes, **more)
+        command = response.context["curl"]
+        assert "YOUR_KEY" in command
+        words = shlex.split(command.replace("\\\n", " "))
+        body = json.loads(words[words.index("-d") + 1])
+        answer = api.post("/api/v1/context", body, format="json").json()
+        assert answer["text"] == response.context["preview"].context.text
+        assert answer["id"] is None
+
+
+def test_draft_is_named_as_nothing_for_the_api(client: Client, tenant: Tenant) -> None:
+    workshop(tenant)
+    new_version(tenant, "by-words")
+    assert "A draft is for previews here" in text_of(ask(client, tenant, query=QUESTION, profile="by-words@1"))
+    assert "A draft is for previews here" not in text_of(ask(client, tenant, query=QUESTION))
+
+
+def test_reset_keeps_the_question_and_drops_the_numbers(client: Client, tenant: Tenant) -> None:
+    workshop(tenant)
+    response = ask(client, tenant, query=QUESTION, partition="agent=support", packer="optimal", max_tokens=90)
+    assert parse_qs(response.context["reset_query"]) == {"query": [QUESTION], "partition": ["agent=support"]}
+
+
+def test_receipt_opens_in_the_workbench_as_it_was_asked(client: Client, tenant: Tenant, api: Any) -> None:
+    memory = workshop(tenant)[3]
+    wish = {"partition": "agent=service", "packer": "elastic", "ordering": "u_curve", "render": "xml"}
+    for more in ({}, {"focus": {"memory_id": str(memory.pk)}, "partition": None}):
+        receipt = given(api, **wish | more)
+        shown = client.get(page("receipt", tenant, receipt))
+        opened = client.get(whole(f"{page('context-preview', tenant)}?{shown.context['workbench_query']}"))
+        asked, was = (one.context["preview"].context.request for one in (opened, shown))
+        same = ("query", "partition", "max_tokens", "packer", "ordering", "render", "focus", "profile")
+        assert [asked[name] for name in same] == [was[name] for name in same]
+
+
+def rows_of_tables() -> dict[str, Any]:
+    """Every table with its rows as one hash."""
+    skipped = ("django_session",)
+    with maintenance_scope(), connection.cursor() as cursor:
+        cursor.execute("SELECT tablename FROM pg_tables WHERE schemaname = current_schema()")
+        tables = sorted(name for (name,) in cursor.fetchall() if name not in skipped)
+        found = {}
+        for name in tables:
+            cursor.execute(
+                f"SELECT count(*), md5(coalesce(string_agg(t::text, chr(10) ORDER BY t::text), '')) FROM \"{name}\" t"
+            )
+            found[name] = cursor.fetchone()
+    return found
+
+
+def test_looking_changes_no_row(client: Client, tenant: Tenant, api: Any) -> None:
+    memory = workshop(tenant)[3]
+    named_moment(tenant, "now")
+    receipt = given(api)
+    before = rows_of_tables()
+    assert before["memories_memory"][0] == 5
+    run = {"query": QUESTION, "max_tokens": 60}
+    for name, wish in (
+        ("context-preview", {**run, "before": urlencode(run | {"max_tokens": 90}), "focus_memory": memory.pk}),
+        ("context-preview", {**run, "against": "receipt", "receipt": receipt, "packer": "optimal"}),
+        ("context-preview", {**run, "against": "snapshot", "snapshot": "now"}),
+        ("context-entry", {**run, "item": memory.pk}),
+        ("context-suggest", {"focus_memory": "Brodersen"}),
+        ("budget-curve", run),
+    ):
+        for headers in ({}, HTMX):
+            answer = client.get(f"{page(name, tenant)}?{urlencode(wish)}", headers=headers)
+            assert answer.status_code in (200, 302), urlsplit(name)
+    assert client.get(whole(page("receipt", tenant, receipt) + "?with=today")).status_code == 200
+    assert rows_of_tables() == before
+
+
+def test_query_counts_do_not_grow(client: Client, tenant: Tenant, api: Any, django_assert_max_num_queries: Any) -> None:
+    workshop(tenant)
+    receipt = given(api)
+    looks: list[dict[str, Any]] = [
+        {"before": urlencode({"query": QUESTION, "max_tokens": 60})},
+        {"against": "receipt", "receipt": receipt},
+    ]
+    counts = []
+    for look in looks:
+        with django_assert_max_num_queries(110) as few:
+            ask(client, tenant, query=QUESTION, **look)
+        counts.append(len(few))
+    remember(tenant, *[(f"Bike number {n} has ERR_4012.", f"agent=shop/user=u-{n}", "fact") for n in range(30)])
+    for _ in range(3):
+        given(api)
+    for look, count in zip(looks, counts, strict=True):
+        with django_assert_max_num_queries(count):
+            ask(client, tenant, query=QUESTION, **look)
+
+
+def test_address_that_no_browser_sends_is_no_step(client: Client, tenant: Tenant) -> None:
+    headers = {**HTMX, "HX-Current-URL": "http://["}
+    address = f"{page('context-preview', tenant)}?{urlencode({'query': QUESTION})}"
+    assert client.get(address, headers=headers).status_code == 200
+    assert Client().get(address, headers=headers).headers["HX-Redirect"]

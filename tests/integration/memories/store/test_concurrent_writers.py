@@ -1,0 +1,146 @@
+"""Eight writers of the same text at once, through the REST doors: one live row, no deadlock, nobody gets a 500."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import pytest
+
+from memories.models import Memory, Tenant
+from memories.services.store.content import content_hash
+from memories.tenancy.scopes import tenant_scope
+from tests.concurrency import at_once
+from tests.integration.rest_helpers import BULK, MEMORIES
+from tests.users import api_client, new_key, new_tenant
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+WRITERS = 8
+ROUNDS = 6
+
+Write = Callable[[Any], Any]
+
+
+@pytest.fixture
+def tenant(transactional_db: None) -> Tenant:
+    return new_tenant("Acme")
+
+
+@pytest.fixture
+def key(tenant: Tenant) -> str:
+    return new_key(tenant, "read", "write")
+
+
+def answers_of(key: str, writes: Sequence[Write]) -> list[Any]:
+    """The answers of writers that all begin at once, each with a client of its own."""
+    return at_once([partial(write, api_client(key)) for write in writes])
+
+
+def live_rows(tenant: Tenant, text: str) -> list[Memory]:
+    with tenant_scope(tenant.pk):
+        rows = Memory.objects.for_tenant(tenant.pk).unarchived()
+        return list(rows.with_content_hashes([content_hash(text)]))
+
+
+def text_of(tenant: Tenant, memory_id: str) -> str:
+    with tenant_scope(tenant.pk):
+        return str(Memory.objects.for_tenant(tenant.pk).get(pk=memory_id).content)
+
+
+def live_keys(tenant: Tenant) -> list[tuple[object, ...]]:
+    with tenant_scope(tenant.pk):
+        rows = Memory.objects.for_tenant(tenant.pk).unarchived()
+        return list(rows.values_list("partition_id", "content_hash", "source_id"))
+
+
+def create(text: str, **fields: Any) -> Write:
+    return lambda client: client.post(MEMORIES, {"content": text, **fields}, format="json")
+
+
+def bulk(*texts: str, **fields: Any) -> Write:
+    rows = [{"content": text, **fields} for text in texts]
+    return lambda client: client.post(BULK, {"memories": rows}, format="json")
+
+
+def edit(memory_id: str, text: str) -> Write:
+    return lambda client: client.patch(f"{MEMORIES}/{memory_id}", {"content": text}, format="json")
+
+
+def restore(memory_id: str) -> Write:
+    return lambda client: client.post(f"{MEMORIES}/{memory_id}/restore", {}, format="json")
+
+
+def archive(memory_id: str) -> Write:
+    return lambda client: client.delete(f"{MEMORIES}/{memory_id}")
+
+
+def made(key: str, text: str, **fields: Any) -> str:
+    answer = create(text, **fields)(api_client(key))
+    assert answer.status_code == 201, answer.content
+    return str(answer.json()["id"])
+
+
+@pytest.mark.parametrize("fields", [{}, {"partition": "user=new/topic=new", "source_id": "s-1"}])
+def test_eight_creators_of_one_text_make_one_row(fields: dict[str, str], tenant: Tenant, key: str) -> None:
+    answers = answers_of(key, [create("the same", **fields)] * WRITERS)
+    assert Counter(answer.status_code for answer in answers) == {201: 1, 200: WRITERS - 1}
+    assert len({answer.json()["id"] for answer in answers}) == 1
+    assert len(live_rows(tenant, "the same")) == 1
+
+
+def test_eight_bulks_in_every_order_make_each_row_once(tenant: Tenant, key: str) -> None:
+    texts = [f"row {number}" for number in range(60)]
+    orders = [texts[shift:] + texts[:shift] if shift % 2 else texts[::-1] for shift in range(0, 8 * 7, 7)]
+    answers = answers_of(key, [bulk(*order, partition="user=a/topic=b") for order in orders])
+    assert [answer.status_code for answer in answers] == [200] * WRITERS
+    statuses = Counter(row["status"] for answer in answers for row in answer.json()["results"])
+    assert statuses == {"created": len(texts), "existing": (WRITERS - 1) * len(texts)}
+    assert len(live_keys(tenant)) == len(set(live_keys(tenant))) == len(texts)
+
+
+def test_create_bulk_edit_and_restore_onto_one_text_leave_one_live_row(tenant: Tenant, key: str) -> None:
+    for turn in range(ROUNDS):
+        wanted, other = f"wanted {turn}", f"other {turn}"
+        gone = made(key, wanted)
+        archive(gone)(api_client(key))
+        edited, second = made(key, other), made(key, f"second {turn}")
+        more = [f"more {turn} {number}" for number in range(20)]
+        writes = [
+            create(wanted),
+            restore(gone),
+            edit(edited, wanted),
+            edit(second, wanted),
+            bulk(wanted, *more, other),
+            bulk(other, *more[::-1], wanted),
+            bulk(*more, wanted, f"second {turn}"),
+            archive(edited),
+        ]
+        answers = answers_of(key, writes)
+        codes = [answer.status_code for answer in answers]
+        assert set(codes) <= {200, 201, 204, 404, 409}, [answer.content for answer in answers]
+        assert {answer.json()["code"] for answer in answers if answer.status_code == 409} <= {"duplicate", "archived"}
+        keys = live_keys(tenant)
+        assert len(keys) == len(set(keys))
+        # None where the last word had the one who archived what had become the wanted text.
+        assert len(live_rows(tenant, wanted)) == 1 or text_of(tenant, edited) == wanted
+
+
+def test_edits_that_trade_texts_and_bulks_of_both_neither_deadlock_nor_double(tenant: Tenant, key: str) -> None:
+    for turn in range(ROUNDS):
+        one, two = f"one {turn}", f"two {turn}"
+        first, second = made(key, one), made(key, two)
+        writes = [
+            edit(first, two),
+            edit(second, one),
+            edit(first, f"three {turn}"),
+            edit(second, f"four {turn}"),
+            bulk(one, f"three {turn}", two, f"four {turn}"),
+            bulk(f"four {turn}", two, f"three {turn}", one),
+            bulk(two, f"four {turn}", one),
+            create(f"three {turn}"),
+        ]
+        answers = answers_of(key, writes)
+        assert {answer.status_code for answer in answers} <= {200, 201, 409}
+        keys = live_keys(tenant)
+        assert len(keys) == len(set(keys))

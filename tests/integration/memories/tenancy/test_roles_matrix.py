@@ -1,0 +1,144 @@
+"""Who may read and change what: every address of the console asked by everybody, and what its pages offer them."""
+
+import logging
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test import Client
+from django.urls import URLPattern
+
+from memories.models import Tenant
+from tests.console_pages import OPEN_TO_ALL, address_of, operator_patterns, places
+from tests.console_roles import ADMIN, RULES, TABLE, Role, Rule
+from tests.demo_fixture import furnished_tenant, ids_of
+from tests.integration.page_helpers import client_of, text_of
+from tests.page_links import offers_of
+from tests.users import PASSWORD, new_operator, new_tenant
+
+METHODS = ("get", "post")
+#: What stands in an address and names no row of a tenant.
+NO_ROWS = {"tenant_id", "name", "version"}
+
+
+@dataclass(frozen=True)
+class Somebody:
+    """Who asks, and what they may."""
+
+    name: str
+    role: Role | None
+    client: Client
+
+    def may(self, least: Role | None) -> bool:
+        return least is not None and self.role is not None and self.role.includes(least)
+
+
+@dataclass
+class People:
+    """Everybody: members of the tenant, and those who are none."""
+
+    tenant: Tenant
+    other: Tenant
+    viewer: Somebody = field(init=False)
+    operator: Somebody = field(init=False)
+    admin: Somebody = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.viewer, self.operator, self.admin = (self._member(role, self.tenant) for role in Role)
+        self.stranger = self._member(ADMIN, self.other)
+        self.root = Somebody("root", ADMIN, client_of(User.objects.create_superuser("root", password=PASSWORD)))
+        self.customer = Somebody("customer", None, client_of(User.objects.create_user("customer", password=PASSWORD)))
+        self.nobody = Somebody("nobody", None, Client())
+
+    @staticmethod
+    def _member(role: Role, tenant: Tenant) -> Somebody:
+        name = f"{role} of {tenant.name}".replace(" ", "-")
+        return Somebody(name, role, client_of(new_operator(name, role, tenant)))
+
+
+@dataclass
+class Walk:
+    """Asks addresses and keeps what is not as it should be."""
+
+    faults: list[str] = field(default_factory=list)
+    offered: set[tuple[str, str]] = field(default_factory=set)
+
+    def ask(self, who: Somebody, method: str, name: str, address: str, *expected: int) -> Any:
+        """None of these answers may come with a changed row."""
+        before = rows_written()
+        response = getattr(who.client, method)(address)
+        if response.status_code not in expected:
+            self.faults.append(f"{who.name}: {method} {name} answers {response.status_code}, not {expected}")
+        if rows_written() != before:
+            self.faults.append(f"{who.name}: {method} {name} changes something")
+        return response
+
+    def look(self, who: Somebody, name: str, address: str) -> None:
+        """Open a page: nothing on it leads where this person is refused, and no browser keeps it."""
+        response = self.ask(who, "get", name, address, 200, 302, 422)
+        if "no-store" not in response.get("Cache-Control", ""):
+            self.faults.append(f"{who.name}: {name} may be kept by the browser")
+        for method, offered in offers_of(address.partition("?")[0], text_of(response)):
+            self.offered.add((method, offered))
+            rule = Rule(ADMIN, ADMIN) if offered.startswith("admin:") else RULES.get(offered)
+            if rule and offered not in OPEN_TO_ALL and not who.may(rule.least(method)):
+                self.faults.append(f"{who.name}: {name} offers {method} {offered}")
+
+
+def rows_written() -> int:
+    """In this transaction so far, in all tables."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT sum(n_tup_ins + n_tup_upd + n_tup_del) FROM pg_stat_xact_user_tables")
+        return int(cursor.fetchone()[0])
+
+
+def test_table_of_roles_holds_every_address_once() -> None:
+    """A new address is missing there until somebody decides who may read it, who may post to it."""
+    assert sorted({str(pattern.name) for pattern in operator_patterns()}) == sorted(RULES)
+    assert sum(map(len, TABLE.values())) == len(RULES)
+
+
+@pytest.fixture
+def people(db: None, caplog: pytest.LogCaptureFixture) -> People:
+    caplog.set_level(logging.ERROR, logger="django.request")  # which writes a trace for each refusal
+    return People(furnished_tenant(), new_tenant("Globex"))
+
+
+@pytest.mark.long
+def test_everybody_meets_what_the_table_says(people: People, settings: Any) -> None:
+    walk, ids = Walk(), ids_of(people.tenant, people.viewer.name)
+    for pattern in operator_patterns():
+        for method in METHODS:
+            if RULES[str(pattern.name)].least(method):
+                knock(walk, people, pattern, method, ids)
+            else:
+                walk.ask(people.admin, method, str(pattern.name), address_of(pattern, ids), 405)
+    seen = set()
+    for place in places(ids):
+        settings.DEBUG = place.name == "design"  # which is there only then
+        readers = [people.viewer] if place.name in seen else [people.viewer, people.operator, people.admin, people.root]
+        least = RULES[place.name].read
+        for who in [who for who in readers if who.may(least)][:2]:
+            walk.look(who, place.name, place.whole)
+        seen.add(place.name)
+    assert {("post", name) for name in ("memory-archive", "compaction-approve", "scoring-publish")} <= walk.offered
+    assert not walk.faults, "\n" + "\n".join(walk.faults)
+
+
+def knock(walk: Walk, people: People, pattern: URLPattern, method: str, ids: dict[str, Any]) -> None:
+    """Whom an address lets in is seen in a tenant that is not theirs: a role that is not enough is refused before."""
+    name = str(pattern.name)
+    own, foreign = (address_of(pattern, ids | {"tenant_id": each.pk}) for each in (people.tenant, people.other))
+    walk.ask(people.nobody, method, name, own, 302)
+    walk.ask(people.customer, method, name, own, 403)
+    for who in (people.viewer, people.operator):
+        if not who.may(RULES[name].least(method)):
+            walk.ask(who, method, name, own, 403)
+        elif own != foreign:
+            walk.ask(who, method, name, foreign, 404)
+    if own != foreign:
+        walk.ask(people.stranger, method, name, own, 404)
+    if pattern.pattern.converters.keys() - NO_ROWS:
+        walk.ask(people.stranger, method, name, foreign, 404)

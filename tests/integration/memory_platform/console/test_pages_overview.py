@@ -1,0 +1,94 @@
+"""The overviews: one tenant, several, none; the health of the parts."""
+
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from context.assembly.orchestrator import assemble_context
+from context.receipts.results import ContextRequest
+from memories.models import Tenant
+from memories.tenancy.scopes import tenant_scope
+from tests.integration.page_helpers import HTMX, TESTER, client_of, page, remember, text_of, workshop
+from tests.sessions import new_session
+from tests.users import new_operator
+
+
+def test_operator_of_one_tenant_lands_on_it(operator: User, tenant: Tenant) -> None:
+    assert client_of(operator).get(reverse("overview"))["Location"] == page("tenant-overview", tenant)
+
+
+def test_operator_of_two_tenants_sees_both_and_no_third(tenant: Tenant, other_tenant: Tenant) -> None:
+    workshop(tenant)
+    client = client_of(new_operator("twice", "viewer", tenant, other_tenant))
+    text = text_of(client.get(reverse("overview")))
+    assert "Acme" in text
+    assert "Globex" in text
+    assert text_of(client.get(page("tenant-overview", tenant))).count("aria-current") >= 2
+
+
+def test_operator_without_a_tenant_is_told_what_to_do(db: None) -> None:
+    assert "create_tenant" in text_of(client_of(new_operator("lost", "viewer")).get(reverse("overview")))
+
+
+def test_empty_tenant_shows_the_first_steps(operator: User, tenant: Tenant) -> None:
+    text = text_of(client_of(operator).get(page("tenant-overview", tenant)))
+    assert "First steps" in text
+    assert "No agent has asked yet" in text
+
+
+def test_overview_counts_what_is_stored_and_lists_what_was_asked(operator: User, tenant: Tenant) -> None:
+    workshop(tenant)
+    asked = ContextRequest(query="What does ERR_4012 mean?", partition="agent=service", max_tokens=200)
+    context = assemble_context(asked, tenant_id=tenant.pk, reach="", actor=TESTER, now=timezone.now())
+    text = text_of(client_of(operator).get(page("tenant-overview", tenant)))
+    assert "<dd>5<small>" in text
+    assert "What does ERR_4012 mean?" in text
+    assert f"{context.budget.used} of 200 tokens" in text
+    assert "We repair cargo bikes." in text
+    assert "First steps" not in text
+
+
+def test_word_that_templates_know_is_a_name_like_any_other(operator: User, tenant: Tenant) -> None:
+    named = {"items": 5, "other": ["a"]}
+    (memory,) = remember(tenant, ("Bikes are counted on Monday.", "", "items"), metadata=named)
+    with tenant_scope(tenant.pk):
+        session = new_session(tenant, metadata=named)
+    client = client_of(operator)
+    overview = text_of(client.get(page("tenant-overview", tenant)))
+    assert 'kind=items">items</a> <span class="figures">1</span>' in overview
+    for address in (page("memory", tenant, memory.pk), page("session", tenant, session.pk)):
+        text = text_of(client.get(address))
+        assert '<dt class="mono">items</dt><dd>5</dd>' in text
+        assert '<dt class="mono">other</dt>' in text
+
+
+def test_query_count_of_the_overview_does_not_grow(
+    operator: User, tenant: Tenant, django_assert_max_num_queries: Any
+) -> None:
+    client = client_of(operator)
+    workshop(tenant)
+    with django_assert_max_num_queries(40) as few:
+        client.get(page("tenant-overview", tenant))
+    count = len(few)
+    remember(tenant, *[(f"Bike number {n} was sold.", f"agent=shop/user=u-{n}", "fact") for n in range(30)])
+    with django_assert_max_num_queries(count):
+        client.get(page("tenant-overview", tenant))
+
+
+def test_health_is_a_page_and_a_fragment(operator: User, tenant: Tenant) -> None:
+    client = client_of(operator)
+    whole, part = client.get(reverse("parts")), client.get(reverse("parts"), headers=HTMX)
+    for name in ("Database", "Vector search", "Migrations", "Broker", "Workers", "Scheduler", "Embedder", "Summariser"):
+        assert name in text_of(whole)
+        assert name in text_of(part)
+    assert "<html" in text_of(whole)
+    assert "<html" not in text_of(part)
+
+
+def test_page_that_is_not_there_says_so_in_the_frame_of_the_house(client: Client, db: None) -> None:
+    response = client.get("/nowhere")
+    assert response.status_code == 404
+    assert "Nothing here" in text_of(response)

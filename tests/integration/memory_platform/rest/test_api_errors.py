@@ -1,0 +1,170 @@
+"""Everything that goes wrong under /api/ is a problem, says nothing of the data, and leaves nothing in the log."""
+
+import logging
+import time
+from typing import Any
+
+import pytest
+from django.db import DataError, OperationalError
+from django.test import Client
+from redis.exceptions import ConnectionError as CacheDown
+from rest_framework.test import APIClient
+
+from memories.models import Tenant
+from memories.store.api import memories as endpoints
+from memories.tenancy.api import throttling
+from memories.tenancy.api.throttling import KeyThrottle
+from tests.integration.rest_helpers import MEMORIES, SEARCH, assert_problem, remember, stored
+
+SECRET_TEXT = "the combination is 4711"
+OVER_8_MIB = 8 * 1024 * 1024 + 1
+
+
+@pytest.mark.parametrize(
+    "url", ["/api", "/api/", "/api/v1", "/api/v1/", "/api/v2/memories", "/api/v1/nothing", "/api/v1/memories/a/b/c"]
+)
+@pytest.mark.parametrize("method", ["get", "post", "put", "patch", "delete", "options"])
+def test_unknown_address_is_a_problem(api: APIClient, url: str, method: str) -> None:
+    assert_problem(getattr(api, method)(url), 404, "not_found")
+
+
+def test_page_addresses_do_not_answer_with_problems(client: Client, db: None) -> None:
+    assert client.get("/nothing")["Content-Type"].startswith("text/html")
+
+
+@pytest.mark.parametrize(
+    ("method", "url"),
+    [("put", MEMORIES), ("delete", MEMORIES), ("get", SEARCH), ("get", f"{MEMORIES}/bulk"), ("options", MEMORIES)],
+)
+def test_method_that_an_address_does_not_take(api: APIClient, method: str, url: str) -> None:
+    response = getattr(api, method)(url)
+    assert_problem(response, 405, "method_not_allowed")
+    assert response["Allow"]
+
+
+def test_answer_in_another_format_is_not_acceptable(api: APIClient) -> None:
+    assert_problem(api.get(MEMORIES, headers={"Accept": "text/csv"}), 406, "not_acceptable")
+    for accepted in ("*/*", "application/json", "application/*", "text/html, application/json;q=0.5"):
+        assert api.get(MEMORIES, headers={"Accept": accepted}).status_code == 200
+
+
+@pytest.mark.parametrize("content_type", ["text/plain", "application/x-www-form-urlencoded", "application/xml"])
+def test_body_in_another_format_is_unsupported(api: APIClient, tenant: Tenant, content_type: str) -> None:
+    response = api.post(MEMORIES, b'{"content": "x"}', content_type=content_type)
+    assert_problem(response, 415, "unsupported_media_type")
+    assert stored(tenant) == []
+
+
+def test_json_with_a_charset_is_taken(api: APIClient) -> None:
+    response = api.post(MEMORIES, '{"content": "ä"}'.encode(), content_type="application/json; charset=utf-8")
+    assert response.json()["content"] == "ä"
+
+
+def test_body_over_8_mib_is_too_large(api: APIClient, tenant: Tenant) -> None:
+    body = b'{"content": "' + b"x" * OVER_8_MIB + b'"}'
+    assert_problem(api.post(MEMORIES, body, content_type="application/json"), 413, "too_large")
+    assert stored(tenant) == []
+
+
+def test_body_of_almost_8_mib_is_read(api: APIClient) -> None:
+    rows = [{"content": f"{number} " + "x" * 8000} for number in range(1000)]
+    response = api.post(f"{MEMORIES}/bulk", {"memories": rows})
+    assert {row["status"] for row in response.json()["results"]} == {"created"}
+
+
+def test_length_that_is_no_number_is_refused(api: APIClient) -> None:
+    response = api.post(MEMORIES, b"{}", content_type="application/json", CONTENT_LENGTH="-1")
+    assert_problem(response, 400, "bad_content_length")
+
+
+def test_host_that_is_not_allowed_is_a_problem(api: APIClient) -> None:
+    assert_problem(api.get(MEMORIES, headers={"Host": "evil.example"}), 400, "bad_request")
+
+
+def test_too_many_requests_are_told_when_to_come_back(api: APIClient, settings: Any) -> None:
+    settings.API_RATE_LIMIT_PER_SECOND = 2
+    for _ in range(3):
+        answers = [api.get(MEMORIES) for _ in range(6)]
+        refused = [answer for answer in answers if answer.status_code == 429]
+        if refused:
+            break
+    assert_problem(refused[0], 429, "rate_limited")
+    assert int(refused[0]["Retry-After"]) >= 1
+
+
+def test_cache_that_is_down_lets_requests_through_with_one_warning(
+    api: APIClient, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    asked: list[int] = []
+
+    class Down:
+        def add(self, *_: Any, **__: Any) -> bool:
+            asked.append(1)
+            raise CacheDown("nobody there")
+
+    monkeypatch.setattr(throttling, "cache", Down())
+    monkeypatch.setattr(KeyThrottle, "_is_warned", False)
+    monkeypatch.setattr(KeyThrottle, "_paused_until", 0.0)
+    assert [api.get(MEMORIES).status_code for _ in range(3)] == [200, 200, 200]
+    assert len([record for record in caplog.records if "not limited" in record.message]) == 1
+    assert len(asked) == 1  # the others did not wait for it
+
+
+def test_cache_that_is_back_is_asked_again(api: APIClient, monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
+    settings.API_RATE_LIMIT_PER_SECOND = 0
+    monkeypatch.setattr(KeyThrottle, "_paused_until", time.monotonic() + throttling.PAUSE_SECONDS)
+    assert api.get(MEMORIES).status_code == 200
+    monkeypatch.setattr(KeyThrottle, "_paused_until", time.monotonic())
+    assert_problem(api.get(MEMORIES), 429, "rate_limited")
+
+
+def failing(error: Exception) -> Any:
+    def verb(**_: Any) -> None:
+        raise error
+
+    return verb
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "code"),
+    [
+        (RuntimeError(SECRET_TEXT), 500, "internal_error"),
+        (OperationalError(f"Failing row contains {SECRET_TEXT}"), 503, "database_unavailable"),
+        (DataError(SECRET_TEXT), 400, "invalid"),
+    ],
+)
+def test_unexpected_error_says_nothing_of_the_text(
+    api: APIClient,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    error: Exception,
+    status: int,
+    code: str,
+) -> None:
+    monkeypatch.setattr(endpoints, "store_memory", failing(error))
+    with caplog.at_level(logging.DEBUG):
+        response = api.post(MEMORIES, {"content": SECRET_TEXT})
+    assert_problem(response, status, code)
+    assert b"4711" not in response.content
+    assert type(error).__name__ in caplog.text
+    assert "4711" not in caplog.text
+
+
+def test_memory_text_is_never_logged(api: APIClient, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.DEBUG):
+        logging.getLogger("django.db.backends").setLevel(logging.INFO)  # its DEBUG is the SQL itself
+        created = remember(api, SECRET_TEXT)
+        api.post(MEMORIES, {"content": SECRET_TEXT, "confidence": 7})
+        api.post(SEARCH, {"query": SECRET_TEXT})
+        api.patch(f"{MEMORIES}/{created['id']}", {"content": f"{SECRET_TEXT}, really"})
+    assert "4711" not in caplog.text
+
+
+def test_database_that_is_away_is_a_503(api: APIClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    def away(*_: Any, **__: Any) -> None:
+        raise OperationalError("connection refused")
+
+    monkeypatch.setattr("memories.tenancy.api.authentication.authentication_scope", away)
+    response = api.get(MEMORIES)
+    assert_problem(response, 503, "database_unavailable")
+    assert response["Retry-After"]

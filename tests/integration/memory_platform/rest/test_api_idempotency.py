@@ -1,0 +1,119 @@
+"""`Idempotency-Key`: one POST, however often it arrives."""
+
+from datetime import timedelta
+from threading import Barrier, Thread
+from typing import Any
+
+import pytest
+import time_machine
+from django.db import connection
+from django.utils import timezone
+from rest_framework.test import APIClient
+
+from memories.models import IdempotencyRecord, Tenant
+from memories.store.api import memories as endpoints
+from memories.tenancy.scopes import tenant_scope
+from tests.integration.rest_helpers import BULK, CONTEXT, CONTEXTS, MEMORIES, assert_problem, stored
+from tests.users import api_client, new_key, new_tenant
+
+ONCE = {"Idempotency-Key": "order-17"}
+
+
+def records(tenant: Tenant) -> list[IdempotencyRecord]:
+    with tenant_scope(tenant.pk):
+        return list(IdempotencyRecord.objects.for_tenant(tenant.pk))
+
+
+def test_repetition_gets_the_first_answer(api: APIClient, tenant: Tenant) -> None:
+    first = api.post(MEMORIES, {"content": "One", "kind": "fact"}, headers=ONCE)
+    again = api.post(MEMORIES, {"kind": "fact", "content": "One"}, headers=ONCE)
+    assert (first.status_code, again.status_code) == (201, 201)
+    assert again.json() == first.json()
+    assert (again["ETag"], again["Location"]) == (first["ETag"], first["Location"])
+    assert (first.headers.get("Idempotent-Replayed"), again["Idempotent-Replayed"]) == (None, "true")
+    assert len(stored(tenant)) == 1
+
+
+def test_another_body_or_address_is_a_conflict(api: APIClient, tenant: Tenant) -> None:
+    api.post(MEMORIES, {"content": "One"}, headers=ONCE)
+    assert_problem(api.post(MEMORIES, {"content": "Two"}, headers=ONCE), 409, "idempotency_key_reused")
+    assert_problem(api.post(BULK, {"memories": [{"content": "One"}]}, headers=ONCE), 409, "idempotency_key_reused")
+    assert len(stored(tenant)) == 1
+
+
+def test_bulk_and_context_are_answered_again_too(api: APIClient) -> None:
+    rows = {"memories": [{"content": "One"}, {"content": ""}]}
+    assert api.post(BULK, rows, headers=ONCE).json() == api.post(BULK, rows, headers=ONCE).json()
+    wish, once = {"query": "One"}, {"Idempotency-Key": "another"}
+    first = api.post(CONTEXT, wish, headers=once).json()
+    assert api.post(CONTEXT, wish, headers=once).json() == first
+    assert len(api.get(CONTEXTS).json()["results"]) == 1
+
+
+def test_keys_of_two_agents_do_not_meet(api: APIClient, tenant: Tenant) -> None:
+    api.post(MEMORIES, {"content": "One"}, headers=ONCE)
+    other = api_client(new_key(tenant, "write"))
+    assert other.post(MEMORIES, {"content": "Two"}, headers=ONCE).json()["content"] == "Two"
+
+
+def test_a_refused_request_frees_its_key(api: APIClient, tenant: Tenant) -> None:
+    assert_problem(api.post(MEMORIES, {"content": ""}, headers=ONCE), 400, "blank", "content")
+    assert records(tenant) == []
+    assert api.post(MEMORIES, {"content": "One"}, headers=ONCE).status_code == 201
+
+
+def test_a_failed_request_frees_its_key(api: APIClient, tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(**_: Any) -> None:
+        raise RuntimeError("boom")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(endpoints, "store_memory", fail)
+        assert_problem(api.post(MEMORIES, {"content": "One"}, headers=ONCE), 500, "internal_error")
+    assert api.post(MEMORIES, {"content": "One"}, headers=ONCE).status_code == 201
+
+
+def test_a_request_still_running_is_a_conflict_and_a_dead_one_is_taken_over(api: APIClient, tenant: Tenant) -> None:
+    api.post(MEMORIES, {"content": "One"}, headers=ONCE)
+    with tenant_scope(tenant.pk):
+        IdempotencyRecord.objects.for_tenant(tenant.pk).update(status=None, answer=None)
+    response = api.post(MEMORIES, {"content": "One"}, headers=ONCE)
+    assert_problem(response, 409, "idempotency_key_in_use")
+    with time_machine.travel(timezone.now() + timedelta(minutes=3)):
+        assert api.post(MEMORIES, {"content": "One"}, headers=ONCE).json()["status"] == "existing"
+
+
+def test_answers_are_kept_for_a_day(api: APIClient) -> None:
+    first = api.post(MEMORIES, {"content": "One"}, headers=ONCE).json()
+    with time_machine.travel(timezone.now() + timedelta(hours=23)):
+        assert api.post(MEMORIES, {"content": "One"}, headers=ONCE).json() == first
+    with time_machine.travel(timezone.now() + timedelta(hours=25)):
+        assert api.post(MEMORIES, {"content": "Two"}, headers=ONCE).status_code == 201
+
+
+@pytest.mark.parametrize("name", ["", " ", "x" * 256, "schlüssel"])
+def test_bad_idempotency_key_is_refused(api: APIClient, tenant: Tenant, name: str) -> None:
+    response = api.post(MEMORIES, {"content": "One"}, headers={"Idempotency-Key": name})
+    assert_problem(response, 400, "bad_idempotency_key", "Idempotency-Key")
+    assert stored(tenant) == []
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_concurrent_requests_one_is_run() -> None:
+    tenant = new_tenant("Concurrent")
+    key = new_key(tenant, "write")
+    barrier, answers = Barrier(4), []
+
+    def post() -> None:
+        barrier.wait()
+        answers.append(api_client(key).post(MEMORIES, {"content": "One"}, headers=ONCE))
+        connection.close()
+
+    threads = [Thread(target=post) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert {answer.status_code for answer in answers} <= {201, 409}
+    ids = {answer.json()["id"] for answer in answers if answer.status_code == 201}
+    assert len(ids) == 1
+    assert len(stored(tenant)) == 1

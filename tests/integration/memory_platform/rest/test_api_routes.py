@@ -1,0 +1,243 @@
+"""Every address of the API refuses a caller without a key and knows nothing of another tenant."""
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from django.apps import apps
+from django.db import transaction
+from django.urls import URLPattern, URLResolver, get_resolver
+from rest_framework.test import APIClient
+from rest_framework.views import APIView
+
+from memories.models import Tenant
+from memories.tenancy.api.endpoint import Door
+from memories.tenancy.scopes import tenant_scope
+from tests.integration.rest_helpers import NOWHERE, remember
+from tests.users import api_client, new_key
+
+METHODS = ("get", "post", "put", "patch", "delete")
+OPEN = {"api/schema/", "api/docs/", "api/", "api/<path:rest>"}
+NEW_KEY = {"name": "an agent", "scopes": ["read"]}
+BODIES: dict[str, dict[str, Any]] = {
+    "memories": {"content": "x"},
+    "memories/bulk": {"memories": [{"content": "x"}]},
+    "memories/search": {"query": "x"},
+    "context": {"query": "x"},
+    "links": {"source_id": "{memory}", "target_id": "{target}", "kind": "because"},
+    "context/diff": {"query": "Porto", "since": {"as_of": "2026-01-01T00:00:00Z"}},
+    "context/<uuid:receipt_id>/replay": {"mode": "recorded"},
+    "feedback": {"memory_id": "{memory}", "feedback": "POSITIVE"},
+    "context/<uuid:receipt_id>/outcome": {"answer": "Sam lives in Porto."},
+    "partitions": {"partition": "user=sam"},
+    "partitions/<place:place>/summaries": {"content": "x"},
+    "memo": {"content": "x"},
+    "snapshots": {"name": "x"},
+    "keys": NEW_KEY,
+    "budget-profiles": {"name": "other"},
+    "budget-profiles/assignments": {"budget_profile": "default", "partition": ""},
+    "budget-profiles/<name:name>": {"default_tokens": 10},
+    "budget-profiles/<name:name>/rollback": {"version": 1},
+    "profiles": {"name": "other"},
+    "profiles/assignments": {"profile": "adr-0040", "partition": ""},
+    "profiles/<name:name>": {"pool_size": 50},
+    "profiles/<name:name>/publish": {"adr_reference": "ADR-0101"},
+    "profiles/<name:name>/rollback": {"version": 1},
+    "profiles/<name:name>/retire": {"version": 1},
+    "sessions": {"directive": "x"},
+    "sessions/<uuid:session_id>": {"directive": "x"},
+    "sessions/<uuid:session_id>/messages": {"messages": [{"role": "user", "content": "x"}]},
+    "sessions/<uuid:session_id>/context": {"query": "Porto"},
+    "sessions/<uuid:session_id>/compact": {"wait": True},
+    "sessions/<uuid:session_id>/simulate": {"target": 0.4},
+    "compactions/<uuid:compaction_id>/review": {"action": "rollback"},
+    "prompts": {"text": "x"},
+    "prompts/rollback": {"version": 1},
+    "prompts/try": {"session_id": "{session}", "text": "x"},
+    "messages/<uuid:message_id>": {"pinned": True},
+}
+QUERIES = {
+    ("get", "budget-profiles/<name:name>/compare"): "?a=1&b=1",
+    ("get", "profiles/<name:name>/compare"): "?a=1&b=1",
+    ("delete", "profiles/assignments"): "?partition=user%3Dsam",
+    ("delete", "budget-profiles/assignments"): "?partition=user%3Dsam",
+}
+#: Addresses that name something of the caller's own tenant, whoever calls: the same path is another place there.
+OWN_PLACE = {"api/v1/partitions/<place:place>/summaries"}
+
+
+def api_routes() -> dict[str, type[APIView]]:
+    """Every route under /api/ with its view class."""
+
+    def walk(patterns: list[Any], prefix: str) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for entry in patterns:
+            route = prefix + str(entry.pattern)
+            if isinstance(entry, URLResolver):
+                found |= walk(entry.url_patterns, route)
+            elif isinstance(entry, URLPattern):
+                found[route] = getattr(entry.callback, "view_class", None) or getattr(entry.callback, "cls", None)
+        return found
+
+    return {route: view for route, view in walk(get_resolver().url_patterns, "").items() if route.startswith("api/")}
+
+
+ROUTES = sorted(route for route in api_routes() if route not in OPEN)
+
+
+@dataclass
+class Rows:
+    """What a tenant holds, by the names that addresses and bodies use."""
+
+    names: dict[str, str]
+
+    def url(self, method: str, route: str) -> str:
+        for name, value in self.names.items():
+            route = re.sub(rf"<\w+:{name}>", value, route)
+        return f"/{route}"
+
+    def call(self, client: Any, method: str, route: str) -> Any:
+        """The request that this route takes."""
+        short = route.removeprefix("api/v1/")
+        body = json.loads(self._filled(json.dumps(BODIES.get(short, {})))) if method in {"post", "put", "patch"} else {}
+        return getattr(client, method)(self.url(method, route) + QUERIES.get((method, short), ""), body)
+
+    def _filled(self, body: str) -> str:
+        for name in ("memory", "target", "session"):
+            body = body.replace(f"{{{name}}}", self.names[f"{name}_id"])
+        return body
+
+
+IDS = (
+    "memory_id",
+    "target_id",
+    "receipt_id",
+    "snapshot_id",
+    "feedback_id",
+    "session_id",
+    "message_id",
+    "compaction_id",
+    "event_id",
+)
+SHOWN_TO_NOBODY = ("memory_id", "receipt_id", "snapshot_id", "key_id", "session_id", "message_id", "compaction_id")
+NOTHING = Rows(
+    {
+        **dict.fromkeys(IDS, str(NOWHERE)),
+        "place": "user%3Dsam",
+        "name": "chat",
+        "key_id": "abcdefgh",
+        "link_id": "1",
+        "version": "1",
+    }
+)
+
+
+@pytest.fixture
+def rows(admin_key: str) -> Rows:
+    """One of everything, all of it about Porto."""
+    admin = api_client(admin_key)
+    memory, target = (remember(admin, f"{name} lives in Porto.", user_id="sam")["id"] for name in ("Sam", "Kim"))
+
+    def made(method: str, url: str, body: dict[str, Any]) -> dict[str, Any]:
+        response = getattr(admin, method)(f"/api/v1/{url}", body)
+        assert response.status_code in {200, 201}, response.content
+        answer: dict[str, Any] = response.json()
+        return answer
+
+    made("put", "memo", {"content": "Porto is in the north."})
+    made("put", "partitions/user%3Dsam/summaries", {"content": "Sam is in Porto."})
+    made("post", "budget-profiles", {"name": "chat"})
+    made("put", "budget-profiles/assignments", {"budget_profile": "chat", "partition": "user=sam"})
+    made("post", "profiles", {"name": "chat"})
+    made("put", "profiles/assignments", {"profile": "conversation-recall", "partition": "user=sam"})
+    session = made("post", "sessions", {"directive": "Porto it is.", "user_id": "sam"})["id"]
+    messages = {"messages": [{"role": "user", "content": "Where is Porto?"}]}
+    tales = [{"role": "user", "content": f"Porto has {number} bridges, Kim says. " * 20} for number in range(40)]
+    long = made("post", "sessions", {"user_id": "sam", "max_context_tokens": 4000})["id"]
+    made("post", f"sessions/{long}/messages", {"messages": tales})
+    compacted = made("post", f"sessions/{long}/compact", {"wait": True})
+    made("put", "prompts", {"text": "Write about Porto."})
+    vote = {"memory_id": memory, "feedback": "POSITIVE", "reason": "Porto it is."}
+    return Rows(
+        {
+            "memory_id": memory,
+            "target_id": target,
+            "receipt_id": made("post", "context", {"query": "Porto"})["id"],
+            "session_id": session,
+            "message_id": made("post", f"sessions/{session}/messages", messages)["results"][0]["id"],
+            "snapshot_id": made("post", "snapshots", {"name": "Porto"})["id"],
+            "feedback_id": made("post", "feedback", vote)["results"][0]["id"],
+            "compaction_id": compacted["compaction_id"],
+            "event_id": compacted["event_id"],
+            "place": "user%3Dsam",
+            "name": "chat",
+            "key_id": made("post", "keys", NEW_KEY)["id"],
+            "version": "1",
+            "link_id": str(made("post", "links", {"source_id": memory, "target_id": target})["id"]),
+        }
+    )
+
+
+def offered(route: str) -> list[str]:
+    return [method for method in METHODS if hasattr(api_routes()[route], method)]
+
+
+def test_the_walk_finds_the_routes() -> None:
+    assert {f"api/v1/{name}" for name in BODIES} <= set(ROUTES)
+
+
+@pytest.mark.parametrize("route", ROUTES)
+def test_every_route_is_a_door(route: str) -> None:
+    assert issubclass(api_routes()[route], Door)
+    assert offered(route)
+
+
+@pytest.mark.parametrize("route", ROUTES)
+def test_every_part_of_an_address_is_known_to_these_tests(route: str) -> None:
+    assert "<" not in NOTHING.url("get", route)
+
+
+@pytest.mark.parametrize("route", ROUTES)
+def test_no_route_answers_without_a_key(db: None, route: str) -> None:
+    for method in offered(route):
+        response = NOTHING.call(APIClient(), method, route)
+        assert (response.status_code, response.json()["code"]) == (401, "key_missing"), f"{method} {route}"
+
+
+def test_no_route_shows_or_changes_another_tenants_rows(
+    admin_key: str, rows: Rows, tenant: Tenant, other_tenant: Tenant
+) -> None:
+    before = whole_state(tenant)
+    stranger = api_client(new_key(other_tenant, "read", "write", "admin"))
+    for route in ROUTES:
+        with transaction.atomic():
+            for method in offered(route):
+                _knows_nothing(rows, rows.call(stranger, method, route), f"{method} {route}")
+            assert whole_state(tenant) == before, route
+            transaction.set_rollback(True)  # what the stranger made of their own would be found by the next
+
+
+def _knows_nothing(rows: Rows, response: Any, asked: str) -> None:
+    route, answer = asked.partition(" ")[2], response.content.decode()
+    where = f"{asked}: {response.status_code} {answer[:300]!r}"
+    assert response.status_code < 500, where
+    if route in OWN_PLACE:
+        assert response.status_code in {200, 201, 204, 404}, where
+    elif "<" in route:
+        assert response.status_code == 404, where
+    if response.status_code == 200 or route not in OWN_PLACE:
+        assert "Porto" not in answer, where
+    for name in SHOWN_TO_NOBODY:
+        assert rows.names[name] not in answer, where
+
+
+def whole_state(tenant: Tenant) -> dict[str, list[dict[str, Any]]]:
+    """Every row of the tenant."""
+    with tenant_scope(tenant.pk):
+        return {
+            model._meta.label: list(model._base_manager.order_by("pk").values())
+            for app in ("memories", "context", "compaction")
+            for model in apps.get_app_config(app).get_models()
+        }

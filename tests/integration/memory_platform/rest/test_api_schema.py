@@ -1,0 +1,86 @@
+"""The OpenAPI document and its page."""
+
+import json
+import re
+from typing import Any
+
+import pytest
+from drf_spectacular.generators import SchemaGenerator
+from drf_spectacular.validation import validate_schema
+from rest_framework.test import APIClient
+
+from memories.store.api.schema import PROBLEM
+from tests.integration.memory_platform.rest.test_api_routes import ROUTES
+
+
+@pytest.fixture
+def schema(db: None) -> dict[str, Any]:
+    response = APIClient().get("/api/schema/", headers={"Accept": "application/vnd.oai.openapi+json"})
+    assert response.status_code == 200
+    document: dict[str, Any] = json.loads(response.content)
+    return document
+
+
+def test_schema_is_valid_openapi(schema: dict[str, Any]) -> None:
+    validate_schema(schema)
+
+
+#: Ends of addresses whose POST makes nothing that a repetition could make twice.
+NOTHING_MADE = ("/search", "/restore", "/replay", "/diff", "/try", "/simulate")
+
+
+@pytest.mark.parametrize("version", ["%00", "a%0ab", "v1", "x"])
+def test_schema_is_given_whatever_version_is_asked_for(db: None, version: str) -> None:
+    response = APIClient().get(f"/api/schema/?version={version}")
+    assert response.status_code == 200
+    assert response["Content-Disposition"].isprintable()
+
+
+def test_schema_is_made_without_warnings(capsys: pytest.CaptureFixture[str]) -> None:
+    SchemaGenerator().get_schema(request=None, public=True)
+    assert capsys.readouterr().err == ""
+
+
+def test_schema_names_every_endpoint_with_security_and_problems(schema: dict[str, Any]) -> None:
+    shown = {re.sub(r"<\w+:(\w+)>", r"{\1}", f"/{route}") for route in ROUTES}
+    assert set(schema["paths"]) == shown
+    assert set(schema["components"]["securitySchemes"]) == {"bearerKey", "headerKey"}
+    for path, operations in schema["paths"].items():
+        for method, operation in operations.items():
+            where = f"{method} {path}"
+            assert operation["security"] == [{"bearerKey": []}, {"headerKey": []}], where
+            assert {"400", "401", "403", "429"} <= set(operation["responses"]), where
+            assert PROBLEM in operation["responses"]["401"]["content"], where
+            assert "422" not in operation["responses"], where
+            assert operation["description"].startswith(operation["summary"]), where
+            assert 0 < len(operation["summary"]) < 110, where
+            body = operation.get("requestBody")
+            if body is not None:
+                assert body["content"]["application/json"]["examples"], where
+            if method == "post" and not path.endswith(NOTHING_MADE):
+                assert "Idempotency-Key" in {parameter["name"] for parameter in operation["parameters"]}, where
+            if "next" in str(operation["responses"].get("200", "")):
+                assert "cursor" in {parameter["name"] for parameter in operation["parameters"]}, where
+
+
+def test_schema_carries_bounds_and_examples(schema: dict[str, Any]) -> None:
+    new_memory = schema["components"]["schemas"]["MemoryInputRequest"]
+    assert new_memory["required"] == ["content"]
+    assert new_memory["properties"]["confidence"] | {"default": 0.8} == {
+        "type": "number", "minimum": 0, "maximum": 1, "default": 0.8,
+    }  # fmt: skip
+    body = schema["paths"]["/api/v1/memories"]["post"]["requestBody"]["content"]
+    assert list(body) == ["application/json"]
+    assert body["application/json"]["examples"]
+
+
+def test_docs_page_loads_only_from_here_and_runs_no_inline_script(db: None) -> None:
+    page = APIClient().get("/api/docs/")
+    assert APIClient().get("/api/docs").status_code == APIClient().get("/api/schema").status_code == 200
+    assert page.status_code == 200
+    text = page.content.decode()
+    assert "<style" not in text
+    assert "http" not in text.replace("<!DOCTYPE html>", "")
+    assert page["Content-Security-Policy"] == APIClient().get("/sign-in")["Content-Security-Policy"]
+    script = APIClient().get("/api/docs/?script=")
+    assert script["Content-Type"].startswith("application/javascript")

@@ -1,0 +1,40 @@
+"""An address with a NUL character is refused before a page or Django admin hands it to the database."""
+
+import pytest
+from django.test import Client
+
+from memories.models import Tenant
+from tests.integration.rest_helpers import assert_problem
+from tests.users import new_operator
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "/admin/memories/memory/?kind=%00",
+        "/admin/memories/memory/?kind__exact=a%00b",
+        "/admin/memories/auditentry/?verb=%00",
+        "/admin/memories/apikey/%00/change/",
+        "/admin/autocomplete/?term=%00&app_label=memories&model_name=membership&field_name=user",
+        "/sign-in?next=%00",
+        "/healthz?%00",
+    ],
+)
+def test_nul_in_an_address_is_a_bad_request(tenant: Tenant, address: str) -> None:
+    client = Client()
+    client.force_login(new_operator("ada", "admin", tenant))
+    response = client.get(address)
+    assert response.status_code == 400
+    assert b"This cannot be read" in response.content
+
+
+def test_other_addresses_are_let_through(tenant: Tenant) -> None:
+    client = Client()
+    client.force_login(new_operator("ada", "admin", tenant))
+    assert client.get("/admin/memories/memory/?kind=%2500").status_code == 200
+
+
+def test_rest_names_the_field_by_itself(db: None) -> None:
+    assert_problem(Client().get("/api/v1/memories?q=%00"), 401, "key_missing")

@@ -1,0 +1,100 @@
+"""Conversations to look at on pages: long enough to be compacted, with tool outputs and facts to lose."""
+
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from django.utils import timezone
+
+from compaction.models import Compaction, Message, Session
+from compaction.pipeline.actions.compactions import request_compaction
+from compaction.pipeline.orchestrator import run_compaction
+from compaction.services.sessions.drafts import NewMessage
+from compaction.sessions.actions.messages import append_messages
+from compaction.sessions.actions.sessions import create_session
+from context.profiles.actions.budget_profiles import save_budget_profile
+from context.profiles.budget_profiles import current_budget_profile
+from memories.models import Tenant
+from memories.services.partitions.paths import parse_partition
+from memories.tenancy.scopes import tenant_scope
+from tests.integration.page_helpers import TESTER
+
+LOG = "\n".join(
+    f"2026-03-{day:02} 09:12 frame FR-{1000 + day} torque 42 Nm ok, station 7, tester Ida" for day in range(1, 29)
+)
+SUBJECTS = ("the frame FR-2210", "the invoice INV-7731", "the visit to Kiel", "the battery pack B-77", "the brake test")
+
+
+def talk(tenant: Tenant, *, turns: int = 30, window: int = 2_600, path: str = "user=alex", **fields: Any) -> Session:
+    """A session of `turns` questions and answers; every tenth answer comes from a tool."""
+    at = timezone.now() - timedelta(hours=3)
+    with tenant_scope(tenant.pk):
+        session = create_session(
+            tenant=tenant,
+            partition=parse_partition(path),
+            model="gpt-4o",
+            max_context_tokens=window,
+            by=TESTER,
+            now=at,
+            **fields,
+        )
+        if turns:
+            append_messages(session_id=session.pk, rows=_rows(turns, at), by=TESTER, now=at + timedelta(hours=1))
+    return reread(session)
+
+
+def _rows(turns: int, at: datetime) -> list[NewMessage]:
+    rows = []
+    for number in range(turns):
+        when = at + timedelta(minutes=number)
+        subject = SUBJECTS[number % len(SUBJECTS)]
+        asked = f"Ida Brodersen asks about {subject}: what was agreed on {1 + number % 28} March 2026?"
+        rows.append(NewMessage("user", asked, created_at=when))
+        if number % 10 == 3:
+            calls = [{"id": f"call-{number}", "function": {"name": "read_log", "arguments": '{"station": 7}'}}]
+            rows.append(NewMessage("assistant", "", tool_calls=calls, created_at=when))
+            rows.append(NewMessage("tool", LOG, name="read_log", tool_call_id=f"call-{number}", created_at=when))
+        answer = (
+            f"We agreed that {subject} costs {100 + number} EUR and is done by Jonas Petersen in week {1 + number}."
+        )
+        rows.append(NewMessage("assistant", answer, created_at=when))
+    return rows
+
+
+def reread(session: Session) -> Session:
+    with tenant_scope(session.tenant_id):
+        row: Session = Session.objects.for_tenant(session.tenant_id).with_current().get(pk=session.pk)
+        return row
+
+
+def messages_of(session: Session) -> list[Message]:
+    with tenant_scope(session.tenant_id):
+        return list(Message.objects.for_tenant(session.tenant_id).of_session(session.pk).originals())
+
+
+def under_review(tenant: Tenant, **numbers: Any) -> None:
+    """The default profile's policy has summaries wait for review."""
+    with tenant_scope(tenant.pk):
+        version = current_budget_profile(tenant.pk).version
+        changes = {"compaction": {"decision": "review", **numbers}}
+        save_budget_profile(
+            tenant_id=tenant.pk, name="default", changes=changes, edited_from=version, by=TESTER, now=timezone.now()
+        )
+
+
+def compacted(session: Session) -> Compaction:
+    """The session's compaction, made at once: applied or proposed as its policy says."""
+    with tenant_scope(session.tenant_id):
+        run = request_compaction(session=session, is_sent=False, by=TESTER, now=timezone.now())
+    run_compaction(session.tenant_id, run.pk, now=timezone.now())
+    return _compaction(session.tenant_id, run.compaction_id)
+
+
+def as_decided(compaction: Compaction) -> Compaction:
+    return _compaction(compaction.tenant_id, compaction.pk)
+
+
+def _compaction(tenant_id: UUID, compaction_id: UUID | None) -> Compaction:
+    with tenant_scope(tenant_id):
+        row: Compaction = Compaction.objects.for_tenant(tenant_id).with_sessions().get(pk=compaction_id)
+        return row

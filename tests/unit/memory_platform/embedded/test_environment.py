@@ -1,0 +1,130 @@
+"""A value of the environment that cannot be meant is refused by the name of its variable."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+
+from memory_platform.embedded.environment import NamedEnv, cache_config, database_config
+from memory_platform.embedded.supervisor import last_line
+
+PROJECT = Path(__file__).resolve().parents[4]
+
+
+@pytest.fixture
+def env(monkeypatch):
+    environment = NamedEnv()
+    monkeypatch.setattr(
+        NamedEnv, "ENVIRON", {"N": "x", "B": "maybe", "EMPTY": "", "YES": " On", "NO": "0", "SEVEN": "7"}
+    )
+    return environment
+
+
+def test_values_are_read_and_an_empty_one_is_not_set(env):
+    assert env.int("SEVEN", default=1) == 7
+    assert env.int("EMPTY", default=1) == env.int("ABSENT", default=1) == 1
+    assert env.bool("YES", default=False) is True
+    assert env.bool("NO", default=True) is False
+    assert env.bool("EMPTY", default=True) is env.bool("ABSENT", default=True) is True
+    assert env.list("EMPTY", default=["localhost"]) == ["localhost"]
+
+
+@pytest.mark.parametrize("read", ["int", "float"])
+def test_a_number_that_is_none_is_named(env, read):
+    with pytest.raises(ImproperlyConfigured, match=r"^N must be a number$"):
+        getattr(env, read)("N", default=1)
+
+
+def test_a_flag_is_yes_or_no(env):
+    with pytest.raises(ImproperlyConfigured, match=r"^B must be 1 or 0, not 'maybe'$"):
+        env.bool("B", default=False)
+
+
+@pytest.mark.parametrize("url", ["foo", "", "mysql://u:secret@h/x", "postgres://h:port/x"])
+def test_a_database_that_is_no_postgres_is_refused_and_its_password_not_repeated(url, recwarn):
+    with pytest.raises(ImproperlyConfigured, match="DATABASE_URL") as refusal:
+        database_config(url)
+    assert "secret" not in str(refusal.value)
+    assert not recwarn
+
+
+def test_a_redis_that_hangs_is_not_waited_for():
+    options = cache_config("redis://localhost:6379/1")["OPTIONS"]
+    assert options["socket_timeout"] == options["socket_connect_timeout"] == 1.0
+    assert "OPTIONS" not in cache_config("locmemcache://")
+
+
+def test_a_cache_that_is_no_url_is_named():
+    with pytest.raises(ImproperlyConfigured, match=r"^CACHE_URL"):
+        cache_config("foo")
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [("SECRET_KEY", "short"), ("LOG_LEVEL", "loud"), ("DEMO", "maybe"), ("DATABASE_POOL_SIZE", "x")],
+)
+def test_settings_refuse_by_name(variable, value):
+    assert f"{variable} must" in failure_of("django.setup()", **{variable: value})
+
+
+@pytest.mark.parametrize("command", ["check", "migrate", "create_tenant"])
+def test_a_command_says_in_one_sentence_what_is_wrong_and_what_to_do(command):
+    failed = managed(command, DEMO="maybe")
+    assert failed.returncode == 1
+    assert failed.stderr == (
+        "DEMO must be 1 or 0, not 'maybe'. Correct it in the environment or in .env; .env.example explains each.\n"
+    )
+    assert failed.stdout == ""
+
+
+def test_a_command_shows_where_settings_failed_when_asked_to():
+    assert managed("check", "--traceback", DEMO="maybe").stderr.startswith("Traceback")
+
+
+def managed(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "manage.py", *arguments],
+        env={**os.environ, **environment},
+        cwd=PROJECT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_nothing_is_served_with_a_key_that_everybody_knows(tmp_path):
+    assert "SECRET_KEY must be set" in failure_of("memory_platform.wsgi", SECRET_KEY="", DATA_DIR=str(tmp_path))
+
+
+def failure_of(call: str, **environment: str) -> str:
+    """The last line of a fresh interpreter that fails."""
+    code = "import django; django.setup()" if call == "django.setup()" else f"import {call}"
+    failed = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, **environment},
+        cwd=PROJECT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert failed.returncode != 0
+    return failed.stderr.strip().splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    ("log", "sentence"),
+    [
+        (
+            "Traceback:\n  File x\ndjango.core.exceptions.ImproperlyConfigured: DEMO must be 1 or 0\n",
+            "DEMO must be 1 or 0.",
+        ),
+        ("psycopg.OperationalError: refused\n\tIs the server running?\n\n", "refused."),
+        ("", "it said nothing."),
+    ],
+)
+def test_the_reason_of_a_failed_start_is_the_last_thing_said(tmp_path, log, sentence):
+    (tmp_path / "log").write_text(log)
+    assert last_line(tmp_path / "log") == sentence

@@ -1,0 +1,31 @@
+"""README and CONTRIBUTING name only files that are there."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+PROJECT = Path(__file__).resolve().parents[4]
+DOCUMENTS = ["README.md", "CONTRIBUTING.md", "adr/README.md", "docs/console.md"]
+
+
+def text_of(document: str) -> str:
+    return (PROJECT / document).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_every_link_to_a_file_leads_to_it(document):
+    links = re.findall(r"\]\((?!https?:|#)([^)#]+)", text_of(document))
+    missing = [link for link in links if not (PROJECT / document).parent.joinpath(link).exists()]
+    assert links
+    assert not missing
+
+
+@pytest.mark.parametrize("document", ["README.md", "CONTRIBUTING.md"])
+def test_every_file_it_names_exists(document):
+    """A path in backquotes that begins with a folder of the project."""
+    paths = re.findall(r"`((?:[\w.-]+/)+[\w.-]*)`", text_of(document))
+    folders = {path.name for path in PROJECT.iterdir() if path.is_dir()} - {"var", ".venv"}
+    missing = [path for path in paths if path.split("/")[0] in folders and not (PROJECT / path).exists()]
+    assert paths
+    assert not missing

@@ -51,7 +51,7 @@ class Setup:
         self._change_memories()
         self._link_memories()
         for number in range(30, 90):
-            body = {"memory_id": self.memory_ids[number % 70 + 20], "feedback": FEEDBACK[number % 4], "reason": ""}
+            body = {"memory_id": self.memory_ids[number % 47 + 100], "feedback": FEEDBACK[number % 4], "reason": ""}
             self._must("POST", f"{API}/feedback", body)
         self._write_summaries()
         return Material(self.memory_ids, self.summary_ids)

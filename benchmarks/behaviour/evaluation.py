@@ -10,10 +10,10 @@ QUESTIONS = 32
 _FOOD = ("rye bread", "figs", "miso soup", "plums", "olives", "couscous", "kale", "trout")
 
 
-def prepare_evaluations(server: Server, labels: Labels) -> None:
+def prepare_evaluations(server: Server, labels: Labels, tenant: str) -> None:
     """Evaluate the default profile and a draft on a corpus of invented people."""
     folder = server.data_dir / "small_corpus"
-    folder.mkdir()
+    folder.mkdir(exist_ok=True)
     random = Random(5)
     rows, questions = [], []
     for number in range(QUESTIONS):
@@ -27,5 +27,5 @@ def prepare_evaluations(server: Server, labels: Labels) -> None:
     for name, content in (("memories", rows), ("questions", questions)):
         (folder / f"{name}.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in content))
     for profile in ("adr-0040", "relevant"):
-        server.manage("evaluate", str(folder), "--tenant", "acme", "--profile", profile, "--budgets", "60,250")
+        server.manage("evaluate", str(folder), "--tenant", tenant, "--profile", profile, "--budgets", "60,250")
     labels.name_literal(str(folder), "corpus")

@@ -46,7 +46,7 @@ def record(server: Server, names: Names) -> dict[str, Any]:
     recorded["api"] = endpoints.run()
     recorded["schema"] = endpoints.schema()
     progress.report("endpoints recorded")
-    prepare_evaluations(server, labels)
+    prepare_evaluations(server, labels, TENANTS[0])
     progress.report("evaluations run")
     server.resume_schedule()
     time.sleep(SETTLE_SECONDS)

@@ -121,7 +121,7 @@ def link_memories(api: Endpoints) -> None:
     api.send("POST", "feedback", {"memory_id": target, "feedback": "GREAT"}, "unknown word")
     api.send("POST", "feedback", {"feedback": "POSITIVE"}, "of nothing")
     api.send("GET", f"memories/{target}/feedback")
-    api.send("DELETE", f"feedback/{vote['id']}")
+    api.send("DELETE", f"feedback/{vote['results'][0]['id']}")
     api.send("GET", f"memories/{target}/feedback", None, "withdrawn")
 
 

@@ -1,0 +1,47 @@
+"""`python -m benchmarks.behaviour record OUT.json.gz` and `python -m benchmarks.behaviour compare BEFORE AFTER`."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from benchmarks.behaviour.compare import PARTS, compare
+from benchmarks.behaviour.names import read_names
+from benchmarks.behaviour.recording import read_recording, record, write_recording
+from benchmarks.behaviour.server import running_server
+
+PROJECT = Path(__file__).resolve().parents[2]
+
+
+def main() -> int:
+    """Run the command line; 1 when two recordings differ."""
+    wanted = _parser().parse_args()
+    names = read_names(wanted.names)
+    if wanted.command == "compare":
+        parts = wanted.only.split(",") if wanted.only else list(PARTS)
+        before, after = read_recording(wanted.before), read_recording(wanted.after)
+        return int(compare(before, after, names, parts, is_silent=wanted.counts))
+    with running_server(wanted.checkout) as server:
+        write_recording(wanted.out, record(server, names))
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.behaviour", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    recording = commands.add_parser("record", help="start the server of a checkout and record what it answers")
+    recording.add_argument("out", type=Path, metavar="OUT.json.gz")
+    recording.add_argument(
+        "--checkout", type=Path, default=PROJECT, help="a checkout with its .venv; default: this one"
+    )
+    comparing = commands.add_parser("compare", help="list what differs; exit 1 when anything does")
+    comparing.add_argument("before", type=Path)
+    comparing.add_argument("after", type=Path)
+    comparing.add_argument("--only", default="", help=f"parts with commas: {', '.join(PARTS)}")
+    comparing.add_argument("--counts", action="store_true", help="print the counts alone")
+    for each in (recording, comparing):
+        each.add_argument("--names", type=Path, help="what was renamed: JSON with fields, codes, paths and texts")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

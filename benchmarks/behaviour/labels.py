@@ -1,0 +1,110 @@
+"""Replaces what differs between two recordings of the same code: ids, secrets, times, nonces."""
+
+import re
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+from urllib.parse import quote
+
+UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
+_NONCE = re.compile(r"memory-\d{12}\b")
+_ISO = re.compile(r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d| UTC)?")
+_ISO_DAY = re.compile(r"\b20\d\d-\d\d-\d\d\b")
+_MONTHS = "Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec"
+_WRITTEN = re.compile(rf"\b(\d{{1,2}}) ({_MONTHS})(?: (\d{{4}}))?(?:, (\d\d):(\d\d)(?::\d\d)?)?\b")
+_CURSOR = re.compile(r"\bcursor=[^&\"\s]+")
+_ETAG = re.compile(r"\b(\d+\.)[0-9a-f]{16}\b")
+_MILLISECONDS = re.compile(r"\b[\d,]+(?:\.\d+)?(?= ?(?:ms|MB|µs|seconds?|s|milliseconds?)\b)")
+#: A time this near to the anchor is one of the recording itself.
+RECORDING = timedelta(minutes=40)
+#: Days older than this were written by the corpus, not by the clock.
+REMEMBERED = timedelta(days=1000)
+#: Objects whose numbers are durations.
+TIMINGS = {"timings", "ms", "duration_ms", "latency"}
+
+
+class Labels:
+    """Labels of the ids that the recording made, and times relative to its anchor."""
+
+    def __init__(self, anchor: datetime, origin: str) -> None:
+        self.anchor = anchor
+        self.origin = origin
+        self._ids: dict[str, str] = {}
+        self._literals: dict[str, str] = {}
+
+    def name(self, identifier: str, label: str) -> None:
+        """Write `identifier` as `{label}` from now on; the first label stays."""
+        self._ids.setdefault(identifier, f"{{{label}}}")
+        self._ids.setdefault(identifier[:8], f"{{{label}}}")
+
+    def name_literal(self, text: str, label: str) -> None:
+        """Write `text`, such as a key's prefix, as `{label}` wherever it occurs."""
+        self._literals[text] = f"{{{label}}}"
+
+    def knows(self, identifier: str) -> bool:
+        """Whether it has a label."""
+        return identifier in self._ids
+
+    def text(self, text: str) -> str:
+        """`text` without anything random. Ids without a label stay; the comparison numbers them."""
+        text = text.replace(self.origin, "{origin}").replace(self.origin.partition("://")[2], "{host}")
+        for literal, label in self._literals.items():
+            text = text.replace(literal, label)
+        text = UUID.sub(lambda match: self._ids.get(match.group(), match.group()), text)
+        text = re.sub(r"\b[0-9a-f]{8}\b", lambda match: self._ids.get(match.group(), match.group()), text)
+        text = _NONCE.sub("memory-{nonce}", _CURSOR.sub("cursor={cursor}", _ETAG.sub(r"\1{hash}", text)))
+        text = _ISO.sub(lambda match: self._moment(match.group()), text)
+        return _ISO_DAY.sub(lambda match: self._day(date.fromisoformat(match.group())), text)
+
+    def page_text(self, text: str) -> str:
+        """`text` of a page: as `text`, also without written dates and durations."""
+        text = _WRITTEN.sub(self._written, self.text(text))
+        return _MILLISECONDS.sub("#", text)
+
+    def value(self, value: Any) -> Any:
+        """A JSON value without anything random at any depth."""
+        if isinstance(value, dict):
+            return {
+                self.text(key): "#" if key in TIMINGS or key.endswith("_ms") else self.value(below)
+                for key, below in value.items()
+            }
+        if isinstance(value, list):
+            return [self.value(each) for each in value]
+        return self.text(value) if isinstance(value, str) else value
+
+    def time(self, *, days: float = 0.0, minutes: float = 0.0) -> str:
+        """ISO text of the moment so long before the anchor."""
+        return (self.anchor - timedelta(days=days, minutes=minutes)).isoformat()
+
+    def _moment(self, text: str) -> str:
+        try:
+            moment = datetime.fromisoformat(text.removesuffix(" UTC").replace("Z", "+00:00"))
+        except ValueError:
+            return text
+        moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        difference = moment - self.anchor
+        if abs(difference) > REMEMBERED:
+            return text
+        if difference % timedelta(minutes=1) == timedelta(0) and difference < timedelta(0):
+            return f"{{anchor{difference // timedelta(minutes=1):+d}min}}"
+        if abs(difference) < RECORDING:
+            return "{now}"
+        return f"{{now{round(difference / timedelta(days=1)):+d}d}}"
+
+    def _day(self, day: date) -> str:
+        difference = (day - self.anchor.date()).days
+        return f"{{day{difference:+d}}}" if abs(difference) < REMEMBERED.days else day.isoformat()
+
+    def _written(self, match: re.Match[str]) -> str:
+        number, month, year, hour, _minute = match.groups()
+        try:
+            day = date(int(year or self.anchor.year), _MONTHS.split("|").index(month) + 1, int(number))
+        except ValueError:
+            return match.group()
+        if not year and day > self.anchor.date() + timedelta(days=31):
+            day = day.replace(year=day.year - 1)
+        return self._day(day) + (", {time}" if hour else "")
+
+
+def segment(text: str) -> str:
+    """`text` as one segment of a path."""
+    return quote(text, safe="")

@@ -1,0 +1,110 @@
+"""One recording: a tenant is set up, and contexts, answers and pages are recorded, in this order."""
+
+import gzip
+import json
+import sys
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from benchmarks.behaviour.client import Client
+from benchmarks.behaviour.contexts import Setup, record_contexts
+from benchmarks.behaviour.endpoints import Endpoints
+from benchmarks.behaviour.evaluation import prepare_evaluations
+from benchmarks.behaviour.labels import Labels
+from benchmarks.behaviour.names import Names
+from benchmarks.behaviour.pages import Console, Crawl
+from benchmarks.behaviour.server import Server
+
+TENANTS = ("acme", "other")
+OPERATOR = "ada"
+#: Storing takes less; the first context is asked for at the anchor, in every recording as long after it was stored.
+ANCHOR_AFTER = timedelta(seconds=75)
+#: Nothing may be recorded on both sides of midnight: pages count days.
+QUIET_MINUTES = 40
+SETTLE_SECONDS = 20.0
+
+
+def record(server: Server, names: Names) -> dict[str, Any]:
+    """The recording of a fresh server, as JSON."""
+    server.pause_schedule()
+    _refuse_midnight()
+    progress = _Progress()
+    keys = _set_up(server)
+    anchor = (datetime.now(UTC) + ANCHOR_AFTER).replace(microsecond=0)
+    labels = Labels(anchor, server.url)
+    _label_credentials(labels, keys)
+    client = Client(server.url, names)
+    setup = Setup(client, labels, keys["admin"])
+    material = setup.run()
+    setup.count_retrievals(server, material)
+    progress.report("stored")
+    recorded: dict[str, Any] = {"contexts": record_contexts(client, labels, keys["admin"], material)}
+    progress.report("contexts recorded")
+    endpoints = Endpoints(client, labels, keys, material)
+    recorded["api"] = endpoints.run()
+    recorded["schema"] = endpoints.schema()
+    progress.report("endpoints recorded")
+    prepare_evaluations(server, labels, TENANTS[0])
+    progress.report("evaluations run")
+    server.resume_schedule()
+    time.sleep(SETTLE_SECONDS)
+    server.pause_schedule()
+    time.sleep(1)
+    console = Console(client, labels)
+    console.sign_in(OPERATOR, keys["password"])
+    recorded["pages"] = Crawl(console).run("/")
+    progress.report("pages recorded")
+    missing = endpoints.missing()
+    recorded["missing"] = missing
+    counts = {part: len(entries) for part, entries in recorded.items()}
+    print(f"recorded {counts}; endpoints without a successful answer: {', '.join(missing) or 'none'}", file=sys.stderr)
+    return recorded
+
+
+def write_recording(path: Path, recorded: dict[str, Any]) -> None:
+    """Write it as compressed JSON."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(gzip.compress(json.dumps(recorded, ensure_ascii=False, indent=0).encode(), mtime=0))
+
+
+def read_recording(path: Path) -> dict[str, Any]:
+    """What `write_recording` wrote."""
+    recorded: dict[str, Any] = json.loads(gzip.decompress(path.read_bytes()))
+    return recorded
+
+
+class _Progress:
+    def __init__(self) -> None:
+        self._start = time.monotonic()
+
+    def report(self, what: str) -> None:
+        print(f"{time.monotonic() - self._start:6.1f} s  {what}", file=sys.stderr, flush=True)
+
+
+def _set_up(server: Server) -> dict[str, str]:
+    keys: dict[str, str] = {}
+    for name in TENANTS:
+        server.manage("create_tenant", name)
+    keys["admin"] = server.manage("create_key", TENANTS[0], "--scopes", "read,write,admin", "--stores-recalled")
+    keys["reader"] = server.manage("create_key", TENANTS[0], "--scopes", "read")
+    keys["narrow"] = server.manage("create_key", TENANTS[0], "--scopes", "read,write", "--partition", "user=bo")
+    keys["foreign"] = server.manage("create_key", TENANTS[1], "--scopes", "read,write,admin")
+    arguments = ("create_operator", OPERATOR, "--role", "admin", "--tenant", TENANTS[0], "--generate-password")
+    keys["password"] = server.manage(*arguments)
+    return keys
+
+
+def _label_credentials(labels: Labels, keys: dict[str, str]) -> None:
+    for name, key in keys.items():
+        labels.name_literal(key, f"secret-{name}")
+        if name != "password":
+            labels.name_literal(key.partition(".")[0], f"key-{name}")
+
+
+def _refuse_midnight() -> None:
+    now = datetime.now(UTC)
+    minutes = now.hour * 60 + now.minute
+    if not QUIET_MINUTES <= minutes <= 24 * 60 - QUIET_MINUTES:
+        raise RuntimeError(f"a recording does not run within {QUIET_MINUTES} minutes of midnight (UTC)")

@@ -1,0 +1,120 @@
+"""A running server of a checkout, with a data directory of its own."""
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+START_PATIENCE_SECONDS = 240.0
+STOP_PATIENCE_SECONDS = 20.0
+POLL_SECONDS = 0.3
+
+
+class Server:
+    """Everything that one `python -m memory_platform.embedded` runs."""
+
+    def __init__(self, checkout: Path, data_dir: Path, port: int) -> None:
+        self.checkout = checkout
+        self.data_dir = data_dir
+        self.port = port
+        self.url = f"http://127.0.0.1:{port}"
+        self._python = str(checkout / ".venv" / "bin" / "python")
+        # Nothing of the caller's environment may configure the server.
+        kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG", "TMPDIR") if name in os.environ}
+        self._env = kept | {
+            "DATA_DIR": str(data_dir),
+            "HOST": "127.0.0.1",
+            "PORT": str(port),
+            "DEMO": "0",
+            "WEB_CONCURRENCY": "1",
+            "EMBEDDING_PROVIDER": "wordllama",
+            "API_RATE_LIMIT_PER_SECOND": "100000",
+        }
+        self._log = (data_dir / "recording.log").open("wb")
+        self._process = subprocess.Popen(
+            [self._python, "-m", "memory_platform.embedded"],
+            cwd=checkout,
+            env=self._env,
+            stdout=self._log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+
+    def wait_until_ready(self) -> None:
+        """Return when /readyz answers 200. Raises `RuntimeError` with the log's end when it does not in time."""
+        deadline = time.monotonic() + START_PATIENCE_SECONDS
+        while time.monotonic() < deadline and self._process.poll() is None:
+            with suppress(urllib.error.URLError, ConnectionError, TimeoutError):
+                with urllib.request.urlopen(f"{self.url}/readyz", timeout=10):
+                    return
+            time.sleep(POLL_SECONDS)
+        raise RuntimeError(f"the server is not ready: {(self.data_dir / 'recording.log').read_text()[-2000:]}")
+
+    def manage(self, *arguments: str) -> str:
+        """What a command of manage.py prints on standard output. Raises `RuntimeError` when it fails."""
+        done = subprocess.run(
+            [self._python, "manage.py", *arguments], cwd=self.checkout, env=self._env, capture_output=True, text=True
+        )
+        if done.returncode:
+            raise RuntimeError(f"manage.py {' '.join(arguments)}: {done.stderr[-2000:]}")
+        return done.stdout.strip()
+
+    def pause_schedule(self) -> None:
+        """Stop the periodic jobs: what they change would depend on when they run."""
+        self._signal_beat(signal.SIGSTOP)
+
+    def resume_schedule(self) -> None:
+        """Let the periodic jobs run again; those that are due run at once."""
+        self._signal_beat(signal.SIGCONT)
+
+    def stop(self) -> None:
+        """End the server and all it started."""
+        with suppress(RuntimeError):
+            self.resume_schedule()
+        self._process.send_signal(signal.SIGINT)
+        try:
+            self._process.wait(STOP_PATIENCE_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._log.close()
+
+    def _signal_beat(self, number: signal.Signals) -> None:
+        for folder in Path("/proc").iterdir():
+            if not folder.name.isdecimal():
+                continue
+            with suppress(OSError):
+                words = (folder / "cmdline").read_bytes().split(b"\0")
+                parent = (folder / "stat").read_text().rpartition(")")[2].split()[1]
+                if int(parent) == self._process.pid and b"beat" in words:
+                    os.kill(int(folder.name), number)
+                    return
+        raise RuntimeError("the server has no process for periodic jobs")
+
+
+@contextmanager
+def running_server(checkout: Path) -> Iterator[Server]:
+    """Start the server of `checkout` on a free port with an empty data directory; end it and delete that at exit."""
+    data_dir = Path(tempfile.mkdtemp(prefix="behaviour-"))
+    data_dir.chmod(0o711)
+    server = Server(checkout.resolve(), data_dir, _free_port())
+    try:
+        server.wait_until_ready()
+        yield server
+    finally:
+        server.stop()
+        shutil.rmtree(data_dir, ignore_errors=True)
+
+
+def _free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])

@@ -29,7 +29,7 @@ fmt: .venv/dev.stamp ## format and fix what can be fixed
 	$(PYTHON_BIN)/ruff format .
 	git ls-files -z 'templates/*.html' | xargs -0 $(PYTHON_BIN)/djade --target-version 5.2
 
-packers: .venv/dev.stamp ## the contract of the packers over 100,000 generated inputs (10,500 in `make test`)
+packers: .venv/dev.stamp ## the contract of the packers over 100,000 generated inputs (3,500 in `make test`)
 	PACKER_CASES=100000 $(PYTHON_BIN)/pytest -n $(TEST_WORKERS) tests/contracts/test_packers.py
 
 bench: .venv/dev.stamp ## the benchmarks

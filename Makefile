@@ -34,7 +34,7 @@ fmt: .venv/dev.stamp ## format and fix what can be fixed
 css: .venv/run.stamp ## trim Tabler's stylesheet to what the pages can use; commit the result
 	$(PYTHON_BIN)/python bin/trim_stylesheet.py
 
-packers: .venv/dev.stamp ## the contract of the packers over 100,000 generated inputs (10,500 in `make test`)
+packers: .venv/dev.stamp ## the contract of the packers over 100,000 generated inputs (3,500 in `make test`)
 	PACKER_CASES=100000 $(PYTHON_BIN)/pytest -n $(TEST_WORKERS) tests/contracts/context/test_packers.py
 
 bench: .venv/dev.stamp ## the benchmarks

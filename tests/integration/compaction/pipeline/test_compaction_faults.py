@@ -5,7 +5,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -43,17 +43,29 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.long]
 ROOT = Path(__file__).resolve().parents[4]
 STEPS = ["claimed", "planned", "summarised", "journaled", "checked", "applying"]
 AFTER = "done"
-DIES = """
+#: Forks a worker for each line of its input, which dies at the step that the line names; answers with its exit code.
+WORKERS = """
 import os, signal, sys, uuid
 from datetime import datetime
 import django
 django.setup()
 from compaction import compactor
-def reached(step):
-    if step == sys.argv[1]:
-        os.kill(os.getpid(), signal.SIGKILL)
-compactor.reached = reached
-compactor.run_compaction(uuid.UUID(sys.argv[2]), uuid.UUID(sys.argv[3]), now=datetime.fromisoformat(sys.argv[4]))
+from memories.embedding.selection import get_embedder
+from memories.services.tokens import ENCODINGS, load_encoding
+# what takes long to load is loaded once
+get_embedder()
+[load_encoding(name) for name in ENCODINGS]
+for line in sys.stdin:
+    fatal_step, tenant_id, run_id, now = line.split()
+    worker = os.fork()
+    if not worker:
+        def reached(step):
+            if step == fatal_step:
+                os.kill(os.getpid(), signal.SIGKILL)
+        compactor.reached = reached
+        compactor.run_compaction(uuid.UUID(tenant_id), uuid.UUID(run_id), now=datetime.fromisoformat(now))
+        os._exit(0)
+    print(os.waitstatus_to_exitcode(os.waitpid(worker, 0)[1]), flush=True)
 """
 WAIT_SECONDS = 240
 
@@ -85,12 +97,29 @@ def python(code: str, *arguments: object, **environment: str) -> subprocess.Comp
     )
 
 
-def die_at(step: str, run: Run, now: datetime) -> None:
-    done = python(DIES, step, run.tenant_id, run.pk, now.isoformat())
-    assert done.returncode == -9, f"{step}: {done.returncode} {done.stderr[-2000:]}"
+Killer = Callable[[str, Run, datetime], None]
 
 
-def test_worker_killed_at_any_step_leaves_before_or_after(tenant: Tenant, session: dict[str, Any], run: Run) -> None:
+@pytest.fixture
+def die_at() -> Iterator[Killer]:
+    """Has a worker process make a run and be killed at a step."""
+    command = [sys.executable, "-c", WORKERS]
+    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as workers:
+        assert workers.stdin
+        assert workers.stdout
+
+        def die(step: str, run: Run, now: datetime) -> None:
+            workers.stdin.write(f"{step} {run.tenant_id} {run.pk} {now.isoformat()}\n")
+            workers.stdin.flush()
+            assert workers.stdout.readline().strip() == "-9", step
+
+        yield die
+        workers.stdin.close()
+
+
+def test_worker_killed_at_any_step_leaves_before_or_after(
+    tenant: Tenant, session: dict[str, Any], run: Run, die_at: Killer
+) -> None:
     before = shown(tenant, session["id"])
     now = timezone.now()
     for step in STEPS:
@@ -110,7 +139,9 @@ def test_worker_killed_at_any_step_leaves_before_or_after(tenant: Tenant, sessio
     assert shown(tenant, session["id"]) == after
 
 
-def test_next_worker_finishes_what_a_killed_one_began(tenant: Tenant, session: dict[str, Any], run: Run) -> None:
+def test_next_worker_finishes_what_a_killed_one_began(
+    tenant: Tenant, session: dict[str, Any], run: Run, die_at: Killer
+) -> None:
     now = timezone.now()
     die_at("applying", run, now)
     outcome = orchestrator.run_compaction(tenant.pk, run.pk, now=now + orchestrator.LEASE + timedelta(seconds=1))

@@ -25,9 +25,11 @@ from tests import servers
 
 pytestmark = pytest.mark.long
 
-# The supervisor's patience is what bounds the end to 5 s; a loaded machine needs longer to run even that.
-STOP_MAX_SECONDS = 20.0
-START_MAX_SECONDS = 60.0
+# The supervisor's patience is what bounds the end to 5 s; a loaded machine needs longer to run even that. Nothing waits
+# for these limits: they only end a test that would never end.
+STOP_MAX_SECONDS = 60.0
+START_MAX_SECONDS = 300.0
+REFUSE_MAX_SECONDS = 120.0
 FROM_THE_TESTS = ("DATABASE_URL", "DATABASE_OWNER_URL", "CELERY_BROKER_URL", "CACHE_URL", "SECRET_KEY")
 
 
@@ -75,15 +77,13 @@ class Start:
 
     def end(self, number: signal.Signals) -> None:
         """The signal goes to the whole foreground group, as Ctrl-C does."""
-        started = time.monotonic()
         os.killpg(self.process.pid, number)
-        assert self.process.wait(30) == 0, self.complained
-        assert time.monotonic() - started < STOP_MAX_SECONDS
+        assert self.process.wait(STOP_MAX_SECONDS) == 0, self.complained
         assert not self.running()
 
     def kill(self) -> None:
         self.process.kill()
-        self.process.wait(5)
+        self.process.wait(STOP_MAX_SECONDS)
 
     def running(self) -> list[psutil.Process]:
         """Everything that carries this DATA_DIR in its environment or on its command line."""
@@ -125,19 +125,19 @@ def start(tmp_path) -> Iterator[Callable[..., Start]]:
     for each in started:
         if each.process.poll() is None:
             each.process.send_signal(signal.SIGTERM)
-            each.process.wait(30)
+            each.process.wait(STOP_MAX_SECONDS)
         for process in each.running():
             process.kill()
 
 
-def test_two_starts_side_by_side_say_one_line_each_and_leave_nothing(start):
+def test_two_starts_side_by_side_say_one_line_each_and_the_next_clears_up_after_a_killed_one(start):
     one, two = start("one"), start("two")
     for each in (one, two):
         each.wait_until_ready()
         login = each.data_dir / "secrets/first-login.txt"
         assert each.said == f"http://127.0.0.1:{each.port}/ is ready; the first log-in is in {login}\n"
         assert "password: " in login.read_text()
-        assert urlopen(f"http://127.0.0.1:{each.port}/healthz", timeout=5).status == 200
+        assert urlopen(f"http://127.0.0.1:{each.port}/healthz", timeout=60).status == 200
 
     # Private things are private, and the ordinary commands find the running servers by DATA_DIR alone.
     for private in ("run/endpoints.json", "secrets/secret_key", "secrets/first-login.txt"):
@@ -147,53 +147,46 @@ def test_two_starts_side_by_side_say_one_line_each_and_leave_nothing(start):
 
     # A second start on the same folder, and another one on the same port, end with one sentence.
     again = start("one")
-    assert again.process.wait(20) == 1
+    assert again.process.wait(REFUSE_MAX_SECONDS) == 1
     assert again.complained.splitlines()[-1].startswith(f"Process {one.process.pid} already runs on {one.data_dir}")
     third = start("three", port=one.port)
-    assert third.process.wait(20) == 1
+    assert third.process.wait(REFUSE_MAX_SECONDS) == 1
     assert f"Port {one.port} of 127.0.0.1 cannot be used" in third.complained.splitlines()[-1]
 
     one.end(signal.SIGINT)
     assert two.process.poll() is None
-    two.end(signal.SIGHUP)
     assert read_endpoints(one.data_dir) is None
+    a_killed_start_is_cleared_up_by_the_next_which_finds_its_data(start, two)
 
 
-def test_a_killed_start_is_cleared_up_by_the_next_which_finds_its_data_and_ends_as_a_whole(start):
-    first = start("data").wait_until_ready()
+def a_killed_start_is_cleared_up_by_the_next_which_finds_its_data(start: Callable[..., Start], first: Start) -> None:
     with first.superuser() as connection:
         connection.execute("CREATE TABLE kept AS SELECT 42 AS n")
+    (first.data_dir / "secrets/first-login.txt").unlink()
     first.kill()
     orphans = first.running()
     assert {"postgres", "redis-server"} & {process.name() for process in orphans}
 
-    second = start("data", port=first.port).wait_until_ready()
+    second = start(first.data_dir.name, port=first.port).wait_until_ready()
+    assert second.said.endswith(" is ready; its operators sign in as before\n")
     assert not [process for process in orphans if process.is_running() and process.status() != psutil.STATUS_ZOMBIE]
     with second.superuser() as connection:
         assert connection.execute("SELECT n FROM kept").fetchone() == (42,)
-
-    # When one part ends, all end, and the log with the reason is named.
-    (beat,) = [process for process in second.running() if "beat" in process.cmdline()]
-    beat.kill()
-    assert second.process.wait(15) == 1
-    assert second.complained.splitlines()[-1] == (
-        f"beat ended by itself: the reason is at the end of {second.data_dir}/logs/beat.log."
-    )
-    assert not second.running()
+    second.end(signal.SIGHUP)
 
 
-@pytest.mark.parametrize("after_seconds", [0.7, 2.0])
-def test_an_interrupted_first_start_leaves_nothing_running(start, after_seconds):
+@pytest.mark.parametrize(("after_seconds", "number"), [(0.7, signal.SIGINT), (2.0, signal.SIGTERM)])
+def test_an_interrupted_first_start_leaves_nothing_running(start, after_seconds, number):
     early = start("data")
     time.sleep(after_seconds)
-    os.killpg(early.process.pid, signal.SIGINT)
+    os.killpg(early.process.pid, number)
     ended = early.process.wait(STOP_MAX_SECONDS)
-    assert ended in {0, -signal.SIGINT}, early.complained  # the second: before Python listens
+    assert ended in {0, -number}, early.complained  # the second: before Python listens
     assert not early.running()
     assert early.said == ""
 
 
-def test_outside_servers_are_used_and_not_started(start, outside):
+def test_outside_servers_are_used_and_not_started_and_when_one_part_ends_all_end(start, outside):
     with_outside = start("data", **outside).wait_until_ready()
     names = {process.name() for process in with_outside.running()}
     assert not names & {"postgres", "redis-server", "valkey-server"}
@@ -203,11 +196,14 @@ def test_outside_servers_are_used_and_not_started(start, outside):
     assert endpoints.database_url == outside["DATABASE_URL"]
     assert endpoints.database_superuser_url == ""
     assert with_outside.complained == ""
-    with_outside.end(signal.SIGTERM)
-    (with_outside.data_dir / "secrets/first-login.txt").unlink()
-    again = start("data", **outside).wait_until_ready()
-    assert again.said.endswith(" is ready; its operators sign in as before\n")
-    again.end(signal.SIGTERM)
+    # When one part ends, all end, and the log with the reason is named.
+    (beat,) = [process for process in with_outside.running() if "beat" in process.cmdline()]
+    beat.kill()
+    assert with_outside.process.wait(STOP_MAX_SECONDS) == 1
+    assert with_outside.complained.splitlines()[-1] == (
+        f"beat ended by itself: the reason is at the end of {with_outside.data_dir}/logs/beat.log."
+    )
+    assert not with_outside.running()
 
 
 @pytest.fixture

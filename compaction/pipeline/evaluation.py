@@ -16,13 +16,12 @@ from memories.services.tokens import count_tokens
 
 @dataclass(frozen=True)
 class SessionSummary:
-    """The summary of one session: `tokens` of at most `allowed_tokens` (o200k_base), from how many there were."""
+    """The summary of one session: `tokens` of at most `allowed_tokens` (o200k_base)."""
 
     session: int
     text: str
     tokens: int
     allowed_tokens: int
-    session_tokens: int
     statements: int
 
 
@@ -73,7 +72,6 @@ def _summaries(
             text=summary.text,
             tokens=count_tokens(summary.text),
             allowed_tokens=allowed[session],
-            session_tokens=sum(message.tokens for message in messages),
             statements=len(summary.statements),
         )
 

@@ -12,8 +12,8 @@ from context.evaluation.corpora import Material
 from context.evaluation.measurement import Asked
 from context.evaluation.staging import drop_stage, stage_corpus, staged_run_ids
 from context.receipts.results import AssembledContext, ContextRequest
-from context.services.evaluation.calibration import FOLDS, Calibration, Observation, calibrate, refuse_too_few_questions
-from context.services.evaluation.logistic import TooLittleDataError
+from context.services.evaluation.calibration import Calibration, Observation, calibrate, refuse_too_few_questions
+from context.services.evaluation.logistic import FOLDS, TooLittleDataError
 from context.services.profiles.scoring_profiles import PART_NAMES, ScoringProfile
 from memories.tenancy.audit import Actor
 from memories.tenancy.exceptions import InvalidInput

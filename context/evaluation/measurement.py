@@ -4,7 +4,7 @@ Every context is a preview through the real assembly, so nothing is stored and n
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -91,4 +91,4 @@ def _measured(question: Asked, context: AssembledContext) -> dict[str, Any]:
         milliseconds=context.timings["total"],
     )
     score = round(sum(block.score or 0.0 for block in memories), SCORE_DECIMALS)
-    return {"measured": measured.to_dict(), "score": score, "items": len(memories)}
+    return {"measured": asdict(measured), "score": score, "items": len(memories)}

@@ -1,7 +1,7 @@
 """What a run found: its answers summed up once, its tables and chart for people, and two runs question by question."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from statistics import fmean
 from typing import Any
 
@@ -82,14 +82,14 @@ def results_of(answers: Sequence[EvaluationAnswer], budgets: Iterable[int]) -> d
 
 def _result(answers: Sequence[EvaluationAnswer], budget: str) -> dict[str, Any]:
     return {
-        "report": report_on(_answers(answers, budget)).to_dict(),
+        "report": asdict(report_on(_answers(answers, budget))),
         "score": round(fmean(answer.measures[budget]["score"] for answer in answers), 6),
         "items": round(fmean(answer.measures[budget]["items"] for answer in answers), 3),
     }
 
 
 def _answers(rows: Iterable[EvaluationAnswer], budget: str) -> list[Answer]:
-    return [Answer(row.question_id, row.category, Measured.from_dict(row.measures[budget]["measured"])) for row in rows]
+    return [Answer(row.question_id, row.category, Measured(**row.measures[budget]["measured"])) for row in rows]
 
 
 def report_of(run: EvaluationRun) -> RunReport | None:

@@ -38,20 +38,14 @@ MARKERS = {
     "linked_memory": "+ ",
     "message": "> ",
 }
-_KINDS = {marker: kind for kind, marker in MARKERS.items()}
 _MARKER = r"(?:#{1,3}|[-+>])\x20"
 #: After any of these a reader, human or model, may see a new line.
 _BREAK = r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]"
 _CONFUSING = rf"(?:{_MARKER}|</?memory-)"
 _LOOKALIKE = re.compile(rf"(?<={_BREAK})(\\*{_CONFUSING})")
-_ESCAPED_LOOKALIKE = re.compile(rf"(?<={_BREAK})\\(\\*{_CONFUSING})")
-_ITEM_START = re.compile(rf"(?:\A|\n)({_MARKER})")
 
 _XML_ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"}
-_XML_CHARACTERS = {entity: character for character, entity in _XML_ENTITIES.items()}
 _XML_SPECIAL = re.compile(r"[&<>\r\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
-_XML_ESCAPE = re.compile(r'&(?:amp|lt|gt|#13);|<char code="(\d{1,5})"/>')
-_XML_ITEM = re.compile(rf"\n<({'|'.join(MARKERS)})>(.*?)</\1>", re.DOTALL)
 
 #: Valid inside a JSON string, yet able to reorder, hide or break what a reader sees.
 _JSON_HIDDEN = re.compile(r"[\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
@@ -108,28 +102,6 @@ def render_context(
         position = spans[-1][1]
         pieces += [joint, piece]
     return Rendered("".join([*pieces, frame.tail]), nonce, counter, tuple(spans))
-
-
-def parse_context(text: str, style: str = DEFAULT_STYLE) -> list[tuple[str, str]]:
-    """The (kind, text) pairs of a rendered context, exactly as they went in.
-
-    Raises `ValueError` for anything that `render_context` could not have written.
-    """
-    if style not in STYLES:
-        raise ValueError(f"unknown style {style!r}; known: {', '.join(STYLES)}")
-    if not text:
-        return []
-    nonce = re.search(rf"\d{{{NONCE_DIGITS}}}", text)
-    if nonce is None:
-        raise ValueError("no fence")
-    frame = _frame(style, nonce.group())
-    is_whole = text.startswith(frame.head) and text.endswith(frame.tail) and text.count(nonce.group()) == 2
-    if not is_whole:
-        raise ValueError("the fence is not whole")
-    pairs = _PARSERS[style](text[len(frame.head) : len(text) - len(frame.tail)])
-    if not pairs or f"{frame.head}{frame.joint.join(frame.write(*pair) for pair in pairs)}{frame.tail}" != text:
-        raise ValueError(f"not a context in the {style} style")
-    return pairs
 
 
 def fence_nonce(secret: bytes, tenant_id: str, counter: int) -> str:
@@ -190,15 +162,6 @@ def _write_markdown(kind: str, text: str) -> str:
     return MARKERS[kind] + _LOOKALIKE.sub(r"\\\1", text)
 
 
-def _parse_markdown(body: str) -> list[tuple[str, str]]:
-    starts = list(_ITEM_START.finditer(body))
-    ends = [*(start.start() for start in starts[1:]), len(body)][: len(starts)]
-    return [
-        (_KINDS[start.group(1)], _ESCAPED_LOOKALIKE.sub(r"\1", body[start.end() : end]))
-        for start, end in zip(starts, ends, strict=True)
-    ]
-
-
 def _write_xml(kind: str, text: str) -> str:
     return f"<{kind}>{_XML_SPECIAL.sub(_escape_xml, text)}</{kind}>"
 
@@ -208,25 +171,6 @@ def _escape_xml(match: re.Match[str]) -> str:
     return _XML_ENTITIES.get(match.group()) or f'<char code="{ord(match.group())}"/>'
 
 
-def _parse_xml(body: str) -> list[tuple[str, str]]:
-    return [(kind, _XML_ESCAPE.sub(_unescape_xml, text)) for kind, text in _XML_ITEM.findall(f"\n{body}")]
-
-
-def _unescape_xml(match: re.Match[str]) -> str:
-    return chr(int(match.group(1))) if match.group(1) else _XML_CHARACTERS[match.group()]
-
-
 def _write_json(kind: str, text: str) -> str:
     written = json.dumps({"kind": kind, "text": text}, ensure_ascii=False, separators=(",", ":"))
     return _JSON_HIDDEN.sub(lambda match: f"\\u{ord(match.group()):04x}", written)
-
-
-def _parse_json(body: str) -> list[tuple[str, str]]:
-    try:
-        pairs = [(row["kind"], row["text"]) for row in json.loads(f"[{body}]")]
-    except (TypeError, KeyError, RecursionError, json.JSONDecodeError) as error:
-        raise ValueError("not a context in the json style") from error
-    return [(kind, text) for kind, text in pairs if isinstance(kind, str) and kind in MARKERS and isinstance(text, str)]
-
-
-_PARSERS = {"markdown": _parse_markdown, "xml": _parse_xml, "json": _parse_json}

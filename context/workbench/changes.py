@@ -35,10 +35,6 @@ class Move:
     row: KeptRow
     before: int
 
-    @property
-    def is_up(self) -> bool:
-        return self.row.place < self.before
-
 
 @dataclass(frozen=True)
 class Rescore:

@@ -180,7 +180,7 @@ class Preview:
 
 @dataclass(frozen=True)
 class PreviewChange:
-    """What another budget or question would change: rows that come in, rows that fall out, the order of the others.
+    """What another budget or question would change: rows that come in, rows that fall out.
 
     `no_candidates` were kept or left out before and are not even considered afterwards.
     """
@@ -188,7 +188,6 @@ class PreviewChange:
     added: list[KeptRow]
     removed: list[KeptRow]
     tokens: int = 0
-    is_reordered: bool = False
     no_candidates: int = 0
 
     @property
@@ -264,7 +263,6 @@ def compare_previews(before: Preview, after: Preview) -> PreviewChange:
         added=[row for row in after.kept if row.block.anchor not in had],
         removed=[row for row in before.kept if row.block.anchor not in has],
         tokens=after.context.budget.used - before.context.budget.used,
-        is_reordered=[anchor for anchor in was if anchor in has] != [anchor for anchor in becomes if anchor in had],
         no_candidates=len(considered[0] - considered[1]),
     )
 

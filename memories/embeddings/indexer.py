@@ -20,11 +20,6 @@ logger = logging.getLogger(__name__)
 MAX_ERROR_CHARACTERS = 200
 
 
-def index_memory(tenant_id: UUID, memory_id: UUID) -> int:
-    """Embed one memory if it waits for it; how many were embedded. Raises `EmbeddingError` when it may be retried."""
-    return index_memories(tenant_id, [memory_id])
-
-
 def index_memories(tenant_id: UUID, memory_ids: Iterable[UUID], embedder: Embedder | None = None) -> int:
     """Embed those of the memories that wait for it, batch by batch; how many were embedded.
 

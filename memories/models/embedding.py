@@ -20,9 +20,6 @@ class EmbeddingModel(models.Model):
         RETIRING = "retiring"
         RETIRED = "retired"
 
-    #: What a write makes vectors of.
-    MAINTAINED = (State.ACTIVE, State.FILLING, State.STANDBY)
-
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="embedding_models")
     name = models.CharField(max_length=100)

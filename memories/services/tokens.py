@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -97,8 +97,3 @@ def _pieces(text: str) -> Iterator[str]:
 def token_counts(text: str) -> dict[str, int]:
     """Tokens of `text` for each shipped encoding, e.g. `{"o200k_base": 5, "cl100k_base": 5}`."""
     return {encoding: count_tokens(text, encoding) for encoding in ENCODINGS}
-
-
-def token_counts_many(texts: Iterable[str]) -> list[dict[str, int]]:
-    """`token_counts` of each text, in order."""
-    return [token_counts(text) for text in texts]

@@ -20,7 +20,6 @@ DIMENSION = HashedNgramEmbedder.dimension
 KEY = "sk-test"
 #: What the real endpoint takes in one request.
 MAX_INPUTS = 2048
-MAX_INPUT_CHARACTERS = 20_000
 
 Answer = tuple[int, dict[str, Any]]
 Fault = Callable[["EmbeddingServer", Sequence[str]], Answer]

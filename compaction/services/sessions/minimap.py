@@ -63,10 +63,6 @@ class Minimap:
     window_x: float | None
     shown: tuple[float, float] | None
 
-    @property
-    def generations(self) -> int:
-        return max((band.span.generation for band in self.bands), default=0)
-
 
 def minimap(
     outlines: Sequence[Outline], spans: Iterable[Span], *, window_from: int | None, shown: tuple[int, int] | None

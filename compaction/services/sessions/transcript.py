@@ -16,9 +16,6 @@ CHARACTERS_PER_CALL_ID_TOKEN = 2
 #: After any of these a reader, human or model, may see a new line.
 _BREAK = r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]"
 _LOOKALIKE = re.compile(rf"((?:\A|(?<={_BREAK})))(\\*\[(?:system|user|assistant|tool|calls)\b)")
-_ESCAPED = re.compile(rf"((?:\A|(?<={_BREAK})))\\(\\*\[(?:system|user|assistant|tool|calls)\b)")
-_MARKER = re.compile(r'(?:\A|\n\n)\[(system|user|assistant|tool)((?: (?:name|call)="(?:[^"\\]|\\.)*")*)\]\n')
-_LABEL = re.compile(r'(name|call)=("(?:[^"\\]|\\.)*")')
 _CALLS = "[calls]\n"
 
 
@@ -51,17 +48,6 @@ def transcript(messages: Iterable[ChatMessage]) -> str:
     return "\n\n".join(_piece(message) for message in messages)
 
 
-def parse_transcript(text: str) -> list[ChatMessage]:
-    """The messages of a transcript, exactly as they went in. Raises `ValueError` for any other text."""
-    if not text:
-        return []
-    marks = list(_MARKER.finditer(text))
-    if not marks or marks[0].start():
-        raise ValueError("a transcript begins with a marker")
-    ends = [mark.start() for mark in marks[1:]] + [len(text)]
-    return [_parsed(mark, text[mark.end() : end]) for mark, end in zip(marks, ends, strict=True)]
-
-
 def call_id_tokens(tool_call_id: str) -> int:
     """About what naming the answered call takes in a marker."""
     return -(-len(tool_call_id) // CHARACTERS_PER_CALL_ID_TOKEN) + 2 if tool_call_id else 0
@@ -80,25 +66,5 @@ def _piece(message: ChatMessage) -> str:
     return f"[{message.role}{labels}]\n{body}"
 
 
-def _parsed(mark: re.Match[str], body: str) -> ChatMessage:
-    labels = {label: json.loads(value) for label, value in _LABEL.findall(mark[2])}
-    content, calls = body, ""
-    if body.startswith(_CALLS):
-        content, calls = "", body.removeprefix(_CALLS)
-    elif f"\n{_CALLS}" in body:
-        content, _, calls = body.partition(f"\n{_CALLS}")
-    return ChatMessage(
-        role=mark[1],
-        content=_unescaped(content),
-        name=labels.get("name", ""),
-        tool_calls=tuple(json.loads(_unescaped(calls))) if calls else (),
-        tool_call_id=labels.get("call", ""),
-    )
-
-
 def _escaped(text: str) -> str:
     return _LOOKALIKE.sub(r"\1\\\2", text)
-
-
-def _unescaped(text: str) -> str:
-    return _ESCAPED.sub(r"\1\2", text)

@@ -10,11 +10,11 @@ from compaction.services.simulation.simulator import APPENDED, Point
 POINTS_MAX = 200
 
 
-def thinned(points: Sequence[Point], most: int = POINTS_MAX) -> list[int]:
-    """Indices of the first, the last, every compaction with the point before it, and of the others evenly to `most`."""
+def thinned(points: Sequence[Point]) -> list[int]:
+    """Indices of the first, the last, every compaction with the point before it, and others, `POINTS_MAX` in all."""
     kept = {0, len(points) - 1} if points else set()
     for index, point in enumerate(points):
         if point.event != APPENDED:
             kept |= {max(index - 1, 0), index}
-    step = max(len(points) // max(most - len(kept), 1), 1)
-    return sorted(kept | set(range(0, len(points), step)) if len(points) > most else set(range(len(points))))
+    step = max(len(points) // max(POINTS_MAX - len(kept), 1), 1)
+    return sorted(kept | set(range(0, len(points), step)) if len(points) > POINTS_MAX else set(range(len(points))))

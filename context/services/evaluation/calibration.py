@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from context.services.budget import BudgetCalculator
 from context.services.evaluation.logistic import (
+    FOLDS,
     MIN_OUTCOMES,
     HeldOutReport,
     LogisticModel,
@@ -22,7 +23,6 @@ from context.services.packer import GreedyKnapsackPacker, OptimalPacker
 from context.services.profiles.scoring_profiles import PART_NAMES
 from context.services.scorer import SCORE_DECIMALS, ScoredMemory
 
-FOLDS = 5
 #: The encoding of the counts, that of the packers' own default model.
 _COUNTED = "o200k_base"
 
@@ -43,8 +43,7 @@ class Observation:
     is_evidence: bool
 
 
-@dataclass(frozen=True)
-class RecallRow:
+class RecallRow(NamedTuple):
     """The mean share of a question's evidence that a budget (tokens) holds, by held-out probabilities but `before`."""
 
     budget: int
@@ -71,17 +70,10 @@ class Calibration:
 
     def as_record(self) -> dict[str, Any]:
         """The report as a version keeps it."""
-        report = self.report
         return {
-            "rows": report.rows,
-            "positives": report.positives,
-            "log_loss": report.log_loss,
-            "base_log_loss": report.base_log_loss,
-            "brier": report.brier,
-            "base_brier": report.base_brier,
-            "auc": report.auc,
-            "bins": [[each.low, each.high, each.rows, each.predicted, each.observed] for each in report.bins],
-            "recalls": [[row.budget, row.before, row.greedy, row.optimal] for row in self.recalls],
+            **vars(self.report),
+            "bins": [list(each) for each in self.report.bins],
+            "recalls": [list(row) for row in self.recalls],
         }
 
 
@@ -108,7 +100,7 @@ def calibrate(observations: Sequence[Observation], wanted: Mapping[str, int], bu
     refuse_too_little(len(outcomes), int(outcomes.sum()), max(len(names), 1))
     features = np.array([[row.parts.get(name, 0.0) for name in names] for row in observations])
     model = fit_logistic(features, outcomes, names)
-    report, held_out = cross_validated(features, outcomes, names, [row.group for row in observations], folds=FOLDS)
+    report, held_out = cross_validated(features, outcomes, names, [row.group for row in observations])
     return Calibration(model, report, _recalls(observations, held_out.tolist(), wanted, budgets))
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -27,7 +28,7 @@ NEWTON_STEPS_MAX = 100
 NEWTON_TOLERANCE = 1e-10
 #: Halvings of a step that made things worse, before it is taken for an optimum.
 HALVINGS_MAX = 30
-DEFAULT_FOLDS = 5
+FOLDS = 5
 CALIBRATION_BINS = 10
 #: Log loss counts no probability as nearer to 0 or 1.
 PROBABILITY_MIN = 1e-12
@@ -54,8 +55,7 @@ class LogisticModel:
         return _sigmoid(features @ np.array(self.coefficients) + self.intercept)
 
 
-@dataclass(frozen=True)
-class CalibrationBin:
+class CalibrationBin(NamedTuple):
     """Rows whose predicted probability is from `low` to below `high`: how many, mean prediction, observed share."""
 
     low: float
@@ -124,9 +124,6 @@ def cross_validated(
     outcomes: npt.ArrayLike,
     names: Sequence[str],
     groups: Sequence[Hashable],
-    *,
-    folds: int = DEFAULT_FOLDS,
-    ridge: float = DEFAULT_RIDGE,
 ) -> tuple[HeldOutReport, Column]:
     """The report on rows predicted by models that saw no row of their group, and these predictions in row order.
 
@@ -137,15 +134,15 @@ def cross_validated(
     number_of = {group: number for number, group in enumerate(dict.fromkeys(groups))}
     if len(groups) != len(labels):
         raise ValueError("every row belongs to one group")
-    if folds < 2 or len(number_of) < folds:
+    if len(number_of) < FOLDS:
         raise TooLittleDataError(
-            "too_few_groups", f"{folds} folds need as many questions, or partitions, here are {len(number_of)}."
+            "too_few_groups", f"{FOLDS} folds need as many questions, or partitions, here are {len(number_of)}."
         )
-    fold_of = np.array([number_of[group] % folds for group in groups])
+    fold_of = np.array([number_of[group] % FOLDS for group in groups])
     predicted = np.empty(len(labels))
-    for fold in range(folds):
+    for fold in range(FOLDS):
         is_held_out = fold_of == fold
-        model = fit_logistic(matrix[~is_held_out], labels[~is_held_out], names, ridge=ridge)
+        model = fit_logistic(matrix[~is_held_out], labels[~is_held_out], names)
         predicted[is_held_out] = model.probabilities(matrix[is_held_out])
     return report_of(predicted, labels), predicted
 
@@ -183,34 +180,24 @@ def _checked(features: npt.ArrayLike, outcomes: npt.ArrayLike, columns: int) -> 
 
 def _newton(design: Matrix, labels: Column, ridge: float) -> Column:
     """The coefficients of least penalised log loss; the first column is the intercept, which costs nothing."""
-    penalty = np.full(design.shape[1], ridge)
     # a trace of a penalty, so that columns that say the same can still be told apart
-    penalty[1:] += 1e-9
-    penalty[0] = 0.0
+    penalty = np.array([0.0, *[ridge + 1e-9] * (design.shape[1] - 1)])
+
+    def loss(beta: Column) -> float:
+        log_odds = design @ beta
+        return float(np.sum(np.logaddexp(0.0, log_odds) - labels * log_odds) + 0.5 * np.sum(penalty * beta**2))
+
     beta = np.zeros(design.shape[1])
-    loss = _penalised_loss(design, labels, beta, penalty)
     for _ in range(NEWTON_STEPS_MAX):
         predicted = _sigmoid(design @ beta)
         gradient = design.T @ (predicted - labels) + penalty * beta
         curvature = np.maximum(predicted * (1.0 - predicted), 1e-12)
         step = np.linalg.solve((design * curvature[:, None]).T @ design + np.diag(penalty), gradient)
-        for halving in range(HALVINGS_MAX):
-            tried = beta - step / 2.0**halving
-            tried_loss = _penalised_loss(design, labels, tried, penalty)
-            if tried_loss <= loss:
-                break
-        else:
-            break
-        is_done = loss - tried_loss <= NEWTON_TOLERANCE * max(abs(loss), 1.0)
-        beta, loss = tried, tried_loss
-        if is_done:
+        before, halved = loss(beta), (beta - step / 2.0**halving for halving in range(HALVINGS_MAX))
+        beta = next((tried for tried in halved if loss(tried) <= before), beta)
+        if before - loss(beta) <= NEWTON_TOLERANCE * max(abs(before), 1.0):
             break
     return beta
-
-
-def _penalised_loss(design: Matrix, labels: Column, beta: Column, penalty: Column) -> float:
-    log_odds = design @ beta
-    return float(np.sum(np.logaddexp(0.0, log_odds) - labels * log_odds) + 0.5 * np.sum(penalty * beta**2))
 
 
 def _sigmoid(log_odds: Column) -> Column:
@@ -223,14 +210,11 @@ def _log_loss(predicted: Column, labels: Column) -> float:
 
 
 def _auc(predicted: Column, labels: Column) -> float | None:
-    positives = int(labels.sum())
-    negatives = len(labels) - positives
-    if not positives or not negatives:
+    positives, negatives = predicted[labels == 1.0], np.sort(predicted[labels == 0.0])
+    if not len(positives) or not len(negatives):
         return None
-    _, place, counts = np.unique(predicted, return_inverse=True, return_counts=True)
-    # the mean rank of equal predictions
-    ranks = (np.cumsum(counts) - (counts - 1) / 2.0)[place]
-    return float((ranks[labels == 1.0].sum() - positives * (positives + 1) / 2.0) / (positives * negatives))
+    below, not_above = (np.searchsorted(negatives, positives, side) for side in ("left", "right"))
+    return float(np.mean(below + not_above) / (2 * len(negatives)))
 
 
 def _bins(predicted: Column, labels: Column) -> tuple[CalibrationBin, ...]:

@@ -1,7 +1,7 @@
 """The models of a tenant, the turns that writers and switches take, and the vectors that are still to be made."""
 
 from collections.abc import Iterable
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any, Self
 from uuid import UUID
 
@@ -144,10 +144,6 @@ class EmbeddingModelQuerySet(TenantRows):
     def formerly_active(self) -> Self:
         """Kept up to date for a roll-back, the latest first."""
         return self.filter(state="standby", deactivated_at__isnull=False).order_by("-deactivated_at")
-
-    def removable(self, before: datetime) -> Self:
-        """Whose vectors may go: no search that began while the model was active can still be under way."""
-        return self.filter(Q(deactivated_at__isnull=True) | Q(deactivated_at__lte=before), state="retiring")
 
     def with_work(self) -> Self:
         """Those with vectors to make, to be finished with or to be removed, that nobody holds right now."""

@@ -90,7 +90,7 @@ class MemoryEmbeddingQuerySet(TenantRows):
 
     def with_segments(self, segments: Mapping[str, str]) -> Self:
         """Of memories in partitions that hold every given `key=value` segment, at any depth; for current ones alone."""
-        return self.filter(segments_condition(self.model, "partition_path", segments))
+        return self.filter(segments_condition(self.model, segments))
 
     def nearest_to(self, vector: Vector) -> Self:
         """All of them compared, nearest first; adds `distance` (1 - cosine)."""

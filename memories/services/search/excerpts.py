@@ -32,14 +32,14 @@ def words_to_ask_about(texts: Iterable[str], lexemes: Collection[str]) -> set[st
     return {word for word in words if any(part.startswith(beginnings) for part in _parts(word))}
 
 
-def excerpt(text: str, matched: Collection[str], length: int = EXCERPT_CHARACTERS) -> list[Stretch]:
+def excerpt(text: str, matched: Collection[str]) -> list[Stretch]:
     """So much of a text as a list shows, from its beginning or from shortly before the first of the `matched` words."""
     hits = [found.span() for found in _WORD.finditer(text) if found[0] in matched]
     start = 0
-    if hits and hits[0][1] > length:
+    if hits and hits[0][1] > EXCERPT_CHARACTERS:
         start = text.find(" ", max(hits[0][0] - LEAD_CHARACTERS, 0)) + 1
         start = min(start, hits[0][0])
-    end = start + length
+    end = start + EXCERPT_CHARACTERS
     stretches = [Stretch("… ")] if start else []
     place = start
     for first, last in hits:

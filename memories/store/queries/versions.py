@@ -24,7 +24,7 @@ class MemoryVersionQuerySet(MemoryTextQuerySet):
 
     def with_segments(self, segments: Mapping[str, str]) -> Self:
         """In partitions that hold every given `key=value` segment, at any depth."""
-        return self.filter(segments_condition(self.model, "partition_path", segments))
+        return self.filter(segments_condition(self.model, segments))
 
     def with_similarity_to(self, vector: Vector, model: str) -> Self:
         """Adds `similarity` as `nearest_to` does, None for a version that never had a vector of `model`."""

@@ -60,10 +60,10 @@ def segment_paths(segments: Mapping[str, str]) -> list[str]:
     return [PartitionPath(((key, value),)).path for key, value in segments.items()]
 
 
-def segments_condition(model: type[models.Model], column: str, segments: Mapping[str, str]) -> Q:
-    """That the partition whose path stands in `column` of a tenant's row holds every given segment, at any depth."""
+def segments_condition(model: type[models.Model], segments: Mapping[str, str]) -> Q:
+    """That the partition of a row holds every given segment, at any depth."""
     if not segments:
         return Q()
     partitions = model._meta.apps.get_model("memories", "Partition").objects
-    own = partitions.filter(tenant_id=OuterRef("tenant_id"), path=OuterRef(column))
+    own = partitions.filter(tenant_id=OuterRef("tenant_id"), path=OuterRef("partition_path"))
     return Q(Exists(own.filter(segments__contains=segment_paths(segments))))

@@ -48,9 +48,6 @@ class TenantQuerySet(models.QuerySet[Any]):
 
 
 class MembershipQuerySet(TenantRows):
-    def of_user(self, user_id: int) -> Self:
-        return self.filter(user_id=user_id)
-
     def of_username(self, username: str) -> Self:
         return self.filter(user__username=username)
 

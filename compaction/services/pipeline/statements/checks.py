@@ -1,54 +1,9 @@
-"""What every statement must be: about somebody, readable on its own, and made of nothing but its messages' words."""
+"""How a statement must begin, so that it is readable on its own."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-
-from compaction.services.pipeline.statements.dates import RESOLVED_DATE
-from compaction.services.pipeline.statements.lexicon import (
-    ARTICLES,
-    NO_WORDS,
-    PRONOUNS,
-    STOP_WORDS,
-    YES_WORDS,
-    word_set,
-)
-from compaction.services.pipeline.statements.model import Message, Statement
-from compaction.services.pipeline.statements.people import AND_OTHERS, ASSISTANT
-from compaction.services.pipeline.statements.verbs import third_person
-from compaction.services.pipeline.statements.words import CONTRACTIONS, all_words, bare
-
-_WRITTEN_OUT = [word for full in CONTRACTIONS.values() for word in full.lower().split()]
-#: Words that statements may hold without any message saying them.
-GLUE_WORDS = STOP_WORDS.union(
-    _WRITTEN_OUT,
-    map(third_person, _WRITTEN_OUT),
-    word_set(f"{AND_OTHERS} suggests confirmed denied self own one's"),
-)
-
-
-def faults_of(statement: Statement, messages: Mapping[str, Message]) -> list[str]:
-    """What is wrong with a statement, in words; [] when nothing is. `messages` are those it may cite, by id."""
-    return [
-        *_citation_faults(statement, messages),
-        *_opening_faults(statement),
-        *_invention_faults(statement, messages),
-    ]
-
-
-def _citation_faults(statement: Statement, messages: Mapping[str, Message]) -> Iterator[str]:
-    if not statement.message_ids:
-        yield "cites no message"
-    for message_id in statement.message_ids:
-        if message_id not in messages:
-            yield f"cites the unknown message {message_id}"
-
-
-def _opening_faults(statement: Statement) -> Iterator[str]:
-    if not statement.body:
-        yield "says nothing"
-    elif first := unfit_opening(statement.lead, statement.body):
-        yield f"opens with {first!r}, which stands for nothing it names"
+from compaction.services.pipeline.statements.lexicon import NO_WORDS, PRONOUNS, YES_WORDS
+from compaction.services.pipeline.statements.words import bare
 
 
 def unfit_opening(lead: str, body: str) -> str:
@@ -56,18 +11,3 @@ def unfit_opening(lead: str, body: str) -> str:
     told = body if lead.endswith(":") or not lead else lead
     first = "" if told.startswith('"') else bare(told.split(" ", 1)[0])
     return first if first in PRONOUNS or first in YES_WORDS or first in NO_WORDS else ""
-
-
-def _invention_faults(statement: Statement, messages: Mapping[str, Message]) -> Iterator[str]:
-    if invented := invented_words(statement, messages):
-        yield f"says {', '.join(invented)}, which no cited message says"
-
-
-def invented_words(statement: Statement, messages: Mapping[str, Message]) -> list[str]:
-    """Words of a statement that are neither its messages' (in the third person), nor a name, nor a date, nor glue."""
-    cited = [messages[message_id] for message_id in statement.message_ids if message_id in messages]
-    said = {word for message in cited for word in all_words(message.content.replace("’", "'").replace("‘", "'"))}
-    said |= {third_person(word) for word in said} | {word.removesuffix("'s") for word in said}
-    names = {ASSISTANT.lower()}.union(*(all_words(message.speaker) for message in messages.values()))
-    known = said | names | {f"{name}'s" for name in names} | GLUE_WORDS | ARTICLES
-    return [word for word in all_words(RESOLVED_DATE.sub(" ", statement.text)) if word not in known]

@@ -110,7 +110,6 @@ def _statement(draft: Draft, counts: Counter[str], names: Collection[str]) -> St
         kind,
         draft.said_on,
         _factor(draft, kind),
-        opening.of_speaker and bool(opening.subject),
     )
 
 

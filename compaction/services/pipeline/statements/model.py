@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 from datetime import date, datetime
 from enum import StrEnum
 
-from compaction.services.pipeline.statements.dates import date_text
-
 
 class Kind(StrEnum):
     """What a statement is about; the journal keeps the lasting ones."""
@@ -54,7 +52,7 @@ class Statement:
 
     `subject` is whom or what it is about, `lead` what the text opens with ("Caroline", "Caroline:", "Caroline's"),
     `parts` the rest: the first always stays, later ones may be left off from the end. `factor` weighs the statement as
-    a whole against others, `is_first_person` says that its subject said it of themself.
+    a whole against others.
     """
 
     subject: str
@@ -64,7 +62,6 @@ class Statement:
     kind: Kind
     said_on: date | None = None
     factor: float = 1.0
-    is_first_person: bool = False
 
     @property
     def body(self) -> str:
@@ -77,13 +74,6 @@ class Statement:
         if self.lead:
             return f"{self.lead} {self.body}"
         return capitalised(self.body)
-
-    @property
-    def dated_text(self) -> str:
-        """The text, with the day it was said on where it holds no date of its own."""
-        if self.said_on is None or str(self.said_on.year) in self.text:
-            return self.text
-        return f"{self.text} (said on {date_text(self.said_on)})"
 
 
 def capitalised(text: str) -> str:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +11,6 @@ CONFIDENCE_PERCENT = 95
 RESAMPLES = 2_000
 #: Fixed, so that one set of answers has one interval.
 SEED = 79
-#: Numbers drawn at a time: bounds the memory that many questions take.
-DRAWN_AT_ONCE = 1_000_000
 
 Values = NDArray[np.float64]
 
@@ -32,15 +28,6 @@ class Estimate:
     def is_beyond_chance(self) -> bool:
         """Of a difference: whether the interval leaves out 0."""
         return self.low > 0 or self.high < 0
-
-    def to_dict(self) -> dict[str, Any]:
-        """The form that is stored as JSON."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, stored: Mapping[str, Any]) -> Estimate:
-        """What `to_dict` gave."""
-        return cls(**stored)
 
 
 def estimate_means(columns: Values) -> list[Estimate | None]:
@@ -62,14 +49,9 @@ def _resampled_means(values: Values, known: Values) -> Values:
     """(resamples, measures): the means over questions drawn with replacement; NaN where a draw hit no number."""
     generator = np.random.default_rng(SEED)
     questions = len(values)
-    at_once = max(1, DRAWN_AT_ONCE // max(1, questions))
-    means = []
-    for start in range(0, RESAMPLES, at_once):
-        drawn = generator.integers(0, questions, size=(min(at_once, RESAMPLES - start), questions))
-        times = np.stack([np.bincount(row, minlength=questions) for row in drawn]).astype(np.float64)
-        with np.errstate(invalid="ignore"):
-            means.append((times @ values) / (times @ known))
-    return np.concatenate(means)
+    times = (np.bincount(generator.integers(0, questions, questions), minlength=questions) for _ in range(RESAMPLES))
+    with np.errstate(invalid="ignore"):
+        return np.stack([(each @ values) / (each @ known) for each in times])
 
 
 def _estimate(mean: float, resampled: Values, questions: int) -> Estimate:

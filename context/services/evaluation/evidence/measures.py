@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Collection, Hashable, Sequence
+from dataclasses import dataclass
 
 from context.services.evaluation.answer_words import share_of_words, words_that_count
 
@@ -52,15 +51,6 @@ class Measured:
         if not self.stale:
             return None
         return self.evidence_rank is not None and (self.stale_rank is None or self.evidence_rank < self.stale_rank)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The form that is stored as JSON."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, stored: Mapping[str, Any]) -> Measured:
-        """What `to_dict` gave."""
-        return cls(**stored)
 
 
 def measure(

@@ -45,19 +45,11 @@ class Summary:
     milliseconds_p50: float
     milliseconds_p95: float
 
-    def to_dict(self) -> dict[str, Any]:
-        """The form that is stored as JSON."""
-        return {
-            "questions": self.questions,
-            "measures": _stored(self.measures),
-            "milliseconds_p50": self.milliseconds_p50,
-            "milliseconds_p95": self.milliseconds_p95,
-        }
-
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> Summary:
-        """What `to_dict` gave."""
-        return cls(**{**stored, "measures": _estimates(stored["measures"])})
+        """From what `asdict` gave."""
+        measures = {name: Estimate(**estimate) for name, estimate in stored["measures"].items()}
+        return cls(**{**stored, "measures": measures})
 
 
 @dataclass(frozen=True)
@@ -67,14 +59,9 @@ class Report:
     total: Summary
     categories: Mapping[str, Summary]
 
-    def to_dict(self) -> dict[str, Any]:
-        """The form that is stored as JSON."""
-        categories = {name: summary.to_dict() for name, summary in self.categories.items()}
-        return {"total": self.total.to_dict(), "categories": categories}
-
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> Report:
-        """What `to_dict` gave."""
+        """From what `asdict` gave."""
         categories = {name: Summary.from_dict(summary) for name, summary in stored["categories"].items()}
         return cls(Summary.from_dict(stored["total"]), categories)
 
@@ -90,15 +77,6 @@ class Difference:
     measures: Mapping[str, Estimate]
     only_first: int
     only_second: int
-
-    def to_dict(self) -> dict[str, Any]:
-        """A plain form for JSON."""
-        return {
-            "questions": self.questions,
-            "measures": _stored(self.measures),
-            "only_first": self.only_first,
-            "only_second": self.only_second,
-        }
 
 
 def report_on(answers: Sequence[Answer]) -> Report:
@@ -156,11 +134,3 @@ def _columns(measured: Sequence[Measured]) -> Values:
 
 def _named(estimates: Sequence[Estimate | None]) -> dict[str, Estimate]:
     return {name: found for name, found in zip(MEASURES, estimates, strict=True) if found is not None}
-
-
-def _stored(measures: Mapping[str, Estimate]) -> dict[str, Any]:
-    return {name: estimate.to_dict() for name, estimate in measures.items()}
-
-
-def _estimates(stored: Mapping[str, Any]) -> dict[str, Estimate]:
-    return {name: Estimate.from_dict(estimate) for name, estimate in stored.items()}

@@ -53,7 +53,6 @@ LEGS: list[tuple[Mode, str]] = [
     (garbage, "not_json"),
     (too_long, "over_budget"),
 ]
-ATTEMPTS = 3
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ from rest_framework.test import APIClient
 
 from compaction.models import Compaction, Message, Session
 from compaction.services.pipeline.masking import PLACEHOLDER
-from compaction.services.sessions.transcript import parse_transcript
 from context.services.budget import message_text
 from memories.models import Tenant
 from memories.partitions.actions.memo import set_memo
@@ -26,6 +25,7 @@ from tests.integration.session_helpers import (
     result,
     user,
 )
+from tests.reading_back import parse_transcript
 from tests.sessions import new_compaction
 from tests.users import api_client, new_key
 

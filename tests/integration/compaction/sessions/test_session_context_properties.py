@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from compaction.models import Message, Session
 from compaction.services.sessions.drafts import NewMessage
-from compaction.services.sessions.transcript import ChatMessage, parse_transcript, transcript
+from compaction.services.sessions.transcript import ChatMessage, transcript
 from compaction.sessions.actions.messages import append_messages, pin_message
 from compaction.sessions.actions.sessions import create_session
 from compaction.sessions.context import build_session_context
@@ -25,6 +25,7 @@ from memories.tenancy.exceptions import InvalidInput
 from memories.tenancy.scopes import tenant_scope
 from tests.factories import NOW, TESTER, make_memory, make_tenant
 from tests.integration.session_helpers import put_in_state
+from tests.reading_back import parse_transcript
 
 EXAMPLES = 40
 PLACE = parse_partition("user=alex")

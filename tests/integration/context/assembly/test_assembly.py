@@ -10,7 +10,7 @@ from django.test.utils import CaptureQueriesContext
 
 from context.models import BudgetProfile, Receipt
 from context.services.packer import OVER_BUDGET
-from context.services.rendering import STYLES, parse_context
+from context.services.rendering import STYLES
 from memories.models import Memory, RecalledText
 from memories.store.recall import fold_retrievals
 from memories.tenancy.exceptions import Forbidden, InvalidInput, NotFound
@@ -28,6 +28,7 @@ from tests.integration.context_helpers import (
     store,
     texts,
 )
+from tests.reading_back import parse_context
 
 pytestmark = pytest.mark.django_db
 

@@ -3,7 +3,7 @@
 import pytest
 
 from context.receipts.results import Focus
-from context.services.rendering import STYLES, fence_nonce, parse_context
+from context.services.rendering import STYLES, fence_nonce
 from memories.models import Memory, Tenant
 from memories.partitions.actions.links import link_memories
 from memories.partitions.actions.memo import set_memo
@@ -11,6 +11,7 @@ from memories.partitions.actions.summaries import save_summary
 from memories.services.partitions.paths import parse_partition
 from memories.tenancy.scopes import tenant_scope
 from tests.integration.context_helpers import NOW, SYSTEM, ask, new_row, new_tenant, recounted, store
+from tests.reading_back import parse_context
 
 pytestmark = pytest.mark.django_db
 

@@ -7,11 +7,11 @@ from statistics import fmean
 import pytest
 from django.core.management import call_command
 
-from context.services.rendering import parse_context
 from memories.models import Memory, Tenant
 from memories.tenancy.scopes import tenant_scope
 from tests.architecture import ROOT
 from tests.integration.context_helpers import ask, new_tenant, recounted, texts
+from tests.reading_back import parse_context
 
 CONVERSATION = ROOT.parent / "shared" / "data" / "locomo" / "26.json"
 QUESTION_STEP = 7

@@ -8,7 +8,7 @@ from context.models import BudgetProfile
 from context.receipts.results import AssembledContext
 from context.services.packer import OVER_BUDGET
 from context.services.packer.snippets import ELLIPSIS
-from context.services.rendering import STYLES, parse_context
+from context.services.rendering import STYLES
 from memories.models import Memory, Tenant
 from memories.services.tokens import count_tokens
 from memories.store.actions.edit import archive_memory, update_memory
@@ -27,6 +27,7 @@ from tests.integration.context_helpers import (
     store,
     texts,
 )
+from tests.reading_back import parse_context
 
 pytestmark = pytest.mark.django_db
 

@@ -76,13 +76,13 @@ def test_vector_is_stored_with_its_model_and_dimension(tenant: Tenant) -> None:
 
 def test_indexing_again_does_nothing(tenant: Tenant) -> None:
     memory = make_memory(tenant, is_embedded=True)
-    assert indexer.index_memory(tenant.pk, memory.pk) == 0
-    assert indexer.index_memory(tenant.pk, uuid4()) == 0
+    assert indexer.index_memories(tenant.pk, [memory.pk]) == 0
+    assert indexer.index_memories(tenant.pk, [uuid4()]) == 0
 
 
 def test_memory_of_another_tenant_is_not_embedded(tenant: Tenant, other_tenant: Tenant) -> None:
     memory = make_memory(other_tenant)
-    assert indexer.index_memory(tenant.pk, memory.pk) == 0
+    assert indexer.index_memories(tenant.pk, [memory.pk]) == 0
     assert stored(memory).embedding_state == "pending"
 
 
@@ -91,7 +91,7 @@ def test_edit_while_embedding_leaves_the_new_version_pending(tenant: Tenant) -> 
     indexer.index_memories(tenant.pk, [memory.pk], Interrupted(lambda: edit(memory, "after")))
     assert stored(memory).embedding_state == "pending"
     assert [version for version, _ in vectors_of(memory)] == [1]
-    indexer.index_memory(tenant.pk, memory.pk)
+    indexer.index_memories(tenant.pk, [memory.pk])
     assert stored(memory).embedding_state == "ready"
     assert [version for version, _ in vectors_of(memory)] == [1, 2]
 
@@ -165,12 +165,12 @@ def test_temporary_failure_leaves_the_memory_pending_with_its_reason(tenant: Ten
     memory = make_memory(tenant)
     server.faults.append(failing(503))
     with pytest.raises(EmbeddingError):
-        indexer.index_memory(tenant.pk, memory.pk)
+        indexer.index_memories(tenant.pk, [memory.pk])
     assert (stored(memory).embedding_state, stored(memory).embedding_error) == (
         "pending",
         "The embedding endpoint answered 503.",
     )
-    indexer.index_memory(tenant.pk, memory.pk)
+    indexer.index_memories(tenant.pk, [memory.pk])
     assert (stored(memory).embedding_state, stored(memory).embedding_error) == ("ready", "")
 
 
@@ -186,9 +186,9 @@ def test_text_that_is_refused_fails_alone(tenant: Tenant, server: EmbeddingServe
 def test_edited_text_that_had_failed_is_tried_again(tenant: Tenant, server: EmbeddingServer) -> None:
     memory = make_memory(tenant, "refused")
     server.refuses = "refused"
-    indexer.index_memory(tenant.pk, memory.pk)
+    indexer.index_memories(tenant.pk, [memory.pk])
     edit(memory, "fine")
-    assert indexer.index_memory(tenant.pk, memory.pk) == 1
+    assert indexer.index_memories(tenant.pk, [memory.pk]) == 1
 
 
 def test_task_is_retried_on_named_errors_with_backoff_and_jitter() -> None:

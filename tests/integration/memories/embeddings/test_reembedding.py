@@ -163,7 +163,7 @@ def test_the_worker_switches_by_itself_once_all_is_filled(tenant: Tenant, memori
 
 def test_superseded_and_archived_versions_get_vectors_too(tenant: Tenant, memories: list[Memory]) -> None:
     edit(memories[0], content="Alex prefers coffee.")
-    indexer.index_memory(tenant.pk, memories[0].pk)
+    indexer.index_memories(tenant.pk, [memories[0].pk])
     with tenant_scope(tenant.pk):
         archive_memory(memory=memories[1], by=TESTER, now=NOW + timedelta(hours=1))
     work(tenant, start(tenant, switches=True))
@@ -178,7 +178,7 @@ def test_version_superseded_before_it_had_a_vector_gets_one_of_every_model(
     work(tenant, model)
     new = make_memory(tenant, "Superseded at once.")
     edit(new, content="What it says now.")
-    indexer.index_memory(tenant.pk, new.pk)
+    indexer.index_memories(tenant.pk, [new.pk])
     for name in (FIRST, SECOND):
         assert (str(new.pk), 1) not in vectors(tenant, name)
     assert len(maintenance.embedding_models_with_work()) == 2
@@ -192,7 +192,7 @@ def test_writes_while_filling_get_vectors_of_both_models(tenant: Tenant, memorie
     model = start(tenant)
     new = make_memory(tenant, "Written while filling.", is_embedded=True)
     edit(memories[0], content="Edited while filling.")
-    indexer.index_memory(tenant.pk, memories[0].pk)
+    indexer.index_memories(tenant.pk, [memories[0].pk])
     edit(memories[1], pinned=True)
     assert {(str(new.pk), 1), (str(memories[0].pk), 2)} <= vectors(tenant, SECOND)
     work(tenant, model)
@@ -218,7 +218,7 @@ def test_remote_model_is_filled_over_http_and_what_is_written_meanwhile_follows(
     assert sorted(text for request in server.requests for text in request) == sorted([*TEXTS, new.content])
     assert switch(tenant)
     later = make_memory(tenant, "Written after the switch.")
-    indexer.index_memory(tenant.pk, later.pk)
+    indexer.index_memories(tenant.pk, [later.pk])
     assert vectors(tenant, MODEL) == vectors(tenant, FIRST) == versions(tenant)
     assert roll_back(tenant)
     later_still = make_memory(tenant, "Written after the roll-back.", is_embedded=True)
@@ -446,7 +446,7 @@ def test_another_dimension_than_the_registered_one_is_refused_at_write_and_at_se
         EmbeddingModel.objects.for_tenant(tenant.pk).update(dimension=300)
     new = make_memory(tenant, "A new tea.")
     with pytest.raises(EmbeddingError, match="registered with 300 numbers"):
-        indexer.index_memory(tenant.pk, new.pk)
+        indexer.index_memories(tenant.pk, [new.pk])
     with pytest.raises(EmbeddingError, match="registered with 300 numbers"):
         indexer.index_memories(tenant.pk, [new.pk], WordLlamaEmbedder())
     assert (stored(new).embedding_state, len(vectors(tenant, FIRST))) == ("pending", 4)

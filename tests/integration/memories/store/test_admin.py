@@ -194,7 +194,7 @@ def test_tenant_and_membership_are_made_by_the_verbs(client: Client, tenant: Ten
         made = Tenant.objects.named("Initech").get()
     client.post(page("membership_add"), {"user": user.pk, "tenant": made.pk})
     with admin_write_scope():
-        membership = Membership.objects.for_tenant(made.pk).of_user(user.pk).get()
+        membership = Membership.objects.for_tenant(made.pk).get(user_id=user.pk)
         verbs = set(AuditEntry.objects.for_tenant(made.pk).values_list("verb", flat=True))
     assert verbs == {"create_tenant", "add_member"}
     client.post(page("membership_delete", membership.pk), {"post": "yes"})

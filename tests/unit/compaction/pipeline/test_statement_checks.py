@@ -7,8 +7,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from compaction.services.pipeline.statements import Kind, Message, Part, Statement, choose_statements, make_statements
-from compaction.services.pipeline.statements.checks import faults_of, invented_words
 from memories.services.tokens import count_tokens
+from tests.statement_faults import faults_of, invented_words
 
 SAID_AT = datetime(2024, 2, 29, tzinfo=UTC)
 MESSAGES = {"m": Message("m", "user", "I want a red kayak.", "Ann", SAID_AT)}

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from compaction.services.pipeline.statements import Kind, Message, make_statements, render_statements
-from compaction.services.pipeline.statements.checks import faults_of
+from tests.statement_faults import faults_of
 
 MONDAY = datetime(2023, 5, 8, 13, 56, tzinfo=UTC)
 
@@ -146,10 +146,9 @@ def test_statements_tell_their_kind(said, kind):
     assert statement.kind is kind
 
 
-def test_statements_of_oneself_are_first_person():
+def test_subject_of_a_statement_is_its_speaker():
     own, told = make_statements(talk("Ann: I prefer tea. The kettle is broken."))
-    assert (own.subject, own.is_first_person) == ("Ann", True)
-    assert (told.subject, told.is_first_person) == ("Ann", False)
+    assert (own.subject, told.subject) == ("Ann", "Ann")
 
 
 def test_roles_name_those_who_have_no_name():
@@ -212,12 +211,6 @@ def test_a_name_written_once_before_a_users_message_is_no_speaker():
 def test_statements_follow_the_sequence_of_their_messages():
     first, second = talk("Ann: I ran.", "Ben: I swam.")
     assert [statement.message_ids for statement in make_statements([second, first])] == [("m0",), ("m1",)]
-
-
-def test_dated_text_says_the_day_where_the_statement_has_none():
-    plain, dated = make_statements(talk("Ann: I love the sea. I sailed yesterday."))
-    assert plain.dated_text == "Ann loves the sea (said on 8 May 2023)"
-    assert dated.dated_text == "Ann sailed (7 May 2023)"
 
 
 def test_a_summary_puts_statements_under_their_days_and_shares_openings():

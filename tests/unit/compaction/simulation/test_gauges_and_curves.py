@@ -98,7 +98,7 @@ def test_bars_before_and_after_add_up_to_the_plan() -> None:
 
 def test_long_curve_is_thinned_but_keeps_its_ends_and_every_compaction() -> None:
     points = [Point(n, n, 0.1, "emergency" if n % 1000 == 500 else APPENDED) for n in range(5000)]
-    kept = thinned(points, POINTS_MAX)
+    kept = thinned(points)
     assert len(kept) <= POINTS_MAX * 1.2
     assert kept[0] == 0
     assert kept[-1] == 4999

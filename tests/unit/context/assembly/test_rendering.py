@@ -16,10 +16,10 @@ from context.services.rendering import (
     STYLES,
     RenderItem,
     fence_nonce,
-    parse_context,
     render_context,
 )
 from memories.services.tokens import count_tokens
+from tests.reading_back import parse_context
 
 SECRET = b"a secret of the server"
 TENANT = "0198c0de-0000-7000-8000-000000000001"

@@ -64,11 +64,6 @@ def test_text_spelling_a_special_token_is_ordinary_text():
     assert tokens.count_tokens("<|endoftext|>") > 1
 
 
-def test_many_texts_keep_their_order():
-    texts = ["one", "two words", ""]
-    assert tokens.token_counts_many(texts) == [tokens.token_counts(text) for text in texts]
-
-
 @given(st.text())
 def test_any_text_can_be_counted(text):
     count = tokens.count_tokens(text)

@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from context.models import BudgetProfile
 from context.receipts.results import Anchor, AssembledContext, Focus
 from context.receipts.storing import read_receipt
-from context.services.rendering import STYLES, parse_context
+from context.services.rendering import STYLES
 from memories.models import Memory, PartitionSummary, Tenant
 from memories.partitions.actions.links import link_memories
 from memories.partitions.actions.summaries import save_summary, withdraw_summary
@@ -32,6 +32,7 @@ from tests.integration.context_helpers import (
     store,
     texts,
 )
+from tests.reading_back import parse_context
 
 pytestmark = pytest.mark.django_db
 

@@ -1,0 +1,106 @@
+"""Rendered contexts and transcripts read back: what a test compares with that which went in."""
+
+import json
+import re
+
+from compaction.services.sessions.transcript import _BREAK as TRANSCRIPT_BREAK
+from compaction.services.sessions.transcript import _CALLS, ChatMessage
+from context.services.rendering import (
+    _BREAK,
+    _CONFUSING,
+    _MARKER,
+    _XML_ENTITIES,
+    DEFAULT_STYLE,
+    MARKERS,
+    NONCE_DIGITS,
+    STYLES,
+    _frame,
+)
+
+_KINDS = {marker: kind for kind, marker in MARKERS.items()}
+_ESCAPED_LOOKALIKE = re.compile(rf"(?<={_BREAK})\\(\\*{_CONFUSING})")
+_ITEM_START = re.compile(rf"(?:\A|\n)({_MARKER})")
+_XML_CHARACTERS = {entity: character for character, entity in _XML_ENTITIES.items()}
+_XML_ESCAPE = re.compile(r'&(?:amp|lt|gt|#13);|<char code="(\d{1,5})"/>')
+_XML_ITEM = re.compile(rf"\n<({'|'.join(MARKERS)})>(.*?)</\1>", re.DOTALL)
+
+_ESCAPED = re.compile(rf"((?:\A|(?<={TRANSCRIPT_BREAK})))\\(\\*\[(?:system|user|assistant|tool|calls)\b)")
+_MESSAGE_MARKER = re.compile(r'(?:\A|\n\n)\[(system|user|assistant|tool)((?: (?:name|call)="(?:[^"\\]|\\.)*")*)\]\n')
+_LABEL = re.compile(r'(name|call)=("(?:[^"\\]|\\.)*")')
+
+
+def parse_context(text: str, style: str = DEFAULT_STYLE) -> list[tuple[str, str]]:
+    """The (kind, text) pairs of a rendered context, exactly as they went in.
+
+    Raises `ValueError` for anything that `render_context` could not have written.
+    """
+    if style not in STYLES:
+        raise ValueError(f"unknown style {style!r}; known: {', '.join(STYLES)}")
+    if not text:
+        return []
+    nonce = re.search(rf"\d{{{NONCE_DIGITS}}}", text)
+    if nonce is None:
+        raise ValueError("no fence")
+    frame = _frame(style, nonce.group())
+    is_whole = text.startswith(frame.head) and text.endswith(frame.tail) and text.count(nonce.group()) == 2
+    if not is_whole:
+        raise ValueError("the fence is not whole")
+    pairs = _PARSERS[style](text[len(frame.head) : len(text) - len(frame.tail)])
+    if not pairs or f"{frame.head}{frame.joint.join(frame.write(*pair) for pair in pairs)}{frame.tail}" != text:
+        raise ValueError(f"not a context in the {style} style")
+    return pairs
+
+
+def _parse_markdown(body: str) -> list[tuple[str, str]]:
+    starts = list(_ITEM_START.finditer(body))
+    ends = [*(start.start() for start in starts[1:]), len(body)][: len(starts)]
+    return [
+        (_KINDS[start.group(1)], _ESCAPED_LOOKALIKE.sub(r"\1", body[start.end() : end]))
+        for start, end in zip(starts, ends, strict=True)
+    ]
+
+
+def _parse_xml(body: str) -> list[tuple[str, str]]:
+    return [(kind, _XML_ESCAPE.sub(_unescape_xml, text)) for kind, text in _XML_ITEM.findall(f"\n{body}")]
+
+
+def _unescape_xml(match: re.Match[str]) -> str:
+    return chr(int(match.group(1))) if match.group(1) else _XML_CHARACTERS[match.group()]
+
+
+def _parse_json(body: str) -> list[tuple[str, str]]:
+    try:
+        pairs = [(row["kind"], row["text"]) for row in json.loads(f"[{body}]")]
+    except (TypeError, KeyError, RecursionError, json.JSONDecodeError) as error:
+        raise ValueError("not a context in the json style") from error
+    return [(kind, text) for kind, text in pairs if isinstance(kind, str) and kind in MARKERS and isinstance(text, str)]
+
+
+_PARSERS = {"markdown": _parse_markdown, "xml": _parse_xml, "json": _parse_json}
+
+
+def parse_transcript(text: str) -> list[ChatMessage]:
+    """The messages of a transcript, exactly as they went in. Raises `ValueError` for any other text."""
+    if not text:
+        return []
+    marks = list(_MESSAGE_MARKER.finditer(text))
+    if not marks or marks[0].start():
+        raise ValueError("a transcript begins with a marker")
+    ends = [mark.start() for mark in marks[1:]] + [len(text)]
+    return [_parsed(mark, text[mark.end() : end]) for mark, end in zip(marks, ends, strict=True)]
+
+
+def _parsed(mark: re.Match[str], body: str) -> ChatMessage:
+    labels = {label: json.loads(value) for label, value in _LABEL.findall(mark[2])}
+    content, calls = body, ""
+    if body.startswith(_CALLS):
+        content, calls = "", body.removeprefix(_CALLS)
+    elif f"\n{_CALLS}" in body:
+        content, _, calls = body.partition(f"\n{_CALLS}")
+    return ChatMessage(
+        role=mark[1],
+        content=_ESCAPED.sub(r"\1\2", content),
+        name=labels.get("name", ""),
+        tool_calls=tuple(json.loads(_ESCAPED.sub(r"\1\2", calls))) if calls else (),
+        tool_call_id=labels.get("call", ""),
+    )

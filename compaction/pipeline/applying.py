@@ -48,7 +48,7 @@ def _fill_in_text(compaction: Compaction, draft: Draft) -> None:
     compaction.summary_text = draft.summary.text
     compaction.summary_token_count = draft.summary_tokens
     compaction.statements = [statement.as_record() for statement in draft.summary.statements]
-    compaction.pipeline.journal = [entry.as_record() for entry in draft.journal]
+    compaction.journal = [entry.as_record() for entry in draft.journal]
     compaction.retention = retention_record(draft.retention)
     compaction.summariser, compaction.is_fallback = draft.summariser, draft.is_fallback
     if draft.summariser == "extractive":
@@ -185,7 +185,7 @@ def note_decision(compaction: Compaction, *, reason: str, by: Actor, now: dateti
 
 def own_memories(compaction: Compaction) -> list[str]:
     """The memories that this compaction made and that no other one in force rests on."""
-    stored = [entry["memory_id"] for entry in compaction.pipeline.journal if entry["status"] == journal.STORED]
+    stored = [entry["memory_id"] for entry in compaction.journal if entry["status"] == journal.STORED]
     others = Compaction.objects.for_tenant(compaction.tenant_id).other_than(compaction.pk)
     shared = others.memories_relied_on(stored) if stored else set()
     of_summary = summary_of(compaction).metadata["memory_ids"] if compaction.summary_text else []

@@ -106,7 +106,7 @@ def store_entries(
 
     A step of the verb that applies it, inside its transaction; `moments` are the times of the cited messages by id.
     """
-    waiting = [record for record in compaction.pipeline.journal if record["status"] == NEW]
+    waiting = [record for record in compaction.journal if record["status"] == NEW]
     rows = [_memory(record, compaction, session, moments, now) for record in waiting]
     results = store_memories(tenant=session.tenant, rows=rows, by=by, now=now) if rows else []
     created = []

@@ -90,7 +90,7 @@ def measured(compaction: Compaction, session: Session, text: str) -> Measured:
     after = compaction.tokens_after + tokens - compaction.summary_token_count
     kept_before = facts_in(compaction.retention, "kept")
     facts = [*kept_before, *facts_in(compaction.retention, "missing")]
-    journal = [entry["text"] for entry in compaction.pipeline.journal]
+    journal = [entry["text"] for entry in compaction.journal]
     retention = check_retention(facts, [text, *journal])
     lost = [fact for fact in retention.missing if fact in kept_before]
     is_smaller = tokens < compaction.original_token_count and after <= compaction.tokens_before

@@ -149,7 +149,7 @@ def read_review(compaction: Compaction, *, offset: int = 0) -> Review:
         previous_offset=max(offset - ORIGINALS_PAGE, 0) if offset else None,
         statements=[cite.statement(record, kept) for record in compaction.statements],
         facts=cite.facts(kept, missing, compaction.summary_text),
-        journal=[cite.record(record) for record in compaction.pipeline.journal],
+        journal=[cite.record(record) for record in compaction.journal],
         warning=generation_warning(compaction.generation),
         allowed=allowed_actions(compaction),
         run=Run.objects.for_tenant(tenant_id).of_session(compaction.session_id).open().first(),
@@ -162,7 +162,7 @@ class _Citing:
 
     def __init__(self, compaction: Compaction, facts: Sequence[Fact], page: Sequence[CompactionMember]) -> None:
         self._kept = len(compaction.retention.get("kept", []))
-        cited = [record["message_ids"] for record in (*compaction.statements, *compaction.pipeline.journal)]
+        cited = [record["message_ids"] for record in (*compaction.statements, *compaction.journal)]
         ids = {UUID(str(one)) for listed in (*cited, *(fact.message_ids for fact in facts)) for one in listed}
         rows = Message.objects.for_tenant(compaction.tenant_id).with_ids(ids).outlines() if ids else []
         self._sequences = {str(row.id): row.sequence for row in rows if row.sequence is not None}

@@ -208,7 +208,7 @@ def preview_of(context: AssembledContext, tenant_id: UUID) -> Preview:
     anchors = [block.anchor for block in context.blocks] + [omission.anchor for omission in context.omitted]
     with tenant_scope(tenant_id):
         rows = rows_of(anchors, tenant_id)
-        scoring = context.assembly.scoring or _scoring_of(context, tenant_id)
+        scoring = context.scoring or _scoring_of(context, tenant_id)
         minimum_score = _minimum_score(context, tenant_id)
     found = {candidate.anchor.id: candidate for candidate in context.candidates}
     focus = set((context.request.get("focus") or {}).values())

@@ -14,16 +14,22 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.database import analyse, new_tenant, throwaway_database
+from benchmarks.database import analyse, new_benchmark_tenant, throwaway_database
 from context.services.evaluation.corpus import Corpus, CorpusError, CorpusQuestion, read_corpus
-from context.services.evaluation.evidence import Answer, Measured, Summary, measure, report_on
+from context.services.evaluation.evidence import (
+    MeasuredAnswer,
+    MeasuresSummary,
+    QuestionMeasures,
+    build_evaluation_report,
+    measure_retrieved_evidence,
+)
 
 UPDATED_FACTS = Path(__file__).parent.parent / "context" / "services" / "evaluation" / "updated_facts"
-ROWS_PER_BATCH = 500
-COLUMNS = ("recall", "full", "containment", "mrr", "current_first")
+_ROWS_PER_BATCH = 500
+_COLUMNS = ("recall", "full", "containment", "mrr", "current_first")
 
 
-def load(tenant: Any, corpus: Corpus) -> dict[str, str]:
+def load_evidence_corpus(tenant: Any, corpus: Corpus) -> dict[str, str]:
     """Store the memories with their vectors; the corpus's own id by the memory's id."""
     from memories.embeddings.indexer import index_memories
     from memories.store.actions.store import store_memories
@@ -32,8 +38,8 @@ def load(tenant: Any, corpus: Corpus) -> dict[str, str]:
 
     newest = max(memory.created_at for memory in corpus.memories)
     source_of: dict[str, str] = {}
-    for start in range(0, len(corpus.memories), ROWS_PER_BATCH):
-        batch = corpus.memories[start : start + ROWS_PER_BATCH]
+    for start in range(0, len(corpus.memories), _ROWS_PER_BATCH):
+        batch = corpus.memories[start : start + _ROWS_PER_BATCH]
         rows = [memory.as_new_memory() for memory in batch]
         with tenant_scope(tenant.pk):
             results = store_memories(tenant=tenant, rows=rows, by=Actor.system("benchmark"), now=newest)
@@ -46,9 +52,9 @@ def load(tenant: Any, corpus: Corpus) -> dict[str, str]:
     return source_of
 
 
-def measured(
+def measure_evidence(
     tenant: Any, question: CorpusQuestion, max_tokens: int, source_of: dict[str, str], *, profile: str, now: datetime
-) -> Measured:
+) -> QuestionMeasures:
     """What the context of a question holds at one budget, asked at `now`."""
     from context.assembly.orchestrator import assemble_context
     from context.receipts.results import ContextRequest
@@ -65,7 +71,7 @@ def measured(
         raise RuntimeError(f"{context.budget.used} tokens in a budget of {max_tokens}")
     shown = [block for block in context.blocks if block.anchor.type == "memory"]
     ranked = sorted(shown, key=lambda block: -(block.score or 0.0))
-    return measure(
+    return measure_retrieved_evidence(
         [source_of[block.anchor.id] for block in ranked],
         evidence=question.evidence,
         stale=question.stale,
@@ -76,9 +82,9 @@ def measured(
     )
 
 
-def line_of(name: str, summary: Summary) -> str:
+def line_of(name: str, summary: MeasuresSummary) -> str:
     """One line of the table; a dash where a measure applies to no question."""
-    found = [summary.measures.get(column) for column in COLUMNS]
+    found = [summary.measures.get(column) for column in _COLUMNS]
     cells = [f"{each.value:.3f} [{each.low:.2f} {each.high:.2f}]" if each else "-" for each in found]
     latency = f"{summary.milliseconds_p50:.0f} / {summary.milliseconds_p95:.0f} ms"
     return f"{name:>24} {summary.questions:>6,}" + "".join(f"{cell:>20}" for cell in cells) + f"{latency:>16}"
@@ -103,20 +109,22 @@ def main() -> None:
         drawn = np.random.default_rng(7).choice(len(questions), wanted.sample, replace=False)
         questions = [questions[place] for place in sorted(drawn)]
     with throwaway_database():
-        tenant = new_tenant("benchmark")
-        source_of = load(tenant, corpus)
+        tenant = new_benchmark_tenant("benchmark")
+        source_of = load_evidence_corpus(tenant, corpus)
         print(f"{corpus.name}: {len(corpus.memories):,} memories, {len(questions):,} questions")
-        print(f"{'':>24} {'asked':>6}" + "".join(f"{column:>20}" for column in COLUMNS) + f"{'p50 / p95':>16}")
+        print(f"{'':>24} {'asked':>6}" + "".join(f"{column:>20}" for column in _COLUMNS) + f"{'p50 / p95':>16}")
         for budget in map(int, wanted.budgets.split(",")):
             answers = [
-                Answer(
+                MeasuredAnswer(
                     question.id,
                     question.category,
-                    measured(tenant, question, budget, source_of, profile=wanted.profile, now=now or question.asked_at),
+                    measure_evidence(
+                        tenant, question, budget, source_of, profile=wanted.profile, now=now or question.asked_at
+                    ),
                 )
                 for question in questions
             ]
-            report = report_on(answers)
+            report = build_evaluation_report(answers)
             for name, summary in {"all": report.total, **report.categories}.items():
                 print(line_of(f"{budget:,} tokens, {name}", summary))
 

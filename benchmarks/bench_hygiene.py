@@ -14,11 +14,11 @@ from time import perf_counter
 from typing import Any
 from uuid import UUID
 
-from benchmarks.database import analyse, new_tenant, throwaway_database
+from benchmarks.database import analyse, new_benchmark_tenant, throwaway_database
 
-NOW = datetime(2026, 11, 20, tzinfo=UTC)
-DIMENSION = 256
-PLACES = 50
+_NOW = datetime(2026, 11, 20, tzinfo=UTC)
+_DIMENSION = 256
+_PLACES = 50
 
 _PARTITIONS = """
 INSERT INTO memories_partition (tenant_id, path, depth, segments)
@@ -59,28 +59,34 @@ WHERE next IS NOT NULL AND n %% 2 = 0
 """
 
 
-def load(tenant_id: UUID, rows: int) -> None:
+def load_hygiene_rows(tenant_id: UUID, rows: int) -> None:
     """Memories, vectors, pairs and findings of one tenant, by statements of the database."""
     from django.db import connection
 
-    from context.receipts.retention import find_unhelpful
+    from context.receipts.retention import find_unhelpful_memories
     from memories.embeddings.embedders import active_model_name
     from memories.embeddings.vectors import pin_model
-    from memories.hygiene.maintenance import find_faults
+    from memories.hygiene.maintenance import find_unused_and_expiring_memories
     from memories.services.search.lexemes import MARK_DIGITS
     from memories.tenancy.scopes import tenant_scope
 
-    values: dict[str, Any] = {"tenant": tenant_id, "rows": rows, "places": PLACES, "now": NOW, "dimension": DIMENSION}
+    values: dict[str, Any] = {
+        "tenant": tenant_id,
+        "rows": rows,
+        "places": _PLACES,
+        "now": _NOW,
+        "dimension": _DIMENSION,
+    }
     values |= {"model": active_model_name(tenant_id), "mark": MARK_DIGITS}
     with tenant_scope(tenant_id), connection.cursor() as cursor:
         cursor.execute(_PARTITIONS, values)
-        pin_model(tenant_id, str(values["model"]), DIMENSION)
+        pin_model(tenant_id, str(values["model"]), _DIMENSION)
         cursor.execute(_MEMORIES, values)
         cursor.execute(_VECTORS, values)
         cursor.execute(_PAIRS, values)
     analyse()
-    timed("looking through all: never retrieved, expiring", lambda: find_faults(now=NOW))
-    timed("looking through all: retrieved, never useful", lambda: find_unhelpful(now=NOW))
+    timed("looking through all: never retrieved, expiring", lambda: find_unused_and_expiring_memories(now=_NOW))
+    timed("looking through all: retrieved, never useful", lambda: find_unhelpful_memories(now=_NOW))
     analyse()
 
 
@@ -102,27 +108,27 @@ def rounds_of(work: Callable[[], object], rounds: int) -> list[float]:
     return times
 
 
-def measure(tenant_id: UUID, rounds: int) -> None:
+def measure_hygiene(tenant_id: UUID, rounds: int) -> None:
     """Every list in every order, whole and of a small partition, and all counts."""
-    from memories.hygiene.findings import board_page, list_lengths
-    from memories.search.browsing import MemoryFilter, memories_of
+    from memories.hygiene.findings import hygiene_list_lengths, hygiene_page
+    from memories.search.browsing import MemoryFilter, filtered_memories
     from memories.services.hygiene.rules import LISTS
     from memories.tenancy.scopes import tenant_scope
 
     def page(*arguments: Any) -> Callable[[], object]:
-        return lambda: board_page(tenant_id, *arguments, behind=None, now=NOW)
+        return lambda: hygiene_page(tenant_id, *arguments, behind=None, now=_NOW)
 
     works: dict[str, Callable[[], object]] = {
         "plain page of memories": lambda: list(
-            memories_of(tenant_id, MemoryFilter(), NOW).page("-created_at", count=50)
+            filtered_memories(tenant_id, MemoryFilter(), _NOW).page("-created_at", count=50)
         )
     }
     for each in LISTS.values():
         for sort in each.sorts:
             works[f"{each.kind}, {sort}"] = page(each, "", sort)
-        works[f"{each.kind}, one partition of {PLACES}"] = page(each, "user=u7", next(iter(each.sorts)))
-    works["all counts"] = lambda: list_lengths(tenant_id, "", now=NOW)
-    works["all counts, one partition"] = lambda: list_lengths(tenant_id, "user=u7", now=NOW)
+        works[f"{each.kind}, one partition of {_PLACES}"] = page(each, "user=u7", next(iter(each.sorts)))
+    works["all counts"] = lambda: hygiene_list_lengths(tenant_id, "", now=_NOW)
+    works["all counts, one partition"] = lambda: hygiene_list_lengths(tenant_id, "user=u7", now=_NOW)
     plain = 0.0
     print(f"{'reading':<48}{'p50 ms':>9}{'p95 ms':>9}{'ratio':>8}  reads a whole table")
     with tenant_scope(tenant_id):
@@ -157,7 +163,7 @@ def scanned_tables(work: Callable[[], object]) -> set[str]:
 
 def compare(tenant_id: UUID) -> None:
     """One batch in the largest partition and one in a small one."""
-    from memories.hygiene.pair_detection import COMPARED_BATCH, compare_batch
+    from memories.hygiene.pair_detection import COMPARED_BATCH, detect_pairs_in_batch
     from memories.models import Memory, UncomparedMemory
     from memories.tenancy.scopes import tenant_scope
 
@@ -165,7 +171,9 @@ def compare(tenant_id: UUID) -> None:
         with tenant_scope(tenant_id):
             rows = Memory.objects.for_tenant(tenant_id).within(path, exact=True).order_by("id")[:COMPARED_BATCH]
             UncomparedMemory.objects.enqueue(tenant_id, rows.values_list("pk", flat=True))
-        timed(f"comparing a batch with {label}", lambda: compare_batch(tenant_id, now=NOW + timedelta(hours=1)))
+        timed(
+            f"comparing a batch with {label}", lambda: detect_pairs_in_batch(tenant_id, now=_NOW + timedelta(hours=1))
+        )
 
 
 def main() -> None:
@@ -175,10 +183,10 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=40)
     wanted = parser.parse_args()
     with throwaway_database():
-        tenant = new_tenant("benchmark")
+        tenant = new_benchmark_tenant("benchmark")
         print(f"{wanted.memories:,} memories, {wanted.rounds} rounds")
-        load(tenant.pk, wanted.memories)
-        measure(tenant.pk, wanted.rounds)
+        load_hygiene_rows(tenant.pk, wanted.memories)
+        measure_hygiene(tenant.pk, wanted.rounds)
         compare(tenant.pk)
 
 

@@ -16,7 +16,7 @@ from functools import partial
 from statistics import median, quantiles
 
 from benchmarks import hard_knapsacks
-from benchmarks.bench_rules import NOW, NoCalculator, make_memories
+from benchmarks.bench_rules import BENCHMARK_NOW, NoCalculator, make_memories
 from context.services.budget import BudgetCalculator
 from context.services.packer import ElasticPacker, GreedyKnapsackPacker, OptimalPacker
 from context.services.scorer import MemoryScorer, ScoredMemory
@@ -29,7 +29,7 @@ MARK_MS = 5.0
 
 
 @dataclass(frozen=True)
-class Case:
+class PackerCase:
     """Calls that are timed together, each `rounds` times."""
 
     name: str
@@ -37,9 +37,9 @@ class Case:
     rounds: int = 1
 
 
-def cases(instances: int) -> Iterator[Case]:
+def packer_cases(instances: int) -> Iterator[PackerCase]:
     """Every case, its inputs made beforehand."""
-    many = MemoryScorer(clock=lambda: NOW).score(make_memories(ITEMS), None)
+    many = MemoryScorer(clock=lambda: BENCHMARK_NOW).score(make_memories(ITEMS), None)
     packers = {
         "greedy": GreedyKnapsackPacker(NoCalculator()).pack,
         "elastic, characters": ElasticPacker(NoCalculator()).pack,
@@ -49,11 +49,11 @@ def cases(instances: int) -> Iterator[Case]:
     for name, pack in packers.items():
         for items in (50, 70, ITEMS):
             for budget in (1_000, BUDGET):
-                yield Case(f"{name}: {items} into {budget:,}", [partial(pack, many[:items], budget)], ROUNDS)
-    for name in hard_knapsacks.NAMES:
+                yield PackerCase(f"{name}: {items} into {budget:,}", [partial(pack, many[:items], budget)], ROUNDS)
+    for name in hard_knapsacks.KNAPSACK_CLASS_NAMES:
         made = (hard_knapsacks.make(name, ITEMS, seed) for seed in range(instances))
         optimal = OptimalPacker(NoCalculator()).pack
-        yield Case(f"optimal: {name}", [partial(optimal, as_scored(one), BUDGET) for one in made])
+        yield PackerCase(f"optimal: {name}", [partial(optimal, as_scored(one), BUDGET) for one in made])
 
 
 def as_scored(instance: hard_knapsacks.Instance) -> list[ScoredMemory]:
@@ -66,7 +66,7 @@ def as_scored(instance: hard_knapsacks.Instance) -> list[ScoredMemory]:
     ]
 
 
-def time_case(case: Case) -> list[float]:
+def time_packer_case(case: PackerCase) -> list[float]:
     """Milliseconds of each call; the first is made once before."""
     case.calls[0]()
     gc.collect()
@@ -84,8 +84,8 @@ def main() -> int:
     instances = int(sys.argv[1]) if len(sys.argv) > 1 else DEFAULT_INSTANCES
     print(f"{'packer':<46}{'median ms':>11}{'p99 ms':>9}{'max ms':>9}")
     is_over = False
-    for case in cases(instances):
-        times = time_case(case)
+    for case in packer_cases(instances):
+        times = time_packer_case(case)
         slow = quantiles(times, n=100, method="inclusive")[98]
         print(f"{case.name:<46}{median(times):>11.3f}{slow:>9.3f}{max(times):>9.3f}")
         is_over = is_over or median(times) > MARK_MS

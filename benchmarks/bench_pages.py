@@ -27,16 +27,16 @@ from statistics import median, quantiles
 from typing import Any
 
 from benchmarks.bench_search import Stopwatch
-from benchmarks.database import analyse, new_tenant, throwaway_database, without_vector_index
+from benchmarks.database import analyse, new_benchmark_tenant, throwaway_database, without_vector_index
 
 WARM_UP = 2
-OPERATOR = "ada"
+_OPERATOR = "ada"
 #: What stands in a page whose result is asked for by the page itself.
 COMING = b'class="card coming'
 
 
 @dataclass(frozen=True)
-class Measured:
+class PageMeasurement:
     """One page."""
 
     name: str
@@ -54,7 +54,7 @@ class Measured:
         )
 
 
-def measure(client: Any, place: Any, watch: Stopwatch, rounds: int, *, is_result: bool = False) -> Measured:
+def measure_page(client: Any, place: Any, watch: Stopwatch, rounds: int, *, is_result: bool = False) -> PageMeasurement:
     """Ask for it a few times; for what the page leaves to a request of its own with `is_result`."""
     from django.db import connection
     from django.test.utils import CaptureQueriesContext
@@ -68,7 +68,7 @@ def measure(client: Any, place: Any, watch: Stopwatch, rounds: int, *, is_result
     times = [watch.measure(ask)[0] for _ in range(rounds)]
     query = place.address.partition("?")[2]
     name = "  and its result" if is_result else f"{place.name}?{query}"[:43] if query else place.name
-    return Measured(
+    return PageMeasurement(
         name, times, asked, len(gzip.compress(answer.content)), answer.status_code, COMING in answer.content
     )
 
@@ -116,10 +116,10 @@ def main() -> None:
     parser.add_argument("--keep", type=Path)
     wanted = parser.parse_args()
     with throwaway_database(wanted.keep):
-        sys.exit(bench(wanted))
+        sys.exit(bench_all_pages(wanted))
 
 
-def bench(wanted: argparse.Namespace) -> int:
+def bench_all_pages(wanted: argparse.Namespace) -> int:
     """Load, measure and print; the number of pages beyond the limit, at most 1."""
     from django.conf import settings
     from django.contrib.auth.models import User
@@ -128,14 +128,14 @@ def bench(wanted: argparse.Namespace) -> int:
 
     from memories.models import Tenant
     from memories.tenancy.scopes import admin_write_scope
-    from tests.console_pages import places
-    from tests.demo_fixture import TENANT, ids_of
+    from tests.console_pages import console_pages
+    from tests.demo_fixture import TENANT, console_page_ids
 
     # Assets come from their sources: nothing has to be collected before.
     settings.STORAGES["staticfiles"]["BACKEND"] = "django.contrib.staticfiles.storage.StaticFilesStorage"
     # As a web process begins: what it needs is loaded, and out of the way of garbage collection.
     importlib.import_module("memory_platform.wsgi")
-    operator = User.objects.filter(username=OPERATOR).first() or fill(wanted.memories)
+    operator = User.objects.filter(username=_OPERATOR).first() or fill_tenant(wanted.memories)
     with admin_write_scope():
         tenant = Tenant.objects.get(name=TENANT)
     client = Client(SERVER_NAME="localhost")
@@ -145,13 +145,13 @@ def bench(wanted: argparse.Namespace) -> int:
         cursor.execute("SET max_parallel_workers_per_gather = 0")
     print(f"{'page':<44}{'p50 ms':>9}{'p95 ms':>9}{'queries':>9}{'gzip':>10}{'status':>8}")
     slow = []
-    for place in places(ids_of(tenant, OPERATOR)):
+    for place in console_pages(console_page_ids(tenant, _OPERATOR)):
         if not place.name.startswith(wanted.only) or place.name == "design":
             continue
-        measured = measure(client, place, watch, wanted.rounds)
+        measured = measure_page(client, place, watch, wanted.rounds)
         print(measured, flush=True)
         if measured.leaves_result:
-            print(measure(client, place, watch, wanted.rounds, is_result=True), flush=True)
+            print(measure_page(client, place, watch, wanted.rounds, is_result=True), flush=True)
         if wanted.explain:
             explain(client, place)
         if wanted.limit_ms and median(measured.milliseconds) > wanted.limit_ms:
@@ -161,18 +161,18 @@ def bench(wanted: argparse.Namespace) -> int:
     return 1 if slow else 0
 
 
-def fill(memories: int) -> Any:
+def fill_tenant(memories: int) -> Any:
     """The tenant with so many memories, and whoever looks at its pages."""
-    from tests.bulk_data import Crowd, crowd
-    from tests.demo_fixture import furnished_tenant
+    from tests.bulk_data import BulkRowCounts, fill_with_bulk_rows
+    from tests.demo_fixture import load_demo_tenant
     from tests.users import new_operator
 
-    tenant = furnished_tenant()
-    beside = new_tenant("beside")
+    tenant = load_demo_tenant()
+    beside = new_benchmark_tenant("beside")
     with without_vector_index():
-        crowd(tenant, Crowd.of(memories))
+        fill_with_bulk_rows(tenant, BulkRowCounts.of(memories))
     analyse()
-    return new_operator(OPERATOR, "admin", tenant, beside)
+    return new_operator(_OPERATOR, "admin", tenant, beside)
 
 
 if __name__ == "__main__":

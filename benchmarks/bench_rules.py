@@ -19,13 +19,13 @@ from typing import Any
 
 from context.services.ordering import order_items
 from context.services.packer import GreedyKnapsackPacker
-from context.services.rendering import STYLES, RenderItem, render_context
+from context.services.rendering import RENDER_STYLES, RenderItem, render_context
 from context.services.scorer import MemoryScorer
 from memories.services.search.fusion import gate_by_tokens, reciprocal_rank_fusion
 from memories.services.tokens import count_tokens, token_counts
 
-NOW = datetime(2026, 11, 20, tzinfo=UTC)
-WORDS = (
+BENCHMARK_NOW = datetime(2026, 11, 20, tzinfo=UTC)
+_WORDS = (
     "alex",
     "prefers",
     "short",
@@ -43,7 +43,7 @@ WORDS = (
 
 
 @dataclass(frozen=True)
-class Case:
+class RuleCase:
     """One timed call; `mark_ms` is what its median must not exceed."""
 
     name: str
@@ -66,12 +66,12 @@ def make_memories(count: int, seed: int = 7) -> list[dict[str, Any]]:
 
 
 def _memory(number: int, chance: random.Random) -> dict[str, Any]:
-    content = " ".join(chance.choices(WORDS, k=chance.randint(6, 60)))
+    content = " ".join(chance.choices(_WORDS, k=chance.randint(6, 60)))
     return {
         "id": f"{number:08d}",
         "content": content,
         "similarity": chance.random(),
-        "created_at": NOW - timedelta(days=chance.expovariate(1 / 60)),
+        "created_at": BENCHMARK_NOW - timedelta(days=chance.expovariate(1 / 60)),
         "usefulness_score": chance.random(),
         "confidence": chance.random(),
         "retrieval_count": chance.randint(0, 80),
@@ -79,42 +79,42 @@ def _memory(number: int, chance: random.Random) -> dict[str, Any]:
     }
 
 
-def cases() -> Iterator[Case]:
+def rule_cases() -> Iterator[RuleCase]:
     """Every timed call, inputs made beforehand."""
-    scorer = MemoryScorer(clock=lambda: NOW)
+    scorer = MemoryScorer(clock=lambda: BENCHMARK_NOW)
     many = make_memories(10_000)
     for count, mark in ((100, None), (1_000, None), (10_000, 20.0)):
         rows = many[:count]
-        yield Case(f"score {count:,} candidates", partial(scorer.score, rows, None), 60, mark)
+        yield RuleCase(f"score {count:,} candidates", partial(scorer.score, rows, None), 60, mark)
     packer = GreedyKnapsackPacker(NoCalculator())
     for count in (50, 70, 500):
         scored = scorer.score(many[:count], None)
-        yield Case(f"pack {count} greedily, 1,000 tokens", partial(packer.pack, scored, 1_000), 500, 5.0)
-        yield Case(f"pack {count} greedily, 80,000 tokens", partial(packer.pack, scored, 80_000), 500, 5.0)
+        yield RuleCase(f"pack {count} greedily, 1,000 tokens", partial(packer.pack, scored, 1_000), 500, 5.0)
+        yield RuleCase(f"pack {count} greedily, 80,000 tokens", partial(packer.pack, scored, 80_000), 500, 5.0)
     ids = [row["id"] for row in many[:1_000]]
     tokens = {row["id"]: row["token_counts"]["o200k_base"] for row in many}
-    yield Case("fuse two rankings of 1,000", lambda: reciprocal_rank_fusion(ids, ids[::-1]), 200)
-    yield Case("gate 1,000 by tokens", lambda: gate_by_tokens(ids, tokens, budget=4_000, overfetch_ratio=1.25), 200)
-    yield Case("order 70 as head_tail", lambda: order_items(ids[:70], "head_tail"), 500)
+    yield RuleCase("fuse two rankings of 1,000", lambda: reciprocal_rank_fusion(ids, ids[::-1]), 200)
+    yield RuleCase("gate 1,000 by tokens", lambda: gate_by_tokens(ids, tokens, budget=4_000, overfetch_ratio=1.25), 200)
+    yield RuleCase("order 70 as head_tail", lambda: order_items(ids[:70], "head_tail"), 500)
     yield from _text_cases(many)
 
 
-def _text_cases(memories: list[dict[str, Any]]) -> Iterator[Case]:
+def _text_cases(memories: list[dict[str, Any]]) -> Iterator[RuleCase]:
     token_counts("warm up")
     short = memories[0]["content"]
     context = " ".join(row["content"] for row in memories[:110])
-    yield Case(f"count a text of {count_tokens(short)} tokens", lambda: count_tokens(short), 2_000)
-    yield Case(f"count a text of {count_tokens(context):,} tokens", lambda: count_tokens(context), 200)
+    yield RuleCase(f"count a text of {count_tokens(short)} tokens", lambda: count_tokens(short), 2_000)
+    yield RuleCase(f"count a text of {count_tokens(context):,} tokens", lambda: count_tokens(context), 200)
     items = [RenderItem("memory", "memory", row["id"], 1, row["content"]) for row in memories[:70]]
-    for style in STYLES:
-        yield Case(f"render 70 memories as {style}", _rendering(items, style), 500)
+    for style in RENDER_STYLES:
+        yield RuleCase(f"render 70 memories as {style}", _rendering(items, style), 500)
 
 
 def _rendering(items: list[RenderItem], style: str) -> Callable[[], object]:
     return lambda: render_context(items, style=style, secret=b"benchmark", tenant_id="benchmark")
 
 
-def time_case(case: Case) -> list[float]:
+def time_rule_case(case: RuleCase) -> list[float]:
     """Milliseconds of each round, after one that is not counted."""
     case.call()
     gc.collect()
@@ -130,8 +130,8 @@ def main() -> int:
     """Time and print every case; 1 when a median is over its mark."""
     print(f"{'rule':<36}{'median ms':>11}{'p99 ms':>11}{'mark ms':>9}{'share':>8}")
     is_over = False
-    for case in cases():
-        times = time_case(case)
+    for case in rule_cases():
+        times = time_rule_case(case)
         middle, slowest = median(times), quantiles(times, n=100, method="inclusive")[98]
         share = "" if case.mark_ms is None else f"{middle / case.mark_ms:.0%}"
         mark = "" if case.mark_ms is None else f"{case.mark_ms:g}"

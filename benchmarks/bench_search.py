@@ -20,36 +20,46 @@ from pathlib import Path
 from statistics import mean, median, quantiles
 from typing import Any
 
-from benchmarks.database import analyse, new_tenant, throwaway_database
+from benchmarks.database import analyse, new_benchmark_tenant, throwaway_database
 
-NOW = datetime(2026, 11, 20, tzinfo=UTC)
-BATCH = 2_000
+_NOW = datetime(2026, 11, 20, tzinfo=UTC)
+_BATCH = 2_000
 TOKENS = "tokens_o200k_base"
 WANTED = 200
 SMALL_TENANTS = 50
-SUBJECTS = (
+_SUBJECTS = (
     *("Alex", "Mina", "Sam", "Kim", "Noor", "Petra", "Ivo", "Lena", "Omar", "Yuki", "Rosa", "Finn", "Ada", "Hugo"),
     *("the warehouse", "the oven", "our supplier", "the Lisbon team", "the landlord", "the new intern", "the choir"),
 )
-VERBS = (
+_VERBS = (
     *("prefers", "moved", "bought", "sold", "lost", "found", "painted", "repaired", "cancelled", "praised", "forgot"),
     *("borrowed", "ordered", "measured", "read", "planned", "signed", "broke", "asked about", "is allergic to"),
 )
-THINGS = (
+_THINGS = (
     *("rye flour", "the invoice", "a motorcycle", "the meeting", "blue paint", "a train ticket", "the contract"),
     *("green tea", "the password", "a violin", "the boiler", "winter tyres", "the tax form", "a passport", "a laptop"),
     *("the server room", "the backup", "a database index", "an old photograph", "a birthday cake", "a knee injury"),
     *("the marathon", "the ski pass", "the release notes", "a job offer", "the salary", "a tent", "the telescope"),
 )
-TIMES = ("on Monday", "in March", "last week", "at noon", "again", "yesterday", "in 2019", "by mistake", "twice a year")
+_TIMES = (
+    "on Monday",
+    "in March",
+    "last week",
+    "at noon",
+    "again",
+    "yesterday",
+    "in 2019",
+    "by mistake",
+    "twice a year",
+)
 #: Partitions of the large tenant, as shares of its memories; the rest stands in a hundred others.
-SHARES = {"user=half": 0.5, "user=fifth": 0.2, "user=tenth": 0.1, "user=twentieth": 0.05, "user=hundredth": 0.01}
+_SHARES = {"user=half": 0.5, "user=fifth": 0.2, "user=tenth": 0.1, "user=twentieth": 0.05, "user=hundredth": 0.01}
 
 
-def sentence(number: int, draw: random.Random) -> str:
+def made_up_memory(number: int, draw: random.Random) -> str:
     """A made-up memory of 10 to 40 tokens."""
     parts = [
-        f"{draw.choice(SUBJECTS)} {draw.choice(VERBS)} {draw.choice(THINGS)} {draw.choice(TIMES)}"
+        f"{draw.choice(_SUBJECTS)} {draw.choice(_VERBS)} {draw.choice(_THINGS)} {draw.choice(_TIMES)}"
         for _ in range(draw.randint(1, 3))
     ]
     return f"{'; '.join(parts)} (note {number})."
@@ -57,16 +67,16 @@ def sentence(number: int, draw: random.Random) -> str:
 
 def question(draw: random.Random) -> str:
     """What an agent might ask of them."""
-    return f"What did {draw.choice(SUBJECTS)} do with {draw.choice(THINGS)} {draw.choice(TIMES)}?"
+    return f"What did {draw.choice(_SUBJECTS)} do with {draw.choice(_THINGS)} {draw.choice(_TIMES)}?"
 
 
-def places(memories: int) -> list[str]:
+def memory_partitions(memories: int) -> list[str]:
     """The partition of each memory of the large tenant."""
-    paths = [path for path, share in SHARES.items() for _ in range(int(memories * share))]
+    paths = [path for path, share in _SHARES.items() for _ in range(int(memories * share))]
     return paths + [f"user=u{number % 100}" for number in range(memories - len(paths))]
 
 
-def load(tenant: Any, paths: list[str]) -> None:
+def load_search_memories(tenant: Any, paths: list[str]) -> None:
     """Insert a memory with its vector at each of the paths."""
     from memories.embeddings.providers import get_embedder
     from memories.models import Memory, MemoryEmbedding
@@ -77,9 +87,9 @@ def load(tenant: Any, paths: list[str]) -> None:
     draw, embedder = random.Random(str(tenant.name)), get_embedder()
     with tenant_scope(tenant.pk):
         partitions = ensure_partitions(tenant.pk, [parse_partition(path) for path in dict.fromkeys(paths)])
-    for start in range(0, len(paths), BATCH):
-        numbers = range(start, min(start + BATCH, len(paths)))
-        texts = [sentence(number, draw) for number in numbers]
+    for start in range(0, len(paths), _BATCH):
+        numbers = range(start, min(start + _BATCH, len(paths)))
+        texts = [made_up_memory(number, draw) for number in numbers]
         rows = [
             _memory(tenant, partitions[paths[number]], text, number)
             for number, text in zip(numbers, texts, strict=True)
@@ -98,10 +108,10 @@ def _memory(tenant: Any, partition: Any, text: str, number: int) -> Any:
     from memories.models import Memory
     from memories.services.search.lexemes import search_columns
 
-    tokens, at = len(text) // 4, NOW - timedelta(minutes=number % 525_600)
+    tokens, at = len(text) // 4, _NOW - timedelta(minutes=number % 525_600)
     return Memory(
         tenant_id=tenant.pk, partition=partition, partition_path=partition.path, content=text,
-        content_hash=sha256(text.encode()).hexdigest(), created_at=at, valid_from=at, recorded_from=NOW,
+        content_hash=sha256(text.encode()).hexdigest(), created_at=at, valid_from=at, recorded_from=_NOW,
         tokens_o200k_base=tokens, tokens_cl100k_base=tokens, embedding_state="ready",
         session=f"s{number // 40}", position=number % 40, kind="episode" if number % 3 else "fact",
         **search_columns(text),
@@ -135,8 +145,8 @@ def measure_scope(scope: Any, vectors: Mapping[str, Any], model: str, *, is_wall
     """Times of the three ways, the share of the nearest that was found, and how the search was planned."""
     from django.db import connection
 
-    from memories.search.nearest import find_nearest, follow
-    from memories.services.search.plan import Reason, Search, VectorPlan
+    from memories.search.nearest import execute_vector_plan, find_nearest
+    from memories.services.search.plan import SearchMethod, SearchPlanReason, VectorPlan
     from memories.tenancy.scopes import tenant_scope
 
     times: dict[str, list[float]] = {"planned": [], "exact": [], "compared": []}
@@ -147,9 +157,11 @@ def measure_scope(scope: Any, vectors: Mapping[str, Any], model: str, *, is_wall
         watch = Stopwatch(is_wall=is_wall)
         for vector in vectors.values():
             taken, planned = watch.measure(partial(find_nearest, scope, vector, model, TOKENS, wanted=WANTED))
-            whole = VectorPlan(Search.EXACT, Reason.FEW_ROWS, planned.told["limit"], reads_memories=scope.is_filtered)
+            whole = VectorPlan(
+                SearchMethod.EXACT, SearchPlanReason.FEW_ROWS, planned.told["limit"], reads_memories=scope.is_filtered
+            )
             times["planned"].append(taken)
-            taken, exact = watch.measure(partial(follow, whole, scope, vector, model, TOKENS))
+            taken, exact = watch.measure(partial(execute_vector_plan, whole, scope, vector, model, TOKENS))
             times["exact"].append(taken)
             rows = scope.sources()[0].nearest_to(vector, model).values_list("id", TOKENS)[: whole.limit]
             times["compared"].append(watch.measure(partial(list, rows))[0])
@@ -181,24 +193,24 @@ def measure_retrievals(tenant: Any, questions: list[str], *, is_wall: bool) -> d
     watch = Stopwatch(is_wall=is_wall)
     for query in questions:
         for name, options in ways.items():
-            ask = partial(retrieve, tenant_id=tenant.pk, query=query, now=NOW, with_pinned=True, marker_tokens=1)
+            ask = partial(retrieve, tenant_id=tenant.pk, query=query, now=_NOW, with_pinned=True, marker_tokens=1)
             taken, _ = watch.measure(partial(ask, token_budget=4_000, overfetch_ratio=1.25, **options))
             times[name].append(taken)
     return times
 
 
-def report(tenant: Any, small: Any, rounds: int, *, is_wall: bool) -> None:
+def report_searches(tenant: Any, small: Any, rounds: int, *, is_wall: bool) -> None:
     """All tables."""
     from memories.embeddings.providers import get_embedder
     from memories.services.search.filters import parse_filters
-    from memories.services.store.moments import Moment
+    from memories.services.store.moments import PointInTime
     from memories.store.readings import SearchScope
 
     draw, embedder = random.Random(9), get_embedder()
     questions = [question(draw) for _ in range(rounds)]
     vectors = dict(zip(questions, embedder.embed(questions), strict=True))
-    whole = SearchScope(tenant.pk, "", Moment.now(NOW))
-    scopes = {"whole tenant": whole} | {path: replace(whole, path=path) for path in SHARES}
+    whole = SearchScope(tenant.pk, "", PointInTime.now(_NOW))
+    scopes = {"whole tenant": whole} | {path: replace(whole, path=path) for path in _SHARES}
     scopes |= {
         "segment half": replace(whole, segments={"user": "half"}),
         "small tenant": replace(whole, tenant_id=small.pk),
@@ -227,17 +239,17 @@ def main() -> None:
     parser.add_argument("--wall", action="store_true")
     wanted = parser.parse_args()
     with throwaway_database():
-        from memories.partitions.maintenance import fold_counts
+        from memories.partitions.maintenance import fold_partition_counts
 
-        tenant = new_tenant("large")
-        load(tenant, places(wanted.memories))
-        small = [new_tenant(f"small {number}") for number in range(SMALL_TENANTS)]
+        tenant = new_benchmark_tenant("large")
+        load_search_memories(tenant, memory_partitions(wanted.memories))
+        small = [new_benchmark_tenant(f"small {number}") for number in range(SMALL_TENANTS)]
         for each in small:
-            load(each, [f"user=u{number % 10}" for number in range(max(wanted.memories // 100, 1))])
-        fold_counts()
+            load_search_memories(each, [f"user=u{number % 10}" for number in range(max(wanted.memories // 100, 1))])
+        fold_partition_counts()
         analyse()
         print(f"{wanted.memories:,} memories and {SMALL_TENANTS} tenants of a hundredth, {wanted.rounds} questions")
-        report(tenant, small[0], wanted.rounds, is_wall=wanted.wall)
+        report_searches(tenant, small[0], wanted.rounds, is_wall=wanted.wall)
 
 
 if __name__ == "__main__":

@@ -19,36 +19,36 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from benchmarks.bench_evidence import UPDATED_FACTS, load
-from benchmarks.database import new_tenant, throwaway_database
+from benchmarks.bench_evidence import UPDATED_FACTS, load_evidence_corpus
+from benchmarks.database import new_benchmark_tenant, throwaway_database
 from benchmarks.session_summaries import SUMMARY_PARTS, SessionSummaries
 from context.services.evaluation.corpus import Corpus, CorpusQuestion, read_corpus
 from context.services.evaluation.evidence.intervals import estimate_means
 
 BUDGETS_TOKENS = (250, 1000)
-MAX_CONSECUTIVE_SKIPS = 3
+_MAX_CONSECUTIVE_SKIPS = 3
 LATE = datetime(2026, 11, 22, tzinfo=UTC)
 #: Learning: steps, their size, what a weight costs, and among how many of the likeliest candidates.
-STEPS, STEP, RIDGE, LIKELIEST = 120, 0.1, 3e-4, 120
+_STEPS, STEP, RIDGE, LIKELIEST = 120, 0.1, 3e-4, 120
 PARTS = ("relevance", "words", "neighbours", "person", "time", "answer", "statement")
 
-Matrix = npt.NDArray[np.float64]
+SignalMatrix = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Case:
+class SignalCase:
     """A question's candidates: parts (candidates x parts), tokens with marker, which are evidence, which are stale."""
 
     group: str
     category: str
-    parts: dict[str, Matrix]
+    parts: dict[str, SignalMatrix]
     tokens: npt.NDArray[np.int_]
     evidence: npt.NDArray[np.bool_]
     stale: npt.NDArray[np.bool_]
     wanted: int
     milliseconds: float
 
-    def score(self, weights: dict[str, float]) -> Matrix:
+    def score(self, weights: dict[str, float]) -> SignalMatrix:
         """The composite of each candidate."""
         return np.clip(sum((weight * self.parts[name] for name, weight in weights.items()), np.array(0.0)), 0.0, 1.0)
 
@@ -58,15 +58,15 @@ class Case:
         return np.argsort(-rough, kind="stable")[:LIKELIEST]
 
 
-def case_of(
+def build_signal_case(
     tenant: Any,
     question: CorpusQuestion,
     at: datetime,
     source_of: dict[str, str],
     summaries: SessionSummaries | None,
-) -> Case:
+) -> SignalCase:
     """What the real search finds, and all parts of its scores; with `summaries` the parts they make as well."""
-    from context.services.assembly.profiled_scorer import ProfiledScorer, Question
+    from context.services.assembly.profiled_scorer import ProfiledScorer, ScoringQuestion
     from context.services.profiles.scoring_profiles import CONVERSATION_RECALL
     from memories.search.retrieval import retrieve
 
@@ -83,13 +83,15 @@ def case_of(
     )
     rows = [candidate.as_mapping for candidate in found.candidates]
     began = process_time()
-    scored = ProfiledScorer(CONVERSATION_RECALL).score(rows, Question(question.text, at, found.lexemes), found.vectors)
+    scored = ProfiledScorer(CONVERSATION_RECALL).score(
+        rows, ScoringQuestion(question.text, at, found.lexemes), found.vectors
+    )
     took = process_time() - began
     sources = [source_of[str(one.memory["id"])] for one in scored]
     parts = {name: np.array([one.parts[name] for one in scored]) for name in CONVERSATION_RECALL.weights}
     if summaries:
         parts |= summaries.parts(question.text, [one.memory for one in scored])
-    return Case(
+    return SignalCase(
         group=question.partition,
         category=question.category,
         parts=parts,
@@ -108,7 +110,7 @@ def _packed_tokens(memory: Any) -> int:
     return int(memory["token_counts"][ENCODINGS[0]]) + EXPECTED_OVERHEAD_TOKENS["markdown"][1]
 
 
-def held(case: Case, scores: Matrix, budget: int) -> float:
+def evidence_share(case: SignalCase, scores: SignalMatrix, budget: int) -> float:
     """The share of the question's evidence that greedy packing holds."""
     from context.services.rendering import EXPECTED_OVERHEAD_TOKENS
 
@@ -118,12 +120,12 @@ def held(case: Case, scores: Matrix, budget: int) -> float:
             room -= case.tokens[place]
             found += int(case.evidence[place])
             missed = 0
-        elif (missed := missed + 1) >= MAX_CONSECUTIVE_SKIPS:
+        elif (missed := missed + 1) >= _MAX_CONSECUTIVE_SKIPS:
             break
     return found / case.wanted
 
 
-def learn(cases: Sequence[Case], names: Sequence[str]) -> dict[str, float]:
+def fit_signal_weights(cases: Sequence[SignalCase], names: Sequence[str]) -> dict[str, float]:
     """Weights >= 0 under which evidence is the likeliest choice among a question's candidates (conditional logit)."""
     likeliest = [case.likeliest() for case in cases]
     columns = [
@@ -141,7 +143,7 @@ def learn(cases: Sequence[Case], names: Sequence[str]) -> dict[str, float]:
         is_evidence[number, : len(column)] = case.evidence[likeliest[number]]
     share = 1.0 / np.maximum(is_evidence.sum(axis=1), 1)[:, None]
     weights, mean, square = np.zeros((3, len(names)), dtype=np.float32)
-    for step in range(1, STEPS + 1):
+    for step in range(1, _STEPS + 1):
         odds = np.where(is_there, parts @ weights, -np.inf)
         odds = np.exp(odds - odds.max(axis=1, keepdims=True))
         others = (odds * ~is_evidence).sum(axis=1, keepdims=True) + 1e-12
@@ -157,16 +159,18 @@ def learn(cases: Sequence[Case], names: Sequence[str]) -> dict[str, float]:
     return dict(zip(names, (plain / plain.sum()).tolist(), strict=True))
 
 
-def cross_validated(cases: Sequence[Case], names: Sequence[str]) -> tuple[dict[str, list[float]], Matrix]:
+def cross_validate_weights(
+    cases: Sequence[SignalCase], names: Sequence[str]
+) -> tuple[dict[str, list[float]], SignalMatrix]:
     """By conversation held out: what 250 and 1,000 tokens hold of it; and the same for each question (a column)."""
     folds: dict[str, list[float]] = {}
     results = np.zeros((len(BUDGETS_TOKENS), len(cases)))
     for group in sorted({case.group for case in cases}):
-        weights = learn([case for case in cases if case.group != group], names)
+        weights = fit_signal_weights([case for case in cases if case.group != group], names)
         places = [place for place, case in enumerate(cases) if case.group == group]
         for place in places:
             scores = cases[place].score(weights)
-            results[:, place] = [held(cases[place], scores, budget) for budget in BUDGETS_TOKENS]
+            results[:, place] = [evidence_share(cases[place], scores, budget) for budget in BUDGETS_TOKENS]
         folds[f"{group} {_told(weights)}"] = results[:, places].mean(axis=1).tolist()
     return folds, results
 
@@ -175,50 +179,56 @@ def _told(weights: dict[str, float]) -> str:
     return " ".join(f"{name} {weight:.3f}" for name, weight in weights.items())
 
 
-def _line(name: str, values: Sequence[float] | Matrix) -> None:
+def _line(name: str, values: Sequence[float] | SignalMatrix) -> None:
     print("  ".join(f"{value:.3f}" for value in values) + f"  {name}", flush=True)
 
 
-def gathered(corpus: Corpus, *, is_late: bool = False, with_summaries: bool = False) -> list[Case]:
+def gather_signal_cases(corpus: Corpus, *, is_late: bool = False, with_summaries: bool = False) -> list[SignalCase]:
     """All questions of a corpus, asked in a tenant of its own."""
     from memories.embeddings.embedders import embedder_of
 
-    tenant = new_tenant(corpus.name[:40])
-    source_of = load(tenant, corpus)
+    tenant = new_benchmark_tenant(corpus.name[:40])
+    source_of = load_evidence_corpus(tenant, corpus)
     summaries = SessionSummaries(corpus.memories, embedder_of(tenant.pk)) if with_summaries else None
-    return [case_of(tenant, one, LATE if is_late else one.asked_at, source_of, summaries) for one in corpus.questions]
+    return [
+        build_signal_case(tenant, one, LATE if is_late else one.asked_at, source_of, summaries)
+        for one in corpus.questions
+    ]
 
 
-def on_conversations(cases: list[Case]) -> None:
+def on_conversations(cases: list[SignalCase]) -> None:
     """Folds, ablation, and the shipped weights, which saw all of these conversations."""
     from context.services.profiles.scoring_profiles import CONVERSATION_RECALL
 
     print("held in 250 and 1,000 tokens")
-    folds, results = cross_validated(cases, PARTS)
+    folds, results = cross_validate_weights(cases, PARTS)
     _line("all signals, learnt on the other conversations", results.mean(axis=1))
     for name, values in folds.items():
         _line(f"  {name}", values)
     for left_out in PARTS:
-        results = cross_validated(cases, [name for name in PARTS if name != left_out])[1]
+        results = cross_validate_weights(cases, [name for name in PARTS if name != left_out])[1]
         _line(f"without {left_out}", results.mean(axis=1))
     for alone in (("relevance",), ("words",), ("relevance", "words")):
-        _line(f"only {', '.join(alone)}", cross_validated(cases, alone)[1].mean(axis=1))
+        _line(f"only {', '.join(alone)}", cross_validate_weights(cases, alone)[1].mean(axis=1))
     shipped = dict(CONVERSATION_RECALL.weights)
     _line(
         "as shipped",
-        [float(np.mean([held(case, case.score(shipped), budget) for case in cases])) for budget in BUDGETS_TOKENS],
+        [
+            float(np.mean([evidence_share(case, case.score(shipped), budget) for case in cases]))
+            for budget in BUDGETS_TOKENS
+        ],
     )
 
 
-def on_summaries(cases: list[Case]) -> None:
+def on_summaries(cases: list[SignalCase]) -> None:
     """All signals learnt without summaries and with each likeness to them, fold by fold, and what each gains."""
     print("held in 250 and 1,000 tokens")
-    folds, without = cross_validated(cases, PARTS)
+    folds, without = cross_validate_weights(cases, PARTS)
     _line("without summaries", without.mean(axis=1))
     for name, values in folds.items():
         _line(f"  {name}", values)
     for added in SUMMARY_PARTS:
-        folds, results = cross_validated(cases, (*PARTS, added))
+        folds, results = cross_validate_weights(cases, (*PARTS, added))
         gains = [estimate for estimate in estimate_means((results - without).T) if estimate]
         told = ", ".join(f"{gain.value:+.3f} [{gain.low:+.3f}, {gain.high:+.3f}]" for gain in gains)
         _line(f"with {added}: {told}", results.mean(axis=1))
@@ -226,7 +236,7 @@ def on_summaries(cases: list[Case]) -> None:
             _line(f"  {name}", values)
 
 
-def on_updated_facts(cases: list[Case]) -> None:
+def on_updated_facts(cases: list[SignalCase]) -> None:
     """How often the current version comes before every stale one, and whether old ones are still found."""
     from context.services.profiles.scoring_profiles import CONVERSATION_RECALL
 
@@ -240,12 +250,13 @@ def on_updated_facts(cases: list[Case]) -> None:
             pairs = list(zip(asked, scores, strict=True))
             values.append(float(np.mean([_is_first(case, score) for case, score in pairs])))
             values += [
-                float(np.mean([held(case, score, budget) for case, score in pairs])) for budget in BUDGETS_TOKENS
+                float(np.mean([evidence_share(case, score, budget) for case, score in pairs]))
+                for budget in BUDGETS_TOKENS
             ]
         _line(name, values)
 
 
-def _is_first(case: Case, scores: Matrix) -> bool:
+def _is_first(case: SignalCase, scores: SignalMatrix) -> bool:
     best_stale = scores[case.stale].max() if case.stale.any() else -1.0
     return bool(case.evidence.any() and scores[case.evidence].max() > best_stale)
 
@@ -263,12 +274,14 @@ def main() -> None:
         if wanted.folder is None:
             print("bench_signals: no conversations given (see --help)")
         else:
-            cases = gathered(read_corpus(wanted.folder), is_late=wanted.late, with_summaries=wanted.summaries)
+            cases = gather_signal_cases(
+                read_corpus(wanted.folder), is_late=wanted.late, with_summaries=wanted.summaries
+            )
             sizes, took = [len(case.tokens) for case in cases], [case.milliseconds for case in cases]
             print(f"{len(cases):,} questions, {np.mean(sizes):.0f} candidates, {np.median(took):.1f} ms to score")
             (on_summaries if wanted.summaries else on_conversations)(cases)
         if not wanted.summaries:
-            on_updated_facts(gathered(read_corpus(UPDATED_FACTS)))
+            on_updated_facts(gather_signal_cases(read_corpus(UPDATED_FACTS)))
 
 
 if __name__ == "__main__":

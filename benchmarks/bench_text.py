@@ -16,13 +16,13 @@ from statistics import fmean, median, quantiles
 from time import perf_counter
 from typing import Any
 
-from benchmarks.database import analyse, new_tenant, throwaway_database
+from benchmarks.database import analyse, new_benchmark_tenant, throwaway_database
 
-NOW = datetime(2026, 11, 20, tzinfo=UTC)
-BATCH = 1_000
+_NOW = datetime(2026, 11, 20, tzinfo=UTC)
+_BATCH = 1_000
 VOCABULARY_WORDS = 20_000
 #: The share of the most frequent words that a query of common words is made of.
-COMMON_WORDS = 60
+_COMMON_WORDS = 60
 BEST_ROWS = 20
 WARM_UP_QUERIES = 10
 
@@ -40,9 +40,9 @@ def zipf(words: Sequence[str], draw: random.Random) -> Callable[[int], list[str]
     return lambda count: draw.choices(words, cum_weights=weights, k=count)
 
 
-def load(tenant: Any, words: Sequence[str], memories: int) -> None:
+def load_text_memories(tenant: Any, words: Sequence[str], memories: int) -> None:
     """Store that many memories, without vectors."""
-    from memories.search.languages import count_common_words
+    from memories.search.languages import recount_common_lexemes
     from memories.services.store.drafts import NewMemory
     from memories.store.actions.store import store_memories
     from memories.tenancy.audit import Actor
@@ -53,16 +53,16 @@ def load(tenant: Any, words: Sequence[str], memories: int) -> None:
     rows = (
         NewMemory(
             content=f"The {' '.join(some(draw.randint(8, 30)))} of note {number}.",
-            created_at=NOW - timedelta(minutes=draw.randrange(365 * 24 * 60)),
+            created_at=_NOW - timedelta(minutes=draw.randrange(365 * 24 * 60)),
         )
         for number in range(memories)
     )
-    while batch := list(islice(rows, BATCH)):
+    while batch := list(islice(rows, _BATCH)):
         with tenant_scope(tenant.pk):
-            store_memories(tenant=tenant, rows=batch, by=Actor.system("benchmark"), now=NOW)
+            store_memories(tenant=tenant, rows=batch, by=Actor.system("benchmark"), now=_NOW)
     analyse()
     start = perf_counter()
-    found = count_common_words(tenant.pk)
+    found = recount_common_lexemes(tenant.pk)
     print(f"{memories:,} memories; counting {found:,} common lexemes took {perf_counter() - start:.2f} s")
 
 
@@ -72,31 +72,34 @@ def drawn_queries(words: Sequence[str], count: int) -> Iterator[tuple[str, str]]
     some = zipf(words, draw)
     for _ in range(count):
         yield "mixed", " ".join(some(draw.randint(3, 8)))
-        yield "common only", " ".join(draw.sample(words[:COMMON_WORDS], draw.randint(1, 3)))
+        yield "common only", " ".join(draw.sample(words[:_COMMON_WORDS], draw.randint(1, 3)))
 
 
-def search(tenant: Any, text: str, *, drops: bool) -> tuple[float, list[Any]]:
+def time_text_search(tenant: Any, text: str, *, drops: bool) -> tuple[float, list[Any]]:
     """Milliseconds, and the rows in order; as the word arm of a search asks for them."""
-    from memories.search.queries.lexemes import lexemes_of_tenant
-    from memories.search.retrievers import asked_in_words, rank_asked
+    from memories.search.queries.lexemes import tenant_query_lexemes
+    from memories.search.retrievers import build_text_query, rank_text_query
     from memories.services.search.text_query import match_all
-    from memories.services.store.moments import Moment
+    from memories.services.store.moments import PointInTime
     from memories.store.readings import SearchScope
     from memories.tenancy.scopes import tenant_scope
 
-    scope = SearchScope(tenant.pk, "", Moment.now(NOW))
+    scope = SearchScope(tenant.pk, "", PointInTime.now(_NOW))
     with tenant_scope(tenant.pk):
         start = perf_counter()
-        asked = asked_in_words(scope, text) if drops else match_all(list(lexemes_of_tenant(tenant.pk, text)))
-        found = rank_asked(scope, asked, "tokens_o200k_base").ids
+        asked = build_text_query(scope, text) if drops else match_all(list(tenant_query_lexemes(tenant.pk, text)))
+        found = rank_text_query(scope, asked, "tokens_o200k_base").ids
         return (perf_counter() - start) * 1000, found
 
 
-def measure(tenant: Any, queries: Sequence[tuple[str, str]]) -> dict[str, list[tuple[float, float, float]]]:
+def measure_text_search(tenant: Any, queries: Sequence[tuple[str, str]]) -> dict[str, list[tuple[float, float, float]]]:
     """By kind, of each query: milliseconds by all words, by rare words, and the share of the best rows kept."""
     measured: dict[str, list[tuple[float, float, float]]] = {}
     for number, (kind, text) in enumerate(queries):
-        pairs = {drops: search(tenant, text, drops=drops) for drops in ((False, True) if number % 2 else (True, False))}
+        pairs = {
+            drops: time_text_search(tenant, text, drops=drops)
+            for drops in ((False, True) if number % 2 else (True, False))
+        }
         (slow, every), (quick, rare) = pairs[False], pairs[True]
         best = every[:BEST_ROWS]
         if number >= WARM_UP_QUERIES and best:
@@ -112,9 +115,9 @@ def main() -> None:
     wanted = parser.parse_args()
     words = vocabulary()
     with throwaway_database():
-        tenant = new_tenant("benchmark")
-        load(tenant, words, wanted.memories)
-        for kind, rows in measure(tenant, list(drawn_queries(words, wanted.queries))).items():
+        tenant = new_benchmark_tenant("benchmark")
+        load_text_memories(tenant, words, wanted.memories)
+        for kind, rows in measure_text_search(tenant, list(drawn_queries(words, wanted.queries))).items():
             every, rare, kept = zip(*rows, strict=True)
             slow, quick = [(median(values), quantiles(values, n=20)[-1]) for values in (every, rare)]
             print(

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import django
 
 from memory_platform.embedded.postgres import start_postgres
-from memory_platform.embedded.processes import stop
-from memory_platform.embedded.provision import Login, provision
+from memory_platform.embedded.processes import stop_processes
+from memory_platform.embedded.provision import DatabaseLogin, provision
 
 if TYPE_CHECKING:
     from memories.models import Tenant
@@ -30,7 +30,7 @@ def throwaway_database(kept: Path | None = None) -> Iterator[None]:
     folder.chmod(0o711)
     child, superuser_url = start_postgres(folder)
     try:
-        owner, app = Login("memory_owner", "owner-of-bench"), Login("memory_app", "app-of-bench")
+        owner, app = DatabaseLogin("memory_owner", "owner-of-bench"), DatabaseLogin("memory_app", "app-of-bench")
         provision(superuser_url, database="memory", owner=owner, app=app)
         host = superuser_url.partition("?")[2]
         os.environ |= {
@@ -47,12 +47,12 @@ def throwaway_database(kept: Path | None = None) -> Iterator[None]:
         yield
         _close_connections()
     finally:
-        stop([child], patience_seconds=5)
+        stop_processes([child], patience_seconds=5)
         if not kept:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def new_tenant(name: str) -> "Tenant":
+def new_benchmark_tenant(name: str) -> "Tenant":
     """A tenant with nothing in it."""
     from memories.tenancy.actions.tenants import create_tenant
     from memories.tenancy.audit import Actor

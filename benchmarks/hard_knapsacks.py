@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 MILLION = 1_000_000
 #: Weights are drawn from 1 to here where a class has a range.
-MAX_TOKENS = 640
+_MAX_TOKENS = 640
 
 
 @dataclass(frozen=True)
@@ -27,12 +27,12 @@ Pair = tuple[float, int]
 
 
 def _fraction(chance: random.Random, share: Callable[[float], float]) -> Pair:
-    tokens = chance.randint(1, MAX_TOKENS)
-    return MILLION * share(tokens / MAX_TOKENS), tokens
+    tokens = chance.randint(1, _MAX_TOKENS)
+    return MILLION * share(tokens / _MAX_TOKENS), tokens
 
 
 def _uncorrelated(chance: random.Random) -> Pair:
-    return chance.randint(1, MILLION), chance.randint(1, MAX_TOKENS)
+    return chance.randint(1, MILLION), chance.randint(1, _MAX_TOKENS)
 
 
 def _weak(chance: random.Random) -> Pair:
@@ -40,7 +40,7 @@ def _weak(chance: random.Random) -> Pair:
 
 
 def _strong(chance: random.Random) -> Pair:
-    tokens = chance.randint(1, MAX_TOKENS)
+    tokens = chance.randint(1, _MAX_TOKENS)
     return 1_400 * tokens + 100_000, tokens
 
 
@@ -49,22 +49,22 @@ def _strong_rounded(chance: random.Random) -> Pair:
 
 
 def _inverse(chance: random.Random) -> Pair:
-    tokens = chance.randint(1, MAX_TOKENS)
-    return 1_500 * tokens, tokens + MAX_TOKENS // 10
+    tokens = chance.randint(1, _MAX_TOKENS)
+    return 1_500 * tokens, tokens + _MAX_TOKENS // 10
 
 
 def _inverse_rounded(chance: random.Random) -> Pair:
-    tokens = chance.randint(1, MAX_TOKENS)
-    return MILLION * tokens / (MAX_TOKENS + 7), tokens + MAX_TOKENS // 10
+    tokens = chance.randint(1, _MAX_TOKENS)
+    return MILLION * tokens / (_MAX_TOKENS + 7), tokens + _MAX_TOKENS // 10
 
 
 def _almost_strong(chance: random.Random) -> Pair:
-    tokens = chance.randint(1, MAX_TOKENS)
+    tokens = chance.randint(1, _MAX_TOKENS)
     return 1_400 * tokens + 100_000 + chance.randint(-500, 500), tokens
 
 
 def _subset_sum(chance: random.Random) -> Pair:
-    tokens = chance.randint(1, MAX_TOKENS)
+    tokens = chance.randint(1, _MAX_TOKENS)
     return 1_500 * tokens, tokens
 
 
@@ -73,12 +73,12 @@ def _subset_sum_rounded(chance: random.Random) -> Pair:
 
 
 def _even_weights(chance: random.Random) -> Pair:
-    tokens = 2 * chance.randint(1, MAX_TOKENS // 2)
+    tokens = 2 * chance.randint(1, _MAX_TOKENS // 2)
     return 1_400 * tokens + 100_000, tokens
 
 
 def _similar_weights(chance: random.Random) -> Pair:
-    return chance.randint(1, MILLION), chance.randint(MAX_TOKENS, MAX_TOKENS * 11 // 10)
+    return chance.randint(1, MILLION), chance.randint(_MAX_TOKENS, _MAX_TOKENS * 11 // 10)
 
 
 def _few_types(chance: random.Random) -> Pair:
@@ -91,17 +91,17 @@ def _circle(chance: random.Random) -> Pair:
 
 
 def _profit_ceiling(chance: random.Random) -> Pair:
-    tokens = chance.randint(1, MAX_TOKENS)
+    tokens = chance.randint(1, _MAX_TOKENS)
     return 1_500 * 3 * -(-tokens // 3), tokens
 
 
 def _profit_ceiling_rounded(chance: random.Random) -> Pair:
-    tokens = chance.randint(1, MAX_TOKENS)
-    return MILLION * 3 * -(-tokens // 3) / (MAX_TOKENS + 11), tokens
+    tokens = chance.randint(1, _MAX_TOKENS)
+    return MILLION * 3 * -(-tokens // 3) / (_MAX_TOKENS + 11), tokens
 
 
 def _multiple_strong(chance: random.Random) -> Pair:
-    tokens = chance.randint(1, MAX_TOKENS)
+    tokens = chance.randint(1, _MAX_TOKENS)
     return 1_000 * tokens + (190_000 if tokens % 6 == 0 else 130_000), tokens
 
 
@@ -140,7 +140,7 @@ CLASSES: dict[str, Callable[[random.Random], Pair]] = {
     "multiple strongly correlated": _multiple_strong,
     "realistic": _realistic,
 }
-NAMES = [*CLASSES, "spanner"]
+KNAPSACK_CLASS_NAMES = [*CLASSES, "spanner"]
 
 
 def make(name: str, items: int, seed: int) -> Instance:

@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from compaction.pipeline.summarisers.extractive import ExtractiveSummariser
-from compaction.pipeline.summarisers.protocol import Summary, SummaryTask
-from compaction.services.sessions.turns import Turn
+from compaction.pipeline.summarisers.protocol import SummaryResult, SummaryTask
+from compaction.services.sessions.turns import SessionTurn
 from context.services.evaluation.corpus import CorpusMemory
 from memories.embeddings.providers import Embedder
-from memories.embeddings.providers.protocol import Vectors, unit_rows
+from memories.embeddings.providers.protocol import EmbeddingVectors, unit_rows
 from memories.services.tokens import count_tokens
 
 #: As many as the LoCoMo data set's own summaries of a session have on average (ADR-0069).
@@ -20,7 +20,7 @@ SUMMARY_TOKENS = 126
 #: The last needs no summary: what it gains is no merit of theirs.
 SUMMARY_PARTS = ("summary", "summary_line", "summary_rank", "summary_line_rank", "session_mean")
 
-Column = npt.NDArray[np.float64]
+SummaryColumn = npt.NDArray[np.float64]
 
 
 class SessionSummaries:
@@ -31,8 +31,8 @@ class SessionSummaries:
 
     def __init__(self, memories: Iterable[CorpusMemory], embedder: Embedder) -> None:
         self._embedder = embedder
-        self._vectors: dict[tuple[str, str], Vectors] = {}
-        self._means: dict[tuple[str, str], Vectors] = {}
+        self._vectors: dict[tuple[str, str], EmbeddingVectors] = {}
+        self._means: dict[tuple[str, str], EmbeddingVectors] = {}
         said = sorted((one for one in memories if one.session), key=lambda one: (*_session(one), one.position or 0))
         for session, group in groupby(said, key=_session):
             messages = list(group)
@@ -41,7 +41,7 @@ class SessionSummaries:
             vectors = embedder.embed([message.content for message in messages])
             self._means[session] = unit_rows(vectors.mean(axis=0, keepdims=True))[0]
 
-    def parts(self, question: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, Column]:
+    def parts(self, question: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, SummaryColumn]:
         """`SUMMARY_PARTS` of each candidate: the question's cosine to the whole, to the nearest statement, their ranks.
 
         Last is that to the mean of the session's messages. Ranks are among the sessions of the candidates, 1 for the
@@ -69,16 +69,16 @@ def _ranks(cosines: Mapping[tuple[str, str], float]) -> dict[tuple[str, str], fl
     return {session: place / len(ordered) for place, session in enumerate(ordered, start=1)}
 
 
-def _summary(messages: Sequence[CorpusMemory]) -> Summary:
+def _summary(messages: Sequence[CorpusMemory]) -> SummaryResult:
     turns = [_turn(message) for message in messages]
     task = SummaryTask(messages=turns, earlier=(), budget_tokens=SUMMARY_TOKENS, count_tokens=count_tokens)
     return ExtractiveSummariser().summarise(task)
 
 
-def _turn(message: CorpusMemory) -> Turn:
+def _turn(message: CorpusMemory) -> SessionTurn:
     speaker = str(message.metadata.get("speaker", ""))
     text = message.content.removeprefix(f"{speaker}: ")
-    return Turn(
+    return SessionTurn(
         id=message.id,
         role="user",
         name=speaker,

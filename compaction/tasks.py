@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 ROLL_UP_TIME_LIMIT_SECONDS = 240
 #: Below the lease of a run (compactor.py), so that a claim lapses only once its worker is gone.
 COMPACTION_TIME_LIMIT_SECONDS = 240
-SWEEP_TIME_LIMIT_SECONDS = 240
+_SWEEP_TIME_LIMIT_SECONDS = 240
 
 
 @shared_task(
@@ -30,7 +30,7 @@ SWEEP_TIME_LIMIT_SECONDS = 240
     max_retries=3,
     time_limit=ROLL_UP_TIME_LIMIT_SECONDS,
 )
-def roll_up(tenant_id: str, run_id: str) -> None:
+def roll_up_task(tenant_id: str, run_id: str) -> None:
     """Make one partition's summary anew; a run that somebody else has is passed over."""
     rollups.run_roll_up(UUID(tenant_id), UUID(run_id), now=timezone.now())
 
@@ -43,46 +43,46 @@ def roll_up(tenant_id: str, run_id: str) -> None:
     max_retries=6,
     time_limit=COMPACTION_TIME_LIMIT_SECONDS,
 )
-def run_compaction(self: Task, tenant_id: str, run_id: str) -> None:
+def run_compaction_task(self: Task, tenant_id: str, run_id: str) -> None:
     """Do one compaction; a run that somebody else has is passed over. Where the model is away, again after a while."""
     outcome = orchestrator.run_compaction(UUID(tenant_id), UUID(run_id), now=timezone.now())
     if outcome.wait is not None:
         raise self.retry(countdown=outcome.wait.total_seconds())
 
 
-@shared_task(time_limit=SWEEP_TIME_LIMIT_SECONDS)
+@shared_task(time_limit=_SWEEP_TIME_LIMIT_SECONDS)
 def sweep_sessions() -> int:
     """Have the sessions compacted that lie idle and are full; how many there were."""
     opened = scheduling.open_idle_sessions(now=timezone.now())
     for tenant_id, run_id in opened:
-        run_compaction_later(tenant_id, run_id)
+        enqueue_compaction(tenant_id, run_id)
     return len(opened)
 
 
 @shared_task(autoretry_for=(OperationalError,), retry_backoff=True, retry_jitter=True, max_retries=3)
 def sweep_runs() -> int:
     """Take up again what a killed worker or a broker that was away left behind; how many runs there were."""
-    runs = scheduling.left_behind(now=timezone.now())
+    runs = scheduling.abandoned_compaction_runs(now=timezone.now())
     for run in runs:
-        send = run_compaction_later if run.kind == Run.Kind.COMPACTION else roll_up_later
+        send = enqueue_compaction if run.kind == Run.Kind.COMPACTION else enqueue_roll_up
         send(run.tenant_id, run.pk)
     return len(runs)
 
 
 @shared_task(time_limit=ROLL_UP_TIME_LIMIT_SECONDS)
-def roll_up_changed() -> int:
+def roll_up_changed_task() -> int:
     """Make the summaries anew under which something changed."""
-    return rollups.roll_up_changed(now=timezone.now())
+    return rollups.roll_up_changed_partitions(now=timezone.now())
 
 
-def run_compaction_later(tenant_id: UUID, run_id: UUID) -> None:
+def enqueue_compaction(tenant_id: UUID, run_id: UUID) -> None:
     """After the commit, hand the run to a worker; a broker that is away leaves it to the sweep."""
-    transaction.on_commit(partial(_send, partial(run_compaction.delay, str(tenant_id), str(run_id))))
+    transaction.on_commit(partial(_send, partial(run_compaction_task.delay, str(tenant_id), str(run_id))))
 
 
-def roll_up_later(tenant_id: UUID, run_id: UUID) -> None:
+def enqueue_roll_up(tenant_id: UUID, run_id: UUID) -> None:
     """After the commit, hand the run to a worker; a broker that is away leaves it to the sweep."""
-    transaction.on_commit(partial(_send, partial(roll_up.delay, str(tenant_id), str(run_id))))
+    transaction.on_commit(partial(_send, partial(roll_up_task.delay, str(tenant_id), str(run_id))))
 
 
 def _send(send: Callable[[], object]) -> None:

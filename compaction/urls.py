@@ -2,9 +2,9 @@
 
 from django.urls import path
 
-from compaction.pipeline.views.background import roll_ups, run_retry, runs
+from compaction.pipeline.views.background import former_run_list, partition_roll_ups, run_retry
 from compaction.pipeline.views.compacting import session_compact, session_simulate
-from compaction.pipeline.views.prompts import prompt_roll_back, prompts
+from compaction.pipeline.views.prompts import prompt_page, prompt_roll_back
 from compaction.review.views.reviews import (
     compaction_approve,
     compaction_compare,
@@ -13,27 +13,27 @@ from compaction.review.views.reviews import (
     compaction_reject,
     compaction_reopen,
     compaction_roll_back,
-    reviews,
+    review_queue,
 )
-from compaction.review.views.texts import compaction, compaction_append, compaction_trial, compaction_withdraw
+from compaction.review.views.texts import compaction_append, compaction_detail, compaction_trial, compaction_withdraw
 from compaction.rollups.views import partition_branch, partitions
-from compaction.sessions.views import message_expand, message_pin, message_unpin, session, sessions
+from compaction.sessions.views import message_expand, message_pin, message_unpin, session_detail, session_list
 
-TENANT = "t/<uuid:tenant_id>"
-SESSION = f"{TENANT}/sessions/<uuid:session_id>"
-MESSAGE = f"{TENANT}/messages/<uuid:message_id>"
-COMPACTION = f"{TENANT}/compactions/<uuid:compaction_id>"
+_TENANT = "t/<uuid:tenant_id>"
+SESSION = f"{_TENANT}/sessions/<uuid:session_id>"
+_MESSAGE = f"{_TENANT}/messages/<uuid:message_id>"
+COMPACTION = f"{_TENANT}/compactions/<uuid:compaction_id>"
 
 urlpatterns = [
-    path(f"{TENANT}/sessions", sessions, name="sessions"),
-    path(SESSION, session, name="session"),
+    path(f"{_TENANT}/sessions", session_list, name="sessions"),
+    path(SESSION, session_detail, name="session"),
     path(f"{SESSION}/compact", session_compact, name="session-compact"),
     path(f"{SESSION}/simulate", session_simulate, name="session-simulate"),
-    path(f"{MESSAGE}/pin", message_pin, name="message-pin"),
-    path(f"{MESSAGE}/unpin", message_unpin, name="message-unpin"),
-    path(f"{MESSAGE}/expand", message_expand, name="message-expand"),
-    path(f"{TENANT}/compactions", reviews, name="reviews"),
-    path(COMPACTION, compaction, name="compaction"),
+    path(f"{_MESSAGE}/pin", message_pin, name="message-pin"),
+    path(f"{_MESSAGE}/unpin", message_unpin, name="message-unpin"),
+    path(f"{_MESSAGE}/expand", message_expand, name="message-expand"),
+    path(f"{_TENANT}/compactions", review_queue, name="reviews"),
+    path(COMPACTION, compaction_detail, name="compaction"),
     path(f"{COMPACTION}/trial", compaction_trial, name="compaction-trial"),
     path(f"{COMPACTION}/append", compaction_append, name="compaction-append"),
     path(f"{COMPACTION}/withdraw", compaction_withdraw, name="compaction-withdraw"),
@@ -44,11 +44,11 @@ urlpatterns = [
     path(f"{COMPACTION}/compare", compaction_compare, name="compaction-compare"),
     path(f"{COMPACTION}/regenerate", compaction_regenerate, name="compaction-regenerate"),
     path(f"{COMPACTION}/roll-back", compaction_roll_back, name="compaction-roll-back"),
-    path(f"{TENANT}/runs", runs, name="runs"),
-    path(f"{TENANT}/runs/<uuid:run_id>/retry", run_retry, name="run-retry"),
-    path(f"{TENANT}/partitions", partitions, name="partitions"),
-    path(f"{TENANT}/partitions/below", partition_branch, name="partition-branch"),
-    path(f"{TENANT}/roll-ups", roll_ups, name="roll-ups"),
-    path(f"{TENANT}/prompts", prompts, name="prompts"),
-    path(f"{TENANT}/prompts/<int:version>/roll-back", prompt_roll_back, name="prompt-roll-back"),
+    path(f"{_TENANT}/runs", former_run_list, name="runs"),
+    path(f"{_TENANT}/runs/<uuid:run_id>/retry", run_retry, name="run-retry"),
+    path(f"{_TENANT}/partitions", partitions, name="partitions"),
+    path(f"{_TENANT}/partitions/below", partition_branch, name="partition-branch"),
+    path(f"{_TENANT}/roll-ups", partition_roll_ups, name="roll-ups"),
+    path(f"{_TENANT}/prompts", prompt_page, name="prompts"),
+    path(f"{_TENANT}/prompts/<int:version>/roll-back", prompt_roll_back, name="prompt-roll-back"),
 ]

@@ -16,9 +16,9 @@ from rest_framework_api_key.models import APIKey
 from memories.embeddings.actions.retry import retry_embeddings
 from memories.embeddings.indexer import index_now
 from memories.models import ApiKey, AuditEntry, Membership, Memory, MemoryVersion, Tenant
-from memories.search.actions import set_language
+from memories.search.actions import set_tenant_language
 from memories.search.queries.lexemes import text_search_configs
-from memories.services.store.drafts import CHANGEABLE_FIELDS, problems_of_changes
+from memories.services.store.drafts import CHANGEABLE_MEMORY_FIELDS, memory_change_problems
 from memories.store.actions.edit import archive_memory, restore_memory, update_memory
 from memories.store.metadata_field import MetadataField
 from memories.store.queries.memories import MemoryQuerySet
@@ -34,7 +34,7 @@ if admin.site.is_registered(APIKey):
     admin.site.unregister(APIKey)
 
 
-def actor_of(request: HttpRequest) -> Actor:
+def admin_actor(request: HttpRequest) -> Actor:
     """The signed-in person, as the audit names them."""
     return Actor.operator(request.user.pk, request.user.get_username())
 
@@ -86,14 +86,14 @@ class ScopedAdmin(admin.ModelAdmin):
         return rows, {str(self.opts.verbose_name_plural): len(rows)}, set(), []
 
 
-class MemoryForm(forms.ModelForm):
+class MemoryAdminForm(forms.ModelForm):
     """An edit, refused when somebody else was faster."""
 
     expected_version = forms.IntegerField(widget=forms.HiddenInput)
 
     class Meta:
         model = Memory
-        fields = tuple(name for name in CHANGEABLE_FIELDS if name != "partition")
+        fields = tuple(name for name in CHANGEABLE_MEMORY_FIELDS if name != "partition")
         field_classes = {"metadata": MetadataField}
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -108,7 +108,7 @@ class MemoryForm(forms.ModelForm):
 
     def clean(self) -> dict[str, Any]:
         """The rules of the verb, shown at their fields."""
-        for problem in problems_of_changes(
+        for problem in memory_change_problems(
             self.changes,
             created_at=self.initial["created_at"],
             expires_at=self.initial["expires_at"],
@@ -145,7 +145,7 @@ class VersionInline(admin.TabularInline):
 class MemoryAdmin(ScopedAdmin):
     """Edits open a version, deleting archives, and a new text is counted and embedded again."""
 
-    form = MemoryForm
+    form = MemoryAdminForm
     inlines = (VersionInline,)
     list_display = (
         "short_content",
@@ -218,13 +218,13 @@ class MemoryAdmin(ScopedAdmin):
             memory=obj,
             changes=form.changes,
             if_version=form.cleaned_data["expected_version"],
-            by=actor_of(request),
+            by=admin_actor(request),
             now=timezone.now(),
         )
         transaction.on_commit(partial(index_now, obj.tenant_id, [obj.pk]))
 
     def delete_model(self, request: HttpRequest, obj: Memory) -> None:
-        archive_memory(memory=obj, by=actor_of(request), now=timezone.now())
+        archive_memory(memory=obj, by=admin_actor(request), now=timezone.now())
 
     def delete_queryset(self, request: HttpRequest, queryset: Any) -> None:
         for memory in queryset:
@@ -233,7 +233,7 @@ class MemoryAdmin(ScopedAdmin):
     @admin.action(description="Restore selected memories", permissions=["change"])
     def restore_selected(self, request: HttpRequest, queryset: Any) -> None:
         """All or none: a live duplicate refuses the whole selection."""
-        restored = [restore_memory(memory=row, by=actor_of(request), now=timezone.now()) for row in queryset]
+        restored = [restore_memory(memory=row, by=admin_actor(request), now=timezone.now()) for row in queryset]
         for memory in restored:
             transaction.on_commit(partial(index_now, memory.tenant_id, [memory.pk]))
         messages.success(request, f"{len(restored)} memories are live.")
@@ -244,12 +244,12 @@ class MemoryAdmin(ScopedAdmin):
         for memory in queryset:
             chosen[memory.tenant].append(memory.pk)
         for tenant, ids in chosen.items():
-            retried = retry_embeddings(tenant=tenant, memory_ids=ids, by=actor_of(request), now=timezone.now())
+            retried = retry_embeddings(tenant=tenant, memory_ids=ids, by=admin_actor(request), now=timezone.now())
             transaction.on_commit(partial(index_now, tenant.pk, retried))
         messages.success(request, "Memories that had failed are embedded again.")
 
 
-class TenantForm(forms.ModelForm):
+class TenantAdminForm(forms.ModelForm):
     """A tenant's name and the language of its memories, from those that this Postgres knows."""
 
     class Meta:
@@ -269,7 +269,7 @@ class TenantForm(forms.ModelForm):
 class TenantAdmin(ScopedAdmin):
     """New tenants; of an existing one the language can be changed."""
 
-    form = TenantForm
+    form = TenantAdminForm
     list_display = ("name", "id", "text_search_config", "created_at")
     search_fields = ("name",)
 
@@ -284,9 +284,9 @@ class TenantAdmin(ScopedAdmin):
 
     def save_model(self, request: HttpRequest, obj: Tenant, form: Any, change: bool) -> None:  # noqa: ARG002
         """The verbs make and change the row; the admin goes on with it."""
-        by, now = actor_of(request), timezone.now()
+        by, now = admin_actor(request), timezone.now()
         if change:
-            set_language(tenant=obj, language=obj.text_search_config, by=by, now=now)
+            set_tenant_language(tenant=obj, language=obj.text_search_config, by=by, now=now)
             return
         made = create_tenant(name=obj.name, language=obj.text_search_config, by=by, now=now)
         obj.pk, obj.created_at = made.pk, made.created_at
@@ -310,10 +310,10 @@ class MembershipAdmin(ScopedAdmin):
         return admin.ModelAdmin.has_delete_permission(self, request, obj)
 
     def save_model(self, request: HttpRequest, obj: Membership, form: Any, change: bool) -> None:  # noqa: ARG002
-        obj.pk = add_member(user=obj.user, tenant=obj.tenant, by=actor_of(request), now=timezone.now()).pk
+        obj.pk = add_member(user=obj.user, tenant=obj.tenant, by=admin_actor(request), now=timezone.now()).pk
 
     def delete_model(self, request: HttpRequest, obj: Membership) -> None:
-        remove_member(membership=obj, by=actor_of(request), now=timezone.now())
+        remove_member(membership=obj, by=admin_actor(request), now=timezone.now())
 
     def delete_queryset(self, request: HttpRequest, queryset: Any) -> None:
         for membership in queryset:
@@ -335,7 +335,7 @@ class ApiKeyAdmin(ScopedAdmin):
     @admin.action(description="Revoke selected keys, for good", permissions=["change"])
     def revoke_selected(self, request: HttpRequest, queryset: Any) -> None:
         for key in queryset:
-            revoke_api_key(key=key, by=actor_of(request), now=timezone.now())
+            revoke_api_key(key=key, by=admin_actor(request), now=timezone.now())
         messages.success(request, "The keys are revoked.")
 
 

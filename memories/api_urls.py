@@ -2,27 +2,33 @@
 
 from django.urls import path
 
-from memories.partitions.api.links import LinkDoor, LinksDoor
-from memories.partitions.api.partitions import MemoDoor, PartitionsDoor, SummariesDoor
-from memories.partitions.api.snapshots import SnapshotComparisonDoor, SnapshotDoor, SnapshotsDoor
-from memories.store.api.memories import BulkDoor, HistoryDoor, MemoriesDoor, MemoryDoor, RestoreDoor
-from memories.tenancy.api.keys import KeyDoor, KeysDoor
+from memories.partitions.api.links import LinkEndpoint, LinkListEndpoint
+from memories.partitions.api.partitions import PartitionListEndpoint, PartitionSummaryEndpoint, TenantMemoEndpoint
+from memories.partitions.api.snapshots import SnapshotComparisonEndpoint, SnapshotEndpoint, SnapshotListEndpoint
+from memories.store.api.memories import (
+    MemoryBulkEndpoint,
+    MemoryEndpoint,
+    MemoryHistoryEndpoint,
+    MemoryListEndpoint,
+    MemoryRestoreEndpoint,
+)
+from memories.tenancy.api.keys import ApiKeyEndpoint, ApiKeyListEndpoint
 from memory_platform.rest import converters  # noqa: F401 - makes its types known
 
 urlpatterns = [
-    path("memories", MemoriesDoor.as_view(), name="api-memories"),
-    path("memories/bulk", BulkDoor.as_view(), name="api-memories-bulk"),
-    path("memories/<uuid:memory_id>", MemoryDoor.as_view(), name="api-memory"),
-    path("memories/<uuid:memory_id>/restore", RestoreDoor.as_view(), name="api-memory-restore"),
-    path("memories/<uuid:memory_id>/history", HistoryDoor.as_view(), name="api-memory-history"),
-    path("links", LinksDoor.as_view(), name="api-links"),
-    path("links/<int:link_id>", LinkDoor.as_view(), name="api-link"),
-    path("partitions", PartitionsDoor.as_view(), name="api-partitions"),
-    path("partitions/<place:place>/summaries", SummariesDoor.as_view(), name="api-summaries"),
-    path("memo", MemoDoor.as_view(), name="api-memo"),
-    path("snapshots", SnapshotsDoor.as_view(), name="api-snapshots"),
-    path("snapshots/<uuid:snapshot_id>", SnapshotDoor.as_view(), name="api-snapshot"),
-    path("snapshots/<uuid:snapshot_id>/compare", SnapshotComparisonDoor.as_view(), name="api-snapshot-comparison"),
-    path("keys", KeysDoor.as_view(), name="api-keys"),
-    path("keys/<key_id:key_id>", KeyDoor.as_view(), name="api-key"),
+    path("memories", MemoryListEndpoint.as_view(), name="api-memories"),
+    path("memories/bulk", MemoryBulkEndpoint.as_view(), name="api-memories-bulk"),
+    path("memories/<uuid:memory_id>", MemoryEndpoint.as_view(), name="api-memory"),
+    path("memories/<uuid:memory_id>/restore", MemoryRestoreEndpoint.as_view(), name="api-memory-restore"),
+    path("memories/<uuid:memory_id>/history", MemoryHistoryEndpoint.as_view(), name="api-memory-history"),
+    path("links", LinkListEndpoint.as_view(), name="api-links"),
+    path("links/<int:link_id>", LinkEndpoint.as_view(), name="api-link"),
+    path("partitions", PartitionListEndpoint.as_view(), name="api-partitions"),
+    path("partitions/<place:place>/summaries", PartitionSummaryEndpoint.as_view(), name="api-summaries"),
+    path("memo", TenantMemoEndpoint.as_view(), name="api-memo"),
+    path("snapshots", SnapshotListEndpoint.as_view(), name="api-snapshots"),
+    path("snapshots/<uuid:snapshot_id>", SnapshotEndpoint.as_view(), name="api-snapshot"),
+    path("snapshots/<uuid:snapshot_id>/compare", SnapshotComparisonEndpoint.as_view(), name="api-snapshot-comparison"),
+    path("keys", ApiKeyListEndpoint.as_view(), name="api-keys"),
+    path("keys/<key_id:key_id>", ApiKeyEndpoint.as_view(), name="api-key"),
 ]

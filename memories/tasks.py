@@ -13,9 +13,13 @@ from kombu.exceptions import OperationalError as BrokerError
 
 from memories.embeddings import indexer, reembedding
 from memories.embeddings.embedders import is_local_for
+from memories.embeddings.maintenance import embed_pending_memories, embedding_models_with_work
 from memories.embeddings.providers import EmbeddingError
+from memories.hygiene.maintenance import compare_new_memories_of_tenants, find_unused_and_expiring_memories
+from memories.partitions.maintenance import fold_partition_counts
 from memories.search import languages
-from memories.store import maintenance
+from memories.search.maintenance import count_common_lexemes_of_tenants, drop_former_languages_of_tenants
+from memories.store.maintenance import delete_expired_records, fold_retrievals_of_tenants
 
 logger = logging.getLogger(__name__)
 
@@ -47,7 +51,7 @@ def embed_memory(tenant_id: str, *memory_ids: str) -> None:
 @shared_task(time_limit=EMBED_TIME_LIMIT_SECONDS)
 def sweep_pending_embeddings() -> int:
     """Embed what was left behind: by a worker that was killed, a broker or a provider that was away."""
-    return maintenance.embed_left_behind(now=timezone.now())
+    return embed_pending_memories(now=timezone.now())
 
 
 @shared_task(
@@ -60,76 +64,76 @@ def sweep_pending_embeddings() -> int:
 def work_on_embedding_model(tenant_id: str, model_id: str) -> None:
     """Fill, finish or remove vectors of a model for a while; another worker's claim is respected."""
     end = monotonic() + FILL_TURN_SECONDS
-    is_left = reembedding.work_on(
+    is_left = reembedding.advance_embedding_model(
         UUID(tenant_id), UUID(model_id), goes_on=lambda: monotonic() < end, clock=timezone.now
     )
     if is_left:
-        work_on_model_later(UUID(tenant_id), UUID(model_id))
+        enqueue_model_work(UUID(tenant_id), UUID(model_id))
 
 
 @shared_task(autoretry_for=(OperationalError,), retry_backoff=True, retry_jitter=True, max_retries=3)
 def sweep_embedding_models() -> int:
     """Take up again what a killed worker or a failing provider left behind; how many models there were."""
-    left = maintenance.embedding_models_with_work()
+    left = embedding_models_with_work()
     for tenant_id, model_id in left:
-        work_on_model_later(tenant_id, model_id)
+        enqueue_model_work(tenant_id, model_id)
     return len(left)
 
 
 @shared_task(time_limit=FOLD_TIME_LIMIT_SECONDS)
-def fold_retrievals() -> int:
+def fold_retrievals_task() -> int:
     """Fold in what contexts left behind; whatever fails stays for the next time, seconds later."""
-    return maintenance.fold_retrievals()
+    return fold_retrievals_of_tenants()
 
 
 @shared_task(time_limit=COMPARE_TIME_LIMIT_SECONDS)
-def compare_new_memories() -> int:
+def compare_new_memories_task() -> int:
     """Compare new and changed memories with their partitions; what is left stays for the next time."""
-    return maintenance.compare_new_memories(now=timezone.now())
+    return compare_new_memories_of_tenants(now=timezone.now())
 
 
 @shared_task(autoretry_for=(OperationalError,), retry_backoff=True, retry_jitter=True, max_retries=3)
-def find_faults() -> None:
+def find_hygiene_problems_task() -> None:
     """Look for memories that were never retrieved or expire soon."""
-    maintenance.find_faults(now=timezone.now())
+    find_unused_and_expiring_memories(now=timezone.now())
 
 
 @shared_task(time_limit=FOLD_TIME_LIMIT_SECONDS)
-def fold_counts() -> int:
+def fold_partition_counts_task() -> int:
     """Add up how many memories partitions have; whatever fails stays for the next time, seconds later."""
-    return maintenance.fold_counts()
+    return fold_partition_counts()
 
 
 @shared_task(autoretry_for=(OperationalError,), retry_backoff=True, retry_jitter=True, max_retries=3)
-def forget_old_records() -> int:
+def delete_expired_records_task() -> int:
     """Delete answers of idempotent requests and hashes of recalled texts that are past their time."""
-    return maintenance.forget_old_records(now=timezone.now())
+    return delete_expired_records(now=timezone.now())
 
 
 @shared_task(autoretry_for=(OperationalError,), retry_backoff=True, max_retries=6, time_limit=DERIVE_TIME_LIMIT_SECONDS)
-def derive_in_new_language(tenant_id: str) -> int:
+def rederive_search_columns_task(tenant_id: str) -> int:
     """Bring the rows of a tenant into the language it was given; the sweep goes on where this was ended."""
-    return languages.derive_anew(UUID(tenant_id))
+    return languages.rederive_search_columns(UUID(tenant_id))
 
 
 @shared_task(time_limit=DERIVE_TIME_LIMIT_SECONDS)
 def sweep_languages() -> int:
     """Finish what a change of language left undone."""
-    return maintenance.leave_former_languages(now=timezone.now())
+    return drop_former_languages_of_tenants(now=timezone.now())
 
 
 @shared_task(autoretry_for=(OperationalError,), retry_backoff=True, retry_jitter=True, max_retries=3)
-def count_common_words() -> int:
+def count_common_lexemes_task() -> int:
     """Count anew which words are in many memories of a tenant."""
-    return maintenance.count_common_words()
+    return count_common_lexemes_of_tenants()
 
 
-def derive_later(tenant_id: UUID) -> None:
+def enqueue_language_change(tenant_id: UUID) -> None:
     """After the commit, have the rows derived in the tenant's language; without a broker the sweep does it."""
-    transaction.on_commit(partial(_unless_broker_is_away, partial(derive_in_new_language.delay, str(tenant_id))))
+    transaction.on_commit(partial(_unless_broker_is_away, partial(rederive_search_columns_task.delay, str(tenant_id))))
 
 
-def embed_later(tenant_id: UUID, memory_ids: Iterable[UUID]) -> None:
+def enqueue_embedding(tenant_id: UUID, memory_ids: Iterable[UUID]) -> None:
     """After the commit, hand the memories to the worker; with a local provider the door embeds them itself.
 
     A broker that is down does not fail a write that has been committed: the sweep finds the memories.
@@ -142,7 +146,7 @@ def embed_later(tenant_id: UUID, memory_ids: Iterable[UUID]) -> None:
         transaction.on_commit(partial(_unless_broker_is_away, send))
 
 
-def work_on_model_later(tenant_id: UUID, model_id: UUID) -> None:
+def enqueue_model_work(tenant_id: UUID, model_id: UUID) -> None:
     """After the commit, hand a model to the worker; a broker that is away leaves it to the sweep."""
     send = partial(work_on_embedding_model.delay, str(tenant_id), str(model_id))
     transaction.on_commit(partial(_unless_broker_is_away, send))

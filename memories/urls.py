@@ -7,8 +7,15 @@ from memories.hygiene.views import hygiene, hygiene_act, hygiene_progress, hygie
 from memories.partitions.views.memo import memo, summaries, summary_again, summary_withdraw, text_tokens
 from memories.partitions.views.snapshots import snapshot, snapshot_delete, snapshots
 from memories.store.views.bulk import memory_bulk, memory_bulk_undo
-from memories.store.views.memories import archive, memory, pin, restore, restore_version, unpin
-from memories.store.views.memory_list import memories
+from memories.store.views.memories import (
+    memory_archive,
+    memory_detail,
+    memory_pin,
+    memory_restore,
+    memory_unpin,
+    memory_version_restore,
+)
+from memories.store.views.memory_list import memory_list
 from memories.store.views.merging import memory_merge
 from memories.tenancy.views.audit import audit_log
 from memories.tenancy.views.keys import api_key_revoke, api_keys
@@ -38,18 +45,18 @@ urlpatterns = [
     path("t/<uuid:tenant_id>/hygiene/waiting", hygiene_progress, name="hygiene-progress"),
     path("t/<uuid:tenant_id>/hygiene/<slug:name>", hygiene, name="hygiene-list"),
     path("t/<uuid:tenant_id>/hygiene/<slug:name>/act", hygiene_act, name="hygiene-act"),
-    path("t/<uuid:tenant_id>/memories", memories, name="memories"),
+    path("t/<uuid:tenant_id>/memories", memory_list, name="memories"),
     path("t/<uuid:tenant_id>/memories/act", memory_bulk, name="memories-act"),
     path("t/<uuid:tenant_id>/memories/acts/<uuid:act_id>/undo", memory_bulk_undo, name="memories-undo"),
-    path("t/<uuid:tenant_id>/memories/<uuid:memory_id>", memory, name="memory"),
+    path("t/<uuid:tenant_id>/memories/<uuid:memory_id>", memory_detail, name="memory"),
     path("t/<uuid:tenant_id>/memories/<uuid:memory_id>/merge", memory_merge, name="memory-merge"),
-    path("t/<uuid:tenant_id>/memories/<uuid:memory_id>/archive", archive, name="memory-archive"),
-    path("t/<uuid:tenant_id>/memories/<uuid:memory_id>/restore", restore, name="memory-restore"),
-    path("t/<uuid:tenant_id>/memories/<uuid:memory_id>/pin", pin, name="memory-pin"),
-    path("t/<uuid:tenant_id>/memories/<uuid:memory_id>/unpin", unpin, name="memory-unpin"),
+    path("t/<uuid:tenant_id>/memories/<uuid:memory_id>/archive", memory_archive, name="memory-archive"),
+    path("t/<uuid:tenant_id>/memories/<uuid:memory_id>/restore", memory_restore, name="memory-restore"),
+    path("t/<uuid:tenant_id>/memories/<uuid:memory_id>/pin", memory_pin, name="memory-pin"),
+    path("t/<uuid:tenant_id>/memories/<uuid:memory_id>/unpin", memory_unpin, name="memory-unpin"),
     path(
         "t/<uuid:tenant_id>/memories/<uuid:memory_id>/versions/<int:version>/restore",
-        restore_version,
+        memory_version_restore,
         name="memory-version-restore",
     ),
 ]

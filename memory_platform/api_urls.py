@@ -11,7 +11,7 @@ from rest_framework.views import APIView
 from memory_platform.rest.docs import ApiDocs
 
 
-class Nothing(APIView):
+class NotFoundEndpoint(APIView):
     """An address that does not exist, for every method."""
 
     authentication_classes = []
@@ -34,6 +34,6 @@ urlpatterns = [
     path("v1/", include("compaction.api_urls")),
     path("schema/", SpectacularAPIView.as_view(), name="api-schema"),
     path("docs/", ApiDocs.as_view(), name="api-docs"),
-    path("", Nothing.as_view()),
-    path("<path:rest>", Nothing.as_view()),
+    path("", NotFoundEndpoint.as_view()),
+    path("<path:rest>", NotFoundEndpoint.as_view()),
 ]

@@ -12,12 +12,12 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memory_platform.settings")
 app = Celery("memory_platform")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
-heartbeats.listen()
+heartbeats.connect_heartbeat_signals()
 
 
 @worker_ready.connect
-def tell_of_model_problems(**_: object) -> None:
+def log_model_problems(**_: object) -> None:
     """Say in the worker's log where stored vectors and settings do not fit."""
-    from memories.embeddings.checks import tell_of_model_problems
+    from memories.embeddings.checks import log_model_problems
 
-    tell_of_model_problems()
+    log_model_problems()

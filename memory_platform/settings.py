@@ -106,26 +106,34 @@ CELERY_BEAT_SCHEDULE = {
     },
     # An idle system shows its counts within two seconds; a run that comes late is not worth catching up.
     "fold-retrievals": {
-        "task": "memories.tasks.fold_retrievals",
+        "task": "memories.tasks.fold_retrievals_task",
         "schedule": 2.0,
         "options": {"expires": 2.0},
     },
     "compare-new-memories": {
-        "task": "memories.tasks.compare_new_memories",
+        "task": "memories.tasks.compare_new_memories_task",
         "schedule": 60.0,
         "options": {"expires": 60.0},
     },
-    "find-faults": {"task": "memories.tasks.find_faults", "schedule": 600.0, "options": {"expires": 600.0}},
-    "find-unhelpful": {"task": "context.tasks.find_unhelpful", "schedule": 600.0, "options": {"expires": 600.0}},
+    "find-faults": {
+        "task": "memories.tasks.find_hygiene_problems_task",
+        "schedule": 600.0,
+        "options": {"expires": 600.0},
+    },
+    "find-unhelpful": {"task": "context.tasks.find_unhelpful_task", "schedule": 600.0, "options": {"expires": 600.0}},
     "sweep-languages": {"task": "memories.tasks.sweep_languages", "schedule": 600.0, "options": {"expires": 600.0}},
     "count-common-words": {
-        "task": "memories.tasks.count_common_words",
+        "task": "memories.tasks.count_common_lexemes_task",
         "schedule": 900.0,
         "options": {"expires": 900.0},
     },
-    "fold-counts": {"task": "memories.tasks.fold_counts", "schedule": 10.0, "options": {"expires": 10.0}},
-    "forget-old-records": {"task": "memories.tasks.forget_old_records", "schedule": 3600.0},
-    "prune-receipts": {"task": "context.tasks.prune_receipts", "schedule": 3600.0},
+    "fold-counts": {
+        "task": "memories.tasks.fold_partition_counts_task",
+        "schedule": 10.0,
+        "options": {"expires": 10.0},
+    },
+    "forget-old-records": {"task": "memories.tasks.delete_expired_records_task", "schedule": 3600.0},
+    "prune-receipts": {"task": "context.tasks.prune_receipts_task", "schedule": 3600.0},
     "sweep-sessions": {"task": "compaction.tasks.sweep_sessions", "schedule": 60.0, "options": {"expires": 60.0}},
     "sweep-runs": {"task": "compaction.tasks.sweep_runs", "schedule": 30.0, "options": {"expires": 30.0}},
     "sweep-evaluations": {
@@ -133,7 +141,7 @@ CELERY_BEAT_SCHEDULE = {
         "schedule": 30.0,
         "options": {"expires": 30.0},
     },
-    "roll-up-changed": {"task": "compaction.tasks.roll_up_changed", "schedule": 3600.0},
+    "roll-up-changed": {"task": "compaction.tasks.roll_up_changed_task", "schedule": 3600.0},
 }
 
 # --- Embedding -----------------------------------------------------------------------------------------------------
@@ -190,12 +198,12 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
-    "memories.tenancy.api.middleware.ApiDoor",
+    "memories.tenancy.api.middleware.ApiMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "csp.middleware.CSPMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "memory_platform.web.compression.PageCompression",
-    "memory_platform.web.nul_bytes.PlainAddresses",
+    "memory_platform.web.nul_bytes.NulByteMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -297,7 +305,7 @@ REST_FRAMEWORK: dict[str, Any] = {
     "DEFAULT_AUTHENTICATION_CLASSES": [],
     "DEFAULT_PERMISSION_CLASSES": [],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
-    "EXCEPTION_HANDLER": "memories.tenancy.api.problems.problem_response",
+    "EXCEPTION_HANDLER": "memories.tenancy.api.problems.api_exception_handler",
     "UNAUTHENTICATED_USER": None,
     "TEST_REQUEST_DEFAULT_FORMAT": "json",
     # the only one that the schema may be asked for, and name its file after
@@ -330,7 +338,7 @@ SPECTACULAR_SETTINGS = {
     },
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
-        "memory_platform.rest.docs.with_summaries",
+        "memory_platform.rest.docs.add_operation_summaries",
     ],
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",

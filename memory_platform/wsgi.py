@@ -18,7 +18,7 @@ def _warm_up() -> None:
     """Load what every request needs, so that not the first user of each process waits a second for it."""
     from django.urls import get_resolver
 
-    from memories.embeddings.checks import tell_of_model_problems
+    from memories.embeddings.checks import log_model_problems
     from memories.embeddings.providers import get_embedder, is_provider_local
     from memories.services.tokens import token_counts
 
@@ -26,7 +26,7 @@ def _warm_up() -> None:
     token_counts("warm")
     if is_provider_local():
         get_embedder().embed(["warm"])
-    tell_of_model_problems()
+    log_model_problems()
     # All of this stays. Looking through it for garbage would take a request a sixth of a second, now and then.
     gc.collect()
     gc.freeze()

@@ -21,19 +21,19 @@ from memories.models import (
     Snapshot,
     Tenant,
 )
-from memories.partitions.maintenance import fold_counts
+from memories.partitions.maintenance import fold_partition_counts
 from memories.services.partitions.paths import parse_partition
 from memories.services.search.lexemes import MARK_DIGITS
 from memories.store.live_rows import ensure_partitions
 from memories.tenancy.scopes import admin_write_scope
 
-PLACE = "agent=crowd/user=u"
+_PLACE = "agent=crowd/user=u"
 #: The id of the API key of a number.
 KEY_ID = "left(md5({number}::text), 8) || '.' || {number}"
 
 
 @dataclass(frozen=True)
-class Crowd:
+class BulkRowCounts:
     """About how many rows there are afterwards, of each sort."""
 
     memories: int
@@ -45,13 +45,13 @@ class Crowd:
     others: int
 
     @classmethod
-    def of(cls, memories: int) -> "Crowd":
+    def of(cls, memories: int) -> "BulkRowCounts":
         """What a tenant with so many memories has beside them."""
         return cls(memories, memories // 5, memories // 50, memories, memories // 5, memories // 20, memories // 100)
 
 
 @dataclass(frozen=True)
-class Copies:
+class BulkCopies:
     """Rounds of copies of the rows that a tenant has in a table: `base` is such a row, `n` the number of the round."""
 
     model: type[Model]
@@ -94,27 +94,27 @@ def copied(column: str, number: str = "n") -> str:
     return f"md5(base.{column}::text || ':' || {number})::uuid"
 
 
-def earlier(*columns: str, by: str) -> dict[str, str]:
+def shift_round_back(*columns: str, by: str) -> dict[str, str]:
     """Each round happened so much before the last."""
     return {column: f"base.{column} - n * interval '{by}'" for column in columns}
 
 
-def crowd(tenant: Tenant, size: Crowd) -> None:
+def fill_with_bulk_rows(tenant: Tenant, size: BulkRowCounts) -> None:
     """Fill a furnished tenant."""
     with admin_write_scope():
-        paths = [parse_partition(f"{PLACE}{number}") for number in range(size.partitions)]
+        paths = [parse_partition(f"{_PLACE}{number}") for number in range(size.partitions)]
         ensure_partitions(tenant.pk, paths)
         rounds = _crowd_memories(tenant, size)
         _crowd_sessions(tenant, size)
         _crowd_records(tenant, size, rounds)
         _plan_anew()
-    fold_counts()
+    fold_partition_counts()
 
 
-def _crowd_memories(tenant: Tenant, size: Crowd) -> int:
+def _crowd_memories(tenant: Tenant, size: BulkRowCounts) -> int:
     elsewhere = "CASE WHEN mod(n, 2) = 0 THEN place.{} ELSE base.{} END"
     text = "base.content || ' (note ' || n || ')'"
-    memories = Copies(
+    memories = BulkCopies(
         Memory,
         {
             "content": text,
@@ -123,66 +123,66 @@ def _crowd_memories(tenant: Tenant, size: Crowd) -> int:
             "partition_id": elsewhere.format("id", "partition_id"),
             "partition_path": elsewhere.format("path", "partition_path"),
         }
-        | earlier("created_at", "valid_from", "recorded_from", by="3 hours"),
+        | shift_round_back("created_at", "valid_from", "recorded_from", by="3 hours"),
         where="archived_at IS NULL",
         joins="JOIN memories_partition place ON place.tenant_id = base.tenant_id "
         # not of the round alone: all copies of a round would stand in one partition
-        f"AND place.path = '{PLACE}' || mod(abs(hashtext(base.id::text || n)::bigint), {size.partitions})",
+        f"AND place.path = '{_PLACE}' || mod(abs(hashtext(base.id::text || n)::bigint), {size.partitions})",
     )
     rounds = memories.insert(tenant, size.memories)
     is_live = "memory_id IN (SELECT id FROM memories_memory WHERE archived_at IS NULL)"
     near = "(SELECT array_agg(x + 0.1 * (random() - 0.5)) FROM unnest(base.vector::vector::real[]) x)::halfvec"
     of_memory = {"memory_id": copied("memory_id")}
     searched = f"{is_live} AND model IN (SELECT name FROM memories_embeddingmodel WHERE state = 'active')"
-    Copies(MemoryEmbedding, of_memory | {"vector": near}, where=searched).insert(tenant, rounds=rounds)
-    Copies(MemoryFinding, of_memory, where=is_live).insert(tenant, rounds=rounds)
+    BulkCopies(MemoryEmbedding, of_memory | {"vector": near}, where=searched).insert(tenant, rounds=rounds)
+    BulkCopies(MemoryFinding, of_memory, where=is_live).insert(tenant, rounds=rounds)
     both = " AND ".join(f"{end} IN (SELECT id FROM memories_memory WHERE archived_at IS NULL)" for end in ("{}", "{}"))
     ends = {"source_id": copied("source_id"), "target_id": copied("target_id")}
-    Copies(MemoryLink, ends, where=both.format(*ends)).insert(tenant, rounds=rounds)
+    BulkCopies(MemoryLink, ends, where=both.format(*ends)).insert(tenant, rounds=rounds)
     ends = {"older_id": copied("older_id"), "newer_id": copied("newer_id")}
-    Copies(MemoryPair, ends, where=both.format(*ends)).insert(tenant, rounds=rounds)
+    BulkCopies(MemoryPair, ends, where=both.format(*ends)).insert(tenant, rounds=rounds)
     return rounds
 
 
-def _crowd_sessions(tenant: Tenant, size: Crowd) -> None:
+def _crowd_sessions(tenant: Tenant, size: BulkRowCounts) -> None:
     """Foreign keys are checked at the end, so that a session may name the compaction that names it."""
-    before = partial(earlier, by="20 minutes")
+    before = partial(shift_round_back, by="20 minutes")
     times = before("created_at", "last_message_at")
-    rounds = Copies(Session, {"current_id": copied("current_id")} | times).insert(tenant, size.sessions)
+    rounds = BulkCopies(Session, {"current_id": copied("current_id")} | times).insert(tenant, size.sessions)
     ids = {name: copied(name) for name in ("session_id", "compaction_id", "message_id", "previous_id")}
-    Copies(Compaction, {**ids, "replaces_id": "NULL"} | before("created_at", "finished_at", "compacted_at")).insert(
+    BulkCopies(Compaction, {**ids, "replaces_id": "NULL"} | before("created_at", "finished_at", "compacted_at")).insert(
         tenant, rounds=rounds
     )
-    Copies(Message, ids | before("created_at", "recorded_at")).insert(tenant, rounds=rounds)
-    Copies(CompactionMember, ids).insert(tenant, rounds=rounds)
-    Copies(
+    BulkCopies(Message, ids | before("created_at", "recorded_at")).insert(tenant, rounds=rounds)
+    BulkCopies(CompactionMember, ids).insert(tenant, rounds=rounds)
+    BulkCopies(
         Run, {**ids} | before("created_at", "started_at", "finished_at"), where="state IN ('done', 'failed')"
     ).insert(tenant, rounds=rounds)
 
 
-def _crowd_records(tenant: Tenant, size: Crowd, rounds: int) -> None:
-    Copies(Receipt, earlier("created_at", by="30 minutes")).insert(tenant, size.receipts)
+def _crowd_records(tenant: Tenant, size: BulkRowCounts, rounds: int) -> None:
+    BulkCopies(Receipt, shift_round_back("created_at", by="30 minutes")).insert(tenant, size.receipts)
     on_copies = {"memory_id": copied("memory_id", f"(mod(n, {rounds}) + 1)"), "receipt_id": "NULL"}
     is_live = "memory_id IN (SELECT id FROM memories_memory WHERE archived_at IS NULL)"
-    Copies(Feedback, on_copies | earlier("at", by="1 hour"), where=f"kind = 'explicit' AND {is_live}").insert(
-        tenant, size.votes
-    )
+    BulkCopies(
+        Feedback, on_copies | shift_round_back("at", by="1 hour"), where=f"kind = 'explicit' AND {is_live}"
+    ).insert(tenant, size.votes)
     keys = max(size.others // 20, 1)
     key = KEY_ID.format(number=f"(mod(n, {keys}) + 1)")
     by_key = {
         "actor_kind": "CASE WHEN mod(n, 2) = 0 THEN 'key' ELSE base.actor_kind END",
         "actor_id": f"CASE WHEN mod(n, 2) = 0 THEN {key} ELSE base.actor_id END",
     }
-    Copies(AuditEntry, by_key | earlier("at", by="10 minutes")).insert(tenant, size.audit)
-    Copies(Snapshot, {"name": "base.name || ' ' || n"} | earlier("recorded_at", "created_at", by="1 minute")).insert(
-        tenant, size.others // 10
-    )
-    Copies(GoldenQuestion, {"text": "base.text || ' ' || n"}).insert(tenant, size.others // 2)
-    Copies(
-        EvaluationRun, earlier("created_at", "started_at", "finished_at", by="1 hour"), where="state = 'done'"
+    BulkCopies(AuditEntry, by_key | shift_round_back("at", by="10 minutes")).insert(tenant, size.audit)
+    BulkCopies(
+        Snapshot, {"name": "base.name || ' ' || n"} | shift_round_back("recorded_at", "created_at", by="1 minute")
     ).insert(tenant, size.others // 10)
-    Copies(ApiKey, {"id": KEY_ID.format(number="n"), "prefix": "left(md5(n::text), 8)"}).insert(tenant, keys)
-    place = f"JOIN memories_partition place ON place.tenant_id = base.tenant_id AND place.path = '{PLACE}' || (n - 1)"
+    BulkCopies(GoldenQuestion, {"text": "base.text || ' ' || n"}).insert(tenant, size.others // 2)
+    BulkCopies(
+        EvaluationRun, shift_round_back("created_at", "started_at", "finished_at", by="1 hour"), where="state = 'done'"
+    ).insert(tenant, size.others // 10)
+    BulkCopies(ApiKey, {"id": KEY_ID.format(number="n"), "prefix": "left(md5(n::text), 8)"}).insert(tenant, keys)
+    place = f"JOIN memories_partition place ON place.tenant_id = base.tenant_id AND place.path = '{_PLACE}' || (n - 1)"
     values = {"partition_id": "place.id", "summary_id": "gen_random_uuid()", "version": "1"}
     newest = "id = (SELECT max(id) FROM memories_partitionsummary WHERE recorded_to IS NULL)"
-    Copies(PartitionSummary, values, where=newest, joins=place).insert(tenant, size.partitions)
+    BulkCopies(PartitionSummary, values, where=newest, joins=place).insert(tenant, size.partitions)

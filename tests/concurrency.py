@@ -12,7 +12,7 @@ from memories.tenancy.exceptions import PlatformError
 Result = TypeVar("Result")
 
 
-def at_once(works: Sequence[Callable[[], Result]]) -> list[Result | PlatformError]:
+def run_concurrently(works: Sequence[Callable[[], Result]]) -> list[Result | PlatformError]:
     """What each gives, or the refusal it met; anything else that is raised, is raised here."""
     gate = Barrier(len(works))
 
@@ -29,6 +29,6 @@ def at_once(works: Sequence[Callable[[], Result]]) -> list[Result | PlatformErro
         return list(pool.map(run, works))
 
 
-def codes_at_once(works: Sequence[Callable[[], object]]) -> list[str]:
+def concurrent_refusal_codes(works: Sequence[Callable[[], object]]) -> list[str]:
     """The code of each refusal, "" where there was none."""
-    return [found.code if isinstance(found, PlatformError) else "" for found in at_once(works)]
+    return [found.code if isinstance(found, PlatformError) else "" for found in run_concurrently(works)]

@@ -44,7 +44,7 @@ from tests.users import (
     api_client,
     new_key,
     new_operator,
-    new_tenant,
+    new_shared_tenant,
 )
 
 # Django forbids its tests every alias they do not name, also to its own flush, which here runs as the owner. That a
@@ -54,7 +54,7 @@ unguarded._disallowed_connection_methods = []
 unguarded.ensure_connection_patch_method = staticmethod(lambda: BaseDatabaseWrapper.ensure_connection)
 # As quick, and without the signal that makes content types and permissions anew: they are left alone.
 flushing: Any = TransactionTestCase
-flushing._fixture_teardown = lambda _: database_cleanup.empty()
+flushing._fixture_teardown = lambda _: database_cleanup.delete_all_rows()
 
 
 def forget_embedders(*, setting: str, **_: object) -> None:
@@ -89,7 +89,7 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
     """Between modules no transaction is open, and what tests rolled back can go."""
     is_last = nextitem is None or nextitem.path != item.path
     if is_last and ("db" in item.fixturenames or item.get_closest_marker("django_db")):
-        database_cleanup.empty_if_grown()
+        database_cleanup.delete_all_rows_if_grown()
 
 
 @pytest.fixture(scope="session")
@@ -118,12 +118,12 @@ def module_db(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
 
 @pytest.fixture
 def tenant(db: None) -> Tenant:
-    return new_tenant("Acme")
+    return new_shared_tenant("Acme")
 
 
 @pytest.fixture
 def other_tenant(db: None) -> Tenant:
-    return new_tenant("Globex")
+    return new_shared_tenant("Globex")
 
 
 @pytest.fixture

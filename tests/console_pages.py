@@ -12,8 +12,8 @@ from uuid import uuid4
 
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
-QUESTION = quote("A customer sees ERR_4012 on the display. What do we tell them?")
-ASKED = f"query={QUESTION}&partition=agent%3Dsupport"
+_QUESTION = quote("A customer sees ERR_4012 on the display. What do we tell them?")
+_ASKED = f"query={_QUESTION}&partition=agent%3Dsupport"
 
 #: The name of each page's address, and the query strings it is opened with ("" is none).
 PAGES: dict[str, tuple[str, ...]] = {
@@ -43,13 +43,13 @@ PAGES: dict[str, tuple[str, ...]] = {
     "member-remove": ("",),
     # what an agent gets to read
     "tenant-overview": ("",),
-    "context-compare": ("", f"left=adr-0040&right=conversation-recall&{ASKED}"),
-    "context-preview": ("", f"{ASKED}&max_tokens=600", "query=x&max_tokens=0"),
-    "budget-curve": ("", ASKED),
+    "context-compare": ("", f"left=adr-0040&right=conversation-recall&{_ASKED}"),
+    "context-preview": ("", f"{_ASKED}&max_tokens=600", "query=x&max_tokens=0"),
+    "budget-curve": ("", _ASKED),
     "receipts": ("",),
     "receipt": ("", "with=today"),
     "memory-votes": ("",),
-    "budgets": ("", f"default_tokens=700&minimum_score=0.4&{ASKED}"),
+    "budgets": ("", f"default_tokens=700&minimum_score=0.4&{_ASKED}"),
     "budget": ("",),
     "budget-roll-back": ("",),
     "budget-compare": ("left=workshop+1&right=workshop+2",),
@@ -92,13 +92,13 @@ PROBES = {"healthz", "readyz"}
 ELSEWHERE = {"admin/", "api/"}
 
 
-def whole(address: str) -> str:
+def with_result_address(address: str) -> str:
     """The page together with the result that it else asks for when it is open."""
     return f"{address}{'&' if '?' in address else '?'}whole=1"
 
 
 @dataclass(frozen=True)
-class Place:
+class ConsolePage:
     """One page to open."""
 
     name: str
@@ -106,7 +106,7 @@ class Place:
 
     @property
     def whole(self) -> str:
-        return whole(self.address)
+        return with_result_address(self.address)
 
 
 def operator_patterns() -> list[URLPattern]:
@@ -126,10 +126,10 @@ def address_of(pattern: URLPattern, ids: Mapping[str, Any]) -> str:
     return reverse(pattern.name, kwargs=wanted)
 
 
-def places(ids: Mapping[str, Any]) -> Iterator[Place]:
+def console_pages(ids: Mapping[str, Any]) -> Iterator[ConsolePage]:
     """Every page with what it is looked at with."""
     for pattern in operator_patterns():
         name = str(pattern.name)
         for query in PAGES.get(name, ()):
             address = address_of(pattern, ids)
-            yield Place(name, f"{address}?{query.format(**ids)}" if query else address)
+            yield ConsolePage(name, f"{address}?{query.format(**ids)}" if query else address)

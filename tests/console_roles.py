@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 from memory_platform.web.pages import Role
 
-VIEWER, OPERATOR, ADMIN = Role
+VIEWER, _OPERATOR, ADMIN = Role
 
 
 @dataclass(frozen=True)
-class Rule:
+class RoleRule:
     """The least role that reads an address, and that posts to it; None where it does not take the method."""
 
     read: Role | None
@@ -28,14 +28,14 @@ TABLE: dict[tuple[Role | None, Role | None], set[str]] = {
         *("golden-questions", "golden-export", "scoring-profiles", "scoring-compare", "scoring-effect"),
         *("sessions", "session", "session-simulate", "reviews", "compaction-compare", "partition-branch"),
     },
-    (VIEWER, OPERATOR): {
+    (VIEWER, _OPERATOR): {
         *("memory", "memories-act", "hygiene-act", "memo", "snapshots", "memory-votes"),
         *("budgets", "budget", "budget-assignments", "evaluations", "golden-question"),
         *("scoring-profile", "scoring-assignments", "partitions", "roll-ups", "session-compact", "compaction"),
     },
     (VIEWER, ADMIN): {"embeddings", "tenant-settings"},
-    (OPERATOR, None): {"memory-merge"},
-    (OPERATOR, OPERATOR): {
+    (_OPERATOR, None): {"memory-merge"},
+    (_OPERATOR, _OPERATOR): {
         *("snapshot-delete", "budget-roll-back", "evaluation-delete", "golden-new", "compaction-roll-back"),
     },
     (ADMIN, ADMIN): {
@@ -44,7 +44,7 @@ TABLE: dict[tuple[Role | None, Role | None], set[str]] = {
     },
     # Neither changes a row: a choice in a cookie, and that somebody looks at a compaction.
     (None, VIEWER): {"shortcuts", "compaction-presence"},
-    (None, OPERATOR): {
+    (None, _OPERATOR): {
         *("memory-archive", "memory-restore", "memory-pin", "memory-unpin", "memory-version-restore"),
         *("memories-undo", "hygiene-undo", "text-tokens", "summary-withdraw", "summary-again"),
         *("vote-again", "vote-withdraw", "budget-create", "budget-assignment-end", "budget-assignment-again"),
@@ -56,4 +56,4 @@ TABLE: dict[tuple[Role | None, Role | None], set[str]] = {
     },
     (None, ADMIN): {"member-add", "embedding-retry", "prompt-roll-back"},
 }
-RULES = {name: Rule(*least) for least, names in TABLE.items() for name in names}
+RULES = {name: RoleRule(*least) for least, names in TABLE.items() for name in names}

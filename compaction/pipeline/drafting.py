@@ -11,28 +11,28 @@ from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 from compaction.pipeline import breakers
-from compaction.pipeline.counting import text_tokens
-from compaction.pipeline.drafting_input import Assignment, Clock, NoDraftError
-from compaction.pipeline.journal import Entry, in_own_words, sorted_out
+from compaction.pipeline.counting import count_text_tokens
+from compaction.pipeline.drafting_input import DraftingClock, DraftingError, DraftingInput
+from compaction.pipeline.journal import JournalEntry, classify_entries, strip_recalled_text
 from compaction.pipeline.plans import SessionPlan
 from compaction.pipeline.summarisers import (
     Summariser,
     SummariserError,
-    Summary,
+    SummaryResult,
     SummaryTask,
-    chosen_summariser,
+    configured_summariser,
     fallback_summariser,
 )
 from compaction.services.pipeline.citation_support import is_supported
 from compaction.services.pipeline.generations import generation_warning
-from compaction.services.pipeline.missing_facts import clauses_of
-from compaction.services.pipeline.retention import Fact, Retention, check_retention, facts_of
-from compaction.services.pipeline.stored_statements import Told
-from compaction.services.sessions.turns import LIVE, Turn
-from context.receipts.results import Notice
+from compaction.services.pipeline.missing_facts import clauses_with_facts
+from compaction.services.pipeline.retention import RetainedFact, RetentionResult, check_retention, extract_facts
+from compaction.services.pipeline.stored_statements import CitedStatement
+from compaction.services.sessions.turns import LIVE, SessionTurn
+from context.receipts.results import ContextWarning
 
 logger = logging.getLogger(__name__)
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 HEADING = "[CONTEXT SUMMARY]\n"
 #: What the journal of a span may take, of the span's tokens, and at least.
@@ -44,7 +44,7 @@ BACKOFF_SECONDS, BACKOFF_SECONDS_MAX = 5.0, 300.0
 SECONDS_FOR_RULES = 3.0
 
 
-class ProviderAwayError(Exception):
+class ProviderUnavailableError(Exception):
     """The provider fails for the moment: try again after `wait`."""
 
     def __init__(self, code: str, wait: timedelta) -> None:
@@ -54,38 +54,41 @@ class ProviderAwayError(Exception):
 
 
 @dataclass(frozen=True)
-class Draft:
+class CompactionDraft:
     """A compaction's text and how good it is; all empty where masking is enough."""
 
-    summary: Summary = field(default_factory=lambda: Summary("", ()))
+    summary: SummaryResult = field(default_factory=lambda: SummaryResult("", ()))
     summary_tokens: int = 0
-    journal: Sequence[Entry] = ()
-    retention: Retention = field(default_factory=lambda: Retention((), (), 1.0))
+    journal: Sequence[JournalEntry] = ()
+    retention: RetentionResult = field(default_factory=lambda: RetentionResult((), (), 1.0))
     summariser: str = ""
     is_fallback: bool = False
-    notices: Sequence[Notice] = ()
+    notices: Sequence[ContextWarning] = ()
 
 
-def make_draft(task: Assignment, *, clock: Clock, reached: Callable[[str], None] = lambda _: None) -> Draft:
+def draft_summary(
+    task: DraftingInput, *, clock: DraftingClock, reached: Callable[[str], None] = lambda _: None
+) -> CompactionDraft:
     """Summarise the span, keep its journal, check what is lost. Called with no scope open.
 
-    Raises `ProviderAwayError` where the provider should be asked again later, `NoDraftError` where no text comes of it.
+    Raises `ProviderUnavailableError` where the provider should be asked again later,
+    `DraftingError` where no text comes of it.
     """
     drafting = _Drafting(task, clock)
     if not task.plan.plan.is_summary_needed:
-        return Draft(notices=drafting.notices)
+        return CompactionDraft(notices=drafting.notices)
     summary = drafting.summary()
     reached("summarised")
-    own = in_own_words(task.tenant_id, shown_span(task.plan), now=clock())
+    own = strip_recalled_text(task.tenant_id, masked_span_turns(task.plan), now=clock())
     journal = drafting.journal(own) if task.policy.has_journal else []
     reached("journaled")
-    facts = facts_of(own)
+    facts = extract_facts(own)
     journal = _with_lost_facts(task, summary.text, journal, facts, own, clock()) if task.policy.has_journal else journal
     retention = _retention(facts, summary.text, journal)
     reached("checked")
-    return Draft(
+    return CompactionDraft(
         summary=summary,
-        summary_tokens=text_tokens(HEADING + summary.text, task.session_model),
+        summary_tokens=count_text_tokens(HEADING + summary.text, task.session_model),
         journal=journal,
         retention=retention,
         summariser=drafting.used,
@@ -94,7 +97,7 @@ def make_draft(task: Assignment, *, clock: Clock, reached: Callable[[str], None]
     )
 
 
-def shown_span(plan: SessionPlan) -> list[Turn]:
+def masked_span_turns(plan: SessionPlan) -> list[SessionTurn]:
     """The span as the context shows it once masked: what a placeholder stands for is neither read nor looked for.
 
     Logs and tables hold more identifiers than a conversation; they would fill the journal.
@@ -106,33 +109,33 @@ def shown_span(plan: SessionPlan) -> list[Turn]:
 class _Drafting:
     """One attempt: who was asked, and what is to be reported."""
 
-    def __init__(self, task: Assignment, clock: Clock) -> None:
+    def __init__(self, task: DraftingInput, clock: DraftingClock) -> None:
         self._task = task
         self._clock = clock
         self._is_without_provider = False
-        self.notices: list[Notice] = []
+        self.notices: list[ContextWarning] = []
         self.used = ""
         self.is_fallback = False
 
-    def summary(self) -> Summary:
+    def summary(self) -> SummaryResult:
         """The summary by the model or, where that fails for good, by rules."""
         task = self._task
         if warning := generation_warning(task.generation):
             self._report("accuracy_degrades", warning)
-        budget = task.plan.plan.summary_budget_tokens - text_tokens(HEADING, task.session_model)
+        budget = task.plan.plan.summary_budget_tokens - count_text_tokens(HEADING, task.session_model)
         wish = SummaryTask(
-            messages=shown_span(task.plan),
+            messages=masked_span_turns(task.plan),
             earlier=self._checked(task.earlier),
             budget_tokens=max(budget, 1),
-            count_tokens=lambda text: text_tokens(text, task.session_model),
+            count_tokens=lambda text: count_text_tokens(text, task.session_model),
             prompt=task.prompt,
             model=task.model,
         )
         summary, by = self._asked(lambda summariser, limit: _limited(summariser, wish, limit), may_wait=task.may_wait)
-        self.used, self.is_fallback = by.name, by.name != chosen_summariser().name
+        self.used, self.is_fallback = by.name, by.name != configured_summariser().name
         return summary
 
-    def journal(self, own: Sequence[Turn]) -> list[Entry]:
+    def journal(self, own: Sequence[SessionTurn]) -> list[JournalEntry]:
         """Lasting facts by whoever made the summary, sorted out."""
         task = self._task
         tokens = max(int(task.plan.plan.span_tokens * JOURNAL_SHARE), JOURNAL_TOKENS_MIN)
@@ -140,19 +143,19 @@ class _Drafting:
             messages=own,
             earlier=(),
             budget_tokens=tokens,
-            count_tokens=lambda text: text_tokens(text, task.session_model),
+            count_tokens=lambda text: count_text_tokens(text, task.session_model),
             model=task.model,
         )
 
-        def ask(summariser: Summariser, limit: float | None) -> list[Told]:
+        def ask(summariser: Summariser, limit: float | None) -> list[CitedStatement]:
             return summariser.journal(replace(wish, time_limit_seconds=limit))
 
         told, _ = self._asked(ask, may_wait=False)
-        return sorted_out(task.tenant_id, task.partition_path, told, now=self._clock())
+        return classify_entries(task.tenant_id, task.partition_path, told, now=self._clock())
 
-    def _asked(self, ask: Callable[[Summariser, float | None], T], *, may_wait: bool) -> tuple[T, Summariser]:
-        """What the chosen summariser answers, else the one that cannot be away. Raises as `make_draft` does."""
-        chosen = chosen_summariser()
+    def _asked(self, ask: Callable[[Summariser, float | None], _T], *, may_wait: bool) -> tuple[_T, Summariser]:
+        """What the chosen summariser answers, else the one that cannot be away. Raises as `draft_summary` does."""
+        chosen = configured_summariser()
         if not chosen.is_local and not self._is_without_provider:
             limit = self._seconds_for_provider()
             if limit is not None and limit <= 0:
@@ -171,14 +174,14 @@ class _Drafting:
         try:
             return ask(local, None), local
         except SummariserError as error:
-            raise NoDraftError(error.code, error.detail) from error
+            raise DraftingError(error.code, error.detail) from error
 
     def _after_failure(self, chosen: Summariser, error: SummariserError, *, may_wait: bool) -> None:
         task = self._task
         is_off = not error.blames_task and breakers.note_failure(task.tenant_id, chosen.name, now=self._clock())
         logger.warning("The model failed (%s), attempt %d", error.code, task.attempt)
         if may_wait and not error.is_permanent and not is_off and task.attempt < PROVIDER_ATTEMPTS_MAX:
-            raise ProviderAwayError(error.code, _wait(error, task.attempt)) from error
+            raise ProviderUnavailableError(error.code, _wait(error, task.attempt)) from error
         self._without(error.code, f"{error.detail} The text was made without it.")
 
     def _without(self, code: str, detail: str) -> None:
@@ -191,7 +194,7 @@ class _Drafting:
             return None
         return (self._task.deadline - self._clock()).total_seconds() - SECONDS_FOR_RULES
 
-    def _checked(self, earlier: Sequence[Told]) -> list[Told]:
+    def _checked(self, earlier: Sequence[CitedStatement]) -> list[CitedStatement]:
         """The earlier statements whose messages say so; what a person wrote stands."""
         cited = self._task.cited
         kept = [
@@ -205,17 +208,17 @@ class _Drafting:
         return kept
 
     def _report(self, code: str, detail: str) -> None:
-        self.notices.append(Notice(code, detail))
+        self.notices.append(ContextWarning(code, detail))
 
 
-def _limited(summariser: Summariser, wish: SummaryTask, limit: float | None) -> Summary:
+def _limited(summariser: Summariser, wish: SummaryTask, limit: float | None) -> SummaryResult:
     summary = summariser.summarise(replace(wish, time_limit_seconds=limit))
     if summariser.is_local:
         return summary
     return _supported(summary, wish)
 
 
-def _supported(summary: Summary, wish: SummaryTask) -> Summary:
+def _supported(summary: SummaryResult, wish: SummaryTask) -> SummaryResult:
     """A model's statements whose messages say so: what it invented is left out."""
     texts = {str(turn.id): f"{turn.name} {turn.content} {turn.tool_calls or ''}" for turn in wish.messages}
     for one in wish.earlier:
@@ -230,7 +233,7 @@ def _supported(summary: Summary, wish: SummaryTask) -> Summary:
         raise SummariserError("unsupported", "The messages say nothing of what the model wrote.", is_permanent=False)
     if len(kept) == len(summary.statements):
         return summary
-    return Summary("\n".join(one.text for one in kept), kept)
+    return SummaryResult("\n".join(one.text for one in kept), kept)
 
 
 def _wait(error: SummariserError, attempt: int) -> timedelta:
@@ -239,30 +242,35 @@ def _wait(error: SummariserError, attempt: int) -> timedelta:
     return timedelta(seconds=min(seconds, BACKOFF_SECONDS_MAX))
 
 
-def _retention(facts: Sequence[Fact], summary: str, journal: Sequence[Entry]) -> Retention:
+def _retention(facts: Sequence[RetainedFact], summary: str, journal: Sequence[JournalEntry]) -> RetentionResult:
     return check_retention(facts, [summary, *(entry.held_text for entry in journal)])
 
 
 def _with_lost_facts(
-    task: Assignment, summary: str, journal: list[Entry], facts: Sequence[Fact], own: Sequence[Turn], now: datetime
-) -> list[Entry]:
+    task: DraftingInput,
+    summary: str,
+    journal: list[JournalEntry],
+    facts: Sequence[RetainedFact],
+    own: Sequence[SessionTurn],
+    now: datetime,
+) -> list[JournalEntry]:
     """The journal with the clauses that hold what summary and journal lost, until the policy's floor is reached."""
     retention = _retention(facts, summary, journal)
     wanted = math.ceil(round((task.policy.retention_floor - retention.share) * len(facts), 6))
     if wanted <= 0:
         return journal
-    told: list[Told] = []
-    for clause in clauses_of(retention.missing, {str(turn.id): turn for turn in own}):
+    told: list[CitedStatement] = []
+    for clause in clauses_with_facts(retention.missing, {str(turn.id): turn for turn in own}):
         if wanted <= 0:
             break
-        told.append(Told(clause.text, (clause.message_id,)))
+        told.append(CitedStatement(clause.text, (clause.message_id,)))
         wanted -= len(clause.facts)
-    added = sorted_out(task.tenant_id, task.partition_path, told, now=now)
+    added = classify_entries(task.tenant_id, task.partition_path, told, now=now)
     known = {entry.told.text for entry in journal}
     return [*journal, *(replace(entry, is_for_retention=True) for entry in added if entry.told.text not in known)]
 
 
-def retention_record(retention: Retention) -> dict[str, Any]:
+def retention_to_record(retention: RetentionResult) -> dict[str, Any]:
     """As a compaction keeps it."""
     return {
         "kept": [_fact_record(fact) for fact in retention.kept],
@@ -271,7 +279,7 @@ def retention_record(retention: Retention) -> dict[str, Any]:
     }
 
 
-def _fact_record(fact: Fact) -> dict[str, Any]:
+def _fact_record(fact: RetainedFact) -> dict[str, Any]:
     return {
         "class": fact.kind,
         "text": fact.text,
@@ -280,8 +288,9 @@ def _fact_record(fact: Fact) -> dict[str, Any]:
     }
 
 
-def facts_in(record: Mapping[str, Any], name: str) -> list[Fact]:
+def recorded_facts(record: Mapping[str, Any], name: str) -> list[RetainedFact]:
     """The facts that a compaction keeps as `kept` or as `missing`."""
     return [
-        Fact(one["class"], one["text"], one["normalised"], tuple(one["message_ids"])) for one in record.get(name, [])
+        RetainedFact(one["class"], one["text"], one["normalised"], tuple(one["message_ids"]))
+        for one in record.get(name, [])
     ]

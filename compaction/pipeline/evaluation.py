@@ -8,8 +8,8 @@ from typing import Any
 from compaction.pipeline.summarisers.protocol import Summariser, SummaryTask
 from compaction.services.pipeline.answer_words import allowed_tokens, questions_of_one_session, share_of_answer_words
 from compaction.services.pipeline.prompts import summary_prompt
-from compaction.services.sessions.turns import Turn
-from memories.services.store.locomo import Turn as Said
+from compaction.services.sessions.turns import SessionTurn
+from memories.services.store.locomo import LocomoTurn as Said
 from memories.services.store.locomo import parse_conversation
 from memories.services.tokens import count_tokens
 
@@ -76,8 +76,8 @@ def _summaries(
         )
 
 
-def _turn(number: int, turn: Said) -> Turn:
-    return Turn(
+def _turn(number: int, turn: Said) -> SessionTurn:
+    return SessionTurn(
         id=turn.dia_id,
         role="user",
         name=turn.speaker,

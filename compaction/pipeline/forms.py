@@ -3,10 +3,10 @@
 from django import forms
 
 from compaction.models.compactions import PROMPT_CHARACTERS_MAX
-from memory_platform.web.forms import PlainForm
+from memory_platform.web.forms import PlatformForm
 
 
-class PromptForm(PlainForm):
+class PromptForm(PlatformForm):
     """A tenant's prompt; `edited_from` is the version its editor saw, `session` the one it is tried on."""
 
     edited_from = forms.IntegerField(min_value=1, max_value=2**31 - 1)

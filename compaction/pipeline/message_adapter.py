@@ -5,22 +5,22 @@ from functools import cache
 from typing import Any
 
 from compaction.models import Message
-from compaction.pipeline.counting import placeholder_tokens
+from compaction.pipeline.counting import count_placeholder_tokens
 from compaction.services.sessions.section_budgets import marker_tokens
-from compaction.services.sessions.turns import Turn
+from compaction.services.sessions.turns import SessionTurn
 
 
-def turns_of(messages: Iterable[Message], *, model: str) -> list[Turn]:
+def messages_to_turns(messages: Iterable[Message], *, model: str) -> list[SessionTurn]:
     """The messages of a session, in their order, as turns with tokens of the session's `model`."""
-    placeholder = cache(lambda name: placeholder_tokens(name, model))
+    placeholder = cache(lambda name: count_placeholder_tokens(name, model))
     return [
         _turn(message, placeholder(message.name) if message.role == Message.Role.TOOL else 0) for message in messages
     ]
 
 
-def _turn(message: Message, placeholder: int) -> Turn:
+def _turn(message: Message, placeholder: int) -> SessionTurn:
     is_masked = message.state == Message.State.MASKED
-    return Turn(
+    return SessionTurn(
         id=message.pk,
         role=message.role,
         content=message.content,
@@ -36,7 +36,7 @@ def _turn(message: Message, placeholder: int) -> Turn:
     )
 
 
-def outlined_turns(rows: Iterable[Any]) -> list[Turn]:
+def outlines_to_turns(rows: Iterable[Any]) -> list[SessionTurn]:
     """The same from `outlines`, without texts and times: ten times as quick, for choosing among all of a session.
 
     Each takes what it takes as it stands, with its marker in a context's text.
@@ -44,9 +44,9 @@ def outlined_turns(rows: Iterable[Any]) -> list[Turn]:
     return [_outlined(row) for row in rows]
 
 
-def _outlined(row: Any) -> Turn:
+def _outlined(row: Any) -> SessionTurn:
     tokens = row.shown_tokens + marker_tokens(row)
-    return Turn(
+    return SessionTurn(
         row.id, row.role, "", tokens, row.state, row.pinned, row.tool_calls, row.tool_call_id, tokens, None,
         row.name, row.sequence,
     )  # fmt: skip

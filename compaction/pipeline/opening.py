@@ -7,7 +7,7 @@ from django.db import IntegrityError, transaction
 
 from compaction.models import Compaction, CompactionPrompt, Run, Session
 from compaction.pipeline.plans import SessionPlan, plan_session
-from compaction.pipeline.summarisers import has_model, model_for
+from compaction.pipeline.summarisers import has_model, summary_model
 from compaction.services.pipeline import states
 from compaction.services.pipeline.planning import (
     ALL_PINNED,
@@ -47,7 +47,7 @@ def open_compaction(
 
     Raises `Conflict`: `already_running` or `waits_for_review` while another one of the session is open.
     """
-    refuse_beside_proposal(session.tenant_id, session.pk, but=replaces.pk if replaces else None)
+    require_no_proposal(session.tenant_id, session.pk, but=replaces.pk if replaces else None)
     try:
         with transaction.atomic():
             compaction = Compaction.objects.create(
@@ -55,7 +55,7 @@ def open_compaction(
                 session=session,
                 trigger=trigger,
                 policy=policy.as_record(),
-                model=(model or model_for(session.model, policy.compaction_model)) if has_model() else "",
+                model=(model or summary_model(session.model, policy.compaction_model)) if has_model() else "",
                 prompt_version=(prompt_version or current_prompt(session.tenant_id)[0]) if has_model() else 0,
                 replaces=replaces,
                 requested_by=by.label[:LABEL_CHARACTERS],
@@ -82,14 +82,14 @@ def open_compaction(
     return run
 
 
-def refuse_beside_proposal(tenant_id: UUID, session_id: UUID, *, but: UUID | None = None) -> None:
+def require_no_proposal(tenant_id: UUID, session_id: UUID, *, but: UUID | None = None) -> None:
     """Raise `Conflict` `waits_for_review` where a proposal of the session waits, unless it is `but`."""
     rows = Compaction.objects.for_tenant(tenant_id).of_session(session_id).in_state(Compaction.State.PROPOSED)
     if any(proposed.pk != but for proposed in rows):
         raise Conflict("waits_for_review", "A compaction of this session waits for review; decide about it first.")
 
 
-def planned(session: Session, policy: CompactionPolicy, *, is_forced: bool) -> SessionPlan:
+def plan_or_conflict(session: Session, policy: CompactionPolicy, *, is_forced: bool) -> SessionPlan:
     """The plan of a compaction. Raises `Conflict` `nothing_to_compact` that says why where it would do nothing."""
     plan = plan_session(session, policy, is_forced=is_forced)
     if plan.plan.is_empty:
@@ -103,13 +103,13 @@ def current_prompt(tenant_id: UUID) -> tuple[int, str]:
     return (row.version, row.text) if row else (PROMPT_VERSION, PROMPT)
 
 
-def prompt_versions(tenant_id: UUID) -> list[CompactionPrompt]:
+def stored_prompt_versions(tenant_id: UUID) -> list[CompactionPrompt]:
     """All versions, newest first; the last is version 1, the code's, which was never saved."""
     rows = CompactionPrompt.objects.for_tenant(tenant_id).newest_first()
     return [*rows, CompactionPrompt(tenant_id=tenant_id, version=PROMPT_VERSION, text=PROMPT)]
 
 
-def prompt_numbered(tenant_id: UUID, version: int) -> str:
+def prompt_version_text(tenant_id: UUID, version: int) -> str:
     """The text of a version. Raises `InvalidInput` where there is none."""
     if version == PROMPT_VERSION:
         return PROMPT
@@ -123,5 +123,5 @@ def refuse_unless_allowed(compaction: Compaction, action: str) -> None:
     """Raise `Conflict` `already_decided` unless the state of `compaction` allows `action`."""
     try:
         states.next_state(compaction.state, action)
-    except states.Conflict as error:
+    except states.TransitionError as error:
         raise Conflict("already_decided", str(error)) from error

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from functools import partial
 
 from compaction.models import Compaction, Message, Session
-from compaction.pipeline.message_adapter import turns_of
-from compaction.services.pipeline.planning import Plan, plan_compaction
-from compaction.services.sessions.turns import Turn
+from compaction.pipeline.message_adapter import messages_to_turns
+from compaction.services.pipeline.planning import CompactionPlan, plan_compaction
+from compaction.services.sessions.turns import SessionTurn
 from context.profiles.budget_profiles import budget_profile_for
 from context.services.profiles.compaction_policy import CompactionPolicy
 
@@ -15,13 +15,13 @@ from context.services.profiles.compaction_policy import CompactionPolicy
 class SessionPlan:
     """A plan with what it rests on: the turns that the context shows, and the summary that leads them."""
 
-    plan: Plan
-    turns: tuple[Turn, ...]
+    plan: CompactionPlan
+    turns: tuple[SessionTurn, ...]
     current: Compaction | None
     summary_tokens: int
 
     @property
-    def span(self) -> list[Turn]:
+    def span(self) -> list[SessionTurn]:
         """The turns that leave, in order."""
         leaving = set(self.plan.span_ids)
         return [turn for turn in self.turns if turn.id in leaving]
@@ -32,13 +32,13 @@ class SessionPlan:
         return sum(turn.tokens for turn in self.span)
 
     @property
-    def masked(self) -> list[Turn]:
+    def masked(self) -> list[SessionTurn]:
         """The tool outputs that a placeholder stands for afterwards; those that leave altogether are not among them."""
         masked = set(self.plan.mask_ids) - set(self.plan.span_ids)
         return [turn for turn in self.turns if turn.id in masked]
 
 
-def policy_of(session: Session) -> CompactionPolicy:
+def session_policy(session: Session) -> CompactionPolicy:
     """The policy in force for a session: that of the key which opened it, else of its partition."""
     key_id = session.created_by_key_id
     profile = budget_profile_for(session.tenant_id, api_key_id=key_id, partition_path=session.partition_path)
@@ -51,7 +51,7 @@ def plan_session(session: Session, policy: CompactionPolicy, *, is_forced: bool)
     `is_forced`: where its policy would do nothing, since it is under its target, a summary is made all the same.
     """
     rows = Message.objects.for_tenant(session.tenant_id).of_session(session.pk)
-    turns = tuple(turns_of(rows.shown().without_vectors(), model=session.model))
+    turns = tuple(messages_to_turns(rows.shown().without_vectors(), model=session.model))
     summary_tokens = rows.of_compaction(session.current_id).tokens_shown() if session.current_id else 0
     make = partial(
         plan_compaction,

@@ -7,8 +7,8 @@ from uuid import UUID
 from django.core.cache import cache
 
 from compaction.models import Compaction, Run, Session
-from compaction.pipeline.opening import open_compaction, planned
-from compaction.pipeline.policies import Policies
+from compaction.pipeline.opening import open_compaction, plan_or_conflict
+from compaction.pipeline.policies import TenantPolicies
 from context.services.profiles.compaction_policy import CompactionPolicy
 from memories.tenancy.audit import Actor
 from memories.tenancy.exceptions import Conflict
@@ -21,12 +21,12 @@ SWEEPER = Actor.system("sweep of sessions")
 SESSIONS_BATCH = 50
 #: Batches that one sweep of a tenant looks through; the next sweep goes on behind them.
 BATCHES_MAX = 20
-SWEEP_LOCK = "compaction.sweep-sessions"
-SWEEP_LOCK_SECONDS = 300
+_SWEEP_LOCK = "compaction.sweep-sessions"
+_SWEEP_LOCK_SECONDS = 300
 PLACE_KEPT_SECONDS = 3600
 #: A run this young is most likely on its way to a worker.
 RUN_GRACE = timedelta(seconds=60)
-RUNS_BATCH = 50
+_RUNS_BATCH = 50
 
 #: Tenant and run.
 Opened = tuple[UUID, UUID]
@@ -34,25 +34,25 @@ Opened = tuple[UUID, UUID]
 
 def open_idle_sessions(*, now: datetime) -> list[Opened]:
     """Open compactions of sessions that lie idle over their policy's sleep threshold. One sweep runs at a time."""
-    if not cache.add(SWEEP_LOCK, True, SWEEP_LOCK_SECONDS):
+    if not cache.add(_SWEEP_LOCK, True, _SWEEP_LOCK_SECONDS):
         return []
     try:
         with maintenance_scope():
             tenant_ids = Session.objects.open().tenant_ids()
         return [opened for tenant_id in tenant_ids for opened in _open_of_tenant(tenant_id, now)]
     finally:
-        cache.delete(SWEEP_LOCK)
+        cache.delete(_SWEEP_LOCK)
 
 
-def left_behind(*, now: datetime) -> list[Run]:
+def abandoned_compaction_runs(*, now: datetime) -> list[Run]:
     """Runs that nobody holds: of a killed worker, a broker that was away, a provider that was to be waited for."""
     with maintenance_scope():
-        return list(Run.objects.abandoned(now).older_than(now - RUN_GRACE)[:RUNS_BATCH])
+        return list(Run.objects.abandoned(now).older_than(now - RUN_GRACE)[:_RUNS_BATCH])
 
 
 def _open_of_tenant(tenant_id: UUID, now: datetime) -> list[Opened]:
     """Batch by batch in the order of ids, from where the last sweep stopped."""
-    place_key = f"{SWEEP_LOCK}.{tenant_id}"
+    place_key = f"{_SWEEP_LOCK}.{tenant_id}"
     place: UUID | None = cache.get(place_key)
     opened: list[Opened] = []
     for _ in range(BATCHES_MAX):
@@ -67,7 +67,7 @@ def _open_of_tenant(tenant_id: UUID, now: datetime) -> list[Opened]:
 
 def _open_batch(tenant_id: UUID, place: UUID | None, now: datetime) -> tuple[list[UUID], list[Opened]]:
     with tenant_scope(tenant_id):
-        policies = Policies(tenant_id)
+        policies = TenantPolicies(tenant_id)
         rows = Session.objects.for_tenant(tenant_id).open().with_pressure().at_least(policies.least_sleep())
         rows = rows.idle_since(now - policies.least_idle()).without_open_run().not_compacted_since_said()
         sessions = rows.behind(place, SESSIONS_BATCH)
@@ -77,17 +77,17 @@ def _open_batch(tenant_id: UUID, place: UUID | None, now: datetime) -> tuple[lis
 
 def _open(session: Session, policy: CompactionPolicy, now: datetime) -> Run | None:
     """A run for a session that its own policy would have compacted now."""
-    is_idle = session.last_message_at is not None and session.last_message_at <= now - policy_idle(policy)
+    is_idle = session.last_message_at is not None and session.last_message_at <= now - idle_time(policy)
     if not (policy.has_scheduled and is_idle and session.pressure >= policy.sleep_threshold):
         return None
     try:
-        planned(session, policy, is_forced=False)
+        plan_or_conflict(session, policy, is_forced=False)
         return open_compaction(session, policy, trigger=Compaction.Trigger.SCHEDULED, by=SWEEPER, now=now)
     except Conflict as error:
         logger.debug("session %s is not compacted: %s", session.pk, error.code)
         return None
 
 
-def policy_idle(policy: CompactionPolicy) -> timedelta:
+def idle_time(policy: CompactionPolicy) -> timedelta:
     """How long a session lies idle before it is compacted."""
     return timedelta(minutes=policy.idle_minutes)

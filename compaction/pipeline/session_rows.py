@@ -29,7 +29,7 @@ def find_message(*, tenant_id: UUID, message_id: UUID, reach: str) -> Message:
     return message
 
 
-def locked_session(session_id: UUID, *, is_open: bool = True) -> Session:
+def lock_session(session_id: UUID, *, is_open: bool = True) -> Session:
     """The session, held until the transaction ends. Raises `NotFound`, or `Conflict` for a closed one."""
     session: Session | None = Session.objects.with_id(session_id).locked().first()
     if session is None:

@@ -8,24 +8,29 @@ from uuid import UUID
 from django.db import transaction
 
 from compaction.models import Compaction, Run, Session
-from compaction.pipeline.applying import apply, note_decision, replace_summary, take_back
-from compaction.pipeline.opening import open_compaction, prompt_numbered, refuse_beside_proposal, refuse_unless_allowed
-from compaction.pipeline.session_rows import locked_session
+from compaction.pipeline.applying import apply_compaction, record_decision, replace_summary, undo_compaction
+from compaction.pipeline.opening import open_compaction, prompt_version_text, refuse_unless_allowed, require_no_proposal
+from compaction.pipeline.session_rows import lock_session
 from compaction.pipeline.summarisers import has_model
-from compaction.review.editing import revise, rewritten, with_missing, without_last
+from compaction.review.editing import (
+    append_missing_clauses,
+    parse_revised_summary,
+    remove_last_statements,
+    revise_summary,
+)
 from compaction.services.pipeline import states
-from compaction.services.pipeline.stored_statements import Told
-from compaction.tasks import run_compaction_later
+from compaction.services.pipeline.stored_statements import CitedStatement
+from compaction.tasks import enqueue_compaction
 from context.services.profiles.compaction_policy import CompactionPolicy
 from memories.embeddings.indexer import index_now
 from memories.tenancy.audit import Actor, record_audit
 from memories.tenancy.exceptions import Conflict, InvalidInput, NotFound
 
-REASON_CHARACTERS_MAX = 500
+REVIEW_REASON_CHARACTERS_MAX = 500
 
 
 @transaction.atomic
-def approve(
+def approve_compaction(
     *, compaction: Compaction, reason: str = "", edit_version: int | None = None, by: Actor, now: datetime
 ) -> Compaction:
     """Apply a proposal.
@@ -35,20 +40,20 @@ def approve(
     """
     current, session = _held(compaction, states.APPROVE)
     _refuse_edited(current, edit_version)
-    note_decision(current, reason=reason, by=by, now=now)
-    _index_later(current, apply(current, session, by=by, now=now, is_decided=True))
+    record_decision(current, reason=reason, by=by, now=now)
+    _index_later(current, apply_compaction(current, session, by=by, now=now, is_decided=True))
     _audit(current, "approve_compaction", (), by, now)
     return current
 
 
 @transaction.atomic
-def reject(
+def reject_compaction(
     *, compaction: Compaction, reason: str = "", edit_version: int | None = None, by: Actor, now: datetime
 ) -> Compaction:
-    """Refuse a proposal; the session stays as it is. Raises `Conflict` as `approve` does, but for `stale`."""
+    """Refuse a proposal; the session stays as it is. Raises `Conflict` as `approve_compaction` does (not `stale`)."""
     current, _ = _held(compaction, states.REJECT)
     _refuse_edited(current, edit_version)
-    note_decision(current, reason=reason, by=by, now=now)
+    record_decision(current, reason=reason, by=by, now=now)
     current.state = states.next_state(current.state, states.REJECT)
     current.save()
     _audit(current, "reject_compaction", (), by, now)
@@ -56,7 +61,7 @@ def reject(
 
 
 @transaction.atomic
-def reopen(*, compaction: Compaction, by: Actor, now: datetime) -> Compaction:
+def reopen_compaction(*, compaction: Compaction, by: Actor, now: datetime) -> Compaction:
     """Put a rejected proposal, or one that another was made instead of, back in the queue.
 
     A superseded one takes the place of the proposal of its session that waits now. Raises `Conflict`:
@@ -66,7 +71,7 @@ def reopen(*, compaction: Compaction, by: Actor, now: datetime) -> Compaction:
     if current.state == Compaction.State.SUPERSEDED:
         waiting = Compaction.objects.for_tenant(current.tenant_id).of_session(session.pk)
         waiting.in_state(Compaction.State.PROPOSED).superseded(now)
-    refuse_beside_proposal(current.tenant_id, session.pk)
+    require_no_proposal(current.tenant_id, session.pk)
     current.state = states.next_state(current.state, states.REOPEN)
     current.decided_by, current.decided_at, current.decision_reason = "", None, ""
     current.save()
@@ -75,7 +80,7 @@ def reopen(*, compaction: Compaction, by: Actor, now: datetime) -> Compaction:
 
 
 @transaction.atomic
-def edit_summary(
+def edit_compaction_summary(
     *, compaction: Compaction, text: str, edit_version: int | None = None, by: Actor, now: datetime
 ) -> Compaction:
     """Give a proposal, or the summary that stands in the context, another text.
@@ -85,13 +90,13 @@ def edit_summary(
     """
     current, session = _held(compaction, states.EDIT)
     _refuse_edited(current, edit_version)
-    _revise(current, session, *rewritten(current, text), by=by, now=now)
+    _revise(current, session, *parse_revised_summary(current, text), by=by, now=now)
     _audit(current, "edit_compaction", ["summary_text"], by, now)
     return current
 
 
 @transaction.atomic
-def append_missing(
+def append_missing_facts(
     *,
     compaction: Compaction,
     facts: Sequence[str] | None = None,
@@ -101,32 +106,33 @@ def append_missing(
 ) -> Compaction:
     """Append to the summary the clauses that hold facts it lost: those named by their texts, else all.
 
-    Raises as `edit_summary` does, and `Conflict` `nothing_missing`.
+    Raises as `edit_compaction_summary` does, and `Conflict` `nothing_missing`.
     """
     current, session = _held(compaction, states.EDIT)
     _refuse_edited(current, edit_version)
-    _revise(current, session, *with_missing(current, session, facts), by=by, now=now)
+    _revise(current, session, *append_missing_clauses(current, session, facts), by=by, now=now)
     _audit(current, "append_missing_facts", ["summary_text"], by, now)
     return current
 
 
 @transaction.atomic
-def withdraw_appended(
+def withdraw_appended_statements(
     *, compaction: Compaction, statements: int, edit_version: int, by: Actor, now: datetime
 ) -> Compaction:
     """Take the last `statements` that were appended out of the summary again.
 
-    Raises as `edit_summary` does, and `InvalidInput` `nothing_appended` where the summary does not end with them.
+    Raises as `edit_compaction_summary` does, and `InvalidInput` `nothing_appended` if the summary does not end
+    with them.
     """
     current, session = _held(compaction, states.EDIT)
     _refuse_edited(current, edit_version)
-    _revise(current, session, *without_last(current, statements), by=by, now=now)
+    _revise(current, session, *remove_last_statements(current, statements), by=by, now=now)
     _audit(current, "withdraw_appended_facts", ["summary_text"], by, now)
     return current
 
 
 @transaction.atomic
-def regenerate(
+def regenerate_compaction(
     *,
     compaction: Compaction,
     model: str = "",
@@ -144,7 +150,7 @@ def regenerate(
         field = "model" if model else "prompt_version"
         raise InvalidInput("no_model", "Summaries are made by rules here: LLM_BASE_URL names no model.", field)
     if prompt_version is not None:
-        prompt_numbered(current.tenant_id, prompt_version)
+        prompt_version_text(current.tenant_id, prompt_version)
     run = open_compaction(
         session,
         CompactionPolicy.of(current.policy),
@@ -156,27 +162,27 @@ def regenerate(
         now=now,
     )
     if is_sent:
-        run_compaction_later(run.tenant_id, run.pk)
+        enqueue_compaction(run.tenant_id, run.pk)
     return run
 
 
 @transaction.atomic
-def roll_back(*, compaction: Compaction, reason: str = "", by: Actor, now: datetime) -> Compaction:
+def roll_back_compaction(*, compaction: Compaction, reason: str = "", by: Actor, now: datetime) -> Compaction:
     """Return the session to exactly what it was before. Only the latest can go: Raises `Conflict` `not_latest`."""
     current, session = _held(compaction, states.ROLL_BACK)
     applied = Compaction.objects.for_tenant(current.tenant_id).of_session(session.pk)
     latest = applied.last_applied_first().first()
     if latest is None or latest.pk != current.pk:
         raise Conflict("not_latest", "A later compaction rests on this one; roll that back first.")
-    note_decision(current, reason=reason, by=by, now=now)
-    take_back(current, session, by=by, now=now)
+    record_decision(current, reason=reason, by=by, now=now)
+    undo_compaction(current, session, by=by, now=now)
     _audit(current, "roll_back_compaction", (), by, now)
     return current
 
 
 def _held(compaction: Compaction, action: str) -> tuple[Compaction, Session]:
     """Session and compaction, locked in this order everywhere, if their state allows the action."""
-    session = locked_session(compaction.session_id, is_open=False)
+    session = lock_session(compaction.session_id, is_open=False)
     rows = Compaction.objects.for_tenant(compaction.tenant_id).with_id(compaction.pk)
     current: Compaction | None = rows.locked().first()
     if current is None:
@@ -192,14 +198,14 @@ def _refuse_edited(compaction: Compaction, edit_version: int | None) -> None:
 
 
 def _revise(
-    compaction: Compaction, session: Session, text: str, statements: list[Told], *, by: Actor, now: datetime
+    compaction: Compaction, session: Session, text: str, statements: list[CitedStatement], *, by: Actor, now: datetime
 ) -> None:
     if not compaction.summary_text:
         raise Conflict("no_summary", "Masking was enough here: there is no summary to edit.")
     is_applied = compaction.state == Compaction.State.APPLIED
     if is_applied and session.current_id != compaction.pk:
         raise Conflict("not_current", "A later summary has taken this one over.")
-    revise(compaction, session, text, statements)
+    revise_summary(compaction, session, text, statements)
     if is_applied:
         _index_later(compaction, replace_summary(compaction, session, by=by, now=now))
     compaction.save()

@@ -8,7 +8,7 @@ from compaction.models import Compaction
 from memories.models import AuditEntry
 
 #: Each verb as a sentence about who did it goes on.
-DONE: Mapping[str, str] = {
+_DONE: Mapping[str, str] = {
     "approve_compaction": "approved it",
     "reject_compaction": "rejected it",
     "edit_compaction": "edited its text",
@@ -20,7 +20,7 @@ DONE: Mapping[str, str] = {
 
 
 @dataclass(frozen=True)
-class Change:
+class ReviewChange:
     """Who did what when; `is_own` for the reader, in another tab."""
 
     who: str
@@ -29,17 +29,17 @@ class Change:
     is_own: bool = False
 
 
-def last_change(compaction: Compaction, *, reader_id: str) -> Change | None:
+def last_review_change(compaction: Compaction, *, reader_id: str) -> ReviewChange | None:
     """The last decision or edit of anybody; None where there was none. One query, of a superseded one two."""
     if compaction.state == Compaction.State.SUPERSEDED:
         rows = Compaction.objects.for_tenant(compaction.tenant_id).replacing(compaction.pk)
         made = rows.first()
         if made is not None:
             who = made.requested_by or "Somebody"
-            return Change(who, "had it made anew", made.finished_at or made.created_at)
+            return ReviewChange(who, "had it made anew", made.finished_at or made.created_at)
     entries = AuditEntry.objects.for_tenant(compaction.tenant_id).of_kind("compaction").about(compaction.pk)
-    entry: AuditEntry | None = entries.of_verbs(DONE).newest_first().first()
+    entry: AuditEntry | None = entries.of_verbs(_DONE).newest_first().first()
     if entry is None:
         return None
     is_own = entry.actor_kind == AuditEntry.ActorKind.OPERATOR and entry.actor_id == reader_id
-    return Change(entry.actor_label, DONE[entry.verb], entry.at, is_own)
+    return ReviewChange(entry.actor_label, _DONE[entry.verb], entry.at, is_own)

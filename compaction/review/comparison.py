@@ -4,28 +4,28 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from compaction.models import Compaction
-from compaction.pipeline.drafting import facts_in
-from compaction.services.pipeline.retention import Fact
-from memories.services.store.text_diff import Piece, diff_words
+from compaction.pipeline.drafting import recorded_facts
+from compaction.services.pipeline.retention import RetainedFact
+from memories.services.store.text_diff import DiffPiece, diff_words
 
 
 @dataclass(frozen=True)
-class Side:
+class ComparedProposal:
     """One of the two, and the facts that it alone keeps."""
 
     compaction: Compaction
     kept: int
     facts: int
-    only: Sequence[Fact]
+    only: Sequence[RetainedFact]
 
 
 @dataclass(frozen=True)
 class ProposalComparison:
     """The earlier one and the later one; `pieces` lead from one text to the other."""
 
-    earlier: Side
-    later: Side
-    pieces: Sequence[Piece]
+    earlier: ComparedProposal
+    later: ComparedProposal
+    pieces: Sequence[DiffPiece]
 
 
 def compare_proposals(compaction: Compaction) -> ProposalComparison | None:
@@ -46,8 +46,8 @@ def compare_proposals(compaction: Compaction) -> ProposalComparison | None:
     return ProposalComparison(_side(earlier, later), _side(later, earlier), pieces)
 
 
-def _side(own: Compaction, other: Compaction) -> Side:
-    kept, missing = facts_in(own.retention, "kept"), facts_in(own.retention, "missing")
-    others = {(fact.kind, fact.normalised) for fact in facts_in(other.retention, "kept")}
+def _side(own: Compaction, other: Compaction) -> ComparedProposal:
+    kept, missing = recorded_facts(own.retention, "kept"), recorded_facts(own.retention, "missing")
+    others = {(fact.kind, fact.normalised) for fact in recorded_facts(other.retention, "kept")}
     only = [fact for fact in kept if (fact.kind, fact.normalised) not in others]
-    return Side(own, len(kept), len(kept) + len(missing), only)
+    return ComparedProposal(own, len(kept), len(kept) + len(missing), only)

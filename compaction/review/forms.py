@@ -4,12 +4,12 @@ from django import forms
 
 from compaction.models import Compaction
 from compaction.models.sessions import MODEL_CHARACTERS_MAX
-from compaction.review.actions import REASON_CHARACTERS_MAX
+from compaction.review.actions import REVIEW_REASON_CHARACTERS_MAX
 from compaction.review.queue import ORDERS
-from memory_platform.web.forms import PlainForm
+from memory_platform.web.forms import PlatformForm
 
 
-class SummaryTextForm(PlainForm):
+class SummaryTextForm(PlatformForm):
     """The text of a summary; `edit_version` is the one its editor saw."""
 
     edit_version = forms.IntegerField(min_value=0, max_value=2**31 - 1)
@@ -20,33 +20,33 @@ class SummaryTextForm(PlainForm):
         return str(self.cleaned_data["text"]).replace("\r\n", "\n")
 
 
-class ReasonForm(PlainForm):
+class ReasonForm(PlatformForm):
     """Why something is refused; `edit_version` is that of the text that was looked at, where one was."""
 
-    reason = forms.CharField(max_length=REASON_CHARACTERS_MAX)
+    reason = forms.CharField(max_length=REVIEW_REASON_CHARACTERS_MAX)
     edit_version = forms.IntegerField(required=False, min_value=0, max_value=2**31 - 1)
 
 
 class OptionalReasonForm(ReasonForm):
     """Why something is approved or undone, where somebody says so."""
 
-    reason = forms.CharField(required=False, max_length=REASON_CHARACTERS_MAX)
+    reason = forms.CharField(required=False, max_length=REVIEW_REASON_CHARACTERS_MAX)
 
 
-class AppendForm(PlainForm):
+class AppendFactsForm(PlatformForm):
     """Seeing which text facts are appended to it."""
 
     edit_version = forms.IntegerField(required=False, min_value=0, max_value=2**31 - 1)
 
 
-class AppendedForm(PlainForm):
+class WithdrawAppendedForm(PlatformForm):
     """How many statements were appended last, and the text's version since."""
 
     statements = forms.IntegerField(min_value=1, max_value=1_000)
     edit_version = forms.IntegerField(min_value=0, max_value=2**31 - 1)
 
 
-class SeenForm(PlainForm):
+class ReviewStateForm(PlatformForm):
     """What somebody has on the screen: a compaction's state, its text's version, and whether a run was under way."""
 
     state = forms.ChoiceField(choices=Compaction.State)
@@ -54,14 +54,14 @@ class SeenForm(PlainForm):
     is_running = forms.BooleanField(required=False)
 
 
-class ReviewPlaceForm(PlainForm):
+class ReviewPlaceForm(PlatformForm):
     """What stands in a review's address: the order of the queue, the first original shown, what was decided last."""
 
     order = forms.ChoiceField(required=False, choices=ORDERS)
     last = forms.UUIDField(required=False)
 
 
-class RegenerateForm(PlainForm):
+class RegenerateForm(PlatformForm):
     """What is to be different about a summary that is made anew; empty is the same as before."""
 
     model = forms.CharField(required=False, max_length=MODEL_CHARACTERS_MAX)

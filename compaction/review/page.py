@@ -11,18 +11,18 @@ from typing import Any
 from uuid import UUID
 
 from compaction.models import Compaction, CompactionMember, Message, Run
-from compaction.pipeline.applying import own_memories
-from compaction.pipeline.drafting import facts_in
-from compaction.review.permitted import allowed_actions
+from compaction.pipeline.applying import exclusive_memories
+from compaction.pipeline.drafting import recorded_facts
+from compaction.review.permitted import allowed_review_actions
 from compaction.services.pipeline.generations import generation_warning
-from compaction.services.pipeline.retention import Fact, mark_facts, teller_of
+from compaction.services.pipeline.retention import RetainedFact, fact_lookup, mark_facts
 from memories.models import Memory
 
 ORIGINALS_PAGE = 150
 
 
 @dataclass(frozen=True)
-class Source:
+class CitedMessage:
     """A message that something is cited from, and whether it stands beside it on the page."""
 
     sequence: int
@@ -39,12 +39,12 @@ class MarkedPiece:
 
 
 @dataclass(frozen=True)
-class Cited:
+class CitedText:
     """A statement or an entry of the journal, with where it comes from. `record` is as it is stored."""
 
     text: str
     label: str
-    sources: Sequence[Source]
+    sources: Sequence[CitedMessage]
     record: Mapping[str, Any]
     pieces: Sequence[MarkedPiece] = ()
 
@@ -62,7 +62,7 @@ class CitedFact:
     kind: str
     text: str
     place: str
-    sources: Sequence[Source]
+    sources: Sequence[CitedMessage]
 
     @property
     def is_kept(self) -> bool:
@@ -70,7 +70,7 @@ class CitedFact:
 
 
 @dataclass(frozen=True)
-class Original:
+class OriginalMessage:
     """A message as it was, facts marked, and the numbers of the statements that cite it."""
 
     member: CompactionMember
@@ -79,17 +79,17 @@ class Original:
 
 
 @dataclass(frozen=True)
-class Review:
+class CompactionReview:
     """A compaction with everything its page shows. `allowed` are the decisions that it leaves open."""
 
     compaction: Compaction
-    originals: Sequence[Original]
+    originals: Sequence[OriginalMessage]
     offset: int
     next_offset: int | None
     previous_offset: int | None
-    statements: Sequence[Cited]
+    statements: Sequence[CitedText]
     facts: Sequence[CitedFact]
-    journal: Sequence[Cited]
+    journal: Sequence[CitedText]
     warning: str
     allowed: Sequence[str]
     run: Run | None
@@ -124,24 +124,24 @@ class Review:
         return "rollback" in self.allowed
 
 
-def memories_made(compaction: Compaction) -> int:
+def memories_archived_by_roll_back(compaction: Compaction) -> int:
     """How many memories a roll-back of it archives: none of one that is not in force."""
     if compaction.state != Compaction.State.APPLIED:
         return 0
     rows = Memory.objects.for_tenant(compaction.tenant_id).unarchived()
-    return rows.with_ids(own_memories(compaction)).how_many()
+    return rows.with_ids(exclusive_memories(compaction)).how_many()
 
 
-def read_review(compaction: Compaction, *, offset: int = 0) -> Review:
+def read_review(compaction: Compaction, *, offset: int = 0) -> CompactionReview:
     """A page of the originals from `offset` on, beside the whole of the summary. Six queries."""
     tenant_id = compaction.tenant_id
     members = CompactionMember.objects.for_tenant(tenant_id).of_compaction(compaction.pk).with_messages()
     found = list(members[offset : offset + ORIGINALS_PAGE + 1])
     page = found[:ORIGINALS_PAGE]
-    kept, missing = (facts_in(compaction.retention, name) for name in ("kept", "missing"))
+    kept, missing = (recorded_facts(compaction.retention, name) for name in ("kept", "missing"))
     cite = _Citing(compaction, [*kept, *missing], page)
     of_session = Compaction.objects.for_tenant(tenant_id).of_session(compaction.session_id)
-    return Review(
+    return CompactionReview(
         compaction=compaction,
         originals=[cite.original(member) for member in page],
         offset=offset,
@@ -151,7 +151,7 @@ def read_review(compaction: Compaction, *, offset: int = 0) -> Review:
         facts=cite.facts(kept, missing, compaction.summary_text),
         journal=[cite.record(record) for record in compaction.journal],
         warning=generation_warning(compaction.generation),
-        allowed=allowed_actions(compaction),
+        allowed=allowed_review_actions(compaction),
         run=Run.objects.for_tenant(tenant_id).of_session(compaction.session_id).open().first(),
         replacement=of_session.replacing(compaction.pk).first(),
     )
@@ -160,7 +160,7 @@ def read_review(compaction: Compaction, *, offset: int = 0) -> Review:
 class _Citing:
     """Turns stored records into what the page shows, all cited messages read at once."""
 
-    def __init__(self, compaction: Compaction, facts: Sequence[Fact], page: Sequence[CompactionMember]) -> None:
+    def __init__(self, compaction: Compaction, facts: Sequence[RetainedFact], page: Sequence[CompactionMember]) -> None:
         self._kept = len(compaction.retention.get("kept", []))
         cited = [record["message_ids"] for record in (*compaction.statements, *compaction.journal)]
         ids = {UUID(str(one)) for listed in (*cited, *(fact.message_ids for fact in facts)) for one in listed}
@@ -171,32 +171,34 @@ class _Citing:
         for number, record in enumerate(compaction.statements, start=1):
             for one in record["message_ids"]:
                 self._statements.setdefault(str(one), []).append(number)
-        self._facts: dict[str, list[tuple[int, Fact]]] = {}
+        self._facts: dict[str, list[tuple[int, RetainedFact]]] = {}
         for number, fact in enumerate(facts, start=1):
             for message_id in fact.message_ids:
                 self._facts.setdefault(str(message_id), []).append((number, fact))
 
-    def original(self, member: CompactionMember) -> Original:
+    def original(self, member: CompactionMember) -> OriginalMessage:
         message_id = str(member.message_id)
         told = self._facts.get(message_id, [])
-        return Original(member, self._marked(member.message.content, told), tuple(self._statements.get(message_id, ())))
+        return OriginalMessage(
+            member, self._marked(member.message.content, told), tuple(self._statements.get(message_id, ()))
+        )
 
-    def statement(self, record: Mapping[str, Any], kept: Sequence[Fact]) -> Cited:
+    def statement(self, record: Mapping[str, Any], kept: Sequence[RetainedFact]) -> CitedText:
         pieces = self._marked(record["text"], list(enumerate(kept, start=1)))
-        return Cited(record["text"], record.get("kind", ""), self._sources(record["message_ids"]), record, pieces)
+        return CitedText(record["text"], record.get("kind", ""), self._sources(record["message_ids"]), record, pieces)
 
-    def record(self, record: Mapping[str, Any]) -> Cited:
-        return Cited(record["text"], record.get("kind", ""), self._sources(record["message_ids"]), record)
+    def record(self, record: Mapping[str, Any]) -> CitedText:
+        return CitedText(record["text"], record.get("kind", ""), self._sources(record["message_ids"]), record)
 
-    def facts(self, kept: Sequence[Fact], missing: Sequence[Fact], summary: str) -> list[CitedFact]:
-        in_summary = teller_of([summary])
+    def facts(self, kept: Sequence[RetainedFact], missing: Sequence[RetainedFact], summary: str) -> list[CitedFact]:
+        in_summary = fact_lookup([summary])
         places = [*("summary" if in_summary(fact) else "journal" for fact in kept), *("" for _ in missing)]
         return [
             CitedFact(number, fact.kind, fact.text, place, self._sources(fact.message_ids))
             for number, (fact, place) in enumerate(zip([*kept, *missing], places, strict=True), start=1)
         ]
 
-    def _marked(self, text: str, told: Sequence[tuple[int, Fact]]) -> list[MarkedPiece]:
+    def _marked(self, text: str, told: Sequence[tuple[int, RetainedFact]]) -> list[MarkedPiece]:
         pieces = mark_facts(text, [fact for _, fact in told])
         numbers = [number for number, _ in told]
         return [
@@ -208,7 +210,7 @@ class _Citing:
             for piece in pieces
         ]
 
-    def _sources(self, message_ids: Iterable[object]) -> list[Source]:
+    def _sources(self, message_ids: Iterable[object]) -> list[CitedMessage]:
         ids = [str(one) for one in message_ids]
-        sources = [Source(self._sequences[one], one in self._here) for one in ids if one in self._sequences]
+        sources = [CitedMessage(self._sequences[one], one in self._here) for one in ids if one in self._sequences]
         return sorted(sources, key=lambda source: source.sequence)

@@ -3,12 +3,12 @@
 from compaction.models import Compaction
 from compaction.services.pipeline import states
 
-APPEND_MISSING = "append_missing"
+_APPEND_MISSING = "append_missing"
 
 
-def allowed_actions(compaction: Compaction) -> list[str]:
+def allowed_review_actions(compaction: Compaction) -> list[str]:
     """The actions that a review takes, in their order; read with its session."""
-    actions = list(states.allowed_actions(compaction.state))
+    actions = list(states.state_actions(compaction.state))
     is_applied = compaction.state == Compaction.State.APPLIED
     is_current = compaction.session.current_id == compaction.pk
     if states.EDIT in actions and (not compaction.summary_text or (is_applied and not is_current)):
@@ -16,7 +16,7 @@ def allowed_actions(compaction: Compaction) -> list[str]:
     if states.ROLL_BACK in actions and not _is_latest(compaction):
         actions.remove(states.ROLL_BACK)
     if states.EDIT in actions and (compaction.retention or {}).get("missing"):
-        actions.insert(actions.index(states.EDIT) + 1, APPEND_MISSING)
+        actions.insert(actions.index(states.EDIT) + 1, _APPEND_MISSING)
     return actions
 
 

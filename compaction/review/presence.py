@@ -18,7 +18,7 @@ logger = logging.getLogger(__name__)
 #: How long somebody counts as there after the page last said so; it says so every eight seconds.
 SEEN_FOR = timedelta(seconds=25)
 #: How long a cache that did not answer is left alone: one that hangs would hold up every page.
-PAUSE_SECONDS = 30.0
+_PAUSE_SECONDS = 30.0
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def note_presence(
         present[reviewer.user_id] = (reviewer.name, reviewer.role, now.timestamp())
         cache.set(key, present, int(SEEN_FOR.total_seconds()))
     except (RedisError, OSError) as error:
-        _Pause.until = time.monotonic() + PAUSE_SECONDS
+        _Pause.until = time.monotonic() + _PAUSE_SECONDS
         logger.warning("The cache cannot be reached (%s): reviewers do not see each other.", type(error).__name__)
         return None
     others = (Reviewer(user, name, role) for user, (name, role, _) in present.items() if user != reviewer.user_id)

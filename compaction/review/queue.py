@@ -10,7 +10,7 @@ from compaction.pipeline.queries.compactions import CompactionQuerySet
 PROPOSED_MAX = 50
 LATELY_MAX = 20
 #: Behind so many nobody asks for the place.
-PLACES_MAX = 1_000
+_PLACES_MAX = 1_000
 
 OLDEST, FULLEST = "", "fullest"
 ORDERS: Mapping[str, str] = {OLDEST: "Oldest first", FULLEST: "Fullest session first"}
@@ -44,7 +44,7 @@ class QueuePlace:
     following: UUID | None = None
 
 
-def read_queue(tenant_id: UUID, *, order: str = OLDEST) -> ReviewQueue:
+def read_review_queue(tenant_id: UUID, *, order: str = OLDEST) -> ReviewQueue:
     """Five queries."""
     state = Compaction.State
     rows = Compaction.objects.for_tenant(tenant_id).with_sessions().without_details()
@@ -52,11 +52,11 @@ def read_queue(tenant_id: UUID, *, order: str = OLDEST) -> ReviewQueue:
     proposed = list(_waiting(tenant_id, order).with_sessions().without_details()[:PROPOSED_MAX])
     lately = list(decided.last_settled_first()[:LATELY_MAX])
     rollable = rows.of_sessions({row.session_id for row in lately}).latest_applied_ids() if lately else set()
-    with_titles([*proposed, *lately])
+    add_session_titles([*proposed, *lately])
     return ReviewQueue(proposed, _waiting(tenant_id, order).count(), lately, rollable)
 
 
-def with_titles(rows: Sequence[Compaction]) -> None:
+def add_session_titles(rows: Sequence[Compaction]) -> None:
     """Give each the session with the title that people know it by. One query."""
     if not rows:
         return
@@ -66,9 +66,9 @@ def with_titles(rows: Sequence[Compaction]) -> None:
         row.session = titled.get(row.session_id, row.session)
 
 
-def read_place(tenant_id: UUID, compaction_id: UUID, *, order: str = OLDEST) -> QueuePlace:
+def read_queue_place(tenant_id: UUID, compaction_id: UUID, *, order: str = OLDEST) -> QueuePlace:
     """One query."""
-    ids = _waiting(tenant_id, order).ids(PLACES_MAX)
+    ids = _waiting(tenant_id, order).ids(_PLACES_MAX)
     if compaction_id not in ids:
         first = ids[0] if ids else None
         return QueuePlace(len(ids), next=first, following=first)

@@ -6,7 +6,7 @@ from django.db import transaction
 
 from compaction.models import Run
 from compaction.rollups.rollups import open_roll_up
-from compaction.tasks import roll_up_later
+from compaction.tasks import enqueue_roll_up
 from memories.models import Partition, PartitionSummary
 from memories.tenancy.audit import Actor, record_audit
 from memories.tenancy.exceptions import InvalidInput
@@ -32,5 +32,5 @@ def request_roll_up(*, partition: Partition, style: str, by: Actor, now: datetim
         fields=[style],
         now=now,
     )
-    roll_up_later(partition.tenant_id, run.pk)
+    enqueue_roll_up(partition.tenant_id, run.pk)
     return run

@@ -11,14 +11,14 @@ from compaction.rollups.api_schema import roll_up_schema
 from memories.models import Partition
 from memories.partitions.serializers.partitions import PartitionAddress, SummaryStyleInput
 from memories.services.partitions.paths import PartitionPath
-from memories.tenancy.api.endpoint import Door
+from memories.tenancy.api.endpoint import Endpoint
 from memories.tenancy.api.idempotency import idempotent
 from memories.tenancy.api.permissions import require_reach
 from memories.tenancy.exceptions import NotFound
 from memories.tenancy.scopes import tenant_scope
 
 
-class RollUpDoor(Door):
+class RollUpEndpoint(Endpoint):
     """Roll-ups of one partition."""
 
     scopes = {"POST": "write"}

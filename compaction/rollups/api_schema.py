@@ -7,10 +7,10 @@ from rest_framework import serializers
 
 from memories.partitions.api.partitions_schema import PLACE
 from memories.partitions.serializers.partitions import SummaryStyleInput
-from memories.store.api.schema import IDEMPOTENCY_KEY, answers
+from memories.store.api.schema import IDEMPOTENCY_KEY, response_schemas
 
 
-class RollUpShape(serializers.Serializer[Any]):
+class RollUpOutput(serializers.Serializer[Any]):
     """A roll-up on its way."""
 
     event_id = serializers.UUIDField(help_text="`GET events/{id}` tells what came of it.")
@@ -22,5 +22,5 @@ roll_up_schema = extend_schema(
     request=SummaryStyleInput,
     examples=[OpenApiExample("In short", {"style": "compact"}, request_only=True)],
     parameters=[PLACE, IDEMPOTENCY_KEY],
-    responses=answers({202: RollUpShape}, 404, 409),
+    responses=response_schemas({202: RollUpOutput}, 404, 409),
 )

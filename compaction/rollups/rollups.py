@@ -13,8 +13,8 @@ from uuid import UUID
 from django.db import IntegrityError, transaction
 
 from compaction.models import Run
-from compaction.services.pipeline.statements import Message as Text
-from compaction.services.pipeline.statements import choose_statements, make_statements, render_statements
+from compaction.services.pipeline.statements import StatementMessage as Text
+from compaction.services.pipeline.statements import choose_statements, extract_statements, render_statements
 from context.profiles.budget_profiles import budget_profile_for
 from context.services.profiles.compaction_policy import CompactionPolicy
 from memories.models import Memory, Partition, PartitionSummary, Tenant
@@ -28,10 +28,10 @@ from memories.tenancy.scopes import maintenance_scope, tenant_scope
 logger = logging.getLogger(__name__)
 
 ROLL_UP = PartitionSummary.Origin.ROLL_UP
-BY = Actor.system("roll-up")
+_BY = Actor.system("roll-up")
 #: Memories read for one roll-up: pinned ones, then the newest.
 MEMORIES_READ_MAX = 1_000
-LEASE = timedelta(minutes=5)
+_LEASE = timedelta(minutes=5)
 #: Fewer memories say themselves what a summary would.
 MEMORIES_MIN = 5
 #: Partitions of a tenant that one sweep starts with, by style.
@@ -40,7 +40,7 @@ CHILDREN_READ_MAX = 200
 
 
 @dataclass(frozen=True)
-class RolledUp:
+class RollUpResult:
     """What a roll-up came to: the summary in force, and whether this run made it."""
 
     summary: PartitionSummary | None
@@ -67,7 +67,7 @@ def open_roll_up(partition: Partition, style: str, requested_by: str, now: datet
     return run
 
 
-def roll_up_changed(*, now: datetime) -> int:
+def roll_up_changed_partitions(*, now: datetime) -> int:
     """Roll up what changed since its last roll-up, the deepest first, so that a change reaches those above it too.
 
     Tenant by tenant, a bounded number each; how many summaries became new.
@@ -94,7 +94,7 @@ def _roll_up_tenant(tenant_id: UUID, now: datetime) -> int:
 
 def _roll_up_by_schedule(partition: Partition, style: str, now: datetime) -> bool:
     with tenant_scope(partition.tenant_id):
-        if not policy_of(partition.tenant_id, partition.path).has_roll_ups:
+        if not partition_policy(partition.tenant_id, partition.path).has_roll_ups:
             return False
         try:
             run = open_roll_up(partition, style, "", now)
@@ -118,16 +118,16 @@ def _above(partition: Partition, style: str) -> dict[str, Partition]:
         return {row.path: row for row in Partition.objects.for_tenant(partition.tenant_id).at([parent])}
 
 
-def run_roll_up(tenant_id: UUID, run_id: UUID, *, now: datetime) -> RolledUp | None:
+def run_roll_up(tenant_id: UUID, run_id: UUID, *, now: datetime) -> RollUpResult | None:
     """Do one requested roll-up and note what came of it; None where somebody else has it or it is done."""
     with tenant_scope(tenant_id):
         rows = Run.objects.for_tenant(tenant_id)
-        if not rows.claim(run_id, now=now, until=now + LEASE):
+        if not rows.claim(run_id, now=now, until=now + _LEASE):
             return None
         run = rows.get(pk=run_id)
     try:
-        by = Actor.system(run.requested_by) if run.requested_by else BY
-        done = roll_up(tenant_id, run.partition_id, run.style, replaces_written=by is not BY, by=by, now=now)
+        by = Actor.system(run.requested_by) if run.requested_by else _BY
+        done = roll_up_partition(tenant_id, run.partition_id, run.style, replaces_written=by is not _BY, by=by, now=now)
     except PlatformError as error:
         logger.warning("roll-up failed: %s", error.code)
         with tenant_scope(tenant_id):
@@ -138,20 +138,20 @@ def run_roll_up(tenant_id: UUID, run_id: UUID, *, now: datetime) -> RolledUp | N
     return done
 
 
-def policy_of(tenant_id: UUID, path: str) -> CompactionPolicy:
+def partition_policy(tenant_id: UUID, path: str) -> CompactionPolicy:
     """The policy that holds in a partition; inside a scope."""
     return budget_profile_for(tenant_id, api_key_id=None, partition_path=path).compaction_policy
 
 
-def budget_of(policy: CompactionPolicy, style: str) -> int:
+def roll_up_budget(policy: CompactionPolicy, style: str) -> int:
     """Tokens (o200k_base) that a roll-up of the style may take."""
     is_compact = style == PartitionSummary.Style.COMPACT
     return policy.roll_up_compact_tokens if is_compact else policy.roll_up_detailed_tokens
 
 
-def roll_up(
-    tenant_id: UUID, partition_id: int, style: str, *, replaces_written: bool = True, by: Actor = BY, now: datetime
-) -> RolledUp:
+def roll_up_partition(
+    tenant_id: UUID, partition_id: int, style: str, *, replaces_written: bool = True, by: Actor = _BY, now: datetime
+) -> RollUpResult:
     """Make the partition's summary anew; called with no scope open. Nothing below it left: a roll-up is withdrawn.
 
     A new version follows what was in force, which can be put into force again; unless `replaces_written`, what people
@@ -161,9 +161,9 @@ def roll_up(
     with tenant_scope(tenant_id):
         partition = Partition.objects.for_tenant(tenant_id).filter(pk=partition_id).first()
         if partition is None:
-            return RolledUp(None, is_new=False)
+            return RollUpResult(None, is_new=False)
         texts = [*_children(partition, style), *_memories(partition, now)]
-        budget = budget_of(policy_of(tenant_id, partition.path), style)
+        budget = roll_up_budget(partition_policy(tenant_id, partition.path), style)
     content = _rolled_up(texts, budget)
     with tenant_scope(tenant_id):
         current = PartitionSummary.objects.for_tenant(tenant_id).current().of_partition(partition.path).of_style(style)
@@ -192,7 +192,7 @@ def _text(text_id: str, content: str, created_at: datetime | None) -> Text:
 def _rolled_up(texts: Sequence[Text], token_budget: int) -> str:
     if not texts:
         return ""
-    chosen = choose_statements(make_statements(texts), token_budget=token_budget, count_tokens=count_tokens)
+    chosen = choose_statements(extract_statements(texts), token_budget=token_budget, count_tokens=count_tokens)
     return render_statements(chosen).strip()
 
 
@@ -204,14 +204,14 @@ def _keep(
     replaces_written: bool,
     by: Actor,
     now: datetime,
-) -> RolledUp:
+) -> RollUpResult:
     is_written = current is not None and current.origin != ROLL_UP
     if is_written and not replaces_written:
-        return RolledUp(current, is_new=False)
+        return RollUpResult(current, is_new=False)
     if not content:
         if current is not None and not is_written:
             withdraw_summary(summary=current, by=by, now=now)
-        return RolledUp(None, is_new=False)
+        return RollUpResult(None, is_new=False)
     saved = save_summary(
         tenant=Tenant.objects.get(pk=partition.tenant_id),
         partition=parse_partition(partition.path),
@@ -222,4 +222,4 @@ def _keep(
         by=by,
         now=now,
     )
-    return RolledUp(saved, is_new=current is None or saved.pk != current.pk)
+    return RollUpResult(saved, is_new=current is None or saved.pk != current.pk)

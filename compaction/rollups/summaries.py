@@ -6,13 +6,13 @@ from uuid import UUID
 
 from memories.models import AuditEntry, PartitionSummary
 from memories.partitions.forms import SummaryForm
-from memories.partitions.text_versions import TextVersion, text_versions
+from memories.partitions.text_versions import TextVersion, build_text_versions
 
-VERSIONS_MAX = 30
+_VERSIONS_MAX = 30
 
 
 @dataclass(frozen=True)
-class StyleOfSummary:
+class SummaryStyleView:
     """One style: what is in force (None where nothing is), the last version, the form that opens the next one."""
 
     style: str
@@ -22,7 +22,7 @@ class StyleOfSummary:
     history: Sequence[TextVersion]
 
 
-def read_summaries(tenant_id: UUID, path: str, typed: SummaryForm | None) -> list[StyleOfSummary]:
+def read_summaries(tenant_id: UUID, path: str, typed: SummaryForm | None) -> list[SummaryStyleView]:
     """Both styles; `typed` is the form that was refused, where one was. Two queries."""
     rows = list(PartitionSummary.objects.for_tenant(tenant_id).of_partition(path).newest_first())
     entries = AuditEntry.objects.for_tenant(tenant_id).about_any("partition_summary", {row.summary_id for row in rows})
@@ -31,11 +31,11 @@ def read_summaries(tenant_id: UUID, path: str, typed: SummaryForm | None) -> lis
     saved_by = {row.pk: labels.get((str(row.summary_id), row.recorded_from), "") for row in rows}
     styles = []
     for style in PartitionSummary.Style.values:
-        versions = [row for row in rows if row.style == style][:VERSIONS_MAX]
+        versions = [row for row in rows if row.style == style][:_VERSIONS_MAX]
         latest = versions[0] if versions else None
         current = latest if latest is not None and latest.recorded_to is None else None
         form = typed if typed is not None and typed["style"].value() == style else _form(style, current)
-        styles.append(StyleOfSummary(style, current, latest, form, text_versions(versions, saved_by)))
+        styles.append(SummaryStyleView(style, current, latest, form, build_text_versions(versions, saved_by)))
     return styles
 
 

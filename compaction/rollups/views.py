@@ -10,19 +10,25 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_safe
 
-from compaction.pipeline.views.background import roll_ups_of
-from compaction.rollups.partition_tree import Facts, find_partitions, read_branch, read_facts, read_tree
+from compaction.pipeline.views.background import roll_up_list_context
+from compaction.rollups.partition_tree import (
+    PartitionFacts,
+    find_partitions,
+    read_partition_branch,
+    read_partition_facts,
+    read_partition_tree,
+)
 from compaction.rollups.summaries import read_summaries
 from memories.models import PartitionSummary, TenantMemo
 from memories.partitions.actions.summaries import save_summary
 from memories.partitions.forms import PartitionsForm, SummaryForm
 from memories.services.partitions.paths import PartitionPath
-from memories.tenancy.access import actor_of, tenant_of, tenant_required
+from memories.tenancy.access import operator_actor, tenant_of, tenant_required
 from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.scopes import tenant_scope
-from memory_platform.web.pages import HtmxRequest, flash, operator_required, show, wants_fragment
+from memory_platform.web.pages import HtmxRequest, add_flash, operator_required, render_page, wants_fragment
 
-ROOT = PartitionPath()
+_ROOT = PartitionPath()
 
 
 @operator_required("viewer", to_change="operator")
@@ -41,7 +47,7 @@ def partitions(request: HtmxRequest) -> HttpResponseBase:
     if saved is None:
         return _page(request, form, typed)
     is_new = saved.version != typed.cleaned_data["seen_version"]
-    flash(request, f"Version {saved.version} is in force." if is_new else "Nothing was changed.")
+    add_flash(request, f"Version {saved.version} is in force." if is_new else "Nothing was changed.")
     query = urlencode({"partition": form.place().path})
     return redirect(f"{reverse('partitions', args=[request.tenant.id])}?{query}")
 
@@ -56,7 +62,7 @@ def _saved(request: HtmxRequest, place: PartitionPath, typed: SummaryForm) -> Pa
                 content=typed.cleaned_data["content"],
                 origin=PartitionSummary.Origin.OPERATOR,
                 if_version=typed.cleaned_data["seen_version"],
-                by=actor_of(request.operator),
+                by=operator_actor(request.operator),
                 now=timezone.now(),
             )
     except PlatformError as error:
@@ -74,9 +80,9 @@ def _page(request: HtmxRequest, form: PartitionsForm, typed: SummaryForm | None)
         if text:
             page["tree"] = find_partitions(request.tenant.id, text, after=after, now=now)
         else:
-            page["tree"] = read_tree(request.tenant.id, place or ROOT, after=after, now=now)
+            page["tree"] = read_partition_tree(request.tenant.id, place or _ROOT, after=after, now=now)
         if place is not None:
-            facts = page["tree"].opened or read_facts(request.tenant.id, place.path, now=now)
+            facts = page["tree"].opened or read_partition_facts(request.tenant.id, place.path, now=now)
             page |= _chosen(request, place, facts, typed)
     is_refused = not is_valid or (typed is not None and bool(typed.errors))
     status = HTTPStatus.UNPROCESSABLE_ENTITY if is_refused else HTTPStatus.OK
@@ -85,10 +91,12 @@ def _page(request: HtmxRequest, form: PartitionsForm, typed: SummaryForm | None)
         if wants_fragment(request)
         else "compaction/rollups/partitions.html"
     )
-    return show(request, template, page, status=status)
+    return render_page(request, template, page, status=status)
 
 
-def _chosen(request: HtmxRequest, place: PartitionPath, facts: Facts, typed: SummaryForm | None) -> dict[str, Any]:
+def _chosen(
+    request: HtmxRequest, place: PartitionPath, facts: PartitionFacts, typed: SummaryForm | None
+) -> dict[str, Any]:
     tenant_id = request.tenant.id
     chosen: dict[str, Any] = {
         "path": place.path,
@@ -98,7 +106,11 @@ def _chosen(request: HtmxRequest, place: PartitionPath, facts: Facts, typed: Sum
     }
     if not place.depth:
         return chosen
-    return chosen | {"summaries": read_summaries(tenant_id, place.path, typed)} | roll_ups_of(tenant_id, place.path)
+    return (
+        chosen
+        | {"summaries": read_summaries(tenant_id, place.path, typed)}
+        | roll_up_list_context(tenant_id, place.path)
+    )
 
 
 @operator_required("viewer")
@@ -113,6 +125,6 @@ def partition_branch(request: HtmxRequest) -> HttpResponseBase:
         return redirect(f"{reverse('partitions', args=[request.tenant.id])}?{request.GET.urlencode()}")
     place, after = form.place(), form.cleaned_data["after"]
     with tenant_scope(request.tenant.id):
-        tree = read_branch(request.tenant.id, place, after=after, now=timezone.now())
+        tree = read_partition_branch(request.tenant.id, place, after=after, now=timezone.now())
     page = {"nodes": tree.nodes, "rest_after": tree.rest_after, "parent": place.path}
-    return show(request, "compaction/rollups/_partition_nodes.html", page)
+    return render_page(request, "compaction/rollups/_partition_nodes.html", page)

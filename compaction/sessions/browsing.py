@@ -6,11 +6,11 @@ from uuid import UUID
 
 from compaction.models import Session
 from compaction.pipeline.backlog import sessions_over_warning
-from compaction.pipeline.policies import Policies, paired
+from compaction.pipeline.policies import TenantPolicies, pair_with_policies
 from compaction.sessions.queries import SessionQuerySet
 from context.services.profiles.compaction_policy import CompactionPolicy
 
-CLOSED, EVERY, OVER = "closed", "all", "over"
+_CLOSED, EVERY, OVER = "closed", "all", "over"
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class SessionFilter:
     def apply(self, rows: SessionQuerySet) -> SessionQuerySet:
         rows = rows.within(self.partition).with_pressure().with_current()
         if self.state not in (EVERY, OVER):
-            rows = rows.closed() if self.state == CLOSED else rows.open()
+            rows = rows.closed() if self.state == _CLOSED else rows.open()
         return rows.at_least(self.least_pressure) if self.least_pressure else rows
 
     @property
@@ -33,7 +33,7 @@ class SessionFilter:
         return bool(self.partition or self.state or self.least_pressure)
 
 
-def sessions_in(tenant_id: UUID, wanted: SessionFilter) -> SessionQuerySet:
+def filtered_sessions(tenant_id: UUID, wanted: SessionFilter) -> SessionQuerySet:
     """The sessions that a list shows, each with its `fullness`, in no order yet; inside a scope."""
     rows = wanted.apply(Session.objects.for_tenant(tenant_id)).with_titles()
     if wanted.state != OVER:
@@ -44,4 +44,4 @@ def sessions_in(tenant_id: UUID, wanted: SessionFilter) -> SessionQuerySet:
 
 def with_policies(tenant_id: UUID, sessions: Iterable[Session]) -> Sequence[tuple[Session, CompactionPolicy]]:
     """Each with the policy that holds for it; inside a scope. Two queries."""
-    return paired(sessions, Policies(tenant_id))
+    return pair_with_policies(sessions, TenantPolicies(tenant_id))

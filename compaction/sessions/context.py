@@ -13,23 +13,23 @@ from compaction.models import Message
 from compaction.pipeline.orchestrator import compact_in_emergency
 from compaction.services.pipeline.generations import generation_warning
 from compaction.services.sessions.section_budgets import (
-    MEMORIES,
     MEMORIES_TOKENS_MIN,
-    SECTION_ORDER,
-    SUMMARY,
+    SESSION_MEMORIES_SECTION,
+    SESSION_SECTION_ORDER,
+    SESSION_SUMMARY_SECTION,
     default_budget,
     newest_unit_tokens,
-    section_settings,
+    session_section_budgets,
 )
-from compaction.services.sessions.transcript import MARKER_TOKENS, ChatMessage, transcript
-from compaction.sessions.conversations import Conversation, read_contents, read_conversation
+from compaction.services.sessions.transcript import MARKER_TOKENS, ChatMessage, render_transcript
+from compaction.sessions.conversations import SessionConversation, read_message_contents, read_session_conversation
 from compaction.sessions.results import SESSION_SUMMARY, EmergencyCompaction, SessionContext, SessionContextRequest
-from compaction.sessions.trimming import Part, fit_parts
+from compaction.sessions.trimming import ContextTurn, trim_turns_to_budget
 from context.assembly.orchestrator import KEY_ACTOR, StepTimer, assemble_context
 from context.profiles.token_counters import budget_calculator
-from context.receipts.results import Anchor, AssembledContext, Block, ContextBudget, ContextRequest, Notice
+from context.receipts.results import Anchor, AssembledContext, Block, ContextBudget, ContextRequest, ContextWarning
 from context.services.assembly.model_catalog import family_of
-from context.services.assembly.section_budgets import Allotment
+from context.services.assembly.section_budgets import SectionAllocation
 from context.services.budget import BudgetCalculator
 from memories.tenancy.audit import Actor
 from memories.tenancy.exceptions import InvalidInput
@@ -37,7 +37,7 @@ from memories.tenancy.exceptions import InvalidInput
 logger = logging.getLogger(__name__)
 
 #: Of a long message the end is searched for: there the question stands.
-QUERY_CHARACTERS_MAX = 2_000
+_QUERY_CHARACTERS_MAX = 2_000
 #: Fields that both wishes have.
 MEMORY_FIELDS = (
     "budget_profile",
@@ -82,7 +82,7 @@ def build_session_context(
     with timer.step("total"):
         with timer.step("read"):
             conversation = _read(request, who)
-        notices: list[Notice] = []
+        notices: list[ContextWarning] = []
         if not request.preview and _is_emergency(conversation):
             with timer.step("compact"):
                 notices += _compact(conversation, compact, now)
@@ -91,8 +91,8 @@ def build_session_context(
     return replace(context, warnings=[*notices, *context.warnings], timings=timer.milliseconds)
 
 
-def _read(request: SessionContextRequest, who: _Who) -> Conversation:
-    return read_conversation(
+def _read(request: SessionContextRequest, who: _Who) -> SessionConversation:
+    return read_session_conversation(
         tenant_id=who.tenant_id,
         session_id=request.session_id,
         reach=who.reach,
@@ -101,49 +101,55 @@ def _read(request: SessionContextRequest, who: _Who) -> Conversation:
     )
 
 
-def _is_emergency(conversation: Conversation) -> bool:
+def _is_emergency(conversation: SessionConversation) -> bool:
     policy = conversation.policy
     return policy.has_emergency and conversation.session.pressure >= policy.emergency_threshold
 
 
-def _compact(conversation: Conversation, compact: EmergencyCompaction, now: datetime) -> Sequence[Notice]:
+def _compact(
+    conversation: SessionConversation, compact: EmergencyCompaction, now: datetime
+) -> Sequence[ContextWarning]:
     session = conversation.session
     logger.warning("emergency compaction of session %s at pressure %.2f", session.pk, session.pressure)
     return compact(session, conversation.policy, now)
 
 
-def _build(request: SessionContextRequest, conversation: Conversation, who: _Who, timer: StepTimer) -> SessionContext:
+def _build(
+    request: SessionContextRequest, conversation: SessionConversation, who: _Who, timer: StepTimer
+) -> SessionContext:
     session, calculator = conversation.session, budget_calculator()
     budget = _budget(request, conversation, calculator)
     head = [_directive(conversation, budget.max_tokens, calculator)] if session.directive else []
     left = budget.max_tokens - sum(part.cost for part in head)
-    settings = section_settings(conversation.profile.sections, budget.max_tokens)
-    allotment = Allotment(left, SECTION_ORDER, settings, shares_of=budget.max_tokens)
+    settings = session_section_budgets(conversation.profile.sections, budget.max_tokens)
+    allotment = SectionAllocation(left, SESSION_SECTION_ORDER, settings, shares_of=budget.max_tokens)
     newest = newest_unit_tokens(conversation.turns)
     kept_free = newest if newest <= left else 0
     summary = _summary(conversation, calculator)
     with timer.step("memories"):
-        room = min(allotment.room_for(MEMORIES), left - kept_free) - MARKER_TOKENS
+        room = min(allotment.room_for(SESSION_MEMORIES_SECTION), left - kept_free) - MARKER_TOKENS
         has_summary = summary is not None and summary.cost <= left - kept_free - max(room, 0)
         memories = _memories(request, conversation, room, budget, who, has_summary=has_summary)
     if memories is not None and memories.text:
-        part = Part(ChatMessage("system", memories.text), memories.budget.used, 0, memories.blocks)
+        part = ContextTurn(ChatMessage("system", memories.text), memories.budget.used, 0, memories.blocks)
         head.append(part)
-        allotment.take(MEMORIES, part.cost)
+        allotment.take(SESSION_MEMORIES_SECTION, part.cost)
     else:
-        allotment.take(MEMORIES, 0)
-    fits = summary is not None and summary.cost <= min(allotment.room_for(SUMMARY), allotment.left - kept_free)
+        allotment.take(SESSION_MEMORIES_SECTION, 0)
+    fits = summary is not None and summary.cost <= min(
+        allotment.room_for(SESSION_SUMMARY_SECTION), allotment.left - kept_free
+    )
     if summary is not None and fits:
         head.append(summary)
-    allotment.take(SUMMARY, summary.cost if summary is not None and fits else 0)
+    allotment.take(SESSION_SUMMARY_SECTION, summary.cost if summary is not None and fits else 0)
     with timer.step("fit"):
-        fitted = fit_parts(
+        fitted = trim_turns_to_budget(
             head,
             conversation.turns,
-            room=allotment.room_for(SECTION_ORDER[-1]),
+            room=allotment.room_for(SESSION_SECTION_ORDER[-1]),
             max_tokens=budget.max_tokens,
             model=session.model,
-            read=lambda ids: read_contents(who.tenant_id, ids),
+            read=lambda ids: read_message_contents(who.tenant_id, ids),
         )
     lost = fitted.left_out + (1 if summary is not None and summary not in fitted.parts else 0)
     return SessionContext(
@@ -159,7 +165,9 @@ def _build(request: SessionContextRequest, conversation: Conversation, who: _Who
     )
 
 
-def _budget(request: SessionContextRequest, conversation: Conversation, calculator: BudgetCalculator) -> ContextBudget:
+def _budget(
+    request: SessionContextRequest, conversation: SessionConversation, calculator: BudgetCalculator
+) -> ContextBudget:
     """What is asked for, else the session's window without what the answer and inexact counting need."""
     session = conversation.session
     count = calculator.measure(session.directive, session.model)
@@ -173,19 +181,19 @@ def _budget(request: SessionContextRequest, conversation: Conversation, calculat
     return ContextBudget(tokens, 0, reserved, count.tokenizer, count.exact)
 
 
-def _directive(conversation: Conversation, max_tokens: int, calculator: BudgetCalculator) -> Part:
+def _directive(conversation: SessionConversation, max_tokens: int, calculator: BudgetCalculator) -> ContextTurn:
     session = conversation.session
     message = ChatMessage("system", session.directive)
-    shown = max(calculator.count_tokens(transcript([message]), session.model), session.directive_tokens)
+    shown = max(calculator.count_tokens(render_transcript([message]), session.model), session.directive_tokens)
     if shown > max_tokens:
         detail = f"The session's directive alone takes {shown:,} tokens; the budget is {max_tokens:,}."
         raise InvalidInput("directive_over_budget", detail, "max_tokens")
-    return Part(message, session.directive_tokens, 2)
+    return ContextTurn(message, session.directive_tokens, 2)
 
 
 def _memories(
     request: SessionContextRequest,
-    conversation: Conversation,
+    conversation: SessionConversation,
     room: int,
     budget: ContextBudget,
     who: _Who,
@@ -200,7 +208,7 @@ def _memories(
     room = min(room, budget_calculator().context_window(session.model))
     if room < MEMORIES_TOKENS_MIN:
         return None
-    query = request.query or conversation.asked[-QUERY_CHARACTERS_MAX:]
+    query = request.query or conversation.asked[-_QUERY_CHARACTERS_MAX:]
     wish = ContextRequest(
         query=query.strip(),
         partition=session.partition_path,
@@ -218,7 +226,7 @@ def _memories_of(summary: Message | None) -> list[UUID]:
     return [UUID(memory_id) for memory_id in summary.metadata.get("memory_ids", ())] if summary else []
 
 
-def _journalled(conversation: Conversation) -> list[UUID]:
+def _journalled(conversation: SessionConversation) -> list[UUID]:
     """The memories of the journal that say what a statement of the current summary says."""
     current = conversation.session.current
     if current is None:
@@ -228,7 +236,7 @@ def _journalled(conversation: Conversation) -> list[UUID]:
     return [UUID(memory_id) for memory_id, text in held if any(one.startswith(text) for one in told)]
 
 
-def _summary(conversation: Conversation, calculator: BudgetCalculator) -> Part | None:
+def _summary(conversation: SessionConversation, calculator: BudgetCalculator) -> ContextTurn | None:
     """The summary that stands for what was compacted, with a warning where it was condensed often."""
     row, current = conversation.summary, conversation.session.current
     if row is None or current is None:
@@ -236,25 +244,25 @@ def _summary(conversation: Conversation, calculator: BudgetCalculator) -> Part |
     content = "\n".join(filter(None, (row.content, generation_warning(current.generation))))
     tokens = calculator.count_tokens(content, conversation.session.model)
     anchor = Anchor(SESSION_SUMMARY, str(row.pk), max(current.generation, 1))
-    return Part(ChatMessage("system", content), tokens, 1, [Block(SESSION_SUMMARY, anchor, content, tokens)])
+    return ContextTurn(ChatMessage("system", content), tokens, 1, [Block(SESSION_SUMMARY, anchor, content, tokens)])
 
 
-def _notices(conversation: Conversation, lost: int, broken: int) -> list[Notice]:
+def _notices(conversation: SessionConversation, lost: int, broken: int) -> list[ContextWarning]:
     session, policy = conversation.session, conversation.policy
-    notices = [Notice("unknown_model", text) for text in budget_calculator().warnings_for(session.model)]
+    notices = [ContextWarning("unknown_model", text) for text in budget_calculator().warnings_for(session.model)]
     if session.pressure >= policy.warning_threshold:
         detail = f"The session fills {session.pressure:.0%} of its window and is not being compacted enough."
-        notices.append(Notice("pressure_high", detail))
+        notices.append(ContextWarning("pressure_high", detail))
     if session.current is not None and (text := generation_warning(session.current.generation)):
-        notices.append(Notice("summary_degrades", text))
+        notices.append(ContextWarning("summary_degrades", text))
     if lost:
-        notices.append(Notice("trimmed", f"{lost:,} messages had no room and are left out."))
+        notices.append(ContextWarning("trimmed", f"{lost:,} messages had no room and are left out."))
     if broken:
         detail = f"{broken:,} messages are left out: calls that wait for results, or results without their call."
-        notices.append(Notice("incomplete_calls", detail))
+        notices.append(ContextWarning("incomplete_calls", detail))
     return notices
 
 
-def _unique(notices: Sequence[Notice]) -> list[Notice]:
-    by_code: Mapping[str, Notice] = {notice.code: notice for notice in reversed(notices)}
+def _unique(notices: Sequence[ContextWarning]) -> list[ContextWarning]:
+    by_code: Mapping[str, ContextWarning] = {notice.code: notice for notice in reversed(notices)}
     return [notice for notice in dict.fromkeys(notices) if by_code[notice.code] is notice]

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from compaction.models import Message, Session
-from compaction.pipeline.message_adapter import outlined_turns
+from compaction.pipeline.message_adapter import outlines_to_turns
 from compaction.pipeline.session_rows import find_session
-from compaction.services.sessions.turns import Turn
+from compaction.services.sessions.turns import SessionTurn
 from context.models import BudgetProfile
 from context.profiles.budget_profiles import budget_profile_for
 from context.services.profiles.compaction_policy import CompactionPolicy
@@ -20,7 +20,7 @@ STANDS_BY = ("current_id", "message_count", "context_tokens", "model")
 
 
 @dataclass(frozen=True)
-class Conversation:
+class SessionConversation:
     """A session as its context shows it. `turns` are without texts, their tokens with those of their markers.
 
     `profile` is the asker's, `policy` that of whoever opened the session: by it the session shrinks, whoever asks.
@@ -31,13 +31,13 @@ class Conversation:
     profile: BudgetProfile
     policy: CompactionPolicy
     summary: Message | None
-    turns: Sequence[Turn]
+    turns: Sequence[SessionTurn]
     asked: str
 
 
-def read_conversation(
+def read_session_conversation(
     *, tenant_id: UUID, session_id: UUID, reach: str, budget_profile: str, api_key_id: str | None
-) -> Conversation:
+) -> SessionConversation:
     """The session within `reach` under the profile named, else the one assigned to the key or the partition.
 
     Raises `NotFound`, or `InvalidInput` for an unknown profile.
@@ -50,12 +50,12 @@ def read_conversation(
         messages = Message.objects.for_tenant(tenant_id).of_session(session.pk)
         for _ in range(READS_MAX):
             summary = messages.of_compaction(session.current_id).first() if session.current_id else None
-            turns = outlined_turns(messages.shown().outlines())
+            turns = outlines_to_turns(messages.shown().outlines())
             last = messages.of_role(Message.Role.USER).last_said()
             before, session = session, find_session(tenant_id=tenant_id, session_id=session_id, reach=reach)
             if _is_same(before, session):
                 break
-    return Conversation(
+    return SessionConversation(
         session,
         profile,
         policy.compaction_policy,
@@ -70,7 +70,7 @@ def _is_same(session: Session, again: Session) -> bool:
     return all(getattr(session, name) == getattr(again, name) for name in STANDS_BY)
 
 
-def read_contents(tenant_id: UUID, message_ids: Iterable[UUID]) -> dict[UUID, str]:
+def read_message_contents(tenant_id: UUID, message_ids: Iterable[UUID]) -> dict[UUID, str]:
     """What was said, by message."""
     with tenant_scope(tenant_id):
         contents: dict[UUID, str] = Message.objects.for_tenant(tenant_id).with_ids(message_ids).contents()

@@ -7,12 +7,12 @@ from django import forms
 
 from compaction.sessions.browsing import SessionFilter
 from memories.tenancy.forms import PartitionField
-from memory_platform.web.forms import PlainForm
+from memory_platform.web.forms import PlatformForm
 
 SEARCH_CHARACTERS_MAX = 200
 
 
-class SessionFilterForm(PlainForm):
+class SessionFilterForm(PlatformForm):
     """How the list of sessions is narrowed; everything is optional and stands in the address."""
 
     units: ClassVar[Mapping[str, str]] = {"least": "%"}
@@ -28,7 +28,7 @@ class SessionFilterForm(PlainForm):
         return SessionFilter(fields["partition"], fields["state"], (fields["least"] or 0) / 100)
 
 
-class TimelineForm(PlainForm):
+class TimelineForm(PlatformForm):
     """Which part of a session is shown: the page that ends before a sequence, the one around a sequence, or finds."""
 
     before = forms.IntegerField(required=False, min_value=1, max_value=2**31 - 1)

@@ -31,7 +31,7 @@ OUTLINE_COLUMNS = (
 )
 
 
-class CallIds(Func):
+class ToolCallIds(Func):
     """The ids of a message's tool calls as a JSON list."""
 
     function = "jsonb_path_query_array"
@@ -170,7 +170,7 @@ class MessageQuerySet(TenantRows):
 
     def called_ids(self, call_ids: Collection[str]) -> set[str]:
         """Those of `call_ids` under which an assistant message makes a call."""
-        rows = self.filter(role="assistant").annotate(own_call_ids=CallIds("tool_calls"))
+        rows = self.filter(role="assistant").annotate(own_call_ids=ToolCallIds("tool_calls"))
         rows = rows.filter(own_call_ids__has_any_keys=list(call_ids)).order_by()
         return {call_id for ids in rows.values_list("own_call_ids", flat=True) for call_id in ids} & set(call_ids)
 

@@ -7,12 +7,12 @@ from uuid import UUID
 
 from compaction.models import Session
 from compaction.services.sessions.transcript import ChatMessage
-from context.receipts.results import DEFAULT_RENDER, AssembledContext, Block, ContextBudget, Notice
+from context.receipts.results import DEFAULT_RENDER, AssembledContext, Block, ContextBudget, ContextWarning
 from context.services.profiles.compaction_policy import CompactionPolicy
 
 #: Kinds of blocks beside those of memories; their anchors are of the same type.
 SESSION_SUMMARY = "session_summary"
-MESSAGE = "message"
+MESSAGE_BLOCK_KIND = "message"
 #: Version of a message's anchor: what was said, and the placeholder that stands for it.
 ORIGINAL_VERSION, MASKED_VERSION = 1, 2
 
@@ -20,7 +20,7 @@ ORIGINAL_VERSION, MASKED_VERSION = 1, 2
 class EmergencyCompaction(Protocol):
     """Shrinks a session while its context is being asked for."""
 
-    def __call__(self, session: Session, policy: CompactionPolicy, now: Any) -> Sequence[Notice]:
+    def __call__(self, session: Session, policy: CompactionPolicy, now: Any) -> Sequence[ContextWarning]:
         """Compact at once, within its own time limit; called with no scope open.
 
         A failure is a notice: the context is trimmed then.
@@ -64,7 +64,7 @@ class SessionContext:
     text: str
     blocks: Sequence[Block]
     budget: ContextBudget
-    warnings: Sequence[Notice]
+    warnings: Sequence[ContextWarning]
     memories: AssembledContext | None
     budget_profile: Mapping[str, Any]
     timings: Mapping[str, float]

@@ -6,18 +6,18 @@ from itertools import groupby
 from uuid import UUID
 
 from compaction.models import Compaction, CompactionMember, Message, Run, Session
-from compaction.pipeline.plans import plan_session, policy_of
+from compaction.pipeline.plans import plan_session, session_policy
 from compaction.services.pipeline.generations import generation_warning
-from compaction.services.sessions.minimap import Minimap, Outline, Span, minimap
+from compaction.services.sessions.minimap import CompactedSpan, MessageOutline, Minimap, build_minimap
 from context.services.profiles.compaction_policy import CompactionPolicy
 
-PAGE_SIZE = 100
+_PAGE_SIZE = 100
 COMPACTIONS_MAX = 20
 FOUND_MAX = 100
 
 
 @dataclass(frozen=True)
-class Stretch:
+class MessageStretch:
     """Messages one after the other: as they are, or folded because `compaction` took them out of the context."""
 
     messages: Sequence[Message]
@@ -43,7 +43,7 @@ class Timeline:
     policy: CompactionPolicy
     summary: Message | None
     warning: str
-    stretches: Sequence[Stretch]
+    stretches: Sequence[MessageStretch]
     before: int
     older: int | None
     newer: int | None
@@ -56,7 +56,7 @@ class Timeline:
 
     @property
     def first(self) -> int:
-        return max(self.before - PAGE_SIZE, 0)
+        return max(self.before - _PAGE_SIZE, 0)
 
     @property
     def last(self) -> int:
@@ -68,9 +68,9 @@ def read_timeline(session: Session, *, before: int | None = None) -> Timeline:
     count = session.message_count
     end = min(max(before, 1), count) if before is not None else count
     rows = Message.objects.for_tenant(session.tenant_id).of_session(session.pk)
-    policy = policy_of(session)
+    policy = session_policy(session)
     window_from = _window_from(session, policy)
-    start = max(end - PAGE_SIZE, 0)
+    start = max(end - _PAGE_SIZE, 0)
     messages = list(rows.originals().between(start, end - 1).without_vectors()) if end else []
     compactions = Compaction.objects.for_tenant(session.tenant_id).of_session(session.pk)
     return Timeline(
@@ -81,12 +81,12 @@ def read_timeline(session: Session, *, before: int | None = None) -> Timeline:
         stretches=_stretches(messages, _compactions_of(session.tenant_id, messages), window_from),
         before=end,
         older=start if start else None,
-        newer=min(end + PAGE_SIZE, count) if end < count else None,
+        newer=min(end + _PAGE_SIZE, count) if end < count else None,
         window_from=window_from,
         compactions=list(compactions.newest_first().without_texts()[:COMPACTIONS_MAX]),
         minimap=_minimap(session, window_from, (start, end - 1) if end - start < count else None),
         undoable=compactions.last_applied_first().first(),
-        proposed=proposed_of(session),
+        proposed=proposed_compaction(session),
         run=Run.objects.for_tenant(session.tenant_id).of_session(session.pk).open().first(),
     )
 
@@ -94,23 +94,23 @@ def read_timeline(session: Session, *, before: int | None = None) -> Timeline:
 def _minimap(session: Session, window_from: int | None, shown: tuple[int, int] | None) -> Minimap:
     rows = Message.objects.for_tenant(session.tenant_id).of_session(session.pk)
     spans = CompactionMember.objects.for_tenant(session.tenant_id).spans_of(session.pk)
-    outlines = [Outline(*row) for row in rows.strip()]
-    return minimap(outlines, [Span(*row) for row in spans], window_from=window_from, shown=shown)
+    outlines = [MessageOutline(*row) for row in rows.strip()]
+    return build_minimap(outlines, [CompactedSpan(*row) for row in spans], window_from=window_from, shown=shown)
 
 
-def proposed_of(session: Session) -> Compaction | None:
+def proposed_compaction(session: Session) -> Compaction | None:
     """The compaction that waits for a decision."""
     rows = Compaction.objects.for_tenant(session.tenant_id).of_session(session.pk)
     row: Compaction | None = rows.in_state(Compaction.State.PROPOSED).first()
     return row
 
 
-def page_around(session: Session, sequence: int) -> int:
+def page_containing(session: Session, sequence: int) -> int:
     """The `before` of a page that shows a message with its neighbours."""
-    return min(sequence + PAGE_SIZE // 2, session.message_count)
+    return min(sequence + _PAGE_SIZE // 2, session.message_count)
 
 
-def search_session(session: Session, text: str) -> list[Message]:
+def search_session_messages(session: Session, text: str) -> list[Message]:
     """Messages that hold every word of `text`, whatever their state, in their order."""
     rows = Message.objects.for_tenant(session.tenant_id).of_session(session.pk).originals()
     return list(rows.mentioning(text).without_vectors()[:FOUND_MAX])
@@ -134,7 +134,7 @@ def _compactions_of(tenant_id: UUID, messages: Iterable[Message]) -> dict[UUID, 
 
 def _stretches(
     messages: Sequence[Message], compactions: dict[UUID, Compaction], window_from: int | None
-) -> list[Stretch]:
+) -> list[MessageStretch]:
     def place(message: Message) -> tuple[bool, UUID | None, bool]:
         compaction = compactions.get(message.pk)
         is_inside = window_from is not None and (message.sequence or 0) >= window_from
@@ -144,5 +144,5 @@ def _stretches(
     for (is_folded, _, _), grouped in groupby(messages, key=place):
         group = list(grouped)
         compaction = compactions.get(group[0].pk)
-        stretches.append(Stretch(group, is_folded, compaction, group[0].sequence == window_from))
+        stretches.append(MessageStretch(group, is_folded, compaction, group[0].sequence == window_from))
     return stretches

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from compaction.services.pipeline.masking import PLACEHOLDER
-from compaction.services.sessions.section_budgets import in_units, marker_tokens
-from compaction.services.sessions.transcript import MARKER_TOKENS, ChatMessage, transcript
-from compaction.services.sessions.trimming import newest_that_fit
-from compaction.services.sessions.turns import MASKED, Turn
-from compaction.sessions.results import MASKED_VERSION, MESSAGE, ORIGINAL_VERSION
+from compaction.services.sessions.section_budgets import marker_tokens, order_by_tool_units
+from compaction.services.sessions.transcript import MARKER_TOKENS, ChatMessage, render_transcript
+from compaction.services.sessions.trimming import trim_to_newest_turns
+from compaction.services.sessions.turns import MASKED, SessionTurn
+from compaction.sessions.results import MASKED_VERSION, MESSAGE_BLOCK_KIND, ORIGINAL_VERSION
 from context.profiles.token_counters import budget_calculator
 from context.receipts.results import Anchor, Block
 
@@ -18,7 +18,7 @@ ReadContents = Callable[[Iterable[UUID]], dict[UUID, str]]
 
 
 @dataclass(frozen=True)
-class Part:
+class ContextTurn:
     """A message of the context with its own tokens and the blocks it shows; the lowest `rank` goes first."""
 
     message: ChatMessage
@@ -33,10 +33,10 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Fitted:
+class TrimmedSessionContext:
     """The parts in reading order, their text with its exact tokens, and how many messages are not there and why."""
 
-    parts: Sequence[Part]
+    parts: Sequence[ContextTurn]
     text: str
     tokens: int
     left_out: int
@@ -49,9 +49,15 @@ class Fitted:
         return [block.at(position) for position, block in enumerate(blocks)]
 
 
-def fit_parts(
-    head: Sequence[Part], turns: Sequence[Turn], *, room: int, max_tokens: int, model: str, read: ReadContents
-) -> Fitted:
+def trim_turns_to_budget(
+    head: Sequence[ContextTurn],
+    turns: Sequence[SessionTurn],
+    *,
+    room: int,
+    max_tokens: int,
+    model: str,
+    read: ReadContents,
+) -> TrimmedSessionContext:
     """`head`, then the newest turns that fit in `room`; neither text nor messages exceed `max_tokens`.
 
     Stored counts and allowances mostly keep this to one pass of the tokenizer. Where the text takes more than they say,
@@ -60,26 +66,26 @@ def fit_parts(
     calculator = budget_calculator()
     remaining, contents = list(head), dict[UUID, str]()
     while True:
-        trimmed = newest_that_fit(turns, room)
+        trimmed = trim_to_newest_turns(turns, room)
         missing = [turn.id for turn in trimmed.kept if turn.id not in contents]
         if missing:
             contents |= read(missing)  # type: ignore[arg-type]
-        parts = [*remaining, *(_part(turn, contents) for turn in in_units(trimmed.kept))]
-        text = transcript(part.message for part in parts)
+        parts = [*remaining, *(_part(turn, contents) for turn in order_by_tool_units(trimmed.kept))]
+        text = render_transcript(part.message for part in parts)
         tokens = calculator.count_tokens(text, model)
         over = max(tokens, sum(part.tokens for part in parts)) - max_tokens
         if over <= 0:
             broken = len(trimmed.broken)
-            return Fitted(parts, text, tokens, len(trimmed.left_out) - broken, broken)
+            return TrimmedSessionContext(parts, text, tokens, len(trimmed.left_out) - broken, broken)
         if trimmed.kept:
             room = trimmed.tokens - over
         else:
             remaining.remove(min(remaining, key=lambda part: part.rank))
 
 
-def _part(turn: Turn, contents: dict[UUID, str]) -> Part:
+def _part(turn: SessionTurn, contents: dict[UUID, str]) -> ContextTurn:
     content = PLACEHOLDER if turn.state == MASKED else contents[turn.id]  # type: ignore[index]
     message = ChatMessage(turn.role, content, turn.name, turn.tool_calls, turn.tool_call_id)
     tokens = turn.context_tokens - marker_tokens(turn)
-    anchor = Anchor(MESSAGE, str(turn.id), MASKED_VERSION if turn.state == MASKED else ORIGINAL_VERSION)
-    return Part(message, tokens, 0, [Block(MESSAGE, anchor, content, tokens)])
+    anchor = Anchor(MESSAGE_BLOCK_KIND, str(turn.id), MASKED_VERSION if turn.state == MASKED else ORIGINAL_VERSION)
+    return ContextTurn(message, tokens, 0, [Block(MESSAGE_BLOCK_KIND, anchor, content, tokens)])

@@ -16,29 +16,36 @@ from django.views.decorators.http import require_POST, require_safe
 from compaction.models import Message, Session
 from compaction.pipeline.session_rows import find_message
 from compaction.sessions.actions.messages import expand_message, pin_message
-from compaction.sessions.browsing import sessions_in, with_policies
+from compaction.sessions.browsing import filtered_sessions, with_policies
 from compaction.sessions.forms import SessionFilterForm, TimelineForm
-from compaction.sessions.timeline import page_around, read_timeline, search_session
+from compaction.sessions.timeline import page_containing, read_timeline, search_session_messages
 from memories.models import Partition
-from memories.tenancy.access import actor_of, tenant_required
+from memories.tenancy.access import operator_actor, tenant_required
 from memories.tenancy.exceptions import NotFound, PlatformError
 from memories.tenancy.scopes import tenant_scope
-from memory_platform.web.pages import HtmxRequest, complain, flash, operator_required, show, wants_fragment
-from memory_platform.web.tables import Column, read_table
+from memory_platform.web.pages import (
+    HtmxRequest,
+    add_flash,
+    flash_error,
+    operator_required,
+    render_page,
+    wants_fragment,
+)
+from memory_platform.web.tables import SortColumn, read_table
 
 PARTITIONS_OFFERED_MAX = 300
-COLUMNS = (
-    Column("opened", "created_at", datetime),
-    Column("pressure", "fullness", float),
-    Column("tokens", "context_tokens", int),
-    Column("messages", "message_count", int),
+_COLUMNS = (
+    SortColumn("opened", "created_at", datetime),
+    SortColumn("pressure", "fullness", float),
+    SortColumn("tokens", "context_tokens", int),
+    SortColumn("messages", "message_count", int),
 )
 
 
 @operator_required("viewer")
 @tenant_required
 @require_safe
-def sessions(request: HtmxRequest) -> HttpResponseBase:
+def session_list(request: HtmxRequest) -> HttpResponseBase:
     """The sessions of a tenant; filters, order and place stand in the address."""
     form = SessionFilterForm(request.GET, label_suffix="")
     page: dict[str, Any] = {"section": "sessions", "form": form}
@@ -47,12 +54,12 @@ def sessions(request: HtmxRequest) -> HttpResponseBase:
     with tenant_scope(tenant_id):
         if form.is_valid():
             wanted = form.wanted()
-            table = read_table(request, COLUMNS, sessions_in(tenant_id, wanted).page)
+            table = read_table(request, _COLUMNS, filtered_sessions(tenant_id, wanted).page)
             page |= {"table": table, "sessions": with_policies(tenant_id, table.rows), "wanted": wanted}
         if is_whole:
             page["partitions"] = Partition.objects.for_tenant(tenant_id).paths(PARTITIONS_OFFERED_MAX)
     status = HTTPStatus.OK if form.is_valid() else HTTPStatus.UNPROCESSABLE_ENTITY
-    return show(
+    return render_page(
         request,
         "compaction/sessions/sessions.html" if is_whole else "compaction/sessions/sessions.html#fragment",
         page,
@@ -63,7 +70,7 @@ def sessions(request: HtmxRequest) -> HttpResponseBase:
 @operator_required("viewer")
 @tenant_required
 @require_safe
-def session(request: HtmxRequest, session_id: UUID) -> HttpResponseBase:
+def session_detail(request: HtmxRequest, session_id: UUID) -> HttpResponseBase:
     """One session: the summary in force, its messages page by page, its compactions; what a search finds."""
     return _session_page(request, session_id, TimelineForm(request.GET, label_suffix=""))
 
@@ -72,23 +79,23 @@ def _session_page(request: HtmxRequest, session_id: UUID, form: TimelineForm) ->
     is_valid = form.is_valid()
     fields: dict[str, Any] = form.cleaned_data if is_valid else {"q": "", "before": None, "at": None}
     with tenant_scope(request.tenant.id):
-        row = found_session(request, session_id)
-        before = page_around(row, fields["at"]) if fields["at"] is not None else fields["before"]
+        row = get_session_or_404(request, session_id)
+        before = page_containing(row, fields["at"]) if fields["at"] is not None else fields["before"]
         page = {
             "section": "sessions",
             "session": row,
             "form": form,
             "timeline": read_timeline(row, before=before),
-            "found": search_session(row, fields["q"]) if fields["q"] else None,
+            "found": search_session_messages(row, fields["q"]) if fields["q"] else None,
         }
     status = HTTPStatus.OK if is_valid else HTTPStatus.UNPROCESSABLE_ENTITY
     template = (
         "compaction/sessions/session.html#body" if wants_fragment(request) else "compaction/sessions/session.html"
     )
-    return show(request, template, page, status=status)
+    return render_page(request, template, page, status=status)
 
 
-def found_session(request: HtmxRequest, session_id: UUID) -> Session:
+def get_session_or_404(request: HtmxRequest, session_id: UUID) -> Session:
     """The tenant's session, open or closed, with its title; inside a scope."""
     rows = Session.objects.for_tenant(request.tenant.id).with_id(session_id)
     row: Session | None = rows.with_current().with_titles().first()
@@ -127,14 +134,14 @@ def _perform(
     try:
         with tenant_scope(request.tenant.id):
             row = find_message(tenant_id=request.tenant.id, message_id=message_id, reach="")
-            verb(message=row, by=actor_of(request.operator), now=timezone.now())
+            verb(message=row, by=operator_actor(request.operator), now=timezone.now())
     except NotFound as error:
         raise Http404 from error
     except PlatformError as error:
-        complain(request, error.detail)
+        flash_error(request, error.detail)
     else:
         undo_url = reverse(undo, args=[request.tenant.id, message_id]) if undo else ""
-        flash(request, f"Message {row.sequence}: {said}", undo_url=undo_url)
+        add_flash(request, f"Message {row.sequence}: {said}", undo_url=undo_url)
     before = request.POST.get("before", "")
     place = {"before": before} if before else {"at": str(row.sequence)}
     if request.htmx:

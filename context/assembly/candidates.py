@@ -10,17 +10,17 @@ from uuid import UUID
 
 from django.db import Error as DatabaseFailure
 
-from context.assembly.requests import Wish
-from context.assembly.sections import Room
+from context.assembly.requests import ResolvedContextRequest
+from context.assembly.sections import SectionBudget
 from context.assembly.sections.packing import ELASTIC
-from context.assembly.sources import sqlstate
-from context.receipts.results import Notice
-from context.services.assembly.near_duplicates import Likeness
+from context.assembly.sources import database_error_code
+from context.receipts.results import ContextWarning
+from context.services.assembly.near_duplicates import NearDuplicates
 from context.services.assembly.profiled_scorer import needs_vectors
 from memories.embeddings.embedders import active_model_name, embedder_of_model
 from memories.embeddings.providers import EmbeddingError
-from memories.embeddings.providers.protocol import Vectors
-from memories.search.lookup import linked_from, vectors_of
+from memories.embeddings.providers.protocol import EmbeddingVectors
+from memories.search.lookup import linked_memories, version_vectors
 from memories.search.retrieval import retrieve
 from memories.services.search.fusion import MAX_CANDIDATES
 from memories.store.readings import Candidate
@@ -28,44 +28,52 @@ from memories.tenancy.scopes import tenant_scope
 
 logger = logging.getLogger(__name__)
 
-SEARCH_FAILED = Notice("search_failed", "The search failed; the context holds what needs none and pinned memories.")
-PINNED_FAILED = Notice("pinned_failed", "Pinned memories could not be read either.")
-LINKED_FAILED = Notice("linked_failed", "Linked memories could not be read and are left out.")
-DUPLICATES_FAILED = Notice("duplicates_failed", "Near duplicates could not be told, so some may stand in the context.")
+SEARCH_FAILED = ContextWarning(
+    "search_failed", "The search failed; the context holds what needs none and pinned memories."
+)
+PINNED_FAILED = ContextWarning("pinned_failed", "Pinned memories could not be read either.")
+LINKED_FAILED = ContextWarning("linked_failed", "Linked memories could not be read and are left out.")
+DUPLICATES_FAILED = ContextWarning(
+    "duplicates_failed", "Near duplicates could not be told, so some may stand in the context."
+)
 
 
 @dataclass(frozen=True)
-class Found:
+class RetrievedMemories:
     """What the search gave: candidates, how they were found, and what went wrong."""
 
     candidates: Sequence[Candidate]
     plan: dict[str, Any]
-    notices: Sequence[Notice]
+    notices: Sequence[ContextWarning]
     milliseconds: Mapping[str, float] = field(default_factory=dict)
-    query_vector: Vectors | None = None
+    query_vector: EmbeddingVectors | None = None
     model: str = ""
     lexemes: Sequence[str] = ()
-    vectors: Mapping[UUID, Vectors] = field(default_factory=dict)
+    vectors: Mapping[UUID, EmbeddingVectors] = field(default_factory=dict)
 
 
-def find_candidates(wish: Wish, tenant_id: UUID, room: Room, now: datetime) -> Found:
+def find_candidates(
+    wish: ResolvedContextRequest, tenant_id: UUID, room: SectionBudget, now: datetime
+) -> RetrievedMemories:
     """The candidates; when the search fails, the pinned memories; when that fails too, nothing."""
     if not wish.has_memories:
-        return Found([], {"mode": "none"}, [])
+        return RetrievedMemories([], {"mode": "none"}, [])
     try:
         return _retrieve(wish, tenant_id, room, now, query=wish.query)
     except DatabaseFailure as error:
-        logger.warning("search failed: %s %s", type(error).__name__, sqlstate(error))
+        logger.warning("search failed: %s %s", type(error).__name__, database_error_code(error))
     try:
         found = _retrieve(wish, tenant_id, room, now, query=None)
     except DatabaseFailure as error:
-        logger.warning("pinned memories failed: %s %s", type(error).__name__, sqlstate(error))
-        return Found([], {"failed": True}, [SEARCH_FAILED, PINNED_FAILED])
+        logger.warning("pinned memories failed: %s %s", type(error).__name__, database_error_code(error))
+        return RetrievedMemories([], {"failed": True}, [SEARCH_FAILED, PINNED_FAILED])
     pinned = [candidate for candidate in found.candidates if candidate.pinned]
-    return Found(pinned, found.plan | {"failed": True}, [SEARCH_FAILED], found.milliseconds)
+    return RetrievedMemories(pinned, found.plan | {"failed": True}, [SEARCH_FAILED], found.milliseconds)
 
 
-def _retrieve(wish: Wish, tenant_id: UUID, room: Room, now: datetime, *, query: str | None) -> Found:
+def _retrieve(
+    wish: ResolvedContextRequest, tenant_id: UUID, room: SectionBudget, now: datetime, *, query: str | None
+) -> RetrievedMemories:
     retrieval = retrieve(
         tenant_id=tenant_id,
         query=query,
@@ -85,10 +93,10 @@ def _retrieve(wish: Wish, tenant_id: UUID, room: Room, now: datetime, *, query: 
         moment=wish.moment,
         embedder=partial(embedder_of_model, wish.sources.embedding_model),
     )
-    notices = [Notice(warning.code, warning.detail) for warning in retrieval.warnings]
-    return Found(
+    notices = [ContextWarning(warning.code, warning.detail) for warning in retrieval.warnings]
+    return RetrievedMemories(
         retrieval.candidates,
-        without_times(retrieval.plan),
+        plan_without_timings(retrieval.plan),
         notices,
         _times(retrieval.plan),
         retrieval.query_vector,
@@ -98,7 +106,7 @@ def _retrieve(wish: Wish, tenant_id: UUID, room: Room, now: datetime, *, query: 
     )
 
 
-def _limit(wish: Wish, query: str | None) -> int | None:
+def _limit(wish: ResolvedContextRequest, query: str | None) -> int | None:
     """How many candidates, where their tokens do not decide: all without a query, few where texts are shortened."""
     if query is None:
         return MAX_CANDIDATES
@@ -107,7 +115,9 @@ def _limit(wish: Wish, query: str | None) -> int | None:
     return wish.packing.candidates_min if wish.packing.packer == ELASTIC else None
 
 
-def find_linked(wish: Wish, tenant_id: UUID, found: Found) -> tuple[Sequence[Candidate], list[Notice]]:
+def find_linked_memories(
+    wish: ResolvedContextRequest, tenant_id: UUID, found: RetrievedMemories
+) -> tuple[Sequence[Candidate], list[ContextWarning]]:
     """The memories that the focus links to, with their similarity to the query; none and a notice where that fails."""
     if not wish.has_linked:
         return [], []
@@ -115,26 +125,26 @@ def find_linked(wish: Wish, tenant_id: UUID, found: Found) -> tuple[Sequence[Can
         with tenant_scope(tenant_id):
             return _linked(wish, tenant_id, found), []
     except DatabaseFailure as error:
-        logger.warning("linked memories failed: %s %s", type(error).__name__, sqlstate(error))
+        logger.warning("linked memories failed: %s %s", type(error).__name__, database_error_code(error))
         return [], [LINKED_FAILED]
 
 
-def find_likeness(
-    wish: Wish, tenant_id: UUID, candidates: Sequence[Candidate], found: Found
-) -> tuple[Likeness, list[Notice]]:
+def find_candidate_similarity(
+    wish: ResolvedContextRequest, tenant_id: UUID, candidates: Sequence[Candidate], found: RetrievedMemories
+) -> tuple[NearDuplicates, list[ContextWarning]]:
     """Which of the candidates, and the focus, say nearly the same; nothing does, with a notice, where that fails."""
     try:
         return _likeness(wish, tenant_id, candidates, found), []
     except (DatabaseFailure, EmbeddingError) as error:
-        logger.warning("near duplicates failed: %s %s", type(error).__name__, sqlstate(error))
-        return Likeness({}, 1.0), [DUPLICATES_FAILED]
+        logger.warning("near duplicates failed: %s %s", type(error).__name__, database_error_code(error))
+        return NearDuplicates({}, 1.0), [DUPLICATES_FAILED]
 
 
-def _linked(wish: Wish, tenant_id: UUID, found: Found) -> list[Candidate]:
+def _linked(wish: ResolvedContextRequest, tenant_id: UUID, found: RetrievedMemories) -> list[Candidate]:
     focus = wish.sources.memory
     if focus is None:
         return []
-    return linked_from(
+    return linked_memories(
         tenant_id=tenant_id,
         memory_id=focus.id,
         moment=wish.moment,
@@ -144,22 +154,24 @@ def _linked(wish: Wish, tenant_id: UUID, found: Found) -> list[Candidate]:
     )
 
 
-def _likeness(wish: Wish, tenant_id: UUID, candidates: Sequence[Candidate], found: Found) -> Likeness:
+def _likeness(
+    wish: ResolvedContextRequest, tenant_id: UUID, candidates: Sequence[Candidate], found: RetrievedMemories
+) -> NearDuplicates:
     threshold = wish.profile.near_duplicate_threshold
     focus = [wish.sources.memory] if wish.sources.memory else []
     versions = list(dict.fromkeys((row.id, row.version) for row in [*focus, *candidates]))
     if threshold >= 1 or len(versions) < 2:
-        return Likeness({}, threshold)
+        return NearDuplicates({}, threshold)
     known = {memory_id: found.vectors[memory_id] for memory_id, _ in versions if memory_id in found.vectors}
     unread = [version for version in versions if version[0] not in known]
     if unread:
         name = found.model or active_model_name(tenant_id)
         with tenant_scope(tenant_id):
-            known |= {pk: vector for (pk, _), vector in vectors_of(unread, name, tenant_id=tenant_id).items()}
-    return Likeness(known, threshold)
+            known |= {pk: vector for (pk, _), vector in version_vectors(unread, name, tenant_id=tenant_id).items()}
+    return NearDuplicates(known, threshold)
 
 
-def without_times(plan: Mapping[str, Any]) -> dict[str, Any]:
+def plan_without_timings(plan: Mapping[str, Any]) -> dict[str, Any]:
     """The plan as it is the same every time: how it ran, not how long."""
     return {name: _without_ms(entry) if isinstance(entry, dict) else entry for name, entry in plan.items()}
 

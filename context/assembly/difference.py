@@ -8,17 +8,17 @@ from uuid import UUID
 
 from context.assembly.orchestrator import assemble_context
 from context.receipts.results import Anchor, AssembledContext, Block, ContextRequest
-from context.receipts.storing import anchors_of, find_receipt
+from context.receipts.storing import find_receipt, receipt_anchors
 from context.services.diff import diff_anchors
 from memories.models import Snapshot
-from memories.services.store.moments import Moment
+from memories.services.store.moments import PointInTime
 from memories.tenancy.audit import Actor
 from memories.tenancy.exceptions import InvalidInput, NotFound
 from memories.tenancy.scopes import tenant_scope
 
 
 @dataclass(frozen=True)
-class Since:
+class ContextDiffBaseline:
     """Against what to compare: exactly one of a context, a snapshot (its name or id) and a valid time."""
 
     context_id: UUID | None = None
@@ -27,7 +27,7 @@ class Since:
 
 
 @dataclass(frozen=True)
-class ContextDifference:
+class ContextDiff:
     """The context `now` and how its blocks differ from those before; added and kept in the order of the new text."""
 
     now: AssembledContext
@@ -55,8 +55,8 @@ class ContextDifference:
 
 
 def diff_contexts(
-    request: ContextRequest, since: Since, *, tenant_id: UUID, reach: str, actor: Actor, now: datetime
-) -> ContextDifference:
+    request: ContextRequest, since: ContextDiffBaseline, *, tenant_id: UUID, reach: str, actor: Actor, now: datetime
+) -> ContextDiff:
     """What `request` gives now that it did not give then; called with no scope open.
 
     A context is compared as it was given, a snapshot or a time by the same request on the rows of then. Raises as
@@ -68,7 +68,7 @@ def diff_contexts(
     current = assemble_context(wanted, tenant_id=tenant_id, reach=reach, actor=actor, now=now)
     if since.context_id is not None:
         return _difference(_anchors_given(since.context_id, current, tenant_id, reach), current)
-    then = replace(wanted, as_of=since.as_of, moment=recorded_moment(since.snapshot, tenant_id))
+    then = replace(wanted, as_of=since.as_of, moment=snapshot_recorded_at(since.snapshot, tenant_id))
     try:
         earlier = assemble_context(then, tenant_id=tenant_id, reach=reach, actor=actor, now=now)
     except NotFound:
@@ -77,9 +77,9 @@ def diff_contexts(
     return _difference(_anchors(earlier), current)
 
 
-def diff_profiles(
+def diff_budget_profiles(
     request: ContextRequest, *, before: str, after: str, tenant_id: UUID, reach: str, actor: Actor, now: datetime
-) -> ContextDifference:
+) -> ContextDiff:
     """What the budget profile `after` gives for `request` that `before` does not.
 
     Raises as `assemble_context` does, `InvalidInput` for an unknown profile with its field, `before` or `after`.
@@ -102,7 +102,7 @@ def _assembled(
         raise InvalidInput(error.code, error.detail, field) from error
 
 
-def _check(request: ContextRequest, since: Since, now: datetime) -> None:
+def _check(request: ContextRequest, since: ContextDiffBaseline, now: datetime) -> None:
     if sum(value is not None for value in (since.context_id, since.snapshot, since.as_of)) != 1:
         raise InvalidInput("one_since", "Compare with exactly one of context_id, snapshot and as_of.", "since")
     if since.as_of is not None and since.as_of.utcoffset() is None:
@@ -123,10 +123,10 @@ def _anchors_given(receipt_id: UUID, current: AssembledContext, tenant_id: UUID,
     if receipt.partition_path != current.request["partition"]:
         detail = "That context was about another partition; ask for the same one to compare."
         raise InvalidInput("another_partition", detail, "since.context_id")
-    return anchors_of(receipt)
+    return receipt_anchors(receipt)
 
 
-def recorded_moment(snapshot: str | None, tenant_id: UUID) -> Moment | None:
+def snapshot_recorded_at(snapshot: str | None, tenant_id: UUID) -> PointInTime | None:
     """The recorded time of a snapshot, by its name or else its id; raises `NotFound` where there is none."""
     if snapshot is None:
         return None
@@ -137,7 +137,7 @@ def recorded_moment(snapshot: str | None, tenant_id: UUID) -> Moment | None:
             found = rows.with_id(snapshot_id).first()
     if found is None:
         raise NotFound("not_found", "There is no such snapshot.", "since.snapshot")
-    return Moment.recorded(found.recorded_at)
+    return PointInTime.recorded(found.recorded_at)
 
 
 def _uuid(text: str) -> UUID | None:
@@ -151,10 +151,10 @@ def _anchors(context: AssembledContext) -> list[Anchor]:
     return [block.anchor for block in context.blocks]
 
 
-def _difference(prior: Sequence[Anchor], current: AssembledContext) -> ContextDifference:
+def _difference(prior: Sequence[Anchor], current: AssembledContext) -> ContextDiff:
     blocks = {block.anchor: block for block in current.blocks}
     difference = diff_anchors(prior, list(blocks))
-    return ContextDifference(
+    return ContextDiff(
         now=current,
         added=[blocks[anchor] for anchor in difference.added],
         removed=difference.removed,

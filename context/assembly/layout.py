@@ -8,32 +8,32 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
 
-from context.assembly.candidates import Found
-from context.assembly.requests import Wish
-from context.assembly.scoring import Scoring
+from context.assembly.candidates import RetrievedMemories
+from context.assembly.requests import ResolvedContextRequest
+from context.assembly.scoring import QueryScorer
 from context.assembly.sections import (
-    Beside,
-    Room,
+    IncludedMemories,
     Section,
+    SectionBudget,
+    fit_whole_blocks,
     focus_block,
-    gate_ranked,
+    gate_ranked_candidates,
     memo_block,
     pack_memories,
     rank_candidates,
     summary_block,
-    whole_section,
 )
 from context.receipts.results import LINKED_MEMORY, MEMORY, Anchor
-from context.services.assembly.near_duplicates import Likeness
-from context.services.assembly.profiled_scorer import Question
-from context.services.assembly.section_budgets import Allotment
+from context.services.assembly.near_duplicates import NearDuplicates
+from context.services.assembly.profiled_scorer import ScoringQuestion
+from context.services.assembly.section_budgets import SectionAllocation
 from context.services.budget import BudgetCalculator
 from context.services.rendering import EXPECTED_OVERHEAD_TOKENS
 from context.services.scorer import ScoredMemory
 from memories.store.readings import Candidate
 
 #: Sections of a context in order of importance, as budget profiles name them.
-MEMO, SUMMARIES, FOCUS, LINKED, MEMORIES = SECTION_ORDER = (
+_MEMO, SUMMARIES, FOCUS, LINKED, MEMORIES_SECTION = CONTEXT_SECTION_ORDER = (
     "tenant_memo",
     "partition_summaries",
     "focus",
@@ -43,31 +43,33 @@ MEMO, SUMMARIES, FOCUS, LINKED, MEMORIES = SECTION_ORDER = (
 
 
 @dataclass(frozen=True)
-class Layout:
+class ContextLayout:
     """The room of a context and who has how much of it; memo, summaries and focus stand in theirs already."""
 
-    whole: Room
-    allotment: Allotment
+    whole: SectionBudget
+    allotment: SectionAllocation
     texts: Sequence[Section]
 
-    def room_for(self, section: str) -> Room:
+    def room_for(self, section: str) -> SectionBudget:
         """What a section may use as things stand."""
         return self.whole.of(self.allotment.room_for(section))
 
 
-def lay_out(wish: Wish, calculator: BudgetCalculator) -> Layout:
+def build_layout(wish: ResolvedContextRequest, calculator: BudgetCalculator) -> ContextLayout:
     """The rooms at the budget of `wish`."""
     fence_tokens, marker_tokens = EXPECTED_OVERHEAD_TOKENS[wish.request.render]
-    whole = Room(wish.max_tokens - fence_tokens, marker_tokens, wish.model, calculator)
-    allotment = Allotment(whole.tokens, SECTION_ORDER, wish.profile.sections, shares_of=wish.request.shares_of)
-    return Layout(whole, allotment, _text_sections(wish, whole, allotment))
+    whole = SectionBudget(wish.max_tokens - fence_tokens, marker_tokens, wish.model, calculator)
+    allotment = SectionAllocation(
+        whole.tokens, CONTEXT_SECTION_ORDER, wish.profile.sections, shares_of=wish.request.shares_of
+    )
+    return ContextLayout(whole, allotment, _text_sections(wish, whole, allotment))
 
 
-def _text_sections(wish: Wish, whole: Room, allotment: Allotment) -> list[Section]:
+def _text_sections(wish: ResolvedContextRequest, whole: SectionBudget, allotment: SectionAllocation) -> list[Section]:
     """Memo, summaries and focus: whole texts, each section within its own room."""
     sources = wish.sources
     rows = {
-        MEMO: [memo_block(sources.memo, whole)] if sources.memo else [],
+        _MEMO: [memo_block(sources.memo, whole)] if sources.memo else [],
         SUMMARIES: [summary_block(summary, whole) for summary in sources.summaries],
         FOCUS: [summary_block(sources.summary, whole)] if sources.summary else [],
     }
@@ -75,13 +77,13 @@ def _text_sections(wish: Wish, whole: Room, allotment: Allotment) -> list[Sectio
         rows[FOCUS] = [focus_block(sources.memory, whole)]
     sections = []
     for name, blocks in rows.items():
-        sections.append(whole_section(blocks, whole.of(allotment.room_for(name))))
+        sections.append(fit_whole_blocks(blocks, whole.of(allotment.room_for(name))))
         allotment.take(name, sections[-1].tokens)
     return sections
 
 
 @dataclass(frozen=True)
-class Ranking:
+class ScoredCandidates:
     """Scored memories, pinned ones first: those the focus links to, and of those that were found the ones in play."""
 
     linked: Sequence[ScoredMemory]
@@ -94,34 +96,46 @@ class Ranking:
         return [item.memory["candidate"] for item in (*self.linked, *self.memories)]
 
 
-def rank(wish: Wish, layout: Layout, found: Found, linked: Sequence[Candidate]) -> Ranking:
+def score_candidates(
+    wish: ResolvedContextRequest, layout: ContextLayout, found: RetrievedMemories, linked: Sequence[Candidate]
+) -> ScoredCandidates:
     """What is there, scored; of a pool larger than the budget asks for, what the gate lets through by score."""
-    scored = score_all(wish, layout.whole, found, linked)
-    return in_play(wish, layout, scored) if scored.is_pool else scored
+    scored = score_retrieved(wish, layout.whole, found, linked)
+    return gate_scored_candidates(wish, layout, scored) if scored.is_pool else scored
 
 
-def score_all(wish: Wish, whole: Room, found: Found, linked: Sequence[Candidate]) -> Ranking:
+def score_retrieved(
+    wish: ResolvedContextRequest, whole: SectionBudget, found: RetrievedMemories, linked: Sequence[Candidate]
+) -> ScoredCandidates:
     """Everything that was found, scored; which of a pool is in play takes a budget."""
-    scoring = Scoring(wish.scoring, Question(wish.query or "", wish.moment.at, found.lexemes), found.vectors)
+    scoring = QueryScorer(wish.scoring, ScoringQuestion(wish.query or "", wish.moment.at, found.lexemes), found.vectors)
     memories = rank_candidates(found.candidates, whole, scoring, top_k=wish.top_k)
     is_pool = wish.query is not None and wish.scoring.pool_size > 0
-    return Ranking(rank_candidates(linked, whole, scoring), memories, is_pool)
+    return ScoredCandidates(rank_candidates(linked, whole, scoring), memories, is_pool)
 
 
-def in_play(wish: Wish, layout: Layout, ranking: Ranking) -> Ranking:
+def gate_scored_candidates(
+    wish: ResolvedContextRequest, layout: ContextLayout, ranking: ScoredCandidates
+) -> ScoredCandidates:
     """What of a scored pool the gate lets through by score."""
-    memories = gate_ranked(
+    memories = gate_ranked_candidates(
         ranking.memories,
-        layout.room_for(MEMORIES),
+        layout.room_for(MEMORIES_SECTION),
         overfetch_ratio=wish.profile.overfetch_ratio,
         minimum=wish.packing.candidates_min,
     )
     return replace(ranking, memories=memories)
 
 
-def pack_all(wish: Wish, layout: Layout, ranking: Ranking, found: Found, likeness: Likeness) -> list[Section]:
+def pack_sections(
+    wish: ResolvedContextRequest,
+    layout: ContextLayout,
+    ranking: ScoredCandidates,
+    found: RetrievedMemories,
+    likeness: NearDuplicates,
+) -> list[Section]:
     """All sections in order of importance: the texts, linked memories, and those that were found."""
-    beside = Beside(_shown(wish, layout.texts, found), likeness)
+    beside = IncludedMemories(_shown(wish, layout.texts, found), likeness)
     linked = pack_memories(
         ranking.linked,
         layout.room_for(LINKED),
@@ -133,14 +147,14 @@ def pack_all(wish: Wish, layout: Layout, ranking: Ranking, found: Found, likenes
     layout.allotment.take(LINKED, linked.tokens)
     memories = pack_memories(
         ranking.memories,
-        layout.room_for(MEMORIES),
+        layout.room_for(MEMORIES_SECTION),
         wish.packing,
         beside=replace(beside, included={**beside.included, **_included([linked])}),
     )
     return [*layout.texts, linked, memories]
 
 
-def _shown(wish: Wish, sections: Sequence[Section], found: Found) -> dict[UUID, Anchor]:
+def _shown(wish: ResolvedContextRequest, sections: Sequence[Section], found: RetrievedMemories) -> dict[UUID, Anchor]:
     """Anchors of what no other section is to show, by memory id: of what stands elsewhere only where it was found."""
     elsewhere = set(wish.request.already_shown)
     rows = [one for one in found.candidates if one.id in elsewhere]

@@ -15,12 +15,24 @@ from uuid import UUID
 
 from django.db import Error as DatabaseFailure
 
-from context.assembly.candidates import Found, find_candidates, find_likeness, find_linked
-from context.assembly.layout import MEMORIES, SECTION_ORDER, Ranking, lay_out, pack_all, rank
-from context.assembly.requests import STABLE, Wish, resolve_wish
+from context.assembly.candidates import (
+    RetrievedMemories,
+    find_candidate_similarity,
+    find_candidates,
+    find_linked_memories,
+)
+from context.assembly.layout import (
+    CONTEXT_SECTION_ORDER,
+    MEMORIES_SECTION,
+    ScoredCandidates,
+    build_layout,
+    pack_sections,
+    score_candidates,
+)
+from context.assembly.requests import STABLE_ORDERING, ResolvedContextRequest, resolve_context_request
 from context.assembly.sections import Section
-from context.assembly.sources import sqlstate
-from context.assembly.trimming import Fitted, fit_blocks
+from context.assembly.sources import database_error_code
+from context.assembly.trimming import TrimmedContext, trim_blocks_to_budget
 from context.models import Receipt
 from context.profiles.token_counters import budget_calculator
 from context.receipts.results import (
@@ -29,26 +41,28 @@ from context.receipts.results import (
     Anchor,
     AssembledContext,
     Block,
-    Consideration,
+    CandidateOutcome,
     ContextBudget,
     ContextRequest,
-    Notice,
-    Omission,
+    ContextWarning,
+    Exclusion,
     SectionLimit,
 )
-from context.receipts.storing import receipt_of
+from context.receipts.storing import build_receipt
 from context.services.assembly.prefix import shared_prefix
 from context.services.budget import BudgetCalculator
 from context.services.packer import OVER_BUDGET
 from context.services.rendering import EXPECTED_OVERHEAD_TOKENS
-from memories.store.recall import remember_recall
+from memories.store.recall import record_retrieval_tick
 from memories.tenancy.audit import Actor
 from memories.tenancy.scopes import tenant_scope
 
 logger = logging.getLogger(__name__)
 
 KEY_ACTOR = "key"
-RECEIPT_FAILED = Notice("receipt_failed", "The context could not be recorded, so it has no id and counts nowhere.")
+RECEIPT_FAILED = ContextWarning(
+    "receipt_failed", "The context could not be recorded, so it has no id and counts nowhere."
+)
 
 
 @dataclass
@@ -80,7 +94,7 @@ def assemble_context(
     api_key_id = actor.id if actor.kind == KEY_ACTOR else None
     with timer.step("total"):
         with timer.step("resolve"):
-            wish = resolve_wish(
+            wish = resolve_context_request(
                 request, tenant_id=tenant_id, reach=reach, api_key_id=api_key_id, calculator=calculator, now=now
             )
         context = _assemble(wish, tenant_id, calculator, timer, now)
@@ -91,37 +105,39 @@ def assemble_context(
 
 
 def _assemble(
-    wish: Wish, tenant_id: UUID, calculator: BudgetCalculator, timer: StepTimer, now: datetime
+    wish: ResolvedContextRequest, tenant_id: UUID, calculator: BudgetCalculator, timer: StepTimer, now: datetime
 ) -> AssembledContext:
-    layout = lay_out(wish, calculator)
+    layout = build_layout(wish, calculator)
     with timer.step("retrieve"):
-        found = find_candidates(wish, tenant_id, layout.room_for(MEMORIES), now)
+        found = find_candidates(wish, tenant_id, layout.room_for(MEMORIES_SECTION), now)
         timer.milliseconds |= found.milliseconds
     with timer.step("linked"):
-        linked, linked_notices = find_linked(wish, tenant_id, found)
+        linked, linked_notices = find_linked_memories(wish, tenant_id, found)
     with timer.step("score"):
-        ranking = rank(wish, layout, found, linked)
+        ranking = score_candidates(wish, layout, found, linked)
     with timer.step("likeness"):
-        likeness, likeness_notices = find_likeness(wish, tenant_id, ranking.candidates, found)
+        likeness, likeness_notices = find_candidate_similarity(wish, tenant_id, ranking.candidates, found)
     with timer.step("pack"):
-        sections = pack_all(wish, layout, ranking, found, likeness)
+        sections = pack_sections(wish, layout, ranking, found, likeness)
     notices = [*wish.notices, *found.notices, *linked_notices, *likeness_notices]
     with timer.step("render"):
-        fitted = fit_blocks([block for section in sections for block in section.blocks], wish, tenant_id, calculator)
+        fitted = trim_blocks_to_budget(
+            [block for section in sections for block in section.blocks], wish, tenant_id, calculator
+        )
     return _context(wish, _plan(found, ranking), notices, sections, fitted, calculator, now)
 
 
-def _plan(found: Found, ranking: Ranking) -> dict[str, Any]:
+def _plan(found: RetrievedMemories, ranking: ScoredCandidates) -> dict[str, Any]:
     """How the search ran; of a pool also how many were in play once they were scored."""
     return found.plan | ({"in_play_rows": len(ranking.memories)} if ranking.is_pool else {})
 
 
 def _context(
-    wish: Wish,
+    wish: ResolvedContextRequest,
     plan: Mapping[str, Any],
-    notices: Sequence[Notice],
+    notices: Sequence[ContextWarning],
     sections: Sequence[Section],
-    fitted: Fitted,
+    fitted: TrimmedContext,
     calculator: BudgetCalculator,
     now: datetime,
 ) -> AssembledContext:
@@ -148,15 +164,17 @@ def _context(
     )
 
 
-def _stable_prefix_tokens(wish: Wish, text: str, calculator: BudgetCalculator) -> int | None:
+def _stable_prefix_tokens(wish: ResolvedContextRequest, text: str, calculator: BudgetCalculator) -> int | None:
     """Tokens of what both texts begin with; None without an earlier context, 0 for one that is not what it was."""
     earlier = wish.sources.earlier
-    if earlier is None or wish.ordering != STABLE:
+    if earlier is None or wish.ordering != STABLE_ORDERING:
         return None
     return calculator.count_tokens(shared_prefix(earlier.context.text, text), wish.model) if earlier.is_verified else 0
 
 
-def _omitted(sections: Sequence[Section], fitted: Fitted, free: int, wish: Wish) -> list[Omission]:
+def _omitted(
+    sections: Sequence[Section], fitted: TrimmedContext, free: int, wish: ResolvedContextRequest
+) -> list[Exclusion]:
     """What was left out, in order of importance and each once; `free` tokens are those the text leaves of the budget.
 
     What one section had no room for and another kept was not left out. What repeats a block that had to go in the end
@@ -190,13 +208,13 @@ def _limits(sections: Sequence[Section], max_tokens: int, marker_tokens: int) ->
     """The room of its section for each item that this has no room for; of an item in two sections the later one's."""
     return {
         row.anchor: SectionLimit(name, max(section.room, 0), max_tokens, section.tokens)
-        for name, section in zip(SECTION_ORDER, sections, strict=True)
+        for name, section in zip(CONTEXT_SECTION_ORDER, sections, strict=True)
         for row in section.omitted
         if section.tokens + row.tokens + marker_tokens > section.room
     }
 
 
-def _candidates(sections: Sequence[Section], dropped: Sequence[Block]) -> list[Consideration]:
+def _candidates(sections: Sequence[Section], dropped: Sequence[Block]) -> list[CandidateOutcome]:
     """Every candidate, with what became of it in the end."""
     gone = {block.anchor for block in dropped}
     gone |= {omission.anchor for section in sections for omission in section.omitted if omission.twin in gone}
@@ -207,7 +225,7 @@ def _candidates(sections: Sequence[Section], dropped: Sequence[Block]) -> list[C
     ]
 
 
-def _budget(wish: Wish, used: int, calculator: BudgetCalculator) -> ContextBudget:
+def _budget(wish: ResolvedContextRequest, used: int, calculator: BudgetCalculator) -> ContextBudget:
     whole = calculator.calculate(wish.model)
     return ContextBudget(
         max_tokens=wish.max_tokens,
@@ -219,19 +237,19 @@ def _budget(wish: Wish, used: int, calculator: BudgetCalculator) -> ContextBudge
 
 
 def _record(
-    context: AssembledContext, wish: Wish, tenant_id: UUID, api_key_id: str | None, now: datetime
+    context: AssembledContext, wish: ResolvedContextRequest, tenant_id: UUID, api_key_id: str | None, now: datetime
 ) -> AssembledContext:
     """Store the receipt, and that its memories were packed and their texts rendered: one statement."""
     texts = {block.anchor.id: block.text for block in context.blocks if block.anchor.type == MEMORY}
-    receipt = receipt_of(context, moment=wish.moment, tenant_id=tenant_id, api_key_id=api_key_id)
+    receipt = build_receipt(context, moment=wish.moment, tenant_id=tenant_id, api_key_id=api_key_id)
     insertion = Receipt.objects.insertion(receipt)
     try:
         with tenant_scope(tenant_id, waits_for_disk=False):
             if wish.moment.reads_history:
                 insertion.run()
             else:
-                remember_recall(tenant_id=tenant_id, texts=texts, ids=texts, now=now, beside=insertion)
+                record_retrieval_tick(tenant_id=tenant_id, texts=texts, ids=texts, now=now, beside=insertion)
     except DatabaseFailure as error:
-        logger.warning("receipt failed: %s %s", type(error).__name__, sqlstate(error))
+        logger.warning("receipt failed: %s %s", type(error).__name__, database_error_code(error))
         return replace(context, warnings=[*context.warnings, RECEIPT_FAILED])
     return replace(context, id=receipt.id)

@@ -11,29 +11,42 @@ from datetime import datetime
 from functools import partial
 from uuid import UUID
 
-from context.assembly.candidates import Found, find_candidates, find_likeness, find_linked
-from context.assembly.layout import MEMORIES, Layout, Ranking, in_play, lay_out, pack_all, score_all
-from context.assembly.requests import Wish
-from context.assembly.sections import Room, Section
+from context.assembly.candidates import (
+    RetrievedMemories,
+    find_candidate_similarity,
+    find_candidates,
+    find_linked_memories,
+)
+from context.assembly.layout import (
+    MEMORIES_SECTION,
+    ContextLayout,
+    ScoredCandidates,
+    build_layout,
+    gate_scored_candidates,
+    pack_sections,
+    score_retrieved,
+)
+from context.assembly.requests import ResolvedContextRequest
+from context.assembly.sections import Section, SectionBudget
 from context.assembly.sections.packing import ELASTIC
-from context.assembly.trimming import Fitted, fit_blocks
+from context.assembly.trimming import TrimmedContext, trim_blocks_to_budget
 from context.profiles.token_counters import budget_calculator
-from context.receipts.results import Notice
-from context.services.assembly.near_duplicates import Likeness
+from context.receipts.results import ContextWarning
+from context.services.assembly.near_duplicates import NearDuplicates
 from memories.services.search.fusion import gate_by_tokens, gate_cost
 from memories.store.readings import Candidate
 
 
 @dataclass(frozen=True)
-class Gathered:
+class RepackableContext:
     """What was found for `wish` at its budget, scored once; packs at that budget and at smaller ones."""
 
-    wish: Wish
+    wish: ResolvedContextRequest
     tenant_id: UUID
-    found: Found
-    scored: Ranking
-    likeness: Likeness
-    notices: Sequence[Notice]
+    found: RetrievedMemories
+    scored: ScoredCandidates
+    likeness: NearDuplicates
+    notices: Sequence[ContextWarning]
 
     def holds(self, anchor_id: str, max_tokens: int) -> bool:
         """Whether the memory, summary or memo of this id stands in the text at a budget."""
@@ -52,43 +65,47 @@ class Gathered:
         anchors += [row.anchor for section in sections for row in section.omitted]
         return any(anchor.id == anchor_id for anchor in anchors)
 
-    def fitted_at(self, max_tokens: int) -> Fitted:
+    def fitted_at(self, max_tokens: int) -> TrimmedContext:
         """The text at a budget, with its blocks."""
         return self._fit(self.sections_at(max_tokens), max_tokens)
 
     def sections_at(self, max_tokens: int) -> list[Section]:
         """Everything kept and left out at a budget."""
         wish = replace(self.wish, max_tokens=max_tokens)
-        layout = lay_out(wish, budget_calculator())
-        return pack_all(wish, layout, self._ranking(wish, layout), self.found, self.likeness)
+        layout = build_layout(wish, budget_calculator())
+        return pack_sections(wish, layout, self._ranking(wish, layout), self.found, self.likeness)
 
-    def _fit(self, sections: Sequence[Section], max_tokens: int) -> Fitted:
+    def _fit(self, sections: Sequence[Section], max_tokens: int) -> TrimmedContext:
         blocks = [block for section in sections for block in section.blocks]
-        return fit_blocks(blocks, replace(self.wish, max_tokens=max_tokens), self.tenant_id, budget_calculator())
+        return trim_blocks_to_budget(
+            blocks, replace(self.wish, max_tokens=max_tokens), self.tenant_id, budget_calculator()
+        )
 
-    def _ranking(self, wish: Wish, layout: Layout) -> Ranking:
+    def _ranking(self, wish: ResolvedContextRequest, layout: ContextLayout) -> ScoredCandidates:
         """What the gates let through at a smaller budget, with the scores it has."""
         if wish.query is None:
             return self.scored
-        gated = _gated(self.found.candidates, wish, layout.room_for(MEMORIES), is_pool=self.scored.is_pool)
+        gated = _gated(self.found.candidates, wish, layout.room_for(MEMORIES_SECTION), is_pool=self.scored.is_pool)
         memories = [item for item in self.scored.memories if item.memory["id"] in gated]
         ranking = replace(self.scored, memories=memories)
-        return in_play(wish, layout, ranking) if ranking.is_pool else ranking
+        return gate_scored_candidates(wish, layout, ranking) if ranking.is_pool else ranking
 
 
-def gather(wish: Wish, tenant_id: UUID, now: datetime) -> Gathered:
+def prepare_repacking(wish: ResolvedContextRequest, tenant_id: UUID, now: datetime) -> RepackableContext:
     """Read once for `wish`, at its budget; called with no scope open."""
     wish = replace(wish, packing=replace(wish.packing, is_explained=False))
-    layout = lay_out(wish, budget_calculator())
-    found = find_candidates(wish, tenant_id, layout.room_for(MEMORIES), now)
-    linked, linked_notices = find_linked(wish, tenant_id, found)
-    scored = score_all(wish, layout.whole, found, linked)
-    likeness, likeness_notices = find_likeness(wish, tenant_id, scored.candidates, found)
+    layout = build_layout(wish, budget_calculator())
+    found = find_candidates(wish, tenant_id, layout.room_for(MEMORIES_SECTION), now)
+    linked, linked_notices = find_linked_memories(wish, tenant_id, found)
+    scored = score_retrieved(wish, layout.whole, found, linked)
+    likeness, likeness_notices = find_candidate_similarity(wish, tenant_id, scored.candidates, found)
     notices = [*wish.notices, *found.notices, *linked_notices, *likeness_notices]
-    return Gathered(wish, tenant_id, found, scored, likeness, notices)
+    return RepackableContext(wish, tenant_id, found, scored, likeness, notices)
 
 
-def _gated(candidates: Sequence[Candidate], wish: Wish, room: Room, *, is_pool: bool) -> set[UUID]:
+def _gated(
+    candidates: Sequence[Candidate], wish: ResolvedContextRequest, room: SectionBudget, *, is_pool: bool
+) -> set[UUID]:
     """Ids of what a search with this room finds: of the pinned and of what was found each the best by tokens."""
     if wish.packing.packer == ELASTIC and not is_pool:
         return {one.id for one in candidates}  # a number of them, whatever the budget

@@ -10,7 +10,7 @@ from context.assembly.orchestrator import assemble_context
 from context.assembly.requests import OPTIONAL_FIELDS
 from context.models import Receipt
 from context.receipts.results import ContextRequest, Focus
-from context.receipts.storing import StoredContext, find_receipt, stored_context, text_hash
+from context.receipts.storing import StoredContext, context_text_hash, find_receipt, stored_context
 from memories.models import AuditEntry
 from memories.tenancy.audit import Actor
 from memories.tenancy.exceptions import InvalidInput
@@ -44,12 +44,12 @@ def replay_context(
         if mode == ReplayMode.RECORDED:
             return stored_context(receipt)
     context = assemble_context(
-        request_of(receipt), tenant_id=tenant_id, reach=reach, actor=_asker(receipt, actor), now=now
+        replay_request(receipt), tenant_id=tenant_id, reach=reach, actor=_asker(receipt, actor), now=now
     )
-    return StoredContext(context, text_hash(context.text) == receipt.text_sha256)
+    return StoredContext(context, context_text_hash(context.text) == receipt.text_sha256)
 
 
-def request_of(receipt: Receipt) -> ContextRequest:
+def replay_request(receipt: Receipt) -> ContextRequest:
     """What was asked for, as a preview: the inputs that were given, with nothing that a default filled in."""
     record: Mapping[str, Any] = receipt.request
     # receipts of the first version know of no focus, no time, and not of what was given

@@ -6,25 +6,25 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from context.assembly.sections import PACKERS, Packing
+from context.assembly.sections import PACKERS, PackingSettings
 from context.assembly.sections.packing import ELASTIC, OPTIMAL
-from context.assembly.sources import SourceReader, Sources, chosen
+from context.assembly.sources import ContextSources, SourceReader, given_or_default
 from context.models import SUMMARY_LEVELS_MAX, TOP_K_MAX, BudgetProfile
-from context.receipts.results import Anchor, ContextRequest, Focus, Notice
+from context.receipts.results import Anchor, ContextRequest, ContextWarning, Focus
 from context.services.assembly.model_catalog import DEFAULT_MODEL
 from context.services.budget import BudgetCalculator
 from context.services.ordering import DEFAULT_ORDERING, ORDERINGS
 from context.services.profiles.scoring_profiles import ScoringProfile
-from context.services.rendering import STYLES
+from context.services.rendering import RENDER_STYLES
 from memories.models import PartitionSummary
 from memories.services.partitions.paths import MAX_DEPTH, PartitionError, PartitionPath, is_within, parse_partition
 from memories.services.store.content import ContentError, check_content
-from memories.services.store.moments import Moment
+from memories.services.store.moments import PointInTime
 from memories.tenancy.exceptions import Forbidden, InvalidInput
 
 MODEL_NAME_CHARACTERS = 200
-STABLE, HEAD_TAIL = "stable", "head_tail"
-EARLIER_UNVERIFIED = Notice(
+STABLE_ORDERING, HEAD_TAIL = "stable", "head_tail"
+EARLIER_UNVERIFIED = ContextWarning(
     "stable_with_unverified",
     "The earlier context cannot be given back as it was, so no prefix of it is promised.",
 )
@@ -45,7 +45,7 @@ OPTIONAL_FIELDS = (
 
 
 @dataclass(frozen=True)
-class Wish:
+class ResolvedContextRequest:
     """A request with nothing left open.
 
     `query` None: the partition's top `top_k`, or no memories at all where that is 0; else `top_k` is None.
@@ -54,14 +54,14 @@ class Wish:
     request: ContextRequest
     query: str | None
     partition: PartitionPath
-    moment: Moment
+    moment: PointInTime
     model: str
     max_tokens: int
-    packing: Packing
+    packing: PackingSettings
     ordering: str
     top_k: int | None
-    sources: Sources
-    notices: Sequence[Notice]
+    sources: ContextSources
+    notices: Sequence[ContextWarning]
     reach: str = ""
     previous: Sequence[Anchor] = field(default_factory=list)
 
@@ -78,7 +78,7 @@ class Wish:
     @property
     def has_linked(self) -> bool:
         """Whether memories that the focus links to are wanted."""
-        is_wanted = chosen(self.request.include_linked_memories, self.profile.include_linked_memories)
+        is_wanted = given_or_default(self.request.include_linked_memories, self.profile.include_linked_memories)
         return is_wanted and self.sources.memory is not None
 
     @property
@@ -103,9 +103,11 @@ class Wish:
             "ordering": self.ordering,
             "render": request.render,
             "summary_style": request.summary_style or profile.summary_style,
-            "include_tenant_memo": chosen(request.include_tenant_memo, profile.include_tenant_memo),
-            "include_summaries_at": list(chosen(request.include_summaries_at, profile.include_summaries_at)),
-            "include_linked_memories": chosen(request.include_linked_memories, profile.include_linked_memories),
+            "include_tenant_memo": given_or_default(request.include_tenant_memo, profile.include_tenant_memo),
+            "include_summaries_at": list(given_or_default(request.include_summaries_at, profile.include_summaries_at)),
+            "include_linked_memories": given_or_default(
+                request.include_linked_memories, profile.include_linked_memories
+            ),
             "include_memories_top_k": self.top_k,
             "as_of": None if request.as_of is None else request.as_of.isoformat(),
             "stable_with": None if request.stable_with is None else str(request.stable_with),
@@ -121,7 +123,7 @@ class Wish:
         return part | ({"already_shown": shown} if shown else {})
 
 
-def resolve_wish(
+def resolve_context_request(
     request: ContextRequest,
     *,
     tenant_id: UUID,
@@ -129,7 +131,7 @@ def resolve_wish(
     api_key_id: str | None,
     calculator: BudgetCalculator,
     now: datetime,
-) -> Wish:
+) -> ResolvedContextRequest:
     """`request` with its defaults, from the tenant's rows in one short scope.
 
     Raises `InvalidInput` naming the field, `Forbidden` for a partition outside of `reach`, `NotFound` for a focus or a
@@ -145,14 +147,14 @@ def resolve_wish(
     sources = SourceReader(request, tenant_id, reach, partition.path, moment, api_key_id).read()
     profile = sources.profile
     packer = request.packer or profile.packer
-    return Wish(
+    return ResolvedContextRequest(
         request=request,
         query=query,
         partition=partition,
         moment=moment,
         model=model,
-        max_tokens=chosen(request.max_tokens, min(profile.default_tokens, window)),
-        packing=Packing.of(profile, packer=packer, has_query=query is not None, is_explained=request.explain),
+        max_tokens=given_or_default(request.max_tokens, min(profile.default_tokens, window)),
+        packing=PackingSettings.of(profile, packer=packer, has_query=query is not None, is_explained=request.explain),
         ordering=_ordering(request, profile, packer),
         top_k=None if query else _top_k(request, profile),
         sources=sources,
@@ -168,7 +170,7 @@ def resolve_wish(
 
 
 def _check_choices(request: ContextRequest) -> None:
-    _check_choice("render", request.render, STYLES)
+    _check_choice("render", request.render, RENDER_STYLES)
     _check_choice("ordering", request.ordering or DEFAULT_ORDERING, ORDERINGS)
     _check_choice("packer", request.packer or PACKERS[0], PACKERS)
     _check_choice("summary_style", request.summary_style or PartitionSummary.Style.COMPACT, PartitionSummary.Style)
@@ -209,16 +211,16 @@ def _check_focus(request: ContextRequest) -> None:
         raise InvalidInput("given_twice", "Give the partition either as such or as the focus.", "focus.partition")
 
 
-def _moment(request: ContextRequest, now: datetime) -> Moment:
+def _moment(request: ContextRequest, now: datetime) -> PointInTime:
     if request.moment is not None:
         return request.moment
     if request.as_of is None:
-        return Moment.now(now)
+        return PointInTime.now(now)
     if request.as_of.utcoffset() is None:
         raise InvalidInput("no_offset", "A time needs its offset from UTC, such as 2026-05-08T13:56:00Z.", "as_of")
     if request.as_of > now:
         raise InvalidInput("in_the_future", "Only the past and the present can be read.", "as_of")
-    return Moment.valid(request.as_of)
+    return PointInTime.valid(request.as_of)
 
 
 def _partition(request: ContextRequest, reach: str) -> PartitionPath:
@@ -250,7 +252,7 @@ def _ordering(request: ContextRequest, profile: BudgetProfile, packer: str) -> s
     if request.ordering:
         return request.ordering
     if request.stable_with is not None:
-        return STABLE
+        return STABLE_ORDERING
     return HEAD_TAIL if packer == ELASTIC and profile.ordering == DEFAULT_ORDERING else profile.ordering
 
 
@@ -258,19 +260,21 @@ def _top_k(request: ContextRequest, profile: BudgetProfile) -> int:
     """How many memories a context without query holds; one about a memory or a summary none, unless asked for."""
     focus = request.focus or Focus()
     has_other_focus = focus.memory_id is not None or focus.summary_id is not None
-    return chosen(request.include_memories_top_k, 0 if has_other_focus else profile.include_memories_top_k)
+    return given_or_default(request.include_memories_top_k, 0 if has_other_focus else profile.include_memories_top_k)
 
 
-def _notices(request: ContextRequest, query: str | None, model: str, calculator: BudgetCalculator) -> list[Notice]:
-    notices = [Notice("unknown_model", warning) for warning in calculator.warnings_for(model)]
-    if request.stable_with is not None and request.ordering not in ("", STABLE):
-        notices.append(Notice("stable_with_unused", "Only the ordering `stable` keeps an earlier order."))
+def _notices(
+    request: ContextRequest, query: str | None, model: str, calculator: BudgetCalculator
+) -> list[ContextWarning]:
+    notices = [ContextWarning("unknown_model", warning) for warning in calculator.warnings_for(model)]
+    if request.stable_with is not None and request.ordering not in ("", STABLE_ORDERING):
+        notices.append(ContextWarning("stable_with_unused", "Only the ordering `stable` keeps an earlier order."))
     if query and request.include_memories_top_k is not None:
-        notices.append(Notice("top_k_unused", "With a query the budget decides how many memories are kept."))
+        notices.append(ContextWarning("top_k_unused", "With a query the budget decides how many memories are kept."))
     return notices
 
 
-def _about_packer(packer: str, scoring: ScoringProfile) -> list[Notice]:
+def _about_packer(packer: str, scoring: ScoringProfile) -> list[ContextWarning]:
     """The highest sum of scores pays only where they are probabilities (ADR-0043)."""
     if packer != OPTIMAL or scoring.is_calibrated:
         return []
@@ -278,9 +282,9 @@ def _about_packer(packer: str, scoring: ScoringProfile) -> list[Notice]:
         f"The scores of {scoring.name} are no calibrated probabilities: their highest sum favours many short, weak "
         "memories over few strong ones. The greedy packer finds more evidence."
     )
-    return [Notice("uncalibrated_profile", detail)]
+    return [ContextWarning("uncalibrated_profile", detail)]
 
 
-def _about_earlier(sources: Sources) -> list[Notice]:
+def _about_earlier(sources: ContextSources) -> list[ContextWarning]:
     is_unverified = sources.earlier is not None and not sources.earlier.is_verified
     return [EARLIER_UNVERIFIED] if is_unverified else []

@@ -7,11 +7,11 @@ from math import ceil
 from typing import Any
 from uuid import UUID
 
-from context.assembly.scoring import Scoring
+from context.assembly.scoring import QueryScorer
 from context.models import BudgetProfile
 from context.profiles.scoring_profiles import resolve_scoring_profile
-from context.receipts.results import Notice, breakdown_of
-from context.services.assembly.profiled_scorer import Question, needs_vectors
+from context.receipts.results import ContextWarning, build_score_breakdown
+from context.services.assembly.profiled_scorer import ScoringQuestion, needs_vectors
 from context.services.scorer import ScoredMemory
 from memories.models import Memory
 from memories.search.retrieval import Candidate, retrieve
@@ -25,7 +25,7 @@ OVERFETCH_RATIO: float = BudgetProfile._meta.get_field("overfetch_ratio").defaul
 
 
 @dataclass(frozen=True)
-class SearchWish:
+class SearchRequest:
     """What is looked for and where.
 
     `filters` as in `services.search.filters`, `threshold` is on the composite, `profile` "" is the one assigned.
@@ -52,7 +52,7 @@ class SearchHit:
 
     def as_answer(self, *, explain: bool = False) -> dict[str, Any]:
         """Score and parts; `explain` adds cosine and ranks."""
-        answer = {"score": self.scored.composite_score, "score_breakdown": breakdown_of(self.scored)}
+        answer = {"score": self.scored.composite_score, "score_breakdown": build_score_breakdown(self.scored)}
         if not explain:
             return answer
         names = ("similarity", "vector_rank", "text_rank", "fused_score")
@@ -65,10 +65,12 @@ class SearchResult:
 
     hits: Sequence[SearchHit]
     plan: Mapping[str, Any]
-    warnings: Sequence[Notice]
+    warnings: Sequence[ContextWarning]
 
 
-def search_memories(wish: SearchWish, *, tenant_id: UUID, now: datetime, api_key_id: str | None = None) -> SearchResult:
+def search_scored_memories(
+    wish: SearchRequest, *, tenant_id: UUID, now: datetime, api_key_id: str | None = None
+) -> SearchResult:
     """The best `top_k` memories for a query. Called with no scope open; stores and counts nothing.
 
     Raises `InvalidInput` for a profile that is not published, or filters that cannot be asked.
@@ -94,7 +96,7 @@ def search_memories(wish: SearchWish, *, tenant_id: UUID, now: datetime, api_key
         with_vectors=needs_vectors(profile),
     )
     candidates = {candidate.id: candidate for candidate in found.candidates}
-    scoring = Scoring(profile, Question(wish.query, now, found.lexemes), found.vectors)
+    scoring = QueryScorer(profile, ScoringQuestion(wish.query, now, found.lexemes), found.vectors)
     scored = scoring.score([candidate.as_mapping for candidate in candidates.values()])
     best = [item for item in scored if wish.threshold is None or item.composite_score >= wish.threshold][: wish.top_k]
     memories = _memories(tenant_id, [item.memory["id"] for item in best])
@@ -103,7 +105,7 @@ def search_memories(wish: SearchWish, *, tenant_id: UUID, now: datetime, api_key
         for item in best
         if item.memory["id"] in memories
     ]
-    return SearchResult(hits, found.plan, [Notice(warning.code, warning.detail) for warning in found.warnings])
+    return SearchResult(hits, found.plan, [ContextWarning(warning.code, warning.detail) for warning in found.warnings])
 
 
 def _memories(tenant_id: UUID, ids: Sequence[UUID]) -> dict[UUID, Memory]:

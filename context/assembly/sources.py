@@ -14,33 +14,37 @@ from django.db import Error as DatabaseFailure
 from context.models import BudgetProfile
 from context.profiles.budget_profiles import budget_profile_for, default_budget_profile
 from context.profiles.scoring_profiles import resolve_scoring_profile
-from context.receipts.results import ContextRequest, Notice
+from context.receipts.results import ContextRequest, ContextWarning
 from context.receipts.storing import StoredContext, read_receipt
 from context.services.profiles.scoring_profiles import ADR_0040, ScoringProfile
 from memories.models import EmbeddingModel, PartitionSummary, TenantMemo
-from memories.search.lookup import memories_at, summaries_for, summary_at
-from memories.services.store.moments import Moment
+from memories.search.lookup import memories_at_time, read_partition_summaries, summary_at_time
+from memories.services.store.moments import PointInTime
 from memories.store.readings import Candidate
 from memories.tenancy.exceptions import NotFound
 from memories.tenancy.scopes import tenant_scope
 
 logger = logging.getLogger(__name__)
 
-Part = TypeVar("Part")
+_Part = TypeVar("_Part")
 
-FAILURES: Mapping[str, Notice] = {
-    "profile": Notice("profile_failed", "The budget profile could not be read; the defaults stand in for it."),
-    "scoring": Notice("scoring_profile_failed", "The scoring profile could not be read; the default stands in for it."),
-    "model": Notice("embedding_model_failed", "The embedding model could not be read; the default stands in for it."),
-    "focus": Notice("focus_failed", "The focus could not be read and is left out."),
-    "memo": Notice("memo_failed", "The memo could not be read and is left out."),
-    "summaries": Notice("summaries_failed", "The partition summaries could not be read and are left out."),
-    "earlier": Notice("stable_with_failed", "The earlier context could not be read, so its order is not kept."),
+FAILURES: Mapping[str, ContextWarning] = {
+    "profile": ContextWarning("profile_failed", "The budget profile could not be read; the defaults stand in for it."),
+    "scoring": ContextWarning(
+        "scoring_profile_failed", "The scoring profile could not be read; the default stands in for it."
+    ),
+    "model": ContextWarning(
+        "embedding_model_failed", "The embedding model could not be read; the default stands in for it."
+    ),
+    "focus": ContextWarning("focus_failed", "The focus could not be read and is left out."),
+    "memo": ContextWarning("memo_failed", "The memo could not be read and is left out."),
+    "summaries": ContextWarning("summaries_failed", "The partition summaries could not be read and are left out."),
+    "earlier": ContextWarning("stable_with_failed", "The earlier context could not be read, so its order is not kept."),
 }
 
 
 @dataclass(frozen=True)
-class Sources:
+class ContextSources:
     """What was read. `place` is the partition that the context is about, whose summaries lead down to it."""
 
     profile: BudgetProfile
@@ -52,7 +56,7 @@ class Sources:
     memo: TenantMemo | None
     summaries: list[PartitionSummary]
     earlier: StoredContext | None
-    notices: list[Notice]
+    notices: list[ContextWarning]
 
 
 @dataclass
@@ -63,12 +67,12 @@ class SourceReader:
     tenant_id: UUID
     reach: str
     partition: str
-    moment: Moment
+    moment: PointInTime
     api_key_id: str | None
     is_careful: bool = False
-    notices: list[Notice] = field(default_factory=list)
+    notices: list[ContextWarning] = field(default_factory=list)
 
-    def read(self) -> Sources:
+    def read(self) -> ContextSources:
         """All parts in one scope; where that fails, each in a scope of its own.
 
         Raises `NotFound` for a focus or an earlier context that is not there within reach, `InvalidInput` for an
@@ -81,13 +85,13 @@ class SourceReader:
             self.is_careful = True
             return self._parts()
 
-    def _parts(self) -> Sources:
+    def _parts(self) -> ContextSources:
         profile = self._part("profile", self._profile) or default_budget_profile(self.tenant_id)
         scoring = self._part("scoring", self._scoring) or ADR_0040
         memory, summary = self._part("focus", self._focus) or (None, None)
         place = self._place(memory, summary)
         summaries = self._part("summaries", lambda: self._summaries(profile, place)) or []
-        return Sources(
+        return ContextSources(
             profile=profile,
             scoring=scoring,
             embedding_model=self._part("model", self._embedding_model),
@@ -101,14 +105,14 @@ class SourceReader:
             notices=self.notices,
         )
 
-    def _part(self, name: str, read: Callable[[], Part]) -> Part | None:
+    def _part(self, name: str, read: Callable[[], _Part]) -> _Part | None:
         if not self.is_careful:
             return read()
         try:
             with tenant_scope(self.tenant_id):
                 return read()
         except DatabaseFailure as error:
-            logger.warning("%s failed: %s %s", name, type(error).__name__, sqlstate(error))
+            logger.warning("%s failed: %s %s", name, type(error).__name__, database_error_code(error))
             self.notices.append(FAILURES[name])
             return None
 
@@ -136,12 +140,14 @@ class SourceReader:
     def _focus(self) -> tuple[Candidate | None, PartitionSummary | None]:
         focus = self.request.focus
         if focus is not None and focus.memory_id is not None:
-            found = memories_at(tenant_id=self.tenant_id, ids=[focus.memory_id], moment=self.moment, reach=self.reach)
+            found = memories_at_time(
+                tenant_id=self.tenant_id, ids=[focus.memory_id], moment=self.moment, reach=self.reach
+            )
             if not found:
                 raise NotFound("not_found", "There is no such memory.", "focus.memory_id")
             return found[0], None
         if focus is not None and focus.summary_id is not None:
-            summary = summary_at(
+            summary = summary_at_time(
                 tenant_id=self.tenant_id, summary_id=focus.summary_id, moment=self.moment, reach=self.reach
             )
             if summary is None:
@@ -155,14 +161,14 @@ class SourceReader:
         return self.partition if summary is None else summary.partition.path
 
     def _memo(self, profile: BudgetProfile) -> TenantMemo | None:
-        if not chosen(self.request.include_tenant_memo, profile.include_tenant_memo):
+        if not given_or_default(self.request.include_tenant_memo, profile.include_tenant_memo):
             return None
         memo: TenantMemo | None = TenantMemo.objects.for_tenant(self.tenant_id).at(self.moment).first()
         return memo
 
     def _summaries(self, profile: BudgetProfile, place: str) -> list[PartitionSummary]:
-        levels = chosen(self.request.include_summaries_at, profile.include_summaries_at)
-        return summaries_for(
+        levels = given_or_default(self.request.include_summaries_at, profile.include_summaries_at)
+        return read_partition_summaries(
             tenant_id=self.tenant_id,
             path=place,
             levels=set(levels),
@@ -180,11 +186,11 @@ class SourceReader:
             raise NotFound(error.code, error.detail, "stable_with") from error
 
 
-def chosen(given: Part | None, default: Part) -> Part:
+def given_or_default(given: _Part | None, default: _Part) -> _Part:
     """What was asked for, else the default."""
     return default if given is None else given
 
 
-def sqlstate(error: Exception) -> str:
+def database_error_code(error: Exception) -> str:
     """The database's code of a failure; its message may quote a row."""
     return getattr(error.__cause__, "sqlstate", None) or ""

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from context.assembly.fence import render_blocks
-from context.assembly.requests import Wish
+from context.assembly.requests import ResolvedContextRequest
 from context.receipts.results import Block
 from context.services.budget import BudgetCalculator
 from context.services.ordering import order_items
 
 
 @dataclass(frozen=True)
-class Fitted:
+class TrimmedContext:
     """The final text, its exact count of tokens, its blocks in reading order, and what had to go at the last moment."""
 
     text: str
@@ -22,7 +22,9 @@ class Fitted:
     dropped: Sequence[Block]
 
 
-def fit_blocks(blocks: Sequence[Block], wish: Wish, tenant_id: UUID, calculator: BudgetCalculator) -> Fitted:
+def trim_blocks_to_budget(
+    blocks: Sequence[Block], wish: ResolvedContextRequest, tenant_id: UUID, calculator: BudgetCalculator
+) -> TrimmedContext:
     """Order, render and count; while the text exceeds the budget, the least important blocks go.
 
     Stored counts and measured allowances mostly keep this to one pass of the tokenizer; text that needs escaping, or
@@ -35,11 +37,11 @@ def fit_blocks(blocks: Sequence[Block], wish: Wish, tenant_id: UUID, calculator:
         tokens = calculator.count_tokens(rendered.text, wish.model)
         if tokens <= wish.max_tokens or not kept:
             placed = [block.at(position) for position, block in enumerate(ordered)]
-            return Fitted(rendered.text, tokens, rendered.nonce_counter, placed, blocks[len(kept) :])
-        kept = without_last(kept, tokens - wish.max_tokens)
+            return TrimmedContext(rendered.text, tokens, rendered.nonce_counter, placed, blocks[len(kept) :])
+        kept = drop_last_blocks(kept, tokens - wish.max_tokens)
 
 
-def without_last(blocks: list[Block], tokens: int) -> list[Block]:
+def drop_last_blocks(blocks: list[Block], tokens: int) -> list[Block]:
     """The blocks without the last ones that together hold `tokens`; at least one goes."""
     kept, freed = list(blocks), 0
     while kept and freed < tokens:

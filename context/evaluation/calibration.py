@@ -8,29 +8,29 @@ from datetime import datetime, timedelta
 from uuid import NAMESPACE_OID, UUID, uuid5
 
 from context.assembly.orchestrator import assemble_context
-from context.evaluation.corpora import Material
-from context.evaluation.measurement import Asked
-from context.evaluation.staging import drop_stage, stage_corpus, staged_run_ids
+from context.evaluation.corpora import EvaluationCorpus
+from context.evaluation.measurement import EvaluationQuestion
+from context.evaluation.staging import drop_staged_corpus, load_staged_corpus, staged_run_ids
 from context.receipts.results import AssembledContext, ContextRequest
-from context.services.evaluation.calibration import Calibration, Observation, calibrate, refuse_too_few_questions
+from context.services.evaluation.calibration import Calibration, Observation, calibrate, require_enough_questions
 from context.services.evaluation.logistic import FOLDS, TooLittleDataError
 from context.services.profiles.scoring_profiles import PART_NAMES, ScoringProfile
 from memories.tenancy.audit import Actor
 from memories.tenancy.exceptions import InvalidInput
 
-BY = Actor.system("fit_profile")
-STAGE = "calibration"
-BUDGETS = (250, 500, 1000, 2000, 4000)
+_BY = Actor.system("fit_profile")
+_STAGE = "calibration"
+_BUDGETS = (250, 500, 1000, 2000, 4000)
 #: Longer than any calibration takes: what is older was left by a command that was killed.
 CALIBRATION_LASTS = timedelta(hours=6)
-LOADING, ASKING = "loading", "asking"
+_LOADING, _ASKING = "loading", "asking"
 
 #: Called with what is being done, and how much of how much of it is.
-Progress = Callable[[str, int, int], None]
+_Progress = Callable[[str, int, int], None]
 
 
 def calibrate_profile(
-    tenant_id: UUID, material: Material, base: ScoringProfile, *, now: datetime, progress: Progress
+    tenant_id: UUID, material: EvaluationCorpus, base: ScoringProfile, *, now: datetime, progress: _Progress
 ) -> Calibration:
     """The probability of being evidence among the candidates of `base`, learnt from the questions of `material`.
 
@@ -45,46 +45,46 @@ def calibrate_profile(
         observations = _observed(asked_of, questions, base, progress)
     finally:
         if material.corpus is not None:
-            drop_stage(stage, stage=STAGE)
+            drop_staged_corpus(stage, stage=_STAGE)
     wanted = {question.id: len(question.wanted) for question in questions if question.wanted}
     try:
-        return calibrate(observations, wanted, BUDGETS)
+        return calibrate(observations, wanted, _BUDGETS)
     except TooLittleDataError as error:
         raise InvalidInput(error.code, error.detail, "corpus") from error
 
 
 def drop_killed_calibrations(*, now: datetime) -> int:
     """Drop the hidden tenants that killed commands left; how many there were."""
-    left = staged_run_ids(STAGE, before=now - CALIBRATION_LASTS)
-    return sum(drop_stage(run_id, stage=STAGE) for run_id in left)
+    left = staged_run_ids(_STAGE, before=now - CALIBRATION_LASTS)
+    return sum(drop_staged_corpus(run_id, stage=_STAGE) for run_id in left)
 
 
-def _refuse_too_little(material: Material) -> None:
+def _refuse_too_little(material: EvaluationCorpus) -> None:
     """Before anything is loaded or asked: as far as the questions alone tell. Raises `InvalidInput`."""
     questions = material.golden if material.corpus is None else material.corpus.questions
-    evidence = [len(each.wanted if isinstance(each, Asked) else each.evidence) for each in questions]
+    evidence = [len(each.wanted if isinstance(each, EvaluationQuestion) else each.evidence) for each in questions]
     try:
-        refuse_too_few_questions(sum(count > 0 for count in evidence), sum(evidence))
+        require_enough_questions(sum(count > 0 for count in evidence), sum(evidence))
     except TooLittleDataError as error:
         raise InvalidInput(error.code, error.detail, "corpus") from error
 
 
 def _staged(
-    stage: UUID, tenant_id: UUID, material: Material, now: datetime, progress: Progress
-) -> tuple[UUID, Sequence[Asked]]:
+    stage: UUID, tenant_id: UUID, material: EvaluationCorpus, now: datetime, progress: _Progress
+) -> tuple[UUID, Sequence[EvaluationQuestion]]:
     if material.corpus is None:
         return tenant_id, material.asked({})
     total = len(material.corpus.memories)
-    hidden_id, ids = stage_corpus(
-        stage, material.corpus, now=now, loaded=lambda done: progress(LOADING, done, total), stage=STAGE
+    hidden_id, ids = load_staged_corpus(
+        stage, material.corpus, now=now, loaded=lambda done: progress(_LOADING, done, total), stage=_STAGE
     )
     return hidden_id, material.asked(ids)
 
 
 def _observed(
-    tenant_id: UUID, questions: Sequence[Asked], base: ScoringProfile, progress: Progress
+    tenant_id: UUID, questions: Sequence[EvaluationQuestion], base: ScoringProfile, progress: _Progress
 ) -> list[Observation]:
-    probe = probing(base)
+    probe = with_all_components(base)
     partitions = {question.partition for question in questions}
     observations: list[Observation] = []
     for done, question in enumerate(questions, start=1):
@@ -102,24 +102,24 @@ def _observed(
             )
             for row in _asked(tenant_id, question, probe).candidates
         ]
-        progress(ASKING, done, len(questions))
+        progress(_ASKING, done, len(questions))
     return observations
 
 
-def probing(base: ScoringProfile) -> ScoringProfile:
+def with_all_components(base: ScoringProfile) -> ScoringProfile:
     """`base` with every part in the sum, so that each candidate tells all of them."""
     numbers = base.to_numbers() | {"weights": dict.fromkeys(PART_NAMES, 1 / len(PART_NAMES)), "recency_mode": "added"}
     return ScoringProfile.from_numbers(base.name, base.version, numbers | {"coefficients": None, "intercept": None})
 
 
-def _asked(tenant_id: UUID, question: Asked, scoring: ScoringProfile) -> AssembledContext:
+def _asked(tenant_id: UUID, question: EvaluationQuestion, scoring: ScoringProfile) -> AssembledContext:
     request = ContextRequest(
         query=question.text,
         partition=question.partition,
-        max_tokens=BUDGETS[-1],
+        max_tokens=_BUDGETS[-1],
         as_of=question.as_of,
         scoring=scoring,
         explain=True,
         preview=True,
     )
-    return assemble_context(request, tenant_id=tenant_id, reach="", actor=BY, now=question.now)
+    return assemble_context(request, tenant_id=tenant_id, reach="", actor=_BY, now=question.now)

@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from uuid import UUID
 
-from context.evaluation.measurement import Asked
+from context.evaluation.measurement import EvaluationQuestion
 from context.models import EvaluationRun, GoldenQuestion
 from context.services.evaluation.corpus import Corpus, CorpusError, CorpusQuestion, read_corpus
 from context.services.evaluation.corpus.checks import MEMORIES_FILE, QUESTIONS_FILE
@@ -20,25 +20,25 @@ from memories.tenancy.scopes import tenant_scope
 
 #: So many problems of a corpus are told at once.
 PROBLEMS_TOLD_MAX = 20
-UPDATED_FACTS = Path(__file__).resolve().parents[1] / "services" / "evaluation" / "updated_facts"
+UPDATED_FACTS_CORPUS = Path(__file__).resolve().parents[1] / "services" / "evaluation" / "updated_facts"
 GOLDEN_NAME = "golden questions"
 
 
 @dataclass(frozen=True)
-class Material:
+class EvaluationCorpus:
     """The questions of a run. `corpus` is None where its memories are rows of the tenant already."""
 
     name: str
     sha256: str
     corpus: Corpus | None = None
-    golden: Sequence[Asked] = ()
+    golden: Sequence[EvaluationQuestion] = ()
 
     @property
     def size(self) -> int:
         """How many questions there are."""
         return len(self.golden) if self.corpus is None else len(self.corpus.questions)
 
-    def asked(self, ids: Mapping[str, UUID]) -> Sequence[Asked]:
+    def asked(self, ids: Mapping[str, UUID]) -> Sequence[EvaluationQuestion]:
         """The questions with their memories as rows; `ids` are those of the rows by their names in the corpus."""
         if self.corpus is None:
             return self.golden
@@ -46,23 +46,23 @@ class Material:
         return [_asked(question, ids, newest[question.partition]) for question in self.corpus.questions]
 
 
-def material_of(run: EvaluationRun, *, now: datetime) -> Material:
+def load_evaluation_corpus(run: EvaluationRun, *, now: datetime) -> EvaluationCorpus:
     """What a run asks, read anew; with no scope open. Raises `InvalidInput`; a file is read by who knows its path."""
     if run.corpus_kind == EvaluationRun.Corpus.GOLDEN:
         with tenant_scope(run.tenant_id):
-            return golden_material(run.tenant_id, now=now)
+            return evaluation_corpus_from_golden_questions(run.tenant_id, now=now)
     if run.corpus_kind == EvaluationRun.Corpus.UPDATED_FACTS:
-        return corpus_material(read_path(UPDATED_FACTS))
+        return evaluation_corpus_from_corpus(read_corpus_path(UPDATED_FACTS_CORPUS))
     if run.corpus_kind == EvaluationRun.Corpus.UPLOAD:
-        return corpus_material(read_upload(run.corpus_name, run.corpus_text))
+        return evaluation_corpus_from_corpus(read_corpus_upload(run.corpus_name, run.corpus_text))
     raise InvalidInput("needs_its_file", "Only the command that reads its file can go on with it.", "corpus")
 
 
-def corpus_material(corpus: Corpus) -> Material:
-    return Material(corpus.name, corpus_sha256(corpus), corpus)
+def evaluation_corpus_from_corpus(corpus: Corpus) -> EvaluationCorpus:
+    return EvaluationCorpus(corpus.name, corpus_sha256(corpus), corpus)
 
 
-def golden_material(tenant_id: UUID, *, now: datetime) -> Material:
+def evaluation_corpus_from_golden_questions(tenant_id: UUID, *, now: datetime) -> EvaluationCorpus:
     """The tenant's own questions that want a memory which is still there; inside a scope.
 
     Raises `InvalidInput` `no_questions`.
@@ -73,10 +73,10 @@ def golden_material(tenant_id: UUID, *, now: datetime) -> Material:
     if not questions:
         detail = "There are no golden questions yet whose memories are there: collect them on the context preview."
         raise InvalidInput("no_questions", detail, "corpus")
-    return Material(GOLDEN_NAME, rows_sha256(map(_golden_row, questions)), golden=questions)
+    return EvaluationCorpus(GOLDEN_NAME, rows_sha256(map(_golden_row, questions)), golden=questions)
 
 
-def read_path(path: Path) -> Corpus:
+def read_corpus_path(path: Path) -> Corpus:
     """The corpus at a path. Raises `InvalidInput` with what is wrong, a line for each of the first 20 problems."""
     try:
         return read_corpus(path)
@@ -87,24 +87,24 @@ def read_path(path: Path) -> Corpus:
         raise InvalidInput(error.code, "\n".join(told), "corpus") from error
 
 
-def read_upload(name: str, text: str) -> Corpus:
-    """The corpus of an upload as `upload_text` keeps it. Raises `InvalidInput`."""
+def read_corpus_upload(name: str, text: str) -> Corpus:
+    """The corpus of an upload as `corpus_upload_text` keeps it. Raises `InvalidInput`."""
     with TemporaryDirectory() as folder:
         place = Path(folder) / "corpus"
         place.mkdir()
         for file_name, lines in json.loads(text).items():
             (place / file_name).write_text(lines, encoding="utf-8", newline="")
-        corpus = read_path(place)
+        corpus = read_corpus_path(place)
     return Corpus(name, corpus.memories, corpus.questions, corpus.notes)
 
 
-def upload_text(memories: str, questions: str) -> str:
+def corpus_upload_text(memories: str, questions: str) -> str:
     """Both files of an upload as the one text that a run keeps."""
     return json.dumps({MEMORIES_FILE: memories, QUESTIONS_FILE: questions}, ensure_ascii=False)
 
 
-def _golden(row: GoldenQuestion, wanted: Sequence[UUID], now: datetime) -> Asked:
-    return Asked(
+def _golden(row: GoldenQuestion, wanted: Sequence[UUID], now: datetime) -> EvaluationQuestion:
+    return EvaluationQuestion(
         id=str(row.pk),
         text=row.text,
         now=now,
@@ -116,7 +116,7 @@ def _golden(row: GoldenQuestion, wanted: Sequence[UUID], now: datetime) -> Asked
     )
 
 
-def _golden_row(asked: Asked) -> dict[str, object]:
+def _golden_row(asked: EvaluationQuestion) -> dict[str, object]:
     """What makes a golden question the same one in two runs."""
     wanted = sorted(str(memory_id) for memory_id in asked.wanted)
     return {"id": asked.id, "text": asked.text, "partition": asked.partition, "as_of": asked.as_of, "wanted": wanted}
@@ -136,9 +136,9 @@ def _within(path: str, prefix: str) -> bool:
     return is_within(path, prefix)
 
 
-def _asked(question: CorpusQuestion, ids: Mapping[str, UUID], newest: datetime) -> Asked:
+def _asked(question: CorpusQuestion, ids: Mapping[str, UUID], newest: datetime) -> EvaluationQuestion:
     """A question is asked at its own time; where memories are younger, of what was true then."""
-    return Asked(
+    return EvaluationQuestion(
         id=question.id,
         text=question.text,
         now=question.asked_at,

@@ -8,8 +8,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from uuid import UUID
 
-from context.evaluation.corpora import GOLDEN_NAME, golden_material
-from context.evaluation.measurement import Asked
+from context.evaluation.corpora import GOLDEN_NAME, evaluation_corpus_from_golden_questions
+from context.evaluation.measurement import EvaluationQuestion
 from context.services.evaluation.corpus import Corpus, CorpusMemory, CorpusQuestion, write_corpus
 from memories.models import Memory
 from memories.services.partitions.paths import is_within
@@ -38,7 +38,7 @@ def export_golden(tenant_id: UUID, *, now: datetime) -> bytes:
 
 
 def _corpus(tenant_id: UUID, now: datetime) -> Corpus:
-    asked = golden_material(tenant_id, now=now).golden
+    asked = evaluation_corpus_from_golden_questions(tenant_id, now=now).golden
     wanted = {memory_id for question in asked for memory_id in question.wanted}
     paths = {question.partition for question in asked}
     live = Memory.objects.for_tenant(tenant_id).live(now).within_any(paths)
@@ -54,7 +54,7 @@ def _corpus(tenant_id: UUID, now: datetime) -> Corpus:
     return Corpus(GOLDEN_NAME, [_memory(row) for row in rows], answerable)
 
 
-def _question(asked: Asked, rows: Mapping[UUID, Memory], asked_at: datetime) -> CorpusQuestion:
+def _question(asked: EvaluationQuestion, rows: Mapping[UUID, Memory], asked_at: datetime) -> CorpusQuestion:
     """The question with what of its memories can be found where and when it is asked: they may have moved since."""
     wanted = (rows[memory_id] for memory_id in asked.wanted if memory_id in rows)
     return CorpusQuestion(

@@ -7,16 +7,16 @@ from django import forms
 from django.core.exceptions import ValidationError
 from django.http import QueryDict
 
-from context.evaluation.corpora import upload_text
-from context.evaluation.runs import DEFAULT_BUDGETS, UPLOAD_BYTES_MAX
+from context.evaluation.corpora import corpus_upload_text
+from context.evaluation.runs import DEFAULT_EVALUATION_BUDGETS, UPLOAD_BYTES_MAX
 from context.models import BudgetProfile, EvaluationRun
 from context.workbench.forms import BEFORE_MAX_CHARACTERS
 from memories.store.forms import QUERY_MAX_CHARACTERS
 from memories.tenancy.forms import PartitionField
-from memory_platform.web.forms import PlainForm
+from memory_platform.web.forms import PlatformForm
 
 
-class EvaluationForm(PlainForm):
+class EvaluationForm(PlatformForm):
     """A corpus to ask, how its questions are scored and packed, and at which budgets."""
 
     CORPORA = [
@@ -31,7 +31,7 @@ class EvaluationForm(PlainForm):
     questions = forms.FileField(label="questions.jsonl", required=False)
     profile = forms.CharField(label="Scoring profile", required=False, max_length=80)
     packer = forms.ChoiceField(choices=BudgetProfile.Packer.choices, initial=BudgetProfile.Packer.GREEDY)
-    budgets = forms.CharField(label="Budgets", max_length=300, initial=", ".join(map(str, DEFAULT_BUDGETS)))
+    budgets = forms.CharField(label="Budgets", max_length=300, initial=", ".join(map(str, DEFAULT_EVALUATION_BUDGETS)))
 
     def clean_budgets(self) -> list[int]:
         words = self.cleaned_data["budgets"].replace(",", " ").split()
@@ -44,7 +44,7 @@ class EvaluationForm(PlainForm):
         if fields.get("corpus") == EvaluationRun.Corpus.UPLOAD:
             texts = [self._text_of(name, fields.get(name)) for name in ("memories", "questions")]
             if not self.errors:
-                fields["corpus_text"] = upload_text(*texts)
+                fields["corpus_text"] = corpus_upload_text(*texts)
         return fields
 
     def _text_of(self, name: str, file: Any) -> str:
@@ -67,7 +67,7 @@ class EvaluationForm(PlainForm):
         return {"corpus_kind": fields["corpus"], "corpus_text": fields.get("corpus_text", ""), **same}
 
 
-class GoldenQuestionForm(PlainForm):
+class GoldenQuestionForm(PlatformForm):
     """The words of a golden question, and when it is asked."""
 
     text = forms.CharField(label="Question", max_length=QUERY_MAX_CHARACTERS)
@@ -97,7 +97,7 @@ class NewGoldenForm(GoldenQuestionForm):
         return [found for text in sent[: self.IDS_MAX] if (found := _as_uuid(text)) is not None]
 
 
-class CollectForm(PlainForm):
+class GoldenMemoryForm(PlatformForm):
     """A memory that the context of a question should hold; `back` is the query string of the preview."""
 
     text = forms.CharField(label="Question", max_length=QUERY_MAX_CHARACTERS)

@@ -11,23 +11,23 @@ from uuid import UUID
 
 from context.assembly.orchestrator import assemble_context
 from context.receipts.results import MEMORY, AssembledContext, ContextRequest
-from context.services.evaluation.evidence import measure
+from context.services.evaluation.evidence import measure_retrieved_evidence
 from context.services.profiles.scoring_profiles import ScoringProfile
 from context.services.scorer import SCORE_DECIMALS
 from memories.tenancy.audit import Actor
 from memories.tenancy.exceptions import PlatformError
 
-BY = Actor.system("evaluation")
+_BY = Actor.system("evaluation")
 #: With one of these a context is not what agents get from day to day.
 DEGRADED = ("embedder_unavailable", "no_embeddings", "search_failed", "pinned_failed", "duplicates_failed")
 
 
-class DegradedError(PlatformError):
+class DegradedSearchError(PlatformError):
     """A context that lacks a part of the search measures nothing."""
 
 
 @dataclass(frozen=True)
-class Asked:
+class EvaluationQuestion:
     """A question with its memories as rows: `wanted` is the evidence, `stale` what answered it at another time.
 
     `as_of` is set where memories exist that are younger than the question: it is then asked of what was true.
@@ -45,7 +45,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Setting:
+class EvaluationSettings:
     """How every question of a run is asked: of which tenant, scored and packed how, at which budgets (tokens)."""
 
     tenant_id: UUID
@@ -55,12 +55,12 @@ class Setting:
     budgets: Sequence[int] = field(default_factory=list)
 
 
-def ask(question: Asked, setting: Setting) -> dict[str, Any]:
-    """What was measured at each budget, as a run keeps it. Raises `DegradedError` where a part did not work."""
+def measure_question(question: EvaluationQuestion, setting: EvaluationSettings) -> dict[str, Any]:
+    """What was measured at each budget, as a run keeps it. Raises `DegradedSearchError` where a part did not work."""
     return {str(budget): _measured(question, _context_of(question, setting, budget)) for budget in setting.budgets}
 
 
-def _context_of(question: Asked, setting: Setting, budget: int) -> AssembledContext:
+def _context_of(question: EvaluationQuestion, setting: EvaluationSettings, budget: int) -> AssembledContext:
     request = ContextRequest(
         query=question.text,
         partition=question.partition,
@@ -71,17 +71,17 @@ def _context_of(question: Asked, setting: Setting, budget: int) -> AssembledCont
         scoring=setting.scoring,
         preview=True,
     )
-    context = assemble_context(request, tenant_id=setting.tenant_id, reach="", actor=BY, now=question.now)
+    context = assemble_context(request, tenant_id=setting.tenant_id, reach="", actor=_BY, now=question.now)
     for notice in context.warnings:
         if notice.code in DEGRADED:
-            raise DegradedError("degraded_search", notice.detail)
+            raise DegradedSearchError("degraded_search", notice.detail)
     return context
 
 
-def _measured(question: Asked, context: AssembledContext) -> dict[str, Any]:
+def _measured(question: EvaluationQuestion, context: AssembledContext) -> dict[str, Any]:
     memories = [block for block in context.blocks if block.anchor.type == MEMORY]
     memories.sort(key=lambda block: block.score or 0.0, reverse=True)
-    measured = measure(
+    measured = measure_retrieved_evidence(
         [block.anchor.id for block in memories],
         evidence=[str(memory_id) for memory_id in question.wanted],
         stale=[str(memory_id) for memory_id in question.stale],

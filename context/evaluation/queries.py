@@ -10,10 +10,10 @@ from django.db.models import Count, F, Q
 from memories.tenancy.queries.conditions import path_condition
 from memories.tenancy.queries.rows import TenantRows
 
-OPEN_STATES = ("queued", "running")
-REASON_CHARACTERS_MAX = 300
+_OPEN_STATES = ("queued", "running")
+_REASON_CHARACTERS_MAX = 300
 #: What a list of runs does not read.
-LARGE_FIELDS = ("corpus_text", "profile_numbers")
+_LARGE_FIELDS = ("corpus_text", "profile_numbers")
 
 
 class EvaluationRunQuerySet(TenantRows):
@@ -26,7 +26,7 @@ class EvaluationRunQuerySet(TenantRows):
         return self.filter(pk__in=list(run_ids))
 
     def open(self) -> Self:
-        return self.filter(state__in=OPEN_STATES)
+        return self.filter(state__in=_OPEN_STATES)
 
     def in_state(self, *states: str) -> Self:
         return self.filter(state__in=states)
@@ -48,11 +48,11 @@ class EvaluationRunQuerySet(TenantRows):
 
     def without_details(self) -> Self:
         """Rows as a list shows them."""
-        return self.defer(*LARGE_FIELDS)
+        return self.defer(*_LARGE_FIELDS)
 
     def without_results(self) -> Self:
         """Rows as a list of work shows them."""
-        return self.defer(*LARGE_FIELDS, "results")
+        return self.defer(*_LARGE_FIELDS, "results")
 
     def newest_first(self) -> Self:
         return self.order_by("-created_at", "id")
@@ -75,7 +75,7 @@ class EvaluationRunQuerySet(TenantRows):
 
     def ended(self, state: str, now: datetime, *, code: str = "", detail: str = "") -> int:
         """Close runs, with the reason of a failure, which holds no memory text; how many."""
-        values = {"error_code": code, "error_detail": detail[:REASON_CHARACTERS_MAX], "finished_at": now}
+        values = {"error_code": code, "error_detail": detail[:_REASON_CHARACTERS_MAX], "finished_at": now}
         return self.update(state=state, claimed_until=None, **values)
 
     def reopened(self) -> int:

@@ -15,13 +15,13 @@ from uuid import UUID
 
 from django.db import OperationalError
 
-from context.evaluation.corpora import Material, corpus_material, material_of
-from context.evaluation.measurement import Asked, Setting, ask
+from context.evaluation.corpora import EvaluationCorpus, evaluation_corpus_from_corpus, load_evaluation_corpus
+from context.evaluation.measurement import EvaluationQuestion, EvaluationSettings, measure_question
 from context.evaluation.queries import EvaluationRunQuerySet
-from context.evaluation.report import results_of
-from context.evaluation.staging import drop_stage, stage_corpus, staged_run_ids
+from context.evaluation.report import run_results
+from context.evaluation.staging import drop_staged_corpus, load_staged_corpus, staged_run_ids
 from context.models import EvaluationAnswer, EvaluationRun
-from context.profiles.scoring_profiles import note_evaluation
+from context.profiles.scoring_profiles import mark_drafts_evaluated
 from context.services.evaluation.corpus import Corpus
 from context.services.profiles.scoring_profiles import ScoringProfile
 from memories.embeddings.embedders import embedder_of
@@ -32,25 +32,25 @@ from memories.tenancy.scopes import maintenance_scope, tenant_scope
 logger = logging.getLogger(__name__)
 
 #: Tokens at which a corpus is asked where nobody says otherwise.
-DEFAULT_BUDGETS = (250, 500, 1000, 2000, 4000)
+DEFAULT_EVALUATION_BUDGETS = (250, 500, 1000, 2000, 4000)
 #: Of both files of an upload together.
 UPLOAD_BYTES_MAX = 4 * 1024 * 1024
 #: How long a claim holds after its last sign of life: much longer than loading one batch, or asking one question.
-LEASE = timedelta(minutes=5)
+_LEASE = timedelta(minutes=5)
 #: How long one task works before it hands the run to the next (tasks.py), well below its own limit.
 SLICE = timedelta(minutes=3)
 #: Workers that may die over a run before it is given up.
-ATTEMPTS_MAX = 5
+EVALUATION_ATTEMPTS_MAX = 5
 #: Answers are written, and progress is shown, this often.
-WRITE_EVERY_SECONDS = 1.0
+_WRITE_EVERY_SECONDS = 1.0
 #: A run this young is most likely on its way to a worker.
 RUN_GRACE = timedelta(seconds=60)
-RUNS_BATCH = 50
+_RUNS_BATCH = 50
 
-READING, LOADING, ASKING, SUMMING_UP = "reading", "loading", "asking", "summing up"
+READING, _LOADING, _ASKING, SUMMING_UP = "reading", "loading", "asking", "summing up"
 
 
-class Progress(Protocol):
+class EvaluationProgress(Protocol):
     """Called with what is being done, and how much of how much of it is."""
 
     def __call__(self, step: str, done: int, total: int) -> None: ...
@@ -61,7 +61,7 @@ def _silent(step: str, done: int, total: int) -> None:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class EvaluationRunResult:
     """What came of a call: the state of the run, or "" where somebody else has it; `queued` was given back."""
 
     state: str = ""
@@ -76,7 +76,7 @@ class _Claim:
     until: datetime
     clock: Callable[[], datetime]
     deadline: datetime | None
-    progress: Progress
+    progress: EvaluationProgress
 
 
 class _LostClaimError(Exception):
@@ -94,20 +94,20 @@ def run_evaluation(
     now: datetime,
     corpus: Corpus | None = None,
     time_limit: timedelta | None = None,
-    progress: Progress = _silent,
-) -> Outcome:
+    progress: EvaluationProgress = _silent,
+) -> EvaluationRunResult:
     """Do a queued or abandoned run, or go on with it; does nothing where somebody else has it.
 
     `corpus` is what a run of a file asks. After `time_limit` the run is given back, to be gone on with.
     """
     claim = _claimed(tenant_id, run_id, now, time_limit, progress)
     if claim is None:
-        return Outcome()
+        return EvaluationRunResult()
     try:
         return _worked(claim, corpus)
     except _LostClaimError:
         _drop_unless_open(tenant_id, run_id)
-        return Outcome()
+        return EvaluationRunResult()
     except _TimeIsUpError:
         return _given_back(claim)
     except (PlatformError, EmbeddingError) as error:
@@ -124,11 +124,11 @@ def run_evaluation(
         return _failed(claim, "internal_error", "It broke in a way that nobody foresaw.")
 
 
-def left_behind(*, now: datetime) -> list[EvaluationRun]:
+def abandoned_evaluation_runs(*, now: datetime) -> list[EvaluationRun]:
     """Runs that a worker can go on with and nobody holds. What only its command can go on with has failed then."""
     with maintenance_scope():
         runs = EvaluationRun.objects.abandoned(now).older_than(now - RUN_GRACE).without_details()
-        found: list[EvaluationRun] = list(runs[:RUNS_BATCH])
+        found: list[EvaluationRun] = list(runs[:_RUNS_BATCH])
     for run in found:
         if run.corpus_kind == EvaluationRun.Corpus.FILE:
             _fail_unheld(run, now)
@@ -142,7 +142,7 @@ def drop_unused_stages() -> int:
         return 0
     with maintenance_scope():
         needed = set(EvaluationRun.objects.with_ids(staged).open().values_list("pk", flat=True))
-    return sum(drop_stage(run_id) for run_id in staged if run_id not in needed)
+    return sum(drop_staged_corpus(run_id) for run_id in staged if run_id not in needed)
 
 
 def _fail_unheld(run: EvaluationRun, now: datetime) -> None:
@@ -153,14 +153,14 @@ def _fail_unheld(run: EvaluationRun, now: datetime) -> None:
 
 
 def _claimed(
-    tenant_id: UUID, run_id: UUID, now: datetime, time_limit: timedelta | None, progress: Progress
+    tenant_id: UUID, run_id: UUID, now: datetime, time_limit: timedelta | None, progress: EvaluationProgress
 ) -> _Claim | None:
     started = time.monotonic()
 
     def clock() -> datetime:
         return now + timedelta(seconds=time.monotonic() - started)
 
-    until = now + LEASE
+    until = now + _LEASE
     with tenant_scope(tenant_id):
         rows = EvaluationRun.objects.for_tenant(tenant_id)
         if not rows.claim(run_id, now=now, until=until):
@@ -169,26 +169,30 @@ def _claimed(
     return _Claim(run, until, clock, None if time_limit is None else now + time_limit, progress)
 
 
-def _worked(claim: _Claim, corpus: Corpus | None) -> Outcome:
-    if claim.run.attempts > ATTEMPTS_MAX:
+def _worked(claim: _Claim, corpus: Corpus | None) -> EvaluationRunResult:
+    if claim.run.attempts > EVALUATION_ATTEMPTS_MAX:
         raise InvalidInput("too_many_attempts", "Workers died over this again and again.")
     _show(claim, READING, 0, 0)
-    material = corpus_material(corpus) if corpus is not None else material_of(claim.run, now=claim.clock())
+    material = (
+        evaluation_corpus_from_corpus(corpus)
+        if corpus is not None
+        else load_evaluation_corpus(claim.run, now=claim.clock())
+    )
     answered = _begun(claim, material)
     tenant_id, questions = _staged(claim, material)
     profile = ScoringProfile.from_numbers(claim.run.profile_name, claim.run.profile_version, claim.run.profile_numbers)
     with tenant_scope(claim.run.tenant_id):
         _hold(claim, embedder_model=embedder_of(tenant_id).name)
-    setting = Setting(tenant_id, profile, claim.run.packer, claim.run.ordering, claim.run.budgets)
+    setting = EvaluationSettings(tenant_id, profile, claim.run.packer, claim.run.ordering, claim.run.budgets)
     _ask_all(claim, setting, questions, answered)
     return _summed_up(claim)
 
 
-def _begun(claim: _Claim, material: Material) -> set[str]:
+def _begun(claim: _Claim, material: EvaluationCorpus) -> set[str]:
     """The questions that have an answer; none where the corpus is no longer the one that they were of."""
     run = claim.run
     if run.corpus_sha256 != material.sha256:
-        drop_stage(run.pk)
+        drop_staged_corpus(run.pk)
     with tenant_scope(run.tenant_id):
         answers = EvaluationAnswer.objects.for_tenant(run.tenant_id).of_run(run.pk)
         if run.corpus_sha256 != material.sha256:
@@ -205,27 +209,29 @@ def _begun(claim: _Claim, material: Material) -> set[str]:
     return answered
 
 
-def _staged(claim: _Claim, material: Material) -> tuple[UUID, Sequence[Asked]]:
+def _staged(claim: _Claim, material: EvaluationCorpus) -> tuple[UUID, Sequence[EvaluationQuestion]]:
     """The tenant to ask, and the questions with its rows."""
     if material.corpus is None:
         return claim.run.tenant_id, material.asked({})
     total = len(material.corpus.memories)
-    _show(claim, LOADING, 0, total)
-    tenant_id, ids = stage_corpus(
-        claim.run.pk, material.corpus, now=claim.clock(), loaded=lambda done: _show(claim, LOADING, done, total)
+    _show(claim, _LOADING, 0, total)
+    tenant_id, ids = load_staged_corpus(
+        claim.run.pk, material.corpus, now=claim.clock(), loaded=lambda done: _show(claim, _LOADING, done, total)
     )
     return tenant_id, material.asked(ids)
 
 
-def _ask_all(claim: _Claim, setting: Setting, questions: Sequence[Asked], answered: set[str]) -> None:
+def _ask_all(
+    claim: _Claim, setting: EvaluationSettings, questions: Sequence[EvaluationQuestion], answered: set[str]
+) -> None:
     done, waiting = len(answered), []
     written = time.monotonic()
-    claim.progress(ASKING, done, len(questions))
+    claim.progress(_ASKING, done, len(questions))
     for position, question in enumerate(questions):
         if question.id in answered:
             continue
         waiting.append(_answer(claim.run, position, question, setting))
-        if time.monotonic() - written >= WRITE_EVERY_SECONDS:
+        if time.monotonic() - written >= _WRITE_EVERY_SECONDS:
             done += _write(claim, waiting, done, len(questions))
             waiting, written = [], time.monotonic()
             if claim.deadline is not None and claim.clock() > claim.deadline:
@@ -233,22 +239,24 @@ def _ask_all(claim: _Claim, setting: Setting, questions: Sequence[Asked], answer
     _write(claim, waiting, done, len(questions))
 
 
-def _answer(run: EvaluationRun, position: int, question: Asked, setting: Setting) -> EvaluationAnswer:
+def _answer(
+    run: EvaluationRun, position: int, question: EvaluationQuestion, setting: EvaluationSettings
+) -> EvaluationAnswer:
     return EvaluationAnswer(
         tenant_id=run.tenant_id,
         run_id=run.pk,
         position=position,
         question_id=question.id,
         category=question.category[:64],
-        measures=ask(question, setting),
+        measures=measure_question(question, setting),
     )
 
 
 def _write(claim: _Claim, answers: list[EvaluationAnswer], done: int, total: int) -> int:
     with tenant_scope(claim.run.tenant_id):
-        _hold(claim, step=ASKING, done=done + len(answers))
+        _hold(claim, step=_ASKING, done=done + len(answers))
         EvaluationAnswer.objects.bulk_create(answers)
-    claim.progress(ASKING, done + len(answers), total)
+    claim.progress(_ASKING, done + len(answers), total)
     return len(answers)
 
 
@@ -260,48 +268,48 @@ def _show(claim: _Claim, step: str, done: int, total: int) -> None:
 
 def _hold(claim: _Claim, **values: object) -> None:
     """Write to the run and hold it for longer; inside a scope. Raises `_LostClaimError` where it is not ours."""
-    until = claim.clock() + LEASE
+    until = claim.clock() + _LEASE
     if not _held(claim).update(claimed_until=until, **values):
         raise _LostClaimError
     claim.until = until
 
 
-def _summed_up(claim: _Claim) -> Outcome:
+def _summed_up(claim: _Claim) -> EvaluationRunResult:
     run = claim.run
     _show(claim, SUMMING_UP, 0, 0)
     with tenant_scope(run.tenant_id):
         answers = list(EvaluationAnswer.objects.for_tenant(run.tenant_id).of_run(run.pk).in_order())
-    results = results_of(answers, run.budgets)
+    results = run_results(answers, run.budgets)
     with tenant_scope(run.tenant_id):
         _hold(claim, results=results)
         _held(claim).ended("done", claim.clock())
-        note_evaluation(EvaluationRun.objects.for_tenant(run.tenant_id).get(pk=run.pk))
-    drop_stage(run.pk)
-    return Outcome(EvaluationRun.State.DONE)
+        mark_drafts_evaluated(EvaluationRun.objects.for_tenant(run.tenant_id).get(pk=run.pk))
+    drop_staged_corpus(run.pk)
+    return EvaluationRunResult(EvaluationRun.State.DONE)
 
 
 def _held(claim: _Claim) -> EvaluationRunQuerySet:
     return EvaluationRun.objects.for_tenant(claim.run.tenant_id).held(claim.run.pk, claim.until)
 
 
-def _given_back(claim: _Claim) -> Outcome:
+def _given_back(claim: _Claim) -> EvaluationRunResult:
     """Give the run back, for the next task to go on with; its rows stay where they are."""
     with tenant_scope(claim.run.tenant_id):
         is_held = _held(claim).given_back()
-    return Outcome(EvaluationRun.State.QUEUED if is_held else "")
+    return EvaluationRunResult(EvaluationRun.State.QUEUED if is_held else "")
 
 
-def _failed(claim: _Claim, code: str, detail: str) -> Outcome:
+def _failed(claim: _Claim, code: str, detail: str) -> EvaluationRunResult:
     """Note why; what was answered stays, so that another try goes on from there."""
     logger.warning("evaluation %s failed: %s", claim.run.pk, code)
     with tenant_scope(claim.run.tenant_id):
         is_held = _held(claim).ended("failed", claim.clock(), code=code, detail=detail)
-    drop_stage(claim.run.pk)
-    return Outcome(EvaluationRun.State.FAILED if is_held else "", detail)
+    drop_staged_corpus(claim.run.pk)
+    return EvaluationRunResult(EvaluationRun.State.FAILED if is_held else "", detail)
 
 
 def _drop_unless_open(tenant_id: UUID, run_id: UUID) -> None:
     with tenant_scope(tenant_id):
         is_open = EvaluationRun.objects.for_tenant(tenant_id).with_id(run_id).open().exists()
     if not is_open:
-        drop_stage(run_id)
+        drop_staged_corpus(run_id)

@@ -21,17 +21,17 @@ from memories.tenancy.scopes import admin_write_scope, maintenance_scope, tenant
 
 logger = logging.getLogger(__name__)
 
-STAGE = "evaluation"
-BY = Actor.system("evaluation")
+_STAGE = "evaluation"
+_BY = Actor.system("evaluation")
 #: Rows stored, or embedded, in one transaction.
-ROWS_PER_BATCH = 500
+_ROWS_PER_BATCH = 500
 
 #: Called with how many memories are loaded, after each batch.
 Loaded = Callable[[int], None]
 
 
-def stage_corpus(
-    run_id: UUID, corpus: Corpus, *, now: datetime, loaded: Loaded, stage: str = STAGE
+def load_staged_corpus(
+    run_id: UUID, corpus: Corpus, *, now: datetime, loaded: Loaded, stage: str = _STAGE
 ) -> tuple[UUID, Mapping[str, UUID]]:
     """The hidden tenant that holds the corpus of a run, and the memory of each of its ids; `stage` is what it is for.
 
@@ -43,19 +43,19 @@ def stage_corpus(
         ids = _ready_ids(tenant.pk)
         if len(ids) == len(corpus.memories):
             return tenant.pk, ids
-        drop_stage(run_id, stage=stage)
+        drop_staged_corpus(run_id, stage=stage)
         tenant = _tenant(run_id, now, stage)
     _load(tenant, corpus, now, loaded)
     return tenant.pk, _ready_ids(tenant.pk)
 
 
-def drop_stage(run_id: UUID, *, stage: str = STAGE) -> bool:
+def drop_staged_corpus(run_id: UUID, *, stage: str = _STAGE) -> bool:
     """Drop the hidden tenant of a run; whether there was one."""
     with admin_write_scope():
-        return drop_hidden_tenant(words=_words(run_id, stage), by=BY)
+        return drop_hidden_tenant(words=_words(run_id, stage), by=_BY)
 
 
-def staged_run_ids(stage: str = STAGE, *, before: datetime | None = None) -> list[UUID]:
+def staged_run_ids(stage: str = _STAGE, *, before: datetime | None = None) -> list[UUID]:
     """The runs whose hidden tenants are there, all or those made before a moment."""
     with maintenance_scope():
         tenants = Tenant.objects.hidden() if before is None else Tenant.objects.hidden().older_than(before)
@@ -69,7 +69,7 @@ def _words(run_id: UUID, stage: str) -> str:
 
 def _tenant(run_id: UUID, now: datetime, stage: str) -> Tenant:
     with admin_write_scope():
-        return create_hidden_tenant(words=_words(run_id, stage), by=BY, now=now)
+        return create_hidden_tenant(words=_words(run_id, stage), by=_BY, now=now)
 
 
 def _ready_ids(tenant_id: UUID) -> dict[str, UUID]:
@@ -82,11 +82,11 @@ def _ready_ids(tenant_id: UUID) -> dict[str, UUID]:
 def _load(tenant: Tenant, corpus: Corpus, now: datetime, loaded: Loaded) -> None:
     """A corpus lives in its own time, which may lie ahead of the clock."""
     at = max(now, *(memory.created_at for memory in corpus.memories))
-    for start in range(0, len(corpus.memories), ROWS_PER_BATCH):
-        batch = corpus.memories[start : start + ROWS_PER_BATCH]
+    for start in range(0, len(corpus.memories), _ROWS_PER_BATCH):
+        batch = corpus.memories[start : start + _ROWS_PER_BATCH]
         with tenant_scope(tenant.pk):
             rows = [memory.as_new_memory() for memory in batch]
-            results = store_memories(tenant=tenant, rows=rows, by=BY, now=at)
+            results = store_memories(tenant=tenant, rows=rows, by=_BY, now=at)
         for memory, result in zip(batch, results, strict=True):
             if result.memory is None:
                 detail = f"The memory {memory.id[:80]!r} cannot be stored: {result.problems[0].detail}"

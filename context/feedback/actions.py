@@ -5,7 +5,13 @@ from uuid import UUID
 
 from django.db import transaction
 
-from context.feedback.votes import LABEL_CHARACTERS, GivenVotes, memories_of_receipt, recount, vote_explicitly
+from context.feedback.votes import (
+    ACTOR_LABEL_CHARACTERS_MAX,
+    RecordedVotes,
+    recalculate_usefulness,
+    receipt_memories,
+    record_explicit_votes,
+)
 from context.models import Feedback
 from context.services.feedback.votes import EXPLICIT_WEIGHTS
 from memories.models import Memory
@@ -16,7 +22,7 @@ REASON_CHARACTERS = 500
 
 
 @transaction.atomic
-def give_feedback(
+def record_feedback(
     *,
     tenant_id: UUID,
     memory_id: UUID | None = None,
@@ -26,7 +32,7 @@ def give_feedback(
     reach: str = "",
     by: Actor,
     now: datetime,
-) -> GivenVotes:
+) -> RecordedVotes:
     """POSITIVE, NEGATIVE or VERY_NEGATIVE on one memory, or on all memories of a context; exactly one of the two.
 
     Raises `InvalidInput` naming the field, `NotFound` for what is absent, archived or outside of `reach`. Of a
@@ -34,10 +40,10 @@ def give_feedback(
     """
     _check(memory_id, receipt_id, feedback, reason)
     if receipt_id is not None:
-        wanted = list(memories_of_receipt(tenant_id=tenant_id, receipt_id=receipt_id, reach=reach))
+        wanted = list(receipt_memories(tenant_id=tenant_id, receipt_id=receipt_id, reach=reach))
     else:
         wanted = [_votable(tenant_id, memory_id, reach)]
-    given = vote_explicitly(
+    given = record_explicit_votes(
         wanted,
         tenant_id=tenant_id,
         weight=EXPLICIT_WEIGHTS[feedback],
@@ -63,9 +69,9 @@ def withdraw_feedback(*, tenant_id: UUID, feedback_id: UUID, reach: str = "", by
     if vote is None:
         raise NotFound("not_found", "There is no such vote.")
     list(Memory.objects.for_tenant(tenant_id).with_id(vote.memory_id).locked())
-    taken = votes.standing().update(withdrawn_at=now, withdrawn_by=by.label[:LABEL_CHARACTERS])
+    taken = votes.standing().update(withdrawn_at=now, withdrawn_by=by.label[:ACTOR_LABEL_CHARACTERS_MAX])
     if taken:
-        recount(tenant_id, [vote.memory_id])
+        recalculate_usefulness(tenant_id, [vote.memory_id])
         _audit(tenant_id, "withdraw_feedback", [vote.memory_id], by, now)
     vote.refresh_from_db()
     return vote

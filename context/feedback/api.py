@@ -7,32 +7,32 @@ from rest_framework import status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from context.feedback.actions import give_feedback, withdraw_feedback
+from context.feedback.actions import record_feedback, withdraw_feedback
 from context.feedback.api_schema import feedback_list_schema, feedback_schema, outcome_schema, withdraw_schema
-from context.feedback.outcomes import record_outcome
+from context.feedback.outcomes import record_answer_usage
 from context.feedback.serializers import (
     FeedbackInput,
     FeedbackListInput,
     OutcomeInput,
-    feedback_answer,
-    given_answer,
-    outcome_answer,
+    serialize_answer_usage,
+    serialize_feedback,
+    serialize_recorded_votes,
 )
 from context.models import Feedback
 from memories.models import Memory
-from memories.tenancy.api.endpoint import Door
+from memories.tenancy.api.endpoint import Endpoint
 from memories.tenancy.api.idempotency import idempotent
 from memories.tenancy.exceptions import NotFound
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.rest.serializers import EmptyInput
 
-WRITE = {"POST": "write", "DELETE": "write"}
+_WRITE = {"POST": "write", "DELETE": "write"}
 
 
-class FeedbackDoor(Door):
+class FeedbackEndpoint(Endpoint):
     """Judge a memory or a context."""
 
-    scopes = WRITE
+    scopes = _WRITE
 
     @feedback_schema
     @idempotent
@@ -40,7 +40,7 @@ class FeedbackDoor(Door):
         """A vote on one memory, or on every memory of a context; 200 where all of it stood already."""
         values = self.body(FeedbackInput)
         with tenant_scope(self.tenant_id):
-            given = give_feedback(
+            given = record_feedback(
                 tenant_id=self.tenant_id,
                 memory_id=values["memory_id"],
                 receipt_id=values["context_id"],
@@ -50,13 +50,15 @@ class FeedbackDoor(Door):
                 by=self.actor,
                 now=self.now,
             )
-        return Response(given_answer(given), status=status.HTTP_201_CREATED if given.votes else status.HTTP_200_OK)
+        return Response(
+            serialize_recorded_votes(given), status=status.HTTP_201_CREATED if given.votes else status.HTTP_200_OK
+        )
 
 
-class VoteDoor(Door):
+class FeedbackWithdrawalEndpoint(Endpoint):
     """One vote."""
 
-    scopes = WRITE
+    scopes = _WRITE
 
     @withdraw_schema
     def delete(self, request: Request, feedback_id: UUID) -> Response:
@@ -73,7 +75,7 @@ class VoteDoor(Door):
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 
-class MemoryFeedbackDoor(Door):
+class MemoryFeedbackListEndpoint(Endpoint):
     """The votes on one memory."""
 
     @feedback_list_schema
@@ -87,20 +89,20 @@ class MemoryFeedbackDoor(Door):
             if not Memory.objects.for_tenant(self.tenant_id).within(self.key.partition_prefix).with_id(memory_id):
                 raise NotFound("not_found", "There is no such memory.")
         rows = Feedback.objects.for_tenant(self.tenant_id).given_within(memory_id, self.key.partition_prefix)
-        return self.listing(rows, values, ordering="-at", kinds=(datetime, UUID), answer=feedback_answer)
+        return self.listing(rows, values, ordering="-at", kinds=(datetime, UUID), answer=serialize_feedback)
 
 
-class OutcomeDoor(Door):
+class OutcomeEndpoint(Endpoint):
     """What became of a context."""
 
-    scopes = WRITE
+    scopes = _WRITE
 
     @outcome_schema
     @idempotent
     def post(self, request: Request, receipt_id: UUID) -> Response:
         """Which memories the model's answer made use of; each gains a little usefulness, at most once a day."""
         answer = self.body(OutcomeInput)["answer"]
-        outcome = record_outcome(
+        outcome = record_answer_usage(
             tenant_id=self.tenant_id,
             receipt_id=receipt_id,
             answer=answer,
@@ -108,4 +110,4 @@ class OutcomeDoor(Door):
             by=self.actor,
             now=self.now,
         )
-        return Response(outcome_answer(outcome))
+        return Response(serialize_answer_usage(outcome))

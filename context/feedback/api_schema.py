@@ -3,14 +3,14 @@
 from drf_spectacular.utils import OpenApiExample, extend_schema
 
 from context.feedback.serializers import (
+    AnswerUsageOutput,
     FeedbackInput,
     FeedbackListInput,
-    FeedbackPageShape,
-    GivenShape,
+    FeedbackPageOutput,
     OutcomeInput,
-    OutcomeShape,
+    RecordedVotesOutput,
 )
-from memories.store.api.schema import IDEMPOTENCY_KEY, answers
+from memories.store.api.schema import IDEMPOTENCY_KEY, response_schemas
 
 VOTE = OpenApiExample(
     "On one memory",
@@ -21,7 +21,7 @@ VOTE = OpenApiExample(
     },
     request_only=True,
 )
-VOTES = OpenApiExample(
+_VOTES = OpenApiExample(
     "On all memories of a context",
     {"context_id": "0c9e9f52-35c1-4a86-8a55-3f1f3f0f6a20", "feedback": "POSITIVE"},
     request_only=True,
@@ -34,20 +34,20 @@ feedback_schema = extend_schema(
     operation_id="feedback_create",
     tags=["feedback"],
     request=FeedbackInput,
-    examples=[VOTE, VOTES],
+    examples=[VOTE, _VOTES],
     parameters=[IDEMPOTENCY_KEY],
-    responses=answers({201: GivenShape, 200: GivenShape}, 404, 409, 413),
+    responses=response_schemas({201: RecordedVotesOutput, 200: RecordedVotesOutput}, 404, 409, 413),
 )
 withdraw_schema = extend_schema(
     operation_id="feedback_withdraw",
     tags=["feedback"],
-    responses=answers({204: None}, 404),
+    responses=response_schemas({204: None}, 404),
 )
 feedback_list_schema = extend_schema(
     operation_id="feedback_of_memory",
     tags=["feedback"],
     parameters=[FeedbackListInput],
-    responses=answers({200: FeedbackPageShape}, 404),
+    responses=response_schemas({200: FeedbackPageOutput}, 404),
 )
 outcome_schema = extend_schema(
     operation_id="context_outcome",
@@ -55,5 +55,5 @@ outcome_schema = extend_schema(
     request=OutcomeInput,
     examples=[OUTCOME],
     parameters=[IDEMPOTENCY_KEY],
-    responses=answers({200: OutcomeShape}, 404, 409, 413),
+    responses=response_schemas({200: AnswerUsageOutput}, 404, 409, 413),
 )

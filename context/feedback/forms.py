@@ -2,10 +2,10 @@
 
 from django import forms
 
-from memory_platform.web.forms import PlainForm
+from memory_platform.web.forms import PlatformForm
 
 
-class VoteForm(PlainForm):
+class FeedbackForm(PlatformForm):
     """A judgement on a memory."""
 
     VOTES = [("POSITIVE", "Useful"), ("NEGATIVE", "Not useful"), ("VERY_NEGATIVE", "Wrong or harmful")]

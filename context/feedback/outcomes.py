@@ -10,9 +10,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from context.feedback.votes import GivenVotes, memories_of_receipt, vote_implicitly
-from context.receipts.results import Notice
-from context.services.feedback.votes import SAMPLE_MEMORIES, Overlap, best_similarities, find_overlaps, sentences_of
+from context.feedback.votes import RecordedVotes, receipt_memories, record_implicit_votes
+from context.receipts.results import ContextWarning
+from context.services.feedback.votes import (
+    SAMPLE_MEMORIES,
+    AnswerOverlap,
+    best_similarities,
+    find_overlaps,
+    leading_sentences,
+)
 from memories.embeddings.embedders import embedder_of
 from memories.embeddings.providers import EmbeddingError
 from memories.models import Memory, MemoryEmbedding, MemoryVersion
@@ -22,18 +28,18 @@ from memories.tenancy.scopes import tenant_scope
 
 logger = logging.getLogger(__name__)
 
-ANSWER_CHARACTERS_MAX = 200_000
-WORDS_ONLY = Notice("embedder_unavailable", "The embedder is unavailable; only words were compared.")
+_ANSWER_CHARACTERS_MAX = 200_000
+WORDS_ONLY = ContextWarning("embedder_unavailable", "The embedder is unavailable; only words were compared.")
 
 
 @dataclass(frozen=True)
-class Outcome:
+class AnswerUsage:
     """What an answer said about its context: how each memory recurred in it, and the votes that came of it."""
 
     receipt_id: UUID
-    overlaps: Mapping[UUID, Overlap]
-    given: GivenVotes
-    warnings: Sequence[Notice] = ()
+    overlaps: Mapping[UUID, AnswerOverlap]
+    given: RecordedVotes
+    warnings: Sequence[ContextWarning] = ()
 
     @property
     def used(self) -> list[UUID]:
@@ -41,34 +47,36 @@ class Outcome:
         return [memory_id for memory_id, overlap in self.overlaps.items() if overlap.is_used]
 
 
-def record_outcome(
+def record_answer_usage(
     *, tenant_id: UUID, receipt_id: UUID, answer: str, reach: str = "", by: Actor, now: datetime
-) -> Outcome:
+) -> AnswerUsage:
     """Count the memories of a context that the model's `answer` used, each at most once a day. Opens its own scopes.
 
     Raises `InvalidInput` for an answer that is no text, `NotFound` for a context outside of `reach`.
     """
     _check(answer)
     with tenant_scope(tenant_id):
-        versions = memories_of_receipt(tenant_id=tenant_id, receipt_id=receipt_id, reach=reach)
+        versions = receipt_memories(tenant_id=tenant_id, receipt_id=receipt_id, reach=reach)
         texts = _texts(tenant_id, versions)
         sample = Memory.objects.for_tenant(tenant_id).live(now).newest_texts(SAMPLE_MEMORIES) if texts else []
     similarities, warnings = _similarities(tenant_id, versions, answer) if texts else ({}, [])
     overlaps = find_overlaps(texts, answer, sample=sample, similarities=similarities)
-    outcome = Outcome(receipt_id, overlaps, GivenVotes(), warnings)
+    outcome = AnswerUsage(receipt_id, overlaps, RecordedVotes(), warnings)
     if not outcome.used:
         return outcome
     with tenant_scope(tenant_id):
-        given = vote_implicitly(outcome.used, tenant_id=tenant_id, receipt_id=receipt_id, reach=reach, by=by, now=now)
+        given = record_implicit_votes(
+            outcome.used, tenant_id=tenant_id, receipt_id=receipt_id, reach=reach, by=by, now=now
+        )
         _audit(tenant_id, given, by, now)
-    return Outcome(receipt_id, overlaps, given, warnings)
+    return AnswerUsage(receipt_id, overlaps, given, warnings)
 
 
 def _check(answer: str) -> None:
     if not answer.strip():
         raise InvalidInput("blank", "An answer is needed.", "answer")
-    if len(answer) > ANSWER_CHARACTERS_MAX:
-        raise InvalidInput("too_long", f"An answer has at most {ANSWER_CHARACTERS_MAX:,} characters.", "answer")
+    if len(answer) > _ANSWER_CHARACTERS_MAX:
+        raise InvalidInput("too_long", f"An answer has at most {_ANSWER_CHARACTERS_MAX:,} characters.", "answer")
     if any(character == "\x00" or "\ud800" <= character <= "\udfff" for character in answer):
         raise InvalidInput("bad_characters", "The text holds NUL or half of a surrogate pair.", "answer")
 
@@ -82,9 +90,11 @@ def _texts(tenant_id: UUID, versions: Mapping[UUID, int]) -> dict[UUID, str]:
     return {pair[0]: found[pair] for pair in versions.items() if pair in found}
 
 
-def _similarities(tenant_id: UUID, versions: Mapping[UUID, int], answer: str) -> tuple[dict[UUID, float], list[Notice]]:
+def _similarities(
+    tenant_id: UUID, versions: Mapping[UUID, int], answer: str
+) -> tuple[dict[UUID, float], list[ContextWarning]]:
     """The best cosine of any sentence to each memory's stored vector."""
-    sentences = sentences_of(answer)
+    sentences = leading_sentences(answer)
     if not sentences:
         return {}, []
     try:
@@ -100,7 +110,7 @@ def _similarities(tenant_id: UUID, versions: Mapping[UUID, int], answer: str) ->
     return best_similarities(stored, vectors), []
 
 
-def _audit(tenant_id: UUID, given: GivenVotes, by: Actor, now: datetime) -> None:
+def _audit(tenant_id: UUID, given: RecordedVotes, by: Actor, now: datetime) -> None:
     if not given.votes:
         return
     record_audit(

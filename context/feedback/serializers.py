@@ -4,33 +4,33 @@ from typing import Any
 
 from rest_framework import serializers
 
-from context.assembly.serializers.fields import checked_query, one_of
-from context.assembly.serializers.shapes import WarningShape
-from context.feedback.outcomes import Outcome
-from context.feedback.votes import GivenVotes
+from context.assembly.serializers.fields import require_exactly_one, validate_query_text
+from context.assembly.serializers.shapes import WarningOutput
+from context.feedback.outcomes import AnswerUsage
+from context.feedback.votes import RecordedVotes
 from context.models import Feedback
 from context.services.feedback.votes import EXPLICIT_WEIGHTS
 from memories.services.store.content import MAX_CONTENT_BYTES
-from memories.store.serializers.answers import moment
-from memory_platform.rest.fields import CheckedField, ChosenField, IdField, TextField
+from memories.store.serializers.answers import format_utc
+from memory_platform.rest.fields import RuleCheckedField, StrictChoiceField, StrictTextField, StrictUuidField
 from memory_platform.rest.pages import PageInput
 from memory_platform.rest.serializers import StrictSerializer
 
 FEEDBACK = tuple(EXPLICIT_WEIGHTS)
-REASON_CHARACTERS_MAX = 500
+_REASON_CHARACTERS_MAX = 500
 
 
 class FeedbackInput(StrictSerializer):
     """A vote on one memory, or on every memory of a context."""
 
-    memory_id = IdField(required=False, allow_null=True, default=None)
-    context_id = IdField(required=False, allow_null=True, default=None)
-    feedback = ChosenField(choices=FEEDBACK)
-    reason = TextField(max_length=REASON_CHARACTERS_MAX, required=False, default="")
+    memory_id = StrictUuidField(required=False, allow_null=True, default=None)
+    context_id = StrictUuidField(required=False, allow_null=True, default=None)
+    feedback = StrictChoiceField(choices=FEEDBACK)
+    reason = StrictTextField(max_length=_REASON_CHARACTERS_MAX, required=False, default="")
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         """Exactly one of the two."""
-        one_of(attrs, ("memory_id", "context_id"))
+        require_exactly_one(attrs, ("memory_id", "context_id"))
         return attrs
 
 
@@ -41,18 +41,18 @@ class FeedbackListInput(PageInput):
 class OutcomeInput(StrictSerializer):
     """What the model answered with a context at hand."""
 
-    answer = CheckedField(
-        rule=checked_query,
+    answer = RuleCheckedField(
+        rule=validate_query_text,
         shape={"type": "string", "minLength": 1, "maxLength": MAX_CONTENT_BYTES},
         help_text="At most 32 KiB. It is compared and not stored.",
     )
 
 
-def given_answer(given: GivenVotes) -> dict[str, Any]:
+def serialize_recorded_votes(given: RecordedVotes) -> dict[str, Any]:
     """What came of a judgement."""
     return {
-        "results": [feedback_answer(vote) for vote in given.votes],
-        "repeated": [feedback_answer(vote) for vote in given.repeated],
+        "results": [serialize_feedback(vote) for vote in given.votes],
+        "repeated": [serialize_feedback(vote) for vote in given.repeated],
         "skipped": [str(memory_id) for memory_id in given.skipped],
         "usefulness_scores": [
             {"memory_id": str(memory_id), "usefulness_score": score} for memory_id, score in given.scores.items()
@@ -60,7 +60,7 @@ def given_answer(given: GivenVotes) -> dict[str, Any]:
     }
 
 
-def outcome_answer(outcome: Outcome) -> dict[str, Any]:
+def serialize_answer_usage(outcome: AnswerUsage) -> dict[str, Any]:
     """What an answer said about its context; memories in the order of the context."""
     return {
         "memories": [
@@ -73,12 +73,12 @@ def outcome_answer(outcome: Outcome) -> dict[str, Any]:
             }
             for memory_id, overlap in outcome.overlaps.items()
         ],
-        **given_answer(outcome.given),
+        **serialize_recorded_votes(outcome.given),
         "warnings": [notice.as_answer() for notice in outcome.warnings],
     }
 
 
-def feedback_answer(row: Feedback) -> dict[str, Any]:
+def serialize_feedback(row: Feedback) -> dict[str, Any]:
     """One vote."""
     return {
         "id": str(row.pk),
@@ -87,21 +87,21 @@ def feedback_answer(row: Feedback) -> dict[str, Any]:
         "kind": row.kind,
         "weight": row.weight,
         "reason": row.reason,
-        "at": moment(row.at),
+        "at": format_utc(row.at),
         "by": {"kind": row.actor_kind, "label": row.actor_label},
-        "withdrawn_at": moment(row.withdrawn_at),
+        "withdrawn_at": format_utc(row.withdrawn_at),
         "withdrawn_by": row.withdrawn_by,
     }
 
 
-class VoterShape(serializers.Serializer[Any]):
+class FeedbackActorOutput(serializers.Serializer[Any]):
     """Who voted."""
 
     kind = serializers.ChoiceField(choices=["operator", "key", "system"])
     label = serializers.CharField(allow_blank=True)  # type: ignore[assignment]
 
 
-class FeedbackShape(serializers.Serializer[Any]):
+class FeedbackOutput(serializers.Serializer[Any]):
     """One vote; one that was taken back stays, and counts no more."""
 
     id = serializers.UUIDField()
@@ -111,30 +111,30 @@ class FeedbackShape(serializers.Serializer[Any]):
     weight = serializers.FloatField(help_text="+1, -1 or -3 as given; +0.25 where an answer used the memory.")
     reason = serializers.CharField(allow_blank=True)
     at = serializers.DateTimeField()
-    by = VoterShape()
+    by = FeedbackActorOutput()
     withdrawn_at = serializers.DateTimeField(allow_null=True)
     withdrawn_by = serializers.CharField(allow_blank=True)
 
 
-class UsefulnessShape(serializers.Serializer[Any]):
+class UsefulnessOutput(serializers.Serializer[Any]):
     """What a memory's votes make of its usefulness."""
 
     memory_id = serializers.UUIDField()
     usefulness_score = serializers.FloatField()
 
 
-class GivenShape(serializers.Serializer[Any]):
+class RecordedVotesOutput(serializers.Serializer[Any]):
     """What came of a judgement."""
 
-    results = FeedbackShape(many=True, help_text="The votes that were counted, one a memory.")
-    repeated = FeedbackShape(many=True, help_text="Votes that stood already: nothing was counted twice.")
+    results = FeedbackOutput(many=True, help_text="The votes that were counted, one a memory.")
+    repeated = FeedbackOutput(many=True, help_text="Votes that stood already: nothing was counted twice.")
     skipped = serializers.ListField(
         child=serializers.UUIDField(), help_text="Memories of the context that are archived or out of reach by now."
     )
-    usefulness_scores = UsefulnessShape(many=True)
+    usefulness_scores = UsefulnessOutput(many=True)
 
 
-class OverlapShape(serializers.Serializer[Any]):
+class AnswerOverlapOutput(serializers.Serializer[Any]):
     """How a memory of the context recurred in the answer."""
 
     memory_id = serializers.UUIDField()
@@ -144,16 +144,16 @@ class OverlapShape(serializers.Serializer[Any]):
     similarity = serializers.FloatField(allow_null=True, help_text="Best cosine of a sentence of the answer.")
 
 
-class OutcomeShape(GivenShape):
+class AnswerUsageOutput(RecordedVotesOutput):
     """What an answer said about its context."""
 
-    memories = OverlapShape(many=True)
-    warnings = WarningShape(many=True)
+    memories = AnswerOverlapOutput(many=True)
+    warnings = WarningOutput(many=True)
 
 
-class FeedbackPageShape(serializers.Serializer[Any]):
+class FeedbackPageOutput(serializers.Serializer[Any]):
     """A page of votes, newest first."""
 
     next = serializers.URLField(allow_null=True)
     previous = serializers.URLField(allow_null=True)
-    results = FeedbackShape(many=True)
+    results = FeedbackOutput(many=True)

@@ -11,16 +11,23 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
 
-from context.feedback.actions import give_feedback, withdraw_feedback
-from context.feedback.forms import VoteForm
+from context.feedback.actions import record_feedback, withdraw_feedback
+from context.feedback.forms import FeedbackForm
 from context.models import Feedback, Receipt
-from context.profiles.views.form_errors import blame
+from context.profiles.views.form_errors import add_error_to_form
 from memories.hygiene.actions import MERGED_INTO
 from memories.models import Memory, MemoryLink
-from memories.tenancy.access import actor_of, tenant_required
+from memories.tenancy.access import operator_actor, tenant_required
 from memories.tenancy.exceptions import NotFound, PlatformError
 from memories.tenancy.scopes import tenant_scope
-from memory_platform.web.pages import HtmxRequest, complain, flash, operator_required, show, wants_fragment
+from memory_platform.web.pages import (
+    HtmxRequest,
+    add_flash,
+    flash_error,
+    operator_required,
+    render_page,
+    wants_fragment,
+)
 
 VOTES_SHOWN_MAX = 100
 CONTEXTS_SHOWN_MAX = 10
@@ -32,40 +39,40 @@ VOTE_OF_WEIGHT = {1.0: "POSITIVE", -1.0: "NEGATIVE", -3.0: "VERY_NEGATIVE"}
 @operator_required("viewer", to_change="operator")
 @tenant_required
 @require_http_methods(["GET", "HEAD", "POST"])
-def memory_votes(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
+def memory_feedback(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
     """The votes with who gave them and why, the form that gives one, and where the memory was used."""
     if request.method != "POST":
-        return _page(request, memory_id, VoteForm(label_suffix=""))
-    form = VoteForm(request.POST, label_suffix="")
+        return _page(request, memory_id, FeedbackForm(label_suffix=""))
+    form = FeedbackForm(request.POST, label_suffix="")
     if form.is_valid() and _vote(request, memory_id, form):
         return _again(request, memory_id)
     return _page(request, memory_id, form)
 
 
-def _vote(request: HtmxRequest, memory_id: UUID, form: VoteForm) -> bool:
+def _vote(request: HtmxRequest, memory_id: UUID, form: FeedbackForm) -> bool:
     try:
         with tenant_scope(request.tenant.id):
-            given = give_feedback(
+            given = record_feedback(
                 tenant_id=request.tenant.id,
                 memory_id=memory_id,
                 feedback=form.cleaned_data["feedback"],
                 reason=form.cleaned_data["reason"],
-                by=actor_of(request.operator),
+                by=operator_actor(request.operator),
                 now=timezone.now(),
             )
     except NotFound as error:
         if error.code != "archived":
             raise Http404 from error
-        blame(form, error)
+        add_error_to_form(form, error)
         return False
     except PlatformError as error:
-        blame(form, error)
+        add_error_to_form(form, error)
         return False
     if given.votes:
         undo = reverse("vote-withdraw", args=[request.tenant.id, memory_id, given.votes[0].pk])
-        flash(request, "The vote counts.", undo_url=undo)
+        add_flash(request, "The vote counts.", undo_url=undo)
     else:
-        flash(request, "You gave this vote today already; it counts once.")
+        add_flash(request, "You gave this vote today already; it counts once.")
     return True
 
 
@@ -81,7 +88,10 @@ def vote_withdraw(request: HtmxRequest, memory_id: UUID, vote_id: UUID) -> HttpR
         with tenant_scope(request.tenant.id):
             _found(request, memory_id)
             vote = withdraw_feedback(
-                tenant_id=request.tenant.id, feedback_id=vote_id, by=actor_of(request.operator), now=timezone.now()
+                tenant_id=request.tenant.id,
+                feedback_id=vote_id,
+                by=operator_actor(request.operator),
+                now=timezone.now(),
             )
     except NotFound as error:
         raise Http404 from error
@@ -89,26 +99,26 @@ def vote_withdraw(request: HtmxRequest, memory_id: UUID, vote_id: UUID) -> HttpR
     if vote.weight in VOTE_OF_WEIGHT and vote.memory_id == memory_id:
         again = urlencode({"feedback": VOTE_OF_WEIGHT[vote.weight], "reason": vote.reason})
         undo = f"{reverse('vote-again', args=[request.tenant.id, memory_id])}?{again}"
-    flash(request, "The vote is taken back.", undo_url=undo)
+    add_flash(request, "The vote is taken back.", undo_url=undo)
     return _again(request, memory_id)
 
 
 @operator_required("operator")
 @tenant_required
 @require_POST
-def vote_again(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
+def vote_restore(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
     """Undo of a withdrawal: the vote that the address names, given anew."""
     with tenant_scope(request.tenant.id):
         _found(request, memory_id)
-    form = VoteForm(request.GET)
+    form = FeedbackForm(request.GET)
     if not form.is_valid() or not _vote(request, memory_id, form):
-        complain(request, "The vote could not be given again.")
+        flash_error(request, "The vote could not be given again.")
     return _again(request, memory_id)
 
 
 def _again(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
     if request.htmx:
-        return _page(request, memory_id, VoteForm(label_suffix=""))
+        return _page(request, memory_id, FeedbackForm(label_suffix=""))
     return redirect("memory-votes", request.tenant.id, memory_id)
 
 
@@ -120,7 +130,7 @@ def _found(request: HtmxRequest, memory_id: UUID) -> Memory:
     return memory
 
 
-def _page(request: HtmxRequest, memory_id: UUID, form: VoteForm) -> HttpResponse:
+def _page(request: HtmxRequest, memory_id: UUID, form: FeedbackForm) -> HttpResponse:
     tenant_id = request.tenant.id
     with tenant_scope(tenant_id):
         memory = _found(request, memory_id)
@@ -139,4 +149,4 @@ def _page(request: HtmxRequest, memory_id: UUID, form: VoteForm) -> HttpResponse
     template = (
         "context/feedback/memory_votes.html#body" if wants_fragment(request) else "context/feedback/memory_votes.html"
     )
-    return show(request, template, page, status=status)
+    return render_page(request, template, page, status=status)

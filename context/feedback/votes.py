@@ -11,17 +11,17 @@ from uuid import UUID
 
 from context.models import Feedback
 from context.receipts.results import MEMORY
-from context.receipts.storing import anchors_of_receipt
-from context.services.feedback.votes import IMPLICIT_WEIGHT, usefulness
+from context.receipts.storing import read_receipt_anchors
+from context.services.feedback.votes import IMPLICIT_WEIGHT, usefulness_from_votes
 from memories.models import AuditEntry, Memory
-from memories.store.recall import set_usefulness
+from memories.store.recall import update_usefulness_scores
 from memories.tenancy.audit import Actor
 
-LABEL_CHARACTERS = 150
+ACTOR_LABEL_CHARACTERS_MAX = 150
 
 
 @dataclass(frozen=True)
-class GivenVotes:
+class RecordedVotes:
     """What came of a judgement: the votes that stand, usefulness by memory, and the memories that took none.
 
     `skipped` are those that are archived, erased or out of reach by now; `repeated` votes had been given before.
@@ -33,19 +33,19 @@ class GivenVotes:
     scores: Mapping[UUID, float] = field(default_factory=dict)
 
 
-def memories_of_receipt(*, tenant_id: UUID, receipt_id: UUID, reach: str) -> dict[UUID, int]:
+def receipt_memories(*, tenant_id: UUID, receipt_id: UUID, reach: str) -> dict[UUID, int]:
     """The memories a context held, in its order, with the versions shown. Raises `NotFound` outside of `reach`."""
-    anchors = anchors_of_receipt(tenant_id=tenant_id, receipt_id=receipt_id, reach=reach)
+    anchors = read_receipt_anchors(tenant_id=tenant_id, receipt_id=receipt_id, reach=reach)
     return {UUID(anchor.id): anchor.version for anchor in anchors if anchor.type == MEMORY}
 
 
-def hold_memories(tenant_id: UUID, memory_ids: Iterable[UUID], reach: str) -> dict[UUID, Memory]:
+def lock_votable_memories(tenant_id: UUID, memory_ids: Iterable[UUID], reach: str) -> dict[UUID, Memory]:
     """The memories that can be voted on, locked until the transaction ends."""
     rows = Memory.objects.for_tenant(tenant_id).unarchived().within(reach).with_ids(memory_ids)
     return {row.pk: row for row in rows.locked()}
 
 
-def vote_explicitly(
+def record_explicit_votes(
     memory_ids: Sequence[UUID],
     *,
     tenant_id: UUID,
@@ -55,13 +55,13 @@ def vote_explicitly(
     reach: str,
     by: Actor,
     now: datetime,
-) -> GivenVotes:
+) -> RecordedVotes:
     """A person's or an agent's judgement on each of the memories.
 
     The same judgement by the same actor on the same day stands once: on one context, and by an operator on one memory.
     An agent's key votes on a memory for many conversations, so each of those counts.
     """
-    memories = hold_memories(tenant_id, memory_ids, reach)
+    memories = lock_votable_memories(tenant_id, memory_ids, reach)
     drafts = [
         _draft(memory, Feedback.Kind.EXPLICIT, weight, receipt_id, by=by, now=now, reason=reason)
         for memory in memories.values()
@@ -70,14 +70,14 @@ def vote_explicitly(
     return _cast(drafts, before, _missing(memory_ids, memories))
 
 
-def vote_implicitly(
+def record_implicit_votes(
     memory_ids: Sequence[UUID], *, tenant_id: UUID, receipt_id: UUID, reach: str, by: Actor, now: datetime
-) -> GivenVotes:
+) -> RecordedVotes:
     """What a model's answer to a context says of memories that it used: once a memory and day.
 
     A vote that was taken back today is not given again, and who judged the memory in this context outranks the answer.
     """
-    memories = hold_memories(tenant_id, memory_ids, reach)
+    memories = lock_votable_memories(tenant_id, memory_ids, reach)
     drafts = [
         _draft(memory, Feedback.Kind.IMPLICIT, IMPLICIT_WEIGHT, receipt_id, by=by, now=now)
         for memory in memories.values()
@@ -88,17 +88,19 @@ def vote_implicitly(
     return _cast(drafts, before, _missing(memory_ids, memories))
 
 
-def recount(tenant_id: UUID, memory_ids: Iterable[UUID]) -> dict[UUID, float]:
+def recalculate_usefulness(tenant_id: UUID, memory_ids: Iterable[UUID]) -> dict[UUID, float]:
     """Reckon the usefulness of memories (locked by the caller) from their standing votes; at most three queries.
 
     A memory whose votes were all taken back returns to what it had before the first.
     """
     ids = set(memory_ids)
     votes = Feedback.objects.for_tenant(tenant_id).on_memories(ids)
-    scores = {pk: usefulness(positive, negative) for pk, (positive, negative) in votes.sums_by_memory().items()}
+    scores = {
+        pk: usefulness_from_votes(positive, negative) for pk, (positive, negative) in votes.sums_by_memory().items()
+    }
     if bare := ids - scores.keys():
         scores |= votes.on_memories(bare).scores_before()
-    set_usefulness(scores=scores)
+    update_usefulness_scores(scores=scores)
     return scores
 
 
@@ -106,13 +108,13 @@ def _missing(wanted: Iterable[UUID], memories: Mapping[UUID, Memory]) -> list[UU
     return [memory_id for memory_id in wanted if memory_id not in memories]
 
 
-def _cast(drafts: Sequence[Feedback], before: Mapping[UUID, Feedback], skipped: Sequence[UUID]) -> GivenVotes:
+def _cast(drafts: Sequence[Feedback], before: Mapping[UUID, Feedback], skipped: Sequence[UUID]) -> RecordedVotes:
     """Store the drafts of memories that have no vote `before`, and reckon anew."""
     new = [draft for draft in drafts if draft.memory_id not in before]
     _note_scores_without_votes(new)
     Feedback.objects.bulk_create(new)
-    scores = recount(new[0].tenant_id, [vote.memory_id for vote in new]) if new else {}
-    return GivenVotes(votes=new, repeated=list(before.values()), skipped=skipped, scores=scores)
+    scores = recalculate_usefulness(new[0].tenant_id, [vote.memory_id for vote in new]) if new else {}
+    return RecordedVotes(votes=new, repeated=list(before.values()), skipped=skipped, scores=scores)
 
 
 def _note_scores_without_votes(drafts: Sequence[Feedback]) -> None:
@@ -156,8 +158,8 @@ def _draft(
 def _signature(by: Actor) -> dict[str, Any]:
     return {
         "actor_kind": by.kind,
-        "actor_id": by.id[:LABEL_CHARACTERS],
-        "actor_label": by.label[:LABEL_CHARACTERS],
+        "actor_id": by.id[:ACTOR_LABEL_CHARACTERS_MAX],
+        "actor_label": by.label[:ACTOR_LABEL_CHARACTERS_MAX],
     }
 
 

@@ -3,7 +3,7 @@
 from datetime import datetime
 from uuid import UUID
 
-from context.evaluation.report import Table, comparison_of
+from context.evaluation.report import ReportTable, describe_run_comparison
 from context.models import EvaluationRun
 from memories.models import Tenant
 from memories.tenancy.actions.hidden_tenants import create_hidden_tenant
@@ -15,7 +15,7 @@ from memories.tenancy.scopes import admin_write_scope
 HOLDER = "evaluations"
 
 
-def holder(*, by: Actor, now: datetime) -> Tenant:
+def evaluation_tenant(*, by: Actor, now: datetime) -> Tenant:
     """The hidden tenant that keeps runs without one."""
     with admin_write_scope():
         return create_hidden_tenant(words=HOLDER, by=by, now=now)
@@ -30,12 +30,12 @@ def find_run(run_id: UUID) -> EvaluationRun:
     return run
 
 
-def release(run: EvaluationRun) -> None:
+def release_evaluation_run(run: EvaluationRun) -> None:
     """Let a run go that a command held which is gone; inside its scope."""
     EvaluationRun.objects.for_tenant(run.tenant_id).with_id(run.pk).open().released()
 
 
-def pair_up(run: EvaluationRun, other: EvaluationRun) -> Table:
+def compare_evaluation_runs(run: EvaluationRun, other: EvaluationRun) -> ReportTable:
     """`run` less `other`. Raises `InvalidInput` `not_comparable`."""
     with admin_write_scope():
-        return comparison_of(run, other)
+        return describe_run_comparison(run, other)

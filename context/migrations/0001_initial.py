@@ -7,7 +7,7 @@ import django.core.validators
 import django.db.models.deletion
 from django.db import migrations, models
 
-from memories.tenancy.row_security import confine
+from memories.tenancy.row_security import enable_row_security
 
 
 class Migration(migrations.Migration):
@@ -198,6 +198,6 @@ class Migration(migrations.Migration):
                 ],
             },
         ),
-        confine("context_budgetprofile"),
-        confine("context_receipt"),
+        enable_row_security("context_budgetprofile"),
+        enable_row_security("context_receipt"),
     ]

@@ -8,7 +8,7 @@ import django.db.models.deletion
 from django.db import migrations, models
 
 import context.models
-from memories.tenancy.row_security import confine, same_tenant
+from memories.tenancy.row_security import add_tenant_foreign_key, enable_row_security
 
 
 class Migration(migrations.Migration):
@@ -306,7 +306,7 @@ class Migration(migrations.Migration):
                 name="feedback_is_implied_once_a_day",
             ),
         ),
-        confine("context_budgetprofileassignment"),
-        confine("context_feedback"),
-        same_tenant("context_feedback", "memory_id", "memories_memory"),
+        enable_row_security("context_budgetprofileassignment"),
+        enable_row_security("context_feedback"),
+        add_tenant_foreign_key("context_feedback", "memory_id", "memories_memory"),
     ]

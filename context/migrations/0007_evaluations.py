@@ -7,7 +7,7 @@ import django.db.models.deletion
 import django.db.models.functions.text
 from django.db import migrations, models
 
-from memories.tenancy.row_security import confine, same_tenant
+from memories.tenancy.row_security import add_tenant_foreign_key, enable_row_security
 
 TABLES = ("evaluationrun", "evaluationanswer", "goldenquestion", "goldenmemory")
 
@@ -284,8 +284,8 @@ class Migration(migrations.Migration):
             model_name="goldenmemory",
             constraint=models.UniqueConstraint(fields=("question", "memory"), name="golden_memory_is_wanted_once"),
         ),
-        *[confine(f"context_{table}") for table in TABLES],
-        same_tenant("context_evaluationanswer", "run_id", "context_evaluationrun"),
-        same_tenant("context_goldenmemory", "question_id", "context_goldenquestion"),
-        same_tenant("context_goldenmemory", "memory_id", "memories_memory"),
+        *[enable_row_security(f"context_{table}") for table in TABLES],
+        add_tenant_foreign_key("context_evaluationanswer", "run_id", "context_evaluationrun"),
+        add_tenant_foreign_key("context_goldenmemory", "question_id", "context_goldenquestion"),
+        add_tenant_foreign_key("context_goldenmemory", "memory_id", "memories_memory"),
     ]

@@ -3,7 +3,7 @@
 import django.db.models.deletion
 from django.db import migrations, models
 
-from memories.tenancy.row_security import confine, same_tenant
+from memories.tenancy.row_security import add_tenant_foreign_key, enable_row_security
 
 
 class Migration(migrations.Migration):
@@ -162,7 +162,7 @@ class Migration(migrations.Migration):
                 ],
             },
         ),
-        confine("context_scoringprofileversion"),
-        confine("context_scoringprofileassignment"),
-        same_tenant("context_scoringprofileversion", "evaluation_run_id", "context_evaluationrun"),
+        enable_row_security("context_scoringprofileversion"),
+        enable_row_security("context_scoringprofileassignment"),
+        add_tenant_foreign_key("context_scoringprofileversion", "evaluation_run_id", "context_evaluationrun"),
     ]

@@ -2,7 +2,7 @@
 
 from context.models.evaluation import BUDGETS_MAX, EvaluationAnswer, EvaluationRun, GoldenMemory, GoldenQuestion
 from context.models.profiles import (
-    DEFAULT_PROFILE_NAME,
+    DEFAULT_BUDGET_PROFILE_NAME,
     ELASTIC_ITEMS_MAX,
     ELASTIC_TOKENS_MAX,
     OVERFETCH_RATIO_MAX,
@@ -22,7 +22,7 @@ from context.models.scoring_profiles import ScoringProfileAssignment, ScoringPro
 
 __all__ = [
     "BUDGETS_MAX",
-    "DEFAULT_PROFILE_NAME",
+    "DEFAULT_BUDGET_PROFILE_NAME",
     "ELASTIC_ITEMS_MAX",
     "ELASTIC_TOKENS_MAX",
     "OVERFETCH_RATIO_MAX",

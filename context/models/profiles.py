@@ -10,7 +10,7 @@ from context.profiles.queries.profiles import DEFAULT_NAME, BudgetProfileQuerySe
 from context.services.profiles.compaction_policy import CompactionPolicy
 from memories.models import PartitionSummary, Tenant
 
-DEFAULT_PROFILE_NAME = DEFAULT_NAME
+DEFAULT_BUDGET_PROFILE_NAME = DEFAULT_NAME
 TOKENS_MIN, TOKENS_MAX = 1, 2_000_000
 OVERFETCH_RATIO_MIN, OVERFETCH_RATIO_MAX = 1.0, 10.0
 TOP_K_MAX = 200
@@ -42,7 +42,7 @@ class BudgetProfile(models.Model):
         OPTIMAL = "optimal", "optimal: the highest sum of scores"
 
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="budget_profiles")
-    name = models.CharField(max_length=64, default=DEFAULT_PROFILE_NAME)
+    name = models.CharField(max_length=64, default=DEFAULT_BUDGET_PROFILE_NAME)
     version = models.PositiveIntegerField()
     default_tokens = models.PositiveIntegerField(
         default=4000, validators=[MinValueValidator(TOKENS_MIN), MaxValueValidator(TOKENS_MAX)]

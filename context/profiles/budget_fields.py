@@ -9,12 +9,12 @@ from django.core.exceptions import ValidationError
 
 from context.assembly.sections import PACKERS
 from context.models import BudgetProfile
-from context.profiles.budget_profiles import limits_of_column
+from context.profiles.budget_profiles import profile_column_limits
 from context.profiles.policy_fields import GROUPS as POLICY_GROUPS
+from context.profiles.policy_fields import POLICY_FIELD_TEXTS as POLICY_SHOWN_AS
 from context.profiles.policy_fields import PREFIX as POLICY_PREFIX
-from context.profiles.policy_fields import SHOWN_AS as POLICY_SHOWN_AS
-from context.profiles.policy_fields import chosen_policy, policy_fields, step_of, typed_policy
-from memory_platform.web.forms import PlainForm, bound
+from context.profiles.policy_fields import policy_field_step, policy_fields, policy_form_values, policy_overrides
+from memory_platform.web.forms import PlatformForm, apply_column_limits
 
 FIRST_FIELDS = (
     "default_tokens",
@@ -34,7 +34,7 @@ FOLDED_FIELDS = {
 # The columns that the form takes as they are; rooms and levels are typed in another shape.
 BUDGET_PAGE_FIELDS = (*FIRST_FIELDS, *[name for names in FOLDED_FIELDS.values() for name in names if name != "levels"])
 ROOM_SECTIONS = ("tenant_memo", "partition_summaries", "focus", "linked_memories", "memories")
-LABELS = {
+_LABELS = {
     "default_tokens": "Default budget",
     "include_memories_top_k": "Without a question",
     "include_tenant_memo": "Tenant memo leads every context",
@@ -49,7 +49,7 @@ LABELS = {
     "receipt_count": "And at most",
 }
 # Unit, step and hint of a field.
-SHOWN_AS = {
+_SHOWN_AS = {
     "default_tokens": ("tokens", "1", ""),
     "minimum_score": ("", "0.01", "0 to 1. A memory below it is left out."),
     "include_memories_top_k": ("memories", "1", ""),
@@ -80,7 +80,7 @@ PACKER_CHOICES = [
 
 
 @dataclass(frozen=True)
-class FieldView:
+class ProfileFieldView:
     """A field of a profile as the page draws it: beside its input a unit, below it a hint."""
 
     bound: forms.BoundField
@@ -94,16 +94,16 @@ class FieldView:
 
 
 @dataclass(frozen=True)
-class FieldGroup:
+class ProfileFieldGroup:
     """Fields that are folded away together; `is_open` where one of them needs attention."""
 
     title: str
-    fields: list[FieldView]
+    fields: list[ProfileFieldView]
     is_open: bool
 
 
 @dataclass(frozen=True)
-class RoomView:
+class SectionBudgetView:
     """The room of one section: an amount and its unit."""
 
     label: str
@@ -111,7 +111,7 @@ class RoomView:
     unit: forms.BoundField
 
 
-class BudgetProfileForm(PlainForm):
+class BudgetProfileForm(PlatformForm):
     """The numbers of a budget profile; fields, choices and bounds are the model's.
 
     A section's room is typed as an amount and its unit, the levels of summaries as numbers with commas.
@@ -126,8 +126,8 @@ class BudgetProfileForm(PlainForm):
         packer: Any = self.fields["packer"]
         packer.choices = PACKER_CHOICES
         for name in BUDGET_PAGE_FIELDS:
-            bound(self.fields[name], *limits_of_column(name))
-        for name, label in LABELS.items():
+            apply_column_limits(self.fields[name], *profile_column_limits(name))
+        for name, label in _LABELS.items():
             self.fields[name].label = label
         self.fields |= policy_fields()
         self.fields["levels"] = forms.CharField(label="Summaries of levels", required=False, max_length=60)
@@ -141,7 +141,7 @@ class BudgetProfileForm(PlainForm):
     def unit_of(self, name: str) -> str:
         if name == "near_duplicate_threshold":
             return ""  # no amount of anything
-        shown = SHOWN_AS.get(name) or POLICY_SHOWN_AS.get(name.removeprefix(POLICY_PREFIX), ("", "", ""))[1:]
+        shown = _SHOWN_AS.get(name) or POLICY_SHOWN_AS.get(name.removeprefix(POLICY_PREFIX), ("", "", ""))[1:]
         return shown[0]
 
     def clean_levels(self) -> list[int]:
@@ -156,7 +156,7 @@ class BudgetProfileForm(PlainForm):
         numbers = {name: self.cleaned_data[name] for name in BUDGET_PAGE_FIELDS}
         rooms = {section: room for section in ROOM_SECTIONS if (room := self._room(section)) is not None}
         typed_otherwise = {"include_summaries_at": self.cleaned_data["levels"], "sections": rooms}
-        return numbers | typed_otherwise | {"compaction": chosen_policy(self.cleaned_data)}
+        return numbers | typed_otherwise | {"compaction": policy_overrides(self.cleaned_data)}
 
     def _room(self, section: str) -> dict[str, float] | None:
         amount = self.cleaned_data[f"room_{section}"]
@@ -171,29 +171,29 @@ class BudgetProfileForm(PlainForm):
         pairs = [(name, self[name].value()) for name in self.fields]
         return [(name, "" if value is None else value) for name, value in pairs if value is not False]
 
-    def first_fields(self) -> list[FieldView]:
+    def first_fields(self) -> list[ProfileFieldView]:
         """The numbers that are tuned most."""
         return self._views(FIRST_FIELDS)
 
-    def groups(self) -> list[FieldGroup]:
+    def groups(self) -> list[ProfileFieldGroup]:
         """All others, by what they are about."""
         return [
-            FieldGroup(title, self._views(names), any(self[name].errors for name in names))
+            ProfileFieldGroup(title, self._views(names), any(self[name].errors for name in names))
             for title, names in FOLDED_FIELDS.items()
         ]
 
-    def policy_groups(self) -> list[FieldGroup]:
+    def policy_groups(self) -> list[ProfileFieldGroup]:
         """The numbers by which sessions shrink."""
         return [self._policy_group(title, names) for title, names in POLICY_GROUPS.items()]
 
-    def _policy_group(self, title: str, names: Iterable[str]) -> FieldGroup:
-        shown = ((self[POLICY_PREFIX + name], POLICY_SHOWN_AS[name], step_of(name)) for name in names)
-        views = [FieldView(bound, unit, step, hint) for bound, (_, unit, hint), step in shown]
-        return FieldGroup(title, views, any(view.bound.errors for view in views))
+    def _policy_group(self, title: str, names: Iterable[str]) -> ProfileFieldGroup:
+        shown = ((self[POLICY_PREFIX + name], POLICY_SHOWN_AS[name], policy_field_step(name)) for name in names)
+        views = [ProfileFieldView(bound, unit, step, hint) for bound, (_, unit, hint), step in shown]
+        return ProfileFieldGroup(title, views, any(view.bound.errors for view in views))
 
-    def rooms(self) -> list[RoomView]:
+    def rooms(self) -> list[SectionBudgetView]:
         return [
-            RoomView(section.replace("_", " ").capitalize(), self[f"room_{section}"], self[f"unit_{section}"])
+            SectionBudgetView(section.replace("_", " ").capitalize(), self[f"room_{section}"], self[f"unit_{section}"])
             for section in ROOM_SECTIONS
         ]
 
@@ -201,13 +201,15 @@ class BudgetProfileForm(PlainForm):
         """Whether any room is set or refused."""
         return any(room.amount.value() not in (None, "") or room.amount.errors for room in self.rooms())
 
-    def _views(self, names: Iterable[str]) -> list[FieldView]:
-        return [FieldView(self[name], *SHOWN_AS.get(name, ("", "", ""))) for name in names]
+    def _views(self, names: Iterable[str]) -> list[ProfileFieldView]:
+        return [ProfileFieldView(self[name], *_SHOWN_AS.get(name, ("", "", ""))) for name in names]
 
 
-def typed_from(profile: BudgetProfile) -> dict[str, Any]:
+def budget_profile_form_values(profile: BudgetProfile) -> dict[str, Any]:
     """The numbers of a profile as its form holds them."""
-    typed = {name: getattr(profile, name) for name in BUDGET_PAGE_FIELDS} | typed_policy(profile.compaction_policy)
+    typed = {name: getattr(profile, name) for name in BUDGET_PAGE_FIELDS} | policy_form_values(
+        profile.compaction_policy
+    )
     typed["levels"] = ", ".join(map(str, profile.include_summaries_at))
     for section, room in profile.sections.items():
         unit, amount = next(iter(room.items()))
@@ -215,7 +217,7 @@ def typed_from(profile: BudgetProfile) -> dict[str, Any]:
     return typed
 
 
-def merged(typed: Mapping[str, Any], profile: BudgetProfile) -> dict[str, Any]:
+def merge_form_values(typed: Mapping[str, Any], profile: BudgetProfile) -> dict[str, Any]:
     """What was typed, with the profile's own numbers for fields that are left out; a box left out is unticked."""
-    own = {name: value for name, value in typed_from(profile).items() if not isinstance(value, bool)}
+    own = {name: value for name, value in budget_profile_form_values(profile).items() if not isinstance(value, bool)}
     return own | {name: typed[name] for name in typed}

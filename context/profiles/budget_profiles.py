@@ -10,13 +10,13 @@ from uuid import UUID
 from django.core.exceptions import ValidationError
 from django.db import models
 
-from context.models import DEFAULT_PROFILE_NAME, BudgetProfile, BudgetProfileAssignment
+from context.models import DEFAULT_BUDGET_PROFILE_NAME, BudgetProfile, BudgetProfileAssignment
 from context.services.profiles.compaction_policy import problems_of_policy
-from context.services.profiles.sections import Target, assigned_profile, problems_of_sections
+from context.services.profiles.sections import AssignmentTarget, assigned_profile, problems_of_sections
 from memories.services.partitions.paths import MAX_DEPTH, parse_partition
 from memories.services.store.drafts import FieldProblem
 from memories.tenancy.exceptions import InvalidInput, invalid
-from memory_platform.web.limits import Limit, limits_of, number_wanted
+from memory_platform.web.limits import Limit, number_requirement_text, validator_limits
 
 # What an operator tunes; every other column is bookkeeping.
 TUNABLE_FIELDS = (
@@ -49,7 +49,7 @@ NamedVersion = tuple[str, int]
 
 
 @dataclass(frozen=True)
-class FieldComparison:
+class ProfileFieldComparison:
     """One number of two versions of budget profiles."""
 
     field: str
@@ -63,17 +63,17 @@ class FieldComparison:
 
 def default_budget_profile(tenant_id: UUID) -> BudgetProfile:
     """The numbers of a tenant that never saved any: the model's defaults as version 0, unsaved."""
-    return BudgetProfile(tenant_id=tenant_id, name=DEFAULT_PROFILE_NAME, version=CODE_DEFAULT_VERSION)
+    return BudgetProfile(tenant_id=tenant_id, name=DEFAULT_BUDGET_PROFILE_NAME, version=CODE_DEFAULT_VERSION)
 
 
 def current_budget_profile(
-    tenant_id: UUID, name: str = DEFAULT_PROFILE_NAME, *, at: datetime | None = None
+    tenant_id: UUID, name: str = DEFAULT_BUDGET_PROFILE_NAME, *, at: datetime | None = None
 ) -> BudgetProfile:
     """The version in force, now or at a recorded time. Raises `InvalidInput` for a name the tenant does not have."""
     row: BudgetProfile | None = BudgetProfile.objects.for_tenant(tenant_id).named(name).in_force(at).first()
     if row is not None:
         return row
-    if name == DEFAULT_PROFILE_NAME:
+    if name == DEFAULT_BUDGET_PROFILE_NAME:
         return default_budget_profile(tenant_id)
     raise InvalidInput("unknown_budget_profile", "There is no budget profile of this name.", field="budget_profile")
 
@@ -101,16 +101,16 @@ def budget_profiles_for(
     """The profile assigned in each of the partitions, else the default. One query."""
     paths = set(partition_paths)
     assignments = BudgetProfileAssignment.objects.for_tenant(tenant_id).in_force(at)
-    targeted = assignments.for_targets(api_key_id, {each for path in paths for each in lineage(path)})
+    targeted = assignments.for_targets(api_key_id, {each for path in paths for each in partition_lineage(path)})
     rows = {row.name: row for row in BudgetProfile.objects.for_tenant(tenant_id).in_force(at).assigned_by(targeted)}
     # without any row nothing but the default can have been assigned
     every = next(iter(rows.values())).assignments if rows else []
-    targets = [Target(each["name"], each["path"]) for each in every]
-    default = rows.get(DEFAULT_PROFILE_NAME) or default_budget_profile(tenant_id)
-    return {path: rows.get(assigned_profile(targets, path) or DEFAULT_PROFILE_NAME, default) for path in paths}
+    targets = [AssignmentTarget(each["name"], each["path"]) for each in every]
+    default = rows.get(DEFAULT_BUDGET_PROFILE_NAME) or default_budget_profile(tenant_id)
+    return {path: rows.get(assigned_profile(targets, path) or DEFAULT_BUDGET_PROFILE_NAME, default) for path in paths}
 
 
-def lineage(partition_path: str) -> list[str]:
+def partition_lineage(partition_path: str) -> list[str]:
     """The paths of a partition and of all above it."""
     partition = parse_partition(partition_path)
     return [row.path for row in (*partition.ancestors(), partition)]
@@ -119,9 +119,9 @@ def lineage(partition_path: str) -> list[str]:
 def current_budget_profiles(tenant_id: UUID) -> list[BudgetProfile]:
     """The versions in force by name; the defaults stand for a `default` that was never saved."""
     rows: list[BudgetProfile] = list(BudgetProfile.objects.for_tenant(tenant_id).current().versions())
-    if not any(row.name == DEFAULT_PROFILE_NAME for row in rows):
+    if not any(row.name == DEFAULT_BUDGET_PROFILE_NAME for row in rows):
         rows.append(default_budget_profile(tenant_id))
-    return sorted(rows, key=lambda row: (row.name != DEFAULT_PROFILE_NAME, row.name))
+    return sorted(rows, key=lambda row: (row.name != DEFAULT_BUDGET_PROFILE_NAME, row.name))
 
 
 def budget_profile_versions(tenant_id: UUID, name: str) -> list[BudgetProfile]:
@@ -130,7 +130,7 @@ def budget_profile_versions(tenant_id: UUID, name: str) -> list[BudgetProfile]:
     Raises `InvalidInput` for a name the tenant does not have.
     """
     rows: list[BudgetProfile] = list(BudgetProfile.objects.for_tenant(tenant_id).named(name).versions())
-    if name == DEFAULT_PROFILE_NAME:
+    if name == DEFAULT_BUDGET_PROFILE_NAME:
         return [*rows, default_budget_profile(tenant_id)]
     return rows or [current_budget_profile(tenant_id, name)]
 
@@ -140,28 +140,28 @@ def budget_profile_version(tenant_id: UUID, name: str, version: int) -> BudgetPr
     row: BudgetProfile | None = BudgetProfile.objects.for_tenant(tenant_id).named(name).numbered(version).first()
     if row is not None:
         return row
-    if (name, version) == (DEFAULT_PROFILE_NAME, CODE_DEFAULT_VERSION):
+    if (name, version) == (DEFAULT_BUDGET_PROFILE_NAME, CODE_DEFAULT_VERSION):
         return default_budget_profile(tenant_id)
     raise InvalidInput("unknown_version", "There is no such version of this budget profile.", field="version")
 
 
-def compare_budget_profiles(tenant_id: UUID, left: NamedVersion, right: NamedVersion) -> list[FieldComparison]:
+def compare_budget_profiles(tenant_id: UUID, left: NamedVersion, right: NamedVersion) -> list[ProfileFieldComparison]:
     """Every tunable number of two versions, of one profile or of two.
 
     Raises `InvalidInput` for a version that is not there.
     """
-    lefts, rights = (settings_of(budget_profile_version(tenant_id, *each)) for each in (left, right))
-    return [FieldComparison(name, lefts[name], rights[name]) for name in TUNABLE_FIELDS]
+    lefts, rights = (budget_profile_settings(budget_profile_version(tenant_id, *each)) for each in (left, right))
+    return [ProfileFieldComparison(name, lefts[name], rights[name]) for name in TUNABLE_FIELDS]
 
 
-def settings_of(profile: BudgetProfile) -> dict[str, Any]:
+def budget_profile_settings(profile: BudgetProfile) -> dict[str, Any]:
     """The tunable numbers by field name."""
     return {name: getattr(profile, name) for name in TUNABLE_FIELDS}
 
 
-def changed_fields(before: BudgetProfile, after: BudgetProfile) -> list[str]:
+def changed_profile_fields(before: BudgetProfile, after: BudgetProfile) -> list[str]:
     """Names of the tunable fields that differ."""
-    was, becomes = settings_of(before), settings_of(after)
+    was, becomes = budget_profile_settings(before), budget_profile_settings(after)
     return [name for name in TUNABLE_FIELDS if was[name] != becomes[name]]
 
 
@@ -175,7 +175,7 @@ def draft_budget_profile(base: BudgetProfile, changes: Mapping[str, Any]) -> Bud
         for name in changes
         if name not in TUNABLE_FIELDS
     ]
-    values = {name: changes.get(name, value) for name, value in settings_of(base).items()}
+    values = {name: changes.get(name, value) for name, value in budget_profile_settings(base).items()}
     draft = BudgetProfile(tenant_id=base.tenant_id, name=base.name, version=base.version, **values)
     problems += _out_of_bounds(draft)
     if problems:
@@ -198,23 +198,23 @@ def _out_of_bounds(draft: BudgetProfile) -> list[FieldProblem]:
     return problems + [problem for problem in _beyond_columns(draft) if problem.field not in blamed]
 
 
-def limits_of_column(name: str) -> tuple[Limit, Limit]:
+def profile_column_limits(name: str) -> tuple[Limit, Limit]:
     """The least and the most that a number of a profile may be."""
     column = BudgetProfile._meta.get_field(name)
-    return limits_of(column.validators) if isinstance(column, models.Field) else (None, None)
+    return validator_limits(column.validators) if isinstance(column, models.Field) else (None, None)
 
 
 def _told(name: str, faults: Sequence[ValidationError]) -> str:
     """What is wrong with a value, with the limits where it is beyond them."""
     if {fault.code for fault in faults} <= {"min_value", "max_value"}:
         is_whole = isinstance(BudgetProfile._meta.get_field(name), models.IntegerField)
-        return number_wanted(*limits_of_column(name), is_whole=is_whole)
+        return number_requirement_text(*profile_column_limits(name), is_whole=is_whole)
     return " ".join(text for fault in faults for text in fault.messages)
 
 
 def _beyond_columns(draft: BudgetProfile) -> Iterator[FieldProblem]:
     """What no column checks by itself."""
-    for name, value in settings_of(draft).items():
+    for name, value in budget_profile_settings(draft).items():
         # no comparison with a bound ever refuses NaN
         if isinstance(value, float) and math.isnan(value):
             yield FieldProblem(name, "not_finite", "A finite number is needed.")

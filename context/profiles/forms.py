@@ -3,13 +3,13 @@
 from django import forms
 
 from memories.tenancy.forms import PartitionField
-from memory_platform.web.forms import PlainForm
+from memory_platform.web.forms import PlatformForm
 
 #: A name, and of a draft also the number of its version.
 PROFILE_MAX_CHARACTERS = 80
 
 
-class NewProfileForm(PlainForm):
+class NewProfileForm(PlatformForm):
     """A new profile of either kind: its name, and whose numbers it begins with."""
 
     name = forms.RegexField(
@@ -20,14 +20,14 @@ class NewProfileForm(PlainForm):
     based_on = forms.CharField(required=False, max_length=80)
 
 
-class PublishForm(PlainForm):
+class PublishForm(PlatformForm):
     """What publishing a scoring profile takes: the decision, and the version in force that was seen (0: none)."""
 
     adr_reference = forms.CharField(label="Decision", required=False, max_length=16)
     replaces = forms.IntegerField(min_value=0, required=False, widget=forms.HiddenInput)
 
 
-class AssignmentForm(PlainForm):
+class AssignmentForm(PlatformForm):
     """Whom a profile is for: an agent's key, else a partition; an empty one is the whole tenant."""
 
     profile_name = forms.CharField(label="Profile", max_length=64)
@@ -35,7 +35,7 @@ class AssignmentForm(PlainForm):
     partition = PartitionField()
 
 
-class CompareForm(PlainForm):
+class VersionComparisonForm(PlatformForm):
     """Two versions to compare, each as `name version`."""
 
     left = forms.RegexField(r"^[a-z][a-z0-9_-]* \d{1,9}\Z", max_length=80)

@@ -3,28 +3,28 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from context.evaluation.report import Cell, evidence_cells, evidence_step
+from context.evaluation.report import ReportCell, evidence_cells, evidence_gain
 from context.models import EvaluationRun, ScoringProfileVersion
-from context.profiles.scoring_profiles import proof_of, scoring_profile_version
-from context.services.profiles.publishing import Condition, publishing_conditions
+from context.profiles.scoring_profiles import proving_evaluation, scoring_profile_version
+from context.services.profiles.publishing import PublishingCondition, publishing_conditions
 from context.services.profiles.scoring_profiles import ADR_0040
 
 
 @dataclass(frozen=True)
-class MeasuredLine:
+class PublishingComparisonRow:
     """The evidence held at one budget (tokens), beside that of the profile it would stand in for."""
 
     budget: int
-    here: Cell
-    base: Cell | None
-    difference: Cell | None
+    here: ReportCell
+    base: ReportCell | None
+    difference: ReportCell | None
 
 
 @dataclass(frozen=True)
-class Gate:
+class PublishingGate:
     """What publishing a version needs; `base` is what counts today, as far as the same corpus was asked with it."""
 
-    conditions: Sequence[Condition]
+    conditions: Sequence[PublishingCondition]
     proof: EvaluationRun | None
     under_way: EvaluationRun | None
     base_name: str
@@ -35,33 +35,35 @@ class Gate:
         return all(condition.is_met for condition in self.conditions)
 
     @property
-    def missing(self) -> list[Condition]:
+    def missing(self) -> list[PublishingCondition]:
         return [condition for condition in self.conditions if not condition.is_met]
 
     @property
-    def evaluation(self) -> Condition:
+    def evaluation(self) -> PublishingCondition:
         return self.conditions[0]
 
     @property
-    def decision(self) -> Condition:
+    def decision(self) -> PublishingCondition:
         return self.conditions[1]
 
     @property
-    def lines(self) -> list[MeasuredLine]:
+    def lines(self) -> list[PublishingComparisonRow]:
         """Budget by budget; nothing where no run proves the version."""
         if self.proof is None:
             return []
         base = evidence_cells(self.base_run) if self.base_run else {}
-        steps = evidence_step(self.proof, self.base_run) if self.base_run else {}
+        steps = evidence_gain(self.proof, self.base_run) if self.base_run else {}
         return [
-            MeasuredLine(budget, cell, base.get(budget), steps.get(budget))
+            PublishingComparisonRow(budget, cell, base.get(budget), steps.get(budget))
             for budget, cell in evidence_cells(self.proof).items()
         ]
 
 
-def gate_of(row: ScoringProfileVersion, in_force: ScoringProfileVersion | None, *, adr_reference: str) -> Gate:
+def publishing_gate(
+    row: ScoringProfileVersion, in_force: ScoringProfileVersion | None, *, adr_reference: str
+) -> PublishingGate:
     """What `row` still needs if `adr_reference` argues it; inside a scope."""
-    proof = proof_of(row)
+    proof = proving_evaluation(row)
     runs = EvaluationRun.objects.for_tenant(row.tenant_id).without_details()
     base = in_force
     if base is None or base.version == row.version:
@@ -69,7 +71,7 @@ def gate_of(row: ScoringProfileVersion, in_force: ScoringProfileVersion | None, 
     base_run: EvaluationRun | None = None
     if proof is not None:
         base_run = runs.proving(base.numbers).of_corpus(proof.corpus_sha256).newest_first().first()
-    return Gate(
+    return PublishingGate(
         conditions=publishing_conditions(has_proof=proof is not None, adr_reference=adr_reference),
         proof=proof,
         under_way=None if proof else runs.open().of_numbers(row.numbers).newest_first().first(),

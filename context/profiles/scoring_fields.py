@@ -17,7 +17,7 @@ from context.services.profiles.scoring_profiles import (
     POOL_SIZE_MAX,
     POOL_SIZE_MIN,
 )
-from memory_platform.web.forms import PlainForm
+from memory_platform.web.forms import PlatformForm
 
 WEIGHT = "weight_"
 #: What each part of a score says, in one sentence.
@@ -35,17 +35,17 @@ PART_WORDS = {
     "statement": "Whether it states something, where others only ask.",
     "currency": "Whether it is the latest word among those that say nearly the same.",
 }
-RELEVANCES = [("cosine", "cosine: nearness of meaning"), ("fused", "fused: what both arms of the search say")]
-RECENCY_MODES = [("added", "added: one part of the sum"), ("multiplied", "multiplied: old ones count for less in all")]
+_RELEVANCES = [("cosine", "cosine: nearness of meaning"), ("fused", "fused: what both arms of the search say")]
+_RECENCY_MODES = [("added", "added: one part of the sum"), ("multiplied", "multiplied: old ones count for less in all")]
 #: Unit, step and hint of a number.
-SHOWN_AS = {
+_SHOWN_AS = {
     "half_life_days": ("days", "0.01", "After so many days recency is half of what it was."),
     "half_life_days_by_kind": ("", "", "Kinds with a half-life of their own, such as preference: 180, fact: 60."),
     "mmr_diversity": ("", "0.01", "0 to 1. What saying something again costs; 0 is off."),
     "pool_size": ("candidates", "1", f"Best finds, {POOL_SIZE_MIN} or more. 0: as many as the budget asks for."),
     "neighbour_reach": ("messages", "1", "So many before and after the better half are looked at as well. 0 is off."),
 }
-LABELS = {
+_LABELS = {
     "relevance": "Relevance is",
     "recency_mode": "Recency is",
     "half_life_days": "Half-life",
@@ -56,8 +56,8 @@ LABELS = {
     "intercept": "Intercept",
 }
 #: Where refusals of single numbers are drawn.
-FIELDS_OF_FORM = {f"weights.{part}": WEIGHT + part for part in PART_NAMES}
-NUMBERS = ("half_life_days", "half_life_days_by_kind", "mmr_diversity", "pool_size", "neighbour_reach")
+SCORING_FORM_FIELDS = {f"weights.{part}": WEIGHT + part for part in PART_NAMES}
+SCORING_NUMBERS = ("half_life_days", "half_life_days_by_kind", "mmr_diversity", "pool_size", "neighbour_reach")
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class WeightView:
 
 
 @dataclass(frozen=True)
-class NumberView:
+class ScoringFieldView:
     """One of the other fields: its unit, step and hint."""
 
     bound: forms.BoundField
@@ -113,11 +113,11 @@ class WeightSum:
         return f"{abs(1 - self.total):.6g} {'missing' if self.total < 1 else 'too much'}"
 
 
-class ScoringProfileForm(PlainForm):
+class ScoringProfileForm(PlatformForm):
     """The numbers of a draft; bounds are those of `problems_of_numbers`, which also sums the weights up."""
 
-    relevance = forms.ChoiceField(choices=RELEVANCES)
-    recency_mode = forms.ChoiceField(choices=RECENCY_MODES)
+    relevance = forms.ChoiceField(choices=_RELEVANCES)
+    recency_mode = forms.ChoiceField(choices=_RECENCY_MODES)
     half_life_days = forms.FloatField(min_value=HALF_LIFE_DAYS_MIN, max_value=HALF_LIFE_DAYS_MAX)
     half_life_days_by_kind = forms.CharField(required=False, max_length=2000)
     mmr_diversity = forms.FloatField(min_value=0, max_value=1)
@@ -129,12 +129,12 @@ class ScoringProfileForm(PlainForm):
         super().__init__(*args, **kwargs)
         for part in PART_NAMES:
             self.fields[WEIGHT + part] = forms.FloatField(label=part.capitalize(), required=False)
-        for name, label in LABELS.items():
+        for name, label in _LABELS.items():
             if name in self.fields:
                 self.fields[name].label = label
 
     def unit_of(self, name: str) -> str:
-        return SHOWN_AS[name][0] if name in SHOWN_AS else ""
+        return _SHOWN_AS[name][0] if name in _SHOWN_AS else ""
 
     def clean_half_life_days_by_kind(self) -> dict[str, float]:
         """`preference: 180, fact: 60` as numbers; the bounds are checked with all others."""
@@ -153,7 +153,10 @@ class ScoringProfileForm(PlainForm):
         has_calibration = fields["is_calibrated"]
         return {
             "weights": weights,
-            **{name: _untouched(fields[name], numbers.get(name)) for name in ("relevance", "recency_mode", *NUMBERS)},
+            **{
+                name: _untouched(fields[name], numbers.get(name))
+                for name in ("relevance", "recency_mode", *SCORING_NUMBERS)
+            },
             "coefficients": numbers.get("coefficients") if has_calibration else None,
             "intercept": numbers.get("intercept") if has_calibration else None,
         }
@@ -166,9 +169,9 @@ class ScoringProfileForm(PlainForm):
         """The signals beside them."""
         return self._weights(SIGNALS)
 
-    def numbers(self) -> list[NumberView]:
+    def numbers(self) -> list[ScoringFieldView]:
         """Everything but the weights and the two choices."""
-        return [NumberView(self[name], *SHOWN_AS[name]) for name in NUMBERS]
+        return [ScoringFieldView(self[name], *_SHOWN_AS[name]) for name in SCORING_NUMBERS]
 
     def weight_sum(self) -> WeightSum:
         """Of what is typed, as far as it is numbers."""
@@ -200,9 +203,9 @@ def _as_float(value: Any) -> float:
         return 0.0
 
 
-def typed_from(numbers: Mapping[str, Any]) -> dict[str, Any]:
+def scoring_profile_form_values(numbers: Mapping[str, Any]) -> dict[str, Any]:
     """The numbers of a profile as its form holds them."""
-    typed = {name: numbers.get(name) for name in ("relevance", "recency_mode", *NUMBERS)}
+    typed = {name: numbers.get(name) for name in ("relevance", "recency_mode", *SCORING_NUMBERS)}
     by_kind = numbers.get("half_life_days_by_kind") or {}
     typed["half_life_days"] = _shown(numbers["half_life_days"])
     typed["half_life_days_by_kind"] = ", ".join(f"{kind}: {days:g}" for kind, days in by_kind.items())
@@ -210,7 +213,7 @@ def typed_from(numbers: Mapping[str, Any]) -> dict[str, Any]:
     return typed | {WEIGHT + part: _shown(weight) for part, weight in numbers["weights"].items()}
 
 
-def weights_of(numbers: Mapping[str, Any]) -> list[WeightView]:
+def weight_views(numbers: Mapping[str, Any]) -> list[WeightView]:
     """The parts that count in a profile, in a fixed order; in a calibrated one with what each adds to the log-odds."""
     weights, coefficients = numbers["weights"], numbers.get("coefficients") or {}
     counting = [part for part in PART_NAMES if weights.get(part) or part in coefficients]
@@ -226,5 +229,5 @@ def number_label(field: str) -> str:
         return f"weight of {part}"
     if group == "coefficients":
         return f"coefficient of {part}" if part else "coefficients"
-    label = LABELS.get(group, group.replace("_", " ")).lower()
+    label = _LABELS.get(group, group.replace("_", " ")).lower()
     return f"half-life of {part}" if part else label

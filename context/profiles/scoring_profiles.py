@@ -5,22 +5,22 @@ from typing import Any
 from uuid import UUID
 
 from context.models import EvaluationRun, ScoringProfileAssignment, ScoringProfileVersion
-from context.profiles.budget_profiles import FieldComparison, NamedVersion, lineage
+from context.profiles.budget_profiles import NamedVersion, ProfileFieldComparison, partition_lineage
 from context.services.profiles.scoring_profiles import (
-    DEFAULT_PROFILE_NAME,
+    DEFAULT_SCORING_PROFILE_NAME,
     PART_NAMES,
     SHIPPED_PROFILES,
-    ProfileError,
     ScoringProfile,
+    ScoringProfileError,
     problems_of_numbers,
 )
-from context.services.profiles.sections import Target, assigned_profile
+from context.services.profiles.sections import AssignmentTarget, assigned_profile
 from memories.tenancy.exceptions import InvalidInput, NotFound, invalid
 
 #: The decisions that argue what the project ships.
 SHIPPED_DECISIONS = {"adr-0040": "ADR-0040", "conversation-recall": "ADR-0078"}
 #: The groups of numbers as pages list them.
-NUMBERS_IN_ORDER = tuple(SHIPPED_PROFILES[DEFAULT_PROFILE_NAME].to_numbers())
+NUMBERS_IN_ORDER = tuple(SHIPPED_PROFILES[DEFAULT_SCORING_PROFILE_NAME].to_numbers())
 #: Between a name and the number of one of its versions, where an operator previews exactly that one.
 VERSION_MARK = "@"
 
@@ -41,16 +41,16 @@ def resolve_scoring_profile(
     if row is not None:
         return _usable(row)
     if not name:
-        return SHIPPED_PROFILES[DEFAULT_PROFILE_NAME]
+        return SHIPPED_PROFILES[DEFAULT_SCORING_PROFILE_NAME]
     raise InvalidInput("unknown_choice", "There is no published scoring profile of this name.", "profile")
 
 
 def _assigned_name(tenant_id: UUID, partition_path: str, api_key_id: str | None) -> str:
     assignments = ScoringProfileAssignment.objects.for_tenant(tenant_id).in_force()
-    rows = assignments.for_targets(api_key_id, lineage(partition_path))
-    return assigned_profile([Target(row.profile_name, row.partition_path) for row in rows], partition_path) or (
-        DEFAULT_PROFILE_NAME
-    )
+    rows = assignments.for_targets(api_key_id, partition_lineage(partition_path))
+    return assigned_profile(
+        [AssignmentTarget(row.profile_name, row.partition_path) for row in rows], partition_path
+    ) or (DEFAULT_SCORING_PROFILE_NAME)
 
 
 def _named(tenant_id: UUID, name: str, *, allow_drafts: bool) -> ScoringProfileVersion | None:
@@ -67,7 +67,7 @@ def _named(tenant_id: UUID, name: str, *, allow_drafts: bool) -> ScoringProfileV
 def _usable(row: ScoringProfileVersion) -> ScoringProfile:
     try:
         return row.profile
-    except ProfileError as error:
+    except ScoringProfileError as error:
         detail = f"{row} was made with numbers that are no longer known: {error.field}. Copy it into a new draft."
         raise InvalidInput("outdated_profile", detail, "profile") from error
 
@@ -90,13 +90,13 @@ def scoring_profile_version(tenant_id: UUID, name: str, version: int) -> Scoring
     return row
 
 
-def shown_scoring_profiles(tenant_id: UUID) -> list[ScoringProfileVersion]:
+def listed_scoring_profiles(tenant_id: UUID) -> list[ScoringProfileVersion]:
     """One version of every profile, in force or else the newest: what is shipped, then the tenant's own by name."""
     rows = list(ScoringProfileVersion.objects.for_tenant(tenant_id).shown().with_runs())
     return [*(_shipped_row(tenant_id, profile) for profile in SHIPPED_PROFILES.values()), *rows]
 
 
-def shown_scoring_profile(tenant_id: UUID, name: str) -> ScoringProfileVersion:
+def listed_scoring_profile(tenant_id: UUID, name: str) -> ScoringProfileVersion:
     """The version in force of one profile, else its newest. Raises `NotFound` for a name the tenant does not have."""
     if name in SHIPPED_PROFILES:
         return _shipped_row(tenant_id, SHIPPED_PROFILES[name])
@@ -118,7 +118,7 @@ def scoring_profile_versions(tenant_id: UUID, name: str) -> list[ScoringProfileV
     return rows
 
 
-def hold_published_profile(tenant_id: UUID, name: str) -> None:
+def lock_published_profile(tenant_id: UUID, name: str) -> None:
     """See that agents may name the profile, and that it stays so until the transaction ends.
 
     Raises `InvalidInput` for a name the tenant does not have, and for one of which nothing is published.
@@ -133,7 +133,7 @@ def hold_published_profile(tenant_id: UUID, name: str) -> None:
         raise InvalidInput(code, detail, "profile")
 
 
-def published_names(tenant_id: UUID) -> list[str]:
+def published_profile_names(tenant_id: UUID) -> list[str]:
     """What agents may name and operators assign."""
     rows = ScoringProfileVersion.objects.for_tenant(tenant_id).in_force().versions()
     return [*SHIPPED_PROFILES, *(row.name for row in rows)]
@@ -151,7 +151,7 @@ def _shipped_row(tenant_id: UUID, profile: ScoringProfile) -> ScoringProfileVers
     )
 
 
-def changed_numbers(base: ScoringProfileVersion, changes: Mapping[str, Any]) -> dict[str, Any]:
+def apply_number_changes(base: ScoringProfileVersion, changes: Mapping[str, Any]) -> dict[str, Any]:
     """The numbers of `base` with `changes`, all of them written out.
 
     Raises `InvalidInput` that names every number that is unknown, out of bounds or does not sum up.
@@ -163,7 +163,7 @@ def changed_numbers(base: ScoringProfileVersion, changes: Mapping[str, Any]) -> 
     return ScoringProfile.from_numbers(base.name, base.version, numbers).to_numbers()
 
 
-def proof_of(row: ScoringProfileVersion) -> EvaluationRun | None:
+def proving_evaluation(row: ScoringProfileVersion) -> EvaluationRun | None:
     """The finished evaluation of exactly these numbers: the one stored with the version, else the newest there is."""
     if row.evaluation_run is not None:
         return row.evaluation_run
@@ -173,13 +173,13 @@ def proof_of(row: ScoringProfileVersion) -> EvaluationRun | None:
     return run
 
 
-def note_evaluation(run: EvaluationRun) -> int:
+def mark_drafts_evaluated(run: EvaluationRun) -> int:
     """Call drafts with exactly the numbers of a finished run evaluated from now on; how many there were."""
     waiting = ScoringProfileVersion.objects.for_tenant(run.tenant_id).waiting().of_numbers(run.profile_numbers)
     return waiting.update(state=ScoringProfileVersion.State.EVALUATED, evaluation_run=run)
 
 
-def compare_scoring_profiles(tenant_id: UUID, left: NamedVersion, right: NamedVersion) -> list[FieldComparison]:
+def compare_scoring_profiles(tenant_id: UUID, left: NamedVersion, right: NamedVersion) -> list[ProfileFieldComparison]:
     """Every number of two versions, of one profile or of two; those of a group by `group.name`.
 
     Raises `InvalidInput` for a version that is not there.
@@ -187,15 +187,17 @@ def compare_scoring_profiles(tenant_id: UUID, left: NamedVersion, right: NamedVe
     return _compared(*(scoring_profile_version(tenant_id, *each) for each in (left, right)))
 
 
-def numbers_between(before: ScoringProfileVersion | None, after: ScoringProfileVersion) -> list[FieldComparison]:
+def number_differences(
+    before: ScoringProfileVersion | None, after: ScoringProfileVersion
+) -> list[ProfileFieldComparison]:
     """The numbers that differ; none where there is nothing before."""
     return [number for number in _compared(before, after) if number.differs] if before else []
 
 
-def _compared(left: ScoringProfileVersion, right: ScoringProfileVersion) -> list[FieldComparison]:
+def _compared(left: ScoringProfileVersion, right: ScoringProfileVersion) -> list[ProfileFieldComparison]:
     lefts, rights = flat_numbers(left.numbers), flat_numbers(right.numbers)
     fields = sorted({*lefts, *rights}, key=_place)
-    return [FieldComparison(field, lefts.get(field), rights.get(field)) for field in fields]
+    return [ProfileFieldComparison(field, lefts.get(field), rights.get(field)) for field in fields]
 
 
 def _place(field: str) -> tuple[int, int, str]:

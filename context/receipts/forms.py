@@ -3,10 +3,10 @@
 from django import forms
 
 from memories.tenancy.forms import PartitionField
-from memory_platform.web.forms import PlainForm
+from memory_platform.web.forms import PlatformForm
 
 
-class ReceiptFilterForm(PlainForm):
+class ReceiptFilterForm(PlatformForm):
     """How the list of contexts is narrowed; everything is optional and stands in the address."""
 
     q = forms.CharField(label="Question", required=False, max_length=200)

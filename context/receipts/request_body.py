@@ -11,7 +11,7 @@ from context.services.ordering import DEFAULT_ORDERING
 
 KEY_PLACEHOLDER = "YOUR_KEY"
 #: Inputs of a record as the API takes them, in this order.
-FIELDS = (
+_FIELDS = (
     "query",
     "partition",
     "exact",
@@ -31,25 +31,25 @@ FIELDS = (
     "as_of",
 )
 #: What says nothing may be left away.
-NOTHING: tuple[Any, ...] = (None, "", {})
-STABLE = "stable"
+_NOTHING: tuple[Any, ...] = (None, "", {})
+_STABLE = "stable"
 #: What the profiles decide where it was not given.
 OF_A_PROFILE = ("model", "profile", "budget_profile", "packer", "ordering")
 
 
 def request_body(record: Mapping[str, Any]) -> dict[str, Any]:
     """The body of `POST context` for the inputs as a context keeps them; a preview, so that it counts nothing."""
-    body = {name: record[name] for name in FIELDS if record.get(name) not in NOTHING}
+    body = {name: record[name] for name in _FIELDS if record.get(name) not in _NOTHING}
     if body.get("exact") is False:
         del body["exact"]
     if (record.get("focus") or {}).get("partition"):
         body.pop("partition", None)  # said by the focus
-    if body.get("ordering") == STABLE:
+    if body.get("ordering") == _STABLE:
         body["ordering"] = DEFAULT_ORDERING  # it takes an earlier context to be stable with
     return body | {"preview": True}
 
 
-def curl_of(body: Mapping[str, Any], address: str) -> str:
+def curl_command(body: Mapping[str, Any], address: str) -> str:
     """The same as a command for a shell, with a placeholder for the key."""
     data = shlex.quote(json.dumps(body, ensure_ascii=False, indent=2))
     return "\n".join(
@@ -62,7 +62,7 @@ def curl_of(body: Mapping[str, Any], address: str) -> str:
     )
 
 
-def workbench_query(record: Mapping[str, Any]) -> str:
+def workbench_query_string(record: Mapping[str, Any]) -> str:
     """The inputs of a record as the address of the workbench takes them; what a default decided is left to it.
 
     A record of the first version does not say what was given.
@@ -79,6 +79,6 @@ def workbench_query(record: Mapping[str, Any]) -> str:
         "focus_summary": focus.get("summary_id", ""),
         "style": record["render"],
         "as_of": datetime.fromisoformat(as_of).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S") if as_of else "",
-        **{name: record[name] for name in OF_A_PROFILE if name in given and record[name] != STABLE},
+        **{name: record[name] for name in OF_A_PROFILE if name in given and record[name] != _STABLE},
     }
     return urlencode({name: value for name, value in wished.items() if value})

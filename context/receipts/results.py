@@ -10,7 +10,7 @@ from context.models import BudgetProfile
 from context.services.assembly.profiled_scorer import ProfiledMemory
 from context.services.profiles.scoring_profiles import ScoringProfile
 from context.services.scorer import ScoredMemory
-from memories.services.store.moments import Moment
+from memories.services.store.moments import PointInTime
 
 DEFAULT_RENDER = "markdown"
 
@@ -22,7 +22,7 @@ LINKED_MEMORY = "linked_memory"
 
 #: Beside the packer's own reasons for leaving a memory out.
 BELOW_MINIMUM_SCORE = "below_minimum_score"
-NEAR_DUPLICATE = "near_duplicate"
+EXCLUDED_NEAR_DUPLICATE = "near_duplicate"
 ALREADY_INCLUDED = "already_included"
 #: What became of a candidate that stands in the context.
 KEPT = "kept"
@@ -72,7 +72,7 @@ class ContextRequest:
     include_linked_memories: bool | None = None
     include_memories_top_k: int | None = None
     as_of: datetime | None = None
-    moment: Moment | None = None
+    moment: PointInTime | None = None
     stable_with: UUID | None = None
     explain: bool = False
     preview: bool = False
@@ -118,8 +118,8 @@ class Block:
     def at(self, position: int) -> Self:
         return replace(self, position=position)
 
-    def left_out(self, reason: str) -> "Omission":
-        return Omission(self.anchor, reason, self.tokens, self.score)
+    def left_out(self, reason: str) -> "Exclusion":
+        return Exclusion(self.anchor, reason, self.tokens, self.score)
 
     def as_answer(self) -> dict[str, Any]:
         return {
@@ -145,7 +145,7 @@ class SectionLimit:
 
 
 @dataclass(frozen=True)
-class Omission:
+class Exclusion:
     """An item left out and why.
 
     `tokens_missing` is what the budget lacks for it now, where that was the reason; `twin` the anchor of the block that
@@ -172,7 +172,7 @@ class Omission:
 
 
 @dataclass(frozen=True)
-class Consideration:
+class CandidateOutcome:
     """One candidate with all it was judged by. Ranks count from 1; None where that arm did not find it."""
 
     anchor: Anchor
@@ -200,7 +200,7 @@ class Consideration:
 
 
 @dataclass(frozen=True)
-class Notice:
+class ContextWarning:
     """Something the caller should know: a stable `code` for programs, a `detail` for people."""
 
     code: str
@@ -241,13 +241,13 @@ class AssembledContext:
     id: UUID | None
     text: str
     blocks: Sequence[Block]
-    omitted: Sequence[Omission]
+    omitted: Sequence[Exclusion]
     budget: ContextBudget
     profile: Mapping[str, Any]
     budget_profile: Mapping[str, Any]
-    warnings: Sequence[Notice]
+    warnings: Sequence[ContextWarning]
     timings: Mapping[str, float]
-    candidates: Sequence[Consideration]
+    candidates: Sequence[CandidateOutcome]
     plan: Mapping[str, Any]
     request: Mapping[str, Any]
     created_at: datetime
@@ -285,7 +285,7 @@ class AssembledContext:
         return answer
 
 
-def breakdown_of(scored: ScoredMemory) -> dict[str, float]:
+def build_score_breakdown(scored: ScoredMemory) -> dict[str, float]:
     """The parts of a score, unweighted: the five of ADR-0040, each 0..1, then those that a profile adds."""
     parts = {
         "relevance": scored.relevance_score,

@@ -24,14 +24,14 @@ VOTES_BATCH = 1_000
 PRUNER = Actor.system("retention of receipts")
 
 
-def prune_receipts(*, now: datetime) -> int:
+def prune_receipts_of_tenants(*, now: datetime) -> int:
     """Delete the receipts that tenants no longer keep, tenant by tenant; how many went. Called with no scope open."""
     with maintenance_scope():
         tenant_ids = list(Tenant.objects.values_list("pk", flat=True))
-    return sum(prune_receipts_of(tenant_id, now=now) for tenant_id in tenant_ids)
+    return sum(prune_tenant_receipts(tenant_id, now=now) for tenant_id in tenant_ids)
 
 
-def prune_receipts_of(tenant_id: UUID, *, now: datetime) -> int:
+def prune_tenant_receipts(tenant_id: UUID, *, now: datetime) -> int:
     """Delete what the tenant's own budget profile does not keep: `receipt_days` and `receipt_count`.
 
     The profile is the one assigned to the whole tenant, whatever keys and partitions have. Votes that were given on a
@@ -46,7 +46,7 @@ def prune_receipts_of(tenant_id: UUID, *, now: datetime) -> int:
     return gone
 
 
-def find_unhelpful(*, now: datetime) -> None:
+def find_unhelpful_memories(*, now: datetime) -> None:
     """Look for memories that are shown often and that nobody has made use of, tenant by tenant."""
     with maintenance_scope():
         tenant_ids = list(Tenant.objects.values_list("pk", flat=True))

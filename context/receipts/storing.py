@@ -24,11 +24,11 @@ from context.receipts.results import (
     AssembledContext,
     Block,
     ContextBudget,
-    Notice,
+    ContextWarning,
 )
 from context.services.packer.snippets import ELLIPSIS
 from memories.models import Memory, MemoryVersion, PartitionSummary, TenantMemo
-from memories.services.store.moments import Moment, Time
+from memories.services.store.moments import PointInTime, TimeAxis
 from memories.tenancy.exceptions import NotFound
 
 #: Where in a stored plan the packer's figures stand.
@@ -51,10 +51,12 @@ class StoredContext:
         }
 
 
-def receipt_of(context: AssembledContext, *, moment: Moment, tenant_id: UUID, api_key_id: str | None) -> Receipt:
+def build_receipt(
+    context: AssembledContext, *, moment: PointInTime, tenant_id: UUID, api_key_id: str | None
+) -> Receipt:
     """The record of a context that was read at `moment`, yet to be inserted. No query."""
     optimality = {} if context.optimality is None else {OPTIMALITY: dict(context.optimality)}
-    packed = rows.pack(context.blocks, context.omitted, context.candidates)
+    packed = rows.encode_receipt(context.blocks, context.omitted, context.candidates)
     return Receipt(
         tenant_id=tenant_id,
         api_key_id=api_key_id,
@@ -72,17 +74,17 @@ def receipt_of(context: AssembledContext, *, moment: Moment, tenant_id: UUID, ap
         plan={**context.plan, **optimality},
         warnings=[notice.as_answer() for notice in context.warnings],
         timings=dict(context.timings),
-        text_sha256=text_hash(context.text),
+        text_sha256=context_text_hash(context.text),
         nonce_counter=context.nonce_counter,
-        as_of=moment.at if moment.kind is Time.VALID else None,
+        as_of=moment.at if moment.kind is TimeAxis.VALID else None,
         stable_prefix_tokens=context.stable_prefix_tokens,
-        memory_ids=memory_ids_of(context.blocks),
+        memory_ids=packed_memory_ids(context.blocks),
     )
 
 
-def write_receipt(context: AssembledContext, *, moment: Moment, tenant_id: UUID, api_key_id: str | None) -> UUID:
+def write_receipt(context: AssembledContext, *, moment: PointInTime, tenant_id: UUID, api_key_id: str | None) -> UUID:
     """Store the record of a context that was read at `moment`, and nothing else; inside a scope. One query."""
-    receipt = receipt_of(context, moment=moment, tenant_id=tenant_id, api_key_id=api_key_id)
+    receipt = build_receipt(context, moment=moment, tenant_id=tenant_id, api_key_id=api_key_id)
     Receipt.objects.insertion(receipt).run()
     return receipt.id
 
@@ -100,16 +102,16 @@ def stored_context(receipt: Receipt) -> StoredContext:
     considered = _unpacked(receipt)
     blocks, missing = _with_texts(considered.blocks, receipt.tenant_id)
     rendered = render_blocks(blocks, style=receipt.request["render"], tenant_id=receipt.tenant_id)
-    is_verified = not missing and text_hash(rendered.text) == receipt.text_sha256
+    is_verified = not missing and context_text_hash(rendered.text) == receipt.text_sha256
     return StoredContext(_context(receipt, considered, blocks, rendered.text), is_verified)
 
 
-def anchors_of_receipt(*, tenant_id: UUID, receipt_id: UUID, reach: str) -> list[Anchor]:
+def read_receipt_anchors(*, tenant_id: UUID, receipt_id: UUID, reach: str) -> list[Anchor]:
     """The anchors of an earlier context in the order of its text. Raises `NotFound` as `read_receipt` does."""
-    return anchors_of(find_receipt(tenant_id=tenant_id, receipt_id=receipt_id, reach=reach))
+    return receipt_anchors(find_receipt(tenant_id=tenant_id, receipt_id=receipt_id, reach=reach))
 
 
-def anchors_of(receipt: Receipt) -> list[Anchor]:
+def receipt_anchors(receipt: Receipt) -> list[Anchor]:
     """The anchors of a receipt's blocks in the order of its text."""
     return [block.anchor for block in _unpacked(receipt).blocks]
 
@@ -145,21 +147,23 @@ def list_receipts(
     return found.created_between(after, before).without_details()
 
 
-def memory_ids_of(blocks: Iterable[Block]) -> list[str]:
+def packed_memory_ids(blocks: Iterable[Block]) -> list[str]:
     """The memories that stand in the text, each once."""
     return list(dict.fromkeys(block.anchor.id for block in blocks if block.anchor.type == MEMORY))
 
 
-def text_hash(text: str) -> str:
+def context_text_hash(text: str) -> str:
     """Hex SHA-256 of the text's UTF-8."""
     return hashlib.sha256(text.encode("utf-8")).hexdigest()
 
 
-def _unpacked(receipt: Receipt) -> rows.UnpackedRows:
-    return rows.unpack(rows.PackedRows(receipt.blocks, receipt.omitted, receipt.candidates))
+def _unpacked(receipt: Receipt) -> rows.ReceiptContents:
+    return rows.decode_receipt(rows.ReceiptColumns(receipt.blocks, receipt.omitted, receipt.candidates))
 
 
-def _context(receipt: Receipt, considered: rows.UnpackedRows, blocks: Sequence[Block], text: str) -> AssembledContext:
+def _context(
+    receipt: Receipt, considered: rows.ReceiptContents, blocks: Sequence[Block], text: str
+) -> AssembledContext:
     plan = dict(receipt.plan)
     optimality = plan.pop(OPTIMALITY, None)
     return AssembledContext(
@@ -170,7 +174,7 @@ def _context(receipt: Receipt, considered: rows.UnpackedRows, blocks: Sequence[B
         budget=ContextBudget(**receipt.budget),
         profile=receipt.profile,
         budget_profile=receipt.budget_profile,
-        warnings=[Notice(**notice) for notice in receipt.warnings],
+        warnings=[ContextWarning(**notice) for notice in receipt.warnings],
         timings=receipt.timings,
         candidates=considered.candidates,
         plan=plan,

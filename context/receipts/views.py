@@ -11,19 +11,19 @@ from django.views.decorators.http import require_safe
 
 from context.assembly.replay import ReplayMode, replay_context
 from context.receipts.forms import ReceiptFilterForm
-from context.receipts.request_body import workbench_query
+from context.receipts.request_body import workbench_query_string
 from context.receipts.storing import StoredContext, find_receipt, list_receipts, stored_context
-from context.workbench.changes import changes_between
-from context.workbench.preview import Preview, preview_of
+from context.workbench.changes import context_changes
+from context.workbench.preview import Preview, build_preview
 from memories.models import ApiKey, Partition
-from memories.tenancy.access import actor_of, tenant_required
+from memories.tenancy.access import operator_actor, tenant_required
 from memories.tenancy.exceptions import NotFound, PlatformError
 from memories.tenancy.scopes import tenant_scope
-from memory_platform.web.pages import HtmxRequest, leaves_result, operator_required, show, wants_fragment
-from memory_platform.web.tables import Column, read_table
+from memory_platform.web.pages import HtmxRequest, loads_result_later, operator_required, render_page, wants_fragment
+from memory_platform.web.tables import SortColumn, read_table
 
 PARTITIONS_OFFERED_MAX = 300
-COLUMNS = (Column("when", "created_at", datetime),)
+_COLUMNS = (SortColumn("when", "created_at", datetime),)
 
 
 @operator_required("viewer")
@@ -44,7 +44,7 @@ def receipts(request: HtmxRequest) -> HttpResponseBase:
                 "keys": list(ApiKey.objects.for_tenant(tenant_id).by_name()),
             }
     status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
-    return show(
+    return render_page(
         request,
         "context/receipts/context_log.html" if is_whole else "context/receipts/context_log.html#fragment",
         page,
@@ -63,7 +63,7 @@ def _rows(request: HtmxRequest, form: ReceiptFilterForm) -> dict[str, Any]:
         before=fields["before"],
         asking=fields["q"],
     )
-    return {"table": read_table(request, COLUMNS, rows.with_keys().page)}
+    return {"table": read_table(request, _COLUMNS, rows.with_keys().page)}
 
 
 @operator_required("viewer")
@@ -76,17 +76,17 @@ def receipt(request: HtmxRequest, receipt_id: UUID) -> HttpResponseBase:
     try:
         with tenant_scope(tenant_id):
             row = find_receipt(tenant_id=tenant_id, receipt_id=receipt_id, reach="")
-            stored = None if is_today and leaves_result(request) else stored_context(row)
+            stored = None if is_today and loads_result_later(request) else stored_context(row)
     except NotFound as error:
         raise Http404 from error
     page: dict[str, Any] = {
         "section": "receipts",
         "receipt": row,
         "is_today": is_today,
-        "workbench_query": workbench_query(row.request),
+        "workbench_query": workbench_query_string(row.request),
     }
     page |= {"is_coming": True} if stored is None else _contexts(request, stored, receipt_id if is_today else None)
-    return show(
+    return render_page(
         request,
         "context/receipts/context_log_entry.html#fragment"
         if wants_fragment(request)
@@ -97,7 +97,7 @@ def receipt(request: HtmxRequest, receipt_id: UUID) -> HttpResponseBase:
 
 def _contexts(request: HtmxRequest, stored: StoredContext, again: UUID | None) -> dict[str, Any]:
     """What was given, and what the same inputs give now, of the receipt that is asked `again`."""
-    given = preview_of(stored.context, request.tenant.id)
+    given = build_preview(stored.context, request.tenant.id)
     shown = {"is_verified": stored.is_verified, "preview": given, "window": given.window()}
     return shown | ({} if again is None else _today(request, given, again))
 
@@ -111,12 +111,12 @@ def _today(request: HtmxRequest, given: Preview, receipt_id: UUID) -> dict[str, 
             receipt_id=receipt_id,
             mode=ReplayMode.TODAY,
             reach="",
-            actor=actor_of(request.operator),
+            actor=operator_actor(request.operator),
             now=timezone.now(),
         )
     except PlatformError as error:
         return {"refusal": error.detail}
-    today = preview_of(replayed.context, tenant_id)
+    today = build_preview(replayed.context, tenant_id)
     title = "Since then: the same text, byte for byte" if replayed.is_verified else "Since then"
-    change = changes_between(given, today)
+    change = context_changes(given, today)
     return {"today": today, "window": today.window(), "change": change, "versus": {"title": title}}

@@ -33,7 +33,7 @@ SCORE_DECIMALS = 6
 WEIGHT_TOLERANCE = 1e-9
 SECONDS_PER_DAY = 86_400.0
 
-Column = npt.NDArray[np.float64]
+ScoreColumn = npt.NDArray[np.float64]
 
 
 def check_weights(weights: Sequence[float]) -> None:
@@ -110,9 +110,9 @@ class MemoryScorer:
         if not rows:
             return []
         created = created_column(rows)
-        parts = base_parts(rows, self._seconds_now() - created)
-        composite = rounded(_composite(parts))
-        columns = [column.tolist() for column in (composite, *(rounded(part) for part in parts))]
+        parts = base_components(rows, self._seconds_now() - created)
+        composite = round_scores(_composite(parts))
+        columns = [column.tolist() for column in (composite, *(round_scores(part) for part in parts))]
         scored = [ScoredMemory(*row) for row in zip(rows, *columns, strict=True)]
         return [scored[position] for position in ranked_order(rows, composite, created)]
 
@@ -123,18 +123,20 @@ class MemoryScorer:
         return now.timestamp()
 
 
-def base_parts(rows: list[Mapping[str, Any]], age_seconds: Column) -> tuple[Column, Column, Column, Column, Column]:
+def base_components(
+    rows: list[Mapping[str, Any]], age_seconds: ScoreColumn
+) -> tuple[ScoreColumn, ScoreColumn, ScoreColumn, ScoreColumn, ScoreColumn]:
     """Relevance, recency, usefulness, confidence and frequency, each 0..1 and not yet rounded."""
     return (
-        clamped(number_column(rows, "similarity", DEFAULT_SIMILARITY)),
+        clamp_unit(number_column(rows, "similarity", DEFAULT_SIMILARITY)),
         _recency(age_seconds),
-        clamped(number_column(rows, "usefulness_score", DEFAULT_USEFULNESS)),
-        clamped(number_column(rows, "confidence", DEFAULT_CONFIDENCE)),
-        clamped(number_column(rows, "retrieval_count", DEFAULT_RETRIEVAL_COUNT) / ACCESS_FREQUENCY_CAP),
+        clamp_unit(number_column(rows, "usefulness_score", DEFAULT_USEFULNESS)),
+        clamp_unit(number_column(rows, "confidence", DEFAULT_CONFIDENCE)),
+        clamp_unit(number_column(rows, "retrieval_count", DEFAULT_RETRIEVAL_COUNT) / ACCESS_FREQUENCY_CAP),
     )
 
 
-def _composite(parts: tuple[Column, Column, Column, Column, Column]) -> Column:
+def _composite(parts: tuple[ScoreColumn, ScoreColumn, ScoreColumn, ScoreColumn, ScoreColumn]) -> ScoreColumn:
     relevance, recency, usefulness, confidence, frequency = parts
     return (
         WEIGHT_RELEVANCE * relevance
@@ -145,18 +147,18 @@ def _composite(parts: tuple[Column, Column, Column, Column, Column]) -> Column:
     )
 
 
-def _recency(age_seconds: Column) -> Column:
+def _recency(age_seconds: ScoreColumn) -> ScoreColumn:
     """exp(-lambda x age in days); a future date has age 0, an unknown age (infinite here) is neutral."""
     age_days = np.maximum(age_seconds, 0.0) / SECONDS_PER_DAY
     return np.where(np.isinf(age_days), RECENCY_OF_UNKNOWN_AGE, np.exp(-RECENCY_DECAY_LAMBDA * age_days))
 
 
-def clamped(column: Column) -> Column:
+def clamp_unit(column: ScoreColumn) -> ScoreColumn:
     """Clamped to 0..1; adding 0 turns -0.0 into 0.0."""
     return np.clip(column, 0.0, 1.0) + 0.0
 
 
-def number_column(rows: list[Mapping[str, Any]], field: str, default: float) -> Column:
+def number_column(rows: list[Mapping[str, Any]], field: str, default: float) -> ScoreColumn:
     values = [row.get(field) for row in rows]
     try:
         column = np.array(values, dtype=np.float64)
@@ -170,14 +172,14 @@ def number_column(rows: list[Mapping[str, Any]], field: str, default: float) -> 
     return column
 
 
-def _refuse_non_finite(rows: list[Mapping[str, Any]], column: Column, field: str) -> None:
+def _refuse_non_finite(rows: list[Mapping[str, Any]], column: ScoreColumn, field: str) -> None:
     wrong = np.flatnonzero(~np.isfinite(column))
     if wrong.size:
         position = int(wrong[0])
         raise ValueError(f"{field} must be a finite number, not {column[position]} (memory {rows[position].get('id')})")
 
 
-def created_column(rows: list[Mapping[str, Any]]) -> Column:
+def created_column(rows: list[Mapping[str, Any]]) -> ScoreColumn:
     """Seconds since 1970 of each `created_at`; minus infinity where it is unknown, so that it sorts as the oldest."""
     return np.array([_created_seconds(row.get("created_at")) for row in rows], dtype=np.float64)
 
@@ -195,7 +197,7 @@ def _created_seconds(created_at: object) -> float:
         return float("-inf")
 
 
-def rounded(column: Column) -> Column:
+def round_scores(column: ScoreColumn) -> ScoreColumn:
     """Rounded exactly as Python's `round(value, 6)`: numpy decides by a product, which errs near a half."""
     scaled = column * 10.0**SCORE_DECIMALS
     rounded = np.rint(scaled) / 10.0**SCORE_DECIMALS
@@ -204,7 +206,7 @@ def rounded(column: Column) -> Column:
     return rounded
 
 
-def ranked_order(rows: list[Mapping[str, Any]], composite: Column, created: Column) -> list[int]:
+def ranked_order(rows: list[Mapping[str, Any]], composite: ScoreColumn, created: ScoreColumn) -> list[int]:
     """Positions by composite (highest first), then creation (newest first), then id."""
     order = np.lexsort((-created, -composite))
     is_tied = (np.diff(composite[order]) == 0) & (created[order][1:] == created[order][:-1])

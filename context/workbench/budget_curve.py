@@ -5,13 +5,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
 
-from context.assembly.repacking import gather
-from context.assembly.requests import resolve_wish
-from context.assembly.trimming import Fitted
+from context.assembly.repacking import prepare_repacking
+from context.assembly.requests import resolve_context_request
+from context.assembly.trimming import TrimmedContext
 from context.models import GoldenQuestion
 from context.profiles.token_counters import budget_calculator
 from context.receipts.results import MEMORY, ContextRequest
-from context.services.evaluation.knee import knee_of
+from context.services.evaluation.knee import knee_index
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.web.charts import Chart, ChartRow
 
@@ -72,7 +72,7 @@ class BudgetCurve:
         )
 
 
-def curve_of(request: ContextRequest, *, tenant_id: UUID, now: datetime) -> BudgetCurve:
+def budget_curve_of_request(request: ContextRequest, *, tenant_id: UUID, now: datetime) -> BudgetCurve:
     """The curve of a preview: the same wish at every budget that the model's window holds. Called with no scope open.
 
     It is read once, for the largest budget, and packed for each (ADR-0087). Raises what the assembly raises for a wish
@@ -84,15 +84,17 @@ def curve_of(request: ContextRequest, *, tenant_id: UUID, now: datetime) -> Budg
     window = calculator.context_window(request.model or None)
     budgets = [budget for budget in CURVE_BUDGETS if budget <= window]
     largest = replace(request, max_tokens=budgets[-1])
-    wish = resolve_wish(largest, tenant_id=tenant_id, reach="", api_key_id=None, calculator=calculator, now=now)
-    gathered = gather(wish, tenant_id, now)
+    wish = resolve_context_request(
+        largest, tenant_id=tenant_id, reach="", api_key_id=None, calculator=calculator, now=now
+    )
+    gathered = prepare_repacking(wish, tenant_id, now)
     with tenant_scope(tenant_id):
         wanted = _wanted(tenant_id, request)
     points: list[CurvePoint] = []
     for budget in budgets:
         points.append(_point(budget, gathered.fitted_at(budget), wanted, points[-1].score if points else 0.0))
     notices = dict.fromkeys(notice.detail for notice in gathered.notices)
-    return BudgetCurve(points, knee_of(budgets, [point.score for point in points]), len(wanted), list(notices))
+    return BudgetCurve(points, knee_index(budgets, [point.score for point in points]), len(wanted), list(notices))
 
 
 def _wanted(tenant_id: UUID, wish: ContextRequest) -> set[UUID]:
@@ -101,7 +103,7 @@ def _wanted(tenant_id: UUID, wish: ContextRequest) -> set[UUID]:
     return {memory_id for ids in rows.wanted_ids().values() for memory_id in ids}
 
 
-def _point(budget: int, fitted: Fitted, wanted: Collection[UUID], before: float) -> CurvePoint:
+def _point(budget: int, fitted: TrimmedContext, wanted: Collection[UUID], before: float) -> CurvePoint:
     memories = [block for block in fitted.blocks if block.anchor.type == MEMORY]
     score = round(sum(block.score or 0.0 for block in memories), 6)
     held = {UUID(block.anchor.id) for block in memories}

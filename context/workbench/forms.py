@@ -12,7 +12,7 @@ from context.profiles.forms import PROFILE_MAX_CHARACTERS
 from context.receipts.results import DEFAULT_RENDER, ContextRequest, Focus
 from memories.store.forms import QUERY_MAX_CHARACTERS
 from memories.tenancy.forms import PartitionField
-from memory_platform.web.forms import PlainForm
+from memory_platform.web.forms import PlatformForm
 
 #: A query string of a run; a question may be long, its marks take three characters each.
 BEFORE_MAX_CHARACTERS = 20_000
@@ -20,7 +20,7 @@ SLIDER_STEP_TOKENS = 50
 SLIDER_MAX_TOKENS = 8_000
 
 
-class PreviewForm(PlainForm):
+class PreviewForm(PlatformForm):
     """One context to look at; every field is optional and stands in the address.
 
     `before` is the query string of the run that this one is compared with, unless `against` says otherwise. Compared
@@ -131,13 +131,13 @@ def _uuid(text: str) -> UUID | None:
         return None
 
 
-class EntryForm(PreviewForm):
+class InclusionBudgetForm(PreviewForm):
     """A preview, and the item of which is asked at which budget it enters."""
 
     item = forms.UUIDField(label="Item", error_messages={"invalid": "This is not the id of an item."})
 
 
-class SuggestForm(PlainForm):
+class SuggestionForm(PlatformForm):
     """What stands in a field so far, and what it asks for."""
 
     focus_memory = forms.CharField(required=False, max_length=200)
@@ -159,7 +159,7 @@ class SideBySideForm(PreviewForm):
     right_budget = forms.CharField(label="Right budget profile", required=False, max_length=64)
 
 
-class BudgetTrialForm(PlainForm):
+class BudgetTrialForm(PlatformForm):
     """The question on which the effect of a changed budget is shown."""
 
     query = forms.CharField(required=False, max_length=QUERY_MAX_CHARACTERS)

@@ -6,12 +6,12 @@ from datetime import datetime
 from uuid import UUID
 
 from context.assembly.orchestrator import assemble_context
-from context.assembly.repacking import Gathered, gather
-from context.assembly.requests import resolve_wish
+from context.assembly.repacking import RepackableContext, prepare_repacking
+from context.assembly.requests import resolve_context_request
 from context.assembly.sections.packing import GREEDY
 from context.profiles.token_counters import budget_calculator
 from context.receipts.results import KEPT, ContextRequest
-from context.services.workbench.inclusion_budget import Entry, first_entry
+from context.services.workbench.inclusion_budget import InclusionPoint, smallest_inclusion_budget
 from memories.tenancy.audit import Actor
 
 #: Tokens beyond the present budget that are read first, and up to which budget at most.
@@ -25,7 +25,7 @@ SEARCH_SECONDS_MAX = 1.0
 
 
 @dataclass(frozen=True)
-class Admission:
+class InclusionBudget:
     """Where the item `anchor_id` comes in: `entry` None where no budget up to `looked_up_to` lets it in.
 
     `outcome` is what became of it at the largest budget that was read for, "" where it was no candidate there;
@@ -35,7 +35,7 @@ class Admission:
     anchor_id: str
     max_tokens: int
     looked_up_to: int
-    entry: Entry | None = None
+    entry: InclusionPoint | None = None
     outcome: str = ""
     is_cut: bool = False
 
@@ -50,7 +50,7 @@ class Admission:
         return None if self.entry is None else self.entry.budget - self.max_tokens
 
 
-def find_admission(
+def find_inclusion_budget(
     request: ContextRequest,
     anchor_id: str,
     *,
@@ -58,7 +58,7 @@ def find_admission(
     actor: Actor,
     now: datetime,
     clock: Callable[[], float],
-) -> Admission:
+) -> InclusionBudget:
     """The smallest larger budget of `request`, a preview, whose context holds the item; called with no scope open.
 
     Reads once or twice and packs in memory; what is found is then assembled for real, so that it is not only reckoned.
@@ -69,23 +69,25 @@ def find_admission(
     if not request.preview:
         raise ValueError("a page only previews")
     calculator = budget_calculator()
-    wish = resolve_wish(request, tenant_id=tenant_id, reach="", api_key_id=None, calculator=calculator, now=now)
+    wish = resolve_context_request(
+        request, tenant_id=tenant_id, reach="", api_key_id=None, calculator=calculator, now=now
+    )
     asked = _Asked(request, anchor_id, tenant_id, actor, now, clock)
     if asked.stands_at(wish.max_tokens):
-        return Admission(anchor_id, wish.max_tokens, wish.max_tokens, Entry(wish.max_tokens, True), KEPT)
+        return InclusionBudget(anchor_id, wish.max_tokens, wish.max_tokens, InclusionPoint(wish.max_tokens, True), KEPT)
     window, looked_up_to = calculator.context_window(wish.model), wish.max_tokens
     above, outcome, is_cut = wish.max_tokens, "", False
     for highest in _horizons(wish.max_tokens, window):
-        gathered = gather(replace(wish, max_tokens=highest), tenant_id, now)
+        gathered = prepare_repacking(replace(wish, max_tokens=highest), tenant_id, now)
         outcome = _outcome(gathered, anchor_id, highest)
         search = asked.search(gathered, above, highest) if gathered.knows(anchor_id) else _Search(highest)
         if search.entry is not None:
             is_smallest = search.entry.is_smallest and above == wish.max_tokens
             entry = replace(search.entry, is_smallest=is_smallest)
-            return Admission(anchor_id, wish.max_tokens, highest, entry, outcome)
+            return InclusionBudget(anchor_id, wish.max_tokens, highest, entry, outcome)
         above, is_cut = highest, is_cut or search.is_cut
         looked_up_to = search.looked_up_to
-    return Admission(anchor_id, wish.max_tokens, looked_up_to, None, outcome, is_cut)
+    return InclusionBudget(anchor_id, wish.max_tokens, looked_up_to, None, outcome, is_cut)
 
 
 @dataclass(frozen=True)
@@ -93,7 +95,7 @@ class _Search:
     """What came of looking below one horizon."""
 
     looked_up_to: int
-    entry: Entry | None = None
+    entry: InclusionPoint | None = None
     is_cut: bool = False
 
 
@@ -106,7 +108,7 @@ class _Asked:
     now: datetime
     clock: Callable[[], float]
 
-    def search(self, gathered: Gathered, above: int, highest: int) -> _Search:
+    def search(self, gathered: RepackableContext, above: int, highest: int) -> _Search:
         """The first budget that packs it and, assembled for real, holds it."""
         until, looked = self.clock() + SEARCH_SECONDS_MAX, [above]
 
@@ -120,12 +122,14 @@ class _Asked:
         looked_at_max = LOOKED_AT_MAX_GREEDY if gathered.wish.packing.packer == GREEDY else LOOKED_AT_MAX
         is_smallest = True
         for _ in range(TRIES_MAX):
-            found = first_entry(enters, above=above, highest=highest, looked_at_max=looked_at_max, is_over=is_over)
+            found = smallest_inclusion_budget(
+                enters, above=above, highest=highest, looked_at_max=looked_at_max, is_over=is_over
+            )
             if found is None:
                 break
             is_smallest = is_smallest and found.is_smallest
             if self.stands_at(found.budget):
-                return _Search(max(looked), Entry(found.budget, is_smallest))
+                return _Search(max(looked), InclusionPoint(found.budget, is_smallest))
             above = found.budget
         return _Search(max(looked), is_cut=is_over())
 
@@ -146,7 +150,7 @@ def _horizons(budget: int, window: int) -> Iterator[int]:
         yield far
 
 
-def _outcome(gathered: Gathered, anchor_id: str, budget: int) -> str:
+def _outcome(gathered: RepackableContext, anchor_id: str, budget: int) -> str:
     """What becomes of the item at a budget; "" where nothing was found of it."""
     sections = gathered.sections_at(budget)
     kept = {block.anchor.id for section in sections for block in section.blocks}

@@ -19,30 +19,30 @@ from context.receipts.results import (
     Anchor,
     AssembledContext,
     Block,
-    Consideration,
+    CandidateOutcome,
     ContextRequest,
-    Omission,
+    Exclusion,
 )
 from context.services.assembly.optimality import Optimality
 from context.services.assembly.timings import TimedStep, timed_steps
 from context.services.packer import AFTER_SKIP_LIMIT, OVER_BUDGET
 from context.services.profiles.scoring_profiles import ADR_0040, ScoringProfile
-from context.services.workbench.plan_text import Fact, plan_facts
+from context.services.workbench.plan_text import PlanLine, plan_lines
 from context.services.workbench.window import WindowBar, window_bar
 from memories.models import Memory, PartitionSummary
-from memories.services.store.demo import questions_for
+from memories.services.store.demo import demo_questions_for_tenant
 from memories.tenancy.audit import Actor
 from memories.tenancy.exceptions import InvalidInput
 from memories.tenancy.scopes import tenant_scope
 
-QUESTIONS_MAX = 6
+_QUESTIONS_MAX = 6
 
 # What a block is called where it is no memory that was searched for.
-KINDS = {TENANT_MEMO: "tenant memo", PARTITION_SUMMARY: "partition summary", LINKED_MEMORY: "linked memory"}
+_KINDS = {TENANT_MEMO: "tenant memo", PARTITION_SUMMARY: "partition summary", LINKED_MEMORY: "linked memory"}
 
 
 @dataclass(frozen=True)
-class Rows:
+class AnchorRows:
     """The current rows behind anchors: memories and summaries by id."""
 
     memories: Mapping[str, Memory]
@@ -50,12 +50,12 @@ class Rows:
 
 
 @dataclass(frozen=True)
-class KeptRow:
+class IncludedRow:
     """A packed block with its memory or summary (None for a memo) and how the search found it."""
 
     block: Block
     memory: Memory | None
-    found: Consideration | None
+    found: CandidateOutcome | None
     summary: PartitionSummary | None = None
     is_focus: bool = False
 
@@ -66,7 +66,7 @@ class KeptRow:
     @property
     def kind(self) -> str:
         """What the block is, in words; "" for a memory that was searched for."""
-        return "focus" if self.is_focus else KINDS.get(self.block.kind, "")
+        return "focus" if self.is_focus else _KINDS.get(self.block.kind, "")
 
     @property
     def whole_tokens(self) -> int | None:
@@ -75,18 +75,18 @@ class KeptRow:
 
 
 @dataclass(frozen=True)
-class LeftOutRow:
+class ExcludedRow:
     """An item left out, with its memory or summary, how the search found it, and the memory that says the same."""
 
-    omission: Omission
+    omission: Exclusion
     memory: Memory | None
-    found: Consideration | None
+    found: CandidateOutcome | None
     summary: PartitionSummary | None = None
     twin: Memory | None = None
 
     @property
     def kind(self) -> str:
-        return KINDS.get(self.omission.anchor.type, self.omission.anchor.type)
+        return _KINDS.get(self.omission.anchor.type, self.omission.anchor.type)
 
     @property
     def is_for_the_budget(self) -> bool:
@@ -99,8 +99,8 @@ class Preview:
     """An assembled context and the rows a page shows of it."""
 
     context: AssembledContext
-    kept: list[KeptRow]
-    left_out: list[LeftOutRow]
+    kept: list[IncludedRow]
+    left_out: list[ExcludedRow]
     scoring: ScoringProfile = ADR_0040
     minimum_score: float | None = None
 
@@ -115,7 +115,7 @@ class Preview:
         return len(self.kept) + len(self.left_out)
 
     @property
-    def candidates(self) -> list[tuple[Consideration, str]]:
+    def candidates(self) -> list[tuple[CandidateOutcome, str]]:
         """What the search considered, each with its text; "" where no row of it is shown."""
         texts = {row.block.anchor.id: row.block.text for row in self.kept}
         texts |= {row.omission.anchor.id: row.memory.content for row in self.left_out if row.memory}
@@ -168,9 +168,9 @@ class Preview:
         )
 
     @property
-    def plan(self) -> list[Fact]:
+    def plan(self) -> list[PlanLine]:
         """What the search did, one line a step."""
-        return plan_facts(self.context.plan)
+        return plan_lines(self.context.plan)
 
     @property
     def steps(self) -> list[TimedStep]:
@@ -185,8 +185,8 @@ class PreviewChange:
     `no_candidates` were kept or left out before and are not even considered afterwards.
     """
 
-    added: list[KeptRow]
-    removed: list[KeptRow]
+    added: list[IncludedRow]
+    removed: list[IncludedRow]
     tokens: int = 0
     no_candidates: int = 0
 
@@ -200,20 +200,20 @@ def preview_context(wish: ContextRequest, *, tenant_id: UUID, actor: Actor, now:
     if not wish.preview:
         raise ValueError("a page only previews")
     context = assemble_context(wish, tenant_id=tenant_id, reach="", actor=actor, now=now)
-    return preview_of(context, tenant_id)
+    return build_preview(context, tenant_id)
 
 
-def preview_of(context: AssembledContext, tenant_id: UUID) -> Preview:
+def build_preview(context: AssembledContext, tenant_id: UUID) -> Preview:
     """A context with the rows behind its anchors. Called with no scope open."""
     anchors = [block.anchor for block in context.blocks] + [omission.anchor for omission in context.omitted]
     with tenant_scope(tenant_id):
-        rows = rows_of(anchors, tenant_id)
+        rows = anchor_rows(anchors, tenant_id)
         scoring = context.scoring or _scoring_of(context, tenant_id)
         minimum_score = _minimum_score(context, tenant_id)
     found = {candidate.anchor.id: candidate for candidate in context.candidates}
     focus = set((context.request.get("focus") or {}).values())
     kept = [
-        KeptRow(
+        IncludedRow(
             block,
             rows.memories.get(block.anchor.id),
             found.get(block.anchor.id),
@@ -223,7 +223,7 @@ def preview_of(context: AssembledContext, tenant_id: UUID) -> Preview:
         for block in context.blocks
     ]
     left_out = [
-        LeftOutRow(
+        ExcludedRow(
             omission,
             rows.memories.get(omission.anchor.id),
             found.get(omission.anchor.id),
@@ -267,7 +267,7 @@ def compare_previews(before: Preview, after: Preview) -> PreviewChange:
     )
 
 
-def rows_of(anchors: Iterable[Anchor], tenant_id: UUID) -> Rows:
+def anchor_rows(anchors: Iterable[Anchor], tenant_id: UUID) -> AnchorRows:
     """The rows behind anchors as they are today; inside a scope. Two queries."""
     ids: dict[str, set[str]] = {MEMORY: set(), PARTITION_SUMMARY: set()}
     for anchor in anchors:
@@ -275,14 +275,14 @@ def rows_of(anchors: Iterable[Anchor], tenant_id: UUID) -> Rows:
             ids[anchor.type].add(anchor.id)
     memories = Memory.objects.for_tenant(tenant_id).with_ids(ids[MEMORY]) if ids[MEMORY] else []
     summaries = PartitionSummary.objects.for_tenant(tenant_id).latest_of(ids[PARTITION_SUMMARY])
-    return Rows(
+    return AnchorRows(
         {str(memory.id): memory for memory in memories},
         {str(summary.summary_id): summary for summary in (summaries if ids[PARTITION_SUMMARY] else [])},
     )
 
 
 @dataclass(frozen=True)
-class Question:
+class RecentQuestion:
     """Something that was asked, and where."""
 
     query: str
@@ -294,12 +294,12 @@ class Question:
         return urlencode({"query": self.query, "partition": self.partition})
 
 
-def recent_questions(tenant_id: UUID) -> list[Question]:
+def recent_questions(tenant_id: UUID) -> list[RecentQuestion]:
     """The latest different questions that agents asked, newest first; inside a scope."""
-    rows = Receipt.objects.for_tenant(tenant_id).recent_questions(QUESTIONS_MAX)
-    return [Question(query, partition) for query, partition in rows]
+    rows = Receipt.objects.for_tenant(tenant_id).recent_questions(_QUESTIONS_MAX)
+    return [RecentQuestion(query, partition) for query, partition in rows]
 
 
-def demo_questions(tenant_name: str) -> list[Question]:
+def demo_questions(tenant_name: str) -> list[RecentQuestion]:
     """What is worth asking of the demo tenant, for as long as nobody has asked; nothing for any other tenant."""
-    return [Question(query, partition) for query, partition in questions_for(tenant_name)]
+    return [RecentQuestion(query, partition) for query, partition in demo_questions_for_tenant(tenant_name)]

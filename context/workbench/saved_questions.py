@@ -17,7 +17,7 @@ from context.workbench.preview import demo_questions, recent_questions
 from memories.tenancy.audit import Actor
 
 #: Two contexts of each are assembled while somebody waits.
-QUESTIONS_MAX = 8
+SAVED_QUESTIONS_MAX = 8
 #: After which no further question is asked; the first always is.
 SECONDS_MAX = 2.0
 
@@ -36,16 +36,16 @@ class SavedQuestion:
     def query_string(self) -> str:
         """As the pages that ask one question take it."""
         asked = {"query": self.query, "partition": self.partition}
-        return urlencode(asked | ({"as_of": as_typed(self.as_of)} if self.as_of else {}))
+        return urlencode(asked | ({"as_of": form_datetime(self.as_of)} if self.as_of else {}))
 
 
-def as_typed(at: datetime) -> str:
+def form_datetime(at: datetime) -> str:
     """A time in UTC as fields of pages take and show it."""
     return at.replace(tzinfo=None).isoformat(timespec="seconds")
 
 
 @dataclass(frozen=True)
-class QuestionEffect:
+class SavedQuestionEffect:
     """One question before and after: what its contexts hold."""
 
     question: SavedQuestion
@@ -75,10 +75,10 @@ class QuestionEffect:
 
 
 @dataclass(frozen=True)
-class SavedEffect:
+class SavedQuestionEffects:
     """The same for all that were asked, how long that took, and how many were not asked since the time was over."""
 
-    rows: Sequence[QuestionEffect]
+    rows: Sequence[SavedQuestionEffect]
     milliseconds: float
     not_asked: int = 0
 
@@ -110,9 +110,9 @@ class SavedEffect:
 
 
 def saved_questions(tenant_id: UUID, tenant_name: str) -> tuple[list[SavedQuestion], int]:
-    """The questions to try a draft on, at most `QUESTIONS_MAX`, and how many golden ones there are; inside a scope."""
+    """The questions to try a draft on, at most `SAVED_QUESTIONS_MAX`, and the count of golden ones; inside a scope."""
     standing = GoldenQuestion.objects.for_tenant(tenant_id).standing()
-    golden = list(standing.newest_first()[:QUESTIONS_MAX])
+    golden = list(standing.newest_first()[:SAVED_QUESTIONS_MAX])
     wanted = standing.with_ids(row.pk for row in golden).wanted_ids()
     found = [
         SavedQuestion(row.text, row.partition_path, wanted.get(row.pk, ()), row.asked_at, row.pk) for row in golden
@@ -120,10 +120,10 @@ def saved_questions(tenant_id: UUID, tenant_name: str) -> tuple[list[SavedQuesti
     known = {(each.query, each.partition) for each in found}
     others = recent_questions(tenant_id) or demo_questions(tenant_name)
     found += [SavedQuestion(each.query, each.partition) for each in others if (each.query, each.partition) not in known]
-    return found[:QUESTIONS_MAX], standing.count()
+    return found[:SAVED_QUESTIONS_MAX], standing.count()
 
 
-def effect_on(
+def saved_question_effects(
     questions: Sequence[SavedQuestion],
     before: ContextRequest,
     after: ContextRequest,
@@ -132,7 +132,7 @@ def effect_on(
     actor: Actor,
     now: datetime,
     clock: Callable[[], float],
-) -> SavedEffect:
+) -> SavedQuestionEffects:
     """Each question answered as `before` and as `after` say; called with no scope open.
 
     Where both say the same each is answered once. `clock` tells seconds: none is asked after `SECONDS_MAX`.
@@ -146,13 +146,13 @@ def effect_on(
         asked = replace(wish, query=question.query, partition=question.partition, as_of=question.as_of)
         return assemble_context(asked, tenant_id=tenant_id, reach="", actor=actor, now=now)
 
-    rows: list[QuestionEffect] = []
+    rows: list[SavedQuestionEffect] = []
     for question in questions:
         if rows and clock() - started >= SECONDS_MAX:
             break
         first = answer(before, question)
-        rows.append(QuestionEffect(question, first, first if after == before else answer(after, question)))
-    return SavedEffect(rows, round((clock() - started) * 1000, 1), len(questions) - len(rows))
+        rows.append(SavedQuestionEffect(question, first, first if after == before else answer(after, question)))
+    return SavedQuestionEffects(rows, round((clock() - started) * 1000, 1), len(questions) - len(rows))
 
 
 def _held(question: SavedQuestion, context: AssembledContext) -> int:

@@ -8,30 +8,30 @@ from context.receipts.results import Anchor
 from context.services.workbench.rank_changes import (
     DOWN,
     IN,
-    OUT,
+    RANK_REMOVED,
+    RANK_UNCHANGED,
     ROW_HEIGHT_PX,
-    SAME,
     UP,
     RankChange,
     SlopeLine,
-    overlap,
     rank_changes,
+    rank_overlap,
     slope_lines,
 )
-from context.workbench.preview import KeptRow, LeftOutRow, Preview
+from context.workbench.preview import ExcludedRow, IncludedRow, Preview
 
 
 @dataclass(frozen=True)
-class ComparedRow:
+class ComparedBlock:
     """One block with its places on both sides; `omission` says why the side that lacks it left it out, where known."""
 
     change: RankChange[Anchor]
-    left: KeptRow | None
-    right: KeptRow | None
-    omission: LeftOutRow | None = None
+    left: IncludedRow | None
+    right: IncludedRow | None
+    omission: ExcludedRow | None = None
 
     @property
-    def either(self) -> KeptRow:
+    def either(self) -> IncludedRow:
         """The block as one of the sides holds it."""
         row = self.right or self.left
         if row is None:
@@ -40,7 +40,7 @@ class ComparedRow:
 
 
 @dataclass(frozen=True)
-class SideBySide:
+class PreviewComparison:
     """Two previews and what changes from the left one to the right one."""
 
     left: Preview
@@ -52,22 +52,22 @@ class SideBySide:
         return rank_changes(*([row.block.anchor for row in side.kept] for side in (self.left, self.right)))
 
     @cached_property
-    def rows(self) -> list[ComparedRow]:
+    def rows(self) -> list[ComparedBlock]:
         """The same with the blocks on both sides."""
         lefts, rights = ({row.block.anchor: row for row in side.kept} for side in (self.left, self.right))
         missed = {row.omission.anchor: row for side in (self.left, self.right) for row in side.left_out}
         return [
-            ComparedRow(change, lefts.get(change.key), rights.get(change.key), missed.get(change.key))
+            ComparedBlock(change, lefts.get(change.key), rights.get(change.key), missed.get(change.key))
             for change in self.changes
         ]
 
     @property
-    def left_rows(self) -> list[ComparedRow]:
+    def left_rows(self) -> list[ComparedBlock]:
         """Those of the left side in its own order."""
         return sorted((row for row in self.rows if row.left), key=lambda row: row.change.left or 0)
 
     @property
-    def right_rows(self) -> list[ComparedRow]:
+    def right_rows(self) -> list[ComparedBlock]:
         return [row for row in self.rows if row.right]
 
     @property
@@ -83,12 +83,12 @@ class SideBySide:
     def counts(self) -> dict[str, int]:
         """How many blocks came in, went out, rose, fell and stayed."""
         found = Counter(change.kind for change in self.changes)
-        return {kind: found[kind] for kind in (IN, OUT, UP, DOWN, SAME)}
+        return {kind: found[kind] for kind in (IN, RANK_REMOVED, UP, DOWN, RANK_UNCHANGED)}
 
     @property
     def overlap(self) -> float:
         """The share of all blocks that both sides hold."""
-        return overlap(self.changes)
+        return rank_overlap(self.changes)
 
     @property
     def tokens(self) -> int:

@@ -7,7 +7,7 @@ from memories.models import Memory
 from memories.tenancy.queries.backlogs import Backlog
 
 
-def failed_embeddings(tenant_ids: Collection[UUID]) -> dict[UUID, Backlog]:
+def failed_embedding_backlogs(tenant_ids: Collection[UUID]) -> dict[UUID, Backlog]:
     """Memories whose text the embedder refused: they are found by their words alone. One query."""
     return Memory.objects.of_tenants(tenant_ids).with_failed_embedding().backlogs("recorded_from")
 

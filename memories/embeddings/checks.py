@@ -52,7 +52,7 @@ def stored_models_fit_settings(databases: Sequence[str] | None = None, **_: Any)
     return [Error(problem.detail, id=MODEL_CHECKS[problem.code]) for problem in problems]
 
 
-def tell_of_model_problems() -> None:
+def log_model_problems() -> None:
     """Say at the start of a process, in its log, what does not fit. It goes on: with stored models, or with words."""
     try:
         for problem in model_problems():

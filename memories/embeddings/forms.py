@@ -6,10 +6,10 @@ from typing import Any, cast
 from django import forms
 
 from memories.embeddings.providers import KnownModel
-from memory_platform.web.forms import PlainForm
+from memory_platform.web.forms import PlatformForm
 
 
-class ReembeddingForm(PlainForm):
+class ReembeddingForm(PlatformForm):
     """Which model to fill beside the active one, and whether searches switch to it by themselves."""
 
     model = forms.ChoiceField()

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from memories.embeddings.embedders import embedders_for_writing, is_local_for
 from memories.embeddings.providers import Embedder, EmbeddingError
-from memories.embeddings.vectors import Made, Waiting, note_for_models_beside, record_vectors
+from memories.embeddings.vectors import EmbeddedBatch, PendingVector, note_missing_vectors, record_vectors
 from memories.models import Memory
 from memories.tenancy.scopes import tenant_scope
 
@@ -51,30 +51,30 @@ def index_now(tenant_id: UUID, memory_ids: Iterable[UUID]) -> None:
 def _index_batch(tenant_id: UUID, memory_ids: Sequence[UUID], embedders: Sequence[Embedder]) -> int:
     with tenant_scope(tenant_id):
         rows = Memory.objects.for_tenant(tenant_id).pending_embedding().filter(pk__in=memory_ids)
-        waiting = [Waiting(*values) for values in rows.order_by("id").values_list("id", "version", "content")]
+        waiting = [PendingVector(*values) for values in rows.order_by("id").values_list("id", "version", "content")]
     if not waiting:
         return 0
     texts = [item.content for item in waiting]
     active, *beside = embedders
     try:
-        made = [Made(active, active.embed(texts))]
+        made = [EmbeddedBatch(active, active.embed(texts))]
     except EmbeddingError as error:
         return _after_failure(tenant_id, waiting, embedders, error)
     made += [each for embedder in beside if (each := _made_beside(embedder, texts))]
     return record_vectors(tenant_id, waiting, made, notes_missing=True)
 
 
-def _made_beside(embedder: Embedder, texts: Sequence[str]) -> Made | None:
+def _made_beside(embedder: Embedder, texts: Sequence[str]) -> EmbeddedBatch | None:
     """The vectors of a model that nobody searches with yet or any more: where it fails they are noted as missing."""
     try:
-        return Made(embedder, embedder.embed(texts))
+        return EmbeddedBatch(embedder, embedder.embed(texts))
     except EmbeddingError as error:
         logger.warning("Vectors beside the active model's are made later: %s", error.detail)
         return None
 
 
 def _after_failure(
-    tenant_id: UUID, waiting: Sequence[Waiting], embedders: Sequence[Embedder], error: EmbeddingError
+    tenant_id: UUID, waiting: Sequence[PendingVector], embedders: Sequence[Embedder], error: EmbeddingError
 ) -> int:
     """Note the reason; where one text of several is to blame, find it by embedding the others alone."""
     if error.is_permanent and len(waiting) > 1:
@@ -89,7 +89,7 @@ def _after_failure(
                 embedding_state=state, embedding_error=error.detail[:MAX_ERROR_CHARACTERS]
             )
         if error.is_permanent:
-            note_for_models_beside(tenant_id, waiting)
+            note_missing_vectors(tenant_id, waiting)
     if not error.is_permanent:
         raise error
     logger.warning("Memory %s cannot be embedded: %s", waiting[0].memory_id, error.detail)

@@ -20,18 +20,18 @@ logger = logging.getLogger(__name__)
 PENDING_GRACE = timedelta(seconds=10)
 #: Memories one sweep takes; the next one follows in seconds.
 SWEEP_BATCH = 500
-SWEEP_LOCK = "memories.sweep-pending-embeddings"
-SWEEP_LOCK_SECONDS = 300
+EMBEDDING_SWEEP_LOCK = "memories.sweep-pending-embeddings"
+_SWEEP_LOCK_SECONDS = 300
 
 
-def embed_left_behind(*, now: datetime) -> int:
+def embed_pending_memories(*, now: datetime) -> int:
     """Embed the oldest pending memories of all tenants; how many were embedded. One sweep runs at a time."""
-    if not cache.add(SWEEP_LOCK, True, SWEEP_LOCK_SECONDS):
+    if not cache.add(EMBEDDING_SWEEP_LOCK, True, _SWEEP_LOCK_SECONDS):
         return 0
     try:
         return _embed_oldest(now)
     finally:
-        cache.delete(SWEEP_LOCK)
+        cache.delete(EMBEDDING_SWEEP_LOCK)
 
 
 def _embed_oldest(now: datetime) -> int:

@@ -12,7 +12,7 @@ from uuid import UUID, uuid4
 
 from memories.embeddings.embedders import embedder_for
 from memories.embeddings.providers import Embedder, EmbeddingError, get_embedder
-from memories.embeddings.vectors import Made, Waiting, record_vectors
+from memories.embeddings.vectors import EmbeddedBatch, PendingVector, record_vectors
 from memories.models import EmbeddingModel, Memory, MemoryEmbedding, MemoryVersion, MissingVector
 from memories.tenancy.audit import Actor, record_audit
 from memories.tenancy.scopes import tenant_scope
@@ -29,8 +29,8 @@ REMOVED_AT_ONCE = 5_000
 #: last moment, which words find until their own are made.
 CATCH_UPS = 3
 
-State = EmbeddingModel.State
-Clock = Callable[[], datetime]
+ReembeddingState = EmbeddingModel.State
+ReembeddingClock = Callable[[], datetime]
 
 
 class _Lost(Exception):
@@ -44,7 +44,7 @@ class _Turn:
     tenant_id: UUID
     model_id: UUID
     token: UUID
-    clock: Clock
+    clock: ReembeddingClock
     catch_ups: int = 0
 
     def hold(self) -> None:
@@ -58,14 +58,16 @@ class _Turn:
             EmbeddingModel.objects.for_tenant(self.tenant_id).release(self.model_id, self.token)
 
 
-def probe(name: str) -> Embedder:
+def probe_embedder(name: str) -> Embedder:
     """The embedder of that model, after it has embedded a word as settings promise. Raises `EmbeddingError`."""
     embedder = get_embedder(name)
     embedder.embed(["probe"])
     return embedder
 
 
-def work_on(tenant_id: UUID, model_id: UUID, *, goes_on: Callable[[], bool], clock: Clock) -> bool:
+def advance_embedding_model(
+    tenant_id: UUID, model_id: UUID, *, goes_on: Callable[[], bool], clock: ReembeddingClock
+) -> bool:
     """Do what there is to do for a model, batch by batch while `goes_on()`; whether there is more.
 
     Call with no scope open. Another's claim is respected: then there is nothing to do. A temporary failure is noted on
@@ -91,7 +93,7 @@ def work_on(tenant_id: UUID, model_id: UUID, *, goes_on: Callable[[], bool], clo
         turn.let_go()
 
 
-def switch(tenant_id: UUID, target: EmbeddingModel, *, by: Actor, now: datetime) -> None:
+def switch_active_model(tenant_id: UUID, target: EmbeddingModel, *, by: Actor, now: datetime) -> None:
     """Search with `target` from the commit on. Runs in a scope, after `EmbeddingModel.objects.take`.
 
     A memory whose current version has no vector of it waits for one, or has failed where it was refused; the former
@@ -99,9 +101,9 @@ def switch(tenant_id: UUID, target: EmbeddingModel, *, by: Actor, now: datetime)
     """
     models = EmbeddingModel.objects.for_tenant(tenant_id)
     former = models.active().get()
-    models.filter(pk=former.pk).update(state=State.STANDBY, deactivated_at=now)
+    models.filter(pk=former.pk).update(state=ReembeddingState.STANDBY, deactivated_at=now)
     models.filter(pk=target.pk).update(
-        state=State.ACTIVE, is_chosen=True, activated_at=now, switches_when_filled=False, error=""
+        state=ReembeddingState.ACTIVE, is_chosen=True, activated_at=now, switches_when_filled=False, error=""
     )
     missing = MissingVector.objects.for_tenant(tenant_id)
     missing.note_failed(tenant_id, former.pk)
@@ -123,7 +125,7 @@ def switch(tenant_id: UUID, target: EmbeddingModel, *, by: Actor, now: datetime)
     )
 
 
-def losses(tenant_id: UUID, target: EmbeddingModel) -> int:
+def count_lost_vectors(tenant_id: UUID, target: EmbeddingModel) -> int:
     """How many versions would no longer be found by their vector after a switch. Runs in a scope.
 
     Superseded versions do not count where the target was active before: what it never had is no reason against a
@@ -138,9 +140,9 @@ def _step(turn: _Turn) -> bool:
     """One batch; whether there may be more to do."""
     with tenant_scope(turn.tenant_id):
         model = EmbeddingModel.objects.for_tenant(turn.tenant_id).filter(pk=turn.model_id).first()
-        if model is None or model.state == State.RETIRED:
+        if model is None or model.state == ReembeddingState.RETIRED:
             return False
-        if model.state == State.RETIRING:
+        if model.state == ReembeddingState.RETIRING:
             return _remove_some(turn, model)
     embedder = embedder_for(model)
     items, is_any = _next_batch(turn, embedder)
@@ -153,7 +155,7 @@ def _step(turn: _Turn) -> bool:
     return True
 
 
-def _next_batch(turn: _Turn, embedder: Embedder) -> tuple[list[Waiting], bool]:
+def _next_batch(turn: _Turn, embedder: Embedder) -> tuple[list[PendingVector], bool]:
     """The next versions to embed, and whether anything waited: what is gone or was made meanwhile is passed over."""
     tenant_id = turn.tenant_id
     with tenant_scope(tenant_id):
@@ -168,10 +170,10 @@ def _next_batch(turn: _Turn, embedder: Embedder) -> tuple[list[Waiting], bool]:
         wanted = [pair for pair in pairs if pair in texts and pair not in made]
         if len(wanted) < len(pairs):
             MissingVector.objects.forget(turn.model_id, set(pairs) - set(wanted))
-    return [Waiting(pk, number, texts[pk, number]) for pk, number in wanted], bool(pairs)
+    return [PendingVector(pk, number, texts[pk, number]) for pk, number in wanted], bool(pairs)
 
 
-def _make(turn: _Turn, items: Sequence[Waiting], embedder: Embedder) -> None:
+def _make(turn: _Turn, items: Sequence[PendingVector], embedder: Embedder) -> None:
     """Embed and store; where one text of several is refused it is found by halving and noted."""
     turn.hold()
     try:
@@ -186,10 +188,10 @@ def _make(turn: _Turn, items: Sequence[Waiting], embedder: Embedder) -> None:
         _make(turn, items[:middle], embedder)
         _make(turn, items[middle:], embedder)
         return
-    record_vectors(turn.tenant_id, items, [Made(embedder, vectors)], notes_missing=False)
+    record_vectors(turn.tenant_id, items, [EmbeddedBatch(embedder, vectors)], notes_missing=False)
 
 
-def _refuse(turn: _Turn, item: Waiting, detail: str) -> None:
+def _refuse(turn: _Turn, item: PendingVector, detail: str) -> None:
     with tenant_scope(turn.tenant_id):
         rows = MissingVector.objects.for_tenant(turn.tenant_id).of_model(turn.model_id)
         rows.of_version(item.memory_id, item.version).update(is_refused=True, error=detail[:200])
@@ -202,15 +204,17 @@ def _settle(turn: _Turn) -> bool:
     with tenant_scope(tenant_id):
         EmbeddingModel.objects.take(tenant_id)
         model = EmbeddingModel.objects.for_tenant(tenant_id).get(pk=turn.model_id)
-        if model.state not in {State.FILLING, State.STANDBY}:
+        if model.state not in {ReembeddingState.FILLING, ReembeddingState.STANDBY}:
             return False
         missing = MissingVector.objects.for_tenant(tenant_id).of_model(model.pk)
         missing.note_all(tenant_id, model.pk, model.name, with_pending=False)
         turn.catch_ups += 1
         if missing.waiting().exists() and turn.catch_ups < CATCH_UPS:
             return True
-        if model.state == State.FILLING:
-            EmbeddingModel.objects.filter(pk=model.pk).update(state=State.STANDBY, filled_at=turn.clock(), error="")
+        if model.state == ReembeddingState.FILLING:
+            EmbeddingModel.objects.filter(pk=model.pk).update(
+                state=ReembeddingState.STANDBY, filled_at=turn.clock(), error=""
+            )
         if model.switches_when_filled:
             _switch_if_nothing_is_refused(turn, model)
         return False
@@ -222,7 +226,7 @@ def _switch_if_nothing_is_refused(turn: _Turn, model: EmbeddingModel) -> None:
         detail = f"All vectors are made but {refused}, whose texts the model refused; the switch waits for a decision."
         EmbeddingModel.objects.filter(pk=model.pk).update(switches_when_filled=False, error=detail)
         return
-    switch(turn.tenant_id, model, by=Actor.system("reembed"), now=turn.clock())
+    switch_active_model(turn.tenant_id, model, by=Actor.system("reembed"), now=turn.clock())
 
 
 def _remove_some(turn: _Turn, model: EmbeddingModel) -> bool:
@@ -237,7 +241,7 @@ def _remove_some(turn: _Turn, model: EmbeddingModel) -> bool:
         if ids:
             rows.model.objects.filter(pk__in=ids).delete()
             return True
-    EmbeddingModel.objects.filter(pk=model.pk).update(state=State.RETIRED, retired_at=turn.clock(), error="")
+    EmbeddingModel.objects.filter(pk=model.pk).update(state=ReembeddingState.RETIRED, retired_at=turn.clock(), error="")
     return False
 
 

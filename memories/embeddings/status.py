@@ -12,7 +12,7 @@ from memories.services.partitions.counts import MemoryTally
 REFUSED_SHOWN_MAX = 50
 HISTORY_SHOWN_MAX = 20
 
-State = EmbeddingModel.State
+_State = EmbeddingModel.State
 
 
 @dataclass(frozen=True)
@@ -44,19 +44,19 @@ class ModelStatus:
     @property
     def is_unfinished(self) -> bool:
         """Whether a look a moment later shows something else."""
-        is_moving = self.model.state in {State.FILLING, State.RETIRING} or self.model.switches_when_filled
-        return is_moving or (self.model.state == State.STANDBY and self.waiting > 0)
+        is_moving = self.model.state in {_State.FILLING, _State.RETIRING} or self.model.switches_when_filled
+        return is_moving or (self.model.state == _State.STANDBY and self.waiting > 0)
 
 
-def statuses_of(tenant_id: UUID, now: datetime) -> list[ModelStatus]:
+def model_statuses(tenant_id: UUID, now: datetime) -> list[ModelStatus]:
     """Of every model that has vectors, the active one first; the tenant's default where it has none. Runs in a scope.
 
     Counting live memories with a vector reads the index of current ones (ADR-0092).
     """
     rows = list(EmbeddingModel.objects.for_tenant(tenant_id).not_retired())
-    if not any(row.state == State.ACTIVE for row in rows):
+    if not any(row.state == _State.ACTIVE for row in rows):
         default = default_model()
-        rows.insert(0, EmbeddingModel(name=default.name, dimension=default.dimension, state=State.ACTIVE))
+        rows.insert(0, EmbeddingModel(name=default.name, dimension=default.dimension, state=_State.ACTIVE))
     tally = Memory.objects.tally_by_tenant([tenant_id], now)[tenant_id]
     counts = MemoryEmbedding.objects.for_tenant(tenant_id).count_live_by_model(now)
     missing = MissingVector.objects.for_tenant(tenant_id).tally()
@@ -66,12 +66,12 @@ def statuses_of(tenant_id: UUID, now: datetime) -> list[ModelStatus]:
     ]
 
 
-def refused_of(tenant_id: UUID) -> Sequence[MissingVector]:
+def refused_texts(tenant_id: UUID) -> Sequence[MissingVector]:
     """Texts that a model beside the active one refused, each with its memory and model. Runs in a scope."""
     return list(MissingVector.objects.for_tenant(tenant_id).newest_refused(REFUSED_SHOWN_MAX))
 
 
-def history_of(tenant_id: UUID) -> Sequence[AuditEntry]:
+def model_history(tenant_id: UUID) -> Sequence[AuditEntry]:
     """Who changed what about the models, the newest first. Runs in a scope."""
     return list(AuditEntry.objects.for_tenant(tenant_id).of_kind("embedding_model").newest_first()[:HISTORY_SHOWN_MAX])
 
@@ -80,6 +80,6 @@ def _status(
     row: EmbeddingModel, tally: MemoryTally, with_vector: int, missing: tuple[int, int], is_known: bool
 ) -> ModelStatus:
     waiting, refused = missing
-    if row.state == State.ACTIVE:
+    if row.state == _State.ACTIVE:
         waiting, refused = waiting + tally.pending, refused + tally.failed
     return ModelStatus(row, tally.live, with_vector, waiting, refused, is_known)

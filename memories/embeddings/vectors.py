@@ -7,14 +7,14 @@ from uuid import UUID
 from django.db.models.functions import Now
 
 from memories.embeddings.providers import Embedder, EmbeddingError
-from memories.embeddings.providers.protocol import Vectors
+from memories.embeddings.providers.protocol import EmbeddingVectors
 from memories.models import EmbeddingModel, Memory, MemoryEmbedding, MissingVector, UncomparedMemory
 from memories.store.queries.memories import MemoryQuerySet
 from memories.tenancy.scopes import tenant_scope
 
 
 @dataclass(frozen=True)
-class Waiting:
+class PendingVector:
     """One version of a memory that lacks a vector."""
 
     memory_id: UUID
@@ -23,14 +23,16 @@ class Waiting:
 
 
 @dataclass(frozen=True)
-class Made:
+class EmbeddedBatch:
     """The vectors that one embedder made of some texts, in their order."""
 
     embedder: Embedder
-    vectors: Vectors
+    vectors: EmbeddingVectors
 
 
-def record_vectors(tenant_id: UUID, items: Sequence[Waiting], made: Sequence[Made], *, notes_missing: bool) -> int:
+def record_vectors(
+    tenant_id: UUID, items: Sequence[PendingVector], made: Sequence[EmbeddedBatch], *, notes_missing: bool
+) -> int:
     """Store the vectors by version; how many memories became ready: those whose version has the active model's now.
 
     Call with no scope open. The first vectors of a tenant make their model the active one; those of a model that was
@@ -45,7 +47,7 @@ def record_vectors(tenant_id: UUID, items: Sequence[Waiting], made: Sequence[Mad
         kept = [items[place] for place in places]
         recorded = {each.embedder.name: each for each in made if each.embedder.name in models}
         for name, each in recorded.items():
-            _store(models[name], kept, Made(each.embedder, each.vectors[places]))
+            _store(models[name], kept, EmbeddedBatch(each.embedder, each.vectors[places]))
             if not notes_missing or models[name].state != EmbeddingModel.State.ACTIVE:
                 MissingVector.objects.forget(models[name].pk, ((item.memory_id, item.version) for item in kept))
         if any(model.state == EmbeddingModel.State.ACTIVE for name, model in models.items() if name in recorded):
@@ -55,13 +57,13 @@ def record_vectors(tenant_id: UUID, items: Sequence[Waiting], made: Sequence[Mad
         return _make_ready(rows, models.values())
 
 
-def note_for_models_beside(tenant_id: UUID, items: Sequence[Waiting]) -> None:
+def note_missing_vectors(tenant_id: UUID, items: Sequence[PendingVector]) -> None:
     """Note that the models beside the active one are still to have vectors of these. Runs in a scope."""
     EmbeddingModel.objects.share(tenant_id)
     _note(items, EmbeddingModel.objects.for_tenant(tenant_id).beside())
 
 
-def note_superseded(tenant_id: UUID, memory_id: UUID, version: int) -> None:
+def note_superseded_version(tenant_id: UUID, memory_id: UUID, version: int) -> None:
     """Note that a version still lacks its vectors that is no longer the current one. Runs in a scope."""
     EmbeddingModel.objects.share(tenant_id)
     rows = [
@@ -107,7 +109,7 @@ def pin_model(tenant_id: UUID, name: str, dimension: int) -> None:
     EmbeddingModel.objects.bulk_create([row], ignore_conflicts=True)
 
 
-def _store(model: EmbeddingModel, items: Sequence[Waiting], made: Made) -> None:
+def _store(model: EmbeddingModel, items: Sequence[PendingVector], made: EmbeddedBatch) -> None:
     if made.embedder.dimension != model.dimension:
         raise EmbeddingError(
             f"The model {model.name} is registered with {model.dimension} numbers a vector, not"
@@ -128,7 +130,7 @@ def _store(model: EmbeddingModel, items: Sequence[Waiting], made: Made) -> None:
     MemoryEmbedding.objects.bulk_create(embeddings, ignore_conflicts=True)
 
 
-def _note(items: Sequence[Waiting], models: Iterable[EmbeddingModel]) -> None:
+def _note(items: Sequence[PendingVector], models: Iterable[EmbeddingModel]) -> None:
     rows = [
         MissingVector(tenant_id=model.tenant_id, model=model, memory_id=item.memory_id, version=item.version)
         for model in models

@@ -20,14 +20,22 @@ from memories.embeddings.actions.reembedding import (
 from memories.embeddings.actions.retry import retry_embeddings
 from memories.embeddings.forms import ReembeddingForm
 from memories.embeddings.providers import EmbeddingError, known_models
-from memories.embeddings.status import ModelStatus, history_of, refused_of, statuses_of
+from memories.embeddings.status import ModelStatus, model_history, model_statuses, refused_texts
 from memories.models import EmbeddingModel
-from memories.tenancy.access import actor_of, tenant_of, tenant_required
+from memories.tenancy.access import operator_actor, tenant_of, tenant_required
 from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.scopes import tenant_scope
-from memory_platform.web.pages import HtmxRequest, complain, flash, operator_required, show, wants_fragment, watch
+from memory_platform.web.pages import (
+    HtmxRequest,
+    add_flash,
+    flash_error,
+    operator_required,
+    render_page,
+    wants_fragment,
+    watch_job,
+)
 
-SECTION = "embeddings"
+_SECTION = "embeddings"
 ACTIVE = EmbeddingModel.State.ACTIVE
 
 
@@ -42,34 +50,34 @@ def embeddings(request: HtmxRequest) -> HttpResponseBase:
     if form.is_valid():
         try:
             # Outside of the scope: a provider is asked.
-            reembedding.probe(form.cleaned_data["model"])
+            reembedding.probe_embedder(form.cleaned_data["model"])
             with tenant_scope(request.tenant.id):
                 row = start_reembedding(tenant=tenant_of(request), **form.cleaned_data, **_asked(request))
         except (EmbeddingError, PlatformError) as error:
             form.add_error("model", error.detail)
         else:
-            flash(request, f"The vectors of {row.name} are being made. Searches go on as they are.")
-            watch(request, "embedding_model", row.pk)
+            add_flash(request, f"The vectors of {row.name} are being made. Searches go on as they are.")
+            watch_job(request, "embedding_model", row.pk)
             return redirect("embeddings", request.tenant.id)
     return _page(request, form)
 
 
 def _page(request: HtmxRequest, form: ReembeddingForm | None = None) -> HttpResponse:
     with tenant_scope(request.tenant.id):
-        statuses = statuses_of(request.tenant.id, timezone.now())
+        statuses = model_statuses(request.tenant.id, timezone.now())
         taken = {status.model.name for status in statuses}
         page: dict[str, Any] = {
-            "section": SECTION,
+            "section": _SECTION,
             "statuses": statuses,
-            "refused": refused_of(request.tenant.id),
-            "history": history_of(request.tenant.id),
+            "refused": refused_texts(request.tenant.id),
+            "history": model_history(request.tenant.id),
             "is_unfinished": any(status.is_unfinished for status in statuses),
         }
     others = [model for name, model in known_models().items() if name not in taken]
     page["form"] = form or ReembeddingForm(label_suffix="", models=others)
     page["others"] = others
     status = HTTPStatus.UNPROCESSABLE_ENTITY if form and form.errors else HTTPStatus.OK
-    return show(
+    return render_page(
         request,
         "memories/embeddings/embeddings.html#body"
         if wants_fragment(request)
@@ -93,7 +101,7 @@ def embedding_switch(request: HtmxRequest, model_id: UUID) -> HttpResponseBase:
         ).is_done
         if done:
             return f"Searches use {name} now."
-        watch(request, "embedding_model", model_id)
+        watch_job(request, "embedding_model", model_id)
         return f"Searches use {name} once its last vectors are made."
 
     return _asked_first(request, model_id, "memories/embeddings/embedding_switch.html", change)
@@ -107,7 +115,7 @@ def embedding_retire(request: HtmxRequest, model_id: UUID) -> HttpResponseBase:
 
     def change(status: ModelStatus) -> str:
         row = retire_embedding_model(tenant=tenant_of(request), model=status.model.name, **_asked(request))
-        watch(request, "embedding_model", row.pk)
+        watch_job(request, "embedding_model", row.pk)
         return f"The vectors of {row.name} are being removed."
 
     return _asked_first(request, model_id, "memories/embeddings/embedding_retire.html", change)
@@ -124,10 +132,10 @@ def embedding_retry(request: HtmxRequest, model_id: UUID) -> HttpResponseBase:
             count = len(retry_embeddings(tenant=tenant_of(request), **_asked(request)))
         else:
             count = retry_refused_vectors(tenant=tenant_of(request), model=model.name, **_asked(request))
-    flash(request, f"{count:,} texts are tried again." if count != 1 else "1 text is tried again.")
+    add_flash(request, f"{count:,} texts are tried again." if count != 1 else "1 text is tried again.")
     if count:
         kind, row_id = ("embeddings", request.tenant.id) if model.state == ACTIVE else ("embedding_model", model.pk)
-        watch(request, kind, row_id)
+        watch_job(request, kind, row_id)
     return redirect("embeddings", request.tenant.id)
 
 
@@ -138,15 +146,15 @@ def _asked_first(
         with tenant_scope(request.tenant.id):
             status = _status(request, model_id)
             if request.method != "POST":
-                return show(request, template, {"section": SECTION, "status": status})
-            flash(request, change(status))
+                return render_page(request, template, {"section": _SECTION, "status": status})
+            add_flash(request, change(status))
     except PlatformError as error:
-        complain(request, error.detail)
+        flash_error(request, error.detail)
     return redirect("embeddings", request.tenant.id)
 
 
 def _status(request: HtmxRequest, model_id: UUID) -> ModelStatus:
-    statuses = statuses_of(request.tenant.id, timezone.now())
+    statuses = model_statuses(request.tenant.id, timezone.now())
     found = next((status for status in statuses if status.model.pk == model_id), None)
     if found is None:
         raise Http404
@@ -154,4 +162,4 @@ def _status(request: HtmxRequest, model_id: UUID) -> ModelStatus:
 
 
 def _asked(request: HtmxRequest) -> dict[str, Any]:
-    return {"by": actor_of(request.operator), "now": timezone.now()}
+    return {"by": operator_actor(request.operator), "now": timezone.now()}

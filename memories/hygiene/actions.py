@@ -11,10 +11,10 @@ from django.utils.dateparse import parse_datetime
 
 from memories.models import HygieneAct, Memory, MemoryFinding, MemoryLink, MemoryPair
 from memories.partitions.actions.links import link_memories, unlink_memories
-from memories.services.hygiene.rules import combined
-from memories.services.store.bulk import ACT_MEMORIES_MAX, left_alone, taken_back
+from memories.services.hygiene.rules import combine_memories
+from memories.services.store.bulk import ACT_MEMORIES_MAX, describe_not_undone, describe_undone
 from memories.store.actions.edit import archive_memory, update_memory
-from memories.store.bulk_rows import archive_rows, change_rows, restore_rows, values_given
+from memories.store.bulk_rows import archive_rows, change_rows, restore_rows, undo_values
 from memories.tenancy.audit import Actor, record_audit
 from memories.tenancy.exceptions import Conflict, InvalidInput, NotFound
 
@@ -23,7 +23,7 @@ MERGED_INTO = "merged_into"
 
 
 @dataclass(frozen=True)
-class Undone:
+class HygieneUndoResult:
     """An act that was taken back: for how many memories (or findings), and how many were left as they are by now."""
 
     act: HygieneAct
@@ -32,8 +32,8 @@ class Undone:
 
     def __str__(self) -> str:
         if self.act.act == HygieneAct.Act.DISMISS:
-            return taken_back(self.count, self.left, one="finding", several="findings")
-        return taken_back(self.count, self.left)
+            return describe_undone(self.count, self.left, one="finding", several="findings")
+        return describe_undone(self.count, self.left)
 
 
 @transaction.atomic
@@ -54,7 +54,7 @@ def merge_memories(*, tenant_id: UUID, groups: Mapping[UUID, Collection[UUID]], 
         act.link_ids += _link(kept, merged, by, now)
     for memory_id in others:
         archive_memory(memory=memories[memory_id], by=by, now=now)
-    act.changed = values_given([memories[pk] for pk in others], "archived_at", after=now)
+    act.changed = undo_values([memories[pk] for pk in others], "archived_at", after=now)
     act.save()
     _audit(act, "merge_memories", [*groups, *others], by, now)
     return act
@@ -65,7 +65,7 @@ def archive_memories(*, tenant_id: UUID, memory_ids: Collection[UUID], by: Actor
     """Archive several memories as one act. Raises `NotFound` or `Conflict` (`archived`) and changes nothing then."""
     memories = _held(tenant_id, memory_ids)
     rows = list(memories.values())
-    changed = values_given(rows, "archived_at", after=now)
+    changed = undo_values(rows, "archived_at", after=now)
     archive_rows(rows, now)
     act = HygieneAct.objects.create(
         tenant_id=tenant_id, act=HygieneAct.Act.ARCHIVE, at=now, archived_ids=list(memories), changed=changed
@@ -100,7 +100,7 @@ def dismiss_findings(
 
 
 @transaction.atomic
-def undo_hygiene(*, tenant_id: UUID, act_id: UUID, by: Actor, now: datetime) -> Undone:
+def undo_hygiene(*, tenant_id: UUID, act_id: UUID, by: Actor, now: datetime) -> HygieneUndoResult:
     """Take an act back: archived ones live again, edges it drew end, counters and values return.
 
     A memory is left as it is where it was changed, archived or restored since; what was retrieved since stays counted,
@@ -123,11 +123,11 @@ def undo_hygiene(*, tenant_id: UUID, act_id: UUID, by: Actor, now: datetime) -> 
     count += _mark(act, None)
     left = len(ids) + len(act.pair_ids) + len(act.finding_ids) - count
     if not count:
-        raise Conflict("changed", f"{left_alone(left)}.")
+        raise Conflict("changed", f"{describe_not_undone(left)}.")
     act.undone_at = now
     act.save(update_fields=["undone_at"])
     _audit(act, f"undo_{act.act}", sorted(ids), by, now)
-    return Undone(act, count, left)
+    return HygieneUndoResult(act, count, left)
 
 
 def _is_as_left(memory: Memory, given: Mapping[str, Any]) -> bool:
@@ -183,7 +183,7 @@ def _held(tenant_id: UUID, memory_ids: Collection[UUID]) -> dict[UUID, Memory]:
 
 def _take_over(kept: Memory, merged: Sequence[Memory], by: Actor, now: datetime) -> dict[str, Any]:
     """Give the kept memory its pin and counters; what they were and became."""
-    usefulness, retrievals, is_pinned, last = combined([kept, *merged])
+    usefulness, retrievals, is_pinned, last = combine_memories([kept, *merged])
     taken = {
         "id": str(kept.pk),
         "version": kept.version,

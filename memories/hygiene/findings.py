@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from memories.hygiene.queries import at_most_of_each
+from memories.hygiene.queries import count_up_to
 from memories.models import Memory, MemoryFinding, MemoryPair, UncomparedMemory
 from memories.services.hygiene.rules import (
     CONTRADICTION,
@@ -14,11 +14,11 @@ from memories.services.hygiene.rules import (
     NEVER_RETRIEVED,
     UNHELPFUL,
     HygieneList,
-    combined,
-    groups_of,
-    kept_of,
+    choose_kept_memory,
+    combine_memories,
+    group_pairs,
 )
-from memories.services.hygiene.value_differences import Span, differences
+from memories.services.hygiene.value_differences import ComparedSpan, mark_value_differences
 from memories.tenancy.exceptions import Conflict, InvalidInput
 
 ROWS_PER_PAGE = 25
@@ -31,11 +31,11 @@ SHOWN_CHARACTERS_MAX = 1_200
 #: Whether the memories of a list have been retrieved; asked again as it is read, for that changes every second.
 RETRIEVED = {NEVER_RETRIEVED: False, UNHELPFUL: True}
 
-MERGE, ARCHIVE, DISMISS = "merge", "archive", "dismiss"
+HYGIENE_MERGE, HYGIENE_ARCHIVE, DISMISS = "merge", "archive", "dismiss"
 
 
 @dataclass(frozen=True)
-class ListLength:
+class HygieneListLength:
     """How many rows a list has; `is_more` where counting stopped at `COUNTED_MAX`."""
 
     list: HygieneList
@@ -44,29 +44,29 @@ class ListLength:
 
 
 @dataclass(frozen=True)
-class Side:
+class PairMember:
     """One memory of a pair, its text in pieces; `is_cut` where the text goes on."""
 
     memory: Memory
-    spans: Sequence[Span]
+    spans: Sequence[ComparedSpan]
     is_cut: bool
     is_suggested: bool
 
 
 @dataclass(frozen=True)
-class PairRow:
+class MemoryPairRow:
     """A pair as its page shows it, the older memory first."""
 
     id: int
     pair: MemoryPair
-    sides: tuple[Side, Side]
+    sides: tuple[PairMember, PairMember]
 
 
 @dataclass(frozen=True)
-class BoardPage:
+class HygienePage:
     """One page of a list; `last` is set where rows follow behind it."""
 
-    rows: Sequence[PairRow | MemoryFinding]
+    rows: Sequence[MemoryPairRow | MemoryFinding]
     last: MemoryPair | MemoryFinding | None
 
 
@@ -82,7 +82,7 @@ class MergeGroup:
 
 
 @dataclass(frozen=True)
-class Effect:
+class HygieneActionEffect:
     """What an act would do: `groups` of a merge, `memories` otherwise; `tokens` are what agents no longer read."""
 
     act: str
@@ -94,24 +94,24 @@ class Effect:
     merges: Mapping[UUID, Sequence[UUID]] = field(default_factory=dict)
 
 
-def list_lengths(tenant_id: UUID, partition: str, *, now: datetime) -> list[ListLength]:
+def hygiene_list_lengths(tenant_id: UUID, partition: str, *, now: datetime) -> list[HygieneListLength]:
     """Of every list; inside a scope. One query, which counts no more than `COUNTED_MAX` rows of any."""
     rows = [_open_rows(tenant_id, each, partition, now) for each in LISTS.values()]
-    counts = at_most_of_each(rows, COUNTED_MAX + 1)
+    counts = count_up_to(rows, COUNTED_MAX + 1)
     return [
-        ListLength(each, min(count, COUNTED_MAX), count > COUNTED_MAX)
+        HygieneListLength(each, min(count, COUNTED_MAX), count > COUNTED_MAX)
         for each, count in zip(LISTS.values(), counts, strict=True)
     ]
 
 
-def waiting_to_be_compared(tenant_id: UUID) -> int:
+def comparison_backlog(tenant_id: UUID) -> int:
     """Memories that no list of pairs knows of yet, counted up to `COUNTED_MAX`; inside a scope."""
     return int(UncomparedMemory.objects.for_tenant(tenant_id).at_most(COUNTED_MAX))
 
 
-def board_page(
+def hygiene_page(
     tenant_id: UUID, each: HygieneList, partition: str, sort: str, *, behind: tuple[Any, int] | None, now: datetime
-) -> BoardPage:
+) -> HygienePage:
     """One page of a list behind the given place (the sorted column's value, id); inside a scope.
 
     Two queries, more only where most rows are of memories that were archived since. Each is led by an index: joined
@@ -124,7 +124,7 @@ def board_page(
         found = _live_rows(tenant_id, each, each.sorts[sort], behind, now)
     last = found[ROWS_PER_PAGE - 1] if len(found) > ROWS_PER_PAGE else None
     shown = found[:ROWS_PER_PAGE]
-    return BoardPage([_pair_row(row) for row in shown] if each.has_pairs else shown, last)
+    return HygienePage([_pair_row(row) for row in shown] if each.has_pairs else shown, last)
 
 
 def _live_rows(tenant_id: UUID, each: HygieneList, ordering: str, behind: Any, now: datetime) -> list[Any]:
@@ -139,27 +139,27 @@ def _live_rows(tenant_id: UUID, each: HygieneList, ordering: str, behind: Any, n
     return found
 
 
-def effect_of(
+def hygiene_action_effect(
     tenant_id: UUID, each: HygieneList, act: str, ids: Collection[int], *, keep: UUID | None = None, now: datetime
-) -> Effect:
+) -> HygieneActionEffect:
     """What `act` would do to the chosen rows of a list; inside a scope. One query, nothing changes.
 
     Rows that are gone by now are passed over; raises `Conflict` (`gone`) where none is left, and `InvalidInput` for an
     act that the list does not know.
     """
-    if act not in (DISMISS, MERGE if each.has_pairs else ARCHIVE):
+    if act not in (DISMISS, HYGIENE_MERGE if each.has_pairs else HYGIENE_ARCHIVE):
         raise InvalidInput("unknown_choice", "This list does not know that act.", "act")
     rows = list(_open_rows(tenant_id, each, "", now).numbered(ids).with_memories().order_by("id"))
     if not rows:
         raise Conflict("gone", "These rows are not in the list any more: somebody was faster, or a text has changed.")
     numbers = [row.pk for row in rows]
-    if act == MERGE:
+    if act == HYGIENE_MERGE:
         return _merging(rows, numbers, keep, prefers_newer=each.kind == CONTRADICTION)
     memories = [row.memory for row in rows] if not each.has_pairs else []
-    if act == ARCHIVE:
+    if act == HYGIENE_ARCHIVE:
         tokens = sum(memory.tokens_o200k_base for memory in memories)
-        return Effect(ARCHIVE, numbers, memories=memories, archived=len(memories), tokens=tokens)
-    return Effect(DISMISS, numbers, memories=memories or [row.newer for row in rows])
+        return HygieneActionEffect(HYGIENE_ARCHIVE, numbers, memories=memories, archived=len(memories), tokens=tokens)
+    return HygieneActionEffect(DISMISS, numbers, memories=memories or [row.newer for row in rows])
 
 
 def _rows_of(tenant_id: UUID, each: HygieneList) -> Any:
@@ -172,19 +172,21 @@ def _open_rows(tenant_id: UUID, each: HygieneList, partition: str, now: datetime
     return live if each.has_pairs else live.still_true(RETRIEVED.get(each.kind))
 
 
-def _merging(rows: Sequence[MemoryPair], ids: Sequence[int], keep: UUID | None, *, prefers_newer: bool) -> Effect:
+def _merging(
+    rows: Sequence[MemoryPair], ids: Sequence[int], keep: UUID | None, *, prefers_newer: bool
+) -> HygieneActionEffect:
     memories = {memory.pk: memory for row in rows for memory in (row.older, row.newer)}
     groups = []
-    for members in groups_of((row.older_id, row.newer_id) for row in rows):
+    for members in group_pairs((row.older_id, row.newer_id) for row in rows):
         together = [memories[pk] for pk in members]
         chosen = [memory for memory in together if memory.pk == keep]
-        kept = chosen[0] if chosen else kept_of(together, prefers_newer=prefers_newer)
-        usefulness, retrievals, is_pinned, _ = combined(together)
+        kept = chosen[0] if chosen else choose_kept_memory(together, prefers_newer=prefers_newer)
+        usefulness, retrievals, is_pinned, _ = combine_memories(together)
         others = [memory for memory in together if memory.pk != kept.pk]
         groups.append(MergeGroup(kept, others, usefulness, retrievals, is_pinned))
     archived = [memory for group in groups for memory in group.others]
-    return Effect(
-        MERGE,
+    return HygieneActionEffect(
+        HYGIENE_MERGE,
         ids,
         groups=groups,
         archived=len(archived),
@@ -193,12 +195,12 @@ def _merging(rows: Sequence[MemoryPair], ids: Sequence[int], keep: UUID | None, 
     )
 
 
-def _pair_row(pair: MemoryPair) -> PairRow:
+def _pair_row(pair: MemoryPair) -> MemoryPairRow:
     memories = (pair.older, pair.newer)
     older, newer = (memory.content[:SHOWN_CHARACTERS_MAX] for memory in memories)
-    suggested = kept_of(memories, prefers_newer=pair.kind == CONTRADICTION)
+    suggested = choose_kept_memory(memories, prefers_newer=pair.kind == CONTRADICTION)
     left, right = (
-        Side(memory, spans, len(memory.content) > SHOWN_CHARACTERS_MAX, memory is suggested)
-        for memory, spans in zip(memories, differences(older, newer), strict=True)
+        PairMember(memory, spans, len(memory.content) > SHOWN_CHARACTERS_MAX, memory is suggested)
+        for memory, spans in zip(memories, mark_value_differences(older, newer), strict=True)
     )
-    return PairRow(pair.pk, pair, (left, right))
+    return MemoryPairRow(pair.pk, pair, (left, right))

@@ -8,10 +8,10 @@ from django.core.exceptions import ValidationError
 
 from memories.store.forms import DIGITS_MAX, ROWS_CHOSEN_MAX
 from memories.tenancy.forms import PartitionField
-from memory_platform.web.forms import PlainForm
+from memory_platform.web.forms import PlatformForm
 
 
-class HygieneFilterForm(PlainForm):
+class HygieneFilterForm(PlatformForm):
     """How a list of findings is narrowed and ordered; everything is optional and stands in the address."""
 
     partition = PartitionField()
@@ -26,7 +26,7 @@ class HygieneFilterForm(PlainForm):
         return str(self.cleaned_data["sort"] or self.sorts[0])
 
 
-class NumbersField(forms.Field):
+class RowIdsField(forms.Field):
     """Numbers of rows, each once, as many as one act may be about."""
 
     widget = forms.MultipleHiddenInput
@@ -40,9 +40,9 @@ class NumbersField(forms.Field):
         return [int(text) for text in texts]
 
 
-class HygieneActForm(PlainForm):
+class HygieneActionForm(PlatformForm):
     """An act on rows of a list; `keep` is the memory that a merge keeps, where somebody chose one."""
 
     act = forms.ChoiceField(choices=[("merge", "merge"), ("archive", "archive"), ("dismiss", "dismiss")])
-    id = NumbersField()
+    id = RowIdsField()
     keep = forms.UUIDField(required=False)

@@ -16,7 +16,7 @@ COMPARE_LOCK_SECONDS = 600
 COMPARE_BATCHES_MAX = 20
 
 
-def compare_new_memories(*, now: datetime) -> int:
+def compare_new_memories_of_tenants(*, now: datetime) -> int:
     """Compare what came or changed with its partition, tenant by tenant; how many memories. One sweep runs at a time.
 
     Of a tenant with much to do a part; the next sweep goes on.
@@ -34,14 +34,14 @@ def compare_new_memories(*, now: datetime) -> int:
 def _compare_of_tenant(tenant_id: UUID, now: datetime) -> int:
     compared = 0
     for _ in range(COMPARE_BATCHES_MAX):
-        batch = pair_detection.compare_batch(tenant_id, now=now)
+        batch = pair_detection.detect_pairs_in_batch(tenant_id, now=now)
         compared += batch
         if not batch:
             break
     return compared
 
 
-def find_faults(*, now: datetime) -> None:
+def find_unused_and_expiring_memories(*, now: datetime) -> None:
     """Look through the memories of all tenants for those that were never retrieved or expire soon.
 
     Pairs of which one was archived are forgotten.

@@ -12,7 +12,13 @@ import numpy as np
 
 from memories.embeddings.embedders import active_model_name
 from memories.models import Memory, MemoryEmbedding, MemoryPair, RecalledText, UncomparedMemory
-from memories.services.hygiene.rules import kind_of_pair, nearest_of_each, nearest_pairs, texts_hash, was_shown_before
+from memories.services.hygiene.rules import (
+    classify_pair,
+    limit_pairs_per_memory,
+    nearest_pairs,
+    texts_hash,
+    was_recently_recalled,
+)
 from memories.services.store.recalled_text import RECALLED_TEXT_KEPT, recalled_hash
 from memories.tenancy.scopes import tenant_scope
 
@@ -21,11 +27,11 @@ COMPARED_BATCH = 500
 ROWS_READ = 5_000
 
 #: One memory, the other, and the cosine of their vectors.
-Found = tuple[UUID, UUID, float]
+DetectedPairs = tuple[UUID, UUID, float]
 
 
 @dataclass(frozen=True)
-class FoundPair:
+class DetectedPair:
     """A pair as it is stored."""
 
     kind: str
@@ -35,7 +41,7 @@ class FoundPair:
     texts_hash: str
 
 
-def compare_batch(tenant_id: UUID, *, now: datetime) -> int:
+def detect_pairs_in_batch(tenant_id: UUID, *, now: datetime) -> int:
     """Compare what waits longest in a tenant, of one partition; how many there were. Called with no scope open."""
     model = active_model_name(tenant_id)
     with tenant_scope(tenant_id):
@@ -53,7 +59,7 @@ def compare_batch(tenant_id: UUID, *, now: datetime) -> int:
     return len(batch)
 
 
-def _near(tenant_id: UUID, path: str, memory_ids: Sequence[UUID], model: str, now: datetime) -> list[Found]:
+def _near(tenant_id: UUID, path: str, memory_ids: Sequence[UUID], model: str, now: datetime) -> list[DetectedPairs]:
     """The nearest live memories of the partition to each of the given; the partition is read once, piece by piece."""
     embeddings = MemoryEmbedding.objects.for_tenant(tenant_id)
     live = Memory.objects.for_tenant(tenant_id).live(now)
@@ -62,14 +68,14 @@ def _near(tenant_id: UUID, path: str, memory_ids: Sequence[UUID], model: str, no
         return []
     own_ids = [pk for ids, _ in own_rows for pk in ids]
     own = np.concatenate([matrix for _, matrix in own_rows])
-    found: list[Found] = []
+    found: list[DetectedPairs] = []
     for ids, matrix in embeddings.current_in(live.within(path, exact=True), model).matrices(ROWS_READ):
         near = nearest_pairs(own, matrix)
         found += [(own_ids[i], ids[j], cosine) for i, j, cosine in near if own_ids[i] != ids[j]]
-    return nearest_of_each(found)
+    return limit_pairs_per_memory(found)
 
 
-def _shown(tenant_id: UUID, memory_ids: Sequence[UUID], now: datetime) -> list[Found]:
+def _shown(tenant_id: UUID, memory_ids: Sequence[UUID], now: datetime) -> list[DetectedPairs]:
     """Memories anywhere in the tenant whose text, once case and spaces are folded, an agent was shown lately."""
     rows = Memory.objects.for_tenant(tenant_id).live(now).with_ids(memory_ids).contents()
     by_hash = {recalled_hash(content): pk for pk, content in rows}
@@ -77,7 +83,7 @@ def _shown(tenant_id: UUID, memory_ids: Sequence[UUID], now: datetime) -> list[F
     return [(by_hash[value], pk, 1.0) for value, pk in recalled.sources() if pk != by_hash[value]]
 
 
-def _classified(tenant_id: UUID, found: Iterable[Found]) -> list[FoundPair]:
+def _classified(tenant_id: UUID, found: Iterable[DetectedPairs]) -> list[DetectedPair]:
     """The pairs that belong into a list, each once."""
     cosines = {frozenset(pair): cosine for *pair, cosine in found}
     ids = {pk for pair in cosines for pk in pair}
@@ -92,17 +98,17 @@ def _pair(
     ids: frozenset[UUID],
     similarity: float,
     shown: Mapping[UUID, tuple[datetime, datetime]],
-) -> FoundPair | None:
+) -> DetectedPair | None:
     older, newer = sorted((heads[pk] for pk in ids), key=lambda row: (row.created_at, row.pk))
-    was_shown = older.pk in shown and was_shown_before(*shown[older.pk], newer.recorded_from)
-    kind = kind_of_pair(older.content, newer.content, similarity, was_shown=was_shown)
+    was_shown = older.pk in shown and was_recently_recalled(*shown[older.pk], newer.recorded_from)
+    kind = classify_pair(older.content, newer.content, similarity, was_shown=was_shown)
     if kind is None:
         return None
     stamp = texts_hash(older.content_hash, older.partition_path, newer.content_hash, newer.partition_path)
-    return FoundPair(kind, older.pk, newer.pk, round(similarity, 6), stamp)
+    return DetectedPair(kind, older.pk, newer.pk, round(similarity, 6), stamp)
 
 
-def _record(tenant_id: UUID, memory_ids: Sequence[UUID], pairs: Sequence[FoundPair], now: datetime) -> None:
+def _record(tenant_id: UUID, memory_ids: Sequence[UUID], pairs: Sequence[DetectedPair], now: datetime) -> None:
     """Store what was found, and forget pairs of texts that are no more."""
     stored = MemoryPair.objects.for_tenant(tenant_id)
     if pairs:

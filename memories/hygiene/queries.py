@@ -58,7 +58,7 @@ _RULES = {
 }
 
 
-def at_most_of_each(several: Iterable[QuerySet[Any]], count: int) -> list[int]:
+def count_up_to(several: Iterable[QuerySet[Any]], count: int) -> list[int]:
     """How many rows each of these has, but of none are more than `count` looked at. One query."""
     asked = [rows.order_by().values("pk")[:count].query.sql_with_params() for rows in several]
     counts = ", ".join(_COUNTED.format(rows=sql) for sql, _ in asked)
@@ -70,7 +70,7 @@ def at_most_of_each(several: Iterable[QuerySet[Any]], count: int) -> list[int]:
 class UncomparedMemoryQuerySet(TenantRows):
     def at_most(self, count: int) -> int:
         """How many there are, but no more than `count` are looked at."""
-        return at_most_of_each([self], count)[0]
+        return count_up_to([self], count)[0]
 
     def tenant_ids(self) -> list[UUID]:
         """Of which tenants there are any."""
@@ -96,7 +96,7 @@ class UncomparedMemoryQuerySet(TenantRows):
         self.filter(pk__in=list(ids)).delete()
 
 
-class Dismissable(TenantRows):
+class DismissableQuerySet(TenantRows):
     """Rows of lists that may be marked as no problem."""
 
     def of_kind(self, kind: str) -> Self:
@@ -118,7 +118,7 @@ class Dismissable(TenantRows):
         return self.select_for_update(of=("self",)).order_by("id")
 
 
-class MemoryPairQuerySet(Dismissable):
+class MemoryPairQuerySet(DismissableQuerySet):
     sides: ClassVar[tuple[str, str]] = ("older", "newer")
 
     def of_live(self, now: datetime) -> Self:
@@ -157,7 +157,7 @@ class MemoryPairQuerySet(Dismissable):
             cursor.execute(_STORE_PAIRS, [tenant_id, now, *columns, *numbers])
 
 
-class MemoryFindingQuerySet(Dismissable):
+class MemoryFindingQuerySet(DismissableQuerySet):
     def of_live(self, now: datetime) -> Self:
         return self.filter(_of_head(live_condition(now), "memory"))
 

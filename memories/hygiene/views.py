@@ -14,23 +14,30 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from memories.hygiene.actions import archive_memories, dismiss_findings, merge_memories
 from memories.hygiene.findings import (
-    ARCHIVE,
-    MERGE,
-    Effect,
-    board_page,
-    effect_of,
-    list_lengths,
-    waiting_to_be_compared,
+    HYGIENE_ARCHIVE,
+    HYGIENE_MERGE,
+    HygieneActionEffect,
+    comparison_backlog,
+    hygiene_action_effect,
+    hygiene_list_lengths,
+    hygiene_page,
 )
-from memories.hygiene.forms import HygieneActForm, HygieneFilterForm
+from memories.hygiene.forms import HygieneActionForm, HygieneFilterForm
 from memories.models import HygieneAct, Partition
-from memories.services.hygiene.rules import LISTS, NEAR_DUPLICATE, HygieneList
-from memories.store.views.undoing import take_back
-from memories.tenancy.access import actor_of, tenant_required
+from memories.services.hygiene.rules import LISTS, NEAR_DUPLICATE_LIST, HygieneList
+from memories.store.views.undoing import undo_bulk_action
+from memories.tenancy.access import operator_actor, tenant_required
 from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.scopes import tenant_scope
-from memory_platform.rest.pages import CursorError, Place, read_cursor, write_cursor
-from memory_platform.web.pages import HtmxRequest, complain, flash, operator_required, show, wants_fragment
+from memory_platform.rest.pages import CursorError, CursorPosition, read_cursor, write_cursor
+from memory_platform.web.pages import (
+    HtmxRequest,
+    add_flash,
+    flash_error,
+    operator_required,
+    render_page,
+    wants_fragment,
+)
 
 PARTITIONS_OFFERED_MAX = 300
 #: What the address keeps from page to page.
@@ -40,7 +47,7 @@ KEPT_IN_ADDRESS = ("partition", "sort")
 @operator_required("viewer")
 @tenant_required
 @require_safe
-def hygiene(request: HtmxRequest, name: str = NEAR_DUPLICATE) -> HttpResponseBase:
+def hygiene(request: HtmxRequest, name: str = NEAR_DUPLICATE_LIST) -> HttpResponseBase:
     """One list with its meaning and threshold, the lengths of all, and what can be done about the rows."""
     return _board(request, _list_named(name), request.GET)
 
@@ -53,7 +60,7 @@ def hygiene_progress(request: HtmxRequest) -> HttpResponseBase:
     if not wants_fragment(request):
         return redirect("hygiene", request.tenant.id)
     with tenant_scope(request.tenant.id):
-        waiting = waiting_to_be_compared(request.tenant.id)
+        waiting = comparison_backlog(request.tenant.id)
     page: dict[str, Any] = {"waiting": waiting, "is_progress": True}
     return render(request, "memories/hygiene/_hygiene_progress.html", page)
 
@@ -65,23 +72,25 @@ def hygiene_act(request: HtmxRequest, name: str) -> HttpResponseBase:
     """GET shows what an act on the chosen rows would do; POST does it."""
     each = _list_named(name)
     sent = request.POST if request.method == "POST" else request.GET
-    form = HygieneActForm(sent)
+    form = HygieneActionForm(sent)
     if not form.is_valid():
-        complain(request, " ".join(str(error) for errors in form.errors.values() for error in errors))
+        flash_error(request, " ".join(str(error) for errors in form.errors.values() for error in errors))
         return _again(request, each, sent)
     fields, now = form.cleaned_data, timezone.now()
     try:
         with tenant_scope(request.tenant.id):
-            effect = effect_of(request.tenant.id, each, fields["act"], fields["id"], keep=fields["keep"], now=now)
+            effect = hygiene_action_effect(
+                request.tenant.id, each, fields["act"], fields["id"], keep=fields["keep"], now=now
+            )
             act = _perform(request, each, effect, now) if request.method == "POST" else None
     except PlatformError as error:
-        complain(request, error.detail)
+        flash_error(request, error.detail)
         return _again(request, each, sent)
     if act is None:
         page = {"section": "hygiene", "list": each, "effect": effect, "kept_in_address": _kept(sent)}
-        return show(request, "memories/hygiene/hygiene_effect.html", page)
+        return render_page(request, "memories/hygiene/hygiene_effect.html", page)
     undo = reverse("hygiene-undo", args=[request.tenant.id, act.pk])
-    flash(request, _said(effect), undo_url=f"{undo}?{urlencode({'list': each.kind, **_kept(sent)})}")
+    add_flash(request, _said(effect), undo_url=f"{undo}?{urlencode({'list': each.kind, **_kept(sent)})}")
     return _again(request, each, sent)
 
 
@@ -90,8 +99,8 @@ def hygiene_act(request: HtmxRequest, name: str) -> HttpResponseBase:
 @require_POST
 def hygiene_undo(request: HtmxRequest, act_id: UUID) -> HttpResponseBase:
     """Take an act back as far as nobody changed its memories since."""
-    each = LISTS.get(request.GET.get("list", ""), LISTS[NEAR_DUPLICATE])
-    take_back(request, act_id)
+    each = LISTS.get(request.GET.get("list", ""), LISTS[NEAR_DUPLICATE_LIST])
+    undo_bulk_action(request, act_id)
     return _again(request, each, request.GET)
 
 
@@ -101,21 +110,21 @@ def _list_named(name: str) -> HygieneList:
     return LISTS[name]
 
 
-def _perform(request: HtmxRequest, each: HygieneList, effect: Effect, now: datetime) -> HygieneAct:
-    who: dict[str, Any] = {"tenant_id": request.tenant.id, "by": actor_of(request.operator), "now": now}
-    if effect.act == MERGE:
+def _perform(request: HtmxRequest, each: HygieneList, effect: HygieneActionEffect, now: datetime) -> HygieneAct:
+    who: dict[str, Any] = {"tenant_id": request.tenant.id, "by": operator_actor(request.operator), "now": now}
+    if effect.act == HYGIENE_MERGE:
         return merge_memories(groups=effect.merges, **who)
-    if effect.act == ARCHIVE:
+    if effect.act == HYGIENE_ARCHIVE:
         return archive_memories(memory_ids=[memory.pk for memory in effect.memories], **who)
     if each.has_pairs:
         return dismiss_findings(pair_ids=effect.ids, **who)
     return dismiss_findings(finding_ids=effect.ids, **who)
 
 
-def _said(effect: Effect) -> str:
-    if effect.act == MERGE:
+def _said(effect: HygieneActionEffect) -> str:
+    if effect.act == HYGIENE_MERGE:
         return f"Merged: {effect.archived} archived, {len(effect.groups)} kept."
-    if effect.act == ARCHIVE:
+    if effect.act == HYGIENE_ARCHIVE:
         return f"{effect.archived} archived. No agent reads them any more."
     return f"{len(effect.ids)} marked as no problem."
 
@@ -143,15 +152,15 @@ def _board(request: HtmxRequest, each: HygieneList, sent: QueryDict) -> HttpResp
     now, tenant_id = timezone.now(), request.tenant.id
     partition = form.cleaned_data.get("partition", "")
     with tenant_scope(tenant_id):
-        page["lengths"] = list_lengths(tenant_id, partition, now=now)
-        page["waiting"] = waiting_to_be_compared(tenant_id)
+        page["lengths"] = hygiene_list_lengths(tenant_id, partition, now=now)
+        page["waiting"] = comparison_backlog(tenant_id)
         page["partitions"] = Partition.objects.for_tenant(tenant_id).paths(PARTITIONS_OFFERED_MAX)
         if is_valid:
             page |= _rows(request, each, form, now)
     page["kept_in_address"] = _kept(sent) if is_valid else {}
     page["kept_query"] = urlencode(page["kept_in_address"])
     status = HTTPStatus.OK if is_valid else HTTPStatus.UNPROCESSABLE_ENTITY
-    return show(
+    return render_page(
         request,
         "memories/hygiene/hygiene.html#board" if wants_fragment(request) else "memories/hygiene/hygiene.html",
         page,
@@ -164,13 +173,13 @@ def _rows(request: HttpRequest, each: HygieneList, form: HygieneFilterForm, now:
     ordering = each.sorts[fields["sort"]]
     tenant_id: UUID = request.tenant.id  # type: ignore[attr-defined]
     behind = _place(request.GET.get("cursor"), each, fields["sort"])
-    found = board_page(tenant_id, each, fields["partition"], fields["sort"], behind=behind, now=now)
+    found = hygiene_page(tenant_id, each, fields["partition"], fields["sort"], behind=behind, now=now)
     wanted = {name: fields[name] for name in KEPT_IN_ADDRESS if fields[name]}
     following = ""
     if found.last is not None:
         value = getattr(found.last, ordering.removeprefix("-"))
         following = urlencode(
-            {**wanted, "cursor": write_cursor(Place(f"{each.kind} {ordering}", value, found.last.pk))}
+            {**wanted, "cursor": write_cursor(CursorPosition(f"{each.kind} {ordering}", value, found.last.pk))}
         )
     return {
         "page": found,

@@ -12,7 +12,7 @@ from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.scopes import admin_write_scope
 
 
-class DoorCommand(BaseCommand):
+class PlatformCommand(BaseCommand):
     """A command whose `help` ends in an example. Errors that a person can act on end it with exit code 1."""
 
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
@@ -45,7 +45,7 @@ class _HelpFormatter(RawDescriptionHelpFormatter):
         )
 
 
-def tenant_named(name: str, *, returncode: int = 1) -> Tenant:
+def get_tenant_or_fail(name: str, *, returncode: int = 1) -> Tenant:
     """The tenant of that name. Raises `CommandError`, which ends the command with `returncode`."""
     with admin_write_scope():
         tenant: Tenant | None = Tenant.objects.named(name.strip()).first()
@@ -56,7 +56,7 @@ def tenant_named(name: str, *, returncode: int = 1) -> Tenant:
     return tenant
 
 
-def every_tenant() -> list[Tenant]:
+def all_tenants() -> list[Tenant]:
     """All tenants, by name."""
     with admin_write_scope():
         return list(Tenant.objects.all())

@@ -20,7 +20,7 @@ from memories.tenancy.audit import Actor
 from memories.tenancy.scopes import tenant_scope
 
 #: Rows of one transaction; what is stored stays stored when a later batch fails.
-ROWS_PER_BATCH = 500
+_ROWS_PER_BATCH = 500
 
 
 @dataclass
@@ -47,9 +47,9 @@ def import_rows(tenant: Tenant, rows: Sequence[NewMemory], *, by: Actor, now: da
     report = ImportReport()
     with progress_bar() as bar:
         storing = bar.add_task("storing", total=len(rows))
-        for start in range(0, len(rows), ROWS_PER_BATCH):
-            _store_batch(tenant, rows[start : start + ROWS_PER_BATCH], start, report, by=by, now=now)
-            bar.update(storing, advance=len(rows[start : start + ROWS_PER_BATCH]))
+        for start in range(0, len(rows), _ROWS_PER_BATCH):
+            _store_batch(tenant, rows[start : start + _ROWS_PER_BATCH], start, report, by=by, now=now)
+            bar.update(storing, advance=len(rows[start : start + _ROWS_PER_BATCH]))
         report.waiting = list(dict.fromkeys(report.waiting))
         if is_local_for(tenant.pk):
             embedding = bar.add_task("embedding", total=len(report.waiting))
@@ -73,8 +73,8 @@ def _store_batch(
 
 def _embed(tenant_id: UUID, report: ImportReport) -> Iterator[int]:
     try:
-        for start in range(0, len(report.waiting), ROWS_PER_BATCH):
-            batch = report.waiting[start : start + ROWS_PER_BATCH]
+        for start in range(0, len(report.waiting), _ROWS_PER_BATCH):
+            batch = report.waiting[start : start + _ROWS_PER_BATCH]
             report.embedded += index_memories(tenant_id, batch)
             yield len(batch)
     except EmbeddingError as error:

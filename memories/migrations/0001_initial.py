@@ -12,7 +12,7 @@ import pgvector.django.halfvec
 from django.conf import settings
 from django.db import migrations, models
 
-from memories.tenancy.row_security import confine, same_tenant
+from memories.tenancy.row_security import add_tenant_foreign_key, enable_row_security
 
 
 class Migration(migrations.Migration):
@@ -648,22 +648,22 @@ class Migration(migrations.Migration):
                 name="memo_has_one_current_version",
             ),
         ),
-        confine("memories_tenant", column="id", is_read_to_authenticate=True),
-        confine("memories_membership", is_read_to_authenticate=True),
-        confine("memories_apikey", is_read_to_authenticate=True),
-        confine("memories_partition"),
-        confine("memories_memory"),
-        confine("memories_memoryversion"),
-        confine("memories_memoryembedding"),
-        confine("memories_memorylink"),
-        confine("memories_tenantmemo"),
-        confine("memories_recalledtext"),
-        confine("memories_idempotencyrecord"),
-        confine("memories_auditentry"),
-        same_tenant("memories_memory", "partition_id", "memories_partition"),
-        same_tenant("memories_memoryversion", "memory_id", "memories_memory"),
-        same_tenant("memories_memoryembedding", "memory_id", "memories_memory"),
-        same_tenant("memories_memorylink", "source_id", "memories_memory"),
-        same_tenant("memories_memorylink", "target_id", "memories_memory"),
-        same_tenant("memories_recalledtext", "memory_id", "memories_memory"),
+        enable_row_security("memories_tenant", column="id", is_read_to_authenticate=True),
+        enable_row_security("memories_membership", is_read_to_authenticate=True),
+        enable_row_security("memories_apikey", is_read_to_authenticate=True),
+        enable_row_security("memories_partition"),
+        enable_row_security("memories_memory"),
+        enable_row_security("memories_memoryversion"),
+        enable_row_security("memories_memoryembedding"),
+        enable_row_security("memories_memorylink"),
+        enable_row_security("memories_tenantmemo"),
+        enable_row_security("memories_recalledtext"),
+        enable_row_security("memories_idempotencyrecord"),
+        enable_row_security("memories_auditentry"),
+        add_tenant_foreign_key("memories_memory", "partition_id", "memories_partition"),
+        add_tenant_foreign_key("memories_memoryversion", "memory_id", "memories_memory"),
+        add_tenant_foreign_key("memories_memoryembedding", "memory_id", "memories_memory"),
+        add_tenant_foreign_key("memories_memorylink", "source_id", "memories_memory"),
+        add_tenant_foreign_key("memories_memorylink", "target_id", "memories_memory"),
+        add_tenant_foreign_key("memories_recalledtext", "memory_id", "memories_memory"),
     ]

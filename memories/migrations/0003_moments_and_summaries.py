@@ -9,7 +9,7 @@ import django.db.models.deletion
 import django.db.models.lookups
 from django.db import migrations, models
 
-from memories.tenancy.row_security import confine, same_tenant
+from memories.tenancy.row_security import add_tenant_foreign_key, enable_row_security
 
 
 class Migration(migrations.Migration):
@@ -188,8 +188,8 @@ class Migration(migrations.Migration):
                 condition=models.Q(("recorded_at__lte", models.F("created_at"))), name="snapshot_is_of_the_past"
             ),
         ),
-        confine("memories_partitionsummary"),
-        confine("memories_snapshot"),
-        confine("memories_retrievaltick"),
-        same_tenant("memories_partitionsummary", "partition_id", "memories_partition"),
+        enable_row_security("memories_partitionsummary"),
+        enable_row_security("memories_snapshot"),
+        enable_row_security("memories_retrievaltick"),
+        add_tenant_foreign_key("memories_partitionsummary", "partition_id", "memories_partition"),
     ]

@@ -5,7 +5,7 @@ import uuid
 import django.db.models.deletion
 from django.db import migrations, models
 
-from memories.tenancy.row_security import confine, same_tenant
+from memories.tenancy.row_security import add_tenant_foreign_key, enable_row_security
 
 # A tenant that has vectors goes on with the model of its newest. The owner of the tables is bound by their policies too.
 PIN = """
@@ -155,9 +155,9 @@ class Migration(migrations.Migration):
             model_name="missingvector",
             constraint=models.UniqueConstraint(fields=("model", "memory", "version"), name="missing_vector_is_unique"),
         ),
-        confine("memories_embeddingmodel"),
-        confine("memories_missingvector"),
-        same_tenant("memories_missingvector", "model_id", "memories_embeddingmodel"),
-        same_tenant("memories_missingvector", "memory_id", "memories_memory"),
+        enable_row_security("memories_embeddingmodel"),
+        enable_row_security("memories_missingvector"),
+        add_tenant_foreign_key("memories_missingvector", "model_id", "memories_embeddingmodel"),
+        add_tenant_foreign_key("memories_missingvector", "memory_id", "memories_memory"),
         migrations.RunSQL(PIN, migrations.RunSQL.noop),
     ]

@@ -7,7 +7,7 @@ import django.core.serializers.json
 import django.db.models.deletion
 from django.db import migrations, models
 
-from memories.tenancy.row_security import confine, same_tenant
+from memories.tenancy.row_security import add_tenant_foreign_key, enable_row_security
 
 
 class Migration(migrations.Migration):
@@ -239,12 +239,12 @@ class Migration(migrations.Migration):
                 ],
             },
         ),
-        confine("memories_uncomparedmemory"),
-        confine("memories_memorypair"),
-        confine("memories_memoryfinding"),
-        confine("memories_hygieneact"),
-        same_tenant("memories_uncomparedmemory", "memory_id", "memories_memory"),
-        same_tenant("memories_memorypair", "older_id", "memories_memory"),
-        same_tenant("memories_memorypair", "newer_id", "memories_memory"),
-        same_tenant("memories_memoryfinding", "memory_id", "memories_memory"),
+        enable_row_security("memories_uncomparedmemory"),
+        enable_row_security("memories_memorypair"),
+        enable_row_security("memories_memoryfinding"),
+        enable_row_security("memories_hygieneact"),
+        add_tenant_foreign_key("memories_uncomparedmemory", "memory_id", "memories_memory"),
+        add_tenant_foreign_key("memories_memorypair", "older_id", "memories_memory"),
+        add_tenant_foreign_key("memories_memorypair", "newer_id", "memories_memory"),
+        add_tenant_foreign_key("memories_memoryfinding", "memory_id", "memories_memory"),
     ]

@@ -9,7 +9,7 @@ import django.db.models.lookups
 from django.db import migrations, models
 
 from memories.services.search.lexemes import search_terms
-from memories.tenancy.row_security import confine
+from memories.tenancy.row_security import enable_row_security
 
 TABLES = ("memories_memory", "memories_memoryversion")
 ROWS_AT_ONCE = 2_000
@@ -172,5 +172,5 @@ class Migration(migrations.Migration):
                 "constraints": [models.UniqueConstraint(fields=("tenant", "lexeme"), name="common_lexeme_is_unique")],
             },
         ),
-        confine("memories_commonlexeme"),
+        enable_row_security("memories_commonlexeme"),
     ]

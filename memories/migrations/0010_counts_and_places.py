@@ -3,7 +3,7 @@
 import django.db.models.deletion
 from django.db import migrations, models
 
-from memories.tenancy.row_security import confine
+from memories.tenancy.row_security import enable_row_security
 
 # What a vector needs to be found by comes from its memory, whoever inserts it.
 EMBEDDING_PLACE = """
@@ -148,8 +148,8 @@ class Migration(migrations.Migration):
             model_name="partitioncountchange",
             index=models.Index(fields=["tenant", "path"], include=("rows",), name="partition_count_change_at"),
         ),
-        confine("memories_partitioncount"),
-        confine("memories_partitioncountchange"),
+        enable_row_security("memories_partitioncount"),
+        enable_row_security("memories_partitioncountchange"),
         migrations.RunSQL(EMBEDDING_PLACE, DROP_EMBEDDING_PLACE),
         migrations.RunSQL(COUNTS, DROP_COUNTS),
         migrations.RunSQL(FILL, migrations.RunSQL.noop),

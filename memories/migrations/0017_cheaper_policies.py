@@ -4,7 +4,7 @@ from typing import Any
 
 from django.db import migrations
 
-from memories.tenancy.row_security import policies
+from memories.tenancy.row_security import row_security_policies
 
 READ_TO_AUTHENTICATE = {"memories_tenant", "memories_membership", "memories_apikey"}
 CONFINED = "SELECT tablename FROM pg_policies WHERE policyname = 'in_tenant' AND schemaname = current_schema()"
@@ -17,7 +17,7 @@ def restate(_apps: Any, schema_editor: Any) -> None:
         tables = [table for (table,) in cursor.fetchall()]
     for table in tables:
         column = "id" if table == "memories_tenant" else "tenant_id"
-        made = policies(column=column, is_read_to_authenticate=table in READ_TO_AUTHENTICATE)
+        made = row_security_policies(column=column, is_read_to_authenticate=table in READ_TO_AUTHENTICATE)
         for name, (command, rows) in made.items():
             check = f" WITH CHECK ({rows})" if command == "ALL" else ""
             schema_editor.execute(f"ALTER POLICY {name} ON {table} USING ({rows}){check}")

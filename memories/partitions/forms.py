@@ -8,10 +8,10 @@ from memories.models import PartitionSummary
 from memories.services.partitions.paths import PartitionPath, parse_partition
 from memories.services.store.content import check_content, normalise_content
 from memories.tenancy.forms import PartitionField, checked, with_unix_line_ends
-from memory_platform.web.forms import PlainForm
+from memory_platform.web.forms import PlatformForm
 
 
-class PartitionForm(PlainForm):
+class PartitionForm(PlatformForm):
     """A partition in an address."""
 
     partition = PartitionField()
@@ -31,7 +31,7 @@ class PartitionsForm(PartitionForm):
         return parse_partition(self.cleaned_data["partition"])
 
 
-class TextForm(PlainForm):
+class VersionedTextForm(PlatformForm):
     """A text of versions; `seen_version` is the one its editor saw, 0 for none. An empty text is allowed."""
 
     seen_version = forms.IntegerField(min_value=0)
@@ -42,7 +42,7 @@ class TextForm(PlainForm):
         return checked(check_content, text) if text else ""
 
 
-class SummaryForm(TextForm):
+class SummaryForm(VersionedTextForm):
     """The text of a partition's summary in one style, which is not empty."""
 
     style = forms.ChoiceField(choices=PartitionSummary.Style.choices)
@@ -51,7 +51,7 @@ class SummaryForm(TextForm):
         return checked(check_content, normalise_content(with_unix_line_ends(self.cleaned_data["content"])))
 
 
-class SnapshotForm(PlainForm):
+class SnapshotForm(PlatformForm):
     """A name for a recorded time (UTC); without one, for now."""
 
     name = forms.CharField(max_length=100)

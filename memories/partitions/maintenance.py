@@ -9,7 +9,7 @@ from memories.tenancy.scopes import maintenance_scope, tenant_scope
 FOLD_BATCH = 5_000
 
 
-def fold_counts() -> int:
+def fold_partition_counts() -> int:
     """Add what statements changed to the counts of partitions, tenant by tenant; how many changes there were."""
     with maintenance_scope():
         tenant_ids = PartitionCountChange.objects.tenant_ids()

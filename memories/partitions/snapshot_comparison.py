@@ -6,17 +6,26 @@ from uuid import UUID
 
 from memories.models import Memory, MemoryVersion
 from memories.models.memory import VERSION_COLUMNS
-from memories.partitions.queries.changes import ADDED, CHANGED, KINDS, REMOVED, SAME, Sides, Tally, read_changes
-from memories.services.store.moments import Moment
-from memories.services.store.text_diff import Piece, diff_words
+from memories.partitions.queries.changes import (
+    CHANGE_ADDED,
+    CHANGE_CHANGED,
+    CHANGE_KINDS,
+    CHANGE_UNCHANGED,
+    REMOVED,
+    ChangeSides,
+    ChangeTally,
+    read_changes,
+)
+from memories.services.store.moments import PointInTime
+from memories.services.store.text_diff import DiffPiece, diff_words
 from memories.store.queries.versions import MemoryVersionQuerySet
-from memories.store.readings import Rows, SearchScope
+from memories.store.readings import CandidateRows, SearchScope
 
-PAGE_SIZE = 50
+_PAGE_SIZE = 50
 
 
 @dataclass(frozen=True)
-class Change:
+class MemoryChange:
     """One memory as it held before and after; None where it did not."""
 
     memory_id: UUID
@@ -24,7 +33,7 @@ class Change:
     after: Memory | None
 
     @property
-    def pieces(self) -> Sequence[Piece]:
+    def pieces(self) -> Sequence[DiffPiece]:
         """From what it said before to what it said after, word by word."""
         if self.before is None or self.after is None:
             return ()
@@ -32,7 +41,7 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class SnapshotDiff:
     """How many memories were `added`, `changed` (another version) and `removed`, and the first ones of each kind.
 
     `tallies` have their tokens too, and what stayed the `same`.
@@ -41,17 +50,17 @@ class Comparison:
     """
 
     counts: Mapping[str, int]
-    changes: Mapping[str, Sequence[Change]]
-    tallies: Mapping[str, Tally]
+    changes: Mapping[str, Sequence[MemoryChange]]
+    tallies: Mapping[str, ChangeTally]
     follows: Sequence[str] = ()
 
     @property
     def memories_before(self) -> int:
-        return sum(self.tallies[kind].memories for kind in (SAME, CHANGED, REMOVED))
+        return sum(self.tallies[kind].memories for kind in (CHANGE_UNCHANGED, CHANGE_CHANGED, REMOVED))
 
     @property
     def memories_after(self) -> int:
-        return sum(self.tallies[kind].memories for kind in (SAME, CHANGED, ADDED))
+        return sum(self.tallies[kind].memories for kind in (CHANGE_UNCHANGED, CHANGE_CHANGED, CHANGE_ADDED))
 
     @property
     def tokens_before(self) -> int:
@@ -62,16 +71,16 @@ class Comparison:
         return sum(tally.tokens_after for tally in self.tallies.values())
 
 
-def compare_moments(
+def diff_points_in_time(
     *,
     tenant_id: UUID,
-    before: Moment,
-    after: Moment,
+    before: PointInTime,
+    after: PointInTime,
     reach: str,
     kind: str | None = None,
     behind: UUID | None = None,
-    limit: int = PAGE_SIZE,
-) -> Comparison:
+    limit: int = _PAGE_SIZE,
+) -> SnapshotDiff:
     """What differs within `reach` between two moments of any kind; inside a scope, five queries at most.
 
     A memory that was moved out of `reach` is removed there, one that was restored is changed. With a `kind` only that
@@ -79,15 +88,17 @@ def compare_moments(
     """
     former, latter = SearchScope(tenant_id, reach, before), SearchScope(tenant_id, reach, after)
     heads = Memory.objects.for_tenant(tenant_id).within(reach).held_at(was=before, still=after)
-    sides = Sides(heads, former.superseded(), latter.superseded())
-    wanted = [name for name in KINDS if kind in (None, name)]
+    sides = ChangeSides(heads, former.superseded(), latter.superseded())
+    wanted = [name for name in CHANGE_KINDS if kind in (None, name)]
     tallies, listed = read_changes(sides, wanted, behind=behind, limit=limit + 1)
-    counts = {name: tallies[name].memories for name in KINDS}
+    counts = {name: tallies[name].memories for name in CHANGE_KINDS}
     pages = {name: ids[:limit] for name, ids in listed.items()}
     ids = [memory_id for page in pages.values() for memory_id in page]
     was, became = _memories(former, ids), _memories(latter, ids)
-    changes = {name: [Change(pk, was.get(pk), became.get(pk)) for pk in pages.get(name, [])] for name in KINDS}
-    return Comparison(counts, changes, tallies, [name for name, ids in listed.items() if len(ids) > limit])
+    changes = {
+        name: [MemoryChange(pk, was.get(pk), became.get(pk)) for pk in pages.get(name, [])] for name in CHANGE_KINDS
+    }
+    return SnapshotDiff(counts, changes, tallies, [name for name, ids in listed.items() if len(ids) > limit])
 
 
 def _memories(scope: SearchScope, ids: Sequence[UUID]) -> dict[UUID, Memory]:
@@ -97,7 +108,7 @@ def _memories(scope: SearchScope, ids: Sequence[UUID]) -> dict[UUID, Memory]:
     return {row.pk: row for rows in scope.sources() for row in _held(rows.of_memories(ids))}
 
 
-def _held(rows: Rows) -> Iterable[Memory]:
+def _held(rows: CandidateRows) -> Iterable[Memory]:
     if isinstance(rows, MemoryVersionQuerySet):
         return [_as_it_held(version) for version in rows.with_heads()]
     memories: list[Memory] = list(rows)

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from memories.models import PartitionSummary, TenantMemo
-from memories.services.store.text_diff import Piece, diff_words
+from memories.services.store.text_diff import DiffPiece, diff_words
 
 Text = TenantMemo | PartitionSummary
 
@@ -19,7 +19,7 @@ class TextVersion:
     row: Text
     current: Text | None
     saved_by: str = ""
-    pieces: Sequence[Piece] = ()
+    pieces: Sequence[DiffPiece] = ()
 
     @property
     def seen_version(self) -> int:
@@ -31,7 +31,7 @@ class TextVersion:
         return self.current is None or self.row.content != self.current.content
 
 
-def text_versions(rows: Sequence[Text], saved_by: Mapping[object, str]) -> list[TextVersion]:
+def build_text_versions(rows: Sequence[Text], saved_by: Mapping[object, str]) -> list[TextVersion]:
     """Versions of one text, the newest first, with what each changed; `saved_by` by primary key."""
     current = rows[0] if rows and rows[0].recorded_to is None else None
     former = [*rows[1:], None] if rows else []

@@ -11,7 +11,7 @@ from memories.tenancy.audit import Actor, record_audit
 
 
 @transaction.atomic
-def set_language(*, tenant: Tenant, language: str, by: Actor, now: datetime) -> Tenant:
+def set_tenant_language(*, tenant: Tenant, language: str, by: Actor, now: datetime) -> Tenant:
     """Cut the words of a tenant's memories as `language` does; the same language changes nothing.
 
     What is stored is derived anew in the background; until then queries ask in both languages.
@@ -34,5 +34,5 @@ def set_language(*, tenant: Tenant, language: str, by: Actor, now: datetime) -> 
         fields=["text_search_config"],
         now=now,
     )
-    tasks.derive_later(tenant.pk)
+    tasks.enqueue_language_change(tenant.pk)
     return current

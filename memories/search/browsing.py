@@ -7,17 +7,17 @@ from typing import Any
 from uuid import UUID
 
 from memories.models import AuditEntry, Memory, MemoryEmbedding, MemoryLink, MemoryVersion
-from memories.search.queries.lexemes import lexemes_in_reach, lexemes_of_tenant, lexemes_of_words
+from memories.search.queries.lexemes import query_lexemes_in_scope, tenant_query_lexemes, word_lexemes
 from memories.search.retrieval import retrieve
-from memories.services.partitions.link_graph import LinkGraph, Neighbour, link_graph
-from memories.services.search.excerpts import Stretch, excerpt, matches_told, words_to_ask_about
+from memories.services.partitions.link_graph import LinkedNeighbour, LinkGraph, link_graph
+from memories.services.search.excerpts import ExcerptPart, candidate_match_words, excerpt, matched_words
 from memories.services.search.text_query import match_rarest
 from memories.services.store.version_steps import VersionStep, version_steps
-from memories.services.tenancy.id_prefix import ids_beginning_with
+from memories.services.tenancy.id_prefix import id_prefix_bounds
 from memories.store.queries.memories import MemoryQuerySet
 from memories.tenancy.scopes import tenant_scope
 
-PAGE_SIZE = 50
+MEMORY_LIST_PAGE_SIZE = 50
 HISTORY_MAX = 50
 LINKS_MAX = 100
 
@@ -49,30 +49,30 @@ class MemoryFilter:
 
 
 @dataclass(frozen=True)
-class Hit:
+class MemorySearchHit:
     """A memory that a search found: its place in each arm, from 1, the stretch of text and the words that matched."""
 
     memory: Memory
     vector_rank: int | None
     text_rank: int | None
     similarity: float | None
-    stretches: Sequence[Stretch]
+    stretches: Sequence[ExcerptPart]
 
     @property
     def words(self) -> list[str]:
-        return matches_told(self.stretches)
+        return matched_words(self.stretches)
 
 
 @dataclass(frozen=True)
-class Found:
+class MemorySearchResult:
     """The best finds of a search, and what made it worse than asked for."""
 
-    hits: Sequence[Hit]
+    hits: Sequence[MemorySearchHit]
     warnings: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
-class MemoryDossier:
+class MemoryDetail:
     """One memory with everything its page shows: its versions, links both ways and drawn, who did what."""
 
     memory: Memory
@@ -84,17 +84,17 @@ class MemoryDossier:
     audit: Sequence[AuditEntry]
 
 
-def memories_of(tenant_id: UUID, wanted: MemoryFilter, now: datetime) -> MemoryQuerySet:
+def filtered_memories(tenant_id: UUID, wanted: MemoryFilter, now: datetime) -> MemoryQuerySet:
     """The rows of a list without a search, in no order yet; inside a scope."""
     return wanted.apply(Memory.objects.for_tenant(tenant_id), now)
 
 
 def browse_memories(tenant_id: UUID, wanted: MemoryFilter, now: datetime, ordering: str, **place: Any) -> list[Memory]:
-    """`memories_of` in an order, from a place on as `TenantRows.page` takes it; inside a scope."""
-    return list(memories_of(tenant_id, wanted, now).page(ordering, **place))
+    """`filtered_memories` in an order, from a place on as `TenantRows.page` takes it; inside a scope."""
+    return list(filtered_memories(tenant_id, wanted, now).page(ordering, **place))
 
 
-def search_memories(tenant_id: UUID, text: str, wanted: MemoryFilter, *, now: datetime) -> Found:
+def search_memory_list(tenant_id: UUID, text: str, wanted: MemoryFilter, *, now: datetime) -> MemorySearchResult:
     """The best finds of a search by meaning and words; rows that no agent reads are searched by words alone.
 
     Called with no scope open.
@@ -107,7 +107,7 @@ def search_memories(tenant_id: UUID, text: str, wanted: MemoryFilter, *, now: da
         query=text,
         partition=wanted.partition,
         filters=filters,
-        limit=PAGE_SIZE,
+        limit=MEMORY_LIST_PAGE_SIZE,
         token_budget=0,
         overfetch_ratio=1.0,
         now=now,
@@ -118,33 +118,35 @@ def search_memories(tenant_id: UUID, text: str, wanted: MemoryFilter, *, now: da
         rows = [row for row in found.candidates if row.id in memories]
         stretches = _stretches(tenant_id, [(memories[row.id], row.holds) for row in rows])
     hits = [
-        Hit(memories[row.id], row.vector_rank, row.text_rank, row.similarity, shown)
+        MemorySearchHit(memories[row.id], row.vector_rank, row.text_rank, row.similarity, shown)
         for row, shown in zip(rows, stretches, strict=True)
     ]
-    return Found(hits, warnings=[warning.detail for warning in found.warnings])
+    return MemorySearchResult(hits, warnings=[warning.detail for warning in found.warnings])
 
 
-def _found_by_words(tenant_id: UUID, text: str, wanted: MemoryFilter, now: datetime) -> Found:
+def _found_by_words(tenant_id: UUID, text: str, wanted: MemoryFilter, now: datetime) -> MemorySearchResult:
     with tenant_scope(tenant_id):
-        matching = memories_of(tenant_id, wanted, now).matching(text).with_lexemes_held(lexemes_in_reach(text))
-        rows = list(matching[:PAGE_SIZE])
+        matching = (
+            filtered_memories(tenant_id, wanted, now).matching(text).with_lexemes_held(query_lexemes_in_scope(text))
+        )
+        rows = list(matching[:MEMORY_LIST_PAGE_SIZE])
         stretches = _stretches(tenant_id, [(row, row.holds) for row in rows])
     shown = enumerate(zip(rows, stretches, strict=True), start=1)
-    return Found([Hit(row, None, rank, None, stretch) for rank, (row, stretch) in shown])
+    return MemorySearchResult([MemorySearchHit(row, None, rank, None, stretch) for rank, (row, stretch) in shown])
 
 
-def _stretches(tenant_id: UUID, rows: Sequence[tuple[Memory, Collection[str]]]) -> list[list[Stretch]]:
+def _stretches(tenant_id: UUID, rows: Sequence[tuple[Memory, Collection[str]]]) -> list[list[ExcerptPart]]:
     """Of each memory the part that shows by which of its lexemes it was found. One query at most."""
     lexemes = {lexeme for _, holds in rows for lexeme in holds}
-    asked = words_to_ask_about((memory.content for memory, _ in rows), lexemes)
-    lexemes_of = lexemes_of_words(tenant_id, asked)
+    asked = candidate_match_words((memory.content for memory, _ in rows), lexemes)
+    lexemes_of = word_lexemes(tenant_id, asked)
     return [
         excerpt(memory.content, {word for word, own in lexemes_of.items() if not own.isdisjoint(holds)})
         for memory, holds in rows
     ]
 
 
-def memory_dossier(tenant_id: UUID, memory_id: UUID) -> MemoryDossier | None:
+def read_memory_detail(tenant_id: UUID, memory_id: UUID) -> MemoryDetail | None:
     """A memory of the tenant with what belongs to it, None where there is none; inside a scope. Five queries."""
     memory = Memory.objects.for_tenant(tenant_id).with_ids([memory_id]).first()
     if memory is None:
@@ -153,7 +155,7 @@ def memory_dossier(tenant_id: UUID, memory_id: UUID) -> MemoryDossier | None:
     audit = list(AuditEntry.objects.for_tenant(tenant_id).about(memory_id).newest_first()[:HISTORY_MAX])
     earlier = list(MemoryVersion.objects.for_tenant(tenant_id).of_memory(memory_id)[:HISTORY_MAX])
     authors = {entry.at: entry.actor_label or entry.actor_kind for entry in reversed(audit)}
-    return MemoryDossier(
+    return MemoryDetail(
         memory,
         steps=version_steps(memory, earlier, authors),
         links_out=[link for link in links if link.source_id == memory_id],
@@ -164,22 +166,22 @@ def memory_dossier(tenant_id: UUID, memory_id: UUID) -> MemoryDossier | None:
     )
 
 
-def _neighbour(link: MemoryLink, memory_id: UUID) -> Neighbour:
+def _neighbour(link: MemoryLink, memory_id: UUID) -> LinkedNeighbour:
     is_out = link.source_id == memory_id
     other = link.target if is_out else link.source
-    return Neighbour(other.pk, other.content, other.archived_at is not None, link.kind, is_out)
+    return LinkedNeighbour(other.pk, other.content, other.archived_at is not None, link.kind, is_out)
 
 
-def look_up_memories(tenant_id: UUID, text: str, *, count: int, now: datetime) -> list[Memory]:
+def find_memories_by_id_or_text(tenant_id: UUID, text: str, *, count: int, now: datetime) -> list[Memory]:
     """The memory whose id begins so, in any state; else the live ones that hold the words, best first; inside a scope.
 
     One query for an id, two for words.
     """
     memories = Memory.objects.for_tenant(tenant_id)
-    bounds = ids_beginning_with(text)
+    bounds = id_prefix_bounds(text)
     by_id = list(memories.with_id_between(*bounds)[:count]) if bounds else []
     if by_id:
         return by_id
-    rows_by_lexeme = lexemes_of_tenant(tenant_id, text)
+    rows_by_lexeme = tenant_query_lexemes(tenant_id, text)
     asked = match_rarest(list(rows_by_lexeme), rows_by_lexeme)
     return list(memories.live(now).matching_any(asked)[:count])

@@ -5,10 +5,10 @@ from typing import Any, cast
 
 from django import forms
 
-from memory_platform.web.forms import PlainForm
+from memory_platform.web.forms import PlatformForm
 
 
-class LanguageForm(PlainForm):
+class LanguageForm(PlatformForm):
     """The language that a tenant's memories are searched in."""
 
     language = forms.ChoiceField()

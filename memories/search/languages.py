@@ -25,7 +25,7 @@ def check_language(language: str) -> None:
         raise InvalidInput("unknown_choice", f"The language is one of {', '.join(known)}.", "language")
 
 
-def derive_anew(tenant_id: UUID) -> int:
+def rederive_search_columns(tenant_id: UUID) -> int:
     """Bring every row of the tenant into its language, batch by batch; how many were not.
 
     Called with no scope open. It may be stopped at any time and run again, also twice at once.
@@ -33,15 +33,15 @@ def derive_anew(tenant_id: UUID) -> int:
     return sum(_derive_rows(tenant_id, model) for model in (Memory, MemoryVersion))
 
 
-def leave_former_languages(tenant_id: UUID, *, now: datetime) -> bool:
+def drop_former_languages(tenant_id: UUID, *, now: datetime) -> bool:
     """Stop asking in the languages that the tenant left, once no row can be in them any more; whether it did."""
-    derive_anew(tenant_id)
+    rederive_search_columns(tenant_id)
     with tenant_scope(tenant_id):
         settled = Tenant.objects.with_language_older_than(now - FORMER_ASKED_FOR).filter(pk=tenant_id)
         return bool(settled.update(former_text_search_configs=[]))
 
 
-def count_common_words(tenant_id: UUID) -> int:
+def recount_common_lexemes(tenant_id: UUID) -> int:
     """Count anew which words are in many memories of the tenant; how many are."""
     with tenant_scope(tenant_id):
         return CommonLexeme.objects.recount(tenant_id)

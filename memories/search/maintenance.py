@@ -7,15 +7,15 @@ from memories.search import languages
 from memories.tenancy.scopes import maintenance_scope
 
 
-def leave_former_languages(*, now: datetime) -> int:
+def drop_former_languages_of_tenants(*, now: datetime) -> int:
     """Finish changes of language, tenant by tenant; how many tenants are done with it."""
     with maintenance_scope():
         tenant_ids = list(Tenant.objects.leaving_a_language().values_list("pk", flat=True))
-    return sum(languages.leave_former_languages(tenant_id, now=now) for tenant_id in tenant_ids)
+    return sum(languages.drop_former_languages(tenant_id, now=now) for tenant_id in tenant_ids)
 
 
-def count_common_words() -> int:
+def count_common_lexemes_of_tenants() -> int:
     """Count anew which words are common, tenant by tenant; how many are."""
     with maintenance_scope():
         tenant_ids = list(Tenant.objects.values_list("pk", flat=True))
-    return sum(languages.count_common_words(tenant_id) for tenant_id in tenant_ids)
+    return sum(languages.recount_common_lexemes(tenant_id) for tenant_id in tenant_ids)

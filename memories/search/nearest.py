@@ -4,32 +4,34 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from memories.embeddings.providers.protocol import Vectors
+from memories.embeddings.providers.protocol import EmbeddingVectors
 from memories.models import MemoryEmbedding, PartitionCount
-from memories.search.queries.nearest import MAX_INDEX_DIMENSION, along_the_index, index_name, nearest_memories
-from memories.services.search.plan import Reason, ScopeSize, Search, VectorPlan, plan_vector_search
-from memories.store.readings import Rows, SearchScope
+from memories.search.queries.nearest import MAX_INDEX_DIMENSION, force_index_scan, index_name, nearest_memories
+from memories.services.search.plan import ScopeSize, SearchMethod, SearchPlanReason, VectorPlan, plan_vector_search
+from memories.store.readings import CandidateRows, SearchScope
 
 
 @dataclass(frozen=True)
-class Nearest:
+class NearestResult:
     """(id, tokens) of current memories, nearest first, and what there is to say of how they were found."""
 
     rows: list[tuple[UUID, int]]
     told: dict[str, Any]
 
 
-def find_nearest(scope: SearchScope, vector: Vectors, model: str, tokens: str, *, wanted: int) -> Nearest:
+def find_nearest(
+    scope: SearchScope, vector: EmbeddingVectors, model: str, tokens: str, *, wanted: int
+) -> NearestResult:
     """The nearest of the memories that hold now; `tokens` names the column of their counts.
 
     As many as a fused order needs for its first `wanted`.
     """
-    size = size_of(scope, vector, model)
-    found = follow(plan_vector_search(size, wanted=wanted), scope, vector, model, tokens)
-    return Nearest(found.rows, {**found.told, "rows_in_scope": size.rows, "index_rows": size.index_rows})
+    size = scope_size(scope, vector, model)
+    found = execute_vector_plan(plan_vector_search(size, wanted=wanted), scope, vector, model, tokens)
+    return NearestResult(found.rows, {**found.told, "rows_in_scope": size.rows, "index_rows": size.index_rows})
 
 
-def size_of(scope: SearchScope, vector: Vectors, model: str) -> ScopeSize:
+def scope_size(scope: SearchScope, vector: EmbeddingVectors, model: str) -> ScopeSize:
     """How many rows are in scope by the counts of partitions, and in the index of the model. One query."""
     rows, index_rows = PartitionCount.objects.measure(
         scope.tenant_id, scope.path, exact=scope.is_exact, segments=scope.segments, index=index_name(model)
@@ -38,26 +40,28 @@ def size_of(scope: SearchScope, vector: Vectors, model: str) -> ScopeSize:
     return ScopeSize(rows, index_rows if has_index else None, scope.is_filtered)
 
 
-def follow(plan: VectorPlan, scope: SearchScope, vector: Vectors, model: str, tokens: str) -> Nearest:
+def execute_vector_plan(
+    plan: VectorPlan, scope: SearchScope, vector: EmbeddingVectors, model: str, tokens: str
+) -> NearestResult:
     """Search as planned. Where an index scan finds too few, the whole scope is read."""
     (memories,) = scope.sources()
     told = {"search": plan.search, "reason": plan.reason, "limit": plan.limit}
     found = None
-    if plan.search is Search.HNSW:
+    if plan.search is SearchMethod.HNSW:
         told |= {"ef_search": plan.ef_search, "max_scan_tuples": plan.max_scan_tuples}
         found = _along_the_index(scope, memories, vector, model, tokens, plan)
         if found is None:
-            told |= {"search": Search.EXACT, "reason": Reason.TOO_FEW_FOUND}
+            told |= {"search": SearchMethod.EXACT, "reason": SearchPlanReason.TOO_FEW_FOUND}
     if found is None and not plan.reads_memories:
         found = _by_vectors(scope, memories, vector, model, tokens, plan)
-    return Nearest(_compared(memories, vector, model, tokens, plan) if found is None else found, told)
+    return NearestResult(_compared(memories, vector, model, tokens, plan) if found is None else found, told)
 
 
 def _along_the_index(
-    scope: SearchScope, memories: Rows, vector: Vectors, model: str, tokens: str, plan: VectorPlan
+    scope: SearchScope, memories: CandidateRows, vector: EmbeddingVectors, model: str, tokens: str, plan: VectorPlan
 ) -> list[tuple[UUID, int]] | None:
     """None where the scan ended before there were enough."""
-    with along_the_index(ef_search=plan.ef_search, max_scan_tuples=plan.max_scan_tuples):
+    with force_index_scan(ef_search=plan.ef_search, max_scan_tuples=plan.max_scan_tuples):
         if plan.reads_memories:
             found = memories.nearest_by_index(vector, model, tokens, plan.limit)
         else:
@@ -67,7 +71,7 @@ def _along_the_index(
 
 
 def _by_vectors(
-    scope: SearchScope, memories: Rows, vector: Vectors, model: str, tokens: str, plan: VectorPlan
+    scope: SearchScope, memories: CandidateRows, vector: EmbeddingVectors, model: str, tokens: str, plan: VectorPlan
 ) -> list[tuple[UUID, int]] | None:
     """None where so many of the nearest do not hold any more that others, further away, would have their place."""
     vectors = _vectors(scope, model).nearest_to(vector)[: plan.limit_with_spare]
@@ -81,6 +85,8 @@ def _vectors(scope: SearchScope, model: str) -> Any:
     return rows.within(scope.path, exact=scope.is_exact).with_segments(scope.segments)
 
 
-def _compared(memories: Rows, vector: Vectors, model: str, tokens: str, plan: VectorPlan) -> list[tuple[UUID, int]]:
+def _compared(
+    memories: CandidateRows, vector: EmbeddingVectors, model: str, tokens: str, plan: VectorPlan
+) -> list[tuple[UUID, int]]:
     """Memory by memory, whatever narrows them."""
     return list(memories.nearest_to(vector, model).values_list(memories.identity, tokens)[: plan.limit])

@@ -17,22 +17,37 @@ from uuid import UUID
 
 from memories.embeddings.embedders import embedder_of
 from memories.embeddings.providers import Embedder, EmbeddingError
-from memories.embeddings.providers.protocol import Vectors
-from memories.search.retrievers import Plan, Ranking, rank_by_vector, rank_by_words, rank_newest, rank_pinned
+from memories.embeddings.providers.protocol import EmbeddingVectors
+from memories.search.retrievers import (
+    RetrievalTrace,
+    RetrieverRanking,
+    rank_by_text,
+    rank_by_vector,
+    rank_newest,
+    rank_pinned,
+)
 from memories.services.partitions.paths import PartitionPath
-from memories.services.search.filters import Condition, FilterError, parse_filters
+from memories.services.search.filters import FilterCondition, FilterError, parse_filters
 from memories.services.search.fusion import MAX_CANDIDATES, gate_by_tokens, gate_cost, reciprocal_rank_fusion
-from memories.services.search.plan import rows_wanted
-from memories.services.store.moments import Moment
+from memories.services.search.plan import rows_to_retrieve
+from memories.services.store.moments import PointInTime
 from memories.services.tokens import ENCODINGS
-from memories.store.readings import Asked, Candidate, Ranks, SearchScope, read_candidates, read_neighbours, read_vectors
+from memories.store.readings import (
+    Candidate,
+    CandidateQuery,
+    CandidateRanks,
+    SearchScope,
+    read_candidates,
+    read_neighbours,
+    read_vectors,
+)
 from memories.tenancy.exceptions import InvalidInput
 from memories.tenancy.scopes import tenant_scope
 
 logger = logging.getLogger(__name__)
 
 
-class Mode(StrEnum):
+class RetrievalMode(StrEnum):
     """Which arms a search uses; the cosine of what they find is computed in every mode."""
 
     HYBRID = "hybrid"
@@ -59,10 +74,10 @@ class Retrieval:
     candidates: list[Candidate]
     plan: dict[str, Any]
     warnings: list[RetrievalWarning] = field(default_factory=list)
-    query_vector: Vectors | None = None
+    query_vector: EmbeddingVectors | None = None
     model: str = ""
     lexemes: Sequence[str] = ()
-    vectors: Mapping[UUID, Vectors] = field(default_factory=dict)
+    vectors: Mapping[UUID, EmbeddingVectors] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -83,7 +98,7 @@ class _Gate:
     def wanted(self) -> int:
         """About how many of those that the query finds."""
         tokens = self.tokens * self.overfetch_ratio
-        return rows_wanted(tokens=tokens, limit=self.limit, pool_size=self.pool_size)
+        return rows_to_retrieve(tokens=tokens, limit=self.limit, pool_size=self.pool_size)
 
     def choose_found(self, ids: Sequence[int], tokens_by_id: Mapping[int, int]) -> list[int]:
         """Of the ids in fused order."""
@@ -111,11 +126,11 @@ def retrieve(
     overfetch_ratio: float,
     marker_tokens: int = 0,
     encoding: str = ENCODINGS[0],
-    mode: str = Mode.HYBRID,
+    mode: str = RetrievalMode.HYBRID,
     filters: Mapping[str, Any] | None = None,
     limit: int | None = None,
     with_pinned: bool = False,
-    moment: Moment | None = None,
+    moment: PointInTime | None = None,
     pool_size: int = 0,
     neighbour_reach: int = 0,
     with_vectors: bool = False,
@@ -135,33 +150,33 @@ def retrieve(
     already. Raises `InvalidInput` for filters that cannot be asked.
     """
     conditions = _conditions(filters)
-    scope = SearchScope(tenant_id, str(partition), moment or Moment.now(now), exact, segments or {}, conditions)
+    scope = SearchScope(tenant_id, str(partition), moment or PointInTime.now(now), exact, segments or {}, conditions)
     gate = _Gate(token_budget, overfetch_ratio, _token_column(encoding), limit, marker_tokens, pool_size)
     if query is None or not query.strip():
         return _newest(scope, gate)
-    plan = Plan(Mode(mode).value)
+    plan = RetrievalTrace(RetrievalMode(mode).value)
     warnings: list[RetrievalWarning] = []
     vector, model = _embed_query(embedder or partial(embedder_of, tenant_id), query, plan, warnings)
     with tenant_scope(tenant_id):
-        by_vector, by_text, lexemes = _run_arms(scope, gate, query, Mode(mode), vector, model, plan)
+        by_vector, by_text, lexemes = _run_arms(scope, gate, query, RetrievalMode(mode), vector, model, plan)
         fused = dict(reciprocal_rank_fusion(by_vector.ids, by_text.ids))
-        pinned = rank_pinned(scope, gate.column, plan) if with_pinned else Ranking()
+        pinned = rank_pinned(scope, gate.column, plan) if with_pinned else RetrieverRanking()
         tokens_by_id = pinned.tokens_by_id | by_vector.tokens_by_id | by_text.tokens_by_id
         best = gate.choose_found([*fused], tokens_by_id)
         chosen = list(dict.fromkeys([*gate.choose(pinned.ids, tokens_by_id), *best]))
-        asked, ranks = Asked(vector, model, lexemes), Ranks(by_vector.ranks, by_text.ranks, fused)
+        asked, ranks = CandidateQuery(vector, model, lexemes), CandidateRanks(by_vector.ranks, by_text.ranks, fused)
         with plan.step("read", rows=len(chosen)):
             found = read_candidates(scope, chosen, asked, ranks)
         if neighbour_reach > 0:
             found += _neighbours(scope, found, best, neighbour_reach, asked, ranks, plan)
         vectors = _vectors(tenant_id, found, model, plan) if with_vectors and model else {}
-    if vector is not None and mode != Mode.LEXICAL and found and not by_vector.tokens_by_id:
+    if vector is not None and mode != RetrievalMode.LEXICAL and found and not by_vector.tokens_by_id:
         warnings.append(RetrievalWarning("no_embeddings", f"No memory here has a vector of the model {model}."))
     plan.values |= {"fused_rows": len(fused), "gated_rows": len(chosen)}
     return Retrieval(found, plan.values, warnings, vector, model, lexemes, vectors)
 
 
-def _conditions(filters: Mapping[str, Any] | None) -> list[Condition]:
+def _conditions(filters: Mapping[str, Any] | None) -> list[FilterCondition]:
     try:
         return parse_filters(filters or {})
     except FilterError as error:
@@ -175,8 +190,8 @@ def _token_column(encoding: str) -> str:
 
 
 def _embed_query(
-    find_embedder: Callable[[], Embedder], query: str, plan: Plan, warnings: list[RetrievalWarning]
-) -> tuple[Vectors | None, str]:
+    find_embedder: Callable[[], Embedder], query: str, plan: RetrievalTrace, warnings: list[RetrievalWarning]
+) -> tuple[EmbeddingVectors | None, str]:
     """The query's vector and its model; None and a warning where the provider fails."""
     with plan.step("embed") as entry:
         try:
@@ -191,14 +206,20 @@ def _embed_query(
 
 
 def _run_arms(
-    scope: SearchScope, gate: _Gate, query: str, mode: Mode, vector: Vectors | None, model: str, plan: Plan
-) -> tuple[Ranking, Ranking, Sequence[str]]:
-    by_vector, by_text = Ranking(), Ranking()
+    scope: SearchScope,
+    gate: _Gate,
+    query: str,
+    mode: RetrievalMode,
+    vector: EmbeddingVectors | None,
+    model: str,
+    plan: RetrievalTrace,
+) -> tuple[RetrieverRanking, RetrieverRanking, Sequence[str]]:
+    by_vector, by_text = RetrieverRanking(), RetrieverRanking()
     lexemes: Sequence[str] = ()
-    if vector is not None and mode is not Mode.LEXICAL:
+    if vector is not None and mode is not RetrievalMode.LEXICAL:
         by_vector = rank_by_vector(scope, vector, model, gate.column, gate.wanted, plan)
-    if vector is None or mode is not Mode.VECTOR:
-        by_text, lexemes = rank_by_words(scope, query, gate.column, plan)
+    if vector is None or mode is not RetrievalMode.VECTOR:
+        by_text, lexemes = rank_by_text(scope, query, gate.column, plan)
     return by_vector, by_text, lexemes
 
 
@@ -207,9 +228,9 @@ def _neighbours(
     found: Sequence[Candidate],
     best: Sequence[int],
     reach: int,
-    asked: Asked,
-    ranks: Ranks,
-    plan: Plan,
+    asked: CandidateQuery,
+    ranks: CandidateRanks,
+    plan: RetrievalTrace,
 ) -> list[Candidate]:
     """Those beside the better half of what the query found, as far as they are not found already."""
     with plan.step("beside", reach=reach) as entry:
@@ -221,7 +242,9 @@ def _neighbours(
     return beside
 
 
-def _vectors(tenant_id: UUID, found: Sequence[Candidate], model: str, plan: Plan) -> Mapping[UUID, Vectors]:
+def _vectors(
+    tenant_id: UUID, found: Sequence[Candidate], model: str, plan: RetrievalTrace
+) -> Mapping[UUID, EmbeddingVectors]:
     with plan.step("vectors") as entry:
         vectors = read_vectors(tenant_id, found, model)
         entry["rows"] = len(vectors)
@@ -230,11 +253,11 @@ def _vectors(tenant_id: UUID, found: Sequence[Candidate], model: str, plan: Plan
 
 def _newest(scope: SearchScope, gate: _Gate) -> Retrieval:
     """Without a query: the pinned, then the newest."""
-    plan = Plan("newest")
+    plan = RetrievalTrace("newest")
     with plan.step("read") as entry, tenant_scope(scope.tenant_id):
         ranking = rank_newest(scope, gate.column)
         chosen = gate.choose(ranking.ids, ranking.tokens_by_id)
-        found = read_candidates(scope, chosen, Asked(), Ranks())
+        found = read_candidates(scope, chosen, CandidateQuery(), CandidateRanks())
         entry["rows"] = len(found)
     plan.values["gated_rows"] = len(chosen)
     return Retrieval(found, plan.values)

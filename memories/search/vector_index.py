@@ -24,7 +24,7 @@ _CREATE = (
 )
 
 
-class IndexState(StrEnum):
+class VectorIndexState(StrEnum):
     """What became of a wish for an index."""
 
     BUILT = "built"
@@ -50,7 +50,7 @@ def models_to_index() -> list[IndexedModel]:
     return [IndexedModel(*item) for item in models.items() if item[1] <= MAX_INDEX_DIMENSION]
 
 
-def ensure_vector_index(model: str, dimension: int, *, database: str) -> IndexState:
+def ensure_vector_index(model: str, dimension: int, *, database: str) -> VectorIndexState:
     """Build the index where it is absent, or was left half built; searches use it from then on.
 
     `database` is the alias of the role that owns the tables. Outside of any transaction; neither reading nor writing
@@ -62,19 +62,19 @@ def ensure_vector_index(model: str, dimension: int, *, database: str) -> IndexSt
     with connections[database].cursor() as cursor:
         cursor.execute("SELECT pg_try_advisory_lock(%s)", [BUILD_LOCK])
         if not cursor.fetchone()[0]:
-            return IndexState.BUSY
+            return VectorIndexState.BUSY
         try:
             return _ensure(cursor, model, dimension)
         finally:
             cursor.execute("SELECT pg_advisory_unlock(%s)", [BUILD_LOCK])
 
 
-def _ensure(cursor: Any, model: str, dimension: int) -> IndexState:
+def _ensure(cursor: Any, model: str, dimension: int) -> VectorIndexState:
     name = index_name(model)
     cursor.execute(_EXISTING, [name])
     found = cursor.fetchone()
     if found and found[0]:
-        return IndexState.PRESENT
+        return VectorIndexState.PRESENT
     parts = {
         "name": sql.Identifier(name),
         "table": sql.Identifier(MemoryEmbedding._meta.db_table),
@@ -83,4 +83,4 @@ def _ensure(cursor: Any, model: str, dimension: int) -> IndexState:
     }
     for statement in (_DROP, _CREATE):
         cursor.execute(sql.SQL(statement).format(**parts))
-    return IndexState.BUILT
+    return VectorIndexState.BUILT

@@ -7,16 +7,16 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from memories.models import Memory
-from memories.services.hygiene.rules import combined, kept_of
+from memories.services.hygiene.rules import choose_kept_memory, combine_memories
 from memories.services.store.bulk import (
     ACT_MEMORIES_MAX,
-    MERGE,
+    BULK_MERGE,
     MERGED_MAX,
     MERGED_MIN,
-    REASONS,
-    BulkAct,
-    reason_to_leave,
-    told,
+    SKIP_REASONS,
+    BulkAction,
+    describe_skipped,
+    skip_reason,
 )
 from memories.store.queries.memories import MemoryQuerySet
 from memories.tenancy.exceptions import Conflict, InvalidInput
@@ -28,10 +28,10 @@ RECENT_DAYS = 30
 
 
 @dataclass(frozen=True)
-class BulkEffect:
+class BulkActionPreview:
     """What an act would do to the chosen memories: to `rows`, which carry no texts; the `examples` do."""
 
-    act: BulkAct
+    act: BulkAction
     rows: Sequence[Memory]
     left: Mapping[str, int]
     examples: Sequence[Memory]
@@ -54,7 +54,7 @@ class BulkEffect:
     @property
     def reasons(self) -> list[tuple[int, str]]:
         """How many are left alone, and why in words."""
-        return [(count, REASONS[reason]) for reason, count in self.left.items()]
+        return [(count, SKIP_REASONS[reason]) for reason, count in self.left.items()]
 
     @property
     def chosen(self) -> str:
@@ -64,20 +64,20 @@ class BulkEffect:
     @property
     def suggested(self) -> Memory:
         """Of a merge the one to keep where nobody chooses."""
-        return kept_of(self.rows)
+        return choose_kept_memory(self.rows)
 
     @property
     def merged(self) -> tuple[float, int, bool]:
         """Usefulness, retrievals and pin of what a merge makes of them."""
-        return combined(self.rows)[:3]
+        return combine_memories(self.rows)[:3]
 
 
-def matching_memories(rows: MemoryQuerySet) -> MemoryQuerySet:
+def selectable_memories(rows: MemoryQuerySet) -> MemoryQuerySet:
     """The newest of a list that an act may be about, and one more where there are more."""
     return rows.page("-created_at", count=ACT_MEMORIES_MAX + 1)
 
 
-def bulk_effect(tenant_id: UUID, act: BulkAct, ids: Iterable[UUID], *, now: datetime) -> BulkEffect:
+def preview_bulk_action(tenant_id: UUID, act: BulkAction, ids: Iterable[UUID], *, now: datetime) -> BulkActionPreview:
     """What `act` would do to these memories; inside a scope. Two queries, nothing changes.
 
     Raises `Conflict` `nothing_left` where it would leave all of them alone, `InvalidInput` for too few or many.
@@ -92,17 +92,17 @@ def bulk_effect(tenant_id: UUID, act: BulkAct, ids: Iterable[UUID], *, now: date
     rows = [found[pk] for pk in wanted if not reasons[pk]]
     left = Counter(reason for reason in reasons.values() if reason)
     if not rows:
-        raise Conflict("nothing_left", f"There is nothing to do: {told(left)}.")
-    if act.name == MERGE and not MERGED_MIN <= len(rows) <= MERGED_MAX:
+        raise Conflict("nothing_left", f"There is nothing to do: {describe_skipped(left)}.")
+    if act.name == BULK_MERGE and not MERGED_MIN <= len(rows) <= MERGED_MAX:
         raise InvalidInput(
             "out_of_range", f"A merge takes {MERGED_MIN} to {MERGED_MAX} live memories, not {len(rows):,}.", "id"
         )
-    shown = [row.pk for row in rows[: MERGED_MAX if act.name == MERGE else EXAMPLES_MAX]]
+    shown = [row.pk for row in rows[: MERGED_MAX if act.name == BULK_MERGE else EXAMPLES_MAX]]
     texts = {row.pk: row for row in chosen.with_ids(shown)}
     since = now - timedelta(days=RECENT_DAYS)
     recent = sum(row.last_retrieved_at is not None and row.last_retrieved_at >= since for row in rows)
-    return BulkEffect(act, rows, left, [texts[pk] for pk in shown if pk in texts], recent, is_more)
+    return BulkActionPreview(act, rows, left, [texts[pk] for pk in shown if pk in texts], recent, is_more)
 
 
-def _reason(act: BulkAct, row: Memory | None) -> str:
-    return reason_to_leave(act, row, seen_version=row.version if row else 0)
+def _reason(act: BulkAction, row: Memory | None) -> str:
+    return skip_reason(act, row, seen_version=row.version if row else 0)

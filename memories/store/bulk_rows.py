@@ -16,20 +16,20 @@ from memories.embeddings.vectors import carry_vectors
 from memories.models import Memory, MemoryVersion
 from memories.models.memory import VERSION_COLUMNS
 from memories.services.search.lexemes import search_columns
-from memories.store.live_rows import LiveKey, archive_expired, key_of, unarchived_by_key
+from memories.store.live_rows import LiveKey, archive_expired, duplicate_key, unarchived_rows_by_key
 from memories.tenancy.audit import Actor
 from memories.tenancy.exceptions import Conflict
 
 LIVE_CONSTRAINT = "memory_is_unique_among_live"
 
 
-def duplicate() -> Conflict:
+def duplicate_conflict() -> Conflict:
     """The answer where a text is held already."""
     return Conflict("duplicate", "Another live memory of this partition holds the same text.", "content")
 
 
 @contextmanager
-def duplicates_refused() -> Iterator[None]:
+def translate_duplicate_errors() -> Iterator[None]:
     """A writer who was faster makes the constraint answer; nothing but that constraint is translated."""
     try:
         with transaction.atomic():
@@ -38,20 +38,20 @@ def duplicates_refused() -> Iterator[None]:
         diagnostics = getattr(error.__cause__, "diag", None)
         if getattr(diagnostics, "constraint_name", "") != LIVE_CONSTRAINT:
             raise
-        raise duplicate() from error
+        raise duplicate_conflict() from error
 
 
 def archive_rows(rows: Sequence[Memory], now: datetime) -> None:
     """End the intervals of live rows."""
     Memory.objects.filter(pk__in=[row.pk for row in rows]).end(now)
     for row in rows:
-        row.archived_at = moment_of(row, now)
+        row.archived_at = change_time(row, now)
 
 
 def restore_rows(rows: Sequence[Memory], *, by: Actor, now: datetime) -> None:
-    """Make archived rows live again, each as a new version. Raises `Conflict` `duplicate` and changes nothing then."""
-    if not_restorable(rows, by=by, now=now):
-        raise duplicate()
+    """Make archived rows live again, each as a new version. Raises `Conflict` `duplicate_conflict`."""
+    if unrestorable_rows(rows, by=by, now=now):
+        raise duplicate_conflict()
     _open_next_versions(rows, now)
 
 
@@ -60,26 +60,26 @@ def change_rows(rows: Sequence[Memory], field: str, value: Any, now: datetime) -
     _open_next_versions(rows, now, **{field: value})
 
 
-def not_restorable(rows: Iterable[Memory], *, by: Actor, now: datetime) -> set[UUID]:
+def unrestorable_rows(rows: Iterable[Memory], *, by: Actor, now: datetime) -> set[UUID]:
     """Those whose text is held by a live memory, or by one of `rows` before it. Expired holders are archived."""
     wanted = list(rows)
-    holders = unarchived_by_key(wanted[0].tenant_id, [key_of(row) for row in wanted]) if wanted else {}
+    holders = unarchived_rows_by_key(wanted[0].tenant_id, [duplicate_key(row) for row in wanted]) if wanted else {}
     made_room = set(archive_expired(list(holders.values()), by=by, now=now)) if holders else set()
     taken: set[LiveKey] = {key for key, holder in holders.items() if holder.pk not in made_room}
     refused = set()
     for row in wanted:
-        if key_of(row) in taken:
+        if duplicate_key(row) in taken:
             refused.add(row.pk)
-        taken.add(key_of(row))
+        taken.add(duplicate_key(row))
     return refused
 
 
-def moment_of(row: Memory, now: datetime) -> datetime:
+def change_time(row: Memory, now: datetime) -> datetime:
     """When a change takes effect: never before the version it ends began or ended, whatever clock `now` came from."""
     return max(now, row.valid_from, row.recorded_from, row.archived_at or now)
 
 
-def superseded(row: Memory, before: dict[str, Any], at: datetime) -> MemoryVersion:
+def superseded_version(row: Memory, before: dict[str, Any], at: datetime) -> MemoryVersion:
     """The version that ends at `at`, not saved yet."""
     columns = before | search_columns(before["content"])
     return MemoryVersion(tenant_id=row.tenant_id, memory_id=row.pk, **columns, valid_to=at, recorded_to=at)
@@ -92,21 +92,21 @@ def _open_next_versions(rows: Sequence[Memory], now: datetime, **values: Any) ->
     ended = []
     for row in rows:
         before = {name: getattr(row, name) for name in VERSION_COLUMNS}
-        at = moment_of(row, now)
-        ended.append(superseded(row, before, row.archived_at or at))
+        at = change_time(row, now)
+        ended.append(superseded_version(row, before, row.archived_at or at))
         row.version, row.valid_from, row.recorded_from, row.archived_at = row.version + 1, at, at, None
         for name, value in values.items():
             setattr(row, name, value)
     MemoryVersion.objects.bulk_create(ended)
-    with duplicates_refused():
+    with translate_duplicate_errors():
         Memory.objects.filter(pk__in=ids).open_next_versions(now, **values)
     carry_vectors(tenant_id, ids)
     waiting = [row.pk for row in rows if row.embedding_state != Memory.EmbeddingState.READY]
     if waiting:
-        tasks.embed_later(tenant_id, waiting)
+        tasks.enqueue_embedding(tenant_id, waiting)
 
 
-def values_given(rows: Iterable[Memory], field: str, *, after: Any, versions: int = 0) -> list[dict[str, Any]]:
+def undo_values(rows: Iterable[Memory], field: str, *, after: Any, versions: int = 0) -> list[dict[str, Any]]:
     """What the undoing of an act needs to know of each row, told before the act: it opens `versions` new ones of it."""
     return [
         {

@@ -8,12 +8,12 @@ from django.core.exceptions import TooManyFieldsSent, ValidationError
 from django.http import QueryDict
 
 from memories.models import Memory
-from memories.services.store.bulk import ACT_MEMORIES_MAX, ACTS, KIND
+from memories.services.store.bulk import ACT_MEMORIES_MAX, ACTS, BULK_CHANGE_KIND
 from memories.services.store.content import check_content, normalise_content
-from memories.services.store.drafts import is_word
+from memories.services.store.drafts import is_kind_name
 from memories.store.metadata_field import MetadataField
 from memories.tenancy.forms import PartitionField, checked, with_unix_line_ends
-from memory_platform.web.forms import PlainForm
+from memory_platform.web.forms import PlatformForm
 
 COMMON_KINDS = ("fact", "preference", "procedure", "episode", "synthesis")
 QUERY_MAX_CHARACTERS = 4_000
@@ -33,12 +33,12 @@ class KindField(forms.CharField):
 
     def clean(self, value: Any) -> str:
         kind = str(super().clean(value))
-        if kind and not is_word(kind):
+        if kind and not is_kind_name(kind):
             raise ValidationError(KIND_REFUSED, code="bad_kind")
         return kind
 
 
-class MemoryFilterForm(PlainForm):
+class MemoryFilterForm(PlatformForm):
     """How the list of memories is narrowed; everything is optional and stands in the address."""
 
     STATES = [("", "Live"), ("archived", "Archived"), ("expired", "Expired"), ("failed", "Embedding failed")]
@@ -50,13 +50,13 @@ class MemoryFilterForm(PlainForm):
     pinned = forms.BooleanField(required=False)
 
 
-class MergeSearchForm(PlainForm):
+class MergeSearchForm(PlatformForm):
     """What the memory to merge with is searched by."""
 
     q = forms.CharField(label="Search", required=False, max_length=QUERY_MAX_CHARACTERS)
 
 
-class MemoryForm(PlainForm):
+class MemoryEditForm(PlatformForm):
     """The fields of a memory that an operator may change; `seen_version` is the version they saw."""
 
     seen_version = forms.IntegerField(min_value=1)
@@ -75,13 +75,13 @@ class MemoryForm(PlainForm):
     def changes_to(self, memory: Memory) -> dict[str, Any]:
         """The valid fields that differ from `memory`, apart from what a browser cannot carry back."""
         fields = {name: value for name, value in self.cleaned_data.items() if name != "seen_version"}
-        before = initial_of(memory) | {"content": with_unix_line_ends(memory.content)}
+        before = memory_form_initial(memory) | {"content": with_unix_line_ends(memory.content)}
         if before["expires_at"] is not None:
             before["expires_at"] = before["expires_at"].replace(microsecond=0)
         return {name: value for name, value in fields.items() if value != before[name]}
 
 
-class ChosenField(forms.Field):
+class SelectedMemoriesField(forms.Field):
     """Memories with the versions they were seen in, `id:version` separated by spaces, each once."""
 
     def clean(self, value: Any) -> dict[UUID, int]:
@@ -97,7 +97,7 @@ class ChosenField(forms.Field):
         return seen
 
 
-class BulkChoiceForm(PlainForm):
+class BulkSelectionForm(PlatformForm):
     """Which memories of the list an act is to be about; `back` is the query of the list."""
 
     CHOSEN, PAGE, MATCHING = "chosen", "page", "matching"
@@ -123,23 +123,23 @@ class BulkChoiceForm(PlainForm):
         )
 
 
-class BulkActForm(PlainForm):
+class BulkActionForm(PlatformForm):
     """An act on memories as they were seen; a new kind for that act, the one to keep for a merge."""
 
     act = forms.ChoiceField(choices=[(name, name) for name in ACTS])
-    chosen = ChosenField()
+    chosen = SelectedMemoriesField()
     to_kind = KindField(label="New kind", required=False)
     keep = forms.UUIDField(required=False)
     back = forms.CharField(required=False)
 
     def clean(self) -> dict[str, Any]:
         fields: dict[str, Any] = self.cleaned_data
-        if fields.get("act") == KIND and not fields.get("to_kind") and "to_kind" not in self.errors:
+        if fields.get("act") == BULK_CHANGE_KIND and not fields.get("to_kind") and "to_kind" not in self.errors:
             self.add_error("to_kind", "Say which kind.")
         return fields
 
 
-def initial_of(memory: Memory) -> dict[str, Any]:
+def memory_form_initial(memory: Memory) -> dict[str, Any]:
     """A memory as the form shows it before anything was typed."""
     return {
         "seen_version": memory.version,

@@ -38,15 +38,15 @@ def _partitions_at(tenant_id: UUID, paths: Iterable[str]) -> dict[str, Partition
     return {row.path: row for row in Partition.objects.for_tenant(tenant_id).at(paths)}
 
 
-def key_of(memory: Memory) -> LiveKey:
+def duplicate_key(memory: Memory) -> LiveKey:
     return (memory.partition_id, memory.content_hash, memory.source_id)
 
 
-def unarchived_by_key(tenant_id: UUID, keys: Iterable[LiveKey]) -> dict[LiveKey, Memory]:
+def unarchived_rows_by_key(tenant_id: UUID, keys: Iterable[LiveKey]) -> dict[LiveKey, Memory]:
     """The rows that hold the given keys now, expired ones too, in one query."""
     wanted = set(keys)
     rows = Memory.objects.for_tenant(tenant_id).unarchived().with_content_hashes({key[1] for key in wanted})
-    return {key_of(row): row for row in rows if key_of(row) in wanted}
+    return {duplicate_key(row): row for row in rows if duplicate_key(row) in wanted}
 
 
 def archive_expired(rows: Sequence[Memory], *, by: Actor, now: datetime) -> list[UUID]:

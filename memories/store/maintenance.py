@@ -21,14 +21,14 @@ IDEMPOTENCY_KEPT = timedelta(hours=24)
 FORGET_BATCH = 10_000
 
 
-def fold_retrievals() -> int:
+def fold_retrievals_of_tenants() -> int:
     """Fold in what contexts left behind, tenant by tenant; how many contexts there were."""
     with maintenance_scope():
         tenant_ids = RetrievalTick.objects.tenant_ids()
-    return sum(recall.fold_retrievals(tenant_id) for tenant_id in tenant_ids)
+    return sum(recall.fold_tenant_retrievals(tenant_id) for tenant_id in tenant_ids)
 
 
-def forget_old_records(*, now: datetime) -> int:
+def delete_expired_records(*, now: datetime) -> int:
     """Delete what is past its time, tenant by tenant; how many rows went."""
     with maintenance_scope():
         tenant_ids = list(Tenant.objects.values_list("pk", flat=True))

@@ -9,18 +9,18 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from memories.embeddings.providers.protocol import Vectors
+from memories.embeddings.providers.protocol import EmbeddingVectors
 from memories.models import Memory, MemoryEmbedding, MemoryVersion
-from memories.services.search.filters import Condition
+from memories.services.search.filters import FilterCondition
 from memories.services.search.fusion import MAX_CANDIDATES
-from memories.services.store.moments import Moment
+from memories.services.store.moments import PointInTime
 from memories.services.tokens import ENCODINGS
 from memories.store.queries.memories import MemoryQuerySet
-from memories.store.queries.neighbours import Span
+from memories.store.queries.neighbours import PositionSpan
 from memories.store.queries.versions import MemoryVersionQuerySet
 
 #: The rows of one table; what they have in common is `MemoryTextQuerySet`.
-Rows = MemoryQuerySet | MemoryVersionQuerySet
+CandidateRows = MemoryQuerySet | MemoryVersionQuerySet
 
 
 @dataclass(frozen=True)
@@ -82,10 +82,10 @@ class SearchScope:
 
     tenant_id: UUID
     path: str
-    moment: Moment
+    moment: PointInTime
     is_exact: bool = False
     segments: Mapping[str, str] = field(default_factory=dict)
-    conditions: Sequence[Condition] = ()
+    conditions: Sequence[FilterCondition] = ()
 
     @property
     def is_whole_tenant(self) -> bool:
@@ -97,25 +97,25 @@ class SearchScope:
         """Whether more than tenant, partitions and moment decides which memories are in scope."""
         return bool(self.conditions)
 
-    def sources(self) -> list[Rows]:
+    def sources(self) -> list[CandidateRows]:
         """The current rows, and at a moment of history the superseded ones; no memory is in both."""
         superseded = self.superseded()
         heads = self._narrowed(Memory.objects.for_tenant(self.tenant_id))
         return [heads] if superseded is None else [heads, superseded]
 
-    def superseded(self) -> Rows | None:
+    def superseded(self) -> CandidateRows | None:
         """The rows that held at a moment of history and are not current; None in the present, which has none."""
         if not self.moment.reads_history:
             return None
         return self._narrowed(MemoryVersion.objects.for_tenant(self.tenant_id))
 
-    def _narrowed(self, rows: Rows) -> Rows:
+    def _narrowed(self, rows: CandidateRows) -> CandidateRows:
         here = rows.at(self.moment).within(self.path, exact=self.is_exact)
         return here.with_segments(self.segments).meeting(self.conditions)
 
 
 @dataclass(frozen=True)
-class Ranks:
+class CandidateRanks:
     """How a search found memories, by the integers of their ids: place in each arm, and the fused score."""
 
     by_vector: Mapping[int, int] = field(default_factory=dict)
@@ -124,15 +124,17 @@ class Ranks:
 
 
 @dataclass(frozen=True)
-class Asked:
+class CandidateQuery:
     """What candidates are compared with: the query's vector under a model, and its lexemes."""
 
-    vector: Vectors | None = None
+    vector: EmbeddingVectors | None = None
     model: str = ""
     lexemes: Sequence[str] = ()
 
 
-def read_candidates(scope: SearchScope, ids: Sequence[int], asked: Asked, ranks: Ranks) -> list[Candidate]:
+def read_candidates(
+    scope: SearchScope, ids: Sequence[int], asked: CandidateQuery, ranks: CandidateRanks
+) -> list[Candidate]:
     """Those of the memories that are in scope, in the given order of ids; one query for each table that is read."""
     wanted = [UUID(int=key) for key in ids]
     sources = (rows.of_memories(wanted) for rows in scope.sources())
@@ -141,7 +143,7 @@ def read_candidates(scope: SearchScope, ids: Sequence[int], asked: Asked, ranks:
 
 
 def read_neighbours(
-    scope: SearchScope, beside: Iterable[Candidate], reach: int, asked: Asked, ranks: Ranks
+    scope: SearchScope, beside: Iterable[Candidate], reach: int, asked: CandidateQuery, ranks: CandidateRanks
 ) -> list[Candidate]:
     """The memories of the same partition and session that stand within `reach` positions of one of the given.
 
@@ -156,7 +158,7 @@ def read_neighbours(
     return found[:MAX_CANDIDATES]
 
 
-def read_vectors(tenant_id: UUID, candidates: Collection[Candidate], model: str) -> dict[UUID, Vectors]:
+def read_vectors(tenant_id: UUID, candidates: Collection[Candidate], model: str) -> dict[UUID, EmbeddingVectors]:
     """The vectors (float32, unit length) of the candidates' own versions under `model`; one query."""
     if not candidates:
         return {}
@@ -165,18 +167,18 @@ def read_vectors(tenant_id: UUID, candidates: Collection[Candidate], model: str)
     return {pk: vector for pk, number, vector in rows.vectors() if versions.get(pk) == number}
 
 
-def _spans(beside: Iterable[Candidate], reach: int) -> list[Span]:
+def _spans(beside: Iterable[Candidate], reach: int) -> list[PositionSpan]:
     """The positions around the given; a memory without session or position has no neighbours."""
     placed = [(row.partition_path, row.session, row.position) for row in beside if row.session]
     spans = {
-        Span(path, session, max(position - reach, 0), position + reach)
+        PositionSpan(path, session, max(position - reach, 0), position + reach)
         for path, session, position in placed
         if position is not None
     }
     return sorted(spans)
 
 
-def _candidates(rows: Rows, asked: Asked, ranks: Ranks) -> Iterator[Candidate]:
+def _candidates(rows: CandidateRows, asked: CandidateQuery, ranks: CandidateRanks) -> Iterator[Candidate]:
     near = rows.without_similarity() if asked.vector is None else rows.with_similarity_to(asked.vector, asked.model)
     for row in near.candidate_values(asked.lexemes):
         key = row["id"].int

@@ -21,7 +21,7 @@ TICKS_PER_FOLD = 500
 MemoryId = TypeVar("MemoryId", UUID, str)
 
 
-def remember_recall(
+def record_retrieval_tick(
     *,
     tenant_id: UUID,
     texts: Mapping[MemoryId, str],
@@ -41,7 +41,7 @@ def remember_recall(
         beside.run()
 
 
-def fold_retrievals(tenant_id: UUID) -> int:
+def fold_tenant_retrievals(tenant_id: UUID) -> int:
     """Fold in what the contexts of a tenant left behind; how many there were. Called with no scope open.
 
     A transaction for each batch: a worker that is killed in between has counted all of it or none.
@@ -55,7 +55,7 @@ def fold_retrievals(tenant_id: UUID) -> int:
             return folded
 
 
-def recalled_memories(*, tenant_id: UUID, hashes: Iterable[str], now: datetime) -> dict[str, UUID]:
+def recently_recalled_memories(*, tenant_id: UUID, hashes: Iterable[str], now: datetime) -> dict[str, UUID]:
     """The memories whose texts with these hashes were rendered in the last 30 days, by hash; folded in or not yet."""
     wanted, since = set(hashes), now - RECALLED_TEXT_KEPT
     folded = RecalledText.objects.for_tenant(tenant_id).with_hashes(wanted, since=since).order_by("recalled_at")
@@ -65,7 +65,7 @@ def recalled_memories(*, tenant_id: UUID, hashes: Iterable[str], now: datetime) 
 
 
 @transaction.atomic
-def set_usefulness(*, scores: Mapping[UUID, float]) -> int:
+def update_usefulness_scores(*, scores: Mapping[UUID, float]) -> int:
     """Give memories (by id) the usefulness that follows from the feedback on them; how many there were. Two queries.
 
     Opens no version: nobody changed the text. Raises `ValueError` for a score that is not a share.

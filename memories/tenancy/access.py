@@ -31,7 +31,7 @@ def has_operators() -> bool:
     return User.objects.exists()
 
 
-def actor_of(operator: Operator) -> Actor:
+def operator_actor(operator: Operator) -> Actor:
     """The operator as the audit log names them."""
     return Actor.operator(operator.user.pk, operator.user.get_username())
 

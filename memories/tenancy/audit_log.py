@@ -5,7 +5,7 @@ from typing import Any
 from uuid import UUID
 
 from memories.models import AuditEntry
-from memories.tenancy.queries.tenants import usernames_of
+from memories.tenancy.queries.tenants import usernames_by_id
 
 #: Entries whose names are offered beside the filters.
 NAMES_READ_MAX = 500
@@ -22,12 +22,12 @@ def audit_entries(tenant_id: UUID, wanted: Mapping[str, Any], ordering: str, **p
     return list(rows.page(ordering, **place))
 
 
-def names_of_people(entries: Iterable[AuditEntry]) -> dict[str, str]:
+def actor_names(entries: Iterable[AuditEntry]) -> dict[str, str]:
     """The names of those whom entries are about, by id; no query where there are none."""
-    return usernames_of({each for entry in entries if entry.target_kind == PERSON for each in entry.target_ids})
+    return usernames_by_id({each for entry in entries if entry.target_kind == PERSON for each in entry.target_ids})
 
 
-def names_of_late(tenant_id: UUID) -> dict[str, list[str]]:
+def recent_audit_names(tenant_id: UUID) -> dict[str, list[str]]:
     """`actors`, `verbs` and `kinds` of the newest entries, in alphabetical order. Runs in a scope."""
     found = AuditEntry.objects.for_tenant(tenant_id).names_in_newest(NAMES_READ_MAX)
     columns = list(zip(*found, strict=True)) or [(), (), ()]

@@ -8,7 +8,7 @@ from django.core.exceptions import ValidationError
 
 from memories.services.partitions.paths import PartitionError, parse_partition
 from memories.services.store.content import ContentError
-from memory_platform.web.forms import PlainForm
+from memory_platform.web.forms import PlatformForm
 
 
 class PartitionField(forms.CharField):
@@ -24,7 +24,7 @@ class PartitionField(forms.CharField):
             raise ValidationError(error.detail, code=error.code) from error
 
 
-class ApiKeyForm(PlainForm):
+class ApiKeyForm(PlatformForm):
     """A key to make; what it may do includes what stands above it."""
 
     LEVELS = [("read", "Read"), ("write", "Read and write"), ("admin", "Administer")]
@@ -42,7 +42,7 @@ class ApiKeyForm(PlainForm):
         return levels[: levels.index(self.cleaned_data["level"]) + 1]
 
 
-class AuditFilterForm(PlainForm):
+class AuditFilterForm(PlatformForm):
     """How the audit log is narrowed; everything is optional and stands in the address."""
 
     actor = forms.CharField(label="Who", required=False, max_length=150)
@@ -59,7 +59,7 @@ class AuditFilterForm(PlainForm):
         return _as_stored(self.cleaned_data["target_kind"])
 
 
-class MemberForm(PlainForm):
+class MemberForm(PlatformForm):
     """Who is to see the tenant."""
 
     username = forms.CharField(label="User name", max_length=150)

@@ -14,7 +14,7 @@ CLAIM_SECONDS = 120
 
 
 @dataclass(frozen=True)
-class Answer:
+class StoredResponse:
     """The stored answer to a POST."""
 
     status: int
@@ -22,9 +22,9 @@ class Answer:
     headers: dict[str, str]
 
 
-def claim_answer(
+def claim_idempotency_key(
     *, tenant_id: UUID, api_key_id: str, idempotency_key: str, request_hash: str, now: datetime
-) -> tuple[int, Answer | None]:
+) -> tuple[int, StoredResponse | None]:
     """The record to fill and None, or the record and the answer it holds.
 
     Raises `Conflict`: `idempotency_key_reused` for another request, `idempotency_key_in_use` while the first one runs.
@@ -40,17 +40,17 @@ def claim_answer(
         raise Conflict("idempotency_key_reused", "This Idempotency-Key came with another request before.")
     if record.status is None or record.answer is None:
         raise Conflict("idempotency_key_in_use", "The first request with this Idempotency-Key is still running.")
-    return record.pk, Answer(record.status, record.answer["body"], record.answer["headers"])
+    return record.pk, StoredResponse(record.status, record.answer["body"], record.answer["headers"])
 
 
-def keep_answer(*, record_id: int, answer: Answer) -> None:
+def store_response(*, record_id: int, answer: StoredResponse) -> None:
     """Store what was answered, to be answered again."""
     IdempotencyRecord.objects.filter(pk=record_id).update(
         status=answer.status, answer={"body": answer.body, "headers": answer.headers}
     )
 
 
-def release_claim(*, record_id: int) -> None:
+def release_idempotency_key(*, record_id: int) -> None:
     """Forget a claim whose request failed, so that the client can try again."""
     IdempotencyRecord.objects.filter(pk=record_id, status=None).delete()
 

@@ -6,12 +6,12 @@ from uuid import UUID
 from django.contrib.auth.models import User
 
 from memories.models import Membership
-from memories.tenancy.queries.tenants import superusers, users_named
-from memory_platform.web.pages import Role, role_within
+from memories.tenancy.queries.tenants import superusers, users_by_username
+from memory_platform.web.pages import Role, highest_role
 
 
 @dataclass(frozen=True)
-class Member:
+class TenantMember:
     """One person; `role` is None for an account without a role or that may not sign in."""
 
     user: User
@@ -19,19 +19,19 @@ class Member:
     is_member: bool
 
 
-def members_of(tenant_id: UUID) -> list[Member]:
+def tenant_members(tenant_id: UUID) -> list[TenantMember]:
     """Members by name, then superusers who are none. Runs in a scope of the tenant, in three queries."""
     rows = list(Membership.objects.for_tenant(tenant_id).with_roles())
     members = [_member(row) for row in rows]
     known = {row.user_id for row in rows}
-    return members + [Member(user, Role.ADMIN, False) for user in superusers() if user.pk not in known]
+    return members + [TenantMember(user, Role.ADMIN, False) for user in superusers() if user.pk not in known]
 
 
-def _member(row: Membership) -> Member:
-    return Member(row.user, role_within(row.user, (group.name for group in row.user.groups.all())), True)
+def _member(row: Membership) -> TenantMember:
+    return TenantMember(row.user, highest_role(row.user, (group.name for group in row.user.groups.all())), True)
 
 
-def person_named(username: str) -> User | None:
+def find_user(username: str) -> User | None:
     """Whoever signs in by that name."""
-    found: User | None = users_named(username).first()
+    found: User | None = users_by_username(username).first()
     return found

@@ -15,7 +15,9 @@ _READABLE = (
 )
 
 
-def policies(*, column: str = "tenant_id", is_read_to_authenticate: bool = False) -> Mapping[str, tuple[str, str]]:
+def row_security_policies(
+    *, column: str = "tenant_id", is_read_to_authenticate: bool = False
+) -> Mapping[str, tuple[str, str]]:
     """By name: the command that a policy is for, and which rows it lets through.
 
     Whatever depends on the settings alone stands in a sub-select, which Postgres evaluates once a query; once a row it
@@ -30,12 +32,12 @@ def policies(*, column: str = "tenant_id", is_read_to_authenticate: bool = False
     }
 
 
-def confine(table: str, *, column: str = "tenant_id", is_read_to_authenticate: bool = False) -> Operation:
+def enable_row_security(table: str, *, column: str = "tenant_id", is_read_to_authenticate: bool = False) -> Operation:
     """Confine a table to the scopes of memories/tenancy/scopes.py.
 
     FORCE binds the owner too, so that a deployment which by mistake runs the app as the owner is still confined.
     """
-    made = policies(column=column, is_read_to_authenticate=is_read_to_authenticate)
+    made = row_security_policies(column=column, is_read_to_authenticate=is_read_to_authenticate)
     forward = [f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY", f"ALTER TABLE {table} FORCE ROW LEVEL SECURITY"]
     # What may be written is what may be read, where nothing else is said.
     forward += [
@@ -46,7 +48,7 @@ def confine(table: str, *, column: str = "tenant_id", is_read_to_authenticate: b
     return migrations.RunSQL(sql=";\n".join(forward), reverse_sql=";\n".join(backward))
 
 
-def same_tenant(table: str, column: str, referred: str) -> Operation:
+def add_tenant_foreign_key(table: str, column: str, referred: str) -> Operation:
     """Let a foreign key reach only a row of the same tenant: a pair (tenant, id) that must exist in `referred`."""
     name = f"{table}_{column}_same_tenant"
     return migrations.RunSQL(

@@ -7,14 +7,14 @@ from uuid import UUID
 
 from django.urls import reverse
 
-from compaction.pipeline.backlog import failed_runs, full_sessions, reviews_waiting
-from context.evaluation.backlog import failed_evaluations
-from memories.embeddings.backlog import failed_embeddings
+from compaction.pipeline.backlog import failed_run_backlogs, full_session_backlogs, review_backlogs
+from context.evaluation.backlog import failed_evaluation_backlogs
+from memories.embeddings.backlog import failed_embedding_backlogs
 from memories.tenancy.queries.backlogs import Backlog
 
 
 @dataclass(frozen=True)
-class NeedKind:
+class ActionItemKind:
     """One sort of thing that waits: `read` counts it by tenant, `page` with `query` is where it is dealt with."""
 
     name: str
@@ -34,61 +34,61 @@ class NeedKind:
         return f"{address}?{urlencode(self.query)}" if self.query else address
 
 
-KINDS: Sequence[NeedKind] = (
-    NeedKind(
+ACTION_ITEM_KINDS: Sequence[ActionItemKind] = (
+    ActionItemKind(
         "reviews",
         "Reviews",
         "summary waits for review",
         "summaries wait for review",
         "Approve, edit or reject it. Until then the session stays as full as it is.",
         "reviews",
-        reviews_waiting,
+        review_backlogs,
         {},
         "check",
     ),
-    NeedKind(
+    ActionItemKind(
         "sessions",
         "Full sessions",
         "session is over its warning",
         "sessions are over their warning",
         "Compact it, or its next context may have to be cut short.",
         "sessions",
-        full_sessions,
+        full_session_backlogs,
         {"state": "over", "sort": "-pressure"},
         "stack-2",
     ),
-    NeedKind(
+    ActionItemKind(
         "runs",
         "Failed runs",
         "compaction or roll-up failed",
         "compactions and roll-ups failed",
         "The reason stands beside it. It can be tried again.",
         "jobs",
-        failed_runs,
+        failed_run_backlogs,
         {"kind": "runs", "state": "failed"},
         "alert-triangle",
         is_fault=True,
     ),
-    NeedKind(
+    ActionItemKind(
         "evaluations",
         "Failed evaluations",
         "evaluation failed",
         "evaluations failed",
         "The reason stands beside it. It goes on from where it stopped.",
         "jobs",
-        failed_evaluations,
+        failed_evaluation_backlogs,
         {"kind": "evaluation", "state": "failed"},
         "gauge",
         is_fault=True,
     ),
-    NeedKind(
+    ActionItemKind(
         "embeddings",
         "Failed embeddings",
         "memory has no vector",
         "memories have no vector",
         "The embedder refused the text. Until it takes it, the memory is found by its words alone.",
         "memories",
-        failed_embeddings,
+        failed_embedding_backlogs,
         {"state": "failed"},
         "brain",
         is_fault=True,
@@ -97,10 +97,10 @@ KINDS: Sequence[NeedKind] = (
 
 
 @dataclass(frozen=True)
-class Need:
+class ActionItem:
     """How much of a kind waits in a tenant; nothing does where `backlog.count` is 0."""
 
-    kind: NeedKind
+    kind: ActionItemKind
     backlog: Backlog
     address: str
 
@@ -110,10 +110,12 @@ class Need:
         return self.kind.one if self.backlog.count == 1 else self.kind.many
 
 
-def needs_of(tenant_ids: Collection[UUID]) -> dict[UUID, list[Need]]:
-    """Every kind of each tenant, in the order of `KINDS`; inside a scope that reads them. Seven queries."""
-    found = [(kind, kind.read(tenant_ids)) for kind in KINDS]
+def action_items(tenant_ids: Collection[UUID]) -> dict[UUID, list[ActionItem]]:
+    """Every kind of each tenant, in the order of `ACTION_ITEM_KINDS`; inside a scope that reads them. Seven queries."""
+    found = [(kind, kind.read(tenant_ids)) for kind in ACTION_ITEM_KINDS]
     return {
-        tenant_id: [Need(kind, counts.get(tenant_id, Backlog()), kind.address(tenant_id)) for kind, counts in found]
+        tenant_id: [
+            ActionItem(kind, counts.get(tenant_id, Backlog()), kind.address(tenant_id)) for kind, counts in found
+        ]
         for tenant_id in tenant_ids
     }

@@ -17,7 +17,7 @@ _NONE = ReceiptFigures(0, None, None, 0, 0)
 
 
 @dataclass(frozen=True)
-class Span:
+class ActivityRange:
     """A range that the overview offers: `steps` stretches of time up to now, each `step` long (`per` in words)."""
 
     name: str
@@ -32,16 +32,16 @@ class Span:
         return [current - self.step * place for place in reversed(range(self.steps))]
 
 
-SPANS: Sequence[Span] = (
-    Span("24h", "24 hours", "an hour", timedelta(hours=1), 24),
-    Span("7d", "7 days", "six hours", timedelta(hours=6), 28),
-    Span("30d", "30 days", "a day", timedelta(days=1), 30),
-    Span("90d", "90 days", "a day", timedelta(days=1), 90),
+SPANS: Sequence[ActivityRange] = (
+    ActivityRange("24h", "24 hours", "an hour", timedelta(hours=1), 24),
+    ActivityRange("7d", "7 days", "six hours", timedelta(hours=6), 28),
+    ActivityRange("30d", "30 days", "a day", timedelta(days=1), 30),
+    ActivityRange("90d", "90 days", "a day", timedelta(days=1), 90),
 )
 DEFAULT_SPAN = SPANS[1]
 
 
-def curves_of(tenant_id: UUID, span: Span, *, now: datetime) -> list[Chart]:
+def activity_curves(tenant_id: UUID, span: ActivityRange, *, now: datetime) -> list[Chart]:
     """Three queries, however many rows there are; inside a scope."""
     begins = span.begins(now)
     receipts = Receipt.objects.for_tenant(tenant_id).figures_by_bin(since=begins[0], step=span.step)

@@ -12,7 +12,7 @@ from django.core.cache import cache
 
 from compaction.pipeline.summarisers import has_model
 from memory_platform.console import heartbeats
-from memory_platform.console.health import NotReady, PartState, part_states, state_of
+from memory_platform.console.health import ComponentNotReady, ComponentState, component_state, component_states
 
 #: So long an answer is good enough for the overviews; the page of health asks anew.
 REMEMBERED_SECONDS = 20
@@ -22,7 +22,7 @@ HOSTED_ADDRESS = "https://api.openai.com"
 
 
 @dataclass(frozen=True)
-class PartKind:
+class ComponentKind:
     """A part in plain words; `degrades` is what happens while it is away."""
 
     name: str
@@ -30,42 +30,50 @@ class PartKind:
     degrades: str
 
 
-KINDS: Sequence[PartKind] = (
-    PartKind("database", "Database", "Nothing can be read or stored: agents get an error, and no page opens."),
-    PartKind("vector", "Vector search", "Memories cannot be searched by meaning, and none can be embedded."),
-    PartKind("role", "Database role", "Tenants would not be kept apart by the database itself."),
-    PartKind("migrations", "Migrations", "Pages and calls that need the missing tables or columns fail."),
-    PartKind("broker", "Broker", "Background work waits. Contexts are served; it catches up once the broker is back."),
-    PartKind("workers", "Workers", "Nothing is compacted, rolled up, evaluated or re-embedded; such work waits."),
-    PartKind("beat", "Scheduler", "Nothing starts by itself: idle sessions stay full, counts and old records stay."),
-    PartKind("embedder", "Embedder", "New memories are found by their words alone, and so is what agents ask for."),
-    PartKind("embedding_models", "Embedding models", "What is stored is not searched with the model settings name."),
-    PartKind("summariser", "Summariser", "Summaries are made by rules, from extracted statements, and marked so."),
+_KINDS: Sequence[ComponentKind] = (
+    ComponentKind("database", "Database", "Nothing can be read or stored: agents get an error, and no page opens."),
+    ComponentKind("vector", "Vector search", "Memories cannot be searched by meaning, and none can be embedded."),
+    ComponentKind("role", "Database role", "Tenants would not be kept apart by the database itself."),
+    ComponentKind("migrations", "Migrations", "Pages and calls that need the missing tables or columns fail."),
+    ComponentKind(
+        "broker", "Broker", "Background work waits. Contexts are served; it catches up once the broker is back."
+    ),
+    ComponentKind("workers", "Workers", "Nothing is compacted, rolled up, evaluated or re-embedded; such work waits."),
+    ComponentKind(
+        "beat", "Scheduler", "Nothing starts by itself: idle sessions stay full, counts and old records stay."
+    ),
+    ComponentKind(
+        "embedder", "Embedder", "New memories are found by their words alone, and so is what agents ask for."
+    ),
+    ComponentKind(
+        "embedding_models", "Embedding models", "What is stored is not searched with the model settings name."
+    ),
+    ComponentKind("summariser", "Summariser", "Summaries are made by rules, from extracted statements, and marked so."),
 )
 
 
 @dataclass(frozen=True)
-class Part:
+class Component:
     """A part and how it was when it was asked."""
 
-    kind: PartKind
-    state: PartState
+    kind: ComponentKind
+    state: ComponentState
 
 
-def all_parts(now: datetime) -> list[Part]:
+def read_components(now: datetime) -> list[Component]:
     """Every part, asked now, and remembered for those who come soon after."""
-    states = part_states() | {name: state_of(partial(check, now)) for name, check in BACKGROUND.items()}
+    states = component_states() | {name: component_state(partial(check, now)) for name, check in BACKGROUND.items()}
     cache.set(REMEMBERED_KEY, {name: astuple(state) for name, state in states.items()}, REMEMBERED_SECONDS)
     return _named(states)
 
 
-def remembered_parts() -> list[Part]:
+def cached_components() -> list[Component]:
     """The answer of a moment ago; empty where nobody asked."""
-    return _named({name: PartState(*state) for name, state in (cache.get(REMEMBERED_KEY) or {}).items()})
+    return _named({name: ComponentState(*state) for name, state in (cache.get(REMEMBERED_KEY) or {}).items()})
 
 
-def _named(states: Mapping[str, PartState]) -> list[Part]:
-    return [Part(kind, states[kind.name]) for kind in KINDS if kind.name in states]
+def _named(states: Mapping[str, ComponentState]) -> list[Component]:
+    return [Component(kind, states[kind.name]) for kind in _KINDS if kind.name in states]
 
 
 def _workers(now: datetime) -> str:
@@ -77,12 +85,14 @@ def _beat(now: datetime) -> str:
 
 
 def _lives(key: str, now: datetime, away_after_seconds: float, never: str) -> str:
-    seen = heartbeats.last_sign(key)
+    seen = heartbeats.last_heartbeat(key)
     if seen is None:
-        raise NotReady(never if heartbeats.is_shared() else "not known: the cache is not shared (CACHE_URL)")
+        raise ComponentNotReady(
+            never if heartbeats.is_cache_shared() else "not known: the cache is not shared (CACHE_URL)"
+        )
     seconds = max((now - seen).total_seconds(), 0.0)
     if seconds > away_after_seconds:
-        raise NotReady(f"last seen on {seen.astimezone(UTC):%-d %b %Y, %H:%M} UTC")
+        raise ComponentNotReady(f"last seen on {seen.astimezone(UTC):%-d %b %Y, %H:%M} UTC")
     return f"seen {seconds:.0f} s ago" if seconds >= 1.5 else "seen just now"
 
 

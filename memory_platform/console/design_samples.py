@@ -23,7 +23,7 @@ class Toast:
     extra_tags: str = ""
 
 
-def samples(now: datetime) -> dict[str, Any]:
+def component_samples(now: datetime) -> dict[str, Any]:
     """What the guide's template shows."""
     return {
         "themes": ["light", "dark"],

@@ -13,7 +13,7 @@ RECENT_CONTEXTS_MAX = 6
 
 
 @dataclass(frozen=True)
-class TenantFacts:
+class TenantOverview:
     """One tenant at a glance. Token figures in tokens of o200k_base."""
 
     memories: MemoryTally
@@ -39,10 +39,10 @@ class TenantRow:
     memories: MemoryTally
 
 
-def overview_of_tenant(tenant_id: UUID, *, now: datetime) -> TenantFacts:
+def tenant_overview(tenant_id: UUID, *, now: datetime) -> TenantOverview:
     """Four queries, however many rows there are."""
     receipts = Receipt.objects.for_tenant(tenant_id)
-    return TenantFacts(
+    return TenantOverview(
         memories=Memory.objects.tally_by_tenant([tenant_id], now)[tenant_id],
         partition_count=Partition.objects.for_tenant(tenant_id).how_many(),
         memo=TenantMemo.objects.for_tenant(tenant_id).current().first(),
@@ -50,7 +50,7 @@ def overview_of_tenant(tenant_id: UUID, *, now: datetime) -> TenantFacts:
     )
 
 
-def tenants_at_a_glance(tenants: Sequence[Tenant], *, now: datetime) -> list[TenantRow]:
+def tenant_overviews(tenants: Sequence[Tenant], *, now: datetime) -> list[TenantRow]:
     """One query for all tenants; inside a scope that reads them."""
     tallies = Memory.objects.tally_by_tenant([tenant.id for tenant in tenants], now)
     return [TenantRow(tenant, tallies[tenant.id]) for tenant in tenants]

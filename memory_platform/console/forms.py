@@ -3,26 +3,26 @@
 from django import forms
 
 from memory_platform.console.activity import SPANS
-from memory_platform.console.jobs import KINDS, STATES
-from memory_platform.web.forms import PlainForm
+from memory_platform.console.jobs import JOB_KINDS, JOB_STATES
+from memory_platform.web.forms import PlatformForm
 
-TEXT_CHARACTERS_MAX = 200
+_TEXT_CHARACTERS_MAX = 200
 
 
-class SearchForm(PlainForm):
+class SearchForm(PlatformForm):
     """A text to look up anywhere."""
 
-    q = forms.CharField(label="Text", required=False, max_length=TEXT_CHARACTERS_MAX)
+    q = forms.CharField(label="Text", required=False, max_length=_TEXT_CHARACTERS_MAX)
 
 
-class RangeForm(PlainForm):
+class RangeForm(PlatformForm):
     """How far back the curves of the overview reach."""
 
     range = forms.ChoiceField(required=False, choices=[(span.name, span.label) for span in SPANS])
 
 
-class JobFilterForm(PlainForm):
+class JobFilterForm(PlatformForm):
     """How the list of background work is narrowed."""
 
-    kind = forms.ChoiceField(required=False, choices=KINDS)
-    state = forms.ChoiceField(required=False, choices=STATES)
+    kind = forms.ChoiceField(required=False, choices=JOB_KINDS)
+    state = forms.ChoiceField(required=False, choices=JOB_STATES)

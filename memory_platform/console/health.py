@@ -30,12 +30,12 @@ _ROLE = (
 )
 
 
-class NotReady(Exception):
+class ComponentNotReady(Exception):
     """A part that is missing, in words that hold no address and no secret."""
 
 
 @dataclass(frozen=True)
-class PartState:
+class ComponentState:
     """One part: whether it is there, what to know about it, how long asking took."""
 
     is_ok: bool
@@ -58,31 +58,31 @@ def healthz(request: HttpRequest) -> JsonResponse:
 @never_cache
 def readyz(request: HttpRequest) -> JsonResponse:
     """Every part with its state; 503 when one is down."""
-    parts = part_states()
+    parts = component_states()
     is_ready = all(part.is_ok for part in parts.values())
     answer = {"status": "ok" if is_ready else "down", "parts": {name: part.as_answer() for name, part in parts.items()}}
     return JsonResponse(answer, status=200 if is_ready else 503)
 
 
-def part_states() -> dict[str, PartState]:
+def component_states() -> dict[str, ComponentState]:
     """Every part by name, asked now."""
-    parts: dict[str, PartState] = {}
+    parts: dict[str, ComponentState] = {}
     for name, check in CHECKS.items():
         is_hopeless = name in NEED_DATABASE and not parts["database"].is_ok
-        parts[name] = PartState(False, "needs the database", 0.0) if is_hopeless else state_of(check)
+        parts[name] = ComponentState(False, "needs the database", 0.0) if is_hopeless else component_state(check)
     return parts
 
 
-def state_of(check: Callable[[], str]) -> PartState:
+def component_state(check: Callable[[], str]) -> ComponentState:
     """What a check says, or why it failed in words that hold no address."""
     start = time.perf_counter()
     try:
         is_ok, detail = True, check()
-    except NotReady as error:
+    except ComponentNotReady as error:
         is_ok, detail = False, str(error)
     except Exception as error:  # noqa: BLE001 - whatever a part raises, it is down; its text may hold an address
         is_ok, detail = False, type(error).__name__
-    return PartState(is_ok, detail, round((time.perf_counter() - start) * 1000, 1))
+    return ComponentState(is_ok, detail, round((time.perf_counter() - start) * 1000, 1))
 
 
 def _database() -> str:
@@ -95,16 +95,16 @@ def _database() -> str:
 def _vector() -> str:
     version = _one("SELECT extversion FROM pg_extension WHERE extname = 'vector'")
     if version is None:
-        raise NotReady("the extension vector is not installed in this database")
+        raise ComponentNotReady("the extension vector is not installed in this database")
     return f"vector {version}"
 
 
 def _role() -> str:
     is_superuser, is_above_policies, is_owner = _row(_ROLE, [MEMORIES_TABLE])
     if is_superuser or is_above_policies:
-        raise NotReady("the app connects as a role that row-level security does not bind")
+        raise ComponentNotReady("the app connects as a role that row-level security does not bind")
     if is_owner:
-        raise NotReady("the app connects as the owner of its tables")
+        raise ComponentNotReady("the app connects as the owner of its tables")
     return "neither superuser nor owner"
 
 
@@ -112,7 +112,9 @@ def _migrations() -> str:
     executor = MigrationExecutor(connection)
     missing = executor.migration_plan(executor.loader.graph.leaf_nodes())
     if missing:
-        raise NotReady(f"{len(missing)} {'migration is' if len(missing) == 1 else 'migrations are'} not applied")
+        raise ComponentNotReady(
+            f"{len(missing)} {'migration is' if len(missing) == 1 else 'migrations are'} not applied"
+        )
     return "all applied"
 
 
@@ -137,7 +139,7 @@ def _embedding_models() -> str:
     """Whether what is stored can be searched and written with what settings name (ADR-0082)."""
     problems = model_problems()
     if problems:
-        raise NotReady(" ".join(problem.detail for problem in problems))
+        raise ComponentNotReady(" ".join(problem.detail for problem in problems))
     return "as settings name them"
 
 

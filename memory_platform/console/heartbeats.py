@@ -14,9 +14,9 @@ from django.conf import settings
 from django.core.cache import cache
 
 WORKER, BEAT = "pulse.worker", "pulse.beat"
-KEPT_SECONDS = 7 * 24 * 3600
+_KEPT_SECONDS = 7 * 24 * 3600
 #: A sign is written again only so long after the last one.
-WRITE_EVERY_SECONDS = 5.0
+_WRITE_EVERY_SECONDS = 5.0
 #: Without a sign for so long a process counts as away.
 WORKER_AWAY_AFTER_SECONDS = 30.0
 BEAT_AWAY_AFTER_SECONDS = 60.0
@@ -34,7 +34,7 @@ class LastRun:
     is_failed: bool
 
 
-def last_sign(key: str) -> datetime | None:
+def last_heartbeat(key: str) -> datetime | None:
     """When the process was last seen to live; None for never."""
     seen = cache.get(key)
     return datetime.fromtimestamp(seen, UTC) if seen else None
@@ -47,20 +47,20 @@ def last_runs(tasks: Collection[str]) -> Mapping[str, LastRun]:
     return {task: LastRun(datetime.fromtimestamp(at, UTC), took, failed) for task, (at, took, failed) in runs.items()}
 
 
-def is_shared() -> bool:
+def is_cache_shared() -> bool:
     """Whether other processes can leave a sign here at all."""
     return "locmem" not in settings.CACHES["default"]["BACKEND"]
 
 
-def leave_sign(key: str) -> None:
+def record_heartbeat(key: str) -> None:
     """Say that this process lives; seldom enough to cost nothing."""
     now = time.monotonic()
-    if now - _written.get(key, -WRITE_EVERY_SECONDS) >= WRITE_EVERY_SECONDS:
+    if now - _written.get(key, -_WRITE_EVERY_SECONDS) >= _WRITE_EVERY_SECONDS:
         _written[key] = now
-        cache.set(key, time.time(), KEPT_SECONDS)
+        cache.set(key, time.time(), _KEPT_SECONDS)
 
 
-def listen() -> None:
+def connect_heartbeat_signals() -> None:
     """Have Celery's signals leave the signs: in every process that is a worker or beat."""
     heartbeat_sent.connect(_worker_lives)
     beat_init.connect(_beat_starts)
@@ -69,7 +69,7 @@ def listen() -> None:
 
 
 def _worker_lives(**_: object) -> None:
-    leave_sign(WORKER)
+    record_heartbeat(WORKER)
 
 
 def _beat_starts(**_: object) -> None:
@@ -78,7 +78,7 @@ def _beat_starts(**_: object) -> None:
 
 
 def _beat_ticks(**_: object) -> None:
-    leave_sign(BEAT)
+    record_heartbeat(BEAT)
 
 
 def _run_begins(task_id: str, **_: object) -> None:
@@ -89,7 +89,7 @@ def _run_ends(task_id: str, task: Any, state: str = "", **_: object) -> None:
     began = _began.pop(task_id, time.monotonic())
     if task.name in {entry["task"] for entry in settings.CELERY_BEAT_SCHEDULE.values()}:
         took = round((time.monotonic() - began) * 1000, 1)
-        cache.set(_run_key(task.name), (time.time(), took, state == "FAILURE"), KEPT_SECONDS)
+        cache.set(_run_key(task.name), (time.time(), took, state == "FAILURE"), _KEPT_SECONDS)
 
 
 def _run_key(task: str) -> str:

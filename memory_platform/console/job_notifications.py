@@ -18,7 +18,7 @@ WATCHED_MAX = 20
 
 
 @dataclass(frozen=True)
-class Watched:
+class WatchedJob:
     """One piece of work as the browser names it; `text` is that name, which the answer gives back."""
 
     text: str
@@ -28,7 +28,7 @@ class Watched:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class JobNotification:
     """What came of work that is over, and the page that shows it; `is_followed` where that page tells it by itself."""
 
     text: str
@@ -38,36 +38,36 @@ class Outcome:
 
 
 #: Of each row that is there: its outcome, None while it is under way. A row that is gone is left out.
-Outcomes = Mapping[UUID, Outcome | None]
+Outcomes = Mapping[UUID, JobNotification | None]
 
 
-def read_watched(texts: Iterable[str]) -> list[Watched]:
+def parse_watched_jobs(texts: Iterable[str]) -> list[WatchedJob]:
     """What the browser asks for, without what names nothing: `kind:tenant:id:once`."""
     return [watched for watched in map(_watched, texts) if watched is not None]
 
 
-def _watched(text: str) -> Watched | None:
+def _watched(text: str) -> WatchedJob | None:
     kind, *rest = text.split(":")
-    if kind not in KINDS or len(rest) != 3:
+    if kind not in _KINDS or len(rest) != 3:
         return None
     try:
-        return Watched(text, kind, UUID(rest[0]), UUID(rest[1]))
+        return WatchedJob(text, kind, UUID(rest[0]), UUID(rest[1]))
     except ValueError:
         return None
 
 
-def outcomes_of(watched: Iterable[Watched]) -> dict[str, Outcome | None]:
+def read_job_notifications(watched: Iterable[WatchedJob]) -> dict[str, JobNotification | None]:
     """By name, for what is there; called with no scope open. One or two queries for each kind of each tenant."""
-    found: dict[str, Outcome | None] = {}
+    found: dict[str, JobNotification | None] = {}
     for (tenant_id, kind), group in groupby(sorted(watched, key=_place), key=_place):
         names = {each.text: each.id for each in group}
         with tenant_scope(UUID(tenant_id)):
-            outcomes = KINDS[kind](UUID(tenant_id), list(names.values()))
+            outcomes = _KINDS[kind](UUID(tenant_id), list(names.values()))
         found |= {text: outcomes[row_id] for text, row_id in names.items() if row_id in outcomes}
     return found
 
 
-def _place(watched: Watched) -> tuple[str, str]:
+def _place(watched: WatchedJob) -> tuple[str, str]:
     return str(watched.tenant_id), watched.kind
 
 
@@ -76,17 +76,17 @@ def _runs(tenant_id: UUID, ids: Sequence[UUID]) -> Outcomes:
     return {row.pk: _of_run(row) for row in rows}
 
 
-def _of_run(run: Run) -> Outcome | None:
+def _of_run(run: Run) -> JobNotification | None:
     if run.state in (Run.State.QUEUED, Run.State.RUNNING):
         return None
     is_failed = run.state == Run.State.FAILED
     if run.compaction is not None:
         url = reverse("compaction", args=[run.tenant_id, run.compaction.pk])
-        return Outcome(_of_compaction(run.compaction, is_failed=is_failed), url, is_failed, is_followed=True)
+        return JobNotification(_of_compaction(run.compaction, is_failed=is_failed), url, is_failed, is_followed=True)
     path = run.partition.path if run.partition else ""
     url = f"{reverse('partitions', args=[run.tenant_id])}?{urlencode({'partition': path})}"
     done = "could not be made" if is_failed else "is made anew"
-    return Outcome(f"The {run.style} summary of {path} {done}.", url, is_failed)
+    return JobNotification(f"The {run.style} summary of {path} {done}.", url, is_failed)
 
 
 def _of_compaction(compaction: Compaction, *, is_failed: bool) -> str:
@@ -104,7 +104,7 @@ def _evaluations(tenant_id: UUID, ids: Sequence[UUID]) -> Outcomes:
     return {row.pk: _of_evaluation(row) for row in rows}
 
 
-def _of_evaluation(run: EvaluationRun) -> Outcome | None:
+def _of_evaluation(run: EvaluationRun) -> JobNotification | None:
     if run.is_open:
         return None
     url = reverse("evaluation", args=[run.tenant_id, run.pk])
@@ -112,7 +112,7 @@ def _of_evaluation(run: EvaluationRun) -> Outcome | None:
         text = f"The evaluation of {run.profile_name} on {run.corpus_name} is done."
     else:
         text = f"The evaluation on {run.corpus_name} is {run.state}."
-    return Outcome(text, url, run.state == EvaluationRun.State.FAILED, is_followed=True)
+    return JobNotification(text, url, run.state == EvaluationRun.State.FAILED, is_followed=True)
 
 
 def _embedding_models(tenant_id: UUID, ids: Sequence[UUID]) -> Outcomes:
@@ -121,16 +121,18 @@ def _embedding_models(tenant_id: UUID, ids: Sequence[UUID]) -> Outcomes:
     return {row.pk: _of_model(row, *missing.get(row.pk, (0, 0))) for row in rows}
 
 
-def _of_model(model: EmbeddingModel, waiting: int, refused: int) -> Outcome | None:
+def _of_model(model: EmbeddingModel, waiting: int, refused: int) -> JobNotification | None:
     state, url = EmbeddingModel.State, reverse("embeddings", args=[model.tenant_id])
     if waiting or model.state in (state.FILLING, state.RETIRING):
         return None
     if refused:
-        return Outcome(f"{model.name} refused {refused:,} texts; the others have a vector.", url, is_failed=True)
+        return JobNotification(
+            f"{model.name} refused {refused:,} texts; the others have a vector.", url, is_failed=True
+        )
     if model.state == state.RETIRED:
-        return Outcome(f"The vectors of {model.name} are removed.", url)
+        return JobNotification(f"The vectors of {model.name} are removed.", url)
     used = " Searches use it now." if model.state == state.ACTIVE else ""
-    return Outcome(f"All vectors of {model.name} are made.{used}", url)
+    return JobNotification(f"All vectors of {model.name} are made.{used}", url)
 
 
 def _embeddings(tenant_id: UUID, ids: Sequence[UUID]) -> Outcomes:
@@ -139,13 +141,13 @@ def _embeddings(tenant_id: UUID, ids: Sequence[UUID]) -> Outcomes:
     if not memories.pending_embedding().unarchived().how_many():
         failed = memories.with_failed_embedding().how_many()
         url = reverse("memories", args=[tenant_id])
-        outcome = Outcome("Every memory has its vector.", url)
+        outcome = JobNotification("Every memory has its vector.", url)
         if failed:
-            outcome = Outcome(f"{failed:,} texts could not be embedded.", f"{url}?state=failed", is_failed=True)
+            outcome = JobNotification(f"{failed:,} texts could not be embedded.", f"{url}?state=failed", is_failed=True)
     return dict.fromkeys(ids, outcome)
 
 
-KINDS: Mapping[str, Callable[[UUID, Sequence[UUID]], Outcomes]] = {
+_KINDS: Mapping[str, Callable[[UUID, Sequence[UUID]], Outcomes]] = {
     "compaction": _runs,
     "roll_up": _runs,
     "evaluation": _evaluations,

@@ -15,10 +15,10 @@ from context.models import EvaluationRun
 from memories.models import EmbeddingModel, MissingVector
 from memories.tenancy.queries.rows import TenantRows
 
-UNFINISHED, FAILED, DONE = "unfinished", "failed", "done"
-STATES = (("", "All"), (UNFINISHED, "Unfinished"), (FAILED, "Failed"), (DONE, "Done"))
+UNFINISHED, _FAILED, _DONE = "unfinished", "failed", "done"
+JOB_STATES = (("", "All"), (UNFINISHED, "Unfinished"), (_FAILED, "Failed"), (_DONE, "Done"))
 ALL_RUNS = "runs"
-KINDS = (
+JOB_KINDS = (
     ("", "All"),
     (ALL_RUNS, "Compactions and roll-ups"),
     ("compaction", "Compactions"),
@@ -71,7 +71,7 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Source:
+class JobSource:
     """Where some kinds of work are stored: their rows, when they were asked for, and a row as a job."""
 
     rows: TenantRows
@@ -83,7 +83,7 @@ class Source:
         return [self.as_job(row) for row in rows]
 
 
-def page_of_jobs(
+def read_job_page(
     tenant_id: UUID, kind: str, state: str, ordering: str, *, after: Any, is_backward: bool, count: int
 ) -> list[Job]:
     """`count` jobs from a place on, of all sources merged; inside a scope. At most five queries."""
@@ -95,29 +95,29 @@ def page_of_jobs(
     return found[:count]
 
 
-def _sources(tenant_id: UUID, kind: str, state: str) -> Iterable[Source]:
+def _sources(tenant_id: UUID, kind: str, state: str) -> Iterable[JobSource]:
     if kind in {"", ALL_RUNS, "compaction", "roll_up"}:
         runs = Run.objects.for_tenant(tenant_id).with_titled_targets()
         runs = runs.of_kind(kind) if kind in Run.Kind.values else runs
         states: Chooser = {
             UNFINISHED: runs.open,
-            FAILED: runs.failed_still,
-            DONE: partial(runs.in_state, Run.State.DONE),
+            _FAILED: runs.failed_still,
+            _DONE: partial(runs.in_state, Run.State.DONE),
         }
-        yield Source(_chosen(runs, states, state), "created_at", _of_run)
+        yield JobSource(_chosen(runs, states, state), "created_at", _of_run)
     if kind in {"", "evaluation"}:
         evaluations = EvaluationRun.objects.for_tenant(tenant_id).without_results()
         states = {
             UNFINISHED: evaluations.open,
-            FAILED: partial(evaluations.in_state, EvaluationRun.State.FAILED),
-            DONE: partial(evaluations.in_state, EvaluationRun.State.DONE, EvaluationRun.State.CANCELLED),
+            _FAILED: partial(evaluations.in_state, EvaluationRun.State.FAILED),
+            _DONE: partial(evaluations.in_state, EvaluationRun.State.DONE, EvaluationRun.State.CANCELLED),
         }
-        yield Source(_chosen(evaluations, states, state), "created_at", _of_evaluation)
+        yield JobSource(_chosen(evaluations, states, state), "created_at", _of_evaluation)
     if kind in {"", "embedding_model"}:
         models = EmbeddingModel.objects.for_tenant(tenant_id).asked_for()
-        states = {UNFINISHED: models.in_motion, FAILED: models.failing, DONE: models.at_rest}
+        states = {UNFINISHED: models.in_motion, _FAILED: models.failing, _DONE: models.at_rest}
         missing = MissingVector.objects.for_tenant(tenant_id).tally()
-        yield Source(_chosen(models, states, state), "started_at", partial(_of_model, missing))
+        yield JobSource(_chosen(models, states, state), "started_at", partial(_of_model, missing))
 
 
 def _chosen(rows: TenantRows, states: Chooser, state: str) -> TenantRows:

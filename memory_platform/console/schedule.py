@@ -8,7 +8,7 @@ from django.conf import settings
 
 from memory_platform.console.heartbeats import LastRun, last_runs
 
-WORDS: Mapping[str, str] = {
+_WORDS: Mapping[str, str] = {
     "sweep-pending-embeddings": "Embed memories that were left behind",
     "sweep-embedding-models": "Go on with vectors of another model",
     "fold-retrievals": "Count what contexts have retrieved",
@@ -28,7 +28,7 @@ WORDS: Mapping[str, str] = {
 
 
 @dataclass(frozen=True)
-class Scheduled:
+class ScheduledTask:
     """Work that repeats every `seconds`, and how it went last; None where no worker of late did it."""
 
     name: str
@@ -46,12 +46,12 @@ class Scheduled:
         return f"every {self.seconds:g} seconds"
 
 
-def scheduled_work() -> list[Scheduled]:
+def scheduled_tasks() -> list[ScheduledTask]:
     """All of it, the rarest first."""
     entries: Mapping[str, dict[str, Any]] = settings.CELERY_BEAT_SCHEDULE
     last = last_runs([entry["task"] for entry in entries.values()])
     rows = [
-        Scheduled(name, WORDS.get(name) or name.replace("-", " "), entry["schedule"], last.get(entry["task"]))
+        ScheduledTask(name, _WORDS.get(name) or name.replace("-", " "), entry["schedule"], last.get(entry["task"]))
         for name, entry in entries.items()
     ]
     return sorted(rows, key=lambda row: (-row.seconds, row.words))

@@ -13,7 +13,7 @@ PROJECT = Path(__file__).resolve().parents[2]
 
 
 @dataclass(frozen=True)
-class Config:
+class EmbeddedConfig:
     data_dir: Path
     host: str
     port: int
@@ -30,13 +30,13 @@ class Config:
         return f"http://{f'[{host}]' if ':' in host else host}:{self.port}/"
 
 
-def read_config() -> Config:
+def read_config() -> EmbeddedConfig:
     Env.read_env(PROJECT / ".env")
     return config_from(os.environ)
 
 
-def config_from(environ: Mapping[str, str]) -> Config:
-    return Config(
+def config_from(environ: Mapping[str, str]) -> EmbeddedConfig:
+    return EmbeddedConfig(
         # The same rule as in settings: a relative DATA_DIR lies in the project.
         data_dir=(PROJECT / (environ.get("DATA_DIR") or "var")).expanduser().resolve(),
         host=environ.get("HOST") or "127.0.0.1",

@@ -8,7 +8,7 @@ from memory_platform.embedded.files import write_private
 
 
 @dataclass(frozen=True)
-class Endpoints:
+class ServerUrls:
     """Every URL with its password, so the file is readable by its owner only. "" where no such server is known."""
 
     database_url: str
@@ -22,18 +22,18 @@ def endpoints_file(data_dir: Path) -> Path:
     return data_dir / "run" / "endpoints.json"
 
 
-def read_endpoints(data_dir: Path) -> Endpoints | None:
+def read_endpoints(data_dir: Path) -> ServerUrls | None:
     """None when nothing runs on this DATA_DIR, or when the file belongs to another user."""
     try:
         stored = json.loads(endpoints_file(data_dir).read_text())
     except (FileNotFoundError, NotADirectoryError, PermissionError):
         return None
-    return Endpoints(**{field.name: str(stored.get(field.name, "")) for field in fields(Endpoints)})
+    return ServerUrls(**{field.name: str(stored.get(field.name, "")) for field in fields(ServerUrls)})
 
 
-def write_endpoints(data_dir: Path, endpoints: Endpoints) -> None:
+def write_endpoints(data_dir: Path, endpoints: ServerUrls) -> None:
     write_private(endpoints_file(data_dir), json.dumps(asdict(endpoints), indent=2) + "\n")
 
 
-def forget_endpoints(data_dir: Path) -> None:
+def delete_endpoints(data_dir: Path) -> None:
     endpoints_file(data_dir).unlink(missing_ok=True)

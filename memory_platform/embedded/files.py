@@ -24,7 +24,7 @@ def write_private(path: Path, text: str) -> None:
     partial.replace(path)
 
 
-def secret(data_dir: Path, name: str, size_bytes: int = PASSWORD_BYTES) -> str:
+def read_or_create_secret(data_dir: Path, name: str, size_bytes: int = PASSWORD_BYTES) -> str:
     """The password kept under this name, made up on first use."""
     path = data_dir / "secrets" / name
     if not path.is_file():

@@ -21,8 +21,8 @@ import psutil
 import psycopg
 
 from memory_platform.embedded.errors import StartError
-from memory_platform.embedded.files import secret, socket_folder
-from memory_platform.embedded.processes import Child, as_user, spawn, stop
+from memory_platform.embedded.files import read_or_create_secret, socket_folder
+from memory_platform.embedded.processes import ChildProcess, as_user, spawn_process, stop_processes
 
 MAJOR_VERSION = 18
 # Looked up without importing the wheel, whose import warns where no XDG_RUNTIME_DIR is set.
@@ -31,25 +31,25 @@ PROGRAMS = Path(_wheel.origin if _wheel and _wheel.origin else "").parent / f"pg
 SUPERUSER = "postgres"
 # PostgreSQL refuses to run as root, so root hands it to this OS user.
 OS_USER = "pgserver"
-START_PATIENCE_SECONDS = 60.0
+_START_PATIENCE_SECONDS = 60.0
 MEBIBYTE = 1024 * 1024
 SHARED_MEMORY_FOLDER = Path("/dev/shm")  # noqa: S108 - looked at, never written
 ENVIRONMENT = {"LC_ALL": "C", "TZ": "UTC", "PATH": os.defpath}
 
 
-def start_postgres(data_dir: Path, *, options: Mapping[str, str] | None = None) -> tuple[Child, str]:
+def start_postgres(data_dir: Path, *, options: Mapping[str, str] | None = None) -> tuple[ChildProcess, str]:
     """Start the server of DATA_DIR/postgres, making its cluster on first use; answers the superuser's URL too."""
     cluster = data_dir / "postgres"
     user = _os_user(data_dir)
     check_major_version(cluster)
-    password = secret(data_dir, "postgres_superuser")
+    password = read_or_create_secret(data_dir, "postgres_superuser")
     if not (cluster / "PG_VERSION").exists():
         _make_cluster(cluster, password, user)
     _end_leftover(cluster)
     sockets = _socket_folder(data_dir, user)
     settings = {**server_settings(machine_memory_bytes()), "unix_socket_directories": f'"{sockets}"', **(options or {})}
     log = data_dir / "logs" / "postgres.log"
-    child = spawn(
+    child = spawn_process(
         "postgres",
         [str(PROGRAMS / "postgres"), "-D", str(cluster), *(f"--{name}={value}" for name, value in settings.items())],
         log=log,
@@ -63,7 +63,7 @@ def start_postgres(data_dir: Path, *, options: Mapping[str, str] | None = None) 
     try:
         _wait_until_ready(child, url, log)
     except BaseException:  # Ctrl-C too must not leave it behind
-        stop([child], patience_seconds=1)
+        stop_processes([child], patience_seconds=1)
         raise
     return child, url
 
@@ -172,8 +172,8 @@ def _end_leftover(cluster: Path) -> None:
             return
 
 
-def _wait_until_ready(child: Child, url: str, log: Path) -> None:
-    deadline = time.monotonic() + START_PATIENCE_SECONDS
+def _wait_until_ready(child: ChildProcess, url: str, log: Path) -> None:
+    deadline = time.monotonic() + _START_PATIENCE_SECONDS
     while True:
         try:
             psycopg.connect(url, connect_timeout=5).close()

@@ -19,7 +19,7 @@ CREATE_TIME_TOLERANCE_SECONDS = 2.0
 
 
 @dataclass(frozen=True)
-class Child:
+class ChildProcess:
     """A started process, leader of its own session so that Ctrl-C in the terminal reaches the supervisor alone."""
 
     name: str
@@ -31,7 +31,7 @@ class Child:
         return self.process.poll() is None
 
 
-def spawn(
+def spawn_process(
     name: str,
     command: Sequence[str],
     *,
@@ -41,7 +41,7 @@ def spawn(
     user: str | None = None,
     stop_signal: signal.Signals = signal.SIGTERM,
     kill_signal: signal.Signals = signal.SIGKILL,
-) -> Child:
+) -> ChildProcess:
     """Start a command with its output in `log`; `user` is another OS user to run it as (root only)."""
     log.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     with log.open("ab") as output:
@@ -55,14 +55,14 @@ def spawn(
             start_new_session=True,
             **as_user(user),
         )
-    return Child(name, process, stop_signal, kill_signal)
+    return ChildProcess(name, process, stop_signal, kill_signal)
 
 
 def as_user(user: str | None) -> dict[str, Any]:
     return {"user": user, "group": user, "extra_groups": []} if user else {}
 
 
-def stop(children: Sequence[Child], *, patience_seconds: float) -> None:
+def stop_processes(children: Sequence[ChildProcess], *, patience_seconds: float) -> None:
     """Ask all at once, wait together, then end what is left with its whole process group."""
     deadline = time.monotonic() + patience_seconds
     for child in children:
@@ -95,7 +95,7 @@ def _records_file(data_dir: Path) -> Path:
     return data_dir / "run" / "processes.json"
 
 
-def record(data_dir: Path, children: Sequence[Child]) -> None:
+def record_processes(data_dir: Path, children: Sequence[ChildProcess]) -> None:
     rows = []
     for child in children:
         with suppress(psutil.NoSuchProcess):
@@ -104,11 +104,11 @@ def record(data_dir: Path, children: Sequence[Child]) -> None:
     write_private(_records_file(data_dir), json.dumps(rows))
 
 
-def forget(data_dir: Path) -> None:
+def delete_process_record(data_dir: Path) -> None:
     _records_file(data_dir).unlink(missing_ok=True)
 
 
-def reap(data_dir: Path, *, patience_seconds: float = 10.0) -> list[int]:
+def stop_recorded_processes(data_dir: Path, *, patience_seconds: float = 10.0) -> list[int]:
     """End the recorded processes that still run; a process id that now means something else is left alone."""
     try:
         rows = json.loads(_records_file(data_dir).read_text())
@@ -123,7 +123,7 @@ def reap(data_dir: Path, *, patience_seconds: float = 10.0) -> list[int]:
     for process in alive:
         signal_group(process.pid, signal.SIGKILL)
     psutil.wait_procs(alive, timeout=5)
-    forget(data_dir)
+    delete_process_record(data_dir)
     return [process.pid for process in found]
 
 

@@ -20,12 +20,12 @@ PROVISIONING_LOCK = 7_301_846_552
 
 
 @dataclass(frozen=True)
-class Login:
+class DatabaseLogin:
     role: str
     password: str
 
 
-def provision(superuser_url: str, *, database: str, owner: Login, app: Login) -> None:
+def provision(superuser_url: str, *, database: str, owner: DatabaseLogin, app: DatabaseLogin) -> None:
     """`owner` owns the database and its tables and migrates; `app` is what web, worker and beat connect as."""
     with psycopg.connect(superuser_url, autocommit=True) as server:
         server.execute("SELECT pg_advisory_lock(%s)", [PROVISIONING_LOCK])  # let go when the connection closes
@@ -38,7 +38,7 @@ def provision(superuser_url: str, *, database: str, owner: Login, app: Login) ->
             _mark_leakproof(connection)
 
 
-def _make_role(server: psycopg.Connection, login: Login) -> None:
+def _make_role(server: psycopg.Connection, login: DatabaseLogin) -> None:
     role = sql.Identifier(login.role)
     if not server.execute("SELECT FROM pg_roles WHERE rolname = %s", [login.role]).rowcount:
         server.execute(sql.SQL("CREATE ROLE {}").format(role))
@@ -51,7 +51,7 @@ def _make_role(server: psycopg.Connection, login: Login) -> None:
         server.execute(sql.SQL("ALTER ROLE {} NOSUPERUSER NOBYPASSRLS NOREPLICATION").format(role))
 
 
-def _make_database(server: psycopg.Connection, database: str, owner: Login, app: Login) -> None:
+def _make_database(server: psycopg.Connection, database: str, owner: DatabaseLogin, app: DatabaseLogin) -> None:
     names = {
         name: sql.Identifier(value) for name, value in (("db", database), ("owner", owner.role), ("app", app.role))
     }
@@ -69,7 +69,7 @@ def _make_database(server: psycopg.Connection, database: str, owner: Login, app:
     server.execute(sql.SQL("GRANT CONNECT, TEMPORARY ON DATABASE {db} TO {app}").format(**names))
 
 
-def _grant(connection: psycopg.Connection, owner: Login, app: Login) -> None:
+def _grant(connection: psycopg.Connection, owner: DatabaseLogin, app: DatabaseLogin) -> None:
     names = {"owner": sql.Identifier(owner.role), "app": sql.Identifier(app.role)}
     for statement in (
         "GRANT USAGE ON SCHEMA public TO {app}",

@@ -15,20 +15,20 @@ import redis
 
 from memory_platform.embedded.errors import StartError
 from memory_platform.embedded.files import socket_folder
-from memory_platform.embedded.processes import Child, spawn, stop
+from memory_platform.embedded.processes import ChildProcess, spawn_process, stop_processes
 
-START_PATIENCE_SECONDS = 15.0
+_START_PATIENCE_SECONDS = 15.0
 SAVE_AFTER_SECONDS = 30
 
 
 @dataclass(frozen=True)
-class Broker:
-    child: Child | None
+class EmbeddedRedis:
+    child: ChildProcess | None
     broker_url: str
     cache_url: str
 
 
-def start_redis(data_dir: Path, *, databases: int = 16) -> Broker:
+def start_redis(data_dir: Path, *, databases: int = 16) -> EmbeddedRedis:
     program = find_program()
     if program is None:
         return _files(data_dir)
@@ -38,14 +38,16 @@ def start_redis(data_dir: Path, *, databases: int = 16) -> Broker:
     log = data_dir / "logs" / "redis.log"
     command = [program, "--port", "0", "--unixsocket", str(socket), "--unixsocketperm", "700", "--dir", str(folder)]
     # A dump shortly after a change and at the end: queued work survives a restart.
-    child = spawn("redis", [*command, "--save", str(SAVE_AFTER_SECONDS), "1", "--databases", str(databases)], log=log)
+    child = spawn_process(
+        "redis", [*command, "--save", str(SAVE_AFTER_SECONDS), "1", "--databases", str(databases)], log=log
+    )
     try:
         _wait_until_ready(child, socket, log)
     except BaseException:  # Ctrl-C too must not leave it behind
-        stop([child], patience_seconds=1)
+        stop_processes([child], patience_seconds=1)
         raise
     path = quote(str(socket))
-    return Broker(child, f"redis+socket://{path}?virtual_host=0", f"rediscache://{path}?db=1")
+    return EmbeddedRedis(child, f"redis+socket://{path}?virtual_host=0", f"rediscache://{path}?db=1")
 
 
 def find_program() -> str | None:
@@ -60,14 +62,14 @@ def find_program() -> str | None:
     return str(carried) if carried.is_file() else None
 
 
-def _files(data_dir: Path) -> Broker:
+def _files(data_dir: Path) -> EmbeddedRedis:
     for name in ("broker/queue", "broker/processed", "broker/control", "cache"):
         (data_dir / "run" / name).mkdir(parents=True, exist_ok=True)
-    return Broker(None, "filesystem://", f"filecache://{quote(str(data_dir / 'run' / 'cache'))}")
+    return EmbeddedRedis(None, "filesystem://", f"filecache://{quote(str(data_dir / 'run' / 'cache'))}")
 
 
-def _wait_until_ready(child: Child, socket: Path, log: Path) -> None:
-    deadline = time.monotonic() + START_PATIENCE_SECONDS
+def _wait_until_ready(child: ChildProcess, socket: Path, log: Path) -> None:
+    deadline = time.monotonic() + _START_PATIENCE_SECONDS
     with redis.Redis(unix_socket_path=str(socket)) as client:
         while True:
             try:

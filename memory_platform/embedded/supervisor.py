@@ -14,14 +14,14 @@ from pathlib import Path
 from types import FrameType
 
 from memory_platform.embedded import processes
-from memory_platform.embedded.config import PROJECT, Config, read_config
-from memory_platform.embedded.endpoints import Endpoints, forget_endpoints, write_endpoints
+from memory_platform.embedded.config import PROJECT, EmbeddedConfig, read_config
+from memory_platform.embedded.endpoints import ServerUrls, delete_endpoints, write_endpoints
 from memory_platform.embedded.errors import StartError
-from memory_platform.embedded.files import remove_short_socket_folder, secret
+from memory_platform.embedded.files import read_or_create_secret, remove_short_socket_folder
 from memory_platform.embedded.postgres import OS_USER, PROGRAMS, start_postgres
 from memory_platform.embedded.preflight import check_data_dir, check_port, take_lock
-from memory_platform.embedded.processes import Child
-from memory_platform.embedded.provision import Login, provision
+from memory_platform.embedded.processes import ChildProcess
+from memory_platform.embedded.provision import DatabaseLogin, provision
 from memory_platform.embedded.redis import start_redis
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -38,7 +38,7 @@ LOG_MAX_BYTES = 10_000_000
 REQUEST_LINE_MAX_BYTES = 8190
 
 
-class StopAsked(BaseException):
+class StopRequested(BaseException):
     """A signal arrived; not an Exception, so that nothing on the way takes it for a failure."""
 
 
@@ -49,10 +49,10 @@ def main() -> int:
         config = read_config()
         check_data_dir(config.data_dir)
         with take_lock(config.data_dir):
-            processes.reap(config.data_dir)
+            processes.stop_recorded_processes(config.data_dir)
             check_port(config.host, config.port)
             Supervisor(config).run()
-    except StopAsked:
+    except StopRequested:
         return 0
     except StartError as error:
         sys.stderr.write(f"{error}\n")
@@ -63,17 +63,17 @@ def main() -> int:
 def _ask_to_stop(_number: int, _frame: FrameType | None) -> None:
     for number in STOP_SIGNALS:  # the first one is enough: the end must not be interrupted
         signal.signal(number, signal.SIG_IGN)
-    raise StopAsked
+    raise StopRequested
 
 
 class Supervisor:
     """Starts everything of a DATA_DIR and watches it; when one part ends, all end."""
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: EmbeddedConfig) -> None:
         self._config = config
         self._data_dir = config.data_dir
-        self._servers: list[Child] = []
-        self._apps: list[Child] = []
+        self._servers: list[ChildProcess] = []
+        self._apps: list[ChildProcess] = []
 
     def run(self) -> None:
         try:
@@ -94,7 +94,7 @@ class Supervisor:
 
     # --- Starting ---------------------------------------------------------------------------------------------------
 
-    def _start_servers(self) -> Endpoints:
+    def _start_servers(self) -> ServerUrls:
         config = self._config
         app_url, owner_url, superuser_url = config.database_url, config.database_owner_url, ""
         if not app_url:
@@ -107,24 +107,25 @@ class Supervisor:
             if redis.child:
                 self._keep(self._servers, redis.child)
             broker_url, cache_url = broker_url or redis.broker_url, cache_url or redis.cache_url
-        return Endpoints(app_url, owner_url, superuser_url, broker_url, cache_url)
+        return ServerUrls(app_url, owner_url, superuser_url, broker_url, cache_url)
 
     def _provision(self, superuser_url: str) -> tuple[str, str]:
-        app = Login("memory_app", secret(self._data_dir, "postgres_app"))
-        owner = Login("memory_owner", secret(self._data_dir, "postgres_owner"))
+        app = DatabaseLogin("memory_app", read_or_create_secret(self._data_dir, "postgres_app"))
+        owner = DatabaseLogin("memory_owner", read_or_create_secret(self._data_dir, "postgres_owner"))
         provision(superuser_url, database="memory", owner=owner, app=app)
         host = superuser_url.partition("?")[2]
         app_url, owner_url = (f"postgres://{login.role}:{login.password}@/memory?{host}" for login in (app, owner))
         return app_url, owner_url
 
-    def _environment(self, endpoints: Endpoints) -> dict[str, str]:
+    def _environment(self, endpoints: ServerUrls) -> dict[str, str]:
         return {
             **os.environ,
             "DJANGO_SETTINGS_MODULE": "memory_platform.settings",
             "PYTHONUNBUFFERED": "1",
             "DATA_DIR": str(self._data_dir),
             "PORT": str(self._config.port),
-            "SECRET_KEY": os.environ.get("SECRET_KEY") or secret(self._data_dir, "secret_key", SECRET_KEY_BYTES),
+            "SECRET_KEY": os.environ.get("SECRET_KEY")
+            or read_or_create_secret(self._data_dir, "secret_key", SECRET_KEY_BYTES),
             "DATABASE_URL": endpoints.database_url,
             "DATABASE_OWNER_URL": endpoints.database_owner_url,
             "CELERY_BROKER_URL": endpoints.broker_url,
@@ -139,7 +140,7 @@ class Supervisor:
         self._apps.remove(child)
         if child.process.returncode:
             log = self._log("prepare")
-            raise StartError(f"The database could not be prepared: {last_line(log)} More is at the end of {log}.")
+            raise StartError(f"The database could not be prepared: {last_log_line(log)} More is at the end of {log}.")
 
     def _start_apps(self, env: Mapping[str, str]) -> None:
         config = self._config
@@ -154,15 +155,15 @@ class Supervisor:
         self._spawn("worker", [*worker, "--without-gossip", "--without-mingle"], env)
         self._spawn("beat", [*celery, "beat", "--pidfile=", "--schedule", schedule, "--loglevel", "WARNING"], env)
 
-    def _spawn(self, name: str, command: list[str], env: Mapping[str, str]) -> Child:
-        child = processes.spawn(name, command, log=self._log(name), env=env, cwd=PROJECT)
+    def _spawn(self, name: str, command: list[str], env: Mapping[str, str]) -> ChildProcess:
+        child = processes.spawn_process(name, command, log=self._log(name), env=env, cwd=PROJECT)
         self._keep(self._apps, child)
         return child
 
-    def _keep(self, children: list[Child], child: Child) -> None:
+    def _keep(self, children: list[ChildProcess], child: ChildProcess) -> None:
         """Remembered in a file too, from its first moment: the next start ends what a killed one left."""
         children.append(child)
-        processes.record(self._data_dir, [*self._servers, *self._apps])
+        processes.record_processes(self._data_dir, [*self._servers, *self._apps])
 
     def _wait_until_ready(self) -> None:
         deadline = time.monotonic() + READY_PATIENCE_SECONDS
@@ -187,10 +188,10 @@ class Supervisor:
     def _stop(self) -> None:
         for number in STOP_SIGNALS:
             signal.signal(number, signal.SIG_IGN)
-        processes.stop(self._apps, patience_seconds=APP_PATIENCE_SECONDS)
-        processes.stop(self._servers, patience_seconds=SERVER_PATIENCE_SECONDS)
-        forget_endpoints(self._data_dir)
-        processes.forget(self._data_dir)
+        processes.stop_processes(self._apps, patience_seconds=APP_PATIENCE_SECONDS)
+        processes.stop_processes(self._servers, patience_seconds=SERVER_PATIENCE_SECONDS)
+        delete_endpoints(self._data_dir)
+        processes.delete_process_record(self._data_dir)
         remove_short_socket_folder(self._data_dir)
 
     def _log(self, name: str) -> Path:
@@ -213,7 +214,7 @@ def _answers(url: str) -> bool:
         return False
 
 
-def last_line(log: Path) -> str:
+def last_log_line(log: Path) -> str:
     """The last thing a process said, as a sentence: of a traceback the message without its class."""
     lines = log.read_text(encoding="utf-8", errors="replace").split("\n")
     said = next((line.strip() for line in reversed(lines) if line and not line[0].isspace()), "it said nothing")

@@ -11,7 +11,7 @@ from rich.progress import track
 
 from compaction.pipeline.opening import open_compaction
 from compaction.pipeline.orchestrator import run_compaction
-from compaction.pipeline.plans import policy_of
+from compaction.pipeline.plans import session_policy
 from compaction.services.sessions.drafts import NewMessage
 from compaction.sessions.actions.messages import append_messages
 from compaction.sessions.actions.sessions import create_session
@@ -19,7 +19,7 @@ from context.assembly.orchestrator import assemble_context
 from context.evaluation.actions.evaluations import request_evaluation
 from context.evaluation.actions.golden_questions import collect_golden_question
 from context.evaluation.runs import run_evaluation
-from context.feedback.actions import give_feedback, withdraw_feedback
+from context.feedback.actions import record_feedback, withdraw_feedback
 from context.models import EvaluationRun
 from context.profiles.actions.assignments import assign_budget_profile
 from context.profiles.actions.budget_profiles import create_budget_profile, save_budget_profile
@@ -28,12 +28,12 @@ from context.receipts.results import ContextRequest
 from context.receipts.storing import write_receipt
 from memories.models import Memory, PartitionSummary, Tenant
 from memories.partitions.actions.links import link_memories
-from memories.partitions.actions.memo import set_memo
+from memories.partitions.actions.memo import set_tenant_memo
 from memories.partitions.actions.snapshots import create_snapshot
 from memories.partitions.actions.summaries import save_summary
 from memories.services.store.demo import read_demo
-from memories.services.store.moments import Moment
-from memories.store.actions.counters import Counters, adopt_counters
+from memories.services.store.moments import PointInTime
+from memories.store.actions.counters import MemoryCounters, import_counters
 from memories.store.actions.edit import archive_memory, update_memory
 from memories.store.actions.store import store_memory
 from memories.tenancy.audit import Actor
@@ -49,7 +49,7 @@ class DemoLoader:
     def __init__(self, tenant: Tenant, *, by: Actor, now: datetime) -> None:
         self.tenant, self.by, self.now = tenant, by, now
         self.memories: dict[str, Memory] = {}
-        self._counters: dict[UUID, Counters] = {}
+        self._counters: dict[UUID, MemoryCounters] = {}
         self._votes: dict[tuple[str, str], UUID] = {}
         self._versions: dict[tuple[str, str], int] = {}
 
@@ -58,7 +58,7 @@ class DemoLoader:
         with tenant_scope(self.tenant.pk):
             for row in _with_progress(read_demo("history", self.now)):
                 self.take_step(**row)
-            adopt_counters(tenant_id=self.tenant.pk, counters=self._counters, by=self.by, now=self.now)
+            import_counters(tenant_id=self.tenant.pk, counters=self._counters, by=self.by, now=self.now)
             for row in read_demo("steering", self.now):
                 self._steer(**row)
 
@@ -86,7 +86,7 @@ class DemoLoader:
                 source, target = self.memories[row["source"]], self.memories[row["target"]]
                 link_memories(source=source, target=target, kind=row["kind"], **who)
             case "set_memo":
-                set_memo(tenant=self.tenant, **row, **who)
+                set_tenant_memo(tenant=self.tenant, **row, **who)
             case "save_summary":
                 save_summary(tenant=self.tenant, origin=PartitionSummary.Origin.OPERATOR, **row, **who)
             case "create_snapshot":
@@ -97,7 +97,7 @@ class DemoLoader:
         if memory is None:
             raise CommandError(f"The demo memory {ref} was not stored.")
         self.memories[ref] = memory
-        self._counters[memory.pk] = Counters(**UNUSED | dict(counters or {}))
+        self._counters[memory.pk] = MemoryCounters(**UNUSED | dict(counters or {}))
 
     def _steer(self, do: str, at: datetime, **row: Any) -> None:
         who: dict[str, Any] = {"tenant_id": self.tenant.pk, "by": self.by, "now": at}
@@ -110,7 +110,7 @@ class DemoLoader:
                 assign_budget_profile(**row, **who)
             case "give_feedback":
                 vote = row["ref"], row["feedback"]
-                given = give_feedback(memory_id=self.memories[row.pop("ref")].pk, **row, **who)
+                given = record_feedback(memory_id=self.memories[row.pop("ref")].pk, **row, **who)
                 self._votes[vote] = given.votes[0].pk
             case "withdraw_feedback":
                 withdraw_feedback(feedback_id=self._votes[row["ref"], row["feedback"]], **who)
@@ -128,10 +128,12 @@ class DemoLoader:
 
     def _assemble(self, at: datetime, **row: Any) -> None:
         """From what was stored at that moment. Nothing is counted: the demo's counters are those of today already."""
-        request = ContextRequest(**row | {"partition": row["partition"].path}, moment=Moment.recorded(at), preview=True)
+        request = ContextRequest(
+            **row | {"partition": row["partition"].path}, moment=PointInTime.recorded(at), preview=True
+        )
         context = assemble_context(request, tenant_id=self.tenant.pk, reach="", actor=self.by, now=at)
         with tenant_scope(self.tenant.pk):
-            write_receipt(context, moment=Moment.now(at), tenant_id=self.tenant.pk, api_key_id=None)
+            write_receipt(context, moment=PointInTime.now(at), tenant_id=self.tenant.pk, api_key_id=None)
 
     def _evaluate(self, at: datetime, **row: Any) -> None:
         golden, by = EvaluationRun.Corpus.GOLDEN, self.by
@@ -153,7 +155,7 @@ class DemoLoader:
             append_messages(session_id=session.pk, rows=rows, by=self.by, now=rows[-1].created_at or at)
             if compacted_at is None:
                 return
-            run = open_compaction(session, policy_of(session), trigger=trigger, by=self.by, now=compacted_at)
+            run = open_compaction(session, session_policy(session), trigger=trigger, by=self.by, now=compacted_at)
         run_compaction(self.tenant.pk, run.pk, now=compacted_at)
 
 

@@ -4,7 +4,7 @@ from django.urls import register_converter
 from django.urls.converters import StringConverter
 
 
-class NameConverter(StringConverter):
+class ProfileNameConverter(StringConverter):
     """The name of a profile."""
 
     regex = "[a-z][a-z0-9_-]{0,63}"
@@ -16,12 +16,12 @@ class KeyIdConverter(StringConverter):
     regex = "[A-Za-z0-9]{1,16}"
 
 
-class PlaceConverter(StringConverter):
+class PartitionPathConverter(StringConverter):
     """A partition's path, slashes and all; the root's is empty."""
 
     regex = ".*"
 
 
-register_converter(NameConverter, "name")
+register_converter(ProfileNameConverter, "name")
 register_converter(KeyIdConverter, "key_id")
-register_converter(PlaceConverter, "place")
+register_converter(PartitionPathConverter, "place")

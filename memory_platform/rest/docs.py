@@ -13,7 +13,7 @@ class ApiDocs(SpectacularSwaggerSplitView):
     template_name = "memory_platform/rest/api_docs.html"
 
 
-def with_summaries(result: dict[str, Any], **_: Any) -> dict[str, Any]:
+def add_operation_summaries(result: dict[str, Any], **_: Any) -> dict[str, Any]:
     """The OpenAPI document with one line for each operation, as its list shows it: how the description begins."""
     for operations in result["paths"].values():
         for operation in operations.values():

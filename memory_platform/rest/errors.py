@@ -19,7 +19,7 @@ class RestError(APIException):
         self.retry_after = retry_after
 
 
-def printable(name: object) -> str:
+def printable_field_name(name: object) -> str:
     """A field name from outside as an error may show it: short, and always encodable."""
     text = str(name).encode("utf-8", "backslashreplace").decode("utf-8").replace("\x00", "\\x00")
     return text if len(text) <= FIELD_NAME_CHARACTERS else f"{text[:FIELD_NAME_CHARACTERS]}..."

@@ -34,7 +34,7 @@ class StrictField(serializers.Field[Any, Any, Any, Any]):
         return value
 
 
-def text_fault(value: object) -> tuple[str, str] | None:
+def text_error(value: object) -> tuple[str, str] | None:
     """Why `value` is not text that can be stored, as code and detail."""
     if not isinstance(value, str):
         return "not_text", "A string is needed."
@@ -51,7 +51,7 @@ def _show(field: StrictField, shape: dict[str, Any]) -> None:
 
 
 @extend_schema_field({"type": "string"})
-class TextField(StrictField):
+class StrictTextField(StrictField):
     """A string without NUL and lone surrogates, within bounds, optionally of one pattern, told by `pattern_detail`."""
 
     def __init__(
@@ -76,7 +76,7 @@ class TextField(StrictField):
 
     def to_internal_value(self, data: Any) -> str:
         """The text, unchanged."""
-        if fault := text_fault(data):
+        if fault := text_error(data):
             self.refuse(*fault)
         text = str(data)
         if len(text) < self.min_length:
@@ -89,7 +89,7 @@ class TextField(StrictField):
 
 
 @extend_schema_field({"type": "number"})
-class NumberField(StrictField):
+class StrictNumberField(StrictField):
     """A finite number within bounds; true and "1" are not numbers."""
 
     def __init__(self, *, minimum: float, maximum: float, **kwargs: Any) -> None:
@@ -109,7 +109,7 @@ class NumberField(StrictField):
 
 
 @extend_schema_field({"type": "integer"})
-class WholeNumberField(StrictField):
+class StrictIntegerField(StrictField):
     """An integer within bounds; 1.0, true and "1" are not integers. `takes_text` is for query parameters."""
 
     def __init__(
@@ -131,7 +131,7 @@ class WholeNumberField(StrictField):
 
 
 @extend_schema_field({"type": "boolean"})
-class TruthField(StrictField):
+class StrictBooleanField(StrictField):
     """true or false and nothing else; in query parameters these two words."""
 
     def __init__(self, *, takes_text: bool = False, **kwargs: Any) -> None:
@@ -147,7 +147,7 @@ class TruthField(StrictField):
         return data
 
 
-class ChosenField(StrictField):
+class StrictChoiceField(StrictField):
     """One of a few words."""
 
     def __init__(self, *, choices: Sequence[str], **kwargs: Any) -> None:
@@ -163,7 +163,7 @@ class ChosenField(StrictField):
 
 
 @extend_schema_field({"type": "string", "format": "uuid"})
-class IdField(StrictField):
+class StrictUuidField(StrictField):
     """A UUID in its usual form."""
 
     def to_internal_value(self, data: Any) -> UUID:
@@ -179,7 +179,7 @@ def _is_plain(text: str) -> bool:
 
 
 @extend_schema_field({"type": "string", "format": "date-time"})
-class MomentField(StrictField):
+class StrictDateTimeField(StrictField):
     """A date and time with its offset; `is_past` bounds it to a day ahead of the request's time, `is_over` to it."""
 
     def __init__(self, *, is_past: bool = False, is_over: bool = False, **kwargs: Any) -> None:
@@ -211,7 +211,7 @@ class MomentField(StrictField):
         return moment
 
 
-class CheckedField(StrictField):
+class RuleCheckedField(StrictField):
     """A value checked by a rule of some `services` module, whose errors carry `code` and `detail`."""
 
     def __init__(self, *, rule: Callable[[Any], Any], shape: dict[str, Any], **kwargs: Any) -> None:

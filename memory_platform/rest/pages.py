@@ -13,7 +13,7 @@ from django.utils.dateparse import parse_datetime
 from rest_framework.request import Request
 
 from memory_platform.rest.errors import RestError
-from memory_platform.rest.fields import CheckedField, WholeNumberField, text_fault
+from memory_platform.rest.fields import RuleCheckedField, StrictIntegerField, text_error
 from memory_platform.rest.serializers import StrictSerializer
 
 PAGE_SIZE_DEFAULT = 50
@@ -26,7 +26,7 @@ Tie = UUID | int | str
 
 
 @dataclass(frozen=True)
-class Place:
+class CursorPosition:
     """A row's place in an ordering: the ordered value and the id that breaks ties. `ordering` says which order."""
 
     ordering: str
@@ -42,7 +42,7 @@ class Place:
         return self.id
 
 
-def from_place(place: Place | None) -> dict[str, Any]:
+def position_to_row(place: CursorPosition | None) -> dict[str, Any]:
     """A place as the queryset method `page` takes it."""
     if place is None:
         return {}
@@ -56,7 +56,7 @@ class CursorError(ValueError):
     detail = "The cursor is not one of this list; start again without it."
 
 
-def write_cursor(place: Place) -> str:
+def write_cursor(place: CursorPosition) -> str:
     """The opaque text of a place."""
     content: dict[str, Any] = {"o": place.ordering, "b": int(place.is_backward)}
     if isinstance(place.value, str):
@@ -70,7 +70,7 @@ def write_cursor(place: Place) -> str:
     return base64.urlsafe_b64encode(json.dumps(content, separators=(",", ":")).encode()).decode().rstrip("=")
 
 
-def read_cursor(text: Any) -> Place:
+def read_cursor(text: Any) -> CursorPosition:
     """The place a cursor names. Raises `CursorError`."""
     if not isinstance(text, str) or len(text) > CURSOR_CHARACTERS_MAX or not text.isascii():
         raise CursorError
@@ -84,7 +84,7 @@ def read_cursor(text: Any) -> Place:
         raise CursorError from error
     if not isinstance(ordering, str) or is_backward not in (0, 1):
         raise CursorError
-    return Place(ordering, value, row, bool(is_backward))
+    return CursorPosition(ordering, value, row, bool(is_backward))
 
 
 def _ordered(content: dict[str, Any]) -> datetime | float | int:
@@ -102,7 +102,7 @@ def _numbered(content: dict[str, Any]) -> UUID | int:
 
 
 def _text(value: Any) -> str:
-    if text_fault(value):
+    if text_error(value):
         raise CursorError
     return str(value)
 
@@ -122,18 +122,18 @@ def _is_bounded(value: Any) -> bool:
 class PageInput(StrictSerializer):
     """Query parameters of every list."""
 
-    cursor = CheckedField(rule=read_cursor, shape={"type": "string"}, required=False, default=None)
-    page_size = WholeNumberField(
+    cursor = RuleCheckedField(rule=read_cursor, shape={"type": "string"}, required=False, default=None)
+    page_size = StrictIntegerField(
         minimum=1, maximum=PAGE_SIZE_MAX, required=False, default=PAGE_SIZE_DEFAULT, takes_text=True
     )
 
 
-def listed(
+def list_as_rows(
     rows: Callable[[], Sequence[Any]], *, ordering: str, place_of: Callable[[Any], tuple[Any, Any]]
-) -> Callable[[Place | None, int], Sequence[Any]]:
+) -> Callable[[CursorPosition | None, int], Sequence[Any]]:
     """The `rows_from` of a list that is read whole; `ordering` has a minus where the highest comes first."""
 
-    def rows_from(place: Place | None, count: int) -> Sequence[Any]:
+    def rows_from(place: CursorPosition | None, count: int) -> Sequence[Any]:
         is_down = ordering.startswith("-") != (place is not None and place.is_backward)
         in_order = sorted(rows(), key=place_of, reverse=is_down)
         if place is not None:
@@ -144,13 +144,13 @@ def listed(
     return rows_from
 
 
-def page_answer(
+def build_page(
     request: Request,
     values: dict[str, Any],
     *,
     ordering: str,
     kinds: tuple[type, type],
-    rows_from: Callable[[Place | None, int], Sequence[Any]],
+    rows_from: Callable[[CursorPosition | None, int], Sequence[Any]],
     place_of: Callable[[Any], tuple[Value, Tie]],
     answer: Callable[[Any], Any],
 ) -> dict[str, Any]:
@@ -158,7 +158,7 @@ def page_answer(
 
     `kinds` are the types of the ordered value and of the id, which a cursor of this list holds.
     """
-    place: Place | None = values["cursor"]
+    place: CursorPosition | None = values["cursor"]
     size: int = values["page_size"]
     if place is not None and (place.ordering, *map(type, (place.value, place.id))) != (ordering, *kinds):
         raise RestError(CursorError.code, CursorError.detail, field="cursor")
@@ -169,7 +169,7 @@ def page_answer(
         rows.reverse()
 
     def link(row: Any, *, is_backward: bool) -> str:
-        cursor = write_cursor(Place(ordering, *place_of(row), is_backward))
+        cursor = write_cursor(CursorPosition(ordering, *place_of(row), is_backward))
         query = request.query_params.copy()
         query["cursor"] = cursor
         return request.build_absolute_uri(f"?{query.urlencode()}")

@@ -7,12 +7,12 @@ from typing import IO, Any, NoReturn
 from django.http import UnreadablePostError
 from rest_framework.parsers import BaseParser
 
-from memory_platform.rest.errors import RestError, printable
+from memory_platform.rest.errors import RestError, printable_field_name
 
 NESTING_LEVELS_MAX = 64
 
 
-def parse_strictly(body: bytes) -> Any:
+def parse_strict_json(body: bytes) -> Any:
     """The value of a JSON body: UTF-8, no NaN or infinity, no key twice, nested at most 64 levels deep."""
     try:
         text = body.decode("utf-8")
@@ -36,7 +36,7 @@ def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) < len(pairs):
         seen: set[str] = set()
         twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
-        raise RestError("duplicate_key", "An object names this key twice.", field=printable(twice))
+        raise RestError("duplicate_key", "An object names this key twice.", field=printable_field_name(twice))
     return found
 
 
@@ -75,4 +75,4 @@ class StrictJSONParser(BaseParser):
             body = stream.read()
         except UnreadablePostError as error:
             raise RestError("incomplete_body", "The connection ended before the body did.") from error
-        return parse_strictly(body)
+        return parse_strict_json(body)

@@ -6,7 +6,7 @@ from typing import Any
 from django.http import QueryDict
 from rest_framework import serializers
 
-from memory_platform.rest.errors import printable
+from memory_platform.rest.errors import printable_field_name
 
 UNKNOWN = "unknown_field"
 
@@ -19,7 +19,7 @@ class StrictSerializer(serializers.Serializer[Any]):
         errors: dict[str, Any] = {}
         if isinstance(data, Mapping):
             errors = {
-                printable(name): [serializers.ErrorDetail("There is no such field.", code=UNKNOWN)]
+                printable_field_name(name): [serializers.ErrorDetail("There is no such field.", code=UNKNOWN)]
                 for name in data
                 if name not in self.fields
             }
@@ -64,6 +64,9 @@ def query_values(query: QueryDict) -> dict[str, Any]:
     twice = [name for name, values in query.lists() if len(values) != 1]
     if twice:
         raise serializers.ValidationError(
-            {printable(name): [serializers.ErrorDetail("Give this once.", code="given_twice")] for name in twice}
+            {
+                printable_field_name(name): [serializers.ErrorDetail("Give this once.", code="given_twice")]
+                for name in twice
+            }
         )
     return query.dict()

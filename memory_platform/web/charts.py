@@ -5,16 +5,16 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from memory_platform.web.times import WrittenTime, written_time
+from memory_platform.web.times import FormattedTime, format_time
 
-Kind = Literal["time", "number"]
+ChartKind = Literal["time", "number"]
 Shape = Literal["line", "bars"]
 #: Heights that the stylesheet reserves, in CSS pixels.
 Height = Literal[96, 120, 160, 200, 240, 320]
 
 
 @dataclass(frozen=True)
-class Cell:
+class ChartCell:
     """A value as the drawing reads it and as people do; a gap is empty for both."""
 
     data: str
@@ -22,14 +22,14 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Line:
+class ChartTableLine:
     """One row of the table, its texts ready to be written."""
 
     data: str
     name: str
-    moment: WrittenTime | None
+    moment: FormattedTime | None
     mark: str
-    cells: Sequence[Cell]
+    cells: Sequence[ChartCell]
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Chart:
     unit: str
     series: Sequence[str]
     rows: Sequence[ChartRow]
-    kind: Kind = "time"
+    kind: ChartKind = "time"
     shape: Shape = "line"
     x_name: str = "Time"
     caption: str = ""
@@ -69,15 +69,15 @@ class Chart:
         return all(value is None for row in self.rows for value in row.values)
 
     @property
-    def lines(self) -> list[Line]:
+    def lines(self) -> list[ChartTableLine]:
         """The rows of the table, each value written with the chart's digits."""
         return [self._line(row) for row in self.rows]
 
-    def _line(self, row: ChartRow) -> Line:
+    def _line(self, row: ChartRow) -> ChartTableLine:
         cells = [self._cell(value) for value in row.values]
         if isinstance(row.x, datetime):
-            return Line(f"{row.x.timestamp():.0f}", row.label, written_time(row.x), row.mark, cells)
-        return Line(f"{row.x}", row.label or f"{row.x:,g}", None, row.mark, cells)
+            return ChartTableLine(f"{row.x.timestamp():.0f}", row.label, format_time(row.x), row.mark, cells)
+        return ChartTableLine(f"{row.x}", row.label or f"{row.x:,g}", None, row.mark, cells)
 
-    def _cell(self, value: float | None) -> Cell:
-        return Cell("", "–") if value is None else Cell(f"{value}", f"{value:,.{self.digits}f}")
+    def _cell(self, value: float | None) -> ChartCell:
+        return ChartCell("", "–") if value is None else ChartCell(f"{value}", f"{value:,.{self.digits}f}")

@@ -3,7 +3,7 @@
 from django.http import HttpRequest, HttpResponseBase
 from django.middleware.gzip import GZipMiddleware
 
-from memory_platform.rest.requests import is_api
+from memory_platform.rest.requests import is_api_request
 
 
 class PageCompression(GZipMiddleware):
@@ -14,4 +14,4 @@ class PageCompression(GZipMiddleware):
 
     def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
         """Static files come compressed from their own middleware and do not pass here."""
-        return response if is_api(request) else super().process_response(request, response)
+        return response if is_api_request(request) else super().process_response(request, response)

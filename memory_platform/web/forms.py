@@ -6,10 +6,10 @@ from typing import ClassVar
 from django import forms
 from django.core.validators import MaxValueValidator, MinValueValidator
 
-from memory_platform.web.limits import Limit, limits_of, number_wanted
+from memory_platform.web.limits import Limit, number_requirement_text, validator_limits
 
 
-class PlainForm(forms.Form):
+class PlatformForm(forms.Form):
     """A form whose refusals of numbers and of long texts are plain words."""
 
     #: The units of numbers by the name of their field.
@@ -31,11 +31,11 @@ class PlainForm(forms.Form):
 def _about_number(field: forms.IntegerField, unit: str) -> dict[str, str]:
     """`FloatField` is an `IntegerField` as well. What comes with the value is a format, so that a % is doubled."""
     is_whole = not isinstance(field, forms.FloatField)
-    said = number_wanted(*limits_of(field.validators), is_whole=is_whole, unit=unit)
+    said = number_requirement_text(*validator_limits(field.validators), is_whole=is_whole, unit=unit)
     return {"invalid": said} | dict.fromkeys(("min_value", "max_value"), said.replace("%", "%%"))
 
 
-def bound(field: forms.Field, least: Limit, most: Limit) -> None:
+def apply_column_limits(field: forms.Field, least: Limit, most: Limit) -> None:
     """Have a field of a number take what its column takes, which Django asks for only in forms of whole rows."""
     if isinstance(field, forms.IntegerField):
         field.validators = [MinValueValidator(least), MaxValueValidator(most)]

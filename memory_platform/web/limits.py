@@ -8,7 +8,7 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 Limit = float | None
 
 
-def number_wanted(least: Limit, most: Limit, *, is_whole: bool, unit: str = "") -> str:
+def number_requirement_text(least: Limit, most: Limit, *, is_whole: bool, unit: str = "") -> str:
     """(1, 2000000, tokens) -> A whole number from 1 to 2,000,000 tokens."""
     number = "A whole number" if is_whole else "A number"
     unit = f" {unit}" if unit else ""
@@ -19,7 +19,7 @@ def number_wanted(least: Limit, most: Limit, *, is_whole: bool, unit: str = "") 
     return f"{number} is needed." if most is None else f"{number}, at most {_written(most)}{unit}."
 
 
-def limits_of(validators: Iterable[Any]) -> tuple[Limit, Limit]:
+def validator_limits(validators: Iterable[Any]) -> tuple[Limit, Limit]:
     """The narrowest limits that any of the validators sets."""
     listed = list(validators)
     least = [each.limit_value for each in listed if isinstance(each, MinValueValidator)]

@@ -7,17 +7,17 @@ from django.core.exceptions import BadRequest
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
-from memory_platform.rest.requests import is_api
+from memory_platform.rest.requests import is_api_request
 
 
-class PlainAddresses:
+class NulByteMiddleware:
     """Answers such an address with a 400; /api/ names the field that holds the character by itself."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        if not is_api(request) and _has_nul(request):
+        if not is_api_request(request) and _has_nul(request):
             raise BadRequest("The address holds a NUL character.")
         return self.get_response(request)
 

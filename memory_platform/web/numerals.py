@@ -3,6 +3,6 @@
 MINUS = "\N{MINUS SIGN}"
 
 
-def minus(text: str) -> str:
+def with_minus_sign(text: str) -> str:
     """-72 tokens -> −72 tokens: as wide as a plus, kept on its number's line, and read aloud as minus."""
     return text.replace("-", MINUS, 1) if text.startswith("-") else text

@@ -82,16 +82,16 @@ class HtmxRequest(HttpRequest):
 
 
 #: In an address: the page and its result in one answer.
-WHOLE = "whole"
+WHOLE_RESULT_PARAMETER = "whole"
 PageView = Callable[..., HttpResponseBase]
 
 
 def role_of(user: User) -> Role | None:
     """The highest role of a staff user; a superuser is an admin; anybody else has none."""
-    return role_within(user, user.groups.values_list("name", flat=True))
+    return highest_role(user, user.groups.values_list("name", flat=True))
 
 
-def role_within(user: User, group_names: Iterable[str]) -> Role | None:
+def highest_role(user: User, group_names: Iterable[str]) -> Role | None:
     """The same, from names of groups that are read only where they matter."""
     if not (user.is_active and user.is_staff):
         return None
@@ -136,17 +136,17 @@ def _sign_in_first(request: HtmxRequest) -> HttpResponseBase:
     """To the sign-in page, and from there back to the page that was open: never to an address that only takes POST."""
     address = reverse("sign-in")
     if request.htmx:
-        back = open_address(request) or "/"
+        back = current_page_path(request) or "/"
     elif request.method in {"GET", "HEAD"}:
         back = request.get_full_path()
     else:
-        back = own_path(request, request.META.get("HTTP_REFERER", ""))
+        back = safe_local_path(request, request.META.get("HTTP_REFERER", ""))
         address += "?unsaved=1"  # that page says so
     response = redirect_to_login(back, address)
     return HttpResponseClientRedirect(response.url) if request.htmx else response
 
 
-def own_path(request: HttpRequest, url: str) -> str:
+def safe_local_path(request: HttpRequest, url: str) -> str:
     """Path and query of `url` when it is an address of this site, else the start page."""
     if not url_has_allowed_host_and_scheme(url, {request.get_host()}, require_https=request.is_secure()):
         return "/"
@@ -154,7 +154,7 @@ def own_path(request: HttpRequest, url: str) -> str:
     return _with_one_slash(parts._replace(scheme="", netloc="", fragment="").geturl())
 
 
-def open_address(request: HtmxRequest) -> str:
+def current_page_path(request: HtmxRequest) -> str:
     """Path and query of the page that htmx asks from; "" where it does not say so in a way that can be read."""
     try:
         address = request.htmx.current_url_abs_path
@@ -173,15 +173,17 @@ def wants_fragment(request: HtmxRequest) -> bool:
     return bool(request.htmx) and not request.htmx.boosted and not request.htmx.history_restore_request
 
 
-def leaves_result(request: HtmxRequest) -> bool:
-    """Whether the page comes first and asks for its result itself (`memory_platform/web/_result_loader.html`), which takes longer to make.
+def loads_result_later(request: HtmxRequest) -> bool:
+    """Whether the page comes first and loads its result later (`_result_loader.html`), as it takes longer to make.
 
     Not where `?whole=1` wants both in one answer, as forms without JavaScript say.
     """
-    return request.method in {"GET", "HEAD"} and not wants_fragment(request) and WHOLE not in request.GET
+    return (
+        request.method in {"GET", "HEAD"} and not wants_fragment(request) and WHOLE_RESULT_PARAMETER not in request.GET
+    )
 
 
-def show(request: HtmxRequest, template: str, context: Mapping[str, Any], *, status: int = 200) -> HttpResponse:
+def render_page(request: HtmxRequest, template: str, context: Mapping[str, Any], *, status: int = 200) -> HttpResponse:
     """Render a page, or a partial of it with the waiting flash messages out of band."""
     response = render(request, template, dict(context), status=status)
     if "#" in template:
@@ -199,20 +201,20 @@ class FlashLink:
     asks: bool = False
 
 
-def flash(request: HttpRequest, text: str, *, undo_url: str = "", link: FlashLink | None = None) -> None:
+def add_flash(request: HttpRequest, text: str, *, undo_url: str = "", link: FlashLink | None = None) -> None:
     """Say what was done; with `undo_url` the message offers a button that POSTs there, or it leads somewhere."""
     told = f"{ASK_TAG if link.asks else LINK_TAG} {link.url} {link.label}" if link else ""
     messages.success(request, text, extra_tags=undo_url or told)
 
 
-def flash_link(extra_tags: str) -> FlashLink | None:
-    """The link that `flash` wrote on a message."""
+def read_flash_link(extra_tags: str) -> FlashLink | None:
+    """The link that `add_flash` wrote on a message."""
     tag, _, rest = extra_tags.partition(" ")
     url, _, label = rest.partition(" ")
     return FlashLink(url, label, asks=tag == ASK_TAG) if tag in (ASK_TAG, LINK_TAG) and label else None
 
 
-def complain(request: HttpRequest, text: str) -> None:
+def flash_error(request: HttpRequest, text: str) -> None:
     """Say why something was not done."""
     messages.error(request, text)
 
@@ -223,12 +225,12 @@ LINK_TAG, ASK_TAG = "link", "ask"
 WATCH_TAG = "watch"
 
 
-def watch(request: HtmxRequest, kind: str, row_id: object) -> None:
+def watch_job(request: HtmxRequest, kind: str, row_id: object) -> None:
     """Have whoever sees the answer told when this background work of the tenant is over (ADR-0085).
 
     `kind` is one of `console.job_notifications`: `compaction` and `roll_up` (the id of the run), `evaluation` (of the
     run), `embedding_model` (of the model), `embeddings` (of the tenant: what waits to be embedded). Called after the
-    action, beside `flash`; the next page or fragment carries it to the browser, which asks until the work is over.
+    action, beside `add_flash`; the next page or fragment carries it to the browser, which asks until the work is over.
     """
     # So that the same run can be watched again after a retry, and a page out of the browser's cache watches nothing.
     once = secrets.token_hex(4)

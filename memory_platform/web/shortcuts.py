@@ -3,7 +3,7 @@
 from django.http import HttpResponse, HttpResponseBadRequest, HttpResponseRedirect
 from django.views.decorators.http import require_POST
 
-from memory_platform.web.pages import HtmxRequest, operator_required, own_path
+from memory_platform.web.pages import HtmxRequest, operator_required, safe_local_path
 
 COOKIE_AGE_SECONDS = 365 * 24 * 3600
 
@@ -15,7 +15,7 @@ def choose_shortcuts(request: HtmxRequest) -> HttpResponse:
     keys = request.POST.get("keys", "")
     if keys not in {"on", "off"}:
         return HttpResponseBadRequest("keys must be on or off")
-    response = HttpResponseRedirect(own_path(request, request.META.get("HTTP_REFERER", "")))
+    response = HttpResponseRedirect(safe_local_path(request, request.META.get("HTTP_REFERER", "")))
     if keys == "on":
         response.delete_cookie("keys")
     else:

@@ -19,7 +19,7 @@ In the template (`{% load tables %}`), where `table` is in the context and the r
     {% pager "contexts" %}
 
 `pager` also writes the order into the page's filter form, so that form carries `id="filters"`. It stands where the
-table stands and outside of its "nothing found". Rows that are few and read whole are put into `order_in(...)` by its
+table stands and outside of its "nothing found". Few rows, read whole, are put into `requested_order(...)` by its
 `sorted`; such a table needs no pager, and `sort_link ... target=""` where no fragment holds it alone.
 """
 
@@ -29,10 +29,10 @@ from operator import itemgetter
 from typing import Any, Protocol
 from uuid import UUID
 
-from memory_platform.rest.pages import CursorError, Place, read_cursor, write_cursor
+from memory_platform.rest.pages import CursorError, CursorPosition, read_cursor, write_cursor
 from memory_platform.web.pages import HtmxRequest
 
-PAGE_SIZE = 50
+TABLE_PAGE_SIZE = 50
 
 
 class PageReader(Protocol):
@@ -44,7 +44,7 @@ class PageReader(Protocol):
 
 
 @dataclass(frozen=True)
-class Column:
+class SortColumn:
     """What a table can be ordered by: its name in the address, the field of the rows, the type of its values."""
 
     name: str
@@ -61,11 +61,11 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Order:
+class TableOrder:
     """The order of a table, chosen among its columns; the first column is the default."""
 
-    columns: Sequence[Column]
-    column: Column
+    columns: Sequence[SortColumn]
+    column: SortColumn
     is_down: bool
 
     @property
@@ -78,7 +78,7 @@ class Order:
         """As the address says it: "" for the default."""
         return self.wish_for(self.column, is_down=self.is_down)
 
-    def wish_for(self, column: Column, *, is_down: bool) -> str:
+    def wish_for(self, column: SortColumn, *, is_down: bool) -> str:
         if column == self.columns[0] and is_down == column.is_down_first:
             return ""
         return f"-{column.name}" if is_down else column.name
@@ -98,11 +98,11 @@ class Order:
 
 
 @dataclass(frozen=True)
-class Table:
+class TablePage:
     """A page of rows in an order; a query is that of another page's address, None where there is none."""
 
     rows: Sequence[Any]
-    order: Order
+    order: TableOrder
     first_query: str | None = None
     previous_query: str | None = None
     next_query: str | None = None
@@ -112,42 +112,42 @@ class Table:
         return self.previous_query is not None or self.next_query is not None
 
 
-def order_in(request: HtmxRequest, columns: Sequence[Column]) -> Order:
+def requested_order(request: HtmxRequest, columns: Sequence[SortColumn]) -> TableOrder:
     """The order that the address asks for, the default where it asks for none of these."""
     wish = request.GET.get("sort", "")
     column = next((each for each in columns if each.name == wish.removeprefix("-")), None)
     if column is None:
-        return Order(columns, columns[0], columns[0].is_down_first)
-    return Order(columns, column, wish.startswith("-"))
+        return TableOrder(columns, columns[0], columns[0].is_down_first)
+    return TableOrder(columns, column, wish.startswith("-"))
 
 
-def read_table(request: HtmxRequest, columns: Sequence[Column], page: PageReader) -> Table:
+def read_table(request: HtmxRequest, columns: Sequence[SortColumn], page: PageReader) -> TablePage:
     """The page that the address asks for; one call of `page`, which reads one row more than it shows."""
-    order = order_in(request, columns)
+    order = requested_order(request, columns)
     place = _place_in(request, order)
     is_backward = place is not None and place.is_backward
     after = (place.value, place.id) if place is not None else None
-    found = list(page(order.ordering, after=after, is_backward=is_backward, count=PAGE_SIZE + 1))
-    rows, has_more = found[:PAGE_SIZE], len(found) > PAGE_SIZE
+    found = list(page(order.ordering, after=after, is_backward=is_backward, count=TABLE_PAGE_SIZE + 1))
+    rows, has_more = found[:TABLE_PAGE_SIZE], len(found) > TABLE_PAGE_SIZE
     if is_backward:
         rows.reverse()
 
     def query_from(row: Any, *, is_backward: bool) -> str:
         value = getattr(row, order.column.field)
-        return query_at(request, Place(order.ordering, value, row.pk, is_backward))
+        return page_query(request, CursorPosition(order.ordering, value, row.pk, is_backward))
 
     has_previous = bool(rows) and (has_more if is_backward else place is not None)
     has_next = bool(rows) and (has_more or is_backward)
-    return Table(
+    return TablePage(
         rows=rows,
         order=order,
-        first_query=query_at(request, None) if place is not None else None,
+        first_query=page_query(request, None) if place is not None else None,
         previous_query=query_from(rows[0], is_backward=True) if has_previous else None,
         next_query=query_from(rows[-1], is_backward=False) if has_next else None,
     )
 
 
-def _place_in(request: HtmxRequest, order: Order) -> Place | None:
+def _place_in(request: HtmxRequest, order: TableOrder) -> CursorPosition | None:
     cursor = request.GET.get("cursor")
     try:
         place = read_cursor(cursor) if cursor else None
@@ -158,7 +158,7 @@ def _place_in(request: HtmxRequest, order: Order) -> Place | None:
     return place if order.column.holds(place.value) else None
 
 
-def query_at(request: HtmxRequest, place: Place | None) -> str:
+def page_query(request: HtmxRequest, place: CursorPosition | None) -> str:
     """The address's query with another place: that of the first page for None."""
     query = request.GET.copy()
     query.pop("cursor", None)
@@ -167,7 +167,7 @@ def query_at(request: HtmxRequest, place: Place | None) -> str:
     return query.urlencode()
 
 
-def query_sorted(request: HtmxRequest, wish: str) -> str:
+def sort_query(request: HtmxRequest, wish: str) -> str:
     """The address's query in another order, from its first page."""
     query = request.GET.copy()
     query.pop("cursor", None)

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 
 @dataclass(frozen=True)
-class WrittenTime:
+class FormattedTime:
     """In UTC: for programs, to the second, and as it is read."""
 
     iso: str
@@ -15,7 +15,7 @@ class WrittenTime:
 
 
 @lru_cache(maxsize=2_000)
-def written_time(value: datetime) -> WrittenTime:
+def format_time(value: datetime) -> FormattedTime:
     """The cache is for charts, whose many points are the same at each look."""
     at = value.astimezone(UTC)
-    return WrittenTime(at.isoformat(), f"{at:%Y-%m-%d %H:%M:%S}", f"{at.day} {at:%b %Y, %H:%M}")
+    return FormattedTime(at.isoformat(), f"{at:%Y-%m-%d %H:%M:%S}", f"{at.day} {at:%b %Y, %H:%M}")

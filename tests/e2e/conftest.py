@@ -12,8 +12,8 @@ from playwright.sync_api import Browser, Page
 
 from memories.models import Tenant
 from tests.e2e.console import WIDE
-from tests.integration.page_helpers import client_of, workshop
-from tests.users import new_operator, new_tenant
+from tests.integration.page_helpers import client_of, make_bakery_memories
+from tests.users import new_operator, new_shared_tenant
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
@@ -42,8 +42,8 @@ EXPECTED = re.compile(
 
 @pytest.fixture
 def acme(transactional_db: None) -> Tenant:
-    tenant = new_tenant("Acme")
-    workshop(tenant)
+    tenant = new_shared_tenant("Acme")
+    make_bakery_memories(tenant)
     return tenant
 
 

@@ -15,7 +15,7 @@ QUESTION = "What does ERR_4012 mean?"
 at_both_widths = pytest.mark.parametrize("viewport", [WIDE, NARROW], ids=["wide", "narrow"])
 
 
-def sign_in(opened: Page) -> None:
+def sign_in_to_console(opened: Page) -> None:
     opened.fill("#id_username", "olga")
     opened.fill("#id_password", PASSWORD)
     opened.get_by_role("button", name="Sign in").click()

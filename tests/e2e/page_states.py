@@ -9,14 +9,14 @@ from urllib.parse import quote
 
 from playwright.sync_api import BrowserContext, Page, Route
 
-QUESTION = "A customer sees ERR_4012 on the display. What do we tell them, and what does it cost?"
-ASKED = f"query={quote(QUESTION)}&partition=agent%3Dsupport"
-RUN = f"{ASKED}&max_tokens=400"
-DRAFT = "default_tokens=700&overfetch_ratio=2&packer=greedy&ordering=u_curve"
+_QUESTION = "A customer sees ERR_4012 on the display. What do we tell them, and what does it cost?"
+_ASKED = f"query={quote(_QUESTION)}&partition=agent%3Dsupport"
+_RUN = f"{_ASKED}&max_tokens=400"
+_DRAFT = "default_tokens=700&overfetch_ratio=2&packer=greedy&ordering=u_curve"
 
 
 @dataclass(frozen=True)
-class Look:
+class PageState:
     """A page under another address: `ids` names other rows than the usual ones, by their name or as they are."""
 
     page: str
@@ -26,61 +26,61 @@ class Look:
 
 
 @dataclass(frozen=True)
-class Stage:
+class PageStage:
     """A page of a signed-in admin, the browser of a second reviewer, and the addresses of all pages."""
 
     page: Page
     other: BrowserContext
-    address: Callable[[Look], str]
+    address: Callable[[PageState], str]
     is_narrow: bool
 
     def open(self, page: str, query: str = "", **ids: object) -> Page:
-        self.page.goto(self.address(Look(page, "", query, ids)), wait_until="load")
+        self.page.goto(self.address(PageState(page, "", query, ids)), wait_until="load")
         return self.page
 
 
 LOOKS = (
-    Look("tenant-overview", "90-days", "range=90d"),
-    Look("memories", "nothing", "partition=agent%3Dnobody"),
-    Look("memories-act", "archive", "act=archive&scope=page&back=partition%3Dagent%253Dsupport"),
-    Look("memories-act", "kind", "act=kind&scope=page&back=partition%3Dagent%253Dsupport"),
-    Look("context-preview", "nothing-fits", f"{ASKED}&max_tokens=20"),
-    Look("context-preview", "xml", "partition=agent%3Dcoder&max_tokens=400&style=xml&ordering=u_curve"),
-    Look("context-preview", "elastic", f"{RUN}&packer=elastic&before={quote(RUN)}"),
-    Look("context-preview", "window", f"{RUN}&packer=optimal&model=gpt-4&directive=3000&against=nothing"),
-    Look("context-preview", "focus", f"{ASKED}&focus_memory=torque+sensor"),
-    Look("context-preview", "as-of", f"{RUN}&packer=optimal&as_of=2026-10-01T00:00"),
-    Look("context-preview", "recall", f"{ASKED}&max_tokens=600&profile=conversation-recall"),
-    Look("context-compare", "invalid", f"{RUN}&left=nobody"),
-    Look("budget-curve", "recall", f"{RUN}&profile=conversation-recall"),
-    Look("budgets", "invalid", f"{DRAFT}&include_memories_top_k=0"),
-    Look("budget-effect", "typed", "default_tokens=400", {"name": "workshop"}),
-    Look("scoring-profile", "draft", "", {"scoring-profile.name": "support-recall"}),
-    Look("scoring-publish", "met", "", {"version": 2}),
-    Look("scoring-effect", "typed", "version=2", {"name": "support-recall"}),
-    Look("golden-new", "asked", f"text={quote(QUESTION)}&partition=agent%3Dsupport"),
-    Look("evaluation", "compared", "with={first_run_id}", {"run_id": "second_run_id"}),
-    Look("hygiene-list", "contradictions", "", {"name": "contradiction"}),
-    Look("hygiene-list", "never-retrieved", "", {"name": "never_retrieved"}),
-    Look("partitions", "found", "q=user"),
-    Look("partitions", "none", "q=zeppelin"),
-    Look("partitions", "root", "partition="),
-    Look("memory", "linked", "", {"memory_id": "linked_memory_id"}),
-    Look("session", "proposed", "", {"session_id": "proposed_session_id"}),
-    Look("session-compact", "proposed", "", {"session_id": "proposed_session_id"}),
-    Look("compaction", "applied", "", {"compaction_id": "compaction-roll-back.compaction_id"}),
-    Look("jobs", "nothing", "kind=evaluation&state=failed"),
+    PageState("tenant-overview", "90-days", "range=90d"),
+    PageState("memories", "nothing", "partition=agent%3Dnobody"),
+    PageState("memories-act", "archive", "act=archive&scope=page&back=partition%3Dagent%253Dsupport"),
+    PageState("memories-act", "kind", "act=kind&scope=page&back=partition%3Dagent%253Dsupport"),
+    PageState("context-preview", "nothing-fits", f"{_ASKED}&max_tokens=20"),
+    PageState("context-preview", "xml", "partition=agent%3Dcoder&max_tokens=400&style=xml&ordering=u_curve"),
+    PageState("context-preview", "elastic", f"{_RUN}&packer=elastic&before={quote(_RUN)}"),
+    PageState("context-preview", "window", f"{_RUN}&packer=optimal&model=gpt-4&directive=3000&against=nothing"),
+    PageState("context-preview", "focus", f"{_ASKED}&focus_memory=torque+sensor"),
+    PageState("context-preview", "as-of", f"{_RUN}&packer=optimal&as_of=2026-10-01T00:00"),
+    PageState("context-preview", "recall", f"{_ASKED}&max_tokens=600&profile=conversation-recall"),
+    PageState("context-compare", "invalid", f"{_RUN}&left=nobody"),
+    PageState("budget-curve", "recall", f"{_RUN}&profile=conversation-recall"),
+    PageState("budgets", "invalid", f"{_DRAFT}&include_memories_top_k=0"),
+    PageState("budget-effect", "typed", "default_tokens=400", {"name": "workshop"}),
+    PageState("scoring-profile", "draft", "", {"scoring-profile.name": "support-recall"}),
+    PageState("scoring-publish", "met", "", {"version": 2}),
+    PageState("scoring-effect", "typed", "version=2", {"name": "support-recall"}),
+    PageState("golden-new", "asked", f"text={quote(_QUESTION)}&partition=agent%3Dsupport"),
+    PageState("evaluation", "compared", "with={first_run_id}", {"run_id": "second_run_id"}),
+    PageState("hygiene-list", "contradictions", "", {"name": "contradiction"}),
+    PageState("hygiene-list", "never-retrieved", "", {"name": "never_retrieved"}),
+    PageState("partitions", "found", "q=user"),
+    PageState("partitions", "none", "q=zeppelin"),
+    PageState("partitions", "root", "partition="),
+    PageState("memory", "linked", "", {"memory_id": "linked_memory_id"}),
+    PageState("session", "proposed", "", {"session_id": "proposed_session_id"}),
+    PageState("session-compact", "proposed", "", {"session_id": "proposed_session_id"}),
+    PageState("compaction", "applied", "", {"compaction_id": "compaction-roll-back.compaction_id"}),
+    PageState("jobs", "nothing", "kind=evaluation&state=failed"),
 )
 
 
-def search_open(stage: Stage) -> None:
+def search_open(stage: PageStage) -> None:
     page = stage.open("sessions")
     page.keyboard.press("/")
     page.keyboard.type("sensor", delay=20)
     page.locator(".search-list [role=option]").first.wait_for()
 
 
-def menu_open(stage: Stage) -> None:
+def menu_open(stage: PageStage) -> None:
     page = stage.open("memories")
     if stage.is_narrow:
         page.locator("button[popovertarget=nav]").first.click()
@@ -88,12 +88,12 @@ def menu_open(stage: Stage) -> None:
         page.locator(".switcher summary").first.click()
 
 
-def confirm_open(stage: Stage) -> None:
+def confirm_open(stage: PageStage) -> None:
     stage.open("api-keys").locator(".key-verbs [data-confirm]").first.click()
     stage.page.locator("#confirm[open] button").first.wait_for()
 
 
-def toast_shown(stage: Stage) -> None:
+def toast_shown(stage: PageStage) -> None:
     """An archive; `toast_undone` takes it back."""
     page = stage.open("memory", memory_id="linked_memory_id")
     page.locator("button:has-text('Archive')").click()
@@ -101,14 +101,14 @@ def toast_shown(stage: Stage) -> None:
     page.wait_for_timeout(300)
 
 
-def toast_undone(stage: Stage) -> None:
+def toast_undone(stage: PageStage) -> None:
     """After `toast_shown`, on the page that it left."""
     stage.page.locator(".flash button:has-text('Undo')").click()
     stage.page.locator(".flash:has-text('Restored')").wait_for()
     stage.page.wait_for_timeout(300)
 
 
-def form_refused(stage: Stage) -> None:
+def form_refused(stage: PageStage) -> None:
     page = stage.open("memory", memory_id="linked_memory_id")
     page.locator("#edit summary").click()
     page.fill("#id_kind", "Not A Word")
@@ -116,7 +116,7 @@ def form_refused(stage: Stage) -> None:
     page.locator(".errorlist").first.wait_for()
 
 
-def edit_in_conflict(stage: Stage) -> None:
+def edit_in_conflict(stage: PageStage) -> None:
     """The text of a summary was saved by somebody else since the page was opened: its number is an older one."""
     page = stage.open("compaction")
     page.locator("#edit summary").click()
@@ -126,15 +126,15 @@ def edit_in_conflict(stage: Stage) -> None:
     page.locator(".review-refusal, .alert-danger").first.scroll_into_view_if_needed()
 
 
-def second_reviewer(stage: Stage) -> None:
+def second_reviewer(stage: PageStage) -> None:
     theirs = stage.other.new_page()
-    theirs.goto(stage.address(Look("compaction", "")))
+    theirs.goto(stage.address(PageState("compaction", "")))
     theirs.wait_for_timeout(1_500)
     stage.open("compaction").locator("#presence:not(:empty)").wait_for()
     theirs.close()
 
 
-def answer_missing(stage: Stage) -> None:
+def answer_missing(stage: PageStage) -> None:
     """The server is gone when a filter asks it."""
     page = stage.open("memories")
     page.route("**/memories?*", lambda route: route.abort())
@@ -144,7 +144,7 @@ def answer_missing(stage: Stage) -> None:
     page.unroute_all(behavior="ignoreErrors")
 
 
-def busy(stage: Stage) -> None:
+def busy(stage: PageStage) -> None:
     """An answer that takes its time."""
     page = stage.open("memories")
     held: list[Route] = []
@@ -154,33 +154,33 @@ def busy(stage: Stage) -> None:
     page.wait_for_timeout(700)
 
 
-def score_table(stage: Stage) -> None:
-    page = stage.open("context-preview", f"{ASKED}&max_tokens=300")
+def score_table_open(stage: PageStage) -> None:
+    page = stage.open("context-preview", f"{_ASKED}&max_tokens=300")
     page.locator(".block:has(.score-table) summary").first.click()
     page.locator(".entry a").first.click()
     page.locator(".entry strong").first.wait_for()
     page.locator(".block:has(.score-table)").first.scroll_into_view_if_needed()
 
 
-def missing_found(stage: Stage) -> None:
-    page = stage.open("context-preview", f"{ASKED}&max_tokens=300")
+def missing_found(stage: PageStage) -> None:
+    page = stage.open("context-preview", f"{_ASKED}&max_tokens=300")
     page.locator("#id_memory").scroll_into_view_if_needed()
     page.locator("#id_memory").press_sequentially("sensor", delay=20)
     page.locator("#missing [role=option]").first.wait_for()
 
 
-def not_found(stage: Stage) -> None:
+def not_found(stage: PageStage) -> None:
     stage.page.unroute_all(behavior="ignoreErrors")
     stage.page.goto("/t/00000000-0000-0000-0000-000000000000")
 
 
-def sign_in(stage: Stage) -> None:
+def sign_in_page(stage: PageStage) -> None:
     """The last one: nobody is signed in afterwards."""
     stage.page.context.clear_cookies()
     stage.page.goto("/sign-in")
 
 
-STATES: Mapping[str, Callable[[Stage], None]] = {
+STATES: Mapping[str, Callable[[PageStage], None]] = {
     "search-open": search_open,
     "menu-open": menu_open,
     "confirm-open": confirm_open,
@@ -190,11 +190,11 @@ STATES: Mapping[str, Callable[[Stage], None]] = {
     "edit-in-conflict": edit_in_conflict,
     "second-reviewer": second_reviewer,
     "answer-missing": answer_missing,
-    "score-table": score_table,
+    "score-table": score_table_open,
     "missing-found": missing_found,
     "busy": busy,
     "not-found": not_found,
-    "sign-in": sign_in,
+    "sign-in": sign_in_page,
 }
 
 
@@ -206,14 +206,14 @@ def _first(page: Page, address: str, words: str) -> None:
 
 def _compare(page: Page, at: str) -> None:
     """From the figures on: the lines are what counts."""
-    page.goto(f"{at}/context/compare?{ASKED}&max_tokens=600&right=support-recall")
+    page.goto(f"{at}/context/compare?{_ASKED}&max_tokens=600&right=support-recall")
     page.locator(".slope-card").evaluate("card => window.scrollTo(0, card.getBoundingClientRect().top - 16)")
 
 
 #: The pictures of docs/console.md: how each is found in the tenant of the demo, and how much of it is shown, in pixels.
 DOCS: Mapping[str, tuple[Callable[[Page, str], object], int]] = {
     "overview": (lambda page, at: page.goto(at), 1000),
-    "context-preview": (lambda page, at: page.goto(f"{at}/context?{ASKED}&max_tokens=600&before={quote(RUN)}"), 900),
+    "context-preview": (lambda page, at: page.goto(f"{at}/context?{_ASKED}&max_tokens=600&before={quote(_RUN)}"), 900),
     "compare": (_compare, 900),
     "memory": (lambda page, at: _first(page, f"{at}/memories?q=return+policy", "Return policy"), 900),
     "session": (lambda page, at: _first(page, f"{at}/sessions", "Greta Brodersen"), 900),

@@ -3,7 +3,7 @@
 make run                       # in one terminal
 make screenshots               # in another: writes var/screenshots/<page>-<width>-<theme>.png
 
-The pages are those of `tests/console_pages.py`, so none can be forgotten; `tests/e2e/page_states.py` adds what only some
+The pages are those of `tests/console_pages.py`; `tests/e2e/page_states.py` adds what only some
 data or a click brings. All of it is shown with a tenant of its own, `Workshop pictures`, made at the first call. With
 `--docs` the six pictures of docs/console.md are made anew instead, from the tenant of the demo.
 """
@@ -45,32 +45,32 @@ from memories.tenancy.scopes import (
 from tests.console_pages import (
     PAGES,
     address_of,
+    console_pages,
     operator_patterns,
-    places,
 )
 from tests.demo_fixture import (
     BY,
-    furnished_tenant,
-    ids_of,
+    console_page_ids,
+    load_demo_tenant,
 )
 from tests.e2e.page_states import (
     DOCS,
     LOOKS,
     STATES,
-    Look,
-    Stage,
+    PageStage,
+    PageState,
 )
 from tests.integration.page_helpers import client_of
 
 WIDTHS = {"wide": (1280, 900), "narrow": (390, 844)}
-THEMES = ("light", "dark")
-OUT, DOCS_OUT = Path("var/screenshots"), Path("docs/images")
-TENANT, EMPTY_TENANT, DEMO_TENANT = "Workshop pictures", "Nothing stored yet", "Fennrad"
+_THEMES = ("light", "dark")
+_OUT, DOCS_OUT = Path("var/screenshots"), Path("docs/images")
+_TENANT, EMPTY_TENANT, DEMO_TENANT = "Workshop pictures", "Nothing stored yet", "Fennrad"
 TALLEST = 6000
 
 
 @dataclass
-class Show:
+class ScreenshotTenants:
     """The tenants and people of the pictures, and where each page stands."""
 
     url: str
@@ -80,14 +80,14 @@ class Show:
     def __post_init__(self) -> None:
         self.patterns = {str(pattern.name): pattern for pattern in operator_patterns()}
 
-    def address(self, look: Look) -> str:
+    def address(self, look: PageState) -> str:
         """Of a page with a query string, for the rows of the tenant or those that the look names."""
         ids = self.ids | {name: self.ids.get(str(value), value) for name, value in look.ids.items()}
         path = address_of(self.patterns[look.page], ids)
         return f"{path}?{look.query.format(**ids)}" if look.query else path
 
 
-def tenant_named(name: str) -> Tenant | None:
+def screenshot_tenant(name: str) -> Tenant | None:
     with admin_write_scope():
         found: Tenant | None = Tenant.objects.filter(name=name).first()
     return found
@@ -107,13 +107,13 @@ def further_ids_of(tenant: Tenant) -> dict[str, Any]:
 
 
 def empty_tenant() -> Tenant:
-    if (known := tenant_named(EMPTY_TENANT)) is not None:
+    if (known := screenshot_tenant(EMPTY_TENANT)) is not None:
         return known
     with admin_write_scope():
         return create_tenant(name=EMPTY_TENANT, by=BY, now=timezone.now())
 
 
-def person(username: str, role: str, *tenants: Tenant) -> User:
+def screenshot_user(username: str, role: str, *tenants: Tenant) -> User:
     """Somebody who never signs in with a password: nobody knows it."""
     with admin_write_scope():
         known: User | None = User.objects.filter(username=username).first()
@@ -129,10 +129,10 @@ def person(username: str, role: str, *tenants: Tenant) -> User:
         )
 
 
-def pages_of(show: Show, empty: Show) -> Iterator[tuple[str, str]]:
+def pages_of(show: ScreenshotTenants, empty: ScreenshotTenants) -> Iterator[tuple[str, str]]:
     """Name and address of every page: those that are tested, further looks, then those of a tenant with nothing."""
     seen: dict[str, int] = {}
-    for place in places(show.ids):
+    for place in console_pages(show.ids):
         if place.name == "design":  # which is there in development only
             continue
         seen[place.name] = seen.get(place.name, 0) + 1
@@ -143,10 +143,10 @@ def pages_of(show: Show, empty: Show) -> Iterator[tuple[str, str]]:
     for name in PAGES:
         pattern = show.patterns.get(name)
         if pattern is not None and set(pattern.pattern.converters) == {"tenant_id"} and "" in PAGES[name]:
-            yield f"empty-{name}", empty.address(Look(name, "empty"))
+            yield f"empty-{name}", empty.address(PageState(name, "empty"))
 
 
-def shoot(page: Page, path: Path) -> None:
+def take_screenshot(page: Page, path: Path) -> None:
     """All of the page, in a window as high as it is: what sticks to an edge then covers nothing."""
     size = page.viewport_size
     assert size is not None
@@ -157,7 +157,7 @@ def shoot(page: Page, path: Path) -> None:
     page.set_viewport_size(size)
 
 
-def signed_in(browser: Browser, show: Show, user: User, width: str, theme: str) -> BrowserContext:
+def signed_in(browser: Browser, show: ScreenshotTenants, user: User, width: str, theme: str) -> BrowserContext:
     wide, high = WIDTHS[width]
     context = browser.new_context(
         viewport=ViewportSize(width=wide, height=high),
@@ -171,11 +171,15 @@ def signed_in(browser: Browser, show: Show, user: User, width: str, theme: str) 
     return context
 
 
-def look_at_all(
-    browser: Browser, show: Show, empty: Show, people: tuple[User, User], chosen: argparse.Namespace
+def screenshot_all_pages(
+    browser: Browser,
+    show: ScreenshotTenants,
+    empty: ScreenshotTenants,
+    people: tuple[User, User],
+    chosen: argparse.Namespace,
 ) -> None:
     for width in WIDTHS:
-        for theme in THEMES:
+        for theme in _THEMES:
             ending = f"{width}-{theme}.png"
             if chosen.as_ not in f"{width}-{theme}":
                 continue
@@ -185,17 +189,17 @@ def look_at_all(
                 if name.startswith(chosen.only):
                     page.goto(address, wait_until="load")
                     page.wait_for_function("() => !document.querySelector('.htmx-request')")
-                    shoot(page, OUT / f"{name}-{ending}")
+                    take_screenshot(page, _OUT / f"{name}-{ending}")
             other = signed_in(browser, show, people[1], "wide", "light")
             for name, act in STATES.items():
                 if name.startswith(chosen.only):
-                    act(Stage(page, other, show.address, width == "narrow"))
-                    page.screenshot(path=OUT / f"{name}-{ending}")
+                    act(PageStage(page, other, show.address, width == "narrow"))
+                    page.screenshot(path=_OUT / f"{name}-{ending}")
             context.close()
             other.close()
 
 
-def look_at_docs(browser: Browser, show: Show, user: User) -> None:
+def screenshot_docs_pages(browser: Browser, show: ScreenshotTenants, user: User) -> None:
     """The pictures of the documentation, as wide as its column, the part that matters only."""
     page = signed_in(browser, show, user, "wide", "light").new_page()
     for name, (find, height) in DOCS.items():
@@ -213,18 +217,22 @@ def main() -> None:
     arguments.add_argument("--as", dest="as_", default="", help="only this of wide-light, wide-dark, narrow, ...")
     arguments.add_argument("--docs", action="store_true", help="the pictures of the documentation instead")
     chosen = arguments.parse_args()
-    OUT.mkdir(parents=True, exist_ok=True)
+    _OUT.mkdir(parents=True, exist_ok=True)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         if chosen.docs:
-            tenant = tenant_named(DEMO_TENANT)
+            tenant = screenshot_tenant(DEMO_TENANT)
             assert tenant is not None, "the instance has no demo data"
-            look_at_docs(browser, Show(chosen.url, tenant), person("maren", "admin", tenant))
+            screenshot_docs_pages(
+                browser, ScreenshotTenants(chosen.url, tenant), screenshot_user("maren", "admin", tenant)
+            )
         else:
-            tenant, empty = tenant_named(TENANT) or furnished_tenant(TENANT), empty_tenant()
-            people = (person("ada", "admin", tenant, empty), person("ida", "operator", tenant, empty))
-            show = Show(chosen.url, tenant, ids_of(tenant, "ida") | further_ids_of(tenant))
-            look_at_all(browser, show, Show(chosen.url, empty, {"tenant_id": empty.pk}), people, chosen)
+            tenant, empty = screenshot_tenant(_TENANT) or load_demo_tenant(_TENANT), empty_tenant()
+            people = (screenshot_user("ada", "admin", tenant, empty), screenshot_user("ida", "operator", tenant, empty))
+            show = ScreenshotTenants(chosen.url, tenant, console_page_ids(tenant, "ida") | further_ids_of(tenant))
+            screenshot_all_pages(
+                browser, show, ScreenshotTenants(chosen.url, empty, {"tenant_id": empty.pk}), people, chosen
+            )
         browser.close()
 
 

@@ -13,20 +13,24 @@ from typing import Any
 
 from compaction.pipeline.summarisers.openai_chat import OpenAIChatSummariser
 
-MODEL = "gpt-4o"
-KEY = "sk-test"
+FAKE_CHAT_MODEL = "gpt-4o"
+FAKE_CHAT_API_KEY = "sk-test"
 #: Not sent: how long to wait after each byte.
 DRIP = "Drip"
 
-Answer = tuple[int, dict[str, Any], dict[str, str]]
-Mode = Callable[["ChatServer", dict[str, Any]], Answer]
+ChatAnswer = tuple[int, dict[str, Any], dict[str, str]]
+ChatMode = Callable[["ChatServer", dict[str, Any]], ChatAnswer]
 
 
-def completion(content: Any, finish_reason: str = "stop") -> Answer:
+def completion(content: Any, finish_reason: str = "stop") -> ChatAnswer:
     """A chat completion of this content."""
     message = {"role": "assistant", "content": content}
     choice = {"index": 0, "message": message, "finish_reason": finish_reason}
-    return 200, {"id": "c1", "object": "chat.completion", "created": 1, "model": MODEL, "choices": [choice]}, {}
+    return (
+        200,
+        {"id": "c1", "object": "chat.completion", "created": 1, "model": FAKE_CHAT_MODEL, "choices": [choice]},
+        {},
+    )
 
 
 def lines_of(body: dict[str, Any]) -> list[dict[str, Any]]:
@@ -42,7 +46,7 @@ def _list_name(body: dict[str, Any]) -> str:
     return "entries" if is_journal(body) else "statements"
 
 
-def well(server: "ChatServer", body: dict[str, Any]) -> Answer:
+def answering(server: "ChatServer", body: dict[str, Any]) -> ChatAnswer:
     """What a model would say: some lines shortened, with their numbers."""
     lines = [line for line in lines_of(body) if line.get("text")]
     if is_journal(body):
@@ -64,46 +68,46 @@ def well(server: "ChatServer", body: dict[str, Any]) -> Answer:
     return completion(json.dumps({"statements": statements}))
 
 
-def failing(status: int, **headers: str) -> Mode:
+def failing_chat(status: int, **headers: str) -> ChatMode:
     """Answer with this status."""
 
-    def answer(_server: "ChatServer", _body: dict[str, Any]) -> Answer:
+    def answer(_server: "ChatServer", _body: dict[str, Any]) -> ChatAnswer:
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         return status, {"error": {"message": "no: my secret", "type": "error", "code": None}}, named
 
     return answer
 
 
-def slow(seconds: float) -> Mode:
+def slow_chat(seconds: float) -> ChatMode:
     """Answer well, but late."""
 
-    def answer(server: "ChatServer", body: dict[str, Any]) -> Answer:
+    def answer(server: "ChatServer", body: dict[str, Any]) -> ChatAnswer:
         time.sleep(seconds)
-        return well(server, body)
+        return answering(server, body)
 
     return answer
 
 
-def dripping(seconds: float) -> Mode:
+def dripping(seconds: float) -> ChatMode:
     """Answer well, byte by byte with so much time between them."""
 
-    def answer(server: "ChatServer", body: dict[str, Any]) -> Answer:
-        status, content, headers = well(server, body)
+    def answer(server: "ChatServer", body: dict[str, Any]) -> ChatAnswer:
+        status, content, headers = answering(server, body)
         return status, content, {**headers, DRIP: str(seconds)}
 
     return answer
 
 
-def saying(content: Any) -> Mode:
+def saying(content: Any) -> ChatMode:
     """Answer with this content whatever was asked."""
     return lambda _server, _body: completion(content)
 
 
-def garbage(_server: "ChatServer", _body: dict[str, Any]) -> Answer:
+def garbage(_server: "ChatServer", _body: dict[str, Any]) -> ChatAnswer:
     return completion("Sure! Here is what they talked about: {statements")
 
 
-def too_long(_server: "ChatServer", body: dict[str, Any]) -> Answer:
+def too_long(_server: "ChatServer", body: dict[str, Any]) -> ChatAnswer:
     """More text than it got."""
     items = [
         {
@@ -116,25 +120,25 @@ def too_long(_server: "ChatServer", body: dict[str, Any]) -> Answer:
     return completion(json.dumps({_list_name(body): items}))
 
 
-def bad_citations(_server: "ChatServer", body: dict[str, Any]) -> Answer:
+def bad_citations(_server: "ChatServer", body: dict[str, Any]) -> ChatAnswer:
     """Cites a message that it did not get."""
     item = {"text": "Alex moved.", "kind": "fact", "messages": [len(lines_of(body)) + 7]}
     return completion(json.dumps({_list_name(body): [item]}))
 
 
-def without_schemas(server: "ChatServer", body: dict[str, Any]) -> Answer:
+def without_schemas(server: "ChatServer", body: dict[str, Any]) -> ChatAnswer:
     """An endpoint that knows no JSON schemas."""
     if body["response_format"]["type"] == "json_schema":
-        return failing(400)(server, body)
-    return well(server, body)
+        return failing_chat(400)(server, body)
+    return answering(server, body)
 
 
 @dataclass
 class ChatServer:
     """Answers in `mode`, or first in each of `modes` once; notes every request."""
 
-    mode: Mode = well
-    modes: deque[Mode] = field(default_factory=deque)
+    mode: ChatMode = answering
+    modes: deque[ChatMode] = field(default_factory=deque)
     requests: list[dict[str, Any]] = field(default_factory=list)
     clients: list[OpenAIChatSummariser] = field(default_factory=list)
     items_max: int = 6
@@ -152,11 +156,11 @@ class ChatServer:
         self._server.shutdown()
         self._server.server_close()
 
-    def answer(self, path: str, authorization: str, body: dict[str, Any]) -> Answer:
+    def answer(self, path: str, authorization: str, body: dict[str, Any]) -> ChatAnswer:
         if path != "/v1/chat/completions":
-            return failing(404)(self, body)
-        if authorization != f"Bearer {KEY}":
-            return failing(401)(self, body)
+            return failing_chat(404)(self, body)
+        if authorization != f"Bearer {FAKE_CHAT_API_KEY}":
+            return failing_chat(401)(self, body)
         self.requests.append(body)
         mode = self.modes.popleft() if self.modes else self.mode
         return mode(self, body)

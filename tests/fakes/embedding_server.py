@@ -15,29 +15,29 @@ import numpy as np
 from memories.embeddings.providers.hashed_embedder import HashedNgramEmbedder
 from memories.embeddings.providers.openai_embedder import OpenAIEmbedder
 
-MODEL = "fake-embedding-512"
+FAKE_EMBEDDING_MODEL = "fake-embedding-512"
 DIMENSION = HashedNgramEmbedder.dimension
-KEY = "sk-test"
+FAKE_EMBEDDING_API_KEY = "sk-test"
 #: What the real endpoint takes in one request.
 MAX_INPUTS = 2048
 
-Answer = tuple[int, dict[str, Any]]
-Fault = Callable[["EmbeddingServer", Sequence[str]], Answer]
+EmbeddingAnswer = tuple[int, dict[str, Any]]
+Fault = Callable[["EmbeddingServer", Sequence[str]], EmbeddingAnswer]
 
 
-def failing(status: int, message: str = "no") -> Fault:
+def failing_embedding(status: int, message: str = "no") -> Fault:
     """Answer with this status instead."""
 
-    def answer(_server: "EmbeddingServer", _texts: Sequence[str]) -> Answer:
+    def answer(_server: "EmbeddingServer", _texts: Sequence[str]) -> EmbeddingAnswer:
         return status, {"error": {"message": message, "type": "error", "code": None}}
 
     return answer
 
 
-def slow(seconds: float) -> Fault:
+def slow_embedding(seconds: float) -> Fault:
     """Answer rightly, but late."""
 
-    def answer(server: "EmbeddingServer", texts: Sequence[str]) -> Answer:
+    def answer(server: "EmbeddingServer", texts: Sequence[str]) -> EmbeddingAnswer:
         time.sleep(seconds)
         return server.right_answer(texts, as_base64=False)
 
@@ -47,7 +47,7 @@ def slow(seconds: float) -> Fault:
 def twisted(change: Callable[[dict[str, Any]], Any]) -> Fault:
     """The right answer after `change` has been at it."""
 
-    def answer(server: "EmbeddingServer", texts: Sequence[str]) -> Answer:
+    def answer(server: "EmbeddingServer", texts: Sequence[str]) -> EmbeddingAnswer:
         status, body = server.right_answer(texts, as_base64=False)
         change(body)
         return status, body
@@ -78,32 +78,32 @@ class EmbeddingServer:
         self._server.shutdown()
         self._server.server_close()
 
-    def answer(self, path: str, authorization: str, body: dict[str, Any]) -> Answer:
+    def answer(self, path: str, authorization: str, body: dict[str, Any]) -> EmbeddingAnswer:
         """What the endpoint says to a request."""
         if path != "/v1/embeddings":
-            return failing(404)(self, [])
-        if authorization != f"Bearer {KEY}":
-            return failing(401, "Incorrect API key provided.")(self, [])
+            return failing_embedding(404)(self, [])
+        if authorization != f"Bearer {FAKE_EMBEDDING_API_KEY}":
+            return failing_embedding(401, "Incorrect API key provided.")(self, [])
         given = body["input"]
         texts = [given] if isinstance(given, str) else list(given)
         self.requests.append(texts)
         if self.faults:
             return self.faults.popleft()(self, texts)
-        if body["model"] != MODEL:
-            return failing(404, "The model does not exist.")(self, texts)
+        if body["model"] != FAKE_EMBEDDING_MODEL:
+            return failing_embedding(404, "The model does not exist.")(self, texts)
         is_refused = self.refuses is not None and any(self.refuses in text for text in texts)
         if is_refused or not 1 <= len(texts) <= MAX_INPUTS or not all(texts):
-            return failing(400, "'$.input' is invalid.")(self, texts)
+            return failing_embedding(400, "'$.input' is invalid.")(self, texts)
         return self.right_answer(texts, as_base64=body.get("encoding_format") == "base64")
 
-    def right_answer(self, texts: Sequence[str], *, as_base64: bool) -> Answer:
+    def right_answer(self, texts: Sequence[str], *, as_base64: bool) -> EmbeddingAnswer:
         vectors = HashedNgramEmbedder().embed(texts) * np.float32(3.0)
         data = [
             {"object": "embedding", "index": index, "embedding": _encoded(vector) if as_base64 else vector.tolist()}
             for index, vector in enumerate(vectors)
         ]
         usage = {"prompt_tokens": len(texts), "total_tokens": len(texts)}
-        return 200, {"object": "list", "data": data, "model": MODEL, "usage": usage}
+        return 200, {"object": "list", "data": data, "model": FAKE_EMBEDDING_MODEL, "usage": usage}
 
 
 def _encoded(vector: Any) -> str:

@@ -14,14 +14,22 @@ from context.profiles.actions.budget_profiles import save_budget_profile
 from context.profiles.budget_profiles import current_budget_profile
 from memories.models import Memory, Tenant
 from memories.tenancy.scopes import tenant_scope
-from tests.integration.session_helpers import append, assistant, calling, open_session, result, stored_session, user
+from tests.integration.session_helpers import (
+    append,
+    assistant,
+    calling,
+    open_session,
+    stored_session,
+    tool_result_body,
+    user,
+)
 from tests.users import BY
 
 COMPACTIONS = "/api/v1/compactions"
 EVENTS = "/api/v1/events"
 
-PLACES = ["Lisbon", "Porto", "Braga", "Faro", "Evora", "Coimbra", "Aveiro", "Sintra", "Tavira", "Lagos"]
-THINGS = [
+_PLACES = ["Lisbon", "Porto", "Braga", "Faro", "Evora", "Coimbra", "Aveiro", "Sintra", "Tavira", "Lagos"]
+_THINGS = [
     "the bicycle",
     "a red kayak",
     "the oak table",
@@ -33,14 +41,14 @@ THINGS = [
 ]
 
 
-def said(number: int) -> list[dict[str, Any]]:
+def said_pair(number: int) -> list[dict[str, Any]]:
     """A question with facts in it and an answer that has some too."""
-    place, thing = PLACES[number % len(PLACES)], THINGS[number % len(THINGS)]
+    place, thing = _PLACES[number % len(_PLACES)], _THINGS[number % len(_THINGS)]
     day = f"{number % 27 + 1} May 2026"
     return [
         user(
             f"I went to {place} on {day} and sold {thing} to Ines for {90 + number} EUR, order MV-{20_000 + number}. "
-            f"I want to visit {PLACES[(number + 3) % len(PLACES)]} next, and I love the market there.",
+            f"I want to visit {_PLACES[(number + 3) % len(_PLACES)]} next, and I love the market there.",
             name="Alex",
         ),
         assistant(
@@ -50,20 +58,20 @@ def said(number: int) -> list[dict[str, Any]]:
     ]
 
 
-def looked_up(number: int, size: int = 1_500) -> list[dict[str, Any]]:
+def tool_lookup_pair(number: int, size: int = 1_500) -> list[dict[str, Any]]:
     """A tool call with a long result, and what the assistant makes of it."""
     output = json.dumps({"rows": [{"id": f"row-{number}-{each}", "value": each * 7} for each in range(size // 30)]})
     return [
         user(f"Please look up the delivery number {number}."),
         calling(f"call_{number}", name="find_delivery"),
-        result(f"call_{number}", output, name="find_delivery"),
-        assistant(f"Delivery {number} is on its way to {PLACES[number % len(PLACES)]}."),
+        tool_result_body(f"call_{number}", output, name="find_delivery"),
+        assistant(f"Delivery {number} is on its way to {_PLACES[number % len(_PLACES)]}."),
     ]
 
 
 def conversation(pairs: int, *, lookups: int = 0, start: int = 0) -> list[dict[str, Any]]:
-    rows = [message for number in range(start, start + pairs) for message in said(number)]
-    return [*(message for number in range(start, start + lookups) for message in looked_up(number)), *rows]
+    rows = [message for number in range(start, start + pairs) for message in said_pair(number)]
+    return [*(message for number in range(start, start + lookups) for message in tool_lookup_pair(number)), *rows]
 
 
 def full_session(
@@ -143,9 +151,9 @@ def live_memories(tenant: Tenant, type_: str = "") -> list[Memory]:
     return [row for row in rows if not type_ or row.metadata.get("type") == type_]
 
 
-def texts(messages: Iterable[Any]) -> list[str]:
+def message_texts(messages: Iterable[Any]) -> list[str]:
     return [row[2] for row in messages if row[0] != "tokens"]
 
 
-def later(**delta: float) -> datetime:
+def hours_later(**delta: float) -> datetime:
     return timezone.now() + timedelta(**delta)

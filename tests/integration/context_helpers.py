@@ -9,7 +9,7 @@ from context.assembly.orchestrator import assemble_context
 from context.receipts.results import AssembledContext, ContextRequest
 from memories.embeddings.indexer import index_memories
 from memories.models import Memory, Tenant
-from memories.partitions.actions.memo import set_memo
+from memories.partitions.actions.memo import set_tenant_memo
 from memories.services.partitions.paths import parse_partition
 from memories.services.store.drafts import NewMemory
 from memories.services.tokens import count_tokens
@@ -18,7 +18,7 @@ from memories.tenancy.actions.tenants import create_tenant
 from memories.tenancy.audit import Actor
 from memories.tenancy.scopes import admin_write_scope, tenant_scope
 
-NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+CONTEXT_NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 SYSTEM = Actor.system("tests")
 
 BAKERY = [
@@ -31,22 +31,22 @@ BAKERY = [
 ]
 
 
-def new_tenant(name: str = "") -> Tenant:
+def make_empty_tenant(name: str = "") -> Tenant:
     """A tenant with nothing in it."""
     with admin_write_scope():
-        return create_tenant(name=name or f"tenant {uuid4()}", by=SYSTEM, now=NOW)
+        return create_tenant(name=name or f"tenant {uuid4()}", by=SYSTEM, now=CONTEXT_NOW)
 
 
 def new_row(content: str, partition: str = "", **fields: Any) -> NewMemory:
     """A memory a month old unless `created_at` is given."""
-    fields.setdefault("created_at", NOW - timedelta(days=30))
+    fields.setdefault("created_at", CONTEXT_NOW - timedelta(days=30))
     return NewMemory(content=content, partition=parse_partition(partition), **fields)
 
 
 def store(tenant: Tenant, rows: Iterable[NewMemory], *, is_embedded: bool = True) -> list[Memory]:
     """The rows stored and, like a request does it after its commit, embedded."""
     with tenant_scope(tenant.pk):
-        results = store_memories(tenant=tenant, rows=list(rows), by=SYSTEM, now=NOW - timedelta(days=1))
+        results = store_memories(tenant=tenant, rows=list(rows), by=SYSTEM, now=CONTEXT_NOW - timedelta(days=1))
     memories = [result.memory for result in results if result.memory]
     if is_embedded:
         index_memories(tenant.pk, [memory.pk for memory in memories])
@@ -55,27 +55,33 @@ def store(tenant: Tenant, rows: Iterable[NewMemory], *, is_embedded: bool = True
 
 def bakery(memo: str = "You help in a bakery.") -> Tenant:
     """A tenant with six memories in five partitions and a memo."""
-    tenant = new_tenant()
+    tenant = make_empty_tenant()
     store(tenant, [new_row(content, partition) for content, partition in BAKERY])
     with tenant_scope(tenant.pk):
-        set_memo(tenant=tenant, content=memo, by=SYSTEM, now=NOW - timedelta(days=1))
+        set_tenant_memo(tenant=tenant, content=memo, by=SYSTEM, now=CONTEXT_NOW - timedelta(days=1))
     return tenant
 
 
-def ask(
-    tenant: Tenant, query: str = "", *, reach: str = "", actor: Actor = SYSTEM, now: datetime = NOW, **wishes: Any
+def assemble_test_context(
+    tenant: Tenant,
+    query: str = "",
+    *,
+    reach: str = "",
+    actor: Actor = SYSTEM,
+    now: datetime = CONTEXT_NOW,
+    **wishes: Any,
 ) -> AssembledContext:
     """A context for `query`."""
     request = ContextRequest(query=query, **wishes)
     return assemble_context(request, tenant_id=tenant.pk, reach=reach, actor=actor, now=now)
 
 
-def texts(context: AssembledContext) -> list[str]:
+def block_texts(context: AssembledContext) -> list[str]:
     """What the blocks say, in the order of the text."""
     return [block.text for block in context.blocks]
 
 
-def codes(context: AssembledContext) -> list[str]:
+def warning_codes(context: AssembledContext) -> list[str]:
     """The codes of the warnings."""
     return [notice.code for notice in context.warnings]
 

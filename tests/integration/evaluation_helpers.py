@@ -68,7 +68,7 @@ def evaluate(*arguments: object, **more: Any) -> str:
     return out.getvalue()
 
 
-def evaluated(*arguments: object) -> dict[str, Any]:
+def evaluate_as_json(*arguments: object) -> dict[str, Any]:
     """The same as data."""
     found: dict[str, Any] = json.loads(evaluate(*arguments, "--json"))
     return found
@@ -113,7 +113,7 @@ def stages() -> list[str]:
         return list(Tenant.objects.filter(name__startswith="~evaluation ").values_list("name", flat=True))
 
 
-def counted() -> dict[str, int]:
+def counted_rows() -> dict[str, int]:
     """Rows that a context which counts would have left, and all that memories count."""
     with admin_write_scope(), connection.cursor() as cursor:
         cursor.execute("SELECT coalesce(sum(retrieval_count), 0) FROM memories_memory")

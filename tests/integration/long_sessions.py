@@ -14,18 +14,27 @@ from django.utils import timezone
 from compaction import tasks
 from compaction.models import Compaction
 from memories.models import Tenant
-from memories.services.store.locomo import Turn, parse_conversation
+from memories.services.store.locomo import LocomoTurn, parse_conversation
 from tests.architecture import ROOT
 from tests.integration.compaction.sessions.test_session_context import check, codes
 from tests.integration.compaction_helpers import stored_runs
-from tests.integration.session_helpers import SESSIONS, append, assistant, calling, open_session, read, result, user
+from tests.integration.session_helpers import (
+    SESSIONS,
+    append,
+    assistant,
+    calling,
+    open_session,
+    read,
+    tool_result_body,
+    user,
+)
 
 #: The longest one of the data set: 680 turns in 29 sessions.
 CONVERSATION = ROOT.parent / "shared" / "data" / "locomo" / "43.json"
 NEEDS_CONVERSATION = pytest.mark.skipif(
     not CONVERSATION.is_file(), reason=f"needs the LoCoMo conversation {CONVERSATION.name}"
 )
-DIRECTIVE = "You are Tim's friend John. Be warm, and remember what he tells you."
+_DIRECTIVE = "You are Tim's friend John. Be warm, and remember what he tells you."
 #: After so many turns a tool is called; the outputs take about these bytes in turn, every so often many more.
 TURNS_PER_CALL = 7
 OUTPUT_BYTES = (200, 900, 400, 2_400)
@@ -34,12 +43,12 @@ CALLS_PER_FLOOD, FLOOD_BYTES = 16, 11_000
 LONG_OUTPUT = "vault"
 ROWS_AT_ONCE = 7
 HUGE = 128_000
-SLEEP, EMERGENCY = 0.70, 0.80
+SLEEP_PRESSURE, EMERGENCY_PRESSURE = 0.70, 0.80
 
-Row = dict[str, Any]
+LongSessionRow = dict[str, Any]
 
 
-class Clock:
+class MovingClock:
     """What time the application thinks it is: set from outside, and running on from there."""
 
     def __init__(self) -> None:
@@ -56,8 +65,8 @@ class Clock:
 
 
 @pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    moved = Clock()
+def clock(monkeypatch: pytest.MonkeyPatch) -> MovingClock:
+    moved = MovingClock()
     monkeypatch.setattr(timezone, "now", moved)
     return moved
 
@@ -67,11 +76,11 @@ def conversation_data() -> dict[str, Any]:
     return data
 
 
-def sittings(data: dict[str, Any]) -> Iterator[tuple[datetime, list[Row]]]:
+def session_sittings(data: dict[str, Any]) -> Iterator[tuple[datetime, list[LongSessionRow]]]:
     """When each session of the conversation was held, and what is appended then."""
     number = 0
     for at, group in groupby(parse_conversation(data), key=lambda turn: turn.said_at):
-        rows: list[Row] = []
+        rows: list[LongSessionRow] = []
         for turn in group:
             rows.append(_row(turn, data))
             number += 1
@@ -80,40 +89,40 @@ def sittings(data: dict[str, Any]) -> Iterator[tuple[datetime, list[Row]]]:
         yield at, rows
 
 
-def _row(turn: Turn, data: dict[str, Any]) -> Row:
+def _row(turn: LocomoTurn, data: dict[str, Any]) -> LongSessionRow:
     say = assistant if turn.speaker == data["speaker_a"] else user
     return say(turn.text, name=turn.speaker, source_id=turn.dia_id, created_at=turn.said_at.isoformat())
 
 
-def _looked_up(number: int) -> list[Row]:
+def _looked_up(number: int) -> list[LongSessionRow]:
     """A call and its result, which holds nothing that anybody asks for."""
     size = FLOOD_BYTES if number % CALLS_PER_FLOOD == 0 else OUTPUT_BYTES[number % len(OUTPUT_BYTES)]
     place = LONG_OUTPUT if size > 512 else "shelf"
     rows = [f"{place} {number}.{each} is nominal, checksum {number * 7919 + each:06}" for each in range(size // 39)]
     call_id = f"call_{number}"
-    return [calling(call_id, name="read_table"), result(call_id, "\n".join(rows), name="read_table")]
+    return [calling(call_id, name="read_table"), tool_result_body(call_id, "\n".join(rows), name="read_table")]
 
 
 def _is_own(text: str) -> bool:
     """Whether a system message is the session's directive or summary, not memories of elsewhere."""
-    return text == DIRECTIVE or text.startswith("[CONTEXT SUMMARY]\n")
+    return text == _DIRECTIVE or text.startswith("[CONTEXT SUMMARY]\n")
 
 
 @dataclass(frozen=True)
-class Before:
+class BeforeCompaction:
     """What a context with all the room there is shows, and what it takes, before a compaction.
 
     `said` is how many messages there were then; a call that waits for its result is not shown, but in `waiting`.
     """
 
-    messages: list[Row]
+    messages: list[LongSessionRow]
     tokens: int
     said: int
-    waiting: list[Row]
+    waiting: list[LongSessionRow]
 
 
 @dataclass
-class Played:
+class PlayedSession:
     """A session being played, and everything that is noted about it.
 
     `before` has, by compaction, what was shown before it; `rows` is all that was appended, as the API answered.
@@ -121,31 +130,31 @@ class Played:
 
     client: Any
     tenant: Tenant
-    clock: Clock
+    clock: MovingClock
     window: int
-    session: Row = field(default_factory=dict)
-    rows: list[Row] = field(default_factory=list)
-    before: dict[str, Before] = field(default_factory=dict)
+    session: LongSessionRow = field(default_factory=dict)
+    rows: list[LongSessionRow] = field(default_factory=list)
+    before: dict[str, BeforeCompaction] = field(default_factory=dict)
     pressures: list[float] = field(default_factory=list)
     warnings: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        fields = {"max_context_tokens": self.window, "directive": DIRECTIVE, "user_id": "tim"}
+        fields = {"max_context_tokens": self.window, "directive": _DIRECTIVE, "user_id": "tim"}
         self.session = open_session(self.client, **fields)
 
-    def read(self) -> Row:
+    def read(self) -> LongSessionRow:
         return read(self.client, self.session)
 
-    def say(self, rows: list[Row]) -> None:
+    def say(self, rows: list[LongSessionRow]) -> None:
         """Append a few at a time and ask for the context each time."""
         for start in range(0, len(rows), ROWS_AT_ONCE):
             self.rows += append(self.client, self.session, *rows[start : start + ROWS_AT_ONCE])
             self.context_asked_for()
 
-    def context_asked_for(self) -> Row:
+    def context_asked_for(self) -> LongSessionRow:
         """The context for the next answer; checks what holds of every context, and that an emergency is one."""
         state = self.read()
-        before = self.everything() if state["pressure"] >= EMERGENCY else None
+        before = self.everything() if state["pressure"] >= EMERGENCY_PRESSURE else None
         context = self.ask()
         if "compacted_in_emergency" in codes(context):
             assert before is not None, "compacted below the threshold"
@@ -160,42 +169,42 @@ class Played:
         self.pressures.append(state["pressure"])
         return context
 
-    def note(self, before: Before) -> None:
+    def note(self, before: BeforeCompaction) -> None:
         """What was shown before the compaction that was just applied."""
         self.before[self.applied()[-1]["id"]] = before
         assert len(self.before) == len(self.applied())
 
-    def ask(self, **wishes: Any) -> Row:
+    def ask(self, **wishes: Any) -> LongSessionRow:
         """A context of the session, its tokens counted anew and its tool calls whole."""
         response = self.client.post(f"{SESSIONS}/{self.session['id']}/context", wishes)
         assert response.status_code == 200, response.content
-        context: Row = response.json()
+        context: LongSessionRow = response.json()
         check(context)
         if "max_tokens" not in wishes:
             assert context["budget"]["max_tokens"] <= self.window
         return context
 
-    def everything(self) -> Before:
+    def everything(self) -> BeforeCompaction:
         """What the session shows by itself, with all the room there is."""
         context = self.ask(max_tokens=HUGE, include_memories_top_k=1, preview=True)
         own = [message for message in context["messages"] if message["role"] != "system" or _is_own(message["content"])]
         waiting = [row for row in self.rows[-1:] if row["tool_calls"]]
-        return Before(own, self.read()["context_tokens"], len(self.rows), waiting)
+        return BeforeCompaction(own, self.read()["context_tokens"], len(self.rows), waiting)
 
-    def applied(self) -> list[Row]:
+    def applied(self) -> list[LongSessionRow]:
         """The compactions in force, the first one first."""
         return [row for row in self.compactions() if row["state"] == Compaction.State.APPLIED]
 
-    def compactions(self) -> list[Row]:
+    def compactions(self) -> list[LongSessionRow]:
         """All that were asked for, the first one first."""
         response = self.client.get(f"{SESSIONS}/{self.session['id']}/compactions?page_size=100")
-        rows: list[Row] = response.json()["results"]
+        rows: list[LongSessionRow] = response.json()["results"]
         return rows[::-1]
 
     def slept(self, **delta: float) -> int:
         """Time goes by, the sweeps run, workers do what they hand out; how many compactions the sweep asked for."""
         self.clock.move(**delta)
-        before = self.everything() if self.read()["pressure"] >= SLEEP else None
+        before = self.everything() if self.read()["pressure"] >= SLEEP_PRESSURE else None
         opened = tasks.sweep_sessions()
         self.worked()
         if opened and before is not None and len(self.applied()) > len(self.before):
@@ -208,7 +217,7 @@ class Played:
         while waiting := [run for run in stored_runs(self.tenant) if run.state in {"queued", "running"}]:
             assert attempts < 10, "a run never ends"
             for run in waiting:
-                tasks.run_compaction.apply(args=(str(run.tenant_id), str(run.pk)), throw=False)
+                tasks.run_compaction_task.apply(args=(str(run.tenant_id), str(run.pk)), throw=False)
             attempts += 1
             self.clock.move(minutes=5)
             tasks.sweep_runs()

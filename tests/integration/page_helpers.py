@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from memories.embeddings.indexer import index_memories
 from memories.models import Memory, Snapshot, Tenant
-from memories.partitions.actions.memo import set_memo
+from memories.partitions.actions.memo import set_tenant_memo
 from memories.partitions.actions.snapshots import create_snapshot
 from memories.services.partitions.paths import parse_partition
 from memories.services.store.drafts import NewMemory
@@ -38,7 +38,9 @@ def client_of(user: User) -> Client:
     return client
 
 
-def remember(tenant: Tenant, *rows: tuple[str, str, str], now: datetime | None = None, **fields: Any) -> list[Memory]:
+def store_memories_for_pages(
+    tenant: Tenant, *rows: tuple[str, str, str], now: datetime | None = None, **fields: Any
+) -> list[Memory]:
     """Memories (text, partition, kind), stored and embedded."""
     at = now or timezone.now() - timedelta(days=1)
     drafts = [NewMemory(text, partition=parse_partition(path), kind=kind, **fields) for text, path, kind in rows]
@@ -48,14 +50,14 @@ def remember(tenant: Tenant, *rows: tuple[str, str, str], now: datetime | None =
     return [as_stored(result.memory) for result in results if result.memory]
 
 
-def workshop(tenant: Tenant) -> list[Memory]:
+def make_bakery_memories(tenant: Tenant) -> list[Memory]:
     """Five memories and a memo to look at."""
     with tenant_scope(tenant.pk):
-        set_memo(tenant=tenant, content="We repair cargo bikes.", by=TESTER, now=timezone.now())
-    return remember(tenant, *WORKSHOP)
+        set_tenant_memo(tenant=tenant, content="We repair cargo bikes.", by=TESTER, now=timezone.now())
+    return store_memories_for_pages(tenant, *WORKSHOP)
 
 
-def named_moment(tenant: Tenant, name: str, ago: timedelta = timedelta()) -> Snapshot:
+def make_snapshot(tenant: Tenant, name: str, ago: timedelta = timedelta()) -> Snapshot:
     """A snapshot of a time that is so long ago."""
     with tenant_scope(tenant.pk):
         now = timezone.now()

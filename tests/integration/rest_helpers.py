@@ -17,13 +17,13 @@ CONTEXTS = "/api/v1/contexts"
 NOWHERE = UUID("00000000-0000-4000-8000-000000000000")
 
 
-def stored(tenant: Tenant) -> list[Memory]:
+def all_stored_memories(tenant: Tenant) -> list[Memory]:
     """Every memory of the tenant, archived ones too."""
     with tenant_scope(tenant.pk):
         return list(Memory.objects.for_tenant(tenant.pk).order_by("content"))
 
 
-def remember(client: Any, content: str, **fields: Any) -> dict[str, Any]:
+def post_memory(client: Any, content: str, **fields: Any) -> dict[str, Any]:
     """A new memory as the API answers it."""
     response = client.post(MEMORIES, {"content": content, **fields}, format="json")
     assert response.status_code == 201, response.json()

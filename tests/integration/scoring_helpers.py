@@ -9,7 +9,7 @@ from context.services.profiles.scoring_profiles import ADR_0040
 from memories.models import Tenant
 from memories.tenancy.audit import Actor
 from memories.tenancy.scopes import tenant_scope
-from tests.integration.context_helpers import NOW
+from tests.integration.context_helpers import CONTEXT_NOW
 
 KIM = Actor.operator(7, "Kim")
 BY_WORDS = {"relevance": 0.7, "recency": 0.1, "usefulness": 0.1, "confidence": 0.1}
@@ -17,7 +17,7 @@ BY_WORDS = {"relevance": 0.7, "recency": 0.1, "usefulness": 0.1, "confidence": 0
 
 def new_version(tenant: Tenant, name: str, version: int = 1, **fields: Any) -> ScoringProfileVersion:
     """A row as it is, past every verb."""
-    values = {"numbers": {**ADR_0040.to_numbers(), "weights": BY_WORDS}, "recorded_from": NOW} | fields
+    values = {"numbers": {**ADR_0040.to_numbers(), "weights": BY_WORDS}, "recorded_from": CONTEXT_NOW} | fields
     with tenant_scope(tenant.pk):
         return ScoringProfileVersion.objects.create(tenant=tenant, name=name, version=version, **values)
 
@@ -25,7 +25,7 @@ def new_version(tenant: Tenant, name: str, version: int = 1, **fields: Any) -> S
 def published(tenant: Tenant, name: str, version: int = 1, **fields: Any) -> ScoringProfileVersion:
     """A published version with an evaluation of its numbers."""
     numbers = fields.setdefault("numbers", {**ADR_0040.to_numbers(), "weights": BY_WORDS})
-    run = evaluated(tenant, numbers)
+    run = finished_evaluation(tenant, numbers)
     return new_version(
         tenant,
         name,
@@ -33,13 +33,13 @@ def published(tenant: Tenant, name: str, version: int = 1, **fields: Any) -> Sco
         state="published",
         adr_reference="ADR-0078",
         evaluation_run=run,
-        published_at=NOW,
+        published_at=CONTEXT_NOW,
         **fields,
     )
 
 
-def evaluated(
-    tenant: Tenant, numbers: Mapping[str, Any], *, at: datetime = NOW, state: str = "done", **fields: Any
+def finished_evaluation(
+    tenant: Tenant, numbers: Mapping[str, Any], *, at: datetime = CONTEXT_NOW, state: str = "done", **fields: Any
 ) -> EvaluationRun:
     """An evaluation of these numbers."""
     values: dict[str, Any] = {

@@ -5,10 +5,10 @@ from typing import Any
 from uuid import UUID
 
 from compaction.models import Message, Session
-from compaction.pipeline.counting import placeholder_tokens, tokens_in_context
+from compaction.pipeline.counting import count_context_tokens, count_placeholder_tokens
 from memories.models import Tenant
 from memories.tenancy.scopes import tenant_scope
-from tests.factories import NOW
+from tests.factories import FACTORY_NOW
 
 SESSIONS = "/api/v1/sessions"
 MESSAGES = "/api/v1/messages"
@@ -42,7 +42,7 @@ def calling(*call_ids: str, name: str = "search", arguments: str = '{"q": "x"}')
     return {"role": "assistant", "content": None, "tool_calls": calls}
 
 
-def result(call_id: str, content: str = "found", **fields: Any) -> dict[str, Any]:
+def tool_result_body(call_id: str, content: str = "found", **fields: Any) -> dict[str, Any]:
     return {"role": "tool", "tool_call_id": call_id, "content": content, **fields}
 
 
@@ -69,9 +69,9 @@ def put_in_state(tenant: Tenant, message_ids: Sequence[str], state: str) -> None
             message.state = state
             message.shown_tokens = 0
             if state == Message.State.MASKED:
-                message.masked_at, message.original_tool = NOW, message.name
-                message.shown_tokens = placeholder_tokens(message.name, message.session.model)
+                message.masked_at, message.original_tool = FACTORY_NOW, message.name
+                message.shown_tokens = count_placeholder_tokens(message.name, message.session.model)
             message.save(update_fields=["state", "masked_at", "original_tool", "shown_tokens"])
             session = message.session
-            session.context_tokens = tokens_in_context(session)
+            session.context_tokens = count_context_tokens(session)
             session.save(update_fields=["context_tokens"])

@@ -22,10 +22,18 @@ from tests.integration.page_helpers import TESTER
 LOG = "\n".join(
     f"2026-03-{day:02} 09:12 frame FR-{1000 + day} torque 42 Nm ok, station 7, tester Ida" for day in range(1, 29)
 )
-SUBJECTS = ("the frame FR-2210", "the invoice INV-7731", "the visit to Kiel", "the battery pack B-77", "the brake test")
+_SUBJECTS = (
+    "the frame FR-2210",
+    "the invoice INV-7731",
+    "the visit to Kiel",
+    "the battery pack B-77",
+    "the brake test",
+)
 
 
-def talk(tenant: Tenant, *, turns: int = 30, window: int = 2_600, path: str = "user=alex", **fields: Any) -> Session:
+def make_long_session(
+    tenant: Tenant, *, turns: int = 30, window: int = 2_600, path: str = "user=alex", **fields: Any
+) -> Session:
     """A session of `turns` questions and answers; every tenth answer comes from a tool."""
     at = timezone.now() - timedelta(hours=3)
     with tenant_scope(tenant.pk):
@@ -47,7 +55,7 @@ def _rows(turns: int, at: datetime) -> list[NewMessage]:
     rows = []
     for number in range(turns):
         when = at + timedelta(minutes=number)
-        subject = SUBJECTS[number % len(SUBJECTS)]
+        subject = _SUBJECTS[number % len(_SUBJECTS)]
         asked = f"Ida Brodersen asks about {subject}: what was agreed on {1 + number % 28} March 2026?"
         rows.append(NewMessage("user", asked, created_at=when))
         if number % 10 == 3:

@@ -4,14 +4,14 @@ from datetime import UTC, datetime, timedelta
 
 from hypothesis import strategies as st
 
-from compaction.services.sessions.turns import Turn
+from compaction.services.sessions.turns import SessionTurn
 
 START = datetime(2026, 11, 20, 9, tzinfo=UTC)
 
 
 def plain(place, tokens=10, **given):
     values = {"role": "user", "content": "x" * tokens, **given}
-    return Turn(id=place, tokens=tokens, sequence=place, created_at=START + timedelta(minutes=place), **values)
+    return SessionTurn(id=place, tokens=tokens, sequence=place, created_at=START + timedelta(minutes=place), **values)
 
 
 def call(place, *ids, tokens=10, **given):
@@ -19,7 +19,7 @@ def call(place, *ids, tokens=10, **given):
     return plain(place, tokens, role="assistant", content="", tool_calls=calls or [{"id": ""}], **given)
 
 
-def result(place, call_id, tokens=10, content=None, **given):
+def tool_result_turn(place, call_id, tokens=10, content=None, **given):
     text = "x" * (tokens * 4) if content is None else content
     return plain(place, tokens, role="tool", content=text, tool_call_id=call_id, placeholder_tokens=12, **given)
 
@@ -41,9 +41,9 @@ def conversations(draw, max_size=40):
             turns.append(call(place, *ids, tokens=tokens, pinned=pinned))
         elif kind == "result":
             answered = waiting.pop(draw(st.integers(0, len(waiting) - 1)))
-            turns.append(result(place, answered, tokens, pinned=pinned))
+            turns.append(tool_result_turn(place, answered, tokens, pinned=pinned))
         elif kind == "orphan":
-            turns.append(result(place, f"lost{place}", tokens, pinned=pinned))
+            turns.append(tool_result_turn(place, f"lost{place}", tokens, pinned=pinned))
         else:
             role = draw(st.sampled_from(["user", "assistant", "system"]))
             turns.append(plain(place, tokens, role=role, pinned=pinned))

@@ -5,17 +5,17 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from context.services.assembly.signals.columns import Pool
+from context.services.assembly.signals.columns import CandidatePool
 
-NOW = datetime(2025, 11, 12, 12, tzinfo=UTC)
+SIGNALS_NOW = datetime(2025, 11, 12, 12, tzinfo=UTC)
 
 
-def turn(text, position, *, session="s1", lexemes=(), **fields):
+def signal_turn(text, position, *, session="s1", lexemes=(), **fields):
     """A message of a conversation."""
-    return memory(text, lexemes=lexemes, session=session, position=position, kind="episode", **fields)
+    return signal_memory(text, lexemes=lexemes, session=session, position=position, kind="episode", **fields)
 
 
-def memory(text, *, lexemes=(), created="2025-01-01", **fields):
+def signal_memory(text, *, lexemes=(), created="2025-01-01", **fields):
     row = {
         "id": uuid.uuid4(),
         "content": text,
@@ -30,7 +30,7 @@ def memory(text, *, lexemes=(), created="2025-01-01", **fields):
     return row | fields
 
 
-def pool(rows, text="What is it?", lexemes=(), vectors=()):
+def signal_pool(rows, text="What is it?", lexemes=(), vectors=()):
     """`vectors` are those of the rows, in their order."""
     units = [np.array(vector, dtype=np.float32) / np.linalg.norm(vector) for vector in vectors]
-    return Pool(rows, text, lexemes, {row["id"]: vector for row, vector in zip(rows, units, strict=False)})
+    return CandidatePool(rows, text, lexemes, {row["id"]: vector for row, vector in zip(rows, units, strict=False)})

@@ -10,15 +10,15 @@ from rich.console import Console
 from rich.progress import track
 
 from compaction.pipeline.evaluation import Evaluation, evaluate_conversation
-from compaction.pipeline.summarisers import SummariserError, chosen_summariser, fallback_summariser
-from memories.management.command import DoorCommand
+from compaction.pipeline.summarisers import SummariserError, configured_summariser, fallback_summariser
+from memories.management.command import PlatformCommand
 from memories.services.store.locomo import LocomoError
 
 ROW = "{:<16}{:>9}{:>11}{:>9}{:>9}{:>10}{:>10}"
-HEADINGS = ("conversation", "sessions", "questions", "tokens", "allowed", "too long", "kept")
+_HEADINGS = ("conversation", "sessions", "questions", "tokens", "allowed", "too long", "kept")
 
 
-class Command(DoorCommand):
+class Command(PlatformCommand):
     help = (
         "Measure what summaries of conversations keep: the mean share of the words of each answer that stand in the\n"
         "summary of the session that answers it, at as many tokens as the data set's own summary of that session.\n"
@@ -39,7 +39,7 @@ class Command(DoorCommand):
         )
 
     def handle(self, **options: Any) -> None:
-        summariser = fallback_summariser() if options["summariser"] == "extractive" else chosen_summariser()
+        summariser = fallback_summariser() if options["summariser"] == "extractive" else configured_summariser()
         if options["summariser"] == "configured" and summariser.is_local:
             raise CommandError("No model is configured: set LLM_BASE_URL or LLM_API_KEY, and LLM_MODEL.")
         evaluations = {}
@@ -65,7 +65,7 @@ class Command(DoorCommand):
             raise CommandError(f"{path} is not JSON: {error}.") from error
 
     def _print(self, evaluations: dict[str, Evaluation]) -> None:
-        self.stdout.write(ROW.format(*HEADINGS))
+        self.stdout.write(ROW.format(*_HEADINGS))
         for stem, evaluation in evaluations.items():
             self.stdout.write(ROW.format(stem[:15], *_figures([evaluation])))
         if len(evaluations) > 1:

@@ -5,11 +5,11 @@ from datetime import datetime
 from django.db import IntegrityError, transaction
 
 from compaction.models import Compaction, Run, Session
-from compaction.pipeline.opening import open_compaction, planned, refuse_beside_proposal, refuse_unless_allowed
-from compaction.pipeline.plans import policy_of
-from compaction.pipeline.session_rows import locked_session
+from compaction.pipeline.opening import open_compaction, plan_or_conflict, refuse_unless_allowed, require_no_proposal
+from compaction.pipeline.plans import session_policy
+from compaction.pipeline.session_rows import lock_session
 from compaction.services.pipeline import states
-from compaction.tasks import roll_up_later, run_compaction_later
+from compaction.tasks import enqueue_compaction, enqueue_roll_up
 from memories.tenancy.audit import Actor, record_audit
 from memories.tenancy.exceptions import Conflict, NotFound
 
@@ -20,18 +20,18 @@ def request_compaction(*, session: Session, is_sent: bool = True, by: Actor, now
 
     Raises `Conflict`: `already_running`, `waits_for_review`, `nothing_to_compact`, or `session_closed`.
     """
-    current = locked_session(session.pk)
-    policy = policy_of(current)
+    current = lock_session(session.pk)
+    policy = session_policy(current)
     _refuse_open(current)
-    planned(current, policy, is_forced=True)
+    plan_or_conflict(current, policy, is_forced=True)
     run = open_compaction(current, policy, trigger=Compaction.Trigger.MANUAL, by=by, now=now)
     if is_sent:
-        run_compaction_later(run.tenant_id, run.pk)
+        enqueue_compaction(run.tenant_id, run.pk)
     return run
 
 
 @transaction.atomic
-def retry_run(*, run: Run, by: Actor, now: datetime) -> Run:
+def retry_compaction_run(*, run: Run, by: Actor, now: datetime) -> Run:
     """Have a failed run done again. Raises `Conflict`: `already_decided`, `already_running`, `waits_for_review`."""
     current: Run | None = Run.objects.for_tenant(run.tenant_id).with_id(run.pk).locked().first()
     if current is None:
@@ -46,7 +46,7 @@ def retry_run(*, run: Run, by: Actor, now: datetime) -> Run:
     record_audit(
         tenant_id=current.tenant_id, by=by, verb="retry_run", target_kind="run", target_ids=[current.pk], now=now
     )
-    send = run_compaction_later if current.kind == Run.Kind.COMPACTION else roll_up_later
+    send = enqueue_compaction if current.kind == Run.Kind.COMPACTION else enqueue_roll_up
     send(current.tenant_id, current.pk)
     return current
 
@@ -60,7 +60,7 @@ def _queue_again(run: Run) -> None:
         return
     compaction = Compaction.objects.for_tenant(run.tenant_id).with_id(run.compaction_id).locked().get()
     refuse_unless_allowed(compaction, states.RETRY)
-    refuse_beside_proposal(compaction.tenant_id, compaction.session_id, but=compaction.replaces_id)
+    require_no_proposal(compaction.tenant_id, compaction.session_id, but=compaction.replaces_id)
     compaction.state = states.next_state(compaction.state, states.RETRY)
     compaction.error_code = compaction.error_detail = ""
     compaction.finished_at = None
@@ -71,4 +71,4 @@ def _refuse_open(session: Session) -> None:
     """A run that is open says more than a plan of the same session would."""
     if Run.objects.for_tenant(session.tenant_id).of_session(session.pk).open().exists():
         raise Conflict("already_running", "This session is being compacted already.")
-    refuse_beside_proposal(session.tenant_id, session.pk)
+    require_no_proposal(session.tenant_id, session.pk)

@@ -7,7 +7,7 @@ from django.db import IntegrityError, transaction
 
 from compaction.models import CompactionPrompt
 from compaction.models.compactions import PROMPT_CHARACTERS_MAX
-from compaction.pipeline.opening import current_prompt, prompt_numbered
+from compaction.pipeline.opening import current_prompt, prompt_version_text
 from compaction.services.pipeline.prompts import PROMPT_VERSION
 from compaction.services.sessions.drafts import text_problem
 from memories.tenancy.audit import Actor, record_audit
@@ -55,7 +55,7 @@ def save_prompt(
 @transaction.atomic
 def roll_back_prompt(*, tenant_id: UUID, version: int, by: Actor, now: datetime) -> CompactionPrompt:
     """Put the text of an older version into force again, as a new version. Raises as `save_prompt` does."""
-    text = prompt_numbered(tenant_id, version)
+    text = prompt_version_text(tenant_id, version)
     return save_prompt(tenant_id=tenant_id, text=text, rolled_back_to=version, by=by, now=now)
 
 

@@ -19,44 +19,52 @@ from compaction.pipeline.api.compactions_schema import (
     review_schema,
     session_compactions_schema,
 )
-from compaction.pipeline.plans import plan_session, policy_of
+from compaction.pipeline.plans import plan_session, session_policy
 from compaction.pipeline.queries.compactions import CompactionQuerySet
 from compaction.pipeline.serializers.compactions import (
-    APPEND_MISSING,
-    APPROVE,
-    EDIT,
-    REGENERATE,
-    REJECT,
-    REOPEN,
-    ROLL_BACK,
-    CompactInput,
-    CompactionsInput,
+    REVIEW_APPEND_MISSING,
+    REVIEW_APPROVE,
+    REVIEW_EDIT,
+    REVIEW_REGENERATE,
+    REVIEW_REJECT,
+    REVIEW_REOPEN,
+    REVIEW_ROLL_BACK,
+    CompactionListInput,
+    CompactSessionInput,
     ReviewInput,
-    compaction_answer,
-    compaction_row,
-    dry_run_answer,
+    serialize_compaction,
+    serialize_compaction_row,
+    serialize_dry_run,
 )
 from compaction.pipeline.session_rows import find_session
-from compaction.review.actions import append_missing, approve, edit_summary, regenerate, reject, reopen, roll_back
-from compaction.review.permitted import allowed_actions
-from compaction.tasks import run_compaction_later
-from memories.tenancy.api.endpoint import Door
+from compaction.review.actions import (
+    append_missing_facts,
+    approve_compaction,
+    edit_compaction_summary,
+    regenerate_compaction,
+    reject_compaction,
+    reopen_compaction,
+    roll_back_compaction,
+)
+from compaction.review.permitted import allowed_review_actions
+from compaction.tasks import enqueue_compaction
+from memories.tenancy.api.endpoint import Endpoint
 from memories.tenancy.api.idempotency import idempotent
 from memories.tenancy.exceptions import NotFound
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.rest.serializers import EmptyInput
 
-VERBS: dict[str, Callable[..., Compaction]] = {
-    APPROVE: approve,
-    REJECT: reject,
-    EDIT: edit_summary,
-    APPEND_MISSING: append_missing,
-    ROLL_BACK: roll_back,
-    REOPEN: reopen,
+_VERBS: dict[str, Callable[..., Compaction]] = {
+    REVIEW_APPROVE: approve_compaction,
+    REVIEW_REJECT: reject_compaction,
+    REVIEW_EDIT: edit_compaction_summary,
+    REVIEW_APPEND_MISSING: append_missing_facts,
+    REVIEW_ROLL_BACK: roll_back_compaction,
+    REVIEW_REOPEN: reopen_compaction,
 }
 
 
-class CompactionRows(Door):
+class CompactionEndpointBase(Endpoint):
     """What the endpoints of compactions share."""
 
     def rows(self) -> CompactionQuerySet:
@@ -77,7 +85,7 @@ class CompactionRows(Door):
             row = self.compaction(compaction_id)
             runs = Run.objects.for_tenant(self.tenant_id).of_compaction(row.pk).newest_first()
             run = runs.first()
-            return compaction_answer(row, event_id=run.pk if run else None, allowed=allowed_actions(row))
+            return serialize_compaction(row, event_id=run.pk if run else None, allowed=allowed_review_actions(row))
 
     def started(self, run: Run) -> dict[str, Any]:
         """What a worker does now."""
@@ -86,10 +94,12 @@ class CompactionRows(Door):
     def page(self, rows: CompactionQuerySet, values: dict[str, Any]) -> Response:
         """A page of them, newest first."""
         rows = rows.in_state(values["state"]) if "state" in values else rows
-        return self.listing(rows, values, ordering="-created_at", kinds=(datetime, UUID), answer=compaction_row)
+        return self.listing(
+            rows, values, ordering="-created_at", kinds=(datetime, UUID), answer=serialize_compaction_row
+        )
 
 
-class CompactDoor(CompactionRows):
+class SessionCompactEndpoint(CompactionEndpointBase):
     """Compact a session."""
 
     scopes = {"POST": "write"}
@@ -98,7 +108,7 @@ class CompactDoor(CompactionRows):
     @idempotent
     def post(self, request: Request, session_id: UUID) -> Response:
         """Have the session compacted, by a worker or while you wait; or be told what would be done."""
-        values = self.body(CompactInput)
+        values = self.body(CompactSessionInput)
         if values["dry_run"]:
             return self._told(session_id)
         with tenant_scope(self.tenant_id):
@@ -111,8 +121,8 @@ class CompactDoor(CompactionRows):
     def _told(self, session_id: UUID) -> Response:
         with tenant_scope(self.tenant_id):
             session = find_session(tenant_id=self.tenant_id, session_id=session_id, reach=self.key.partition_prefix)
-            plan = plan_session(session, policy_of(session), is_forced=True)
-            return Response(dry_run_answer(session, plan))
+            plan = plan_session(session, session_policy(session), is_forced=True)
+            return Response(serialize_dry_run(session, plan))
 
     def _waited(self, run: Run) -> Response:
         """Its end, or as a worker's where somebody else has it or the model is to be waited for."""
@@ -122,7 +132,7 @@ class CompactDoor(CompactionRows):
             now=self.now,
             time_limit=orchestrator.WAITING_TIME_LIMIT,
             may_wait=False,
-            hand_over=run_compaction_later,
+            hand_over=enqueue_compaction,
         )
         answer = self.answer(UUID(str(run.compaction_id)))
         if answer["state"] == Compaction.State.PENDING:
@@ -130,13 +140,13 @@ class CompactDoor(CompactionRows):
         return Response({**self.started(run), "state": answer["state"], "compaction": answer})
 
 
-class SessionCompactionsDoor(CompactionRows):
+class SessionCompactionListEndpoint(CompactionEndpointBase):
     """The compactions of a session."""
 
     @session_compactions_schema
     def get(self, request: Request, session_id: UUID) -> Response:
         """All of them, whatever came of them, newest first."""
-        values = self.query(CompactionsInput)
+        values = self.query(CompactionListInput)
         with tenant_scope(self.tenant_id):
             session = find_session(
                 tenant_id=self.tenant_id, session_id=session_id, reach=self.key.partition_prefix, is_open=False
@@ -144,16 +154,16 @@ class SessionCompactionsDoor(CompactionRows):
         return self.page(self.rows().of_session(session.pk), values)
 
 
-class CompactionsDoor(CompactionRows):
+class CompactionListEndpoint(CompactionEndpointBase):
     """The queue."""
 
     @compactions_schema
     def get(self, request: Request) -> Response:
         """Compactions of all sessions within reach, newest first; `state=proposed` are those that wait for review."""
-        return self.page(self.rows(), self.query(CompactionsInput))
+        return self.page(self.rows(), self.query(CompactionListInput))
 
 
-class CompactionDoor(CompactionRows):
+class CompactionEndpoint(CompactionEndpointBase):
     """One compaction."""
 
     @compaction_schema
@@ -163,7 +173,7 @@ class CompactionDoor(CompactionRows):
         return Response(self.answer(compaction_id))
 
 
-class ReviewDoor(CompactionRows):
+class CompactionReviewEndpoint(CompactionEndpointBase):
     """Decisions about a compaction."""
 
     scopes = {"POST": "admin"}
@@ -176,8 +186,8 @@ class ReviewDoor(CompactionRows):
         action = values.pop("action")
         with tenant_scope(self.tenant_id):
             compaction = self.compaction(compaction_id)
-            if action == REGENERATE:
-                run = regenerate(compaction=compaction, by=self.actor, now=self.now, **values)
+            if action == REVIEW_REGENERATE:
+                run = regenerate_compaction(compaction=compaction, by=self.actor, now=self.now, **values)
                 return Response(self.started(run), status=status.HTTP_202_ACCEPTED)
-            VERBS[action](compaction=compaction, by=self.actor, now=self.now, **values)
+            _VERBS[action](compaction=compaction, by=self.actor, now=self.now, **values)
         return Response(self.answer(compaction_id))

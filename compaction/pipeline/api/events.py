@@ -7,17 +7,17 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from compaction.models import Run
-from compaction.pipeline.actions.compactions import retry_run
+from compaction.pipeline.actions.compactions import retry_compaction_run
 from compaction.pipeline.api.compactions_schema import event_retry_schema, event_schema
-from compaction.pipeline.serializers.compactions import event_answer
-from memories.tenancy.api.endpoint import Door
+from compaction.pipeline.serializers.compactions import serialize_event
+from memories.tenancy.api.endpoint import Endpoint
 from memories.tenancy.api.idempotency import idempotent
 from memories.tenancy.exceptions import NotFound
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.rest.serializers import EmptyInput
 
 
-class EventRows(Door):
+class EventEndpointBase(Endpoint):
     """What the endpoints of events share."""
 
     scopes = {"POST": "write"}
@@ -31,7 +31,7 @@ class EventRows(Door):
         return found
 
 
-class EventDoor(EventRows):
+class EventEndpoint(EventEndpointBase):
     """One event."""
 
     @event_schema
@@ -39,10 +39,10 @@ class EventDoor(EventRows):
         """How far the work is, and why it failed where it did."""
         self.query(EmptyInput)
         with tenant_scope(self.tenant_id):
-            return Response(event_answer(self.run_within(event_id)))
+            return Response(serialize_event(self.run_within(event_id)))
 
 
-class EventRetryDoor(EventRows):
+class EventRetryEndpoint(EventEndpointBase):
     """Another attempt."""
 
     @event_retry_schema
@@ -51,6 +51,6 @@ class EventRetryDoor(EventRows):
         """Have failed work done again."""
         self.body(EmptyInput)
         with tenant_scope(self.tenant_id):
-            retry_run(run=self.run_within(event_id), by=self.actor, now=self.now)
-            answer = event_answer(self.run_within(event_id))
+            retry_compaction_run(run=self.run_within(event_id), by=self.actor, now=self.now)
+            answer = serialize_event(self.run_within(event_id))
         return Response(answer, status=status.HTTP_202_ACCEPTED)

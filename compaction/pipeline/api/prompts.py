@@ -14,24 +14,24 @@ from compaction.pipeline.api.prompts_schema import (
     prompts_schema,
     simulate_schema,
 )
-from compaction.pipeline.opening import prompt_versions
-from compaction.pipeline.plans import policy_of
+from compaction.pipeline.opening import stored_prompt_versions
+from compaction.pipeline.plans import session_policy
 from compaction.pipeline.prompt_trial import try_prompt
 from compaction.pipeline.serializers.prompts import (
-    PromptBackInput,
     PromptInput,
+    PromptRollBackInput,
     PromptTrialInput,
     SimulationInput,
-    prompt_answer,
-    simulation_answer,
-    trial_answer,
+    serialize_prompt,
+    serialize_prompt_trial,
+    serialize_simulation,
 )
 from compaction.pipeline.session_rows import find_session
-from compaction.services.simulation.simulator import simulate
-from compaction.simulation.recorded import recorded_turns
+from compaction.services.simulation.simulator import simulate_session
+from compaction.simulation.recorded import read_all_turns
 from context.services.profiles.compaction_policy import problems_of_policy
 from memories.services.store.drafts import FieldProblem
-from memories.tenancy.api.endpoint import Door
+from memories.tenancy.api.endpoint import Endpoint
 from memories.tenancy.api.idempotency import idempotent
 from memories.tenancy.api.permissions import require_whole_tenant
 from memories.tenancy.exceptions import invalid
@@ -39,7 +39,7 @@ from memories.tenancy.scopes import tenant_scope
 from memory_platform.rest.serializers import EmptyInput
 
 
-class PromptsDoor(Door):
+class PromptEndpoint(Endpoint):
     """The tenant's prompt."""
 
     scopes = {"PUT": "admin"}
@@ -49,9 +49,9 @@ class PromptsDoor(Door):
         """The prompt in force and all its versions, newest first; version 1 is the code's."""
         self.query(EmptyInput)
         with tenant_scope(self.tenant_id):
-            versions = prompt_versions(self.tenant_id)
+            versions = stored_prompt_versions(self.tenant_id)
         current = next((row for row in versions if row.pk and row.recorded_to is None), versions[-1])
-        return Response({"current": prompt_answer(current), "versions": [prompt_answer(row) for row in versions]})
+        return Response({"current": serialize_prompt(current), "versions": [serialize_prompt(row) for row in versions]})
 
     @prompt_save_schema
     def put(self, request: Request) -> Response:
@@ -60,10 +60,10 @@ class PromptsDoor(Door):
         values = self.body(PromptInput)
         with tenant_scope(self.tenant_id):
             prompt = save_prompt(tenant_id=self.tenant_id, by=self.actor, now=self.now, **values)
-        return Response(prompt_answer(prompt))
+        return Response(serialize_prompt(prompt))
 
 
-class PromptBackDoor(Door):
+class PromptRollBackEndpoint(Endpoint):
     """Back to an earlier version."""
 
     scopes = {"POST": "admin"}
@@ -73,13 +73,13 @@ class PromptBackDoor(Door):
     def post(self, request: Request) -> Response:
         """Put the text of an older version into force again, as a new version."""
         require_whole_tenant(self.key)
-        version = self.body(PromptBackInput)["version"]
+        version = self.body(PromptRollBackInput)["version"]
         with tenant_scope(self.tenant_id):
             prompt = roll_back_prompt(tenant_id=self.tenant_id, version=version, by=self.actor, now=self.now)
-        return Response(prompt_answer(prompt))
+        return Response(serialize_prompt(prompt))
 
 
-class PromptTrialDoor(Door):
+class PromptTrialEndpoint(Endpoint):
     """A prompt before it is saved."""
 
     scopes = {"POST": "admin"}
@@ -91,10 +91,10 @@ class PromptTrialDoor(Door):
         with tenant_scope(self.tenant_id):
             find_session(tenant_id=self.tenant_id, session_id=values["session_id"], reach=self.key.partition_prefix)
         trial = try_prompt(tenant_id=self.tenant_id, session_id=values["session_id"], text=values["text"], now=self.now)
-        return Response(trial_answer(trial))
+        return Response(serialize_prompt_trial(trial))
 
 
-class SimulateDoor(Door):
+class SessionSimulateEndpoint(Endpoint):
     """What if."""
 
     @simulate_schema
@@ -106,11 +106,13 @@ class SimulateDoor(Door):
             session = find_session(
                 tenant_id=self.tenant_id, session_id=session_id, reach=self.key.partition_prefix, is_open=False
             )
-            policy = replace(policy_of(session), **values)
-            turns = recorded_turns(session)
+            policy = replace(session_policy(session), **values)
+            turns = read_all_turns(session)
         problems = problems_of_policy(policy.as_record())
         if problems:
             raise invalid([FieldProblem(one.field, one.code, one.detail) for one in problems])
         window = window or session.max_context_tokens
-        told = simulate(turns, policy, window, directive_tokens=session.directive_tokens, price_per_million=price)
-        return Response(simulation_answer(told, policy=policy.as_record(), window=window))
+        told = simulate_session(
+            turns, policy, window, directive_tokens=session.directive_tokens, price_per_million=price
+        )
+        return Response(serialize_simulation(told, policy=policy.as_record(), window=window))

@@ -16,7 +16,7 @@ from memories.tenancy.queries.rows import TenantRows, VersionedByRecordedTime
 #: When somebody decided about a compaction; where nobody did, when it was done or failed.
 SETTLED_AT = Coalesce("decided_at", "finished_at", "created_at")
 #: What a line of a list does not show.
-LARGE_FIELDS = ("policy", "summary_text", "statements", "journal", "retention")
+_LARGE_FIELDS = ("policy", "summary_text", "statements", "journal", "retention")
 
 
 class CompactionQuerySet(TenantRows):
@@ -104,7 +104,7 @@ class CompactionQuerySet(TenantRows):
 
     def without_texts(self) -> Self:
         """Rows as a line each shows them."""
-        return self.defer(*LARGE_FIELDS)
+        return self.defer(*_LARGE_FIELDS)
 
     def locked(self) -> Self:
         """Held until the transaction ends: of two decisions the second sees the first."""
@@ -124,7 +124,7 @@ class CompactionMemberQuerySet(TenantRows):
     def compacted_by_applied(self) -> Self:
         """Those whose message a compaction in force took out of the context, with what a line says of that one."""
         rows = self.filter(act="compacted", compaction__state="applied").select_related("compaction")
-        return rows.defer(*(f"compaction__{name}" for name in LARGE_FIELDS))
+        return rows.defer(*(f"compaction__{name}" for name in _LARGE_FIELDS))
 
     def spans_of(self, session_id: UUID) -> list[tuple[UUID, int, int, int]]:
         """(compaction, generation, first and last sequence) that each compaction in force took out of the session."""

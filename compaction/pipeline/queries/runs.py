@@ -10,7 +10,7 @@ from django.db.models import Exists, F, OuterRef, Prefetch, Q
 from memories.tenancy.queries.conditions import path_condition
 from memories.tenancy.queries.rows import TenantRows
 
-OPEN_STATES = ("queued", "running")
+_OPEN_STATES = ("queued", "running")
 
 
 class RunQuerySet(TenantRows):
@@ -21,7 +21,7 @@ class RunQuerySet(TenantRows):
         return self.filter(pk__in=list(run_ids))
 
     def open(self) -> Self:
-        return self.filter(state__in=OPEN_STATES)
+        return self.filter(state__in=_OPEN_STATES)
 
     def in_state(self, *states: str) -> Self:
         return self.filter(state__in=states)

@@ -7,23 +7,23 @@ from rest_framework import serializers
 from compaction.models import Compaction, Run
 
 
-class SpanShape(serializers.Serializer[Any]):
+class SpanOutput(serializers.Serializer[Any]):
     """The messages a summary is made from, both ends included."""
 
     first_sequence = serializers.IntegerField()
     last_sequence = serializers.IntegerField()
 
 
-class PlannedSpanShape(SpanShape):
+class PlannedSpanOutput(SpanOutput):
     """The same with how many are to leave: pinned ones between them stay."""
 
     messages = serializers.IntegerField()
 
 
-class DryRunShape(serializers.Serializer[Any]):
+class DryRunOutput(serializers.Serializer[Any]):
     """What a compaction would do now."""
 
-    span = PlannedSpanShape(allow_null=True, help_text="Null where no summary would be made.")
+    span = PlannedSpanOutput(allow_null=True, help_text="Null where no summary would be made.")
     tokens_before = serializers.IntegerField()
     tokens_after = serializers.IntegerField(help_text="At most, with a summary as long as it may be.")
     masked = serializers.IntegerField()
@@ -33,28 +33,28 @@ class DryRunShape(serializers.Serializer[Any]):
     reason = serializers.CharField(allow_null=True, help_text="Why no summary would be made.")
 
 
-class StartedShape(serializers.Serializer[Any]):
+class StartedRunOutput(serializers.Serializer[Any]):
     """Work that a worker does; the event tells how far it is."""
 
     event_id = serializers.UUIDField()
     compaction_id = serializers.UUIDField()
 
 
-class FailureShape(serializers.Serializer[Any]):
+class FailureOutput(serializers.Serializer[Any]):
     """Why something failed."""
 
     code = serializers.CharField()
     detail = serializers.CharField()
 
 
-class NoticeOfCompactionShape(serializers.Serializer[Any]):
+class CompactionWarningOutput(serializers.Serializer[Any]):
     """Something that readers should know."""
 
     code = serializers.CharField()
     detail = serializers.CharField()
 
 
-class RetainedShape(serializers.Serializer[Any]):
+class RetentionOutput(serializers.Serializer[Any]):
     """How many facts of the messages summary and journal keep."""
 
     kept = serializers.IntegerField()
@@ -62,7 +62,7 @@ class RetainedShape(serializers.Serializer[Any]):
     share = serializers.FloatField(allow_null=True)
 
 
-class CompactionRowShape(serializers.Serializer[Any]):
+class CompactionRowOutput(serializers.Serializer[Any]):
     """A compaction as lists show it."""
 
     id = serializers.UUIDField()
@@ -75,18 +75,18 @@ class CompactionRowShape(serializers.Serializer[Any]):
     is_fallback = serializers.BooleanField(help_text="The model failed, so the text was made without it.")
     model = serializers.CharField(allow_blank=True)
     prompt_version = serializers.IntegerField(help_text="0: made without a prompt.")
-    span = SpanShape(allow_null=True)
+    span = SpanOutput(allow_null=True)
     tokens_before = serializers.IntegerField()
     tokens_after = serializers.IntegerField()
     original_token_count = serializers.IntegerField()
     summary_token_count = serializers.IntegerField()
     compacted_count = serializers.IntegerField()
     masked_count = serializers.IntegerField()
-    retained = RetainedShape()
-    warnings = NoticeOfCompactionShape(many=True)
+    retained = RetentionOutput()
+    warnings = CompactionWarningOutput(many=True)
     is_edited = serializers.BooleanField()
     edit_version = serializers.IntegerField()
-    error = FailureShape(allow_null=True)
+    error = FailureOutput(allow_null=True)
     created_at = serializers.DateTimeField()
     finished_at = serializers.DateTimeField(allow_null=True)
     compacted_at = serializers.DateTimeField(allow_null=True)
@@ -98,7 +98,7 @@ class CompactionRowShape(serializers.Serializer[Any]):
     previous = serializers.UUIDField(allow_null=True)
 
 
-class SummaryStatementShape(serializers.Serializer[Any]):
+class SummaryStatementOutput(serializers.Serializer[Any]):
     """One statement of a summary and the messages that say it."""
 
     text = serializers.CharField()
@@ -110,7 +110,7 @@ class SummaryStatementShape(serializers.Serializer[Any]):
     is_edited = serializers.BooleanField()
 
 
-class JournalEntryShape(serializers.Serializer[Any]):
+class JournalEntryOutput(serializers.Serializer[Any]):
     """A lasting fact and the memory that holds it."""
 
     text = serializers.CharField()
@@ -121,7 +121,7 @@ class JournalEntryShape(serializers.Serializer[Any]):
     is_for_retention = serializers.BooleanField(help_text="Added because the summary lost what it holds.")
 
 
-class FactShape(serializers.Serializer[Any]):
+class RetainedFactOutput(serializers.Serializer[Any]):
     """A fact of the messages, by its class."""
 
     text = serializers.CharField()
@@ -132,35 +132,35 @@ class FactShape(serializers.Serializer[Any]):
         return {"class": serializers.CharField(), **super().get_fields()}
 
 
-class CompactionShape(CompactionRowShape):
+class CompactionOutput(CompactionRowOutput):
     """A compaction with all it says and rests on."""
 
     event_id = serializers.UUIDField(allow_null=True)
     summary = serializers.CharField(allow_null=True, help_text="Null where masking was enough.")
-    statements = SummaryStatementShape(many=True)
-    journal = JournalEntryShape(many=True)
-    kept = FactShape(many=True)
-    missing = FactShape(many=True)
+    statements = SummaryStatementOutput(many=True)
+    journal = JournalEntryOutput(many=True)
+    kept = RetainedFactOutput(many=True)
+    missing = RetainedFactOutput(many=True)
     policy = serializers.DictField()
     allowed_actions = serializers.ListField(child=serializers.CharField())
 
 
-class CompactedShape(StartedShape):
+class FinishedCompactionOutput(StartedRunOutput):
     """What came of a compaction that was waited for."""
 
     state = serializers.ChoiceField(choices=Compaction.State.values)
-    compaction = CompactionShape()
+    compaction = CompactionOutput()
 
 
-class CompactionPageShape(serializers.Serializer[Any]):
+class CompactionPageOutput(serializers.Serializer[Any]):
     """A page of compactions, newest first."""
 
     next = serializers.URLField(allow_null=True)
     previous = serializers.URLField(allow_null=True)
-    results = CompactionRowShape(many=True)
+    results = CompactionRowOutput(many=True)
 
 
-class EventShape(serializers.Serializer[Any]):
+class EventOutput(serializers.Serializer[Any]):
     """A piece of background work: a compaction or a roll-up."""
 
     id = serializers.UUIDField()
@@ -172,7 +172,7 @@ class EventShape(serializers.Serializer[Any]):
     compaction_id = serializers.UUIDField(allow_null=True)
     partition = serializers.CharField(allow_blank=True)
     style = serializers.CharField(allow_null=True)  # type: ignore[assignment]
-    error = FailureShape(allow_null=True)
+    error = FailureOutput(allow_null=True)
     requested_by = serializers.CharField(allow_blank=True)
     created_at = serializers.DateTimeField()
     started_at = serializers.DateTimeField(allow_null=True)

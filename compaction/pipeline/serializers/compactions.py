@@ -9,60 +9,75 @@ from compaction.models import Compaction, Run, Session
 from compaction.models.sessions import MODEL_CHARACTERS_MAX
 from compaction.pipeline.plans import SessionPlan
 from compaction.review.editing import SUMMARY_BYTES_MAX
-from memories.store.serializers.answers import moment
-from memory_platform.rest.fields import ChosenField, TextField, TruthField, WholeNumberField
+from memories.store.serializers.answers import format_utc
+from memory_platform.rest.fields import StrictBooleanField, StrictChoiceField, StrictIntegerField, StrictTextField
 from memory_platform.rest.pages import PageInput
 from memory_platform.rest.serializers import StrictSerializer
 
-APPROVE, REJECT, EDIT, APPEND_MISSING, REGENERATE, ROLL_BACK, REOPEN = REVIEW_ACTIONS = (
-    "approve", "reject", "edit", "append_missing", "regenerate", "rollback", "reopen",
-)  # fmt: skip
-REASON_CHARACTERS_MAX = 500
+REVIEW_APPROVE = "approve"
+REVIEW_REJECT = "reject"
+REVIEW_EDIT = "edit"
+REVIEW_APPEND_MISSING = "append_missing"
+REVIEW_REGENERATE = "regenerate"
+REVIEW_ROLL_BACK = "rollback"
+REVIEW_REOPEN = "reopen"
+REVIEW_ACTIONS = (
+    REVIEW_APPROVE,
+    REVIEW_REJECT,
+    REVIEW_EDIT,
+    REVIEW_APPEND_MISSING,
+    REVIEW_REGENERATE,
+    REVIEW_ROLL_BACK,
+    REVIEW_REOPEN,
+)
+_REASON_CHARACTERS_MAX = 500
 FACTS_MAX = 500
 #: Which fields an action takes beside its name.
 FIELDS_OF = {
-    APPROVE: {"reason", "edit_version"},
-    REJECT: {"reason", "edit_version"},
-    EDIT: {"text", "edit_version"},
-    APPEND_MISSING: {"facts"},
-    REGENERATE: {"model", "prompt_version"},
-    ROLL_BACK: {"reason"},
-    REOPEN: set(),
+    REVIEW_APPROVE: {"reason", "edit_version"},
+    REVIEW_REJECT: {"reason", "edit_version"},
+    REVIEW_EDIT: {"text", "edit_version"},
+    REVIEW_APPEND_MISSING: {"facts"},
+    REVIEW_REGENERATE: {"model", "prompt_version"},
+    REVIEW_ROLL_BACK: {"reason"},
+    REVIEW_REOPEN: set(),
 }
 
 
-class CompactInput(StrictSerializer):
+class CompactSessionInput(StrictSerializer):
     """How to compact a session."""
 
-    dry_run = TruthField(required=False, default=False, help_text="Only tell what would be done.")
-    wait = TruthField(required=False, default=False, help_text="Answer when it is done.")
+    dry_run = StrictBooleanField(required=False, default=False, help_text="Only tell what would be done.")
+    wait = StrictBooleanField(required=False, default=False, help_text="Answer when it is done.")
 
 
-class CompactionsInput(PageInput):
+class CompactionListInput(PageInput):
     """The query parameters of the lists of compactions."""
 
-    state = ChosenField(choices=Compaction.State.values, required=False)
+    state = StrictChoiceField(choices=Compaction.State.values, required=False)
 
 
 class ReviewInput(StrictSerializer):
     """A decision about a compaction, with what it takes."""
 
-    action = ChosenField(choices=REVIEW_ACTIONS)
-    reason = TextField(max_length=REASON_CHARACTERS_MAX, required=False, help_text="For approve, reject, rollback.")
-    text = TextField(
+    action = StrictChoiceField(choices=REVIEW_ACTIONS)
+    reason = StrictTextField(
+        max_length=_REASON_CHARACTERS_MAX, required=False, help_text="For approve, reject, rollback."
+    )
+    text = StrictTextField(
         max_length=SUMMARY_BYTES_MAX, min_length=1, required=False, help_text="For edit: the summary from now on."
     )
-    edit_version = WholeNumberField(required=False, help_text="For approve, reject, edit: the one that was read.")
+    edit_version = StrictIntegerField(required=False, help_text="For approve, reject, edit: the one that was read.")
     facts = serializers.ListField(
-        child=TextField(max_length=SUMMARY_BYTES_MAX),
+        child=StrictTextField(max_length=SUMMARY_BYTES_MAX),
         required=False,
         max_length=FACTS_MAX,
         help_text="For append_missing: texts of missing facts; absent: all of them.",
     )
-    model = TextField(
+    model = StrictTextField(
         max_length=MODEL_CHARACTERS_MAX, min_length=1, required=False, help_text="For regenerate: another model."
     )
-    prompt_version = WholeNumberField(minimum=1, required=False, help_text="For regenerate: another prompt.")
+    prompt_version = StrictIntegerField(minimum=1, required=False, help_text="For regenerate: another prompt.")
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         """Each action takes its own fields."""
@@ -72,14 +87,14 @@ class ReviewInput(StrictSerializer):
             for name in attrs
             if name not in FIELDS_OF[action] | {"action"}
         }
-        if action == EDIT and "text" not in attrs:
+        if action == REVIEW_EDIT and "text" not in attrs:
             errors["text"] = [serializers.ErrorDetail("This field is required.", code="required")]
         if errors:
             raise serializers.ValidationError(errors)
         return attrs
 
 
-def dry_run_answer(session: Session, plan: SessionPlan) -> dict[str, Any]:
+def serialize_dry_run(session: Session, plan: SessionPlan) -> dict[str, Any]:
     """What a compaction would do now; `reason` says why it would make no summary."""
     span = [turn.sequence for turn in plan.span if turn.sequence is not None]
     return {
@@ -94,7 +109,7 @@ def dry_run_answer(session: Session, plan: SessionPlan) -> dict[str, Any]:
     }
 
 
-def compaction_row(row: Compaction) -> dict[str, Any]:
+def serialize_compaction_row(row: Compaction) -> dict[str, Any]:
     """A compaction as lists show it; it was read `with_sessions`."""
     has_span = row.first_sequence is not None
     span = {"first_sequence": row.first_sequence, "last_sequence": row.last_sequence} if has_span else None
@@ -126,23 +141,23 @@ def compaction_row(row: Compaction) -> dict[str, Any]:
         "is_edited": row.is_edited,
         "edit_version": row.edit_version,
         "error": {"code": row.error_code, "detail": row.error_detail} if row.error_code else None,
-        "created_at": moment(row.created_at),
-        "finished_at": moment(row.finished_at),
-        "compacted_at": moment(row.compacted_at),
+        "created_at": format_utc(row.created_at),
+        "finished_at": format_utc(row.finished_at),
+        "compacted_at": format_utc(row.compacted_at),
         "requested_by": row.requested_by,
         "decided_by": row.decided_by,
-        "decided_at": moment(row.decided_at),
+        "decided_at": format_utc(row.decided_at),
         "decision_reason": row.decision_reason,
         "replaces": str(row.replaces_id) if row.replaces_id else None,
         "previous": str(row.previous_id) if row.previous_id else None,
     }
 
 
-def compaction_answer(row: Compaction, *, event_id: object, allowed: Sequence[str]) -> dict[str, Any]:
+def serialize_compaction(row: Compaction, *, event_id: object, allowed: Sequence[str]) -> dict[str, Any]:
     """One compaction with all it says and rests on."""
     retention = row.retention or {}
     return {
-        **compaction_row(row),
+        **serialize_compaction_row(row),
         "event_id": str(event_id) if event_id else None,
         "summary": row.summary_text or None,
         "statements": row.statements,
@@ -154,7 +169,7 @@ def compaction_answer(row: Compaction, *, event_id: object, allowed: Sequence[st
     }
 
 
-def event_answer(row: Run) -> dict[str, Any]:
+def serialize_event(row: Run) -> dict[str, Any]:
     """A piece of background work; it was read `with_targets`."""
     place = row.session.partition_path if row.session else row.partition.path if row.partition else ""
     return {
@@ -169,9 +184,9 @@ def event_answer(row: Run) -> dict[str, Any]:
         "style": row.style or None,
         "error": {"code": row.error_code, "detail": row.error_detail} if row.error_code else None,
         "requested_by": row.requested_by,
-        "created_at": moment(row.created_at),
-        "started_at": moment(row.started_at),
-        "finished_at": moment(row.finished_at),
+        "created_at": format_utc(row.created_at),
+        "started_at": format_utc(row.started_at),
+        "finished_at": format_utc(row.finished_at),
     }
 
 

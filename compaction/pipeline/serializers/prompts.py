@@ -7,19 +7,25 @@ from rest_framework import serializers
 from compaction.models import CompactionPrompt
 from compaction.models.compactions import PROMPT_CHARACTERS_MAX
 from compaction.models.sessions import WINDOW_TOKENS_MAX, WINDOW_TOKENS_MIN
-from compaction.pipeline.prompt_trial import Trial
+from compaction.pipeline.prompt_trial import PromptTrial
 from compaction.pipeline.serializers.compaction_shapes import (
-    NoticeOfCompactionShape,
-    RetainedShape,
-    SummaryStatementShape,
+    CompactionWarningOutput,
+    RetentionOutput,
+    SummaryStatementOutput,
 )
 from compaction.services.simulation.simulator import Simulation
 from context.services.profiles.compaction_policy import BOUNDS, DEFAULT_POLICY
-from memories.store.serializers.answers import moment
-from memory_platform.rest.fields import IdField, NumberField, TextField, TruthField, WholeNumberField
+from memories.store.serializers.answers import format_utc
+from memory_platform.rest.fields import (
+    StrictBooleanField,
+    StrictIntegerField,
+    StrictNumberField,
+    StrictTextField,
+    StrictUuidField,
+)
 from memory_platform.rest.serializers import StrictSerializer
 
-PRICE_MAX = 10_000.0
+_PRICE_MAX = 10_000.0
 #: What of a policy has an effect on a simulation.
 SIMULATED_SWITCHES = ("has_scheduled", "has_emergency", "has_masking", "has_summaries")
 SIMULATED_NUMBERS = (
@@ -31,28 +37,28 @@ SIMULATED_NUMBERS = (
 class PromptInput(StrictSerializer):
     """A prompt to put into force."""
 
-    text = TextField(max_length=PROMPT_CHARACTERS_MAX, min_length=1)
-    edited_from = WholeNumberField(minimum=1, required=False, help_text="The version it was made from.")
+    text = StrictTextField(max_length=PROMPT_CHARACTERS_MAX, min_length=1)
+    edited_from = StrictIntegerField(minimum=1, required=False, help_text="The version it was made from.")
 
 
-class PromptBackInput(StrictSerializer):
+class PromptRollBackInput(StrictSerializer):
     """Which version to put into force again; 1 is the code's."""
 
-    version = WholeNumberField(minimum=1)
+    version = StrictIntegerField(minimum=1)
 
 
 class PromptTrialInput(StrictSerializer):
     """A prompt to be tried on a recorded session."""
 
-    session_id = IdField()
-    text = TextField(max_length=PROMPT_CHARACTERS_MAX, min_length=1)
+    session_id = StrictUuidField()
+    text = StrictTextField(max_length=PROMPT_CHARACTERS_MAX, min_length=1)
 
 
 class SimulationInput(StrictSerializer):
     """What to change of the session's policy, and of its window."""
 
-    max_context_tokens = WholeNumberField(minimum=WINDOW_TOKENS_MIN, maximum=WINDOW_TOKENS_MAX, required=False)
-    price_per_million = NumberField(minimum=0, maximum=PRICE_MAX, required=False, default=0.0)
+    max_context_tokens = StrictIntegerField(minimum=WINDOW_TOKENS_MIN, maximum=WINDOW_TOKENS_MAX, required=False)
+    price_per_million = StrictNumberField(minimum=0, maximum=_PRICE_MAX, required=False, default=0.0)
 
     def get_fields(self) -> dict[str, Any]:
         """With every number of the policy that has an effect, by its own name and bounds."""
@@ -60,24 +66,24 @@ class SimulationInput(StrictSerializer):
         for name in SIMULATED_NUMBERS:
             least, most = BOUNDS[name]
             if isinstance(getattr(DEFAULT_POLICY, name), int):
-                fields[name] = WholeNumberField(minimum=int(least), maximum=int(most), required=False)
+                fields[name] = StrictIntegerField(minimum=int(least), maximum=int(most), required=False)
             else:
-                fields[name] = NumberField(minimum=least, maximum=most, required=False)
-        return fields | {name: TruthField(required=False) for name in SIMULATED_SWITCHES}
+                fields[name] = StrictNumberField(minimum=least, maximum=most, required=False)
+        return fields | {name: StrictBooleanField(required=False) for name in SIMULATED_SWITCHES}
 
 
-def prompt_answer(row: CompactionPrompt) -> dict[str, Any]:
+def serialize_prompt(row: CompactionPrompt) -> dict[str, Any]:
     """One version; version 1, the code's, was never saved."""
     return {
         "version": row.version,
         "text": row.text,
-        "recorded_from": moment(row.recorded_from),
-        "recorded_to": moment(row.recorded_to),
+        "recorded_from": format_utc(row.recorded_from),
+        "recorded_to": format_utc(row.recorded_to),
         "created_by": row.created_by,
     }
 
 
-def trial_answer(trial: Trial) -> dict[str, Any]:
+def serialize_prompt_trial(trial: PromptTrial) -> dict[str, Any]:
     """What a prompt would make of a session."""
     draft = trial.draft
     return {
@@ -98,7 +104,7 @@ def trial_answer(trial: Trial) -> dict[str, Any]:
     }
 
 
-def simulation_answer(simulation: Simulation, *, policy: dict[str, Any], window: int) -> dict[str, Any]:
+def serialize_simulation(simulation: Simulation, *, policy: dict[str, Any], window: int) -> dict[str, Any]:
     """The course of the session under the policy."""
     cost = simulation.cost
     return {
@@ -125,7 +131,7 @@ def simulation_answer(simulation: Simulation, *, policy: dict[str, Any], window:
     }
 
 
-class PromptShape(serializers.Serializer[Any]):
+class PromptOutput(serializers.Serializer[Any]):
     """One version of the prompt."""
 
     version = serializers.IntegerField(help_text="1 is the code's.")
@@ -135,14 +141,14 @@ class PromptShape(serializers.Serializer[Any]):
     created_by = serializers.CharField(allow_blank=True)
 
 
-class PromptsShape(serializers.Serializer[Any]):
+class PromptsOutput(serializers.Serializer[Any]):
     """The prompt in force, and all versions, newest first."""
 
-    current = PromptShape()
-    versions = PromptShape(many=True)
+    current = PromptOutput()
+    versions = PromptOutput(many=True)
 
 
-class PromptTrialShape(serializers.Serializer[Any]):
+class PromptTrialOutput(serializers.Serializer[Any]):
     """What a prompt would make of a session."""
 
     session_id = serializers.UUIDField()
@@ -150,14 +156,14 @@ class PromptTrialShape(serializers.Serializer[Any]):
     tokens = serializers.IntegerField()
     summary = serializers.CharField(allow_null=True)
     summary_token_count = serializers.IntegerField()
-    statements = SummaryStatementShape(many=True)
-    retained = RetainedShape()
+    statements = SummaryStatementOutput(many=True)
+    retained = RetentionOutput()
     summariser = serializers.CharField()
     is_fallback = serializers.BooleanField()
-    warnings = NoticeOfCompactionShape(many=True)
+    warnings = CompactionWarningOutput(many=True)
 
 
-class SimulatedPointShape(serializers.Serializer[Any]):
+class SimulatedPointOutput(serializers.Serializer[Any]):
     """The context after a message, or after a compaction."""
 
     sequence = serializers.IntegerField()
@@ -166,7 +172,7 @@ class SimulatedPointShape(serializers.Serializer[Any]):
     event = serializers.CharField()
 
 
-class SimulatedCostShape(serializers.Serializer[Any]):
+class SimulatedCostOutput(serializers.Serializer[Any]):
     """Tokens sent to a model over the session; prices are 0 where none was given."""
 
     calls = serializers.IntegerField()
@@ -179,14 +185,14 @@ class SimulatedCostShape(serializers.Serializer[Any]):
     price_without_compaction = serializers.FloatField()
 
 
-class SimulationShape(serializers.Serializer[Any]):
+class SimulationOutput(serializers.Serializer[Any]):
     """What the policy would have made of the session."""
 
-    points = SimulatedPointShape(many=True)
+    points = SimulatedPointOutput(many=True)
     compactions = serializers.IntegerField()
     masked = serializers.IntegerField()
     compacted = serializers.IntegerField()
     peak = serializers.FloatField()
-    cost = SimulatedCostShape()
+    cost = SimulatedCostOutput()
     max_context_tokens = serializers.IntegerField()
     policy = serializers.DictField()

@@ -1,15 +1,20 @@
 """Turning messages into statements with their sources: one Protocol, two summarisers (ADR-0072)."""
 
-from compaction.pipeline.summarisers.protocol import Summariser, SummariserError, Summary, SummaryTask
-from compaction.pipeline.summarisers.selection import chosen_summariser, fallback_summariser, has_model, model_for
+from compaction.pipeline.summarisers.protocol import Summariser, SummariserError, SummaryResult, SummaryTask
+from compaction.pipeline.summarisers.selection import (
+    configured_summariser,
+    fallback_summariser,
+    has_model,
+    summary_model,
+)
 
 __all__ = [
     "Summariser",
     "SummariserError",
-    "Summary",
+    "SummaryResult",
     "SummaryTask",
-    "chosen_summariser",
+    "configured_summariser",
     "fallback_summariser",
     "has_model",
-    "model_for",
+    "summary_model",
 ]

@@ -11,28 +11,28 @@ from typing import Any, TypeVar
 import openai
 from openai.types.chat import ChatCompletion
 
-from compaction.pipeline.summarisers.protocol import SummariserError, Summary, SummaryTask
-from compaction.services.pipeline.chunking import parts_that_fit, shares_of
-from compaction.services.pipeline.citations import CitationError, cited_items
+from compaction.pipeline.summarisers.protocol import SummariserError, SummaryResult, SummaryTask
+from compaction.services.pipeline.chunking import divide_budget, split_turns_to_fit
+from compaction.services.pipeline.citations import CitationError, parse_cited_items
 from compaction.services.pipeline.prompts import (
     JOURNAL_PROMPT,
     JOURNAL_SCHEMA,
     PROMPT,
     SUMMARY_SCHEMA,
     complete_prompt,
-    numbered_lines,
+    number_prompt_lines,
     summary_prompt,
 )
-from compaction.services.pipeline.stored_statements import Told
-from compaction.services.sessions.turns import Turn
+from compaction.services.pipeline.stored_statements import CitedStatement
+from compaction.services.sessions.turns import SessionTurn
 from context.profiles.token_counters import budget_calculator
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 #: Models overshoot what they are asked for, so they are asked for less than they may write.
 ASKED_SHARE = 0.8
 #: The part of a window that prompt, answer and the edges of messages are kept out of.
-WINDOW_SHARE = 0.8
+_WINDOW_SHARE = 0.8
 #: Of the texts to be blamed: too long, not acceptable, refused.
 BLAMES_TEXT = frozenset({400, 413, 422})
 RETRY_AFTER_SECONDS_MAX = 300.0
@@ -68,7 +68,7 @@ class OpenAIChatSummariser:
         """Give the connections back; the summariser is of no use afterwards."""
         self._client.close()
 
-    def summarise(self, task: SummaryTask) -> Summary:
+    def summarise(self, task: SummaryTask) -> SummaryResult:
         """See `Summariser`."""
 
         def text(budget: int) -> str:
@@ -76,12 +76,12 @@ class OpenAIChatSummariser:
 
         question = _Question(text, SUMMARY_SCHEMA, "statements", may_be_empty=False)
         statements = self._asked(task, question)
-        summary = Summary("\n".join(one.text for one in statements), tuple(statements))
+        summary = SummaryResult("\n".join(one.text for one in statements), tuple(statements))
         if task.count_tokens(summary.text) > task.budget_tokens:
             raise SummariserError("over_budget", "The model wrote more than it may.", is_permanent=False)
         return summary
 
-    def journal(self, task: SummaryTask) -> list[Told]:
+    def journal(self, task: SummaryTask) -> list[CitedStatement]:
         """See `Summariser`."""
         question = _Question(lambda _: JOURNAL_PROMPT, JOURNAL_SCHEMA, "entries", may_be_empty=True)
         entries, left = [], task.budget_tokens
@@ -91,33 +91,33 @@ class OpenAIChatSummariser:
                 entries.append(entry)
         return entries
 
-    def _asked(self, task: SummaryTask, question: _Question) -> list[Told]:
+    def _asked(self, task: SummaryTask, question: _Question) -> list[CitedStatement]:
         """The answers about all parts, one after the other; the earlier statements stand in the first one."""
         started = time.monotonic()
         parts = self._parts(task)
         sizes = [sum(turn.tokens + 1 for turn in part) for part in parts]
-        told: list[Told] = []
-        for number, (part, budget) in enumerate(zip(parts, shares_of(task.budget_tokens, sizes), strict=True)):
+        told: list[CitedStatement] = []
+        for number, (part, budget) in enumerate(zip(parts, divide_budget(task.budget_tokens, sizes), strict=True)):
             earlier = task.earlier if number == 0 else ()
-            lines = numbered_lines(part, [one.text for one in earlier])
+            lines = number_prompt_lines(part, [one.text for one in earlier])
             answer = self._answer(task, question, question.text(budget), lines, self._time_left(task, started))
             told += _told(answer, question, earlier, part)
         if not told and not question.may_be_empty:
             raise SummariserError("empty", "The model's answer holds no statement.", is_permanent=False)
         return told
 
-    def _parts(self, task: SummaryTask) -> list[list[Turn]]:
+    def _parts(self, task: SummaryTask) -> list[list[SessionTurn]]:
         """The messages in parts that fit the model's window beside prompt, earlier statements and answer."""
         calculator = budget_calculator()
 
-        def count(turn: Turn) -> int:
-            return calculator.count_tokens(numbered_lines([turn]), task.model)
+        def count(turn: SessionTurn) -> int:
+            return calculator.count_tokens(number_prompt_lines([turn]), task.model)
 
-        fixed = calculator.count_tokens(numbered_lines((), [one.text for one in task.earlier]), task.model)
+        fixed = calculator.count_tokens(number_prompt_lines((), [one.text for one in task.earlier]), task.model)
         fixed += calculator.count_tokens(complete_prompt(task.prompt or PROMPT), task.model) + task.budget_tokens
-        room = int(calculator.context_window(task.model) * WINDOW_SHARE) - fixed
+        room = int(calculator.context_window(task.model) * _WINDOW_SHARE) - fixed
         try:
-            return parts_that_fit(task.messages, room, count)
+            return split_turns_to_fit(task.messages, room, count)
         except ValueError as error:
             detail = "The model's window is too small for what it would have to read."
             raise SummariserError("window_too_small", detail, is_permanent=True, blames_task=True) from error
@@ -163,12 +163,12 @@ class OpenAIChatSummariser:
         return _content(answer)
 
 
-def _in_time(call: Callable[[], T], seconds: float) -> T:
+def _in_time(call: Callable[[], _T], seconds: float) -> _T:
     """What the call returns. Raises `TimeoutError`.
 
     The time limit of a connection begins anew with every byte; an endpoint that keeps sending spaces has no end.
     """
-    done: Future[T] = Future()
+    done: Future[_T] = Future()
 
     def work() -> None:
         try:
@@ -214,10 +214,12 @@ def _content(answer: ChatCompletion) -> str:
     return content
 
 
-def _told(answer: str, question: _Question, earlier: Sequence[Told], part: Sequence[Turn]) -> list[Told]:
+def _told(
+    answer: str, question: _Question, earlier: Sequence[CitedStatement], part: Sequence[SessionTurn]
+) -> list[CitedStatement]:
     """The items of an answer with the messages behind their numbers."""
     try:
-        items = cited_items(answer, question.list_name, len(earlier) + len(part))
+        items = parse_cited_items(answer, question.list_name, len(earlier) + len(part))
     except CitationError as error:
         raise SummariserError(error.code, error.detail, is_permanent=False) from error
     sources = [*(one.message_ids for one in earlier), *((str(turn.id),) for turn in part)]
@@ -225,5 +227,5 @@ def _told(answer: str, question: _Question, earlier: Sequence[Told], part: Seque
     for item in items:
         cited = dict.fromkeys(source for number in item.numbers for source in sources[number - 1])
         is_old = all(number <= len(earlier) for number in item.numbers)
-        told.append(Told(item.text, tuple(cited), item.kind, is_from_earlier=is_old))
+        told.append(CitedStatement(item.text, tuple(cited), item.kind, is_from_earlier=is_old))
     return told

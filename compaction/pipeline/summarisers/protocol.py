@@ -4,10 +4,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from compaction.services.pipeline.stored_statements import Told
-from compaction.services.sessions.turns import Turn
+from compaction.services.pipeline.stored_statements import CitedStatement
+from compaction.services.sessions.turns import SessionTurn
 
-CountTokens = Callable[[str], int]
+SummaryTokenCounter = Callable[[str], int]
 
 
 @dataclass(frozen=True)
@@ -18,21 +18,21 @@ class SummaryTask:
     summariser's own. Tokens are those of the session's model.
     """
 
-    messages: Sequence[Turn]
-    earlier: Sequence[Told]
+    messages: Sequence[SessionTurn]
+    earlier: Sequence[CitedStatement]
     budget_tokens: int
-    count_tokens: CountTokens
+    count_tokens: SummaryTokenCounter
     prompt: str = ""
     model: str = ""
     time_limit_seconds: float | None = None
 
 
 @dataclass(frozen=True)
-class Summary:
+class SummaryResult:
     """The text that takes the place of the messages, and the statements it consists of."""
 
     text: str
-    statements: tuple[Told, ...]
+    statements: tuple[CitedStatement, ...]
 
 
 class Summariser(Protocol):
@@ -43,10 +43,10 @@ class Summariser(Protocol):
     #: Whether it works without the network, so that it cannot be away.
     is_local: bool
 
-    def summarise(self, task: SummaryTask) -> Summary:
+    def summarise(self, task: SummaryTask) -> SummaryResult:
         """A summary of at most the budget. Raises `SummariserError`."""
 
-    def journal(self, task: SummaryTask) -> list[Told]:
+    def journal(self, task: SummaryTask) -> list[CitedStatement]:
         """Lasting facts of the messages, each once, within the budget. Raises `SummariserError`."""
 
 

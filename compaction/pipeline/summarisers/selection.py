@@ -26,7 +26,7 @@ def has_model() -> bool:
     return bool(settings.LLM_BASE_URL or settings.LLM_API_KEY)
 
 
-def chosen_summariser() -> Summariser:
+def configured_summariser() -> Summariser:
     """The summariser that settings name: a model where an endpoint or a key is given, else rules alone."""
     if not has_model():
         return _extractive
@@ -46,7 +46,7 @@ def fallback_summariser() -> Summariser:
     return _extractive
 
 
-def model_for(session_model: str, policy_model: str) -> str:
+def summary_model(session_model: str, policy_model: str) -> str:
     """The model that is asked: the policy's, else the deployment's, else the session's own."""
     return policy_model or settings.LLM_MODEL or session_model
 

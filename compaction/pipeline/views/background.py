@@ -11,14 +11,22 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from compaction.models import Run
-from compaction.pipeline.actions.compactions import retry_run
+from compaction.pipeline.actions.compactions import retry_compaction_run
 from compaction.rollups.actions import request_roll_up
 from memories.models import Partition, PartitionSummary
 from memories.partitions.forms import PartitionForm
-from memories.tenancy.access import actor_of, tenant_required
+from memories.tenancy.access import operator_actor, tenant_required
 from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.scopes import tenant_scope
-from memory_platform.web.pages import HtmxRequest, complain, flash, operator_required, show, wants_fragment, watch
+from memory_platform.web.pages import (
+    HtmxRequest,
+    add_flash,
+    flash_error,
+    operator_required,
+    render_page,
+    wants_fragment,
+    watch_job,
+)
 
 #: What the list of all work calls the states of runs.
 STATES_OF_JOBS = {"queued": "unfinished", "running": "unfinished", "failed": "failed", "done": "done"}
@@ -28,7 +36,7 @@ ROLL_UPS_SHOWN_MAX = 5
 @operator_required("viewer")
 @tenant_required
 @require_safe
-def runs(request: HtmxRequest) -> HttpResponseBase:
+def former_run_list(request: HtmxRequest) -> HttpResponseBase:
     """The former address of the list of runs: all background work stands in one."""
     kind = request.GET.get("kind", "")
     state = STATES_OF_JOBS.get(request.GET.get("state", ""), "")
@@ -36,7 +44,7 @@ def runs(request: HtmxRequest) -> HttpResponseBase:
     return redirect(f"{reverse('jobs', args=[request.tenant.id])}?{urlencode(query)}")
 
 
-def is_open(run: Run) -> bool:
+def is_run_open(run: Run) -> bool:
     """Whether a worker is at it or will be."""
     return run.state in (Run.State.QUEUED, Run.State.RUNNING)
 
@@ -51,19 +59,19 @@ def run_retry(request: HtmxRequest, run_id: UUID) -> HttpResponseBase:
             row = Run.objects.for_tenant(request.tenant.id).with_id(run_id).first()
             if row is None:
                 raise Http404
-            run = retry_run(run=row, by=actor_of(request.operator), now=timezone.now())
+            run = retry_compaction_run(run=row, by=operator_actor(request.operator), now=timezone.now())
     except PlatformError as error:
-        complain(request, error.detail)
+        flash_error(request, error.detail)
     else:
-        flash(request, "It is queued again.")
-        watch(request, run.kind, run.pk)
+        add_flash(request, "It is queued again.")
+        watch_job(request, run.kind, run.pk)
     return redirect("jobs", request.tenant.id)
 
 
 @operator_required("viewer", to_change="operator")
 @tenant_required
 @require_http_methods(["GET", "HEAD", "POST"])
-def roll_ups(request: HtmxRequest) -> HttpResponseBase:
+def partition_roll_ups(request: HtmxRequest) -> HttpResponseBase:
     """The roll-ups of a partition lately, as its page shows them; a POST has its summary of one style made anew."""
     place = PartitionForm(request.POST if request.method == "POST" else request.GET)
     if not place.is_valid():
@@ -75,19 +83,19 @@ def roll_ups(request: HtmxRequest) -> HttpResponseBase:
             raise Http404
         if request.method == "POST":
             _request_roll_up(request, partition)
-        found = roll_ups_of(request.tenant.id, path)
+        found = roll_up_list_context(request.tenant.id, path)
     if wants_fragment(request):
-        return show(request, "compaction/pipeline/_roll_ups.html", {"path": path, **found})
+        return render_page(request, "compaction/pipeline/_roll_ups.html", {"path": path, **found})
     query = urlencode({"partition": path})
     return redirect(f"{reverse('partitions', args=[request.tenant.id])}?{query}#roll-ups")
 
 
-def roll_ups_of(tenant_id: UUID, path: str) -> dict[str, Any]:
+def roll_up_list_context(tenant_id: UUID, path: str) -> dict[str, Any]:
     """What the list of a partition's roll-ups needs; inside a scope."""
     found = list(Run.objects.for_tenant(tenant_id).of_partition(path).newest_first()[:ROLL_UPS_SHOWN_MAX])
     return {
         "roll_ups": found,
-        "is_unfinished": any(map(is_open, found)),
+        "is_unfinished": any(map(is_run_open, found)),
         "styles": PartitionSummary.Style.values,
     }
 
@@ -96,9 +104,11 @@ def _request_roll_up(request: HtmxRequest, partition: Partition) -> None:
     style = request.POST.get("style", "")
     try:
         with tenant_scope(request.tenant.id):
-            run = request_roll_up(partition=partition, style=style, by=actor_of(request.operator), now=timezone.now())
+            run = request_roll_up(
+                partition=partition, style=style, by=operator_actor(request.operator), now=timezone.now()
+            )
     except PlatformError as error:
-        complain(request, error.detail)
+        flash_error(request, error.detail)
     else:
-        flash(request, f"The {style} summary is being made anew.")
-        watch(request, run.kind, run.pk)
+        add_flash(request, f"The {style} summary is being made anew.")
+        watch_job(request, run.kind, run.pk)

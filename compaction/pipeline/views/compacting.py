@@ -11,19 +11,27 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from compaction.pipeline.actions.compactions import request_compaction
 from compaction.pipeline.opening import WHY_NOTHING
-from compaction.pipeline.plans import plan_session, policy_of
-from compaction.services.pipeline.before_after import before_after
-from compaction.services.simulation.simulator import simulate
-from compaction.sessions.timeline import proposed_of
-from compaction.sessions.views import found_session
+from compaction.pipeline.plans import plan_session, session_policy
+from compaction.services.pipeline.before_after import compaction_bars
+from compaction.services.simulation.simulator import simulate_session
+from compaction.sessions.timeline import proposed_compaction
+from compaction.sessions.views import get_session_or_404
 from compaction.simulation.chart import simulation_chart
-from compaction.simulation.forms import SimulationForm, typed_simulation
-from compaction.simulation.recorded import recorded_turns
+from compaction.simulation.forms import SimulationForm, simulation_form_values
+from compaction.simulation.recorded import read_all_turns
 from context.services.profiles.compaction_policy import CompactionPolicy, problems_of_policy
-from memories.tenancy.access import actor_of, tenant_required
+from memories.tenancy.access import operator_actor, tenant_required
 from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.scopes import tenant_scope
-from memory_platform.web.pages import HtmxRequest, complain, flash, operator_required, show, wants_fragment, watch
+from memory_platform.web.pages import (
+    HtmxRequest,
+    add_flash,
+    flash_error,
+    operator_required,
+    render_page,
+    wants_fragment,
+    watch_job,
+)
 
 
 @operator_required("viewer", to_change="operator")
@@ -39,22 +47,22 @@ def session_compact(request: HtmxRequest, session_id: UUID) -> HttpResponseBase:
 def _request(request: HtmxRequest, session_id: UUID) -> HttpResponseBase:
     try:
         with tenant_scope(request.tenant.id):
-            session = found_session(request, session_id)
-            run = request_compaction(session=session, by=actor_of(request.operator), now=timezone.now())
+            session = get_session_or_404(request, session_id)
+            run = request_compaction(session=session, by=operator_actor(request.operator), now=timezone.now())
     except PlatformError as error:
-        complain(request, error.detail)
+        flash_error(request, error.detail)
         return _dry_run(request, session_id, status=HTTPStatus.UNPROCESSABLE_ENTITY)
-    flash(request, "The compaction is under way. You are told when it is done.")
-    watch(request, run.kind, run.pk)
+    add_flash(request, "The compaction is under way. You are told when it is done.")
+    watch_job(request, run.kind, run.pk)
     return redirect("session", request.tenant.id, session_id)
 
 
 def _dry_run(request: HtmxRequest, session_id: UUID, *, status: int = HTTPStatus.OK) -> HttpResponse:
     with tenant_scope(request.tenant.id):
-        session = found_session(request, session_id)
-        policy = policy_of(session)
+        session = get_session_or_404(request, session_id)
+        policy = session_policy(session)
         planned = plan_session(session, policy, is_forced=True)
-        proposed = proposed_of(session)
+        proposed = proposed_compaction(session)
     page: dict[str, Any] = {
         "section": "sessions",
         "session": session,
@@ -62,7 +70,7 @@ def _dry_run(request: HtmxRequest, session_id: UUID, *, status: int = HTTPStatus
         "plan": planned.plan,
         "planned": planned,
         "proposed": proposed,
-        "bars": before_after(
+        "bars": compaction_bars(
             planned.plan,
             planned.turns,
             window=session.max_context_tokens,
@@ -71,7 +79,7 @@ def _dry_run(request: HtmxRequest, session_id: UUID, *, status: int = HTTPStatus
         ),
         "reason": WHY_NOTHING.get(planned.plan.reason, ""),
     }
-    return show(request, "compaction/pipeline/session_compact.html", page, status=status)
+    return render_page(request, "compaction/pipeline/session_compact.html", page, status=status)
 
 
 @operator_required("viewer")
@@ -80,10 +88,10 @@ def _dry_run(request: HtmxRequest, session_id: UUID, *, status: int = HTTPStatus
 def session_simulate(request: HtmxRequest, session_id: UUID) -> HttpResponseBase:
     """The session played through under other numbers, which stand in the address; nothing is written."""
     with tenant_scope(request.tenant.id):
-        session = found_session(request, session_id)
-        policy = policy_of(session)
-        turns = recorded_turns(session)
-    own = typed_simulation(policy, session.max_context_tokens)
+        session = get_session_or_404(request, session_id)
+        policy = session_policy(session)
+        turns = read_all_turns(session)
+    own = simulation_form_values(policy, session.max_context_tokens)
     form = SimulationForm(own | request.GET.dict(), label_suffix="")
     page: dict[str, Any] = {"section": "sessions", "session": session, "form": form, "turns": len(turns)}
     if form.is_valid():
@@ -95,11 +103,11 @@ def session_simulate(request: HtmxRequest, session_id: UUID) -> HttpResponseBase
         tried, window = CompactionPolicy.of(policy.as_record() | numbers), form.cleaned_data["window"]
         price = form.cleaned_data["price"]
         directive = session.directive_tokens
-        done = simulate(turns, tried, window, directive_tokens=directive, price_per_million=price)
+        done = simulate_session(turns, tried, window, directive_tokens=directive, price_per_million=price)
         page |= {"simulation": done, "chart": simulation_chart(done, tried, window), "window": window}
     template = (
         "compaction/simulation/session_simulate.html#fragment"
         if wants_fragment(request)
         else "compaction/simulation/session_simulate.html"
     )
-    return show(request, template, page, status=status)
+    return render_page(request, template, page, status=status)

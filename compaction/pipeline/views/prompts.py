@@ -14,16 +14,23 @@ from compaction.models import CompactionPrompt
 from compaction.pipeline.actions.prompts import roll_back_prompt, save_prompt
 from compaction.pipeline.forms import PromptForm
 from compaction.pipeline.opening import current_prompt
-from compaction.pipeline.prompt_trial import Trial, sessions_to_try, try_prompt
+from compaction.pipeline.prompt_trial import PromptTrial, trial_sessions, try_prompt
 from compaction.pipeline.summarisers import has_model
 from compaction.services.pipeline.prompts import PROMPT, PROMPT_VERSION
-from memories.services.store.text_diff import Piece, diff_words
-from memories.tenancy.access import actor_of, tenant_required
+from memories.services.store.text_diff import DiffPiece, diff_words
+from memories.tenancy.access import operator_actor, tenant_required
 from memories.tenancy.exceptions import InvalidInput, PlatformError
 from memories.tenancy.scopes import tenant_scope
-from memory_platform.web.pages import HtmxRequest, complain, flash, operator_required, show, wants_fragment
+from memory_platform.web.pages import (
+    HtmxRequest,
+    add_flash,
+    flash_error,
+    operator_required,
+    render_page,
+    wants_fragment,
+)
 
-VERSIONS_MAX = 30
+_VERSIONS_MAX = 30
 
 
 @dataclass(frozen=True)
@@ -33,15 +40,15 @@ class PromptVersion:
     version: int
     text: str
     row: CompactionPrompt | None
-    pieces: Sequence[Piece] = ()
+    pieces: Sequence[DiffPiece] = ()
 
 
-def prompt_versions(rows: Sequence[CompactionPrompt]) -> list[PromptVersion]:
+def prompt_version_rows(rows: Sequence[CompactionPrompt]) -> list[PromptVersion]:
     """A tenant's own versions, given the newest first, with what each changed; at the end the program's own."""
     texts = [*(row.text for row in rows), PROMPT]
     own = [
         PromptVersion(row.version, row.text, row, diff_words(texts[place + 1], row.text))
-        for place, row in enumerate(rows[:VERSIONS_MAX])
+        for place, row in enumerate(rows[:_VERSIONS_MAX])
     ]
     return [*own, PromptVersion(PROMPT_VERSION, PROMPT, None)]
 
@@ -49,7 +56,7 @@ def prompt_versions(rows: Sequence[CompactionPrompt]) -> list[PromptVersion]:
 @operator_required("admin")
 @tenant_required
 @require_http_methods(["GET", "HEAD", "POST"])
-def prompts(request: HtmxRequest) -> HttpResponseBase:
+def prompt_page(request: HtmxRequest) -> HttpResponseBase:
     """The prompt in force and its versions; a POST saves another text, or tries it."""
     if request.method != "POST":
         return _page(request, None)
@@ -65,13 +72,13 @@ def prompts(request: HtmxRequest) -> HttpResponseBase:
                 tenant_id=request.tenant.id,
                 text=fields["text"],
                 edited_from=fields["edited_from"],
-                by=actor_of(request.operator),
+                by=operator_actor(request.operator),
                 now=timezone.now(),
             )
     except PlatformError as error:
         form.add_error("text" if error.field == "text" else None, error.detail)
         return _page(request, form)
-    flash(request, f"Version {saved.version} is in force.")
+    add_flash(request, f"Version {saved.version} is in force.")
     return redirect("prompts", request.tenant.id)
 
 
@@ -96,32 +103,32 @@ def prompt_roll_back(request: HtmxRequest, version: int) -> HttpResponseBase:
     """Put the text of an older version into force again."""
     try:
         with tenant_scope(request.tenant.id):
-            who = actor_of(request.operator)
+            who = operator_actor(request.operator)
             saved = roll_back_prompt(tenant_id=request.tenant.id, version=version, by=who, now=timezone.now())
     except InvalidInput as error:
         raise Http404 from error
     except PlatformError as error:
-        complain(request, error.detail)
+        flash_error(request, error.detail)
     else:
-        flash(request, f"The text of version {version} is in force again, as version {saved.version}.")
+        add_flash(request, f"The text of version {version} is in force again, as version {saved.version}.")
     return redirect("prompts", request.tenant.id)
 
 
-def _page(request: HtmxRequest, form: PromptForm | None, trial: Trial | None = None) -> HttpResponse:
+def _page(request: HtmxRequest, form: PromptForm | None, trial: PromptTrial | None = None) -> HttpResponse:
     tenant_id = request.tenant.id
     with tenant_scope(tenant_id):
         version, text = current_prompt(tenant_id)
         page: dict[str, Any] = {
             "section": "prompts",
             "version": version,
-            "versions": prompt_versions(list(CompactionPrompt.objects.for_tenant(tenant_id).newest_first())),
-            "sessions": sessions_to_try(tenant_id),
+            "versions": prompt_version_rows(list(CompactionPrompt.objects.for_tenant(tenant_id).newest_first())),
+            "sessions": trial_sessions(tenant_id),
             "has_model": has_model(),
             "form": form or PromptForm(initial={"text": text, "edited_from": version}, label_suffix=""),
             "trial": trial,
         }
     status = HTTPStatus.UNPROCESSABLE_ENTITY if form is not None and form.errors else HTTPStatus.OK
-    return show(
+    return render_page(
         request,
         "compaction/pipeline/prompts.html#body" if wants_fragment(request) else "compaction/pipeline/prompts.html",
         page,

@@ -9,7 +9,7 @@ register = template.Library()
 
 
 @register.filter
-def maker(compaction: Compaction) -> str:
+def summariser_name(compaction: Compaction) -> str:
     """rules, the name of a summariser that asks a model, or masking where there is no summary."""
     if compaction.summariser == ExtractiveSummariser.name:
         return "rules"

@@ -4,7 +4,7 @@ from typing import Any
 
 from django import template
 
-from compaction.pipeline.backlog import reviews_waiting
+from compaction.pipeline.backlog import review_backlogs
 from memories.tenancy.scopes import tenant_scope
 
 register = template.Library()
@@ -15,5 +15,5 @@ def waiting_reviews(context: dict[str, Any]) -> int:
     """How many compactions of the page's tenant wait for review. One query, of an index."""
     tenant_id = context["request"].tenant.id
     with tenant_scope(tenant_id):
-        waiting = reviews_waiting([tenant_id]).get(tenant_id)
+        waiting = review_backlogs([tenant_id]).get(tenant_id)
     return waiting.count if waiting else 0

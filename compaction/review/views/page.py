@@ -15,15 +15,15 @@ from django.utils import timezone
 
 from compaction.models import Compaction, CompactionPrompt
 from compaction.pipeline.summarisers import has_model
-from compaction.review.changes import Change, last_change
+from compaction.review.changes import ReviewChange, last_review_change
 from compaction.review.forms import ReasonForm, RegenerateForm, ReviewPlaceForm, SummaryTextForm
 from compaction.review.page import read_review
-from compaction.review.queue import read_place, with_titles
+from compaction.review.queue import add_session_titles, read_queue_place
 from compaction.services.pipeline.prompts import PROMPT_VERSION
-from memories.tenancy.access import actor_of
+from memories.tenancy.access import operator_actor
 from memories.tenancy.exceptions import Conflict, NotFound, PlatformError
 from memories.tenancy.scopes import tenant_scope
-from memory_platform.web.pages import FlashLink, HtmxRequest, flash, show, wants_fragment
+from memory_platform.web.pages import FlashLink, HtmxRequest, add_flash, render_page, wants_fragment
 
 PROMPTS_OFFERED_MAX = 50
 
@@ -33,12 +33,12 @@ class Refusal:
     """Why a decision was not taken, what happened meanwhile, and what had been typed: nothing of it is lost."""
 
     detail: str
-    change: Change | None = None
+    change: ReviewChange | None = None
     typed: str = ""
 
 
 @dataclass(frozen=True)
-class Filled:
+class RefusedForms:
     """Forms that were sent and refused, each beside its button."""
 
     text: SummaryTextForm | None = None
@@ -88,7 +88,7 @@ class ReviewAddress:
 Verb = Callable[..., Compaction]
 
 
-def found_compaction(request: HtmxRequest, compaction_id: UUID) -> Compaction:
+def get_compaction_or_404(request: HtmxRequest, compaction_id: UUID) -> Compaction:
     """The row with its session; inside a scope."""
     rows = Compaction.objects.for_tenant(request.tenant.id).with_id(compaction_id)
     row: Compaction | None = rows.with_sessions().first()
@@ -97,27 +97,27 @@ def found_compaction(request: HtmxRequest, compaction_id: UUID) -> Compaction:
     return row
 
 
-def performed(request: HtmxRequest, compaction_id: UUID, verb: Verb) -> Compaction:
+def perform_decision(request: HtmxRequest, compaction_id: UUID, verb: Verb) -> Compaction:
     """Decide in the tenant's scope. Raises `Http404` for what is gone, `PlatformError` as the verb does."""
     try:
         with tenant_scope(request.tenant.id):
-            row = found_compaction(request, compaction_id)
-            return verb(compaction=row, by=actor_of(request.operator), now=timezone.now())
+            row = get_compaction_or_404(request, compaction_id)
+            return verb(compaction=row, by=operator_actor(request.operator), now=timezone.now())
     except NotFound as error:
         raise Http404 from error
 
 
-def refusal_of(request: HtmxRequest, compaction_id: UUID, error: PlatformError, *, typed: str = "") -> Refusal:
+def describe_refusal(request: HtmxRequest, compaction_id: UUID, error: PlatformError, *, typed: str = "") -> Refusal:
     """What to say: of a conflict also what somebody did meanwhile."""
     change = None
     if isinstance(error, Conflict):
         with tenant_scope(request.tenant.id):
-            row = found_compaction(request, compaction_id)
-            change = last_change(row, reader_id=str(request.operator.user.pk))
+            row = get_compaction_or_404(request, compaction_id)
+            change = last_review_change(row, reader_id=str(request.operator.user.pk))
     return Refusal(error.detail, change, typed)
 
 
-def decided(
+def decide_and_respond(
     request: HtmxRequest,
     compaction_id: UUID,
     verb: Verb,
@@ -131,34 +131,34 @@ def decided(
     """Decide and show it: the same review, or with `goes_on` the next one that waits, whose page can undo this one."""
     address = ReviewAddress(request)
     with tenant_scope(request.tenant.id):
-        place = read_place(request.tenant.id, compaction_id, order=address.order)
+        place = read_queue_place(request.tenant.id, compaction_id, order=address.order)
     try:
-        performed(request, compaction_id, verb)
+        perform_decision(request, compaction_id, verb)
     except PlatformError as error:
         typed = str(reason.cleaned_data.get("reason", "")) if reason else ""
-        refusal = refusal_of(request, compaction_id, error, typed=typed)
-        return review_page(request, compaction_id, Filled(reason=reason, refusal=refusal))
+        refusal = describe_refusal(request, compaction_id, error, typed=typed)
+        return render_review(request, compaction_id, RefusedForms(reason=reason, refusal=refusal))
     undo_url = reverse(undo, args=[request.tenant.id, compaction_id]) if undo else ""
-    flash(request, said, undo_url=undo_url, link=link)
+    add_flash(request, said, undo_url=undo_url, link=link)
     if not goes_on:
         return redirect(address.of(compaction_id))
     return redirect(address.of(place.following, last=compaction_id))
 
 
-def review_page(request: HtmxRequest, compaction_id: UUID, filled: Filled | None = None) -> HttpResponse:
+def render_review(request: HtmxRequest, compaction_id: UUID, filled: RefusedForms | None = None) -> HttpResponse:
     """The whole page, or its body for htmx; with forms that were refused a 422."""
-    filled = filled or Filled()
+    filled = filled or RefusedForms()
     address = ReviewAddress(request)
     tenant_id = request.tenant.id
     with tenant_scope(tenant_id):
-        row = found_compaction(request, compaction_id)
+        row = get_compaction_or_404(request, compaction_id)
         review = read_review(row, offset=address.offset)
         versions = [
             each.version for each in CompactionPrompt.objects.for_tenant(tenant_id).newest_first()[:PROMPTS_OFFERED_MAX]
         ]
-        place = read_place(tenant_id, compaction_id, order=address.order)
+        place = read_queue_place(tenant_id, compaction_id, order=address.order)
         last = _last_decided(address)
-        with_titles([row])
+        add_session_titles([row])
     page: dict[str, Any] = {
         "section": "reviews",
         "compaction": row,
@@ -183,7 +183,7 @@ def review_page(request: HtmxRequest, compaction_id: UUID, filled: Filled | None
     template = (
         "compaction/review/compaction.html#body" if wants_fragment(request) else "compaction/review/compaction.html"
     )
-    return show(request, template, page, status=filled.status)
+    return render_page(request, template, page, status=filled.status)
 
 
 def _text_form(row: Compaction) -> forms.Form:

@@ -11,42 +11,49 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
 
 from compaction.models import Compaction
-from compaction.review.actions import append_missing, edit_summary, withdraw_appended
-from compaction.review.editing import DOES_NOT_SHRINK, measured, worded
-from compaction.review.forms import AppendedForm, AppendForm, SummaryTextForm
+from compaction.review.actions import append_missing_facts, edit_compaction_summary, withdraw_appended_statements
+from compaction.review.editing import DOES_NOT_SHRINK, measure_revision, validate_summary_text
+from compaction.review.forms import AppendFactsForm, SummaryTextForm, WithdrawAppendedForm
 from compaction.review.views.page import (
-    Filled,
     Refusal,
+    RefusedForms,
     ReviewAddress,
-    found_compaction,
-    performed,
-    refusal_of,
-    review_page,
+    describe_refusal,
+    get_compaction_or_404,
+    perform_decision,
+    render_review,
 )
 from memories.services.store.text_diff import diff_words
 from memories.tenancy.access import tenant_required
 from memories.tenancy.exceptions import InvalidInput, PlatformError
 from memories.tenancy.scopes import tenant_scope
-from memory_platform.web.pages import HtmxRequest, complain, flash, operator_required, show, wants_fragment
+from memory_platform.web.pages import (
+    HtmxRequest,
+    add_flash,
+    flash_error,
+    operator_required,
+    render_page,
+    wants_fragment,
+)
 
 
 @operator_required("viewer", to_change="operator")
 @tenant_required
 @require_http_methods(["GET", "HEAD", "POST"])
-def compaction(request: HtmxRequest, compaction_id: UUID) -> HttpResponseBase:
+def compaction_detail(request: HtmxRequest, compaction_id: UUID) -> HttpResponseBase:
     """One compaction: the originals beside the summary, what it keeps and lost; a POST saves another text."""
     if request.method != "POST":
-        return review_page(request, compaction_id)
+        return render_review(request, compaction_id)
     form = SummaryTextForm(request.POST, label_suffix="")
     if not form.is_valid():
-        return review_page(request, compaction_id, Filled(text=form))
+        return render_review(request, compaction_id, RefusedForms(text=form))
     fields = form.cleaned_data
-    verb = partial(edit_summary, text=fields["text"], edit_version=fields["edit_version"])
+    verb = partial(edit_compaction_summary, text=fields["text"], edit_version=fields["edit_version"])
     try:
-        row = performed(request, compaction_id, verb)
+        row = perform_decision(request, compaction_id, verb)
     except PlatformError as error:
         return _refused_text(request, compaction_id, form, error)
-    flash(request, _told(row))
+    add_flash(request, _told(row))
     return _shown(request, compaction_id)
 
 
@@ -56,13 +63,13 @@ def _refused_text(
     """A fault of the text beside it; after somebody else's edit what was typed, ready to replace theirs."""
     if error.field in form.fields:
         form.add_error(error.field, error.detail)
-        return review_page(request, compaction_id, Filled(text=form))
+        return render_review(request, compaction_id, RefusedForms(text=form))
     typed = form.cleaned_data["text"]
-    refusal = refusal_of(request, compaction_id, error, typed=typed)
+    refusal = describe_refusal(request, compaction_id, error, typed=typed)
     with tenant_scope(request.tenant.id):
-        row = found_compaction(request, compaction_id)
+        row = get_compaction_or_404(request, compaction_id)
     again = SummaryTextForm(initial={"text": typed, "edit_version": row.edit_version}, label_suffix="")
-    return review_page(request, compaction_id, Filled(text=again, refusal=refusal))
+    return render_review(request, compaction_id, RefusedForms(text=again, refusal=refusal))
 
 
 @operator_required("operator")
@@ -73,19 +80,19 @@ def compaction_trial(request: HtmxRequest, compaction_id: UUID) -> HttpResponseB
     form = SummaryTextForm(request.POST, label_suffix="")
     page: dict[str, object] = {"form": form}
     with tenant_scope(request.tenant.id):
-        row = found_compaction(request, compaction_id)
+        row = get_compaction_or_404(request, compaction_id)
         if form.is_valid():
             try:
-                wording = worded(form.cleaned_data["text"], row)
+                wording = validate_summary_text(form.cleaned_data["text"], row)
             except InvalidInput as error:
                 form.add_error("text", error.detail)
             else:
-                trial = measured(row, row.session, wording)
+                trial = measure_revision(row, row.session, wording)
                 page |= {"compaction": row, "trial": trial, "changes": diff_words(row.summary_text, wording)}
                 if not trial.is_smaller:
                     form.add_error("text", DOES_NOT_SHRINK)
     status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
-    return show(request, "compaction/review/_review_trial.html", page, status=status)
+    return render_page(request, "compaction/review/_review_trial.html", page, status=status)
 
 
 @operator_required("operator")
@@ -93,20 +100,22 @@ def compaction_trial(request: HtmxRequest, compaction_id: UUID) -> HttpResponseB
 @require_POST
 def compaction_append(request: HtmxRequest, compaction_id: UUID) -> HttpResponseBase:
     """Append one missing fact to the summary, or all of them; the page stays where it is."""
-    form = AppendForm(request.POST)
+    form = AppendFactsForm(request.POST)
     if not form.is_valid():
-        return review_page(request, compaction_id, Filled(refusal=Refusal("The page is too old; look again.")))
+        return render_review(request, compaction_id, RefusedForms(refusal=Refusal("The page is too old; look again.")))
     chosen = request.POST.getlist("fact")
     with tenant_scope(request.tenant.id):
-        before = len(found_compaction(request, compaction_id).statements)
-    verb = partial(append_missing, facts=chosen or None, edit_version=form.cleaned_data["edit_version"])
+        before = len(get_compaction_or_404(request, compaction_id).statements)
+    verb = partial(append_missing_facts, facts=chosen or None, edit_version=form.cleaned_data["edit_version"])
     try:
-        row = performed(request, compaction_id, verb)
+        row = perform_decision(request, compaction_id, verb)
     except PlatformError as error:
-        return review_page(request, compaction_id, Filled(refusal=refusal_of(request, compaction_id, error)))
+        return render_review(
+            request, compaction_id, RefusedForms(refusal=describe_refusal(request, compaction_id, error))
+        )
     added = {"statements": len(row.statements) - before, "edit_version": row.edit_version}
     undo = reverse("compaction-withdraw", args=[request.tenant.id, compaction_id])
-    flash(request, _told(row, "Appended"), undo_url=f"{undo}?{urlencode(added)}")
+    add_flash(request, _told(row, "Appended"), undo_url=f"{undo}?{urlencode(added)}")
     return _shown(request, compaction_id)
 
 
@@ -116,23 +125,25 @@ def compaction_append(request: HtmxRequest, compaction_id: UUID) -> HttpResponse
 def compaction_withdraw(request: HtmxRequest, compaction_id: UUID) -> HttpResponseBase:
     """Undo an append: take the last statements out again, if the text is as it was left."""
     with tenant_scope(request.tenant.id):
-        found_compaction(request, compaction_id)
-    form = AppendedForm(request.GET)
+        get_compaction_or_404(request, compaction_id)
+    form = WithdrawAppendedForm(request.GET)
     if not form.is_valid():
-        complain(request, "It cannot be undone: the address says not what was appended.")
+        flash_error(request, "It cannot be undone: the address says not what was appended.")
         return _shown(request, compaction_id)
     try:
-        row = performed(request, compaction_id, partial(withdraw_appended, **form.cleaned_data))
+        row = perform_decision(request, compaction_id, partial(withdraw_appended_statements, **form.cleaned_data))
     except PlatformError as error:
-        return review_page(request, compaction_id, Filled(refusal=refusal_of(request, compaction_id, error)))
-    flash(request, _told(row, "Taken out again"))
+        return render_review(
+            request, compaction_id, RefusedForms(refusal=describe_refusal(request, compaction_id, error))
+        )
+    add_flash(request, _told(row, "Taken out again"))
     return _shown(request, compaction_id)
 
 
 def _shown(request: HtmxRequest, compaction_id: UUID) -> HttpResponseBase:
     """The review as it is now, in place for htmx."""
     if wants_fragment(request):
-        return review_page(request, compaction_id)
+        return render_review(request, compaction_id)
     return redirect(ReviewAddress(request).of(compaction_id))
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from context.services.evaluation.answer_words import share_of_words, words_that_count
+from context.services.evaluation.answer_words import answer_word_share, significant_words
 from memories.services.store.locomo import UNANSWERABLE_CATEGORY
 
 _EVIDENCE = re.compile(r"D(\d+):")
@@ -29,7 +29,7 @@ class AnsweredQuestion:
 
     def share_kept(self, summary: str) -> float:
         """The share of the answer's words that `summary` holds."""
-        return share_of_words(self.answer_words, summary)
+        return answer_word_share(self.answer_words, summary)
 
 
 def questions_of_one_session(data: Mapping[str, Any]) -> list[AnsweredQuestion]:
@@ -37,7 +37,7 @@ def questions_of_one_session(data: Mapping[str, Any]) -> list[AnsweredQuestion]:
     questions = []
     for row in data.get("qa", ()):
         sessions = {int(match[1]) for item in row.get("evidence") or () if (match := _EVIDENCE.match(str(item)))}
-        words = words_that_count(row.get("answer", ""))
+        words = significant_words(row.get("answer", ""))
         if row.get("category") != UNANSWERABLE_CATEGORY and len(sessions) == 1 and words:
             questions.append(AnsweredQuestion(sessions.pop(), str(row.get("question", "")), words))
     return questions

@@ -5,19 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from compaction.services.sessions.turns import Turn
+from compaction.services.sessions.turns import SessionTurn
 
 #: The shortest text a message is cut to; beneath it a window is too small to be worked with.
 PIECE_CHARACTERS_MIN = 200
 
 
-def parts_that_fit(turns: Sequence[Turn], room_tokens: int, count_tokens: Callable[[Turn], int]) -> list[list[Turn]]:
+def split_turns_to_fit(
+    turns: Sequence[SessionTurn], room_tokens: int, count_tokens: Callable[[SessionTurn], int]
+) -> list[list[SessionTurn]]:
     """The turns in order, in as few parts as their order allows, each of at most `room_tokens`.
 
     A message that alone is larger is cut into several of the same id. Raises `ValueError` where even a piece of the
     shortest length does not fit.
     """
-    parts: list[list[Turn]] = []
+    parts: list[list[SessionTurn]] = []
     left = 0
     for piece in (piece for turn in turns for piece in _pieces(turn, room_tokens, count_tokens)):
         tokens = count_tokens(piece)
@@ -29,13 +31,13 @@ def parts_that_fit(turns: Sequence[Turn], room_tokens: int, count_tokens: Callab
     return parts
 
 
-def shares_of(budget_tokens: int, sizes: Sequence[int]) -> list[int]:
+def divide_budget(budget_tokens: int, sizes: Sequence[int]) -> list[int]:
     """The budget divided in proportion to `sizes`; together never more than the budget."""
     whole = sum(sizes)
     return [budget_tokens * size // whole for size in sizes] if whole else [0 for _ in sizes]
 
 
-def _pieces(turn: Turn, room_tokens: int, count_tokens: Callable[[Turn], int]) -> Iterator[Turn]:
+def _pieces(turn: SessionTurn, room_tokens: int, count_tokens: Callable[[SessionTurn], int]) -> Iterator[SessionTurn]:
     if count_tokens(turn) <= room_tokens:
         yield turn
         return

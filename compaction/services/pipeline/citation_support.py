@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from compaction.services.pipeline.statements.lexicon import STOP_WORDS
+from compaction.services.pipeline.statements.lexicon import STATEMENT_STOP_WORDS
 
 #: A statement is dropped when fewer of its content words occur in what it cites.
 SUPPORTED_SHARE_MIN = 1 / 3
@@ -30,7 +30,7 @@ def is_supported(statement: str, cited: Iterable[str]) -> bool:
     return len(found) >= SUPPORTED_SHARE_MIN * len(wanted)
 
 
-def words_shared(statement: str, text: str) -> float:
+def shared_word_share(statement: str, text: str) -> float:
     """The share of the statement's content words that occur in `text`."""
     wanted = _stems(statement)
     return len(wanted & _stems(text)) / len(wanted) if wanted else 0.0
@@ -38,4 +38,4 @@ def words_shared(statement: str, text: str) -> float:
 
 def _stems(text: str) -> set[str]:
     words = (word.replace("’", "'").removesuffix("'s") for word in _WORD.findall(text.casefold()))
-    return {word[:STEM_CHARACTERS] for word in words if word not in STOP_WORDS | _ROLES}
+    return {word[:STEM_CHARACTERS] for word in words if word not in STATEMENT_STOP_WORDS | _ROLES}

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 _FENCE = re.compile(r"\A\s*```(?:json)?\s*\n(.*?)\n\s*```\s*\Z", re.DOTALL)
-TEXT_CHARACTERS_MAX = 4_000
+_TEXT_CHARACTERS_MAX = 4_000
 
 
 class CitationError(ValueError):
@@ -30,7 +30,7 @@ class CitedItem:
     numbers: tuple[int, ...]
 
 
-def cited_items(answer: str, name: str, highest: int) -> list[CitedItem]:
+def parse_cited_items(answer: str, name: str, highest: int) -> list[CitedItem]:
     """The items of the answer's list `name`; every number is one of 1 to `highest`. Raises `CitationError`."""
     return list(_items(_listing(answer, name), highest))
 
@@ -52,7 +52,7 @@ def _items(listing: list[Any], highest: int) -> Iterator[CitedItem]:
         if not isinstance(item, dict) or not isinstance(item.get("text"), str):
             raise CitationError("bad_shape", "The model's answer has not the form it was asked for.")
         text = " ".join(item["text"].split())
-        if not text or len(text) > TEXT_CHARACTERS_MAX or not _is_storable(text):
+        if not text or len(text) > _TEXT_CHARACTERS_MAX or not _is_storable(text):
             raise CitationError("bad_text", "A statement of the model's answer is empty, too long or not text.")
         yield CitedItem(text, str(item.get("kind", "fact"))[:32], _numbers(item.get("messages"), highest))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 
-from compaction.services.sessions.turns import LIVE, Turn
+from compaction.services.sessions.turns import LIVE, SessionTurn
 
 PLACEHOLDER = "[TOOL OUTPUT ARCHIVED - search history for details]"
 
@@ -13,7 +13,7 @@ MASK_OVER_BYTES = 512
 
 
 def messages_to_mask(
-    messages: Sequence[Turn], first_preserved: int, over_bytes: int = MASK_OVER_BYTES
+    messages: Sequence[SessionTurn], first_preserved: int, over_bytes: int = MASK_OVER_BYTES
 ) -> tuple[Hashable, ...]:
     """The ids of the tool outputs before `first_preserved` that are masked, in their order.
 
@@ -22,7 +22,7 @@ def messages_to_mask(
     return tuple(turn.id for turn in messages[:first_preserved] if is_maskable(turn, over_bytes))
 
 
-def is_maskable(turn: Turn, over_bytes: int = MASK_OVER_BYTES) -> bool:
+def is_maskable(turn: SessionTurn, over_bytes: int = MASK_OVER_BYTES) -> bool:
     """Whether the turn is a tool output that a placeholder may stand for."""
     return (
         turn.role == "tool"

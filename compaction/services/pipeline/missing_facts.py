@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from compaction.services.pipeline.retention import Fact
-from compaction.services.sessions.turns import Turn
+from compaction.services.pipeline.retention import RetainedFact
+from compaction.services.sessions.turns import SessionTurn
 
 #: A sentence without an end, such as a log, is cut around the fact.
 CLAUSE_CHARACTERS_MAX = 320
@@ -20,12 +20,12 @@ class FactClause:
 
     text: str
     message_id: str
-    facts: tuple[Fact, ...]
+    facts: tuple[RetainedFact, ...]
 
 
-def clauses_of(missing: Iterable[Fact], turns: Mapping[str, Turn]) -> list[FactClause]:
+def clauses_with_facts(missing: Iterable[RetainedFact], turns: Mapping[str, SessionTurn]) -> list[FactClause]:
     """For each fact the sentence that first tells it; those of most facts first, each sentence once."""
-    by_sentence: dict[tuple[str, str], list[Fact]] = {}
+    by_sentence: dict[tuple[str, str], list[RetainedFact]] = {}
     for fact in missing:
         for message_id in map(str, fact.message_ids):
             if message_id in turns and (sentence := _sentence_with(fact.text, turns[message_id].content)):
@@ -57,7 +57,7 @@ def _cut(sentence: str, text: str) -> str:
     return sentence[start : end if end > 0 else len(sentence)]
 
 
-def _told(turn: Turn, sentence: str) -> str:
+def _told(turn: SessionTurn, sentence: str) -> str:
     speaker = turn.name or turn.role.capitalize()
     said_on = f" ({turn.created_at.day} {turn.created_at:%B %Y})" if turn.created_at else ""
     return f"{speaker}{said_on}: {sentence}"

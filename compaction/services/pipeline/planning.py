@@ -6,8 +6,8 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 
 from compaction.services.pipeline.masking import messages_to_mask
-from compaction.services.sessions.turns import COMPACTED, MASKED, Turn
-from compaction.services.windowing import preserved_from, share_of, units
+from compaction.services.sessions.turns import COMPACTED, MASKED, SessionTurn
+from compaction.services.windowing import preserved_from, tool_call_units, window_share_tokens
 from context.services.profiles.compaction_policy import CompactionPolicy
 
 # ADR-0067. No summary is worth having below this.
@@ -26,7 +26,7 @@ SPAN_TOO_SMALL = "span_too_small"
 
 
 @dataclass(frozen=True)
-class Plan:
+class CompactionPlan:
     """What is masked (`mask_ids`) and then summarised (`span_ids`, empty where no summary is needed).
 
     A tool output may be in both: it is masked whatever becomes of the summary. `reason` says why there is no summary.
@@ -52,14 +52,14 @@ class Plan:
 
 
 def plan_compaction(
-    messages: Sequence[Turn],
+    messages: Sequence[SessionTurn],
     *,
     window: int,
     policy: CompactionPolicy,
     fixed_tokens: int,
     summary_tokens: int = 0,
     is_forced: bool = False,
-) -> Plan:
+) -> CompactionPlan:
     """What to do about a session's messages, given in order.
 
     `fixed_tokens` is what stands before them, directive and current summary together; `summary_tokens` is the part of
@@ -68,7 +68,7 @@ def plan_compaction(
     """
     if window <= 0 or fixed_tokens < 0 or not 0 <= summary_tokens <= fixed_tokens:
         raise ValueError("a window is above 0, and the current summary is a part of the fixed tokens")
-    target = share_of(window, policy.target)
+    target = window_share_tokens(window, policy.target)
     others = fixed_tokens - summary_tokens
     places = [place for place, turn in enumerate(messages) if turn.state != COMPACTED]
     turns = [messages[place] for place in places]
@@ -78,10 +78,10 @@ def plan_compaction(
         preserve_messages=policy.preserve_messages,
         preserve_share=policy.preserve_share,
         room=window - others - MIN_SUMMARY_TOKENS,
-        cut_room=share_of(target - others, 1 - policy.summary_share),
+        cut_room=window_share_tokens(target - others, 1 - policy.summary_share),
     )
     mask_ids = messages_to_mask(turns, first, policy.mask_over_bytes) if policy.has_masking else ()
-    masked = masked_turns(turns, mask_ids)
+    masked = mask_turns(turns, mask_ids)
     before = fixed_tokens + sum(turn.context_tokens for turn in turns)
     after_masking = fixed_tokens + sum(turn.context_tokens for turn in masked)
 
@@ -90,12 +90,12 @@ def plan_compaction(
     reason = _reason(masked[:first], span_tokens, after_masking - target, window, policy, is_forced)
     if reason:
         index = places[first] if first < len(places) else len(messages)
-        return Plan(mask_ids, (), index, before, after_masking, False, 0, 0, after_masking, reason)
+        return CompactionPlan(mask_ids, (), index, before, after_masking, False, 0, 0, after_masking, reason)
     replaced = span_tokens + summary_tokens
     beside = after_masking - replaced
-    wanted = share_of(span_tokens, policy.summary_share) + summary_tokens
+    wanted = window_share_tokens(span_tokens, policy.summary_share) + summary_tokens
     budget = _summary_budget(wanted, room=target - beside, room_in_window=window - beside, replaced=replaced)
-    return Plan(
+    return CompactionPlan(
         mask_ids=mask_ids,
         span_ids=tuple(turn.id for turn in span),
         first_preserved_index=places[first] if first < len(places) else len(messages),
@@ -109,17 +109,17 @@ def plan_compaction(
     )
 
 
-def masked_turns(turns: Sequence[Turn], mask_ids: Sequence[Hashable]) -> list[Turn]:
+def mask_turns(turns: Sequence[SessionTurn], mask_ids: Sequence[Hashable]) -> list[SessionTurn]:
     """The turns as they stand once those of `mask_ids` are masked."""
     masked = set(mask_ids)
     return [replace(turn, state=MASKED) if turn.id in masked else turn for turn in turns] if masked else list(turns)
 
 
-def _span(turns: Sequence[Turn], first: int) -> list[Turn]:
+def _span(turns: Sequence[SessionTurn], first: int) -> list[SessionTurn]:
     """The turns before `first` that may leave the context: all but units with a pinned part."""
     leaving = [
         index
-        for unit in units(turns)
+        for unit in tool_call_units(turns)
         if unit[-1] < first and not any(turns[index].pinned for index in unit)
         for index in unit
     ]
@@ -127,7 +127,12 @@ def _span(turns: Sequence[Turn], first: int) -> list[Turn]:
 
 
 def _reason(
-    outside: Sequence[Turn], span_tokens: int, over_target: int, window: int, policy: CompactionPolicy, is_forced: bool
+    outside: Sequence[SessionTurn],
+    span_tokens: int,
+    over_target: int,
+    window: int,
+    policy: CompactionPolicy,
+    is_forced: bool,
 ) -> str:
     """Why no summary is made; "" when one is."""
     if over_target <= 0 and not is_forced:
@@ -138,7 +143,7 @@ def _reason(
         return NOTHING_OUTSIDE_WINDOW
     if not span_tokens:
         return ALL_PINNED
-    smallest = MIN_SPAN_TOKENS if is_forced else max(MIN_SPAN_TOKENS, share_of(window, MIN_SPAN_SHARE))
+    smallest = MIN_SPAN_TOKENS if is_forced else max(MIN_SPAN_TOKENS, window_share_tokens(window, MIN_SPAN_SHARE))
     return SPAN_TOO_SMALL if span_tokens < smallest else ""
 
 

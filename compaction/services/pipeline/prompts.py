@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from compaction.services.sessions.turns import Turn
+from compaction.services.sessions.turns import SessionTurn
 
 #: The version of `PROMPT` and `JOURNAL_PROMPT`; saved with every compaction. Those of tenants follow it.
 PROMPT_VERSION = 1
@@ -112,7 +112,7 @@ def complete_prompt(text: str) -> str:
     return "\n\n".join([text.rstrip(), *missing])
 
 
-def numbered_lines(turns: Sequence[Turn], earlier: Sequence[str] = ()) -> str:
+def number_prompt_lines(turns: Sequence[SessionTurn], earlier: Sequence[str] = ()) -> str:
     """Earlier statements and then messages as the prompts describe them, numbered from 1 through both.
 
     One JSON object a line: whatever a message holds, it cannot end its line or pass for another message.
@@ -123,7 +123,7 @@ def numbered_lines(turns: Sequence[Turn], earlier: Sequence[str] = ()) -> str:
     return "\n".join(line.translate(_LINE_ENDS) for line in told)
 
 
-def _line(turn: Turn) -> dict[str, Any]:
+def _line(turn: SessionTurn) -> dict[str, Any]:
     line: dict[str, Any] = {"role": turn.role}
     if turn.name:
         line["name"] = turn.name

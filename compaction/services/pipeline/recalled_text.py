@@ -14,10 +14,10 @@ _FENCE_MARK = re.compile(
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 _LIST_MARK = re.compile(r"\A\s*(?:[-+*>#]+|\d+[.)])\s+")
 #: Memories of a few sentences are found in the middle of a line.
-SENTENCES_MAX = 3
+_SENTENCES_MAX = 3
 
 
-def without_fences(text: str) -> str:
+def strip_rendered_contexts(text: str) -> str:
     """The text without rendered contexts; "" where a fence is left open, since nobody knows how far it reaches."""
     if "memory-" not in text:
         return text
@@ -44,14 +44,14 @@ def _fence_end(text: str, mark: re.Match[str]) -> int:
     return -1
 
 
-def hashes_in(text: str) -> set[str]:
+def candidate_recalled_hashes(text: str) -> set[str]:
     """The hashes under which any piece of the text may have been recalled."""
     return {recalled_hash(piece) for piece in _pieces(text) if piece.strip()}
 
 
-def without_recalled(text: str, recalled: Collection[str]) -> str:
+def strip_recalled_pieces(text: str, recalled: Collection[str]) -> str:
     """The text without the pieces whose hash is one of `recalled`."""
-    if not recalled or not hashes_in(text) & set(recalled):
+    if not recalled or not candidate_recalled_hashes(text) & set(recalled):
         return text
     if recalled_hash(text) in recalled:
         return ""
@@ -65,7 +65,7 @@ def _own_part(line: str, recalled: Collection[str]) -> str:
     kept: list[str] = []
     place = 0
     while place < len(sentences):
-        size = _recalled_run(sentences[place : place + SENTENCES_MAX], recalled)
+        size = _recalled_run(sentences[place : place + _SENTENCES_MAX], recalled)
         if not size:
             kept.append(sentences[place])
         place += size or 1
@@ -74,7 +74,7 @@ def _own_part(line: str, recalled: Collection[str]) -> str:
 
 def _recalled_run(sentences: list[str], recalled: Collection[str]) -> int:
     """How many sentences at the beginning are one recalled text; 0 where none are."""
-    for size in range(min(SENTENCES_MAX, len(sentences)), 0, -1):
+    for size in range(min(_SENTENCES_MAX, len(sentences)), 0, -1):
         if recalled_hash(_LIST_MARK.sub("", " ".join(sentences[:size]))) in recalled:
             return size
     return 0
@@ -88,5 +88,5 @@ def _pieces(text: str) -> Iterator[str]:
         yield bare
         sentences = _SENTENCE_END.split(bare)
         for start in range(len(sentences)):
-            for size in range(1, SENTENCES_MAX + 1):
+            for size in range(1, _SENTENCES_MAX + 1):
                 yield " ".join(sentences[start : start + size])

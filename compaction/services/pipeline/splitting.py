@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 
-def pieces_of(text: str, bytes_max: int) -> list[str]:
+def split_text_by_bytes(text: str, bytes_max: int) -> list[str]:
     """The text in order as pieces of at most `bytes_max` of UTF-8, cut behind a line or a word; none of blanks."""
     pieces: list[str] = []
     rest = text.strip()

@@ -10,12 +10,12 @@ APPLIED = "applied"
 REJECTED = "rejected"
 SUPERSEDED = "superseded"
 ROLLED_BACK = "rolled_back"
-FAILED = "failed"
-STATES = (PENDING, PROPOSED, APPLIED, REJECTED, SUPERSEDED, ROLLED_BACK, FAILED)
+_FAILED = "failed"
+COMPACTION_STATES = (PENDING, PROPOSED, APPLIED, REJECTED, SUPERSEDED, ROLLED_BACK, _FAILED)
 
 #: What the machinery does ...
 PROPOSE = "propose"
-APPLY = "apply"
+APPLY_ACTION = "apply"
 FAIL = "fail"
 #: ... and what people decide.
 APPROVE = "approve"
@@ -25,31 +25,31 @@ REGENERATE = "regenerate"
 ROLL_BACK = "rollback"
 RETRY = "retry"
 REOPEN = "reopen"
-DECISIONS = (APPROVE, REJECT, EDIT, REGENERATE, ROLL_BACK, RETRY, REOPEN)
+DECISION_ACTIONS = (APPROVE, REJECT, EDIT, REGENERATE, ROLL_BACK, RETRY, REOPEN)
 
 TRANSITIONS: Mapping[tuple[str, str], str] = {
     (PENDING, PROPOSE): PROPOSED,
-    (PENDING, APPLY): APPLIED,
-    (PENDING, FAIL): FAILED,
+    (PENDING, APPLY_ACTION): APPLIED,
+    (PENDING, FAIL): _FAILED,
     (PROPOSED, APPROVE): APPLIED,
     (PROPOSED, REJECT): REJECTED,
     (PROPOSED, EDIT): PROPOSED,
     (PROPOSED, REGENERATE): SUPERSEDED,
     (APPLIED, EDIT): APPLIED,
     (APPLIED, ROLL_BACK): ROLLED_BACK,
-    (FAILED, RETRY): PENDING,
+    (_FAILED, RETRY): PENDING,
     (REJECTED, REOPEN): PROPOSED,
     (SUPERSEDED, REOPEN): PROPOSED,
 }
 
 
-class Conflict(Exception):
+class TransitionError(Exception):
     """An action that a compaction's state does not allow: somebody decided before, or it is too early."""
 
     code = "conflict"
 
     def __init__(self, state: str, action: str) -> None:
-        allowed = ", ".join(allowed_actions(state)) or "nothing"
+        allowed = ", ".join(state_actions(state)) or "nothing"
         super().__init__(f"A compaction that is {state.replace('_', ' ')} allows {allowed}, not {action}.")
         self.state = state
         self.action = action
@@ -58,15 +58,15 @@ class Conflict(Exception):
 def next_state(state: str, action: str) -> str:
     """The state that `action` leads to.
 
-    Raises `Conflict` where the state does not allow it, `ValueError` for a state or action that there is not.
+    Raises `TransitionError` where the state does not allow it, `ValueError` for a state or action that there is not.
     """
-    if state not in STATES or action not in {known for _, known in TRANSITIONS}:
+    if state not in COMPACTION_STATES or action not in {known for _, known in TRANSITIONS}:
         raise ValueError(f"no such state or action: {state!r}, {action!r}")
     if (state, action) not in TRANSITIONS:
-        raise Conflict(state, action)
+        raise TransitionError(state, action)
     return TRANSITIONS[state, action]
 
 
-def allowed_actions(state: str) -> tuple[str, ...]:
+def state_actions(state: str) -> tuple[str, ...]:
     """What people may decide about a compaction in `state`."""
-    return tuple(action for action in DECISIONS if (state, action) in TRANSITIONS)
+    return tuple(action for action in DECISION_ACTIONS if (state, action) in TRANSITIONS)

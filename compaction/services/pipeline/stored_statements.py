@@ -9,7 +9,7 @@ from typing import Any, Self
 
 
 @dataclass(frozen=True)
-class Told:
+class CitedStatement:
     """A statement as compactions store it: a text that stands alone, and the ids of the messages that say it.
 
     `is_from_earlier`: taken over from the summary before. `is_edited`: a person's words, which nothing overrules.

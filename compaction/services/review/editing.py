@@ -7,10 +7,10 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 
-from compaction.services.pipeline.citation_support import words_shared
+from compaction.services.pipeline.citation_support import shared_word_share
 from compaction.services.pipeline.statements.dates import date_text
-from compaction.services.pipeline.statements.rendering import shortened
-from compaction.services.pipeline.stored_statements import Told
+from compaction.services.pipeline.statements.rendering import drop_repeated_day
+from compaction.services.pipeline.stored_statements import CitedStatement
 
 _BREAK = re.compile(r"(?<=[.!?])\s+|\n+")
 #: The end of a sentence with a letter right behind it.
@@ -21,11 +21,11 @@ _JOINTS = " \t\r\n;"
 _SPEAKER = re.compile(r"\w+(?: \w+)?:(?= )")
 _OF_SUBJECT = r"(?::|'s| and others| suggests)?(?= )"
 #: Messages that a rewritten sentence is taken to rest on, and how much of it they must say.
-SOURCES_MAX = 3
+_SOURCES_MAX = 3
 SOURCE_SHARE_MIN = 0.34
 
 
-def statements_of_text(text: str, before: Sequence[Told], messages: Mapping[str, str]) -> list[Told]:
+def parse_statements(text: str, before: Sequence[CitedStatement], messages: Mapping[str, str]) -> list[CitedStatement]:
     """A statement for each sentence of `text`: the former one where it stands in it unchanged, else a person's.
 
     A former one may stand there as a summary shows it: under the heading of its day, and in a sentence that it shares
@@ -33,7 +33,7 @@ def statements_of_text(text: str, before: Sequence[Told], messages: Mapping[str,
     cite none.
     """
     rest = text
-    told: list[tuple[int, Told]] = []
+    told: list[tuple[int, CitedStatement]] = []
     for statement in sorted(before, key=lambda statement: -len(statement.text)):
         if place := _place_of(statement, rest):
             start, end = place
@@ -45,7 +45,7 @@ def statements_of_text(text: str, before: Sequence[Told], messages: Mapping[str,
     return [statement for _, statement in sorted(told, key=lambda pair: pair[0])]
 
 
-def parted(text: str, before: Sequence[Told]) -> str:
+def split_appended_text(text: str, before: Sequence[CitedStatement]) -> str:
     """The text with a line break where somebody typed on from the end of a former statement, without a space.
 
     A small letter there goes on with a name, such as `Node.js`, and so does what a former statement has there itself.
@@ -69,13 +69,13 @@ def _is_typed_behind(form_and_letter: str, forms: Collection[str]) -> bool:
     return not form_and_letter[-1].islower() and not any(form.startswith(form_and_letter) for form in forms)
 
 
-def _forms(statement: Told) -> tuple[tuple[str, str], list[str]]:
+def _forms(statement: CitedStatement) -> tuple[tuple[str, str], list[str]]:
     """How the statement reads alone and under the heading of its day, and both without what they open with."""
-    whole = (statement.text, shortened(statement.text, statement.said_on))
+    whole = (statement.text, drop_repeated_day(statement.text, statement.said_on))
     return whole, [form.removeprefix(lead).strip() for form in whole for lead in _leads(statement)]
 
 
-def _place_of(statement: Told, text: str) -> tuple[int, int] | None:
+def _place_of(statement: CitedStatement, text: str) -> tuple[int, int] | None:
     """Where the statement begins and ends in the text, as it reads alone or as a summary shows it."""
     whole, bodies = _forms(statement)
     for pattern in (*(rf"(?<!\w){re.escape(form)}(?!\w)" for form in whole), *map(_as_body, bodies)):
@@ -88,7 +88,7 @@ def _as_body(body: str) -> str:
     return rf"(?:(?<=: )|(?<=; )|(?<=\w ))(?<!\w){re.escape(body)}(?=[.;!?](?:\s|$)|\n|$)"
 
 
-def _leads(statement: Told) -> list[str]:
+def _leads(statement: CitedStatement) -> list[str]:
     """What the statement may open with in common with its neighbours."""
     patterns = [_SPEAKER, *([re.compile(re.escape(statement.subject) + _OF_SUBJECT)] if statement.subject else [])]
     return [found[0] for pattern in patterns if (found := pattern.match(statement.text))]
@@ -107,10 +107,12 @@ def _sentences(text: str, days: Mapping[str, date], leads: Collection[str]) -> I
         place += len(piece)
 
 
-def _edited(sentence: str, before: Sequence[Told], messages: Mapping[str, str], day: date | None) -> Told:
-    former = max(before, key=lambda statement: words_shared(sentence, statement.text), default=None)
-    if former is not None and words_shared(sentence, former.text) >= SOURCE_SHARE_MIN:
+def _edited(
+    sentence: str, before: Sequence[CitedStatement], messages: Mapping[str, str], day: date | None
+) -> CitedStatement:
+    former = max(before, key=lambda statement: shared_word_share(sentence, statement.text), default=None)
+    if former is not None and shared_word_share(sentence, former.text) >= SOURCE_SHARE_MIN:
         return replace(former, text=sentence, is_edited=True, is_from_earlier=False)
-    shares = {message_id: words_shared(sentence, content) for message_id, content in messages.items()}
+    shares = {message_id: shared_word_share(sentence, content) for message_id, content in messages.items()}
     ranked = sorted((one for one in shares if shares[one] >= SOURCE_SHARE_MIN), key=lambda one: -shares[one])
-    return Told(sentence, tuple(ranked[:SOURCES_MAX]), said_on=day, is_edited=True)
+    return CitedStatement(sentence, tuple(ranked[:_SOURCES_MAX]), said_on=day, is_edited=True)

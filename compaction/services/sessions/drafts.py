@@ -14,10 +14,10 @@ from compaction.services.sessions.tool_calls import CallError, call_ids_of, cano
 from memories.services.store.content import ContentError, check_metadata
 from memories.services.store.drafts import FieldProblem
 
-SYSTEM, USER, ASSISTANT, TOOL = ROLES = ("system", "user", "assistant", "tool")
+_SYSTEM, USER, ASSISTANT_ROLE, TOOL_ROLE = ROLES = ("system", "user", "assistant", "tool")
 APPEND_MESSAGES_MAX = 500
 CONTENT_BYTES_MAX = 256 * 1024
-NAME_CHARACTERS_MAX = 128
+MESSAGE_NAME_CHARACTERS_MAX = 128
 LABEL_CHARACTERS_MAX = 255
 #: Clocks of callers differ; more than a day ahead is a mistake.
 AHEAD_MAX = timedelta(days=1)
@@ -43,7 +43,7 @@ class NewMessage:
         return (self.role, self.content, self.name, canonical_calls(self.tool_calls), self.tool_call_id)
 
 
-def problems_of_messages(rows: Sequence[NewMessage], *, now: datetime) -> list[FieldProblem]:
+def new_message_problems(rows: Sequence[NewMessage], *, now: datetime) -> list[FieldProblem]:
     """Everything wrong with the messages by themselves; nothing when only the session can refuse them."""
     if not 1 <= len(rows) <= APPEND_MESSAGES_MAX:
         return [FieldProblem("messages", "bad_length", f"An append has 1 to {APPEND_MESSAGES_MAX} messages.")]
@@ -54,7 +54,7 @@ def problems_of_messages(rows: Sequence[NewMessage], *, now: datetime) -> list[F
     ]
 
 
-def problems_of_calls(
+def tool_call_problems(
     rows: Mapping[int, NewMessage], *, called: Collection[str], answered: Collection[str]
 ) -> list[FieldProblem]:
     """What is wrong with calls and results in the session they are appended to; `rows` by their place, in order.
@@ -70,7 +70,7 @@ def problems_of_calls(
                 name = f"messages[{index}].tool_calls[{place}].id"
                 problems.append(FieldProblem(name, "call_id_taken", "The session has a call of this id already."))
             calls.add(call_id)
-        if row.role != TOOL:
+        if row.role != TOOL_ROLE:
             continue
         name = f"messages[{index}].tool_call_id"
         if row.tool_call_id not in calls:
@@ -100,7 +100,7 @@ def _problems_of(row: NewMessage, now: datetime) -> Iterator[tuple[str, str, str
     if problem := text_problem(row.content):
         yield "content", *problem
     yield from _problems_of_tools(row)
-    for name, most in (("name", NAME_CHARACTERS_MAX), ("tool_call_id", LABEL_CHARACTERS_MAX)):
+    for name, most in (("name", MESSAGE_NAME_CHARACTERS_MAX), ("tool_call_id", LABEL_CHARACTERS_MAX)):
         if problem := _label_problem(getattr(row, name), most):
             yield name, *problem
     if problem := _source_problem(row.source_id):
@@ -121,13 +121,13 @@ def _problems_of_tools(row: NewMessage) -> Iterator[tuple[str, str, str]]:
     except CallError as error:
         yield f"tool_calls{error.place}", error.code, error.detail
         return
-    if calls and row.role != ASSISTANT:
+    if calls and row.role != ASSISTANT_ROLE:
         yield "tool_calls", "only_the_assistant_calls", "Only a message of the assistant makes tool calls."
     if not row.content and not calls:
         yield "content", "blank", "The content may be empty only beside tool_calls."
-    if row.role == TOOL and not row.tool_call_id:
+    if row.role == TOOL_ROLE and not row.tool_call_id:
         yield "tool_call_id", "required", "A message of a tool names the call that it answers."
-    if row.role != TOOL and row.tool_call_id:
+    if row.role != TOOL_ROLE and row.tool_call_id:
         yield "tool_call_id", "only_a_tool_answers", "Only a message of a tool answers a call."
 
 

@@ -6,19 +6,19 @@ from dataclasses import dataclass
 
 from context.services.profiles.compaction_policy import CompactionPolicy
 
-CALM, SLEEP, EMERGENCY, WARNING, FULL = "calm", "sleep", "emergency", "warning", "full"
+CALM, SLEEP, EMERGENCY_LEVEL, WARNING, FULL = "calm", "sleep", "emergency", "warning", "full"
 
 LEVEL_WORDS = {
     CALM: "",
     SLEEP: "compacted when idle",
-    EMERGENCY: "compacted at the next context",
+    EMERGENCY_LEVEL: "compacted at the next context",
     WARNING: "over the warning",
     FULL: "over the window",
 }
 
 
 @dataclass(frozen=True)
-class Mark:
+class GaugeMark:
     """A threshold: its name, its share of the window, its place in the bar."""
 
     name: str
@@ -27,7 +27,7 @@ class Mark:
 
 
 @dataclass(frozen=True)
-class Gauge:
+class PressureGauge:
     """A bar as long as the window, or as the context where that is longer."""
 
     tokens: int
@@ -35,7 +35,7 @@ class Gauge:
     pressure: float
     fill_percent: float
     level: str
-    marks: tuple[Mark, ...]
+    marks: tuple[GaugeMark, ...]
 
     @property
     def words(self) -> str:
@@ -43,35 +43,35 @@ class Gauge:
         return LEVEL_WORDS[self.level]
 
 
-def pressure_gauge(tokens: int, window: int, policy: CompactionPolicy) -> Gauge:
+def pressure_gauge(tokens: int, window: int, policy: CompactionPolicy) -> PressureGauge:
     """The bar of a session of so many tokens. Raises `ValueError` for a window of nothing."""
     if window <= 0:
         raise ValueError("a window is above 0")
     pressure = tokens / window
     longest = max(pressure, 1.0)
-    marks = thresholds(policy) + (((FULL, 1.0),) if pressure > 1 else ())
-    return Gauge(
+    marks = policy_thresholds(policy) + (((FULL, 1.0),) if pressure > 1 else ())
+    return PressureGauge(
         tokens=tokens,
         window=window,
         pressure=pressure,
         fill_percent=round(100 * pressure / longest, 2),
-        level=level_of(pressure, policy),
-        marks=tuple(Mark(name, share, round(100 * share / longest, 2)) for name, share in marks),
+        level=pressure_level(pressure, policy),
+        marks=tuple(GaugeMark(name, share, round(100 * share / longest, 2)) for name, share in marks),
     )
 
 
-def level_of(pressure: float, policy: CompactionPolicy) -> str:
+def pressure_level(pressure: float, policy: CompactionPolicy) -> str:
     """What the policy says about so much pressure: the gravest that applies."""
-    reached = [name for name, share in (*thresholds(policy), (FULL, 1.000001)) if pressure >= share]
+    reached = [name for name, share in (*policy_thresholds(policy), (FULL, 1.000001)) if pressure >= share]
     ranks = list(LEVEL_WORDS)
     return max(reached, key=ranks.index, default=CALM)
 
 
-def thresholds(policy: CompactionPolicy) -> tuple[tuple[str, float], ...]:
+def policy_thresholds(policy: CompactionPolicy) -> tuple[tuple[str, float], ...]:
     """The policy's thresholds by name; one that is switched off is none."""
     marks = []
     if policy.has_scheduled:
         marks.append((SLEEP, policy.sleep_threshold))
     if policy.has_emergency:
-        marks.append((EMERGENCY, policy.emergency_threshold))
+        marks.append((EMERGENCY_LEVEL, policy.emergency_threshold))
     return (*marks, (WARNING, policy.warning_threshold))

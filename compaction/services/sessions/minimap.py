@@ -11,7 +11,7 @@ PIECES_MAX = 220
 
 
 @dataclass(frozen=True)
-class Outline:
+class MessageOutline:
     """A message without its text."""
 
     sequence: int
@@ -22,7 +22,7 @@ class Outline:
 
 
 @dataclass(frozen=True)
-class Piece:
+class MinimapPiece:
     """Neighbouring messages as one piece of the strip: where it stands, how wide it is, what most of it is."""
 
     first: int
@@ -35,7 +35,7 @@ class Piece:
 
 
 @dataclass(frozen=True)
-class Span:
+class CompactedSpan:
     """The messages that one compaction took out of the context."""
 
     compaction_id: object
@@ -45,10 +45,10 @@ class Span:
 
 
 @dataclass(frozen=True)
-class Band:
+class MinimapBand:
     """A span in the strip."""
 
-    span: Span
+    span: CompactedSpan
     x: float
     width: float
 
@@ -57,15 +57,19 @@ class Band:
 class Minimap:
     """The strip. `window_x` is where the preserve window begins, `shown` the part that a page shows, where not all."""
 
-    pieces: Sequence[Piece]
-    bands: Sequence[Band]
+    pieces: Sequence[MinimapPiece]
+    bands: Sequence[MinimapBand]
     tokens: int
     window_x: float | None
     shown: tuple[float, float] | None
 
 
-def minimap(
-    outlines: Sequence[Outline], spans: Iterable[Span], *, window_from: int | None, shown: tuple[int, int] | None
+def build_minimap(
+    outlines: Sequence[MessageOutline],
+    spans: Iterable[CompactedSpan],
+    *,
+    window_from: int | None,
+    shown: tuple[int, int] | None,
 ) -> Minimap:
     """The strip of a session's messages, given in order; `shown` are the first and last sequence of a page."""
     total = sum(_weight(outline) for outline in outlines)
@@ -83,7 +87,7 @@ def minimap(
         return round(100 * at(first), 3), round(100 * (at(last + 1) - at(first)), 3)
 
     pieces = [
-        Piece(
+        MinimapPiece(
             first=group[0].sequence,
             last=group[-1].sequence,
             tokens=sum(outline.tokens for outline in group),
@@ -96,29 +100,29 @@ def minimap(
     ]
     return Minimap(
         pieces=pieces,
-        bands=[Band(span, *place(span.first, span.last)) for span in spans],
+        bands=[MinimapBand(span, *place(span.first, span.last)) for span in spans],
         tokens=sum(outline.tokens for outline in outlines),
         window_x=round(100 * at(window_from), 3) if window_from is not None and outlines else None,
         shown=place(*shown) if shown is not None else None,
     )
 
 
-def _weight(outline: Outline) -> int:
+def _weight(outline: MessageOutline) -> int:
     """A message of nothing is still to be seen."""
     return max(outline.tokens, 1)
 
 
-def _grouped(outlines: Sequence[Outline], starts: dict[int, float]) -> list[list[Outline]]:
+def _grouped(outlines: Sequence[MessageOutline], starts: dict[int, float]) -> list[list[MessageOutline]]:
     """Each by itself, or those that begin in the same part of the strip together."""
     if len(outlines) <= PIECES_MAX:
         return [[outline] for outline in outlines]
-    groups: dict[int, list[Outline]] = {}
+    groups: dict[int, list[MessageOutline]] = {}
     for outline in outlines:
         groups.setdefault(int(starts[outline.sequence] * PIECES_MAX), []).append(outline)
     return list(groups.values())
 
 
-def _most(group: Sequence[Outline], name: str) -> str:
+def _most(group: Sequence[MessageOutline], name: str) -> str:
     """What has the most tokens; of equals the first."""
     tokens: Counter[str] = Counter()
     for outline in group:

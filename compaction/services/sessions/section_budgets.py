@@ -7,15 +7,19 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from compaction.services.sessions.transcript import MARKER_TOKENS, call_id_tokens
-from compaction.services.sessions.turns import Turn
-from compaction.services.windowing import is_whole, units
+from compaction.services.sessions.turns import SessionTurn
+from compaction.services.windowing import is_complete_unit, tool_call_units
 from context.services.budget import SAFETY_SHARE, response_reserve
 
 #: Of the budget, where the budget profile does not say what memories and memo may take.
 MEMORIES_SHARE = 0.25
 #: Below this the fence around memories leaves no room for one.
 MEMORIES_TOKENS_MIN = 32
-MEMORIES, SUMMARY, MESSAGES = SECTION_ORDER = ("memories", "session_summary", "recent_messages")
+SESSION_MEMORIES_SECTION, SESSION_SUMMARY_SECTION, _MESSAGES = SESSION_SECTION_ORDER = (
+    "memories",
+    "session_summary",
+    "recent_messages",
+)
 MEMORY_SECTIONS = ("tenant_memo", "partition_summaries", "focus", "linked_memories", "memories")
 
 # What labels in a message's marker take beside its stored tokens.
@@ -33,7 +37,7 @@ def default_budget(window: int, max_output_tokens: int | None, *, is_exact: bool
     return max(window - reserve - safety, 1), reserve
 
 
-def section_settings(sections: Mapping[str, Mapping[str, Any]], budget: int) -> dict[str, Mapping[str, Any]]:
+def session_section_budgets(sections: Mapping[str, Mapping[str, Any]], budget: int) -> dict[str, Mapping[str, Any]]:
     """The rooms of memories, summary and messages, from what a budget profile says of all its sections.
 
     Memories with memo, summaries of partitions and links are one section here: a quarter of the budget, or what the
@@ -42,11 +46,11 @@ def section_settings(sections: Mapping[str, Mapping[str, Any]], budget: int) -> 
     own = sum(_tokens(sections[name], budget) for name in MEMORY_SECTIONS if sections.get(name))
     is_said = bool(sections.get("memories")) and bool(sections.get("tenant_memo"))
     room = own if is_said else max(own, int(budget * MEMORIES_SHARE))
-    settings: dict[str, Mapping[str, Any]] = {MEMORIES: {"tokens": room}}
-    return settings | {name: sections[name] for name in (SUMMARY, MESSAGES) if sections.get(name)}
+    settings: dict[str, Mapping[str, Any]] = {SESSION_MEMORIES_SECTION: {"tokens": room}}
+    return settings | {name: sections[name] for name in (SESSION_SUMMARY_SECTION, _MESSAGES) if sections.get(name)}
 
 
-class Labelled(Protocol):
+class MarkedMessage(Protocol):
     """What of a message stands in its marker."""
 
     @property
@@ -57,25 +61,25 @@ class Labelled(Protocol):
     def tool_call_id(self) -> str: ...
 
 
-def marker_tokens(turn: Labelled) -> int:
+def marker_tokens(turn: MarkedMessage) -> int:
     """About what a message takes in a context's text beside its stored tokens."""
     label = NAME_LABEL_TOKENS if turn.name else 0
     calls = CALLS_MARKER_TOKENS if turn.tool_calls else 0
     return MARKER_TOKENS + label + calls + call_id_tokens(turn.tool_call_id)
 
 
-def newest_unit_tokens(turns: Sequence[Turn]) -> int:
+def newest_unit_tokens(turns: Sequence[SessionTurn]) -> int:
     """What the newest message, or tool call with its results, takes; 0 where there is none."""
-    for unit in reversed(units(turns)):
+    for unit in reversed(tool_call_units(turns)):
         members = [turns[index] for index in unit]
-        if is_whole(members):
+        if is_complete_unit(members):
             return sum(turn.context_tokens for turn in members)
     return 0
 
 
-def in_units(turns: Sequence[Turn]) -> list[Turn]:
+def order_by_tool_units(turns: Sequence[SessionTurn]) -> list[SessionTurn]:
     """The turns with every result right behind its call, as providers demand; else in their order."""
-    return [turns[index] for unit in units(turns) for index in unit]
+    return [turns[index] for unit in tool_call_units(turns) for index in unit]
 
 
 def _tokens(setting: Mapping[str, Any], budget: int) -> int:

@@ -7,8 +7,8 @@ from typing import Any
 
 #: Keys of a session's metadata that hold a name, the first one that does.
 NAME_KEYS = ("title", "name", "subject")
-NAME_CHARACTERS_MAX = 70
-ID_CHARACTERS_SHOWN = 8
+SESSION_TITLE_CHARACTERS_MAX = 70
+_ID_CHARACTERS_SHOWN = 8
 
 
 def session_title(metadata: Mapping[str, Any], first_said: str, session_id: object) -> str:
@@ -16,12 +16,12 @@ def session_title(metadata: Mapping[str, Any], first_said: str, session_id: obje
     named = (metadata.get(key) for key in NAME_KEYS)
     given = next((value for value in named if isinstance(value, str) and value.strip()), "")
     line = " ".join((given or first_said).split())
-    return _cut(line) if line else f"Session {str(session_id)[:ID_CHARACTERS_SHOWN]}"
+    return _cut(line) if line else f"Session {str(session_id)[:_ID_CHARACTERS_SHOWN]}"
 
 
 def _cut(line: str) -> str:
-    if len(line) <= NAME_CHARACTERS_MAX:
+    if len(line) <= SESSION_TITLE_CHARACTERS_MAX:
         return line
-    head = line[: NAME_CHARACTERS_MAX - 1]
+    head = line[: SESSION_TITLE_CHARACTERS_MAX - 1]
     words, _, rest = head.rpartition(" ")
-    return f"{(words if len(rest) < NAME_CHARACTERS_MAX // 3 and words else head).rstrip(' ,;:.-')}…"
+    return f"{(words if len(rest) < SESSION_TITLE_CHARACTERS_MAX // 3 and words else head).rstrip(' ,;:.-')}…"

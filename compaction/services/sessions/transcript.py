@@ -43,7 +43,7 @@ class ChatMessage:
         return answer
 
 
-def transcript(messages: Iterable[ChatMessage]) -> str:
+def render_transcript(messages: Iterable[ChatMessage]) -> str:
     """The messages as one text: each begins with a line such as `[user]` or `[tool call="call_1"]`."""
     return "\n\n".join(_piece(message) for message in messages)
 

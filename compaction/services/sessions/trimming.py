@@ -5,24 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from compaction.services.sessions.turns import COMPACTED, Turn
-from compaction.services.windowing import is_whole, units
+from compaction.services.sessions.turns import COMPACTED, SessionTurn
+from compaction.services.windowing import is_complete_unit, tool_call_units
 
 
 @dataclass(frozen=True)
-class Trimmed:
+class TrimmedTurns:
     """The turns that stay, in their order, what they take with their overhead, and those left out.
 
     `broken` are among those left out: results without a call, calls that still lack a result.
     """
 
-    kept: tuple[Turn, ...]
-    left_out: tuple[Turn, ...]
-    broken: tuple[Turn, ...]
+    kept: tuple[SessionTurn, ...]
+    left_out: tuple[SessionTurn, ...]
+    broken: tuple[SessionTurn, ...]
     tokens: int
 
 
-def newest_that_fit(turns: Sequence[Turn], room_tokens: int, overhead: int = 0) -> Trimmed:
+def trim_to_newest_turns(turns: Sequence[SessionTurn], room_tokens: int, overhead: int = 0) -> TrimmedTurns:
     """The newest whole units that fit in `room_tokens`, each turn with `overhead` tokens; pinned ones come first.
 
     A unit that does not fit in what pinned ones leave, however much of the others is dropped, is passed over; the first
@@ -30,8 +30,8 @@ def newest_that_fit(turns: Sequence[Turn], room_tokens: int, overhead: int = 0) 
     looked at.
     """
     standing = [turn for turn in turns if turn.state != COMPACTED]
-    groups = [(unit, [standing[index] for index in unit]) for unit in units(standing)]
-    broken = {index for unit, members in groups if not is_whole(members) for index in unit}
+    groups = [(unit, [standing[index] for index in unit]) for unit in tool_call_units(standing)]
+    broken = {index for unit, members in groups if not is_complete_unit(members) for index in unit}
     whole = [
         (unit, sum(turn.context_tokens + overhead for turn in members), any(turn.pinned for turn in members))
         for unit, members in reversed(groups)
@@ -51,7 +51,7 @@ def newest_that_fit(turns: Sequence[Turn], room_tokens: int, overhead: int = 0) 
             break
         kept.update(unit)
         left -= tokens
-    return Trimmed(
+    return TrimmedTurns(
         kept=tuple(turn for index, turn in enumerate(standing) if index in kept),
         left_out=tuple(turn for index, turn in enumerate(standing) if index not in kept),
         broken=tuple(turn for index, turn in enumerate(standing) if index in broken),

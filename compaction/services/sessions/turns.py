@@ -13,7 +13,7 @@ COMPACTED = "compacted"
 
 
 @dataclass(frozen=True)
-class Turn:
+class SessionTurn:
     """One message of a session. `tokens` are those of its original content and tool calls, whatever its state.
 
     `placeholder_tokens` are those of the placeholder that stands for a masked tool output.

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from compaction.services.simulation.simulator import APPENDED, Point
+from compaction.services.simulation.simulator import APPENDED, SimulationPoint
 
 #: Of more points, those between compactions are thinned out evenly.
 POINTS_MAX = 200
 
 
-def thinned(points: Sequence[Point]) -> list[int]:
+def thin_point_indices(points: Sequence[SimulationPoint]) -> list[int]:
     """Indices of the first, the last, every compaction with the point before it, and others, `POINTS_MAX` in all."""
     kept = {0, len(points) - 1} if points else set()
     for index, point in enumerate(points):

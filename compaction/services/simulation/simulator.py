@@ -6,19 +6,19 @@ from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from compaction.services.pipeline.planning import Plan, masked_turns, plan_compaction
-from compaction.services.sessions.turns import LIVE, Turn
+from compaction.services.pipeline.planning import CompactionPlan, mask_turns, plan_compaction
+from compaction.services.sessions.turns import LIVE, SessionTurn
 from context.services.profiles.compaction_policy import CompactionPolicy
 
 APPENDED = "appended"
 SCHEDULED = "scheduled"
-EMERGENCY = "emergency"
+EMERGENCY_EVENT = "emergency"
 
 TOKENS_PER_PRICE = 1_000_000
 
 
 @dataclass(frozen=True)
-class Point:
+class SimulationPoint:
     """The context's tokens after an event; `sequence` is that of the newest message."""
 
     sequence: int
@@ -28,7 +28,7 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Cost:
+class SimulationCost:
     """Tokens sent to a model over the session and their price, 0 where none was given.
 
     A context longer than the window is sent cut to it. `summarising_tokens` are those a summariser reads and writes.
@@ -57,17 +57,17 @@ class Cost:
 class Simulation:
     """The course of a session under a policy. `peak` is the highest pressure at any point."""
 
-    points: tuple[Point, ...]
+    points: tuple[SimulationPoint, ...]
     #: Those that made a summary; masking alone is not one.
     compactions: int
     masked: int
     compacted: int
     peak: float
-    cost: Cost
+    cost: SimulationCost
 
 
-def simulate(
-    turns: Iterable[Turn],
+def simulate_session(
+    turns: Iterable[SessionTurn],
     policy: CompactionPolicy,
     window: int,
     *,
@@ -92,7 +92,7 @@ def simulate(
     return course.told(price_per_million)
 
 
-def _is_pause(before: Turn, after: Turn, minutes: int) -> bool:
+def _is_pause(before: SessionTurn, after: SessionTurn, minutes: int) -> bool:
     if before.created_at is None or after.created_at is None:
         return False
     return after.created_at - before.created_at >= timedelta(minutes=minutes)
@@ -106,15 +106,15 @@ class _Course:
         self._window = window
         self._directive = directive_tokens
         self._summary = 0
-        self._standing: list[Turn] = []
+        self._standing: list[SessionTurn] = []
         self._tokens = directive_tokens
         self._raw_tokens = directive_tokens
         self._sequence = -1
-        self._points: list[Point] = []
+        self._points: list[SimulationPoint] = []
         self._compactions = self._masked = self._compacted = 0
         self._calls = self._sent = self._sent_raw = self._cut = self._cut_raw = self._summarising = 0
 
-    def append(self, turn: Turn, position: int) -> None:
+    def append(self, turn: SessionTurn, position: int) -> None:
         """A message was written."""
         self._standing.append(turn)
         self._tokens += turn.tokens
@@ -130,7 +130,7 @@ class _Course:
     def ask(self) -> None:
         """A context was asked for and sent to a model."""
         if self._policy.has_emergency and self._pressure >= self._policy.emergency_threshold:
-            self._compact(EMERGENCY)
+            self._compact(EMERGENCY_EVENT)
         self._calls += 1
         self._cut += self._tokens > self._window
         self._cut_raw += self._raw_tokens > self._window
@@ -139,7 +139,7 @@ class _Course:
 
     def told(self, price_per_million: float) -> Simulation:
         """How it went."""
-        cost = Cost(
+        cost = SimulationCost(
             calls=self._calls,
             tokens_sent=self._sent,
             tokens_sent_without_compaction=self._sent_raw,
@@ -156,7 +156,7 @@ class _Course:
         return self._tokens / self._window
 
     def _note(self, event: str) -> None:
-        self._points.append(Point(self._sequence, self._tokens, self._pressure, event))
+        self._points.append(SimulationPoint(self._sequence, self._tokens, self._pressure, event))
 
     def _compact(self, event: str) -> None:
         plan = plan_compaction(
@@ -171,7 +171,7 @@ class _Course:
         self._take(plan)
         self._note(event)
 
-    def _take(self, plan: Plan) -> None:
+    def _take(self, plan: CompactionPlan) -> None:
         self._masked += len(plan.mask_ids)
         leaving: set[Hashable] = set(plan.span_ids)
         if leaving:
@@ -180,5 +180,5 @@ class _Course:
             original = sum(turn.tokens for turn in self._standing if turn.id in leaving)
             self._summarising += original + self._summary + plan.summary_budget_tokens
             self._summary = plan.summary_budget_tokens
-        self._standing = [turn for turn in masked_turns(self._standing, plan.mask_ids) if turn.id not in leaving]
+        self._standing = [turn for turn in mask_turns(self._standing, plan.mask_ids) if turn.id not in leaving]
         self._tokens = plan.tokens_after_at_most

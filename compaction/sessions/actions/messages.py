@@ -8,16 +8,16 @@ from uuid import UUID
 from django.db import transaction
 
 from compaction.models import Message, Session
-from compaction.pipeline.counting import said_tokens
-from compaction.pipeline.session_rows import locked_session
-from compaction.services.sessions.drafts import TOOL, NewMessage, problems_of_calls, problems_of_messages
+from compaction.pipeline.counting import count_message_tokens
+from compaction.pipeline.session_rows import lock_session
+from compaction.services.sessions.drafts import TOOL_ROLE, NewMessage, new_message_problems, tool_call_problems
 from compaction.services.sessions.tool_calls import call_ids_of, canonical_calls
 from memories.tenancy.audit import Actor, record_audit
 from memories.tenancy.exceptions import Conflict, NotFound, invalid
 
 
 @dataclass(frozen=True)
-class Appended:
+class AppendResult:
     """What became of one row: the message that holds it, and whether this append made it."""
 
     message: Message
@@ -25,20 +25,22 @@ class Appended:
 
 
 @transaction.atomic
-def append_messages(*, session_id: UUID, rows: Sequence[NewMessage], by: Actor, now: datetime) -> list[Appended]:
+def append_messages(*, session_id: UUID, rows: Sequence[NewMessage], by: Actor, now: datetime) -> list[AppendResult]:
     """Append all of `rows` (1 to 500) in their order, or none; results stand in the order of the rows.
 
     A row whose `source_id` the session knows is answered with the message that is there. Raises `InvalidInput` naming
     every fault, `NotFound`, or `Conflict`: `session_closed`, `source_id_taken` by a message that says something else.
     """
-    problems = problems_of_messages(rows, now=now)
+    problems = new_message_problems(rows, now=now)
     if problems:
         raise invalid(problems)
     model = _model_of(session_id)
-    tokens = [said_tokens(row, model) for row in rows]  # before the session is held: long texts take their time
-    session = locked_session(session_id)
+    tokens = [
+        count_message_tokens(row, model) for row in rows
+    ]  # before the session is held: long texts take their time
+    session = lock_session(session_id)
     if session.model != model:
-        tokens = [said_tokens(row, session.model) for row in rows]
+        tokens = [count_message_tokens(row, session.model) for row in rows]
     known = _known_sources(session, rows)
     _refuse_other_content(rows, known)
     fresh = _without_repetitions(rows, known)
@@ -50,7 +52,7 @@ def append_messages(*, session_id: UUID, rows: Sequence[NewMessage], by: Actor, 
         _store(session, list(made.values()), by, now)
     by_source = known | {message.source_id: message for message in made.values()}
     return [
-        Appended(made[index], True) if index in made else Appended(by_source[row.source_id], False)
+        AppendResult(made[index], True) if index in made else AppendResult(by_source[row.source_id], False)
         for index, row in enumerate(rows)
     ]
 
@@ -133,13 +135,13 @@ def _without_repetitions(rows: Sequence[NewMessage], known: Mapping[str, Message
 
 
 def _check_calls(session: Session, rows: Mapping[int, NewMessage]) -> None:
-    results = {row.tool_call_id for row in rows.values() if row.role == TOOL}
+    results = {row.tool_call_id for row in rows.values() if row.role == TOOL_ROLE}
     ids = results.union(*(call_ids_of(row.tool_calls) for row in rows.values()))
     if not ids:
         return
     messages = Message.objects.for_tenant(session.tenant_id).of_session(session.pk)
     answered = messages.answered_ids(results) if results else set()
-    problems = problems_of_calls(rows, called=messages.called_ids(ids), answered=answered)
+    problems = tool_call_problems(rows, called=messages.called_ids(ids), answered=answered)
     if problems:
         raise invalid(problems)
 
@@ -181,7 +183,7 @@ def _store(session: Session, messages: list[Message], by: Actor, now: datetime) 
 
 def _held(message: Message) -> Message:
     """The message as it is now, with its session, which is held until the transaction ends."""
-    session = locked_session(message.session_id)
+    session = lock_session(message.session_id)
     rows = Message.objects.for_tenant(session.tenant_id).with_id(message.pk)
     current: Message = rows.without_vectors().get()
     current.session = session

@@ -9,8 +9,13 @@ from django.db import transaction
 
 from compaction.models import Message, Session
 from compaction.models.sessions import MODEL_CHARACTERS_MAX, WINDOW_TOKENS_MAX, WINDOW_TOKENS_MIN
-from compaction.pipeline.counting import said_tokens, shown_tokens, text_tokens, tokens_in_context
-from compaction.pipeline.session_rows import locked_session
+from compaction.pipeline.counting import (
+    count_context_tokens,
+    count_message_tokens,
+    count_shown_tokens,
+    count_text_tokens,
+)
+from compaction.pipeline.session_rows import lock_session
 from compaction.services.sessions.drafts import text_problem
 from context.profiles.token_counters import budget_calculator
 from context.services.assembly.model_catalog import DEFAULT_MODEL
@@ -22,7 +27,7 @@ from memories.store.live_rows import ensure_partitions
 from memories.tenancy.audit import Actor, record_audit
 from memories.tenancy.exceptions import invalid
 
-CHANGEABLE_FIELDS = ("directive", "model", "max_context_tokens", "metadata")
+_CHANGEABLE_FIELDS = ("directive", "model", "max_context_tokens", "metadata")
 
 
 @transaction.atomic
@@ -43,7 +48,7 @@ def create_session(
     values = {"model": name, "max_context_tokens": window, "directive": directive, "metadata": dict(metadata or {})}
     _check(values)
     place = partition or PartitionPath()
-    tokens = text_tokens(directive, name)
+    tokens = count_text_tokens(directive, name)
     session: Session = Session.objects.create(
         tenant=tenant,
         partition=ensure_partitions(tenant.pk, [place])[place.path],
@@ -60,14 +65,14 @@ def create_session(
 
 @transaction.atomic
 def update_session(*, session: Session, changes: Mapping[str, Any], by: Actor, now: datetime) -> Session:
-    """Change fields of `CHANGEABLE_FIELDS`; another model counts every message anew, a window of None is the model's.
+    """Change fields of `_CHANGEABLE_FIELDS`; another model counts every message anew, a window of None is the model's.
 
     A window that was the former model's becomes the new one's. Raises `InvalidInput`, or `Conflict` `session_closed`.
     """
-    unknown = set(changes) - set(CHANGEABLE_FIELDS)
+    unknown = set(changes) - set(_CHANGEABLE_FIELDS)
     if unknown:
         raise invalid([FieldProblem(name, "unknown_field", "There is no such field.") for name in sorted(unknown)])
-    current = locked_session(session.pk)
+    current = lock_session(session.pk)
     wanted = {**changes}
     calculator = budget_calculator()
     had_default_window = current.max_context_tokens == calculator.context_window(current.model)
@@ -80,11 +85,11 @@ def update_session(*, session: Session, changes: Mapping[str, Any], by: Actor, n
     for name in fields:
         setattr(current, name, wanted[name])
     if {"model", "directive"} & set(fields):
-        current.directive_tokens = text_tokens(current.directive, current.model)
+        current.directive_tokens = count_text_tokens(current.directive, current.model)
     if "model" in fields:
         _recount(current)
     if fields:
-        current.context_tokens = tokens_in_context(current)
+        current.context_tokens = count_context_tokens(current)
         current.save(update_fields=[*fields, "directive_tokens", "context_tokens"])
         _audit(current, "update_session", fields, by, now)
     return current
@@ -93,7 +98,7 @@ def update_session(*, session: Session, changes: Mapping[str, Any], by: Actor, n
 @transaction.atomic
 def close_session(*, session: Session, by: Actor, now: datetime) -> Session:
     """End the session; it can be restored. A closed one stays as it is."""
-    current = locked_session(session.pk, is_open=False)
+    current = lock_session(session.pk, is_open=False)
     if current.closed_at is None:
         current.closed_at = now
         current.save(update_fields=["closed_at"])
@@ -104,7 +109,7 @@ def close_session(*, session: Session, by: Actor, now: datetime) -> Session:
 @transaction.atomic
 def restore_session(*, session: Session, by: Actor, now: datetime) -> Session:
     """Open a closed session again; an open one stays as it is."""
-    current = locked_session(session.pk, is_open=False)
+    current = lock_session(session.pk, is_open=False)
     if current.closed_at is not None:
         current.closed_at = None
         current.save(update_fields=["closed_at"])
@@ -142,8 +147,8 @@ def _recount(session: Session) -> None:
     counts: dict[UUID, tuple[int, int]] = {}
     for message in rows:
         was_shown = message.shown_tokens
-        message.tokens = said_tokens(message, session.model)
-        counts[message.pk] = (message.tokens, shown_tokens(message, session.model) if was_shown else 0)
+        message.tokens = count_message_tokens(message, session.model)
+        counts[message.pk] = (message.tokens, count_shown_tokens(message, session.model) if was_shown else 0)
     rows.set_tokens(counts)
 
 

@@ -11,14 +11,14 @@ from rest_framework.response import Response
 from compaction.pipeline.orchestrator import compact_in_emergency
 from compaction.sessions.context import build_session_context
 from compaction.sessions.results import SessionContextRequest
-from compaction.sessions.serializers.contexts import SessionContextInput, SessionContextShape
-from compaction.tasks import run_compaction_later
-from memories.store.api.schema import IDEMPOTENCY_KEY, answers
-from memories.tenancy.api.endpoint import Door
+from compaction.sessions.serializers.contexts import SessionContextInput, SessionContextOutput
+from compaction.tasks import enqueue_compaction
+from memories.store.api.schema import IDEMPOTENCY_KEY, response_schemas
+from memories.tenancy.api.endpoint import Endpoint
 from memories.tenancy.api.idempotency import idempotent
 from memories.tenancy.api.permissions import require_scope
 
-WHOLE = OpenApiExample("What fits the session's window", {}, request_only=True)
+_WHOLE = OpenApiExample("What fits the session's window", {}, request_only=True)
 SMALL = OpenApiExample(
     "In 2,000 tokens, searching for something else than the last message",
     {"max_tokens": 2000, "query": "When does Alex like to meet?", "preview": True},
@@ -29,13 +29,13 @@ session_context_schema = extend_schema(
     operation_id="sessions_context",
     tags=["sessions"],
     request=SessionContextInput,
-    examples=[WHOLE, SMALL],
+    examples=[_WHOLE, SMALL],
     parameters=[IDEMPOTENCY_KEY],
-    responses=answers({200: SessionContextShape}, 404, 409, 413),
+    responses=response_schemas({200: SessionContextOutput}, 404, 409, 413),
 )
 
 
-class SessionContextDoor(Door):
+class SessionContextEndpoint(Endpoint):
     """What a model is to read next."""
 
     @session_context_schema
@@ -55,6 +55,6 @@ class SessionContextDoor(Door):
             reach=self.key.partition_prefix,
             actor=self.actor,
             now=self.now,
-            compact=partial(compact_in_emergency, hand_over=run_compaction_later),
+            compact=partial(compact_in_emergency, hand_over=enqueue_compaction),
         )
         return Response(context.as_answer(explain=values["explain"]))

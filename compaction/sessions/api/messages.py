@@ -13,7 +13,7 @@ from compaction.models import Message
 from compaction.pipeline.session_rows import find_message
 from compaction.services.sessions.drafts import NewMessage
 from compaction.sessions.actions.messages import append_messages, expand_message, pin_message
-from compaction.sessions.api.sessions import SessionRows
+from compaction.sessions.api.sessions import SessionEndpointBase
 from compaction.sessions.api.sessions_schema import (
     append_schema,
     expand_schema,
@@ -22,12 +22,12 @@ from compaction.sessions.api.sessions_schema import (
     messages_schema,
 )
 from compaction.sessions.serializers.messages import (
-    AppendInput,
+    MessageAppendInput,
     MessageChanges,
     MessageInput,
-    MessagesInput,
-    fullness_answer,
-    message_answer,
+    MessageListInput,
+    serialize_message,
+    serialize_pressure,
 )
 from memories.services.store.drafts import FieldProblem
 from memories.tenancy.api.idempotency import idempotent
@@ -36,7 +36,7 @@ from memories.tenancy.scopes import tenant_scope
 from memory_platform.rest.serializers import EmptyInput, flat_errors
 
 
-class MessagesDoor(SessionRows):
+class MessageListEndpoint(SessionEndpointBase):
     """Append to a session; list and search its messages."""
 
     @append_schema
@@ -46,21 +46,21 @@ class MessagesDoor(SessionRows):
 
         A message whose `source_id` the session knows is answered as it is there.
         """
-        rows = self._new_messages(self.body(AppendInput)["messages"])
+        rows = self._new_messages(self.body(MessageAppendInput)["messages"])
         with tenant_scope(self.tenant_id):
             session = self.session(session_id)
             appended = append_messages(session_id=session.pk, rows=rows, by=self.actor, now=self.now)
             session = self.session(session_id)
         results = [
-            {**message_answer(row.message), "status": "created" if row.is_new else "existing"} for row in appended
+            {**serialize_message(row.message), "status": "created" if row.is_new else "existing"} for row in appended
         ]
         code = status.HTTP_201_CREATED if any(row.is_new for row in appended) else status.HTTP_200_OK
-        return Response({"results": results, **fullness_answer(session)}, status=code)
+        return Response({"results": results, **serialize_pressure(session)}, status=code)
 
     @messages_schema
     def get(self, request: Request, session_id: UUID) -> Response:
         """The originals in their order with their state; `q` finds words of their text. Also of a closed session."""
-        values = self.query(MessagesInput)
+        values = self.query(MessageListInput)
         with tenant_scope(self.tenant_id):
             session = self.session(session_id, is_open=False)
         rows = Message.objects.for_tenant(self.tenant_id).of_session(session.pk).originals().without_vectors()
@@ -68,7 +68,7 @@ class MessagesDoor(SessionRows):
         rows = rows.in_state(values["state"]) if "state" in values else rows
         rows = rows.of_role(values["role"]) if "role" in values else rows
         rows = rows.from_sequence(values["after"] + 1) if "after" in values else rows
-        return self.listing(rows, values, ordering="sequence", kinds=(int, UUID), answer=message_answer)
+        return self.listing(rows, values, ordering="sequence", kinds=(int, UUID), answer=serialize_message)
 
     def _new_messages(self, rows: Sequence[Any]) -> list[NewMessage]:
         """Every row checked by itself, its faults named by its place."""
@@ -92,7 +92,7 @@ class MessagesDoor(SessionRows):
         return checked
 
 
-class MessageRows(SessionRows):
+class MessageEndpointBase(SessionEndpointBase):
     """What the endpoints of one message share."""
 
     def message(self, message_id: UUID) -> Message:
@@ -100,7 +100,7 @@ class MessageRows(SessionRows):
         return find_message(tenant_id=self.tenant_id, message_id=message_id, reach=self.key.partition_prefix)
 
 
-class MessageDoor(MessageRows):
+class MessageEndpoint(MessageEndpointBase):
     """One message."""
 
     @message_read_schema
@@ -108,7 +108,7 @@ class MessageDoor(MessageRows):
         """The original, whatever became of it."""
         self.query(EmptyInput)
         with tenant_scope(self.tenant_id):
-            return Response(message_answer(self.message(message_id)))
+            return Response(serialize_message(self.message(message_id)))
 
     @message_patch_schema
     def patch(self, request: Request, message_id: UUID) -> Response:
@@ -116,10 +116,10 @@ class MessageDoor(MessageRows):
         pinned = self.body(MessageChanges)["pinned"]
         with tenant_scope(self.tenant_id):
             message = pin_message(message=self.message(message_id), pinned=pinned, by=self.actor, now=self.now)
-        return Response(message_answer(message))
+        return Response(serialize_message(message))
 
 
-class ExpandDoor(MessageRows):
+class MessageExpandEndpoint(MessageEndpointBase):
     """The original of a masked message."""
 
     @expand_schema
@@ -129,4 +129,4 @@ class ExpandDoor(MessageRows):
         self.body(EmptyInput)
         with tenant_scope(self.tenant_id):
             message = expand_message(message=self.message(message_id), by=self.actor, now=self.now)
-        return Response(message_answer(message))
+        return Response(serialize_message(message))

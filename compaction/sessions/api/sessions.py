@@ -19,29 +19,29 @@ from compaction.sessions.api.sessions_schema import (
     sessions_schema,
 )
 from compaction.sessions.serializers.sessions import (
-    CLOSED,
+    CLOSED_SESSION_STATE,
     OPEN,
-    ORDERINGS,
+    SESSION_LIST_ORDERINGS,
     SessionChanges,
     SessionInput,
-    SessionsInput,
-    session_answer,
+    SessionListInput,
+    serialize_session,
 )
-from memories.tenancy.api.endpoint import Door
+from memories.tenancy.api.endpoint import Endpoint
 from memories.tenancy.api.idempotency import idempotent
-from memories.tenancy.api.permissions import partition_to_read, partition_to_write
+from memories.tenancy.api.permissions import readable_partition, writable_partition
 from memories.tenancy.scopes import tenant_scope
-from memories.tenancy.serializers.partitions import partition_named, segments_named
-from memory_platform.rest.pages import Place, from_place, page_answer
+from memories.tenancy.serializers.partitions import requested_partition, requested_segments
+from memory_platform.rest.pages import CursorPosition, build_page, position_to_row
 from memory_platform.rest.serializers import EmptyInput
 
-WRITE = {"POST": "write", "PATCH": "write", "DELETE": "write"}
+_WRITE = {"POST": "write", "PATCH": "write", "DELETE": "write"}
 
 
-class SessionRows(Door):
+class SessionEndpointBase(Endpoint):
     """What the endpoints of one session share."""
 
-    scopes = WRITE
+    scopes = _WRITE
 
     def session(self, session_id: UUID, *, is_open: bool = True) -> Session:
         """The session within the key's reach; a closed one only where it is asked for."""
@@ -52,10 +52,10 @@ class SessionRows(Door):
     def answer(self, session_id: UUID, status_code: int = 200) -> Response:
         """The session as it is now."""
         with tenant_scope(self.tenant_id):
-            return Response(session_answer(self.session(session_id)), status=status_code)
+            return Response(serialize_session(self.session(session_id)), status=status_code)
 
 
-class SessionsDoor(SessionRows):
+class SessionListEndpoint(SessionEndpointBase):
     """Open a session; list sessions."""
 
     @session_create_schema
@@ -66,7 +66,7 @@ class SessionsDoor(SessionRows):
         with tenant_scope(self.tenant_id):
             session = create_session(
                 tenant=self.key.tenant,
-                partition=partition_to_write(self.key, partition_named(values)),
+                partition=writable_partition(self.key, requested_partition(values)),
                 model=values["model"] or "",
                 max_context_tokens=values["max_context_tokens"],
                 directive=values["directive"],
@@ -81,34 +81,34 @@ class SessionsDoor(SessionRows):
     @sessions_schema
     def get(self, request: Request) -> Response:
         """Sessions that meet the query parameters: open ones, unless others are asked for."""
-        values = self.query(SessionsInput)
-        partition = partition_to_read(self.key, values["partition"])
+        values = self.query(SessionListInput)
+        partition = readable_partition(self.key, values["partition"])
         ordering = values["ordering"]
-        column, kind = ORDERINGS[ordering.removeprefix("-")]
+        column, kind = SESSION_LIST_ORDERINGS[ordering.removeprefix("-")]
 
-        def rows_from(place: Place | None, count: int) -> list[Session]:
+        def rows_from(place: CursorPosition | None, count: int) -> list[Session]:
             rows = Session.objects.for_tenant(self.tenant_id).within(partition.path, exact=values["exact"])
-            rows = rows.with_segments(segments_named(values)).with_pressure().with_current()
+            rows = rows.with_segments(requested_segments(values)).with_pressure().with_current()
             rows = rows.open() if values["state"] == OPEN else rows
-            rows = rows.closed() if values["state"] == CLOSED else rows
+            rows = rows.closed() if values["state"] == CLOSED_SESSION_STATE else rows
             rows = rows.at_least(values["min_pressure"]) if "min_pressure" in values else rows
             by = ordering.replace("pressure", column)
-            return list(rows.page(by, **from_place(place), count=count))
+            return list(rows.page(by, **position_to_row(place), count=count))
 
         with tenant_scope(self.tenant_id):
-            page = page_answer(
+            page = build_page(
                 request,
                 values,
                 ordering=ordering,
                 kinds=(kind, UUID),
                 rows_from=rows_from,
                 place_of=lambda session: (getattr(session, column), session.pk),
-                answer=session_answer,
+                answer=serialize_session,
             )
         return Response(page)
 
 
-class SessionDoor(SessionRows):
+class SessionEndpoint(SessionEndpointBase):
     """One session."""
 
     @session_read_schema
@@ -135,7 +135,7 @@ class SessionDoor(SessionRows):
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 
-class SessionRestoreDoor(SessionRows):
+class SessionRestoreEndpoint(SessionEndpointBase):
     """Bring a closed session back."""
 
     @session_restore_schema

@@ -3,23 +3,23 @@
 from drf_spectacular.utils import OpenApiExample, extend_schema
 
 from compaction.sessions.serializers.messages import (
-    AppendAnswerShape,
-    AppendShape,
+    MessageAppendInputSchema,
+    MessageAppendOutput,
     MessageChanges,
-    MessagePageShape,
-    MessageShape,
-    MessagesInput,
+    MessageListInput,
+    MessageOutput,
+    MessagePageOutput,
 )
 from compaction.sessions.serializers.sessions import (
     SessionChanges,
     SessionInput,
-    SessionPageShape,
-    SessionShape,
-    SessionsInput,
+    SessionListInput,
+    SessionOutput,
+    SessionPageOutput,
 )
-from memories.store.api.schema import IDEMPOTENCY_KEY, answers
+from memories.store.api.schema import IDEMPOTENCY_KEY, response_schemas
 
-TAGS = ["sessions"]
+_TAGS = ["sessions"]
 NEW_SESSION = OpenApiExample(
     "A support agent's session",
     {
@@ -31,7 +31,7 @@ NEW_SESSION = OpenApiExample(
     },
     request_only=True,
 )
-CHANGE = OpenApiExample("A smaller window", {"max_context_tokens": 16000}, request_only=True)
+_CHANGE = OpenApiExample("A smaller window", {"max_context_tokens": 16000}, request_only=True)
 TURNS = OpenApiExample(
     "A question, a tool call and its result",
     {
@@ -53,61 +53,66 @@ TURNS = OpenApiExample(
     },
     request_only=True,
 )
-PIN = OpenApiExample("Pin", {"pinned": True}, request_only=True)
+_PIN = OpenApiExample("Pin", {"pinned": True}, request_only=True)
 
 session_create_schema = extend_schema(
     operation_id="sessions_create",
-    tags=TAGS,
+    tags=_TAGS,
     request=SessionInput,
     examples=[NEW_SESSION],
     parameters=[IDEMPOTENCY_KEY],
-    responses=answers({201: SessionShape}, 409, 413),
+    responses=response_schemas({201: SessionOutput}, 409, 413),
 )
 sessions_schema = extend_schema(
-    operation_id="sessions_list", tags=TAGS, parameters=[SessionsInput], responses=answers({200: SessionPageShape})
+    operation_id="sessions_list",
+    tags=_TAGS,
+    parameters=[SessionListInput],
+    responses=response_schemas({200: SessionPageOutput}),
 )
 session_read_schema = extend_schema(
-    operation_id="sessions_read", tags=TAGS, responses=answers({200: SessionShape}, 404)
+    operation_id="sessions_read", tags=_TAGS, responses=response_schemas({200: SessionOutput}, 404)
 )
 session_patch_schema = extend_schema(
     operation_id="sessions_change",
-    tags=TAGS,
+    tags=_TAGS,
     request=SessionChanges,
-    examples=[CHANGE],
-    responses=answers({200: SessionShape}, 404, 409, 413),
+    examples=[_CHANGE],
+    responses=response_schemas({200: SessionOutput}, 404, 409, 413),
 )
-session_close_schema = extend_schema(operation_id="sessions_close", tags=TAGS, responses=answers({204: None}, 404))
+session_close_schema = extend_schema(
+    operation_id="sessions_close", tags=_TAGS, responses=response_schemas({204: None}, 404)
+)
 session_restore_schema = extend_schema(
-    operation_id="sessions_restore", tags=TAGS, request=None, responses=answers({200: SessionShape}, 404)
+    operation_id="sessions_restore", tags=_TAGS, request=None, responses=response_schemas({200: SessionOutput}, 404)
 )
 append_schema = extend_schema(
     operation_id="messages_append",
-    tags=TAGS,
-    request=AppendShape,
+    tags=_TAGS,
+    request=MessageAppendInputSchema,
     examples=[TURNS],
     parameters=[IDEMPOTENCY_KEY],
-    responses=answers({201: AppendAnswerShape, 200: AppendAnswerShape}, 404, 409, 413),
+    responses=response_schemas({201: MessageAppendOutput, 200: MessageAppendOutput}, 404, 409, 413),
 )
 messages_schema = extend_schema(
     operation_id="messages_list",
-    tags=TAGS,
-    parameters=[MessagesInput],
-    responses=answers({200: MessagePageShape}, 404),
+    tags=_TAGS,
+    parameters=[MessageListInput],
+    responses=response_schemas({200: MessagePageOutput}, 404),
 )
 message_read_schema = extend_schema(
-    operation_id="messages_read", tags=TAGS, responses=answers({200: MessageShape}, 404)
+    operation_id="messages_read", tags=_TAGS, responses=response_schemas({200: MessageOutput}, 404)
 )
 message_patch_schema = extend_schema(
     operation_id="messages_change",
-    tags=TAGS,
+    tags=_TAGS,
     request=MessageChanges,
-    examples=[PIN],
-    responses=answers({200: MessageShape}, 404, 409, 413),
+    examples=[_PIN],
+    responses=response_schemas({200: MessageOutput}, 404, 409, 413),
 )
 expand_schema = extend_schema(
     operation_id="messages_expand",
-    tags=TAGS,
+    tags=_TAGS,
     request=None,
     parameters=[IDEMPOTENCY_KEY],
-    responses=answers({200: MessageShape}, 404, 409),
+    responses=response_schemas({200: MessageOutput}, 404, 409),
 )

@@ -9,18 +9,25 @@ from compaction.services.sessions.drafts import (
     APPEND_MESSAGES_MAX,
     CONTENT_BYTES_MAX,
     LABEL_CHARACTERS_MAX,
-    NAME_CHARACTERS_MAX,
+    MESSAGE_NAME_CHARACTERS_MAX,
     ROLES,
 )
 from compaction.services.sessions.tool_calls import CALLS_MAX
-from memories.store.serializers.answers import moment
+from memories.store.serializers.answers import format_utc
 from memories.store.serializers.inputs import QUERY_CHARACTERS_MAX, metadata_field
-from memory_platform.rest.fields import ChosenField, MomentField, StrictField, TextField, TruthField, WholeNumberField
+from memory_platform.rest.fields import (
+    StrictBooleanField,
+    StrictChoiceField,
+    StrictDateTimeField,
+    StrictField,
+    StrictIntegerField,
+    StrictTextField,
+)
 from memory_platform.rest.pages import PageInput
 from memory_platform.rest.serializers import StrictSerializer
 
 
-class PlainField(StrictField):
+class UncheckedField(StrictField):
     """A value as it comes, whose rules stand with the action and name the place in it."""
 
     def to_internal_value(self, data: Any) -> Any:
@@ -31,15 +38,15 @@ class PlainField(StrictField):
 class MessageInput(StrictSerializer):
     """A new message; what role, calls and results say together is checked with the whole append."""
 
-    role = ChosenField(choices=ROLES)
-    content = TextField(required=False, allow_null=True, default="")
-    name = TextField(max_length=NAME_CHARACTERS_MAX, required=False, allow_null=True, default="")
-    tool_calls = PlainField(required=False, allow_null=True, default=list)
-    tool_call_id = TextField(max_length=LABEL_CHARACTERS_MAX, required=False, allow_null=True, default="")
-    pinned = TruthField(required=False, default=False)
+    role = StrictChoiceField(choices=ROLES)
+    content = StrictTextField(required=False, allow_null=True, default="")
+    name = StrictTextField(max_length=MESSAGE_NAME_CHARACTERS_MAX, required=False, allow_null=True, default="")
+    tool_calls = UncheckedField(required=False, allow_null=True, default=list)
+    tool_call_id = StrictTextField(max_length=LABEL_CHARACTERS_MAX, required=False, allow_null=True, default="")
+    pinned = StrictBooleanField(required=False, default=False)
     metadata = metadata_field(required=False, default=dict)
-    source_id = TextField(max_length=LABEL_CHARACTERS_MAX, required=False, default="")
-    created_at = MomentField(is_past=True, required=False, allow_null=True, default=None)
+    source_id = StrictTextField(max_length=LABEL_CHARACTERS_MAX, required=False, default="")
+    created_at = StrictDateTimeField(is_past=True, required=False, allow_null=True, default=None)
 
 
 class MessageRowsField(StrictField):
@@ -54,7 +61,7 @@ class MessageRowsField(StrictField):
         return data
 
 
-class AppendInput(StrictSerializer):
+class MessageAppendInput(StrictSerializer):
     """Messages to append."""
 
     messages = MessageRowsField()
@@ -63,19 +70,19 @@ class AppendInput(StrictSerializer):
 class MessageChanges(StrictSerializer):
     """What of a message can change."""
 
-    pinned = TruthField()
+    pinned = StrictBooleanField()
 
 
-class MessagesInput(PageInput):
+class MessageListInput(PageInput):
     """The query parameters of the list of messages."""
 
-    q = TextField(min_length=1, max_length=QUERY_CHARACTERS_MAX, required=False, help_text="Words of the text.")
-    state = ChosenField(choices=Message.State.values, required=False)
-    role = ChosenField(choices=ROLES, required=False)
-    after = WholeNumberField(required=False, takes_text=True, help_text="Only those with a higher sequence.")
+    q = StrictTextField(min_length=1, max_length=QUERY_CHARACTERS_MAX, required=False, help_text="Words of the text.")
+    state = StrictChoiceField(choices=Message.State.values, required=False)
+    role = StrictChoiceField(choices=ROLES, required=False)
+    after = StrictIntegerField(required=False, takes_text=True, help_text="Only those with a higher sequence.")
 
 
-def message_answer(message: Message) -> dict[str, Any]:
+def serialize_message(message: Message) -> dict[str, Any]:
     """An original message whatever became of it; `shown_tokens` are those it takes in the context as it stands."""
     return {
         "id": str(message.pk),
@@ -93,13 +100,13 @@ def message_answer(message: Message) -> dict[str, Any]:
         "metadata": message.metadata,
         "source_id": message.source_id,
         "original_tool": message.original_tool,
-        "archived_at": moment(message.masked_at),
-        "created_at": moment(message.created_at),
-        "recorded_at": moment(message.recorded_at),
+        "archived_at": format_utc(message.masked_at),
+        "created_at": format_utc(message.created_at),
+        "recorded_at": format_utc(message.recorded_at),
     }
 
 
-def fullness_answer(session: Session) -> dict[str, Any]:
+def serialize_pressure(session: Session) -> dict[str, Any]:
     """How full a session is."""
     return {
         "message_count": session.message_count,
@@ -108,22 +115,22 @@ def fullness_answer(session: Session) -> dict[str, Any]:
     }
 
 
-class FunctionShape(serializers.Serializer[Any]):
+class ToolFunctionOutput(serializers.Serializer[Any]):
     """What is called."""
 
     name = serializers.CharField()
     arguments = serializers.CharField(allow_blank=True, help_text="As the model wrote them, usually JSON.")
 
 
-class ToolCallShape(serializers.Serializer[Any]):
+class ToolCallOutput(serializers.Serializer[Any]):
     """A call as chat completions know it."""
 
     id = serializers.CharField(help_text="Occurs once in a session.")
     type = serializers.ChoiceField(choices=["function"])
-    function = FunctionShape()
+    function = ToolFunctionOutput()
 
 
-class NewMessageShape(serializers.Serializer[Any]):
+class NewMessageSchema(serializers.Serializer[Any]):
     """A new message."""
 
     role = serializers.ChoiceField(choices=ROLES)
@@ -134,8 +141,8 @@ class NewMessageShape(serializers.Serializer[Any]):
         max_length=CONTENT_BYTES_MAX,
         help_text="At most 256 KiB; may be empty only beside `tool_calls`.",
     )
-    name = serializers.CharField(required=False, allow_null=True, max_length=NAME_CHARACTERS_MAX)
-    tool_calls = serializers.ListField(child=ToolCallShape(), required=False, max_length=CALLS_MAX)
+    name = serializers.CharField(required=False, allow_null=True, max_length=MESSAGE_NAME_CHARACTERS_MAX)
+    tool_calls = serializers.ListField(child=ToolCallOutput(), required=False, max_length=CALLS_MAX)
     tool_call_id = serializers.CharField(
         required=False, allow_null=True, max_length=LABEL_CHARACTERS_MAX, help_text="Of the call that a tool answers."
     )
@@ -147,13 +154,13 @@ class NewMessageShape(serializers.Serializer[Any]):
     created_at = serializers.DateTimeField(required=False, allow_null=True, help_text="With offset; default: now.")
 
 
-class AppendShape(serializers.Serializer[Any]):
-    """`AppendInput` as the schema shows it."""
+class MessageAppendInputSchema(serializers.Serializer[Any]):
+    """`MessageAppendInput` as the schema shows it."""
 
-    messages = serializers.ListField(child=NewMessageShape(), min_length=1, max_length=APPEND_MESSAGES_MAX)
+    messages = serializers.ListField(child=NewMessageSchema(), min_length=1, max_length=APPEND_MESSAGES_MAX)
 
 
-class MessageShape(serializers.Serializer[Any]):
+class MessageOutput(serializers.Serializer[Any]):
     """An original message and its state."""
 
     id = serializers.UUIDField()
@@ -162,7 +169,7 @@ class MessageShape(serializers.Serializer[Any]):
     role = serializers.ChoiceField(choices=ROLES)
     content = serializers.CharField(allow_blank=True)
     name = serializers.CharField(allow_blank=True)
-    tool_calls = ToolCallShape(many=True)
+    tool_calls = ToolCallOutput(many=True)
     tool_call_id = serializers.CharField(allow_blank=True)
     state = serializers.ChoiceField(choices=Message.State.values)
     pinned = serializers.BooleanField()
@@ -176,24 +183,24 @@ class MessageShape(serializers.Serializer[Any]):
     recorded_at = serializers.DateTimeField()
 
 
-class AppendedMessageShape(MessageShape):
+class AppendedMessageOutput(MessageOutput):
     """A message of an append."""
 
     status = serializers.ChoiceField(choices=["created", "existing"])
 
 
-class AppendAnswerShape(serializers.Serializer[Any]):
+class MessageAppendOutput(serializers.Serializer[Any]):
     """One result per message, in their order, and how full the session is now."""
 
-    results = AppendedMessageShape(many=True)
+    results = AppendedMessageOutput(many=True)
     message_count = serializers.IntegerField()
     context_tokens = serializers.IntegerField()
     pressure = serializers.FloatField()
 
 
-class MessagePageShape(serializers.Serializer[Any]):
+class MessagePageOutput(serializers.Serializer[Any]):
     """A page of messages in their order."""
 
     next = serializers.URLField(allow_null=True)
     previous = serializers.URLField(allow_null=True)
-    results = MessageShape(many=True)
+    results = MessageOutput(many=True)

@@ -8,18 +8,24 @@ from rest_framework import serializers
 from compaction.models import Session
 from compaction.models.sessions import MODEL_CHARACTERS_MAX, WINDOW_TOKENS_MAX, WINDOW_TOKENS_MIN
 from compaction.services.sessions.drafts import CONTENT_BYTES_MAX
-from memories.store.serializers.answers import moment
+from memories.store.serializers.answers import format_utc
 from memories.store.serializers.inputs import metadata_field
-from memories.tenancy.serializers.partitions import PlacedInput, ReadingInput, exact_field
-from memory_platform.rest.fields import ChosenField, NumberField, StrictField, TextField, WholeNumberField
+from memories.tenancy.serializers.partitions import PartitionFilterInput, PartitionScopedInput, exact_field
+from memory_platform.rest.fields import (
+    StrictChoiceField,
+    StrictField,
+    StrictIntegerField,
+    StrictNumberField,
+    StrictTextField,
+)
 from memory_platform.rest.pages import PageInput
 from memory_platform.rest.serializers import StrictSerializer
 
-OPEN, CLOSED, ALL = STATES = ("open", "closed", "all")
+OPEN, CLOSED_SESSION_STATE, _ALL = _STATES = ("open", "closed", "all")
 PRESSURE_MAX = 1_000_000
 
 
-class PressureField(NumberField):
+class PressureField(StrictNumberField):
     """A pressure from a query parameter."""
 
     def to_internal_value(self, data: Any) -> float:
@@ -31,24 +37,24 @@ class PressureField(NumberField):
         return super().to_internal_value(number)
 
 
-def model_field(**kwargs: Any) -> TextField:
+def model_field(**kwargs: Any) -> StrictTextField:
     """The model whose window and tokens count."""
-    return TextField(min_length=1, max_length=MODEL_CHARACTERS_MAX, help_text="Default: gpt-4o.", **kwargs)
+    return StrictTextField(min_length=1, max_length=MODEL_CHARACTERS_MAX, help_text="Default: gpt-4o.", **kwargs)
 
 
-def window_field(**kwargs: Any) -> WholeNumberField:
+def window_field(**kwargs: Any) -> StrictIntegerField:
     """The tokens that the session's context is kept below."""
-    return WholeNumberField(
+    return StrictIntegerField(
         minimum=WINDOW_TOKENS_MIN, maximum=WINDOW_TOKENS_MAX, help_text="Default: the model's window.", **kwargs
     )
 
 
-def directive_field(**kwargs: Any) -> TextField:
+def directive_field(**kwargs: Any) -> StrictTextField:
     """The system's text at the head of every context."""
-    return TextField(max_length=CONTENT_BYTES_MAX, **kwargs)
+    return StrictTextField(max_length=CONTENT_BYTES_MAX, **kwargs)
 
 
-class SessionInput(PlacedInput):
+class SessionInput(PartitionScopedInput):
     """A new session."""
 
     model = model_field(required=False, allow_null=True, default=None)
@@ -67,23 +73,28 @@ class SessionChanges(StrictSerializer):
 
 
 #: What the list can be ordered by: the column, and the type of its values.
-ORDERINGS: dict[str, tuple[str, type]] = {"created_at": ("created_at", datetime), "pressure": ("fullness", float)}
+SESSION_LIST_ORDERINGS: dict[str, tuple[str, type]] = {
+    "created_at": ("created_at", datetime),
+    "pressure": ("fullness", float),
+}
 
 
-class SessionsInput(ReadingInput, PageInput):
+class SessionListInput(PartitionFilterInput, PageInput):
     """The query parameters of the list of sessions."""
 
     exact = exact_field(takes_text=True)
-    state = ChosenField(choices=STATES, required=False, default=OPEN)
+    state = StrictChoiceField(choices=_STATES, required=False, default=OPEN)
     min_pressure: StrictField = PressureField(
         minimum=0, maximum=PRESSURE_MAX, required=False, help_text="Only those as full as this or fuller; 1 is full."
     )
-    ordering = ChosenField(
-        required=False, default="-created_at", choices=[sign + name for name in ORDERINGS for sign in ("", "-")]
+    ordering = StrictChoiceField(
+        required=False,
+        default="-created_at",
+        choices=[sign + name for name in SESSION_LIST_ORDERINGS for sign in ("", "-")],
     )
 
 
-def session_answer(session: Session) -> dict[str, Any]:
+def serialize_session(session: Session) -> dict[str, Any]:
     """A session, read with its current compaction."""
     current = session.current
     return {
@@ -93,19 +104,19 @@ def session_answer(session: Session) -> dict[str, Any]:
         "max_context_tokens": session.max_context_tokens,
         "directive": session.directive,
         "metadata": session.metadata,
-        "state": OPEN if session.closed_at is None else CLOSED,
+        "state": OPEN if session.closed_at is None else CLOSED_SESSION_STATE,
         "message_count": session.message_count,
         "context_tokens": session.context_tokens,
         "pressure": session.pressure,
         "compaction_id": None if current is None else str(current.pk),
         "generation": 0 if current is None else current.generation,
-        "created_at": moment(session.created_at),
-        "last_message_at": moment(session.last_message_at),
-        "closed_at": moment(session.closed_at),
+        "created_at": format_utc(session.created_at),
+        "last_message_at": format_utc(session.last_message_at),
+        "closed_at": format_utc(session.closed_at),
     }
 
 
-class SessionShape(serializers.Serializer[Any]):
+class SessionOutput(serializers.Serializer[Any]):
     """A session."""
 
     id = serializers.UUIDField()
@@ -114,7 +125,7 @@ class SessionShape(serializers.Serializer[Any]):
     max_context_tokens = serializers.IntegerField()
     directive = serializers.CharField(allow_blank=True)
     metadata = serializers.DictField()
-    state = serializers.ChoiceField(choices=[OPEN, CLOSED])
+    state = serializers.ChoiceField(choices=[OPEN, CLOSED_SESSION_STATE])
     message_count = serializers.IntegerField()
     context_tokens = serializers.IntegerField(
         help_text="Of directive, summary and every message as it stands, in tokens of the model."
@@ -127,9 +138,9 @@ class SessionShape(serializers.Serializer[Any]):
     closed_at = serializers.DateTimeField(allow_null=True)
 
 
-class SessionPageShape(serializers.Serializer[Any]):
+class SessionPageOutput(serializers.Serializer[Any]):
     """A page of sessions."""
 
     next = serializers.URLField(allow_null=True)
     previous = serializers.URLField(allow_null=True)
-    results = SessionShape(many=True)
+    results = SessionOutput(many=True)

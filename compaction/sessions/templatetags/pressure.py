@@ -11,15 +11,15 @@ from django.utils.safestring import SafeString
 
 from compaction.models import Session
 from compaction.services.sessions.gauges import pressure_gauge
-from compaction.services.sessions.minimap import Piece
+from compaction.services.sessions.minimap import MinimapPiece
 from context.services.profiles.compaction_policy import CompactionPolicy
-from memory_platform.web.templatetags.figures import counted
+from memory_platform.web.templatetags.figures import pluralized
 
 register = template.Library()
 
 
 @register.inclusion_tag("compaction/sessions/_pressure.html")
-def gauge(session: Session, policy: CompactionPolicy) -> dict[str, Any]:
+def session_gauge(session: Session, policy: CompactionPolicy) -> dict[str, Any]:
     """How full the session is, with the thresholds of its policy marked."""
     return {"gauge": pressure_gauge(session.context_tokens, session.max_context_tokens, policy)}
 
@@ -32,7 +32,7 @@ def retention_bar(share: float, floor: float | None) -> SafeString:
 
 
 @register.filter
-def drawn(pieces: Iterable[Piece], address: str) -> SafeString:
+def draw_minimap(pieces: Iterable[MinimapPiece], address: str) -> SafeString:
     """The messages of a session in its strip, hundreds at times, each a link into the page at `address`."""
     return format_html_join(
         "",
@@ -43,11 +43,11 @@ def drawn(pieces: Iterable[Piece], address: str) -> SafeString:
     )
 
 
-def _drawing(piece: Piece, address: str) -> dict[str, object]:
+def _drawing(piece: MinimapPiece, address: str) -> dict[str, object]:
     said = f"Message {piece.first}" if piece.first == piece.last else f"Messages {piece.first} to {piece.last}"
     state = "" if piece.state == "live" else f", {piece.state}"
     y, height = {"compacted": (20, 8), "masked": (14, 14)}.get(piece.state, (4, 24))
-    title = f"{said}: {piece.role}, {counted(piece.tokens, 'token,tokens')}{state}"
+    title = f"{said}: {piece.role}, {pluralized(piece.tokens, 'token,tokens')}{state}"
     return vars(piece) | {"address": address, "title": title, "y": y, "height": height}
 
 

@@ -6,19 +6,19 @@ from uuid import UUID
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from context.assembly.api.requests import context_request
+from context.assembly.api.requests import build_context_request
 from context.assembly.api.schema import context_schema, receipt_schema, receipts_schema
 from context.assembly.orchestrator import assemble_context
 from context.assembly.serializers.contexts import ContextInput
-from context.assembly.serializers.receipts import ReceiptInput, ReceiptsInput, receipt_row_answer
+from context.assembly.serializers.receipts import ReceiptInput, ReceiptListInput, serialize_receipt_row
 from context.receipts.storing import list_receipts, read_receipt
-from memories.tenancy.api.endpoint import Door
+from memories.tenancy.api.endpoint import Endpoint
 from memories.tenancy.api.idempotency import idempotent
-from memories.tenancy.api.permissions import partition_to_read, require_scope
+from memories.tenancy.api.permissions import readable_partition, require_scope
 from memories.tenancy.scopes import tenant_scope
 
 
-class ContextDoor(Door):
+class ContextEndpoint(Endpoint):
     """Assemble a context."""
 
     @context_schema
@@ -29,7 +29,7 @@ class ContextDoor(Door):
         if not values["preview"]:
             require_scope(self.key, "write")
         context = assemble_context(
-            context_request(self.key, values),
+            build_context_request(self.key, values),
             tenant_id=self.tenant_id,
             reach=self.key.partition_prefix,
             actor=self.actor,
@@ -38,7 +38,7 @@ class ContextDoor(Door):
         return Response(context.as_answer(explain=values["explain"]))
 
 
-class ReceiptDoor(Door):
+class ReceiptEndpoint(Endpoint):
     """One context again."""
 
     @receipt_schema
@@ -50,14 +50,14 @@ class ReceiptDoor(Door):
         return Response(stored.as_answer(explain=values["explain"]))
 
 
-class ContextsDoor(Door):
+class ReceiptListEndpoint(Endpoint):
     """The receipts within the key's reach."""
 
     @receipts_schema
     def get(self, request: Request) -> Response:
         """Receipts, newest first, without their texts."""
-        values = self.query(ReceiptsInput)
-        partition = partition_to_read(self.key, values["partition"])
+        values = self.query(ReceiptListInput)
+        partition = readable_partition(self.key, values["partition"])
         rows = list_receipts(
             tenant_id=self.tenant_id,
             reach=self.key.partition_prefix,
@@ -74,5 +74,5 @@ class ContextsDoor(Door):
             values,
             ordering="-created_at",
             kinds=(datetime, UUID),
-            answer=receipt_row_answer,
+            answer=serialize_receipt_row,
         )

@@ -9,18 +9,18 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from context.assembly.api.replay_schema import diff_schema, replay_schema
-from context.assembly.api.requests import context_request
-from context.assembly.difference import ContextDifference, Since, diff_contexts, diff_profiles
+from context.assembly.api.requests import build_context_request
+from context.assembly.difference import ContextDiff, ContextDiffBaseline, diff_budget_profiles, diff_contexts
 from context.assembly.replay import replay_context
 from context.assembly.serializers.replay import DiffInput, ReplayInput
 from context.receipts.results import ContextRequest
-from memories.tenancy.api.endpoint import Door
+from memories.tenancy.api.endpoint import Endpoint
 from memories.tenancy.exceptions import InvalidInput
 
 PROFILE_FIELDS = {"before": "profiles.0", "after": "profiles.1"}
 
 
-class ReplayDoor(Door):
+class ReplayEndpoint(Endpoint):
     """A context again."""
 
     @replay_schema
@@ -38,21 +38,21 @@ class ReplayDoor(Door):
         return Response(replayed.as_answer(explain=values["explain"]))
 
 
-class DiffDoor(Door):
+class ContextDiffEndpoint(Endpoint):
     """What a context would hold now that it did not hold before."""
 
     @diff_schema
     def post(self, request: Request) -> Response:
         """Against a context, a snapshot or a time, or one budget profile against another. Nothing is stored."""
         values = self.body(DiffInput)
-        wish = context_request(self.key, values)
+        wish = build_context_request(self.key, values)
         difference = self._difference(wish, values)
         answer = difference.as_answer()
         if values["explain"]:
             answer["explain"] = difference.now.as_answer(explain=True)["explain"]
         return Response(answer)
 
-    def _difference(self, wish: ContextRequest, values: dict[str, Any]) -> ContextDifference:
+    def _difference(self, wish: ContextRequest, values: dict[str, Any]) -> ContextDiff:
         who: dict[str, Any] = {
             "tenant_id": self.tenant_id,
             "reach": self.key.partition_prefix,
@@ -60,10 +60,10 @@ class DiffDoor(Door):
             "now": self.now,
         }
         if values["since"] is not None:
-            return diff_contexts(wish, Since(**values["since"]), **who)
+            return diff_contexts(wish, ContextDiffBaseline(**values["since"]), **who)
         before, after = values["profiles"]
         with _named_as_sent():
-            return diff_profiles(wish, before=before, after=after, **who)
+            return diff_budget_profiles(wish, before=before, after=after, **who)
 
 
 @contextmanager

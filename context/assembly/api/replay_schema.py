@@ -2,9 +2,9 @@
 
 from drf_spectacular.utils import OpenApiExample, extend_schema
 
-from context.assembly.serializers.receipts import ReceiptShape
-from context.assembly.serializers.replay import DiffInput, DiffShape, ReplayInput
-from memories.store.api.schema import answers
+from context.assembly.serializers.receipts import ReceiptOutput
+from context.assembly.serializers.replay import DiffInput, DiffOutput, ReplayInput
+from memories.store.api.schema import response_schemas
 
 REPLAY = OpenApiExample("As it was given", {"mode": "recorded"}, request_only=True)
 SINCE_CONTEXT = OpenApiExample(
@@ -32,12 +32,12 @@ replay_schema = extend_schema(
     tags=["context"],
     request=ReplayInput,
     examples=[REPLAY],
-    responses=answers({200: ReceiptShape}, 404, 413),
+    responses=response_schemas({200: ReceiptOutput}, 404, 413),
 )
 diff_schema = extend_schema(
     operation_id="context_diff",
     tags=["context"],
     request=DiffInput,
     examples=[SINCE_CONTEXT, SINCE_SNAPSHOT, PROFILES],
-    responses=answers({200: DiffShape}, 404, 413),
+    responses=response_schemas({200: DiffOutput}, 404, 413),
 )

@@ -5,21 +5,21 @@ from typing import Any
 from context.receipts.results import DEFAULT_RENDER, ContextRequest, Focus
 from memories.models import ApiKey
 from memories.services.partitions.paths import PartitionPath
-from memories.tenancy.api.permissions import partition_to_read
-from memories.tenancy.serializers.partitions import segments_named
+from memories.tenancy.api.permissions import readable_partition
+from memories.tenancy.serializers.partitions import requested_segments
 
 #: Null in a body means the same as leaving the field out.
 NULLABLE = ("query", "model", "profile", "budget_profile", "packer", "ordering", "render", "summary_style")
 
 
-def context_request(key: ApiKey, values: dict[str, Any]) -> ContextRequest:
+def build_context_request(key: ApiKey, values: dict[str, Any]) -> ContextRequest:
     """The wish that `values` of a `ContextInput` describe."""
     given = {name: values[name] for name in NULLABLE if values[name] is not None}
     return ContextRequest(
         focus=_focus(key, values["focus"]),
         partition=_path(key, values["partition"]),
         exact=values["exact"],
-        segments=segments_named(values),
+        segments=requested_segments(values),
         max_tokens=values["max_tokens"],
         include_tenant_memo=values["include_tenant_memo"],
         include_summaries_at=values["include_summaries_at"],
@@ -42,4 +42,4 @@ def _focus(key: ApiKey, values: dict[str, Any] | None) -> Focus | None:
 
 def _path(key: ApiKey, asked: PartitionPath | None, field: str = "partition") -> str:
     """The path asked for; "" where none is, which means all that the key reaches."""
-    return "" if asked is None else partition_to_read(key, asked, field).path
+    return "" if asked is None else readable_partition(key, asked, field).path

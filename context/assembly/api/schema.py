@@ -2,12 +2,12 @@
 
 from drf_spectacular.utils import OpenApiExample, extend_schema
 
-from context.assembly.serializers.contexts import ContextInput, ContextShape
-from context.assembly.serializers.receipts import ReceiptInput, ReceiptPageShape, ReceiptShape, ReceiptsInput
-from context.assembly.serializers.search import SearchAnswerShape, SearchInput
-from memories.store.api.schema import IDEMPOTENCY_KEY, answers
+from context.assembly.serializers.contexts import ContextInput, ContextOutput
+from context.assembly.serializers.receipts import ReceiptInput, ReceiptListInput, ReceiptOutput, ReceiptPageOutput
+from context.assembly.serializers.search import MemorySearchOutput, SearchInput
+from memories.store.api.schema import IDEMPOTENCY_KEY, response_schemas
 
-SEARCH = OpenApiExample(
+_SEARCH = OpenApiExample(
     "Recent preferences",
     {
         "query": "when does Alex like to meet?",
@@ -17,7 +17,7 @@ SEARCH = OpenApiExample(
     },
     request_only=True,
 )
-CONTEXT = OpenApiExample(
+_CONTEXT = OpenApiExample(
     "For one question",
     {"query": "When did Sam move to Lisbon?", "partition": "conversation=7", "max_tokens": 1000},
     request_only=True,
@@ -34,7 +34,7 @@ ABOUT = OpenApiExample(
     },
     request_only=True,
 )
-THEN = OpenApiExample(
+_THEN = OpenApiExample(
     "As of a time, without storing anything",
     {"query": "Where does Sam live?", "as_of": "2026-05-08T00:00:00+02:00", "preview": True, "explain": True},
     request_only=True,
@@ -49,26 +49,26 @@ search_schema = extend_schema(
     operation_id="memories_search",
     tags=["memories"],
     request=SearchInput,
-    examples=[SEARCH],
-    responses=answers({200: SearchAnswerShape}, 413),
+    examples=[_SEARCH],
+    responses=response_schemas({200: MemorySearchOutput}, 413),
 )
 context_schema = extend_schema(
     operation_id="context_create",
     tags=["context"],
     request=ContextInput,
-    examples=[CONTEXT, ABOUT, THEN, AGAIN],
+    examples=[_CONTEXT, ABOUT, _THEN, AGAIN],
     parameters=[IDEMPOTENCY_KEY],
-    responses=answers({200: ContextShape}, 404, 409, 413),
+    responses=response_schemas({200: ContextOutput}, 404, 409, 413),
 )
 receipt_schema = extend_schema(
     operation_id="context_read",
     tags=["context"],
     parameters=[ReceiptInput],
-    responses=answers({200: ReceiptShape}, 404),
+    responses=response_schemas({200: ReceiptOutput}, 404),
 )
 receipts_schema = extend_schema(
     operation_id="contexts_list",
     tags=["context"],
-    parameters=[ReceiptsInput],
-    responses=answers({200: ReceiptPageShape}),
+    parameters=[ReceiptListInput],
+    responses=response_schemas({200: ReceiptPageOutput}),
 )

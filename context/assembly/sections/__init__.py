@@ -1,21 +1,21 @@
 """What may stand in a context, section by section: memo, summaries, focus, linked memories, memories."""
 
-from context.assembly.sections.memories import Beside, gate_ranked, pack_memories, rank_candidates
-from context.assembly.sections.packing import PACKERS, Packing
-from context.assembly.sections.room import Room, Section
-from context.assembly.sections.texts import focus_block, memo_block, summary_block, whole_section
+from context.assembly.sections.memories import IncludedMemories, gate_ranked_candidates, pack_memories, rank_candidates
+from context.assembly.sections.packing import PACKERS, PackingSettings
+from context.assembly.sections.room import Section, SectionBudget
+from context.assembly.sections.texts import fit_whole_blocks, focus_block, memo_block, summary_block
 
 __all__ = [
     "PACKERS",
-    "Beside",
-    "Packing",
-    "Room",
+    "IncludedMemories",
+    "PackingSettings",
     "Section",
+    "SectionBudget",
+    "fit_whole_blocks",
     "focus_block",
-    "gate_ranked",
+    "gate_ranked_candidates",
     "memo_block",
     "pack_memories",
     "rank_candidates",
     "summary_block",
-    "whole_section",
 ]

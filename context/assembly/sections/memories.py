@@ -6,22 +6,22 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
-from context.assembly.scoring import Scoring
-from context.assembly.sections.packing import Chosen, Packing, choose
-from context.assembly.sections.room import Room, Section
+from context.assembly.scoring import QueryScorer
+from context.assembly.sections.packing import PackingOutcome, PackingSettings, choose_memories
+from context.assembly.sections.room import Section, SectionBudget
 from context.receipts.results import (
     ALREADY_INCLUDED,
     BELOW_MINIMUM_SCORE,
+    EXCLUDED_NEAR_DUPLICATE,
     KEPT,
     MEMORY,
-    NEAR_DUPLICATE,
     Anchor,
     Block,
-    Consideration,
-    Omission,
-    breakdown_of,
+    CandidateOutcome,
+    Exclusion,
+    build_score_breakdown,
 )
-from context.services.assembly.near_duplicates import Likeness
+from context.services.assembly.near_duplicates import NearDuplicates
 from context.services.packer import OVER_BUDGET
 from context.services.scorer import ScoredMemory
 from memories.services.search.fusion import MIN_CANDIDATES, gate_by_tokens, gate_cost
@@ -32,23 +32,23 @@ FUSED_DECIMALS = 9
 
 
 @dataclass(frozen=True)
-class Beside:
+class IncludedMemories:
     """What stands in the context already, as anchors by memory id, and which memories say nearly the same."""
 
     included: Mapping[UUID, Anchor] = field(default_factory=dict)
-    likeness: Likeness = field(default_factory=lambda: Likeness({}, 1.0))
+    likeness: NearDuplicates = field(default_factory=lambda: NearDuplicates({}, 1.0))
 
 
 def rank_candidates(
-    candidates: Sequence[Candidate], room: Room, scoring: Scoring, *, top_k: int | None = None
+    candidates: Sequence[Candidate], room: SectionBudget, scoring: QueryScorer, *, top_k: int | None = None
 ) -> list[ScoredMemory]:
     """The candidates scored, pinned ones first, then by score; with `top_k` only so many are considered at all."""
     scored = scoring.score([_as_mapping(candidate, room) for candidate in candidates])
     return sorted(scored, key=lambda item: not item.memory["pinned"])[:top_k]
 
 
-def gate_ranked(
-    ranked: Sequence[ScoredMemory], room: Room, *, overfetch_ratio: float, minimum: int = MIN_CANDIDATES
+def gate_ranked_candidates(
+    ranked: Sequence[ScoredMemory], room: SectionBudget, *, overfetch_ratio: float, minimum: int = MIN_CANDIDATES
 ) -> list[ScoredMemory]:
     """Of a pool that the budget did not gate: the pinned, and the best by score that the same gate lets through."""
     others = [item for item in ranked if not item.memory["pinned"]]
@@ -62,14 +62,19 @@ def gate_ranked(
 
 
 def pack_memories(
-    ranked: Sequence[ScoredMemory], room: Room, packing: Packing, *, kind: str = MEMORY, beside: Beside | None = None
+    ranked: Sequence[ScoredMemory],
+    room: SectionBudget,
+    packing: PackingSettings,
+    *,
+    kind: str = MEMORY,
+    beside: IncludedMemories | None = None,
 ) -> Section:
     """What fits of `ranked`, each once and none that says nearly what a better kept one says.
 
     Pinned ones come first in their share of the room, and the minimum score does not stop them there: somebody chose
     them. What their share does not hold of them competes with all others.
     """
-    around = beside or Beside()
+    around = beside or IncludedMemories()
     outcomes = _outcomes_before(ranked, packing, around)
     contenders = [item for item in ranked if item.memory["id"] not in outcomes]
     pinned = [item for item in contenders if item.memory["pinned"]]
@@ -93,7 +98,7 @@ def pack_memories(
     return Section(blocks, _omissions(considered, twins), chosen.tokens, considered, optimality, room.tokens)
 
 
-def _as_mapping(candidate: Candidate, room: Room) -> dict[str, Any]:
+def _as_mapping(candidate: Candidate, room: SectionBudget) -> dict[str, Any]:
     """A candidate as scorer and packer take it; what it costs to pack includes its marker."""
     tokens = candidate.token_counts[room.encoding]
     return {
@@ -104,7 +109,9 @@ def _as_mapping(candidate: Candidate, room: Room) -> dict[str, Any]:
     }
 
 
-def _outcomes_before(ranked: Sequence[ScoredMemory], packing: Packing, beside: Beside) -> dict[UUID, str]:
+def _outcomes_before(
+    ranked: Sequence[ScoredMemory], packing: PackingSettings, beside: IncludedMemories
+) -> dict[UUID, str]:
     """Why memories are left out whatever the room, by id."""
     outcomes: dict[UUID, str] = {}
     for item in ranked:
@@ -114,7 +121,7 @@ def _outcomes_before(ranked: Sequence[ScoredMemory], packing: Packing, beside: B
         elif item.composite_score < packing.minimum_score and not item.memory["pinned"]:
             outcomes[memory_id] = BELOW_MINIMUM_SCORE
         elif beside.likeness.twin_of(memory_id, beside.included) is not None:
-            outcomes[memory_id] = NEAR_DUPLICATE
+            outcomes[memory_id] = EXCLUDED_NEAR_DUPLICATE
     return outcomes
 
 
@@ -122,9 +129,9 @@ def _part(tokens: int, share: float) -> int:
     return tokens if share >= 1 else math.floor(tokens * share)
 
 
-def _once_more(pinned: Sequence[ScoredMemory], chosen: Chosen, packing: Packing) -> list[ScoredMemory]:
+def _once_more(pinned: Sequence[ScoredMemory], chosen: PackingOutcome, packing: PackingSettings) -> list[ScoredMemory]:
     """The pinned memories that their share does not hold and whose score may compete; `chosen` notes the others."""
-    over = [item for item in pinned if chosen.outcomes[item.memory["id"]] not in (KEPT, NEAR_DUPLICATE)]
+    over = [item for item in pinned if chosen.outcomes[item.memory["id"]] not in (KEPT, EXCLUDED_NEAR_DUPLICATE)]
     below = {item.memory["id"] for item in over if item.composite_score < packing.minimum_score}
     chosen.outcomes |= dict.fromkeys(below, BELOW_MINIMUM_SCORE)
     if over:
@@ -133,14 +140,18 @@ def _once_more(pinned: Sequence[ScoredMemory], chosen: Chosen, packing: Packing)
 
 
 def _choose_beside(
-    first: Collection[UUID], ranked: Sequence[ScoredMemory], room: Room, packing: Packing, likeness: Likeness
-) -> Chosen:
+    first: Collection[UUID],
+    ranked: Sequence[ScoredMemory],
+    room: SectionBudget,
+    packing: PackingSettings,
+    likeness: NearDuplicates,
+) -> PackingOutcome:
     """What fits of `ranked` beside the memories that came first, without saying nearly what one of them says."""
     ids = [item.memory["id"] for item in ranked]
     repeats = {memory_id for memory_id in ids if likeness.twin_of(memory_id, first) is not None}
     unlike = [item for item in _by_importance(ranked, ()) if item.memory["id"] not in repeats]
     chosen = _choose_unlike(unlike, room, packing.beside(len(first)), likeness)
-    chosen.outcomes |= dict.fromkeys(repeats, NEAR_DUPLICATE)
+    chosen.outcomes |= dict.fromkeys(repeats, EXCLUDED_NEAR_DUPLICATE)
     return chosen
 
 
@@ -149,7 +160,9 @@ def _by_importance(ranked: Sequence[ScoredMemory], first: Collection[UUID]) -> l
     return sorted(ranked, key=lambda item: (item.memory["id"] not in first, -item.composite_score))
 
 
-def _choose_unlike(ranked: Sequence[ScoredMemory], room: Room, packing: Packing, likeness: Likeness) -> Chosen:
+def _choose_unlike(
+    ranked: Sequence[ScoredMemory], room: SectionBudget, packing: PackingSettings, likeness: NearDuplicates
+) -> PackingOutcome:
     """What fits of `ranked` without saying anything nearly twice.
 
     A memory that a better and no longer one repeats can never be preferred to it, so it is set aside at once. What else
@@ -158,7 +171,7 @@ def _choose_unlike(ranked: Sequence[ScoredMemory], room: Room, packing: Packing,
     ids = [item.memory["id"] for item in ranked]
     aside = likeness.repeats(ids, {item.memory["id"]: item.memory["tokens"] for item in ranked})
     while True:
-        chosen = choose([item for item in ranked if item.memory["id"] not in aside], room, packing)
+        chosen = choose_memories([item for item in ranked if item.memory["id"] not in aside], room, packing)
         kept = set(chosen.kept)
         repeats = likeness.repeats([memory_id for memory_id in ids if memory_id in kept])
         if not repeats:
@@ -166,27 +179,27 @@ def _choose_unlike(ranked: Sequence[ScoredMemory], room: Room, packing: Packing,
         aside |= repeats
     for memory_id in aside:
         is_said = likeness.twin_of(memory_id, kept) is not None
-        chosen.outcomes[memory_id] = NEAR_DUPLICATE if is_said else OVER_BUDGET
+        chosen.outcomes[memory_id] = EXCLUDED_NEAR_DUPLICATE if is_said else OVER_BUDGET
     return chosen
 
 
-def _twins(ranked: Sequence[ScoredMemory], outcomes: Mapping[UUID, str], beside: Beside) -> dict[str, Anchor]:
+def _twins(ranked: Sequence[ScoredMemory], outcomes: Mapping[UUID, str], beside: IncludedMemories) -> dict[str, Anchor]:
     """What stands in the context instead of each near duplicate: the most important such block, by the memory's id."""
     kept = {item.memory["id"]: _anchor(item) for item in ranked if outcomes[item.memory["id"]] == KEPT}
     standing = {**beside.included, **kept}
-    repeats = [memory_id for memory_id, outcome in outcomes.items() if outcome == NEAR_DUPLICATE]
+    repeats = [memory_id for memory_id, outcome in outcomes.items() if outcome == EXCLUDED_NEAR_DUPLICATE]
     twins = {memory_id: beside.likeness.twin_of(memory_id, standing) for memory_id in repeats}
     return {str(memory_id): standing[twin] for memory_id, twin in twins.items() if twin is not None}
 
 
-def _block(item: ScoredMemory, kind: str, room: Room, snippet: str | None) -> Block:
+def _block(item: ScoredMemory, kind: str, room: SectionBudget, snippet: str | None) -> Block:
     return Block(
         kind,
         _anchor(item),
         item.memory["content"] if snippet is None else snippet,
         item.memory["tokens"] if snippet is None else room.counter.count_tokens(snippet, room.model),
         score=item.composite_score,
-        score_breakdown=breakdown_of(item),
+        score_breakdown=build_score_breakdown(item),
         # a snippet is the beginning of the text and one character, the ellipsis
         cut=None if snippet is None else len(snippet) - 1,
     )
@@ -196,14 +209,14 @@ def _anchor(item: ScoredMemory) -> Anchor:
     return Anchor(MEMORY, str(item.memory["id"]), item.memory["candidate"].version)
 
 
-def _consideration(item: ScoredMemory, outcome: str) -> Consideration:
+def _consideration(item: ScoredMemory, outcome: str) -> CandidateOutcome:
     candidate: Candidate = item.memory["candidate"]
-    return Consideration(
+    return CandidateOutcome(
         anchor=_anchor(item),
         tokens=item.memory["tokens"],
         pinned=candidate.pinned,
         score=item.composite_score,
-        score_breakdown=breakdown_of(item),
+        score_breakdown=build_score_breakdown(item),
         vector_rank=candidate.vector_rank,
         text_rank=candidate.text_rank,
         fused_score=None if candidate.fused_score is None else round(candidate.fused_score, FUSED_DECIMALS),
@@ -211,9 +224,9 @@ def _consideration(item: ScoredMemory, outcome: str) -> Consideration:
     )
 
 
-def _omissions(considered: Sequence[Consideration], twins: Mapping[str, Anchor]) -> list[Omission]:
+def _omissions(considered: Sequence[CandidateOutcome], twins: Mapping[str, Anchor]) -> list[Exclusion]:
     return [
-        Omission(item.anchor, item.outcome, item.tokens, item.score, twin=twins.get(item.anchor.id))
+        Exclusion(item.anchor, item.outcome, item.tokens, item.score, twin=twins.get(item.anchor.id))
         for item in considered
         if item.outcome != KEPT
     ]

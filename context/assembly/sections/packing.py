@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 from uuid import UUID
 
-from context.assembly.sections.room import MarkedCounter, Room
+from context.assembly.sections.room import MarkerTokenCounter, SectionBudget
 from context.models import BudgetProfile
 from context.receipts.results import KEPT
 from context.services.packer import ElasticPacker, GreedyKnapsackPacker, OptimalPacker, PackedMemories
@@ -30,7 +30,7 @@ class Packer(Protocol):
 
 
 @dataclass(frozen=True)
-class Packing:
+class PackingSettings:
     """How memories are chosen: the packer, the least score, the lengths of shortened ones (in tokens).
 
     `pinned_share` is the part of the section's room in which pinned memories come before all others. `is_explained`
@@ -46,7 +46,7 @@ class Packing:
     is_explained: bool = False
 
     @classmethod
-    def of(cls, profile: BudgetProfile, *, packer: str, has_query: bool, is_explained: bool) -> "Packing":
+    def of(cls, profile: BudgetProfile, *, packer: str, has_query: bool, is_explained: bool) -> "PackingSettings":
         """As a budget profile says, by the given packer; only a query can be crowded out by pinned memories."""
         return cls(
             packer=packer,
@@ -63,17 +63,17 @@ class Packing:
         """So many candidates at least are to choose from: where texts are shortened, more than the budget says."""
         return self.target_items * ELASTIC_OVERFETCH_ITEMS if self.packer == ELASTIC else MIN_CANDIDATES
 
-    def for_share(self, share: float) -> "Packing":
+    def for_share(self, share: float) -> "PackingSettings":
         """The same for a part of the section: of the items that the elastic packer aims at as well."""
         return replace(self, target_items=max(math.ceil(self.target_items * share), 1))
 
-    def beside(self, kept: int) -> "Packing":
+    def beside(self, kept: int) -> "PackingSettings":
         """The same for a section in which `kept` memories stand already."""
         return replace(self, target_items=max(self.target_items - kept, 1))
 
-    def packer_for(self, room: Room) -> Packer:
+    def packer_for(self, room: SectionBudget) -> Packer:
         """The packer for a section with this room."""
-        counter = MarkedCounter(room.counter, room.marker_tokens)
+        counter = MarkerTokenCounter(room.counter, room.marker_tokens)
         if self.packer == GREEDY:
             return GreedyKnapsackPacker(counter)
         if self.packer == OPTIMAL:
@@ -88,7 +88,7 @@ class Packing:
 
 
 @dataclass
-class Chosen:
+class PackingOutcome:
     """What became of each memory (`kept`, or the reason it was left out), the shortened texts, the tokens taken."""
 
     outcomes: dict[UUID, str] = field(default_factory=dict)
@@ -103,7 +103,7 @@ class Chosen:
         """Ids of the kept memories."""
         return [memory_id for memory_id, outcome in self.outcomes.items() if outcome == KEPT]
 
-    def add(self, later: "Chosen") -> None:
+    def add(self, later: "PackingOutcome") -> None:
         """Take over what was chosen after this; what became of a memory there counts."""
         self.outcomes |= later.outcomes
         self.snippets |= later.snippets
@@ -131,18 +131,18 @@ class Chosen:
         return {name: None if value is None else round(value, SCORE_DECIMALS) for name, value in values.items()}
 
 
-def choose(ranked: Sequence[ScoredMemory], room: Room, packing: Packing) -> Chosen:
+def choose_memories(ranked: Sequence[ScoredMemory], room: SectionBudget, packing: PackingSettings) -> PackingOutcome:
     """What fits of `ranked`, none of which comes before a better one."""
     packed = packing.packer_for(room).pack(ranked, room.tokens, room.model)
     contents = {item.memory["id"]: item.memory["content"] for item in packed.memories}
-    chosen = Chosen(
+    chosen = PackingOutcome(
         outcomes=dict.fromkeys(contents, KEPT) | {omitted.id: omitted.reason for omitted in packed.omitted},
         snippets={key: text for key, text in (packed.snippets or {}).items() if text != contents[key]},
         tokens=packed.total_tokens,
         total_score=packed.total_score,
     )
     if packing.is_explained and ranked:
-        counter = MarkedCounter(room.counter, room.marker_tokens)
+        counter = MarkerTokenCounter(room.counter, room.marker_tokens)
         best = OptimalPacker(counter, work_limit=OPTIMAL_WORK_LIMIT).pack(ranked, room.tokens, room.model)
         chosen.optimal_score, chosen.upper_bound = best.optimal_score, best.upper_bound or 0.0
     return chosen

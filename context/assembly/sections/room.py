@@ -3,13 +3,13 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from context.receipts.results import Block, Consideration, Omission
+from context.receipts.results import Block, CandidateOutcome, Exclusion
 from context.services.assembly.model_catalog import encoding_for, scaled_count
 from context.services.packer import TokenCounter
 
 
 @dataclass(frozen=True)
-class Room:
+class SectionBudget:
     """Tokens of `model` that are left, those an item's marker takes, and what counts texts without a stored count."""
 
     tokens: int
@@ -22,7 +22,7 @@ class Room:
         """The encoding whose stored counts apply."""
         return encoding_for(self.model)
 
-    def of(self, tokens: int) -> "Room":
+    def of(self, tokens: int) -> "SectionBudget":
         """The same with room for `tokens`."""
         return replace(self, tokens=tokens)
 
@@ -32,7 +32,7 @@ class Room:
 
 
 @dataclass(frozen=True)
-class MarkedCounter:
+class MarkerTokenCounter:
     """Counts a text together with its marker: what an item costs."""
 
     counter: TokenCounter
@@ -52,8 +52,8 @@ class Section:
     """
 
     blocks: Sequence[Block] = ()
-    omitted: Sequence[Omission] = ()
+    omitted: Sequence[Exclusion] = ()
     tokens: int = 0
-    candidates: Sequence[Consideration] = ()
+    candidates: Sequence[CandidateOutcome] = ()
     optimality: Mapping[str, float | None] | None = None
     room: int = 0

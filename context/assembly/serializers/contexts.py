@@ -4,109 +4,113 @@ from typing import Any
 
 from rest_framework import serializers
 
-from context.assembly.serializers.fields import one_of, profile_field, query_or_nothing
+from context.assembly.serializers.fields import profile_field, require_exactly_one, validate_optional_query
 from context.assembly.serializers.shapes import (
-    AnchorShape,
-    BlockShape,
-    BreakdownShape,
-    BudgetShape,
-    NamedVersionShape,
-    OmissionShape,
-    WarningShape,
+    AnchorOutput,
+    BlockOutput,
+    ContextBudgetOutput,
+    ExclusionOutput,
+    ProfileVersionOutput,
+    ScoreBreakdownOutput,
+    WarningOutput,
 )
 from context.models import SUMMARY_LEVELS_MAX, TOP_K_MAX, BudgetProfile
 from context.profiles.budget_profiles import SUMMARY_LEVEL_MAX
 from context.receipts.results import DEFAULT_RENDER
 from context.services.ordering import ORDERINGS
-from context.services.rendering import STYLES
+from context.services.rendering import RENDER_STYLES
 from memories.models import PartitionSummary
-from memories.tenancy.serializers.partitions import ReadingInput, path_field
+from memories.tenancy.serializers.partitions import PartitionFilterInput, path_field
 from memory_platform.rest.fields import (
-    CheckedField,
-    ChosenField,
-    IdField,
-    MomentField,
-    TextField,
-    TruthField,
-    WholeNumberField,
+    RuleCheckedField,
+    StrictBooleanField,
+    StrictChoiceField,
+    StrictDateTimeField,
+    StrictIntegerField,
+    StrictTextField,
+    StrictUuidField,
 )
 from memory_platform.rest.serializers import StrictSerializer
 
-NAME_CHARACTERS_MAX = 200
+PROFILE_NAME_CHARACTERS_MAX = 200
 
 
 class FocusInput(StrictSerializer):
     """What a context is about: a memory, a summary or a partition."""
 
-    memory_id = IdField(required=False, allow_null=True)
-    summary_id = IdField(required=False, allow_null=True)
+    memory_id = StrictUuidField(required=False, allow_null=True)
+    summary_id = StrictUuidField(required=False, allow_null=True)
     partition = path_field()
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         """Exactly one."""
-        one_of(attrs, ("memory_id", "summary_id", "partition"))
+        require_exactly_one(attrs, ("memory_id", "summary_id", "partition"))
         return attrs
 
 
-class ContextInput(ReadingInput):
+class ContextInput(PartitionFilterInput):
     """A wish for a context; null and absent mean what the budget profile says."""
 
-    query = CheckedField(rule=query_or_nothing, shape={"type": "string"}, required=False, allow_null=True, default=None)
+    query = RuleCheckedField(
+        rule=validate_optional_query, shape={"type": "string"}, required=False, allow_null=True, default=None
+    )
     focus = FocusInput(required=False, allow_null=True, default=None)
-    max_tokens = WholeNumberField(
+    max_tokens = StrictIntegerField(
         minimum=1, required=False, allow_null=True, default=None, help_text="1 to the model's context window."
     )
-    model = TextField(max_length=NAME_CHARACTERS_MAX, required=False, allow_null=True, default=None)
+    model = StrictTextField(max_length=PROFILE_NAME_CHARACTERS_MAX, required=False, allow_null=True, default=None)
     profile = profile_field()
-    budget_profile = TextField(max_length=64, required=False, allow_null=True, default=None)
-    packer = ChosenField(choices=BudgetProfile.Packer.values, required=False, allow_null=True, default=None)
-    ordering = ChosenField(choices=ORDERINGS, required=False, allow_null=True, default=None)
-    render = ChosenField(choices=STYLES, required=False, allow_null=True, default=DEFAULT_RENDER)
-    include_tenant_memo = TruthField(required=False, allow_null=True, default=None)
-    include_memories_top_k = WholeNumberField(
+    budget_profile = StrictTextField(max_length=64, required=False, allow_null=True, default=None)
+    packer = StrictChoiceField(choices=BudgetProfile.Packer.values, required=False, allow_null=True, default=None)
+    ordering = StrictChoiceField(choices=ORDERINGS, required=False, allow_null=True, default=None)
+    render = StrictChoiceField(choices=RENDER_STYLES, required=False, allow_null=True, default=DEFAULT_RENDER)
+    include_tenant_memo = StrictBooleanField(required=False, allow_null=True, default=None)
+    include_memories_top_k = StrictIntegerField(
         minimum=1, maximum=TOP_K_MAX, required=False, allow_null=True, default=None
     )
     include_summaries_at = serializers.ListField(
-        child=WholeNumberField(minimum=0, maximum=SUMMARY_LEVEL_MAX),
+        child=StrictIntegerField(minimum=0, maximum=SUMMARY_LEVEL_MAX),
         required=False,
         allow_null=True,
         default=None,
         max_length=SUMMARY_LEVELS_MAX,
         help_text="Levels of the partition tree whose summaries are wanted, 0 being the first segment.",
     )
-    include_linked_memories = TruthField(
+    include_linked_memories = StrictBooleanField(
         required=False, allow_null=True, default=None, help_text="The memories that the focus links to."
     )
-    summary_style = ChosenField(choices=PartitionSummary.Style.values, required=False, allow_null=True, default=None)
-    as_of = MomentField(
+    summary_style = StrictChoiceField(
+        choices=PartitionSummary.Style.values, required=False, allow_null=True, default=None
+    )
+    as_of = StrictDateTimeField(
         is_over=True,
         required=False,
         allow_null=True,
         default=None,
         help_text="What was true then; nothing is counted. Not in the future.",
     )
-    stable_with = IdField(
+    stable_with = StrictUuidField(
         required=False, allow_null=True, default=None, help_text="Id of the context to keep order with."
     )
-    explain = TruthField(required=False, default=False)
-    preview = TruthField(required=False, default=False, help_text="Nothing is stored or counted; `id` is null.")
+    explain = StrictBooleanField(required=False, default=False)
+    preview = StrictBooleanField(required=False, default=False, help_text="Nothing is stored or counted; `id` is null.")
 
 
-class ConsiderationShape(serializers.Serializer[Any]):
+class CandidateOutput(serializers.Serializer[Any]):
     """One candidate with all it was judged by; ranks count from 1."""
 
-    anchor = AnchorShape()
+    anchor = AnchorOutput()
     tokens = serializers.IntegerField()
     pinned = serializers.BooleanField()
     score = serializers.FloatField()
-    score_breakdown = BreakdownShape()
+    score_breakdown = ScoreBreakdownOutput()
     vector_rank = serializers.IntegerField(allow_null=True)
     text_rank = serializers.IntegerField(allow_null=True)
     fused_score = serializers.FloatField(allow_null=True)
     outcome = serializers.CharField(help_text="`kept`, or why it was left out.")
 
 
-class OptimalityShape(serializers.Serializer[Any]):
+class OptimalityOutput(serializers.Serializer[Any]):
     """How good the packer's choice was by the sum of scores."""
 
     total_score = serializers.FloatField()
@@ -115,27 +119,27 @@ class OptimalityShape(serializers.Serializer[Any]):
     gap = serializers.FloatField(help_text="What lacks of the bound; below 0 where shortening let more in.")
 
 
-class ExplainShape(serializers.Serializer[Any]):
+class ExplainOutput(serializers.Serializer[Any]):
     """How a context came about."""
 
-    candidates = ConsiderationShape(many=True)
+    candidates = CandidateOutput(many=True)
     plan = serializers.DictField(help_text="How the search ran.")
-    optimality = OptimalityShape(allow_null=True, help_text="Null where it was not asked for with the context.")
+    optimality = OptimalityOutput(allow_null=True, help_text="Null where it was not asked for with the context.")
 
 
-class ContextShape(serializers.Serializer[Any]):
+class ContextOutput(serializers.Serializer[Any]):
     """A context."""
 
     id = serializers.UUIDField(allow_null=True)
     text = serializers.CharField()
-    blocks = BlockShape(many=True)
-    omitted = OmissionShape(many=True)
-    budget = BudgetShape()
-    profile = NamedVersionShape()
-    budget_profile = NamedVersionShape()
-    warnings = WarningShape(many=True)
+    blocks = BlockOutput(many=True)
+    omitted = ExclusionOutput(many=True)
+    budget = ContextBudgetOutput()
+    profile = ProfileVersionOutput()
+    budget_profile = ProfileVersionOutput()
+    warnings = WarningOutput(many=True)
     timings = serializers.DictField(child=serializers.FloatField(), help_text="Milliseconds by step.")
     stable_prefix_tokens = serializers.IntegerField(
         required=False, help_text="With `stable_with`: tokens of the text's beginning that are the earlier context's."
     )
-    explain = ExplainShape(required=False, help_text="With `explain`.")
+    explain = ExplainOutput(required=False, help_text="With `explain`.")

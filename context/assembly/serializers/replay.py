@@ -5,10 +5,22 @@ from typing import Any
 from rest_framework import serializers
 
 from context.assembly.replay import ReplayMode
-from context.assembly.serializers.contexts import NAME_CHARACTERS_MAX, ContextInput, ExplainShape
-from context.assembly.serializers.fields import one_of
-from context.assembly.serializers.shapes import AnchorShape, BlockShape, BudgetShape, NamedVersionShape, WarningShape
-from memory_platform.rest.fields import ChosenField, IdField, MomentField, TextField, TruthField
+from context.assembly.serializers.contexts import PROFILE_NAME_CHARACTERS_MAX, ContextInput, ExplainOutput
+from context.assembly.serializers.fields import require_exactly_one
+from context.assembly.serializers.shapes import (
+    AnchorOutput,
+    BlockOutput,
+    ContextBudgetOutput,
+    ProfileVersionOutput,
+    WarningOutput,
+)
+from memory_platform.rest.fields import (
+    StrictBooleanField,
+    StrictChoiceField,
+    StrictDateTimeField,
+    StrictTextField,
+    StrictUuidField,
+)
 from memory_platform.rest.serializers import StrictSerializer
 
 SNAPSHOT_CHARACTERS_MAX = 100
@@ -18,15 +30,15 @@ COMPARED_PROFILES = 2
 class ReplayInput(StrictSerializer):
     """Which data a replay reads: that of then, or that of today with the same inputs."""
 
-    mode = ChosenField(choices=list(ReplayMode))
-    explain = TruthField(required=False, default=False)
+    mode = StrictChoiceField(choices=list(ReplayMode))
+    explain = StrictBooleanField(required=False, default=False)
 
 
 class SinceInput(StrictSerializer):
     """Against what to compare."""
 
-    context_id = IdField(required=False, allow_null=True, default=None)
-    snapshot = TextField(
+    context_id = StrictUuidField(required=False, allow_null=True, default=None)
+    snapshot = StrictTextField(
         min_length=1,
         max_length=SNAPSHOT_CHARACTERS_MAX,
         required=False,
@@ -34,11 +46,11 @@ class SinceInput(StrictSerializer):
         default=None,
         help_text="Its name or its id.",
     )
-    as_of = MomentField(is_over=True, required=False, allow_null=True, default=None)
+    as_of = StrictDateTimeField(is_over=True, required=False, allow_null=True, default=None)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         """Exactly one."""
-        one_of(attrs, ("context_id", "snapshot", "as_of"))
+        require_exactly_one(attrs, ("context_id", "snapshot", "as_of"))
         return attrs
 
 
@@ -47,7 +59,7 @@ class DiffInput(ContextInput):
 
     since = SinceInput(required=False, allow_null=True, default=None)
     profiles = serializers.ListField(
-        child=TextField(max_length=NAME_CHARACTERS_MAX),
+        child=StrictTextField(max_length=PROFILE_NAME_CHARACTERS_MAX),
         required=False,
         allow_null=True,
         default=None,
@@ -59,22 +71,22 @@ class DiffInput(ContextInput):
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         """Compare moments or profiles."""
         attrs = super().validate(attrs)
-        one_of(attrs, ("since", "profiles"))
+        require_exactly_one(attrs, ("since", "profiles"))
         if attrs["profiles"] is not None and attrs["budget_profile"] is not None:
             detail = serializers.ErrorDetail("The two profiles are compared; name no third.", "given_twice")
             raise serializers.ValidationError({"budget_profile": [detail]})
         return attrs
 
 
-class DiffShape(serializers.Serializer[Any]):
+class DiffOutput(serializers.Serializer[Any]):
     """How the context differs; an anchor is type, id and version, so an edited memory is added and removed."""
 
-    added = BlockShape(many=True)
-    removed = AnchorShape(many=True)
-    kept = AnchorShape(many=True)
+    added = BlockOutput(many=True)
+    removed = AnchorOutput(many=True)
+    kept = AnchorOutput(many=True)
     tokens_estimated_added = serializers.IntegerField()
-    budget = BudgetShape()
-    profile = NamedVersionShape()
-    budget_profile = NamedVersionShape()
-    warnings = WarningShape(many=True)
-    explain = ExplainShape(required=False, help_text="With `explain`: of the context now.")
+    budget = ContextBudgetOutput()
+    profile = ProfileVersionOutput()
+    budget_profile = ProfileVersionOutput()
+    warnings = WarningOutput(many=True)
+    explain = ExplainOutput(required=False, help_text="With `explain`: of the context now.")

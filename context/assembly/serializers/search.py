@@ -5,24 +5,24 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from context.assembly.serializers.fields import checked_query, profile_field
-from context.assembly.serializers.shapes import BreakdownShape, WarningShape
+from context.assembly.serializers.fields import profile_field, validate_query_text
+from context.assembly.serializers.shapes import ScoreBreakdownOutput, WarningOutput
 from context.models import TOP_K_MAX
 from memories.services.search.filters import FILTER_FIELDS, FilterError, parse_filters
-from memories.store.serializers.answers import MemoryShape
-from memories.tenancy.serializers.partitions import ReadingInput
-from memory_platform.rest.errors import printable
+from memories.store.serializers.answers import MemoryOutput
+from memories.tenancy.serializers.partitions import PartitionFilterInput
+from memory_platform.rest.errors import printable_field_name
 from memory_platform.rest.fields import (
-    CheckedField,
-    ChosenField,
-    NumberField,
+    RuleCheckedField,
+    StrictBooleanField,
+    StrictChoiceField,
     StrictField,
-    TruthField,
-    WholeNumberField,
-    text_fault,
+    StrictIntegerField,
+    StrictNumberField,
+    text_error,
 )
 
-MODES = ("hybrid", "vector", "lexical")
+_MODES = ("hybrid", "vector", "lexical")
 SEARCH_TOP_K_DEFAULT = 10
 COMPARISON = {"type": "object", "properties": {"gte": {}, "lte": {}, "in": {"type": "array", "items": {}}}}
 
@@ -45,41 +45,41 @@ class FiltersField(StrictField):
             self.refuse("not_an_object", "Filters are an object of fields and values.")
         faults: dict[str, Any] = {}
         for name, wanted in data.items():
-            if fault := text_fault(name):
-                faults[printable(name)] = [serializers.ErrorDetail(fault[1], code=fault[0])]
+            if fault := text_error(name):
+                faults[printable_field_name(name)] = [serializers.ErrorDetail(fault[1], code=fault[0])]
                 continue
             try:
                 parse_filters({name: wanted})
             except FilterError as error:
                 detail = f"Known filters: {', '.join([*FILTER_FIELDS, 'metadata.<key>'])}."
                 detail = detail if error.code == "unknown_field" else "The field cannot be compared like that."
-                faults[printable(name)] = [serializers.ErrorDetail(detail, code=error.code)]
+                faults[printable_field_name(name)] = [serializers.ErrorDetail(detail, code=error.code)]
         if faults:
             raise serializers.ValidationError(faults)
         return data
 
 
-class SearchInput(ReadingInput):
+class SearchInput(PartitionFilterInput):
     """A search."""
 
-    query = CheckedField(rule=checked_query, shape={"type": "string", "minLength": 1})
+    query = RuleCheckedField(rule=validate_query_text, shape={"type": "string", "minLength": 1})
     filters = FiltersField(required=False, default=dict)
-    top_k = WholeNumberField(minimum=1, maximum=TOP_K_MAX, required=False, default=SEARCH_TOP_K_DEFAULT)
-    threshold = NumberField(minimum=0, maximum=1, required=False, allow_null=True, default=None)
-    mode = ChosenField(choices=MODES, required=False, default=MODES[0])
+    top_k = StrictIntegerField(minimum=1, maximum=TOP_K_MAX, required=False, default=SEARCH_TOP_K_DEFAULT)
+    threshold = StrictNumberField(minimum=0, maximum=1, required=False, allow_null=True, default=None)
+    mode = StrictChoiceField(choices=_MODES, required=False, default=_MODES[0])
     profile = profile_field()
-    explain = TruthField(required=False, default=False)
+    explain = StrictBooleanField(required=False, default=False)
 
 
-class SearchHitShape(MemoryShape):
+class SearchHitOutput(MemoryOutput):
     """A memory with its score."""
 
     score = serializers.FloatField()
-    score_breakdown = BreakdownShape()
+    score_breakdown = ScoreBreakdownOutput()
 
 
-class SearchAnswerShape(serializers.Serializer[Any]):
+class MemorySearchOutput(serializers.Serializer[Any]):
     """Hits, best first."""
 
-    results = SearchHitShape(many=True)
-    warnings = WarningShape(many=True)
+    results = SearchHitOutput(many=True)
+    warnings = WarningOutput(many=True)

@@ -7,7 +7,7 @@ from rest_framework import serializers
 from context.receipts.results import LINKED_MEMORY, MEMORY, PARTITION_SUMMARY, TENANT_MEMO
 
 
-class BreakdownShape(serializers.Serializer[Any]):
+class ScoreBreakdownOutput(serializers.Serializer[Any]):
     """The five parts of a score, each 0..1, before their weights."""
 
     relevance = serializers.FloatField()
@@ -17,14 +17,14 @@ class BreakdownShape(serializers.Serializer[Any]):
     frequency = serializers.FloatField()
 
 
-class WarningShape(serializers.Serializer[Any]):
+class WarningOutput(serializers.Serializer[Any]):
     """Something to know that is no error."""
 
     code = serializers.CharField()
     detail = serializers.CharField()
 
 
-class AnchorShape(serializers.Serializer[Any]):
+class AnchorOutput(serializers.Serializer[Any]):
     """What a block shows: the row and its version."""
 
     type = serializers.ChoiceField(choices=[TENANT_MEMO, PARTITION_SUMMARY, MEMORY])
@@ -32,35 +32,35 @@ class AnchorShape(serializers.Serializer[Any]):
     version = serializers.IntegerField()
 
 
-class BlockShape(serializers.Serializer[Any]):
+class BlockOutput(serializers.Serializer[Any]):
     """A kept item."""
 
     kind = serializers.ChoiceField(choices=[TENANT_MEMO, PARTITION_SUMMARY, MEMORY, LINKED_MEMORY])
-    anchor = AnchorShape()
+    anchor = AnchorOutput()
     text = serializers.CharField()
     tokens = serializers.IntegerField()
     position = serializers.IntegerField()
     truncated = serializers.BooleanField()
     score = serializers.FloatField(allow_null=True)
-    score_breakdown = BreakdownShape(allow_null=True)
+    score_breakdown = ScoreBreakdownOutput(allow_null=True)
 
 
-class OmissionShape(serializers.Serializer[Any]):
+class ExclusionOutput(serializers.Serializer[Any]):
     """An item left out and why."""
 
-    anchor = AnchorShape()
+    anchor = AnchorOutput()
     reason = serializers.ChoiceField(
         choices=["over_budget", "below_minimum_score", "near_duplicate", "already_included", "after_skip_limit"]
     )
     tokens = serializers.IntegerField()
     score = serializers.FloatField(allow_null=True)
-    near_duplicate_of = AnchorShape(
+    near_duplicate_of = AnchorOutput(
         allow_null=True,
         help_text="The block that says nearly the same; null for other reasons, and where an old receipt kept none.",
     )
 
 
-class BudgetShape(serializers.Serializer[Any]):
+class ContextBudgetOutput(serializers.Serializer[Any]):
     """The budget in tokens; `used` is the count of the text."""
 
     max_tokens = serializers.IntegerField()
@@ -70,7 +70,7 @@ class BudgetShape(serializers.Serializer[Any]):
     exact = serializers.BooleanField()
 
 
-class NamedVersionShape(serializers.Serializer[Any]):
+class ProfileVersionOutput(serializers.Serializer[Any]):
     """Which version of a profile was used."""
 
     name = serializers.CharField()

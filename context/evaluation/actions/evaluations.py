@@ -7,19 +7,24 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import RestrictedError
 
-from context.evaluation.corpora import GOLDEN_NAME, UPDATED_FACTS, golden_material, read_upload
+from context.evaluation.corpora import (
+    GOLDEN_NAME,
+    UPDATED_FACTS_CORPUS,
+    evaluation_corpus_from_golden_questions,
+    read_corpus_upload,
+)
 from context.evaluation.queries import EvaluationRunQuerySet
-from context.evaluation.runs import DEFAULT_BUDGETS, UPLOAD_BYTES_MAX
+from context.evaluation.runs import DEFAULT_EVALUATION_BUDGETS, UPLOAD_BYTES_MAX
 from context.models import BUDGETS_MAX, TOKENS_MAX, TOKENS_MIN, BudgetProfile, EvaluationAnswer, EvaluationRun
 from context.profiles.scoring_profiles import resolve_scoring_profile
-from context.services.profiles.scoring_profiles import DEFAULT_PROFILE_NAME
-from context.tasks import run_evaluation_later
+from context.services.profiles.scoring_profiles import DEFAULT_SCORING_PROFILE_NAME
+from context.tasks import enqueue_evaluation
 from memories.tenancy.audit import Actor, record_audit
 from memories.tenancy.exceptions import Conflict, InvalidInput
 
-NAME_CHARACTERS_MAX = 100
+_NAME_CHARACTERS_MAX = 100
 #: A stable order needs an earlier context, which a question of a corpus does not have.
-ORDERINGS = tuple(value for value in BudgetProfile.Ordering.values if value != BudgetProfile.Ordering.STABLE)
+_ORDERINGS = tuple(value for value in BudgetProfile.Ordering.values if value != BudgetProfile.Ordering.STABLE)
 
 
 @transaction.atomic
@@ -32,7 +37,7 @@ def request_evaluation(
     profile: str = "",
     packer: str = "",
     ordering: str = "",
-    budgets: Iterable[int] = DEFAULT_BUDGETS,
+    budgets: Iterable[int] = DEFAULT_EVALUATION_BUDGETS,
     is_sent: bool = True,
     by: Actor,
     now: datetime,
@@ -42,7 +47,7 @@ def request_evaluation(
     `profile` may name a draft; "" is adr-0040, what others are compared with. Raises `InvalidInput` by field: an
     unknown `profile`, `packer` or `ordering`, bad `budgets`, a `corpus` that is empty or wrong.
     """
-    scoring = resolve_scoring_profile(tenant_id, profile or DEFAULT_PROFILE_NAME, "", None, allow_drafts=True)
+    scoring = resolve_scoring_profile(tenant_id, profile or DEFAULT_SCORING_PROFILE_NAME, "", None, allow_drafts=True)
     run = EvaluationRun.objects.create(
         tenant_id=tenant_id,
         corpus_kind=_known("corpus", corpus_kind, EvaluationRun.Corpus.values),
@@ -52,14 +57,14 @@ def request_evaluation(
         profile_version=scoring.version,
         profile_numbers=scoring.to_numbers(),
         packer=_known("packer", packer or BudgetProfile.Packer.GREEDY, BudgetProfile.Packer.values),
-        ordering=_known("ordering", ordering or BudgetProfile.Ordering.TOP_DOWN, ORDERINGS),
+        ordering=_known("ordering", ordering or BudgetProfile.Ordering.TOP_DOWN, _ORDERINGS),
         budgets=_checked_budgets(budgets),
         created_by=by.label[:150],
         created_at=now,
     )
     _audit(run, "request_evaluation", ["corpus", "profile", "packer", "ordering", "budgets"], by, now)
     if is_sent:
-        run_evaluation_later(tenant_id, run.pk)
+        enqueue_evaluation(tenant_id, run.pk)
     return run
 
 
@@ -86,7 +91,7 @@ def retry_evaluation(*, run: EvaluationRun, is_sent: bool = True, by: Actor, now
         raise Conflict("not_stopped", "Only an evaluation that failed or was cancelled is tried again.")
     _audit(run, "retry_evaluation", ["state"], by, now)
     if is_sent:
-        run_evaluation_later(run.tenant_id, run.pk)
+        enqueue_evaluation(run.tenant_id, run.pk)
     return _current(run)
 
 
@@ -117,18 +122,18 @@ def _checked_budgets(budgets: Iterable[int]) -> list[int]:
 def _checked_corpus(tenant_id: UUID, kind: str, name: str, text: str, now: datetime) -> str:
     """The name of a corpus that can be asked. Raises `InvalidInput`."""
     if kind == EvaluationRun.Corpus.GOLDEN:
-        golden_material(tenant_id, now=now)
+        evaluation_corpus_from_golden_questions(tenant_id, now=now)
         return GOLDEN_NAME
     if kind == EvaluationRun.Corpus.UPDATED_FACTS:
-        return UPDATED_FACTS.name
+        return UPDATED_FACTS_CORPUS.name
     name = name.strip()
-    if not name or len(name) > NAME_CHARACTERS_MAX or not name.isprintable():
-        detail = f"A corpus has a name of 1 to {NAME_CHARACTERS_MAX} characters on one line."
+    if not name or len(name) > _NAME_CHARACTERS_MAX or not name.isprintable():
+        detail = f"A corpus has a name of 1 to {_NAME_CHARACTERS_MAX} characters on one line."
         raise InvalidInput("bad_name", detail, "corpus_name")
     if kind == EvaluationRun.Corpus.UPLOAD:
         if len(text.encode()) > UPLOAD_BYTES_MAX:
             raise InvalidInput("too_large", f"At most {UPLOAD_BYTES_MAX // 2**20} MiB are taken.", "corpus")
-        read_upload(name, text)
+        read_corpus_upload(name, text)
     return name
 
 

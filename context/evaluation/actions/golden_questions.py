@@ -15,7 +15,7 @@ from memories.tenancy.audit import Actor, record_audit
 from memories.tenancy.exceptions import Conflict, InvalidInput, NotFound
 
 QUESTION_CHARACTERS_MAX = 4_000
-ANSWER_CHARACTERS_MAX = 2_000
+_ANSWER_CHARACTERS_MAX = 2_000
 CATEGORY_CHARACTERS_MAX = 64
 WANTED_MAX = 100
 #: How often the question that somebody else asks at the same moment may be removed before we read it.
@@ -52,7 +52,7 @@ def collect_golden_question(
 
 
 @transaction.atomic
-def change_golden_question(
+def update_golden_question(
     *,
     question: GoldenQuestion,
     text: str,
@@ -80,7 +80,7 @@ def change_golden_question(
 
 
 @transaction.atomic
-def want_memory(*, question: GoldenQuestion, memory_id: UUID, by: Actor, now: datetime) -> GoldenQuestion:
+def add_golden_memory(*, question: GoldenQuestion, memory_id: UUID, by: Actor, now: datetime) -> GoldenQuestion:
     """The context of the question should hold this memory too. Raises `InvalidInput`, `Conflict` `removed`."""
     current = _standing(question)
     _want(current, _live(current.tenant_id, current.partition_path, [memory_id], now))
@@ -89,7 +89,7 @@ def want_memory(*, question: GoldenQuestion, memory_id: UUID, by: Actor, now: da
 
 
 @transaction.atomic
-def unwant_memory(*, question: GoldenQuestion, memory_id: UUID, by: Actor, now: datetime) -> GoldenQuestion:
+def remove_golden_memory(*, question: GoldenQuestion, memory_id: UUID, by: Actor, now: datetime) -> GoldenQuestion:
     """It need not hold this memory. Raises `Conflict` `last_memory` for the only one that is wanted, or `removed`."""
     current = _standing(question)
     wanted = current.wanted.all()
@@ -176,7 +176,7 @@ def _standing(question: GoldenQuestion) -> GoldenQuestion:
 
 def _checked(text: str, answer: str, category: str) -> dict[str, str]:
     values = {"text": text.strip(), "answer": answer.strip(), "category": category.strip()}
-    limits = {"text": QUESTION_CHARACTERS_MAX, "answer": ANSWER_CHARACTERS_MAX, "category": CATEGORY_CHARACTERS_MAX}
+    limits = {"text": QUESTION_CHARACTERS_MAX, "answer": _ANSWER_CHARACTERS_MAX, "category": CATEGORY_CHARACTERS_MAX}
     for name, value in values.items():
         if value or name == "text":
             try:

@@ -17,17 +17,30 @@ from context.evaluation.actions.evaluations import (
     retry_evaluation,
 )
 from context.evaluation.forms import EvaluationForm
-from context.evaluation.report import comparison_of, pair_chart, pair_lines, report_of
+from context.evaluation.report import (
+    describe_run_comparison,
+    evaluation_report,
+    run_comparison_chart,
+    run_comparison_rows,
+)
 from context.models import EvaluationRun
-from context.profiles.scoring_profiles import shown_scoring_profiles
-from context.profiles.views.form_errors import blame
-from memories.tenancy.access import actor_of, tenant_required
+from context.profiles.scoring_profiles import listed_scoring_profiles
+from context.profiles.views.form_errors import add_error_to_form
+from memories.tenancy.access import operator_actor, tenant_required
 from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.scopes import tenant_scope
-from memory_platform.web.pages import HtmxRequest, complain, flash, operator_required, show, wants_fragment, watch
-from memory_platform.web.tables import Column, read_table
+from memory_platform.web.pages import (
+    HtmxRequest,
+    add_flash,
+    flash_error,
+    operator_required,
+    render_page,
+    wants_fragment,
+    watch_job,
+)
+from memory_platform.web.tables import SortColumn, read_table
 
-COLUMNS = (Column("asked", "created_at", datetime),)
+_COLUMNS = (SortColumn("asked", "created_at", datetime),)
 COMPARED_WITH_MAX = 50
 
 
@@ -45,14 +58,14 @@ def evaluations(request: HtmxRequest) -> HttpResponseBase:
                 run = request_evaluation(
                     tenant_id=request.tenant.id,
                     **form.wishes(),
-                    by=actor_of(request.operator),
+                    by=operator_actor(request.operator),
                     now=timezone.now(),
                 )
         except PlatformError as error:
-            blame(form, error)
+            add_error_to_form(form, error)
         else:
-            flash(request, "The evaluation is under way. This page shows how far it is.")
-            watch(request, "evaluation", run.pk)
+            add_flash(request, "The evaluation is under way. This page shows how far it is.")
+            watch_job(request, "evaluation", run.pk)
             return redirect("evaluation", request.tenant.id, run.pk)
     return _list_page(request, form)
 
@@ -60,8 +73,8 @@ def evaluations(request: HtmxRequest) -> HttpResponseBase:
 def _list_page(request: HtmxRequest, form: EvaluationForm) -> HttpResponse:
     with tenant_scope(request.tenant.id):
         rows = EvaluationRun.objects.for_tenant(request.tenant.id).without_details()
-        table = read_table(request, COLUMNS, rows.page)
-        profiles = shown_scoring_profiles(request.tenant.id)
+        table = read_table(request, _COLUMNS, rows.page)
+        profiles = listed_scoring_profiles(request.tenant.id)
     page: dict[str, Any] = {
         "section": "evaluations",
         "form": form,
@@ -73,7 +86,7 @@ def _list_page(request: HtmxRequest, form: EvaluationForm) -> HttpResponse:
     template = (
         "context/evaluation/evaluations.html#rows" if wants_fragment(request) else "context/evaluation/evaluations.html"
     )
-    return show(request, template, page, status=status)
+    return render_page(request, template, page, status=status)
 
 
 @operator_required("viewer")
@@ -88,14 +101,14 @@ def evaluation(request: HtmxRequest, run_id: UUID) -> HttpResponseBase:
         page: dict[str, Any] = {
             "section": "evaluations",
             "run": run,
-            "report": report_of(run),
+            "report": evaluation_report(run),
             "others": others,
             "other": other,
         }
         if other is not None:
-            comparison = page["comparison"] = comparison_of(run, other)
-            page |= {"pair": pair_lines(run, other, comparison), "chart": pair_chart(run, other)}
-    return show(
+            comparison = page["comparison"] = describe_run_comparison(run, other)
+            page |= {"pair": run_comparison_rows(run, other, comparison), "chart": run_comparison_chart(run, other)}
+    return render_page(
         request,
         "context/evaluation/evaluation.html#body" if wants_fragment(request) else "context/evaluation/evaluation.html",
         page,
@@ -133,11 +146,11 @@ def evaluation_cancel(request: HtmxRequest, run_id: UUID) -> HttpResponseBase:
     """End a run that is not over; it can go on later."""
     try:
         with tenant_scope(request.tenant.id):
-            cancel_evaluation(run=_found(request, run_id), by=actor_of(request.operator), now=timezone.now())
+            cancel_evaluation(run=_found(request, run_id), by=operator_actor(request.operator), now=timezone.now())
     except PlatformError as error:
-        complain(request, error.detail)
+        flash_error(request, error.detail)
     else:
-        flash(request, "The evaluation is cancelled. What was asked stays, and it can go on from there.")
+        add_flash(request, "The evaluation is cancelled. What was asked stays, and it can go on from there.")
     return redirect("evaluation", request.tenant.id, run_id)
 
 
@@ -148,12 +161,12 @@ def evaluation_retry(request: HtmxRequest, run_id: UUID) -> HttpResponseBase:
     """Go on with a run that failed or was cancelled."""
     try:
         with tenant_scope(request.tenant.id):
-            retry_evaluation(run=_found(request, run_id), by=actor_of(request.operator), now=timezone.now())
+            retry_evaluation(run=_found(request, run_id), by=operator_actor(request.operator), now=timezone.now())
     except PlatformError as error:
-        complain(request, error.detail)
+        flash_error(request, error.detail)
     else:
-        flash(request, "It goes on where it stopped.")
-        watch(request, "evaluation", run_id)
+        add_flash(request, "It goes on where it stopped.")
+        watch_job(request, "evaluation", run_id)
     return redirect("evaluation", request.tenant.id, run_id)
 
 
@@ -166,12 +179,12 @@ def evaluation_delete(request: HtmxRequest, run_id: UUID) -> HttpResponseBase:
         with tenant_scope(request.tenant.id):
             run = _found(request, run_id)
             if request.method != "POST":
-                return show(
+                return render_page(
                     request, "context/evaluation/evaluation_delete.html", {"section": "evaluations", "run": run}
                 )
-            delete_evaluation(run=run, by=actor_of(request.operator), now=timezone.now())
+            delete_evaluation(run=run, by=operator_actor(request.operator), now=timezone.now())
     except PlatformError as error:
-        complain(request, error.detail)
+        flash_error(request, error.detail)
         return redirect("evaluation", request.tenant.id, run_id)
-    flash(request, "The evaluation is deleted.")
+    add_flash(request, "The evaluation is deleted.")
     return redirect("evaluations", request.tenant.id)

@@ -13,25 +13,32 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from context.evaluation.actions.golden_questions import (
-    change_golden_question,
+    add_golden_memory,
     collect_golden_question,
+    remove_golden_memory,
     remove_golden_question,
     restore_golden_question,
-    unwant_memory,
-    want_memory,
+    update_golden_question,
 )
 from context.evaluation.export import export_golden
-from context.evaluation.forms import CollectForm, GoldenQuestionForm
+from context.evaluation.forms import GoldenMemoryForm, GoldenQuestionForm
 from context.models import GoldenMemory, GoldenQuestion
-from context.profiles.views.form_errors import blame
+from context.profiles.views.form_errors import add_error_to_form
 from memories.services.partitions.paths import parse_partition
-from memories.tenancy.access import actor_of, tenant_required
+from memories.tenancy.access import operator_actor, tenant_required
 from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.scopes import tenant_scope
-from memory_platform.web.pages import HtmxRequest, complain, flash, operator_required, show, wants_fragment
-from memory_platform.web.tables import Column, read_table
+from memory_platform.web.pages import (
+    HtmxRequest,
+    add_flash,
+    flash_error,
+    operator_required,
+    render_page,
+    wants_fragment,
+)
+from memory_platform.web.tables import SortColumn, read_table
 
-COLUMNS = (Column("collected", "created_at", datetime),)
+_COLUMNS = (SortColumn("collected", "created_at", datetime),)
 
 
 @operator_required("viewer")
@@ -41,13 +48,13 @@ def golden_questions(request: HtmxRequest) -> HttpResponseBase:
     """The questions with how many memories each wants, newest first."""
     with tenant_scope(request.tenant.id):
         rows = GoldenQuestion.objects.for_tenant(request.tenant.id).standing().with_counts(timezone.now())
-        table = read_table(request, COLUMNS, rows.page)
+        table = read_table(request, _COLUMNS, rows.page)
     template = (
         "context/evaluation/golden_questions.html#rows"
         if wants_fragment(request)
         else "context/evaluation/golden_questions.html"
     )
-    return show(request, template, {"section": "golden-questions", "table": table})
+    return render_page(request, template, {"section": "golden-questions", "table": table})
 
 
 @operator_required("operator")
@@ -55,9 +62,9 @@ def golden_questions(request: HtmxRequest) -> HttpResponseBase:
 @require_POST
 def golden_collect(request: HtmxRequest) -> HttpResponseBase:
     """From the preview: the context of this question should hold this memory. Goes back to the preview."""
-    form = CollectForm(request.POST, label_suffix="")
+    form = GoldenMemoryForm(request.POST, label_suffix="")
     if not form.is_valid():
-        complain(request, "; ".join(str(error) for errors in form.errors.values() for error in errors))
+        flash_error(request, "; ".join(str(error) for errors in form.errors.values() for error in errors))
         return _back(request)
     fields = form.cleaned_data
     try:
@@ -68,22 +75,22 @@ def golden_collect(request: HtmxRequest) -> HttpResponseBase:
                 partition=parse_partition(fields["partition"]),
                 memory_ids=[fields["memory"]],
                 asked_at=fields["asked_at"],
-                by=actor_of(request.operator),
+                by=operator_actor(request.operator),
                 now=timezone.now(),
             )
             is_only = question.wanted.count() == 1
     except PlatformError as error:
-        complain(request, error.detail)
+        flash_error(request, error.detail)
         return _back(request)
     undo = ("golden-remove", []) if is_only else ("golden-unwant", [fields["memory"]])
     address = reverse(undo[0], args=[request.tenant.id, question.pk, *undo[1]])
-    flash(request, "Noted as a golden question: its context should hold this memory.", undo_url=address)
+    add_flash(request, "Noted as a golden question: its context should hold this memory.", undo_url=address)
     return _back(request)
 
 
 def _back(request: HtmxRequest) -> HttpResponseBase:
     """To where the preview tells of the golden question: the form's inputs are no address, but the query of one."""
-    back = CollectForm(request.POST)
+    back = GoldenMemoryForm(request.POST)
     query = back["back"].data or urlencode({"query": request.POST.get("text", "")})
     return redirect(f"{reverse('context-preview', args=[request.tenant.id])}?{query}#golden")
 
@@ -101,13 +108,13 @@ def golden_question(request: HtmxRequest, question_id: UUID) -> HttpResponseBase
     if request.method == "POST" and form.is_valid():
         try:
             with tenant_scope(request.tenant.id):
-                change_golden_question(
-                    question=question, **form.cleaned_data, by=actor_of(request.operator), now=timezone.now()
+                update_golden_question(
+                    question=question, **form.cleaned_data, by=operator_actor(request.operator), now=timezone.now()
                 )
         except PlatformError as error:
-            blame(form, error)
+            add_error_to_form(form, error)
         else:
-            flash(request, "The question is changed.")
+            add_flash(request, "The question is changed.")
             return redirect("golden-question", request.tenant.id, question_id)
     status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
     page: dict[str, Any] = {
@@ -118,7 +125,7 @@ def golden_question(request: HtmxRequest, question_id: UUID) -> HttpResponseBase
         "form": form,
         "preview_query": urlencode({"query": question.text, "partition": question.partition_path}),
     }
-    return show(request, "context/evaluation/golden_question.html", page, status=status)
+    return render_page(request, "context/evaluation/golden_question.html", page, status=status)
 
 
 def _found(request: HtmxRequest, question_id: UUID) -> GoldenQuestion:
@@ -135,9 +142,9 @@ def golden_remove(request: HtmxRequest, question_id: UUID) -> HttpResponseBase:
     """Ask it no more; the message offers to put it back."""
     with tenant_scope(request.tenant.id):
         question = _found(request, question_id)
-        remove_golden_question(question=question, by=actor_of(request.operator), now=timezone.now())
+        remove_golden_question(question=question, by=operator_actor(request.operator), now=timezone.now())
     undo = reverse("golden-restore", args=[request.tenant.id, question_id])
-    flash(request, "The golden question is removed.", undo_url=undo)
+    add_flash(request, "The golden question is removed.", undo_url=undo)
     return redirect("golden-questions", request.tenant.id)
 
 
@@ -149,52 +156,52 @@ def golden_restore(request: HtmxRequest, question_id: UUID) -> HttpResponseBase:
     try:
         with tenant_scope(request.tenant.id):
             question = _found(request, question_id)
-            restore_golden_question(question=question, by=actor_of(request.operator), now=timezone.now())
+            restore_golden_question(question=question, by=operator_actor(request.operator), now=timezone.now())
     except PlatformError as error:
-        complain(request, error.detail)
+        flash_error(request, error.detail)
     else:
-        flash(request, "The golden question is back.")
+        add_flash(request, "The golden question is back.")
     return redirect("golden-questions", request.tenant.id)
 
 
 @operator_required("operator")
 @tenant_required
 @require_POST
-def golden_want(request: HtmxRequest, question_id: UUID, memory_id: UUID) -> HttpResponseBase:
+def golden_memory_add(request: HtmxRequest, question_id: UUID, memory_id: UUID) -> HttpResponseBase:
     """Its context should hold this memory too."""
     try:
         with tenant_scope(request.tenant.id):
-            want_memory(
+            add_golden_memory(
                 question=_found(request, question_id),
                 memory_id=memory_id,
-                by=actor_of(request.operator),
+                by=operator_actor(request.operator),
                 now=timezone.now(),
             )
     except PlatformError as error:
-        complain(request, error.detail)
+        flash_error(request, error.detail)
     else:
-        flash(request, "The question wants the memory again.")
+        add_flash(request, "The question wants the memory again.")
     return redirect("golden-question", request.tenant.id, question_id)
 
 
 @operator_required("operator")
 @tenant_required
 @require_POST
-def golden_unwant(request: HtmxRequest, question_id: UUID, memory_id: UUID) -> HttpResponseBase:
+def golden_memory_remove(request: HtmxRequest, question_id: UUID, memory_id: UUID) -> HttpResponseBase:
     """Its context need not hold this memory; the message offers to take that back."""
     try:
         with tenant_scope(request.tenant.id):
-            unwant_memory(
+            remove_golden_memory(
                 question=_found(request, question_id),
                 memory_id=memory_id,
-                by=actor_of(request.operator),
+                by=operator_actor(request.operator),
                 now=timezone.now(),
             )
     except PlatformError as error:
-        complain(request, error.detail)
+        flash_error(request, error.detail)
     else:
         undo = reverse("golden-want", args=[request.tenant.id, question_id, memory_id])
-        flash(request, "The question does not want that memory any more.", undo_url=undo)
+        add_flash(request, "The question does not want that memory any more.", undo_url=undo)
     return redirect("golden-question", request.tenant.id, question_id)
 
 
@@ -206,7 +213,7 @@ def golden_export(request: HtmxRequest) -> HttpResponseBase:
     try:
         data = export_golden(request.tenant.id, now=timezone.now())
     except PlatformError as error:
-        complain(request, error.detail)
+        flash_error(request, error.detail)
         return redirect("golden-questions", request.tenant.id)
     disposition = {"Content-Disposition": 'attachment; filename="golden-questions.zip"'}
     return HttpResponse(data, content_type="application/zip", headers=disposition)

@@ -13,20 +13,20 @@ from django.views.decorators.http import require_http_methods
 
 from context.evaluation.actions.golden_questions import collect_golden_question
 from context.evaluation.forms import NewGoldenForm
-from context.profiles.views.form_errors import blame
+from context.profiles.views.form_errors import add_error_to_form
 from context.receipts.results import ContextRequest
 from context.services.profiles.scoring_profiles import CONVERSATION_RECALL
 from context.workbench.preview import preview_context
 from context.workbench.views.preview import PARTITIONS_OFFERED_MAX
 from memories.models import Memory, Partition
 from memories.services.partitions.paths import parse_partition
-from memories.tenancy.access import actor_of, tenant_required
+from memories.tenancy.access import operator_actor, tenant_required
 from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.scopes import tenant_scope
-from memory_platform.web.pages import HtmxRequest, flash, operator_required, show
+from memory_platform.web.pages import HtmxRequest, add_flash, operator_required, render_page
 
 #: Memories offered to be ticked, and the tokens of the search that finds them.
-OFFERED_MAX, OFFERED_TOKENS = 30, 4_000
+_OFFERED_MAX, OFFERED_TOKENS = 30, 4_000
 
 
 @operator_required("operator")
@@ -42,7 +42,7 @@ def golden_new(request: HtmxRequest) -> HttpResponseBase:
         try:
             return _collected(request, form)
         except PlatformError as error:
-            blame(form, error, {"memory_ids": "ids"})
+            add_error_to_form(form, error, {"memory_ids": "ids"})
     return _page(request, form, is_refused=is_saving)
 
 
@@ -57,11 +57,11 @@ def _collected(request: HtmxRequest, form: NewGoldenForm) -> HttpResponseBase:
             asked_at=fields["asked_at"],
             answer=fields["answer"],
             category=fields["category"],
-            by=actor_of(request.operator),
+            by=operator_actor(request.operator),
             now=timezone.now(),
         )
     undo = reverse("golden-remove", args=[request.tenant.id, question.pk])
-    flash(request, "The golden question is added.", undo_url=undo)
+    add_flash(request, "The golden question is added.", undo_url=undo)
     return redirect("golden-question", request.tenant.id, question.pk)
 
 
@@ -71,11 +71,11 @@ def _page(request: HtmxRequest, form: NewGoldenForm, *, is_refused: bool) -> Htt
         try:
             page["found"] = _found(request, form, page["ticked"])
         except PlatformError as error:
-            blame(form, error, {"as_of": "asked_at"})
+            add_error_to_form(form, error, {"as_of": "asked_at"})
     with tenant_scope(request.tenant.id):
         page["partitions"] = Partition.objects.for_tenant(request.tenant.id).paths(PARTITIONS_OFFERED_MAX)
     status = HTTPStatus.UNPROCESSABLE_ENTITY if is_refused or (form.is_bound and form.errors) else HTTPStatus.OK
-    return show(request, "context/evaluation/golden_new.html", page, status=status)
+    return render_page(request, "context/evaluation/golden_new.html", page, status=status)
 
 
 def _found(request: HtmxRequest, form: NewGoldenForm, ticked: Collection[UUID]) -> list[Memory]:
@@ -88,12 +88,12 @@ def _found(request: HtmxRequest, form: NewGoldenForm, ticked: Collection[UUID]) 
         scoring=CONVERSATION_RECALL,
         preview=True,
     )
-    by, now = actor_of(request.operator), timezone.now()
+    by, now = operator_actor(request.operator), timezone.now()
     preview = preview_context(wish, tenant_id=request.tenant.id, actor=by, now=now)
     scored = [(row.block.score, row.memory) for row in preview.kept]
     scored += [(row.omission.score, row.memory) for row in preview.left_out]
     rows = [memory for _, memory in sorted(scored, key=lambda pair: pair[0] or 0.0, reverse=True) if memory is not None]
-    offered = {memory.pk: memory for memory in rows[:OFFERED_MAX]}
+    offered = {memory.pk: memory for memory in rows[:_OFFERED_MAX]}
     with tenant_scope(request.tenant.id):
         missing = [memory_id for memory_id in ticked if memory_id not in offered]
         more = Memory.objects.for_tenant(request.tenant.id).live(now).with_ids(missing) if missing else []

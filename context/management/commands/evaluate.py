@@ -11,24 +11,24 @@ from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
 from context.evaluation.actions.evaluations import request_evaluation, retry_evaluation
-from context.evaluation.corpora import read_path
-from context.evaluation.report import Table, report_of
-from context.evaluation.runs import DEFAULT_BUDGETS, run_evaluation
-from context.management.evaluations import find_run, holder, pair_up, release
+from context.evaluation.corpora import read_corpus_path
+from context.evaluation.report import ReportTable, evaluation_report
+from context.evaluation.runs import DEFAULT_EVALUATION_BUDGETS, run_evaluation
+from context.management.evaluations import compare_evaluation_runs, evaluation_tenant, find_run, release_evaluation_run
 from context.management.progress import progress_bars
 from context.models import BudgetProfile, EvaluationRun
 from context.services.evaluation.corpus import Corpus
-from memories.management.command import DoorCommand, tenant_named
+from memories.management.command import PlatformCommand, get_tenant_or_fail
 from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.scopes import tenant_scope
 
-BAD_INPUT = 2
+_BAD_INPUT = 2
 #: Words that stand for a corpus which is no path.
 NAMED = {"golden": EvaluationRun.Corpus.GOLDEN, "updated-facts": EvaluationRun.Corpus.UPDATED_FACTS}
 FILE = EvaluationRun.Corpus.FILE
 
 
-class Command(DoorCommand):
+class Command(PlatformCommand):
     help = (
         "Ask every question of a corpus through the real assembly and measure how much of the evidence the contexts\n"
         "hold at several budgets. The run is stored, and goes on where it stopped with --resume. A corpus is a folder\n"
@@ -46,7 +46,10 @@ class Command(DoorCommand):
         parser.add_argument("--packer", default="", help=", ".join(BudgetProfile.Packer.values) + " (default: greedy)")
         parser.add_argument("--ordering", default="", help="order of the blocks (default: top_down)")
         parser.add_argument(
-            "--budgets", type=_budgets, default=DEFAULT_BUDGETS, help="tokens, with commas (default: 250,...,4000)"
+            "--budgets",
+            type=_budgets,
+            default=DEFAULT_EVALUATION_BUDGETS,
+            help="tokens, with commas (default: 250,...,4000)",
         )
         parser.add_argument("--resume", type=UUID, metavar="RUN", help="go on with a run that was broken off")
         parser.add_argument("--compare", type=UUID, metavar="RUN", help="print what differs from another run")
@@ -54,13 +57,13 @@ class Command(DoorCommand):
 
     def handle(self, **options: Any) -> None:
         try:
-            corpus = None if options["corpus"] in NAMED else read_path(Path(options["corpus"]))
+            corpus = None if options["corpus"] in NAMED else read_corpus_path(Path(options["corpus"]))
             other = find_run(options["compare"]) if options["compare"] else None
             run = self._resumed(options) if options["resume"] else self._requested(options, corpus)
             run = self._run(run, corpus)
-            comparison = pair_up(run, other) if other else None
+            comparison = compare_evaluation_runs(run, other) if other else None
         except PlatformError as error:
-            raise CommandError(str(error), returncode=BAD_INPUT) from error
+            raise CommandError(str(error), returncode=_BAD_INPUT) from error
         if options["json"]:
             self.stdout.write(json.dumps(_plain(run, comparison), indent=1))
         else:
@@ -68,12 +71,12 @@ class Command(DoorCommand):
 
     def _requested(self, options: dict[str, Any], corpus: Corpus | None) -> EvaluationRun:
         if options["corpus"] == "golden" and not options["tenant"]:
-            raise CommandError("Golden questions are a tenant's: name it with --tenant.", returncode=BAD_INPUT)
+            raise CommandError("Golden questions are a tenant's: name it with --tenant.", returncode=_BAD_INPUT)
         now = timezone.now()
         tenant = (
-            tenant_named(options["tenant"], returncode=BAD_INPUT)
+            get_tenant_or_fail(options["tenant"], returncode=_BAD_INPUT)
             if options["tenant"]
-            else holder(by=self.actor, now=now)
+            else evaluation_tenant(by=self.actor, now=now)
         )
         with tenant_scope(tenant.pk):
             return request_evaluation(
@@ -93,10 +96,10 @@ class Command(DoorCommand):
         """The run, open again; one whose command was killed is not waited for."""
         run = find_run(options["resume"])
         if run.corpus_kind != NAMED.get(options["corpus"], FILE):
-            raise CommandError("That run asked another kind of corpus.", returncode=BAD_INPUT)
+            raise CommandError("That run asked another kind of corpus.", returncode=_BAD_INPUT)
         with tenant_scope(run.tenant_id):
             if run.is_open:
-                release(run)
+                release_evaluation_run(run)
                 return run
             return retry_evaluation(run=run, is_sent=False, by=self.actor, now=timezone.now())
 
@@ -109,8 +112,8 @@ class Command(DoorCommand):
             raise CommandError(f"{detail} --resume {run.pk} goes on with it.")
         return find_run(run.pk)
 
-    def _print(self, run: EvaluationRun, comparison: Table | None) -> None:
-        report = report_of(run)
+    def _print(self, run: EvaluationRun, comparison: ReportTable | None) -> None:
+        report = evaluation_report(run)
         profile = f"{run.profile_name} {run.profile_version}, packer {run.packer}, order {run.ordering}"
         self.stdout.write(f"{run.corpus_name}, scored by {profile}, embedded by {run.embedder_model}")
         for table in report.tables if report else ():
@@ -119,7 +122,7 @@ class Command(DoorCommand):
             self._print_table(comparison, f"Less the other run ({comparison.questions:,} questions of both)")
         self.stdout.write(f"\nrun {run.pk}")
 
-    def _print_table(self, table: Table, title: str) -> None:
+    def _print_table(self, table: ReportTable, title: str) -> None:
         """A line for each budget; below each number its 95 % interval."""
         widths = [max(len(heading) + 2, 18) for heading in table.headings]
         self.stdout.write(f"\n{title}")
@@ -135,7 +138,7 @@ def _line(first: str, texts: Sequence[str], widths: Sequence[int]) -> str:
     return f"{first:>8}{''.join(columns)}".rstrip()
 
 
-def _plain(run: EvaluationRun, comparison: Table | None) -> dict[str, Any]:
+def _plain(run: EvaluationRun, comparison: ReportTable | None) -> dict[str, Any]:
     return {
         "run": str(run.pk),
         "corpus": {"name": run.corpus_name, "sha256": run.corpus_sha256, "questions": run.total},

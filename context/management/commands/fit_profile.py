@@ -7,22 +7,31 @@ from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
 from context.evaluation.calibration import calibrate_profile
-from context.evaluation.corpora import Material, corpus_material, golden_material, read_path
+from context.evaluation.corpora import (
+    EvaluationCorpus,
+    evaluation_corpus_from_corpus,
+    evaluation_corpus_from_golden_questions,
+    read_corpus_path,
+)
 from context.management.progress import progress_bars
 from context.models import ScoringProfileVersion
-from context.profiles.actions.scoring_profiles import NAME, create_scoring_profile, edit_scoring_profile
+from context.profiles.actions.scoring_profiles import (
+    SCORING_PROFILE_NAME_PATTERN,
+    create_scoring_profile,
+    edit_scoring_profile,
+)
 from context.profiles.scoring_profiles import resolve_scoring_profile, scoring_profile_versions
 from context.services.evaluation.calibration import Calibration
 from context.services.profiles.scoring_profiles import CONVERSATION_RECALL, SHIPPED_PROFILES, ScoringProfile
-from memories.management.command import DoorCommand, tenant_named
+from memories.management.command import PlatformCommand, get_tenant_or_fail
 from memories.models import Tenant
 from memories.tenancy.exceptions import NotFound, PlatformError
 from memories.tenancy.scopes import tenant_scope
 
-BAD_INPUT = 2
+_BAD_INPUT = 2
 
 
-class Command(DoorCommand):
+class Command(PlatformCommand):
     help = (
         "Learn the probability that a memory is evidence from questions whose evidence is known: a plain logistic\n"
         "model on the parts of the score. The coefficients are saved as a new draft of a scoring profile, which is\n"
@@ -45,10 +54,10 @@ class Command(DoorCommand):
         )
 
     def handle(self, **options: Any) -> None:
-        if not NAME.fullmatch(options["name"]) or options["name"] in SHIPPED_PROFILES:
+        if not SCORING_PROFILE_NAME_PATTERN.fullmatch(options["name"]) or options["name"] in SHIPPED_PROFILES:
             detail = "The profile needs a name of its own: a lower-case word, such as acme-calibrated."
-            raise CommandError(detail, returncode=BAD_INPUT)
-        tenant = tenant_named(options["tenant"], returncode=BAD_INPUT)
+            raise CommandError(detail, returncode=_BAD_INPUT)
+        tenant = get_tenant_or_fail(options["tenant"], returncode=_BAD_INPUT)
         try:
             with tenant_scope(tenant.pk):
                 base = resolve_scoring_profile(tenant.pk, options["base"], "", None, allow_drafts=True)
@@ -58,15 +67,15 @@ class Command(DoorCommand):
             with tenant_scope(tenant.pk):
                 row = self._saved(tenant, options["name"], base, learnt)
         except PlatformError as error:
-            raise CommandError(str(error), returncode=BAD_INPUT) from error
+            raise CommandError(str(error), returncode=_BAD_INPUT) from error
         self._print(material, base, learnt)
         self.stdout.write(f"\n{row} is a draft; evaluate it, then publish it.")
 
-    def _material(self, tenant: Tenant, corpus: str) -> Material:
+    def _material(self, tenant: Tenant, corpus: str) -> EvaluationCorpus:
         if corpus:
-            return corpus_material(read_path(Path(corpus)))
+            return evaluation_corpus_from_corpus(read_corpus_path(Path(corpus)))
         with tenant_scope(tenant.pk):
-            return golden_material(tenant.pk, now=timezone.now())
+            return evaluation_corpus_from_golden_questions(tenant.pk, now=timezone.now())
 
     def _saved(self, tenant: Tenant, name: str, base: ScoringProfile, learnt: Calibration) -> ScoringProfileVersion:
         changes = base.to_numbers() | learnt.as_numbers()
@@ -77,7 +86,7 @@ class Command(DoorCommand):
             return create_scoring_profile(**same, changes=changes, based_on=base.name, now=timezone.now())
         return edit_scoring_profile(**same, changes=changes, edited_from=newest, now=timezone.now())
 
-    def _print(self, material: Material, base: ScoringProfile, learnt: Calibration) -> None:
+    def _print(self, material: EvaluationCorpus, base: ScoringProfile, learnt: Calibration) -> None:
         report = learnt.report
         self.stdout.write(f"{material.name}, {material.size:,} questions, candidates of {base.name} {base.version}")
         numbers = learnt.as_numbers()

@@ -11,7 +11,7 @@ from django.db import IntegrityError, transaction
 from context.models import BudgetProfileAssignment, ScoringProfileAssignment
 from context.models.assignments import ProfileAssignment
 from context.profiles.budget_profiles import current_budget_profile
-from context.profiles.scoring_profiles import hold_published_profile
+from context.profiles.scoring_profiles import lock_published_profile
 from memories.models import ApiKey
 from memories.services.partitions.paths import PartitionError, parse_partition
 from memories.tenancy.audit import Actor, record_audit
@@ -19,7 +19,7 @@ from memories.tenancy.exceptions import Conflict, InvalidInput, NotFound
 
 LABEL_CHARACTERS = 150
 
-Row = TypeVar("Row", bound=ProfileAssignment)
+_Row = TypeVar("_Row", bound=ProfileAssignment)
 
 
 @transaction.atomic
@@ -86,16 +86,16 @@ def unassign_scoring_profile(
 
 
 @dataclass(frozen=True)
-class _Assigning(Generic[Row]):
+class _Assigning(Generic[_Row]):
     """The assignments of one kind of profiles; `check` refuses a name that cannot be assigned."""
 
     noun: str
-    model: type[Row]
+    model: type[_Row]
     check: Callable[[UUID, str], object]
 
     def assign(
         self, tenant_id: UUID, name: str, target: dict[str, str], replaces: str | None, by: Actor, now: datetime
-    ) -> Row:
+    ) -> _Row:
         self.check(tenant_id, name)
         before = self._in_force(tenant_id, target)
         if replaces is not None and replaces != (before.profile_name if before else ""):
@@ -119,7 +119,7 @@ class _Assigning(Generic[Row]):
         self._audit(row, f"assign_{self.noun}", by, now)
         return row
 
-    def unassign(self, tenant_id: UUID, target: dict[str, str], by: Actor, now: datetime) -> Row:
+    def unassign(self, tenant_id: UUID, target: dict[str, str], by: Actor, now: datetime) -> _Row:
         row = self._in_force(tenant_id, target)
         if row is None:
             raise NotFound("not_assigned", f"No {self.noun.replace('_', ' ')} is assigned there.")
@@ -127,17 +127,17 @@ class _Assigning(Generic[Row]):
         self._audit(row, f"unassign_{self.noun}", by, now)
         return row
 
-    def _in_force(self, tenant_id: UUID, target: dict[str, str]) -> Row | None:
-        row: Row | None = self.model.objects.for_tenant(tenant_id).current().locked().filter(**target).first()
+    def _in_force(self, tenant_id: UUID, target: dict[str, str]) -> _Row | None:
+        row: _Row | None = self.model.objects.for_tenant(tenant_id).current().locked().filter(**target).first()
         return row
 
     def _beginning(self, tenant_id: UUID, target: dict[str, str], now: datetime) -> datetime:
         """When an assignment begins: never before the last one of its target ended, whichever request came first."""
         rows = self.model.objects.for_tenant(tenant_id).ended().newest_first()
-        last: Row | None = rows.filter(**target).first()
+        last: _Row | None = rows.filter(**target).first()
         return max(now, last.recorded_to or now) if last else now
 
-    def _audit(self, row: Row, verb: str, by: Actor, now: datetime) -> None:
+    def _audit(self, row: _Row, verb: str, by: Actor, now: datetime) -> None:
         record_audit(
             tenant_id=row.tenant_id,
             by=by,
@@ -149,7 +149,7 @@ class _Assigning(Generic[Row]):
 
 
 _BUDGETS = _Assigning("budget_profile", BudgetProfileAssignment, current_budget_profile)
-_SCORING = _Assigning("scoring_profile", ScoringProfileAssignment, hold_published_profile)
+_SCORING = _Assigning("scoring_profile", ScoringProfileAssignment, lock_published_profile)
 
 
 def _target(tenant_id: UUID, api_key_id: str | None, partition_path: str | None) -> dict[str, str]:

@@ -9,21 +9,21 @@ from uuid import UUID
 
 from django.db import IntegrityError, transaction
 
-from context.models import DEFAULT_PROFILE_NAME, BudgetProfile
+from context.models import DEFAULT_BUDGET_PROFILE_NAME, BudgetProfile
 from context.profiles.budget_profiles import (
     TUNABLE_FIELDS,
+    budget_profile_settings,
     budget_profile_version,
-    changed_fields,
+    changed_profile_fields,
     current_budget_profile,
     draft_budget_profile,
-    settings_of,
 )
 from memories.tenancy.audit import Actor, record_audit
 from memories.tenancy.exceptions import Conflict, InvalidInput
 
 LABEL_CHARACTERS = 150
-NAME_CHARACTERS = 64
-NAME = re.compile(r"[a-z][a-z0-9_-]*")
+_NAME_CHARACTERS = 64
+_NAME = re.compile(r"[a-z][a-z0-9_-]*")
 
 
 @transaction.atomic
@@ -32,7 +32,7 @@ def create_budget_profile(
     tenant_id: UUID,
     name: str,
     changes: Mapping[str, Any] = MappingProxyType({}),
-    based_on: str = DEFAULT_PROFILE_NAME,
+    based_on: str = DEFAULT_BUDGET_PROFILE_NAME,
     by: Actor,
     now: datetime,
 ) -> BudgetProfile:
@@ -40,10 +40,10 @@ def create_budget_profile(
 
     Raises `InvalidInput` naming the field for a name or a value that cannot be, `Conflict` for a name that is taken.
     """
-    if not NAME.fullmatch(name) or len(name) > NAME_CHARACTERS:
-        detail = f"A name is a lower-case word of letters, digits, _ and -, at most {NAME_CHARACTERS} characters."
+    if not _NAME.fullmatch(name) or len(name) > _NAME_CHARACTERS:
+        detail = f"A name is a lower-case word of letters, digits, _ and -, at most {_NAME_CHARACTERS} characters."
         raise InvalidInput("bad_name", detail, field="name")
-    if name == DEFAULT_PROFILE_NAME or BudgetProfile.objects.for_tenant(tenant_id).named(name).exists():
+    if name == DEFAULT_BUDGET_PROFILE_NAME or BudgetProfile.objects.for_tenant(tenant_id).named(name).exists():
         raise _name_is_taken(name)
     draft = draft_budget_profile(current_budget_profile(tenant_id, based_on), changes)
     draft.name, draft.version = name, 1
@@ -64,7 +64,7 @@ def _name_is_taken(name: str) -> Conflict:
 def save_budget_profile(
     *,
     tenant_id: UUID,
-    name: str = DEFAULT_PROFILE_NAME,
+    name: str = DEFAULT_BUDGET_PROFILE_NAME,
     changes: Mapping[str, Any],
     edited_from: int,
     by: Actor,
@@ -77,22 +77,28 @@ def save_budget_profile(
     """
     base = _version_in_force(tenant_id, name, edited_from)
     draft = draft_budget_profile(base, changes)
-    if not changed_fields(base, draft):
+    if not changed_profile_fields(base, draft):
         return base
     return _open_version(base, draft, verb="save_budget_profile", by=by, now=now)
 
 
 @transaction.atomic
 def roll_back_budget_profile(
-    *, tenant_id: UUID, name: str = DEFAULT_PROFILE_NAME, version: int, edited_from: int, by: Actor, now: datetime
+    *,
+    tenant_id: UUID,
+    name: str = DEFAULT_BUDGET_PROFILE_NAME,
+    version: int,
+    edited_from: int,
+    by: Actor,
+    now: datetime,
 ) -> BudgetProfile:
     """Put the numbers of an older version into force again, as a new version; version 0 are the defaults.
 
     Raises `Conflict` as `save_budget_profile` does, and `InvalidInput` where there is no such version.
     """
     base = _version_in_force(tenant_id, name, edited_from)
-    draft = draft_budget_profile(base, settings_of(budget_profile_version(tenant_id, name, version)))
-    if not changed_fields(base, draft):
+    draft = draft_budget_profile(base, budget_profile_settings(budget_profile_version(tenant_id, name, version)))
+    if not changed_profile_fields(base, draft):
         return base
     draft.rolled_back_to = version
     return _open_version(base, draft, verb="roll_back_budget_profile", by=by, now=now)
@@ -122,7 +128,7 @@ def _open_version(base: BudgetProfile, draft: BudgetProfile, *, verb: str, by: A
             _put_into_force(draft, by, at)
     except IntegrityError as error:
         raise Conflict("profile_changed", "Somebody else saved this budget profile at the same moment.") from error
-    _audit(draft, verb, changed_fields(base, draft), by, now)
+    _audit(draft, verb, changed_profile_fields(base, draft), by, now)
     return draft
 
 

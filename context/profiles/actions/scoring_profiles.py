@@ -11,25 +11,25 @@ from django.db import IntegrityError, transaction
 
 from context.models import EvaluationRun, ScoringProfileAssignment, ScoringProfileVersion
 from context.profiles.scoring_profiles import (
-    changed_numbers,
+    apply_number_changes,
     flat_numbers,
-    proof_of,
+    listed_scoring_profile,
+    proving_evaluation,
     scoring_profile_version,
-    shown_scoring_profile,
 )
-from context.services.profiles.publishing import NOT_EVALUATED, Condition, publishing_conditions
-from context.services.profiles.scoring_profiles import DEFAULT_PROFILE_NAME, SHIPPED_PROFILES
+from context.services.profiles.publishing import NOT_EVALUATED, PublishingCondition, publishing_conditions
+from context.services.profiles.scoring_profiles import DEFAULT_SCORING_PROFILE_NAME, SHIPPED_PROFILES
 from memories.services.store.drafts import FieldProblem
 from memories.tenancy.audit import Actor, record_audit
 from memories.tenancy.exceptions import Conflict, InvalidInput, NotFound
 
 LABEL_CHARACTERS = 150
-NAME_CHARACTERS = 64
-NAME = re.compile(r"[a-z][a-z0-9_-]*")
+_NAME_CHARACTERS = 64
+SCORING_PROFILE_NAME_PATTERN = re.compile(r"[a-z][a-z0-9_-]*")
 #: What stands after `profiles/` in the addresses of the API beside names.
-RESERVED_NAMES = ("assignments",)
-State = ScoringProfileVersion.State
-NOTHING: Mapping[str, Any] = MappingProxyType({})
+_RESERVED_NAMES = ("assignments",)
+_State = ScoringProfileVersion.State
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 @transaction.atomic
@@ -37,10 +37,10 @@ def create_scoring_profile(
     *,
     tenant_id: UUID,
     name: str,
-    changes: Mapping[str, Any] = NOTHING,
-    based_on: str = DEFAULT_PROFILE_NAME,
+    changes: Mapping[str, Any] = _NOTHING,
+    based_on: str = DEFAULT_SCORING_PROFILE_NAME,
     based_on_version: int | None = None,
-    report: Mapping[str, Any] = NOTHING,
+    report: Mapping[str, Any] = _NOTHING,
     by: Actor,
     now: datetime,
 ) -> ScoringProfileVersion:
@@ -48,10 +48,10 @@ def create_scoring_profile(
 
     Raises `InvalidInput` naming the field for a name or a number that cannot be, `Conflict` for a name that is taken.
     """
-    if not NAME.fullmatch(name) or len(name) > NAME_CHARACTERS:
-        detail = f"A name is a lower-case word of letters, digits, _ and -, at most {NAME_CHARACTERS} characters."
+    if not SCORING_PROFILE_NAME_PATTERN.fullmatch(name) or len(name) > _NAME_CHARACTERS:
+        detail = f"A name is a lower-case word of letters, digits, _ and -, at most {_NAME_CHARACTERS} characters."
         raise InvalidInput("bad_name", detail, field="name")
-    if name in RESERVED_NAMES:
+    if name in _RESERVED_NAMES:
         raise InvalidInput("reserved_name", "This name is an address of its own.", field="name")
     if name in SHIPPED_PROFILES or ScoringProfileVersion.objects.for_tenant(tenant_id).named(name).exists():
         raise _name_is_taken(name)
@@ -73,7 +73,7 @@ def edit_scoring_profile(
     name: str,
     changes: Mapping[str, Any],
     edited_from: int,
-    report: Mapping[str, Any] = NOTHING,
+    report: Mapping[str, Any] = _NOTHING,
     by: Actor,
     now: datetime,
 ) -> ScoringProfileVersion:
@@ -85,7 +85,7 @@ def edit_scoring_profile(
     rows = _held(tenant_id, name)
     newest = max(rows, key=lambda row: row.version)
     base = _of_number(rows, edited_from)
-    if base.state in (State.DRAFT, State.EVALUATED) and newest.version != edited_from:
+    if base.state in (_State.DRAFT, _State.EVALUATED) and newest.version != edited_from:
         raise _changed(f"Version {newest.version} was saved by now; look at it before saving again.")
     draft = _draft(base, name, newest.version + 1, changes, report)
     if draft.numbers == base.numbers:
@@ -120,9 +120,9 @@ def publish_scoring_profile(
     """
     rows = _held(tenant_id, name)
     row = _of_number(rows, version)
-    if row.state == State.PUBLISHED:
+    if row.state == _State.PUBLISHED:
         raise Conflict("already_published", f"Version {version} was published already; roll back to return to it.")
-    if row.state == State.RETIRED:
+    if row.state == _State.RETIRED:
         raise Conflict("retired", f"Version {version} is retired; copy it into a new draft.")
     before = _seen_in_force(rows, replaces)
     proof = _held_proof(row)
@@ -164,13 +164,13 @@ def retire_scoring_profile(
     for a shipped profile, `InvalidInput` where there is no such version.
     """
     row = _of_number(_held(tenant_id, name), version)
-    if row.state == State.RETIRED:
+    if row.state == _State.RETIRED:
         return row
     assignments = ScoringProfileAssignment.objects.for_tenant(tenant_id).in_force().of_profile(name)
     if row.is_in_force and (count := assignments.how_many()):
         targets = "one target" if count == 1 else f"{count} targets"
         raise Conflict("assigned", f"The profile is assigned to {targets}; end that, or roll back instead.")
-    row.state, row.recorded_to = State.RETIRED, max(now, row.recorded_from)
+    row.state, row.recorded_to = _State.RETIRED, max(now, row.recorded_from)
     row.save(update_fields=["state", "recorded_to"])
     _audit(row, "retire_scoring_profile", ["state"], by, now)
     return row
@@ -179,7 +179,7 @@ def retire_scoring_profile(
 def _base(tenant_id: UUID, name: str, version: int | None) -> ScoringProfileVersion:
     try:
         if version is None:
-            return shown_scoring_profile(tenant_id, name)
+            return listed_scoring_profile(tenant_id, name)
         return scoring_profile_version(tenant_id, name, version)
     except (NotFound, InvalidInput) as error:
         raise InvalidInput("unknown_choice", error.detail, "based_on") from error
@@ -192,7 +192,7 @@ def _draft(
         tenant_id=base.tenant_id,
         name=name,
         version=version,
-        numbers=changed_numbers(base, changes),
+        numbers=apply_number_changes(base, changes),
         based_on=f"{base.name} {base.version}",
         report=dict(report),
     )
@@ -232,14 +232,14 @@ def _seen_in_force(rows: list[ScoringProfileVersion], seen: int | None) -> Scori
 
 def _held_proof(row: ScoringProfileVersion) -> EvaluationRun | None:
     """The evaluation that proves a version, held so that nobody deletes it before it is noted."""
-    proof = proof_of(row)
+    proof = proving_evaluation(row)
     if proof is None:
         return None
     held: EvaluationRun | None = EvaluationRun.objects.for_tenant(row.tenant_id).with_id(proof.pk).locked().first()
     return held
 
 
-def _refuse_unmet(conditions: Sequence[Condition]) -> None:
+def _refuse_unmet(conditions: Sequence[PublishingCondition]) -> None:
     """Raises one error that names every condition which is not met, by the first one's code."""
     unmet = [condition for condition in conditions if not condition.is_met]
     if unmet:
@@ -253,7 +253,7 @@ def _put_into_force(row: ScoringProfileVersion, before: ScoringProfileVersion | 
     if before is not None:
         before.recorded_to = max(now, before.recorded_from)
         before.save(update_fields=["recorded_to"])
-    row.state, row.recorded_to = State.PUBLISHED, None
+    row.state, row.recorded_to = _State.PUBLISHED, None
     row.save(update_fields=["state", "recorded_to", "evaluation_run", "adr_reference", "published_at", "published_by"])
 
 

@@ -8,20 +8,20 @@ from rest_framework import status
 from rest_framework.response import Response
 
 from context.models.assignments import ProfileAssignment
-from context.profiles.serializers.budget_profiles import AssignmentsInput, TargetInput
+from context.profiles.serializers.budget_profiles import AssignmentListInput, AssignmentTargetInput
 from memories.models import ApiKey
-from memories.tenancy.api.endpoint import Door
+from memories.tenancy.api.endpoint import Endpoint
 from memories.tenancy.api.permissions import require_whole_tenant
 from memories.tenancy.exceptions import NotFound
 from memories.tenancy.scopes import tenant_scope
 
-ADMIN = {"POST": "admin", "PUT": "admin", "PATCH": "admin", "DELETE": "admin"}
+ADMIN_FOR_WRITES = {"POST": "admin", "PUT": "admin", "PATCH": "admin", "DELETE": "admin"}
 
 
-class AssignmentRows(Door):
+class AssignmentEndpoint(Endpoint):
     """Whom profiles are for: `field` names a profile in bodies, `assign` and `unassign` are the verbs."""
 
-    scopes = ADMIN
+    scopes = ADMIN_FOR_WRITES
 
     rows: type[ProfileAssignment]
     field: str
@@ -31,14 +31,14 @@ class AssignmentRows(Door):
 
     def listed(self) -> Response:
         """The assignments within the key's reach, newest first."""
-        values = self.query(AssignmentsInput)
+        values = self.query(AssignmentListInput)
         rows = self.rows.objects.for_tenant(self.tenant_id).within(self.key.partition_prefix)
         rows = rows if values["history"] else rows.current()
         return self.listing(
             rows.with_keys(), values, ordering="-recorded_from", kinds=(datetime, int), answer=self.answer
         )
 
-    def assigned(self, serializer: type[TargetInput]) -> Response:
+    def assigned(self, serializer: type[AssignmentTargetInput]) -> Response:
         """A profile given to a key or a partition."""
         require_whole_tenant(self.key)
         values = self.body(serializer)
@@ -56,7 +56,7 @@ class AssignmentRows(Door):
     def ended(self) -> Response:
         """What was given to a key or a partition, taken back."""
         require_whole_tenant(self.key)
-        values = self.query(TargetInput)
+        values = self.query(AssignmentTargetInput)
         with tenant_scope(self.tenant_id):
             self.unassign(tenant_id=self.tenant_id, **self._target(values), by=self.actor, now=self.now)
         return Response(status=status.HTTP_204_NO_CONTENT)

@@ -15,53 +15,53 @@ from context.profiles.actions.budget_profiles import (
     roll_back_budget_profile,
     save_budget_profile,
 )
-from context.profiles.api.assignments import ADMIN, AssignmentRows
+from context.profiles.api.assignments import ADMIN_FOR_WRITES, AssignmentEndpoint
 from context.profiles.api.budget_profiles_schema import (
-    assign_schema,
-    assignments_schema,
-    compare_schema,
+    assign_budget_profile_schema,
+    budget_profile_assignments_schema,
+    budget_profile_versions_schema,
+    budget_profiles_schema,
+    compare_budget_profiles_schema,
     profile_change_schema,
     profile_create_schema,
     profile_read_schema,
     profile_set_schema,
-    profiles_schema,
-    roll_back_schema,
-    unassign_schema,
-    versions_schema,
+    roll_back_budget_profile_schema,
+    unassign_budget_profile_schema,
 )
 from context.profiles.budget_profiles import (
+    budget_profile_settings,
     budget_profile_version,
     budget_profile_versions,
     compare_budget_profiles,
     current_budget_profile,
     current_budget_profiles,
     default_budget_profile,
-    settings_of,
 )
 from context.profiles.serializers.budget_profiles import (
-    AssignmentInput,
-    ComparisonInput,
-    ProfileChanges,
-    ProfileInput,
-    ProfilesInput,
-    RollBackInput,
-    assignment_answer,
-    comparison_answer,
-    profile_answer,
+    BudgetProfileAssignmentInput,
+    BudgetProfileChanges,
+    BudgetProfileComparisonInput,
+    BudgetProfileInput,
+    BudgetProfileListInput,
+    BudgetProfileRollBackInput,
+    serialize_budget_assignment,
+    serialize_budget_profile,
+    serialize_profile_comparison,
 )
-from memories.store.serializers.answers import etag_of
-from memories.tenancy.api.endpoint import Door
-from memories.tenancy.api.etags import has_current, version_expected
+from memories.store.serializers.answers import memory_etag
+from memories.tenancy.api.endpoint import Endpoint
+from memories.tenancy.api.etags import if_match_version, is_etag_current
 from memories.tenancy.api.idempotency import idempotent
 from memories.tenancy.api.permissions import require_whole_tenant
 from memories.tenancy.exceptions import InvalidInput, NotFound
 from memories.tenancy.scopes import tenant_scope
-from memory_platform.rest.pages import listed, page_answer
+from memory_platform.rest.pages import build_page, list_as_rows
 from memory_platform.rest.serializers import EmptyInput
 
 
 @contextmanager
-def blaming(field: str) -> Iterator[None]:
+def errors_on_field(field: str) -> Iterator[None]:
     """Name the field of this request, where the lookup below knows it by another name."""
     try:
         yield
@@ -69,10 +69,10 @@ def blaming(field: str) -> Iterator[None]:
         raise InvalidInput(error.code, error.detail, field) from error
 
 
-class ProfileRows(Door):
+class BudgetProfileEndpointBase(Endpoint):
     """What the endpoints of budget profiles share."""
 
-    scopes = ADMIN
+    scopes = ADMIN_FOR_WRITES
 
     def _profile(self, name: str) -> BudgetProfile:
         """The version in force of the profile in the address."""
@@ -82,8 +82,8 @@ class ProfileRows(Door):
             raise NotFound("not_found", error.detail) from error
 
     def _answer(self, profile: BudgetProfile, code: int = status.HTTP_200_OK) -> Response:
-        answer = profile_answer(profile)
-        return Response(answer, status=code, headers={"ETag": etag_of(answer)})
+        answer = serialize_budget_profile(profile)
+        return Response(answer, status=code, headers={"ETag": memory_etag(answer)})
 
     def _page(
         self,
@@ -100,25 +100,25 @@ class ProfileRows(Door):
             return getattr(row, column), getattr(row, column)
 
         with tenant_scope(self.tenant_id):
-            page = page_answer(
+            page = build_page(
                 self.request,
                 values,
                 ordering=ordering,
                 kinds=kinds,
-                rows_from=listed(rows, ordering=ordering, place_of=place_of),
+                rows_from=list_as_rows(rows, ordering=ordering, place_of=place_of),
                 place_of=place_of,
-                answer=profile_answer,
+                answer=serialize_budget_profile,
             )
         return Response(page)
 
 
-class ProfilesDoor(ProfileRows):
+class BudgetProfileListEndpoint(BudgetProfileEndpointBase):
     """Make a budget profile; list them."""
 
-    @profiles_schema
+    @budget_profiles_schema
     def get(self, request: Request) -> Response:
         """The version in force of every budget profile, by name; `default` is always there."""
-        values = self.query(ProfilesInput)
+        values = self.query(BudgetProfileListInput)
         return self._page(values, lambda: current_budget_profiles(self.tenant_id), ordering="name", kinds=(str, str))
 
     @profile_create_schema
@@ -126,10 +126,10 @@ class ProfilesDoor(ProfileRows):
     def post(self, request: Request) -> Response:
         """Make a budget profile of another one's numbers with changes."""
         require_whole_tenant(self.key)
-        values = self.body(ProfileInput)
+        values = self.body(BudgetProfileInput)
         name, based_on = values.pop("name"), values.pop("based_on")
         with tenant_scope(self.tenant_id):
-            with blaming("based_on"):
+            with errors_on_field("based_on"):
                 current_budget_profile(self.tenant_id, based_on)
             profile = create_budget_profile(
                 tenant_id=self.tenant_id, name=name, based_on=based_on, changes=values, by=self.actor, now=self.now
@@ -137,7 +137,7 @@ class ProfilesDoor(ProfileRows):
         return self._answer(profile, status.HTTP_201_CREATED)
 
 
-class ProfileDoor(ProfileRows):
+class BudgetProfileEndpoint(BudgetProfileEndpointBase):
     """One budget profile."""
 
     @profile_read_schema
@@ -145,9 +145,9 @@ class ProfileDoor(ProfileRows):
         """The version in force."""
         self.query(EmptyInput)
         with tenant_scope(self.tenant_id):
-            answer = profile_answer(self._profile(name))
-        etag = etag_of(answer)
-        if has_current(request, etag):
+            answer = serialize_budget_profile(self._profile(name))
+        etag = memory_etag(answer)
+        if is_etag_current(request, etag):
             return Response(status=status.HTTP_304_NOT_MODIFIED, headers={"ETag": etag})
         return Response(answer, headers={"ETag": etag})
 
@@ -155,18 +155,20 @@ class ProfileDoor(ProfileRows):
     def put(self, request: Request, name: str) -> Response:
         """Put these numbers into force as a new version; a field that is absent gets its default."""
         require_whole_tenant(self.key)
-        return self._save(name, settings_of(default_budget_profile(self.tenant_id)) | self.body(ProfileChanges))
+        return self._save(
+            name, budget_profile_settings(default_budget_profile(self.tenant_id)) | self.body(BudgetProfileChanges)
+        )
 
     @profile_change_schema
     def patch(self, request: Request, name: str) -> Response:
         """Put some numbers into force as a new version; a field that is absent stays as it is."""
         require_whole_tenant(self.key)
-        return self._save(name, self.body(ProfileChanges))
+        return self._save(name, self.body(BudgetProfileChanges))
 
     def _save(self, name: str, changes: dict[str, Any]) -> Response:
         with tenant_scope(self.tenant_id):
             current = self._profile(name)
-            version_expected(self.request, current.version)
+            if_match_version(self.request, current.version)
             profile = save_budget_profile(
                 tenant_id=self.tenant_id,
                 name=name,
@@ -178,13 +180,13 @@ class ProfileDoor(ProfileRows):
         return self._answer(profile)
 
 
-class ProfileVersionsDoor(ProfileRows):
+class BudgetProfileVersionListEndpoint(BudgetProfileEndpointBase):
     """All versions of a budget profile."""
 
-    @versions_schema
+    @budget_profile_versions_schema
     def get(self, request: Request, name: str) -> Response:
         """Every version with its recorded interval, newest first."""
-        values = self.query(ProfilesInput)
+        values = self.query(BudgetProfileListInput)
 
         def rows() -> list[BudgetProfile]:
             self._profile(name)
@@ -193,18 +195,18 @@ class ProfileVersionsDoor(ProfileRows):
         return self._page(values, rows, ordering="-version", kinds=(int, int))
 
 
-class RollBackDoor(ProfileRows):
+class BudgetProfileRollBackEndpoint(BudgetProfileEndpointBase):
     """Back to an earlier version."""
 
-    @roll_back_schema
+    @roll_back_budget_profile_schema
     @idempotent
     def post(self, request: Request, name: str) -> Response:
         """Put the numbers of an older version into force again, as a new version."""
         require_whole_tenant(self.key)
-        version = self.body(RollBackInput)["version"]
+        version = self.body(BudgetProfileRollBackInput)["version"]
         with tenant_scope(self.tenant_id):
             current = self._profile(name)
-            version_expected(request, current.version)
+            if_match_version(request, current.version)
             profile = roll_back_budget_profile(
                 tenant_id=self.tenant_id,
                 name=name,
@@ -216,44 +218,44 @@ class RollBackDoor(ProfileRows):
         return self._answer(profile)
 
 
-class ComparisonDoor(ProfileRows):
+class BudgetProfileComparisonEndpoint(BudgetProfileEndpointBase):
     """Two versions side by side."""
 
-    @compare_schema
+    @compare_budget_profiles_schema
     def get(self, request: Request, name: str) -> Response:
         """Every number of two versions of the profile, or of a version of it and one of another profile."""
-        values = self.query(ComparisonInput)
+        values = self.query(BudgetProfileComparisonInput)
         other = values.get("other", name)
         with tenant_scope(self.tenant_id):
             self._profile(name)
             a, b = self._version("a", name, values["a"]), self._version("b", other, values["b"])
             rows = compare_budget_profiles(self.tenant_id, a, b)
         named = {side: {"name": each[0], "version": each[1]} for side, each in (("a", a), ("b", b))}
-        return Response({**named, "fields": comparison_answer(rows)})
+        return Response({**named, "fields": serialize_profile_comparison(rows)})
 
     def _version(self, side: str, name: str, version: int) -> tuple[str, int]:
-        with blaming(side):
+        with errors_on_field(side):
             budget_profile_version(self.tenant_id, name, version)
         return name, version
 
 
-class AssignmentsDoor(AssignmentRows):
+class BudgetProfileAssignmentEndpoint(AssignmentEndpoint):
     """Whom budget profiles are for."""
 
-    rows, field, answer = BudgetProfileAssignment, "budget_profile", staticmethod(assignment_answer)
+    rows, field, answer = BudgetProfileAssignment, "budget_profile", staticmethod(serialize_budget_assignment)
     assign, unassign = staticmethod(assign_budget_profile), staticmethod(unassign_budget_profile)
 
-    @assignments_schema
+    @budget_profile_assignments_schema
     def get(self, request: Request) -> Response:
         """The assignments within the key's reach, newest first."""
         return self.listed()
 
-    @assign_schema
+    @assign_budget_profile_schema
     def put(self, request: Request) -> Response:
         """Give a profile to a key or a partition; what was assigned there before ends."""
-        return self.assigned(AssignmentInput)
+        return self.assigned(BudgetProfileAssignmentInput)
 
-    @unassign_schema
+    @unassign_budget_profile_schema
     def delete(self, request: Request) -> Response:
         """End what is assigned to a key or a partition."""
         return self.ended()

@@ -17,16 +17,16 @@ from context.profiles.actions.scoring_profiles import (
     roll_back_scoring_profile,
 )
 from context.profiles.api import scoring_profiles_schema as schema
-from context.profiles.api.assignments import ADMIN, AssignmentRows
-from context.profiles.api.budget_profiles import blaming
+from context.profiles.api.assignments import ADMIN_FOR_WRITES, AssignmentEndpoint
+from context.profiles.api.budget_profiles import errors_on_field
 from context.profiles.scoring_profiles import (
     compare_scoring_profiles,
+    listed_scoring_profile,
+    listed_scoring_profiles,
     scoring_profile_version,
     scoring_profile_versions,
-    shown_scoring_profile,
-    shown_scoring_profiles,
 )
-from context.profiles.serializers.budget_profiles import ProfilesInput, comparison_answer
+from context.profiles.serializers.budget_profiles import BudgetProfileListInput, serialize_profile_comparison
 from context.profiles.serializers.scoring_profiles import (
     PublishInput,
     RetireInput,
@@ -35,35 +35,35 @@ from context.profiles.serializers.scoring_profiles import (
     ScoringProfileChanges,
     ScoringProfileInput,
     ScoringRollBackInput,
-    scoring_assignment_answer,
-    scoring_profile_answer,
+    serialize_scoring_assignment,
+    serialize_scoring_profile,
 )
-from memories.store.serializers.answers import etag_of
-from memories.tenancy.api.endpoint import Door
-from memories.tenancy.api.etags import has_current, version_expected
+from memories.store.serializers.answers import memory_etag
+from memories.tenancy.api.endpoint import Endpoint
+from memories.tenancy.api.etags import if_match_version, is_etag_current
 from memories.tenancy.api.idempotency import idempotent
 from memories.tenancy.api.permissions import require_whole_tenant
 from memories.tenancy.exceptions import InvalidInput, NotFound, StaleVersion
 from memories.tenancy.scopes import tenant_scope
-from memory_platform.rest.pages import listed, page_answer
+from memory_platform.rest.pages import build_page, list_as_rows
 from memory_platform.rest.serializers import EmptyInput
 
 
-class ScoringProfileRows(Door):
+class ScoringProfileEndpointBase(Endpoint):
     """What the endpoints of scoring profiles share."""
 
-    scopes = ADMIN
+    scopes = ADMIN_FOR_WRITES
 
     def _answer(self, row: ScoringProfileVersion, code: int = status.HTTP_200_OK) -> Response:
-        answer = scoring_profile_answer(row)
-        return Response(answer, status=code, headers={"ETag": etag_of(answer)})
+        answer = serialize_scoring_profile(row)
+        return Response(answer, status=code, headers={"ETag": memory_etag(answer)})
 
     def _read(self, request: Request, row: Callable[[], ScoringProfileVersion]) -> Response:
         self.query(EmptyInput)
         with tenant_scope(self.tenant_id):
-            answer = scoring_profile_answer(row())
-        etag = etag_of(answer)
-        if has_current(request, etag):
+            answer = serialize_scoring_profile(row())
+        etag = memory_etag(answer)
+        if is_etag_current(request, etag):
             return Response(status=status.HTTP_304_NOT_MODIFIED, headers={"ETag": etag})
         return Response(answer, headers={"ETag": etag})
 
@@ -71,40 +71,40 @@ class ScoringProfileRows(Door):
         self, rows: Callable[[], Sequence[ScoringProfileVersion]], *, ordering: str, kinds: tuple[type, type]
     ) -> Response:
         """A page of a list that is short enough to be read whole: it is as long as people make it."""
-        values = self.query(ProfilesInput)
+        values = self.query(BudgetProfileListInput)
         column = ordering.removeprefix("-")
 
         def place_of(row: ScoringProfileVersion) -> tuple[Any, Any]:
             return getattr(row, column), getattr(row, column)
 
         with tenant_scope(self.tenant_id):
-            page = page_answer(
+            page = build_page(
                 self.request,
                 values,
                 ordering=ordering,
                 kinds=kinds,
-                rows_from=listed(rows, ordering=ordering, place_of=place_of),
+                rows_from=list_as_rows(rows, ordering=ordering, place_of=place_of),
                 place_of=place_of,
-                answer=scoring_profile_answer,
+                answer=serialize_scoring_profile,
             )
         return Response(page)
 
     def _in_force(self, name: str) -> int:
         """The version in force that the client may rely on, 0 for none; `If-Match` must name the one that is shown."""
-        shown = shown_scoring_profile(self.tenant_id, name)
-        version_expected(self.request, shown.version)
+        shown = listed_scoring_profile(self.tenant_id, name)
+        if_match_version(self.request, shown.version)
         return shown.version if shown.is_in_force else 0
 
 
-class ScoringProfilesDoor(ScoringProfileRows):
+class ScoringProfileListEndpoint(ScoringProfileEndpointBase):
     """Draft a scoring profile; list them."""
 
-    @schema.profiles_schema
+    @schema.scoring_profiles_schema
     def get(self, request: Request) -> Response:
         """One version of every scoring profile, in force or else the newest, by name; shipped ones are always there."""
-        return self._page(lambda: shown_scoring_profiles(self.tenant_id), ordering="name", kinds=(str, str))
+        return self._page(lambda: listed_scoring_profiles(self.tenant_id), ordering="name", kinds=(str, str))
 
-    @schema.create_schema
+    @schema.create_scoring_profile_schema
     @idempotent
     def post(self, request: Request) -> Response:
         """Draft a scoring profile of another one's numbers with changes."""
@@ -116,13 +116,13 @@ class ScoringProfilesDoor(ScoringProfileRows):
         return self._answer(row, status.HTTP_201_CREATED)
 
 
-class ScoringProfileDoor(ScoringProfileRows):
+class ScoringProfileEndpoint(ScoringProfileEndpointBase):
     """One scoring profile."""
 
-    @schema.read_schema
+    @schema.read_scoring_profile_schema
     def get(self, request: Request, name: str) -> Response:
         """The version in force, else the newest."""
-        return self._read(request, lambda: shown_scoring_profile(self.tenant_id, name))
+        return self._read(request, lambda: listed_scoring_profile(self.tenant_id, name))
 
     @schema.change_schema
     def patch(self, request: Request, name: str) -> Response:
@@ -146,25 +146,25 @@ class ScoringProfileDoor(ScoringProfileRows):
         return self._answer(row)
 
     def _edited_from(self, name: str) -> int:
-        newest, shown = scoring_profile_versions(self.tenant_id, name)[0], shown_scoring_profile(self.tenant_id, name)
+        newest, shown = scoring_profile_versions(self.tenant_id, name)[0], listed_scoring_profile(self.tenant_id, name)
         try:
-            version_expected(self.request, newest.version)
+            if_match_version(self.request, newest.version)
         except StaleVersion:
-            version_expected(self.request, shown.version)
+            if_match_version(self.request, shown.version)
             return shown.version
         return newest.version
 
 
-class ScoringVersionsDoor(ScoringProfileRows):
+class ScoringProfileVersionListEndpoint(ScoringProfileEndpointBase):
     """All versions of a scoring profile."""
 
-    @schema.versions_schema
+    @schema.scoring_profile_versions_schema
     def get(self, request: Request, name: str) -> Response:
         """Every version in whatever state, newest first."""
         return self._page(lambda: scoring_profile_versions(self.tenant_id, name), ordering="-version", kinds=(int, int))
 
 
-class ScoringVersionDoor(ScoringProfileRows):
+class ScoringProfileVersionEndpoint(ScoringProfileEndpointBase):
     """One version of a scoring profile."""
 
     @schema.version_schema
@@ -180,7 +180,7 @@ class ScoringVersionDoor(ScoringProfileRows):
         return self._read(request, row)
 
 
-class PublishDoor(ScoringProfileRows):
+class ScoringProfilePublishEndpoint(ScoringProfileEndpointBase):
     """Let agents name a version."""
 
     @schema.publish_schema
@@ -204,10 +204,10 @@ class PublishDoor(ScoringProfileRows):
         return self._answer(row)
 
 
-class ScoringRollBackDoor(ScoringProfileRows):
+class ScoringProfileRollBackEndpoint(ScoringProfileEndpointBase):
     """Back to a version that was in force."""
 
-    @schema.roll_back_schema
+    @schema.roll_back_scoring_profile_schema
     @idempotent
     def post(self, request: Request, name: str) -> Response:
         """Put a formerly published version into force again."""
@@ -225,7 +225,7 @@ class ScoringRollBackDoor(ScoringProfileRows):
             return self._answer(row)
 
 
-class RetireDoor(ScoringProfileRows):
+class ScoringProfileRetireEndpoint(ScoringProfileEndpointBase):
     """Take a version out of use."""
 
     @schema.retire_schema
@@ -242,44 +242,44 @@ class RetireDoor(ScoringProfileRows):
             return self._answer(row)
 
 
-class ScoringComparisonDoor(ScoringProfileRows):
+class ScoringProfileComparisonEndpoint(ScoringProfileEndpointBase):
     """Two versions side by side."""
 
-    @schema.compare_schema
+    @schema.compare_scoring_profiles_schema
     def get(self, request: Request, name: str) -> Response:
         """Every number of two versions of the profile, or of a version of it and one of another profile."""
         values = self.query(ScoringComparisonInput)
         other = values.get("other", name)
         with tenant_scope(self.tenant_id):
-            shown_scoring_profile(self.tenant_id, name)
+            listed_scoring_profile(self.tenant_id, name)
             a, b = self._version("a", name, values["a"]), self._version("b", other, values["b"])
             rows = compare_scoring_profiles(self.tenant_id, a, b)
         named = {side: {"name": each[0], "version": each[1]} for side, each in (("a", a), ("b", b))}
-        return Response({**named, "fields": comparison_answer(rows)})
+        return Response({**named, "fields": serialize_profile_comparison(rows)})
 
     def _version(self, side: str, name: str, version: int) -> tuple[str, int]:
-        with blaming(side):
+        with errors_on_field(side):
             scoring_profile_version(self.tenant_id, name, version)
         return name, version
 
 
-class ScoringAssignmentsDoor(AssignmentRows):
+class ScoringProfileAssignmentEndpoint(AssignmentEndpoint):
     """Whom scoring profiles are for."""
 
-    rows, field, answer = ScoringProfileAssignment, "profile", staticmethod(scoring_assignment_answer)
+    rows, field, answer = ScoringProfileAssignment, "profile", staticmethod(serialize_scoring_assignment)
     assign, unassign = staticmethod(assign_scoring_profile), staticmethod(unassign_scoring_profile)
 
-    @schema.assignments_schema
+    @schema.scoring_profile_assignments_schema
     def get(self, request: Request) -> Response:
         """The assignments within the key's reach, newest first."""
         return self.listed()
 
-    @schema.assign_schema
+    @schema.assign_scoring_profile_schema
     def put(self, request: Request) -> Response:
         """Give a published profile to a key or a partition; what was assigned there before ends."""
         return self.assigned(ScoringAssignmentInput)
 
-    @schema.unassign_schema
+    @schema.unassign_scoring_profile_schema
     def delete(self, request: Request) -> Response:
         """End what is assigned to a key or a partition."""
         return self.ended()

@@ -2,24 +2,29 @@
 
 from drf_spectacular.utils import OpenApiExample, extend_schema
 
-from context.profiles.serializers.budget_profiles import AssignmentsInput, ComparisonShape, ProfilesInput, TargetInput
+from context.profiles.serializers.budget_profiles import (
+    AssignmentListInput,
+    AssignmentTargetInput,
+    BudgetProfileListInput,
+    ProfileComparisonOutput,
+)
 from context.profiles.serializers.scoring_profiles import (
     PublishInput,
     RetireInput,
     ScoringAssignmentInput,
-    ScoringAssignmentPageShape,
-    ScoringAssignmentShape,
+    ScoringAssignmentOutput,
+    ScoringAssignmentPageOutput,
     ScoringComparisonInput,
     ScoringProfileChanges,
     ScoringProfileInput,
-    ScoringProfilePageShape,
-    ScoringProfileShape,
+    ScoringProfileOutput,
+    ScoringProfilePageOutput,
     ScoringRollBackInput,
 )
-from memories.store.api.schema import IDEMPOTENCY_KEY, IF_MATCH, IF_NONE_MATCH, answers
+from memories.store.api.schema import IDEMPOTENCY_KEY, IF_MATCH, IF_NONE_MATCH, response_schemas
 
-TAGS = ["scoring profiles"]
-NEW = OpenApiExample(
+_TAGS = ["scoring profiles"]
+_NEW = OpenApiExample(
     "Words and age",
     {
         "name": "support",
@@ -30,97 +35,97 @@ NEW = OpenApiExample(
     request_only=True,
 )
 COPY = OpenApiExample("A copy to tune", {"name": "own-recall", "based_on": "conversation-recall"}, request_only=True)
-CHANGE = OpenApiExample("Older ones count longer", {"half_life_days": 60}, request_only=True)
+_CHANGE = OpenApiExample("Older ones count longer", {"half_life_days": 60}, request_only=True)
 PUBLICATION = OpenApiExample("The newest", {"adr_reference": "ADR-0101"}, request_only=True)
-BACK = OpenApiExample("To the first version", {"version": 1}, request_only=True)
-ASSIGNMENT = OpenApiExample("For one user", {"profile": "support", "partition": "user=alex"}, request_only=True)
+_BACK = OpenApiExample("To the first version", {"version": 1}, request_only=True)
+_ASSIGNMENT = OpenApiExample("For one user", {"profile": "support", "partition": "user=alex"}, request_only=True)
 
-profiles_schema = extend_schema(
+scoring_profiles_schema = extend_schema(
     operation_id="profiles_list",
-    tags=TAGS,
-    parameters=[ProfilesInput],
-    responses=answers({200: ScoringProfilePageShape}),
+    tags=_TAGS,
+    parameters=[BudgetProfileListInput],
+    responses=response_schemas({200: ScoringProfilePageOutput}),
 )
-create_schema = extend_schema(
+create_scoring_profile_schema = extend_schema(
     operation_id="profiles_create",
-    tags=TAGS,
+    tags=_TAGS,
     request=ScoringProfileInput,
-    examples=[NEW, COPY],
+    examples=[_NEW, COPY],
     parameters=[IDEMPOTENCY_KEY],
-    responses=answers({201: ScoringProfileShape}, 409, 413),
+    responses=response_schemas({201: ScoringProfileOutput}, 409, 413),
 )
-read_schema = extend_schema(
+read_scoring_profile_schema = extend_schema(
     operation_id="profiles_read",
-    tags=TAGS,
+    tags=_TAGS,
     parameters=[IF_NONE_MATCH],
-    responses=answers({200: ScoringProfileShape, 304: None}, 404),
+    responses=response_schemas({200: ScoringProfileOutput, 304: None}, 404),
 )
 change_schema = extend_schema(
     operation_id="profiles_change",
-    tags=TAGS,
+    tags=_TAGS,
     request=ScoringProfileChanges,
-    examples=[CHANGE],
+    examples=[_CHANGE],
     parameters=[IF_MATCH],
-    responses=answers({200: ScoringProfileShape}, 404, 409, 412, 413),
+    responses=response_schemas({200: ScoringProfileOutput}, 404, 409, 412, 413),
 )
-versions_schema = extend_schema(
+scoring_profile_versions_schema = extend_schema(
     operation_id="profiles_versions",
-    tags=TAGS,
-    parameters=[ProfilesInput],
-    responses=answers({200: ScoringProfilePageShape}, 404),
+    tags=_TAGS,
+    parameters=[BudgetProfileListInput],
+    responses=response_schemas({200: ScoringProfilePageOutput}, 404),
 )
 version_schema = extend_schema(
     operation_id="profiles_version_read",
-    tags=TAGS,
+    tags=_TAGS,
     parameters=[IF_NONE_MATCH],
-    responses=answers({200: ScoringProfileShape, 304: None}, 404),
+    responses=response_schemas({200: ScoringProfileOutput, 304: None}, 404),
 )
 publish_schema = extend_schema(
     operation_id="profiles_publish",
-    tags=TAGS,
+    tags=_TAGS,
     request=PublishInput,
     examples=[PUBLICATION],
     parameters=[IDEMPOTENCY_KEY, IF_MATCH],
-    responses=answers({200: ScoringProfileShape}, 404, 409, 412, 413),
+    responses=response_schemas({200: ScoringProfileOutput}, 404, 409, 412, 413),
 )
-roll_back_schema = extend_schema(
+roll_back_scoring_profile_schema = extend_schema(
     operation_id="profiles_roll_back",
-    tags=TAGS,
+    tags=_TAGS,
     request=ScoringRollBackInput,
-    examples=[BACK],
+    examples=[_BACK],
     parameters=[IDEMPOTENCY_KEY, IF_MATCH],
-    responses=answers({200: ScoringProfileShape}, 404, 409, 412, 413),
+    responses=response_schemas({200: ScoringProfileOutput}, 404, 409, 412, 413),
 )
 retire_schema = extend_schema(
     operation_id="profiles_retire",
-    tags=TAGS,
+    tags=_TAGS,
     request=RetireInput,
-    examples=[BACK],
+    examples=[_BACK],
     parameters=[IDEMPOTENCY_KEY, IF_MATCH],
-    responses=answers({200: ScoringProfileShape}, 404, 409, 412, 413),
+    responses=response_schemas({200: ScoringProfileOutput}, 404, 409, 412, 413),
 )
-compare_schema = extend_schema(
+compare_scoring_profiles_schema = extend_schema(
     operation_id="profiles_compare",
-    tags=TAGS,
+    tags=_TAGS,
     parameters=[ScoringComparisonInput],
-    responses=answers({200: ComparisonShape}, 404),
+    responses=response_schemas({200: ProfileComparisonOutput}, 404),
 )
-assignments_schema = extend_schema(
+scoring_profile_assignments_schema = extend_schema(
     operation_id="profile_assignments_list",
-    tags=TAGS,
-    parameters=[AssignmentsInput],
-    responses=answers({200: ScoringAssignmentPageShape}),
+    tags=_TAGS,
+    parameters=[AssignmentListInput],
+    responses=response_schemas({200: ScoringAssignmentPageOutput}),
 )
-assign_schema = extend_schema(
+assign_scoring_profile_schema = extend_schema(
     operation_id="profile_assignments_set",
-    tags=TAGS,
+    tags=_TAGS,
     request=ScoringAssignmentInput,
-    examples=[ASSIGNMENT],
-    responses=answers({200: ScoringAssignmentShape}, 404, 409, 413),
+    examples=[_ASSIGNMENT],
+    responses=response_schemas({200: ScoringAssignmentOutput}, 404, 409, 413),
 )
-unassign_schema = extend_schema(
+unassign_scoring_profile_schema = extend_schema(
     operation_id="profile_assignments_end",
-    tags=TAGS,
-    parameters=[TargetInput],
-    responses=answers({204: None}, 404),
+    tags=_TAGS,
+    parameters=[AssignmentTargetInput],
+    responses=response_schemas({204: None}, 404),
 )

@@ -6,7 +6,7 @@ from django.db.models import Case, Q, Value, When
 
 from memories.tenancy.queries.rows import TenantRows
 
-DRAFT, EVALUATED, PUBLISHED, RETIRED = "draft", "evaluated", "published", "retired"
+_DRAFT, EVALUATED, PUBLISHED, RETIRED = "draft", "evaluated", "published", "retired"
 #: Published, and not superseded by a later or an earlier one.
 IN_FORCE = Q(state=PUBLISHED, recorded_to__isnull=True)
 
@@ -26,7 +26,7 @@ class ScoringProfileVersionQuerySet(TenantRows):
 
     def waiting(self) -> Self:
         """Drafts, which an evaluation may prove."""
-        return self.filter(state=DRAFT)
+        return self.filter(state=_DRAFT)
 
     def of_numbers(self, numbers: dict[str, Any]) -> Self:
         """Those that rank by exactly these numbers."""

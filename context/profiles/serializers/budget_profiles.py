@@ -5,7 +5,7 @@ from typing import Any
 from rest_framework import serializers
 
 from context.models import (
-    DEFAULT_PROFILE_NAME,
+    DEFAULT_BUDGET_PROFILE_NAME,
     ELASTIC_ITEMS_MAX,
     ELASTIC_TOKENS_MAX,
     OVERFETCH_RATIO_MAX,
@@ -20,21 +20,28 @@ from context.models import (
     BudgetProfileAssignment,
 )
 from context.models.assignments import ProfileAssignment
-from context.profiles.budget_profiles import SUMMARY_LEVEL_MAX, FieldComparison, settings_of
-from context.services.profiles.compaction_policy import BOUNDS, DECISIONS, DEFAULT_POLICY, problems_of_policy
+from context.profiles.budget_profiles import SUMMARY_LEVEL_MAX, ProfileFieldComparison, budget_profile_settings
+from context.services.profiles.compaction_policy import BOUNDS, DECISION_POLICIES, DEFAULT_POLICY, problems_of_policy
 from context.services.profiles.sections import SECTION_TOKENS_MAX, SECTIONS, problems_of_sections
 from memories.models import PartitionSummary
-from memories.store.serializers.answers import moment
+from memories.store.serializers.answers import format_utc
 from memories.tenancy.serializers.keys import KEY_ID_CHARACTERS_MAX
 from memories.tenancy.serializers.partitions import path_field
-from memory_platform.rest.fields import CheckedField, ChosenField, NumberField, TextField, TruthField, WholeNumberField
+from memory_platform.rest.fields import (
+    RuleCheckedField,
+    StrictBooleanField,
+    StrictChoiceField,
+    StrictIntegerField,
+    StrictNumberField,
+    StrictTextField,
+)
 from memory_platform.rest.pages import PageInput
 from memory_platform.rest.serializers import StrictSerializer
 
-NAME_PATTERN = r"[a-z][a-z0-9_-]{0,63}"
+_NAME_PATTERN = r"[a-z][a-z0-9_-]{0,63}"
 BAD_NAME = "A lower-case word of at most 64 letters, digits, _ and - is needed, such as support-short."
 #: What stands after `budget-profiles/` beside names.
-RESERVED_NAMES = ("assignments",)
+_RESERVED_NAMES = ("assignments",)
 VERSION_MAX = 2**31 - 1
 ROOM_SHAPE = {
     "oneOf": [
@@ -44,7 +51,7 @@ ROOM_SHAPE = {
 }
 
 
-class RefusedValueError(ValueError):
+class InvalidSectionsError(ValueError):
     """Rooms that cannot be given out, a policy that contradicts itself."""
 
     def __init__(self, code: str, detail: str) -> None:
@@ -55,13 +62,15 @@ class RefusedValueError(ValueError):
 
 def _sections(value: Any) -> dict[str, Any]:
     for problem in problems_of_sections(value):
-        raise RefusedValueError(problem.code, problem.detail)
+        raise InvalidSectionsError(problem.code, problem.detail)
     return dict(value)
 
 
 def _policy(value: Any) -> dict[str, Any]:
     for problem in problems_of_policy(value):
-        raise RefusedValueError(problem.code, f"{problem.field}: {problem.detail}" if problem.field else problem.detail)
+        raise InvalidSectionsError(
+            problem.code, f"{problem.field}: {problem.detail}" if problem.field else problem.detail
+        )
     return dict(value)
 
 
@@ -73,52 +82,52 @@ def _policy_shape() -> dict[str, Any]:
         properties[name] = {"type": kinds[type(default)], "default": default}
         if name in BOUNDS:
             properties[name] |= dict(zip(("minimum", "maximum"), BOUNDS[name], strict=True))
-    properties["decision"]["enum"] = list(DECISIONS)
+    properties["decision"]["enum"] = list(DECISION_POLICIES)
     return {"type": "object", "properties": properties, "additionalProperties": False}
 
 
-def name_field(**kwargs: Any) -> TextField:
+def profile_name_field(**kwargs: Any) -> StrictTextField:
     """The name of a profile."""
-    return TextField(pattern=NAME_PATTERN, pattern_code="bad_name", pattern_detail=BAD_NAME, **kwargs)
+    return StrictTextField(pattern=_NAME_PATTERN, pattern_code="bad_name", pattern_detail=BAD_NAME, **kwargs)
 
 
-class ProfileChanges(StrictSerializer):
+class BudgetProfileChanges(StrictSerializer):
     """The numbers of a budget profile: only the fields that are there."""
 
-    default_tokens = WholeNumberField(minimum=TOKENS_MIN, maximum=TOKENS_MAX, required=False)
-    sections = CheckedField(
+    default_tokens = StrictIntegerField(minimum=TOKENS_MIN, maximum=TOKENS_MAX, required=False)
+    sections = RuleCheckedField(
         rule=_sections,
         shape={"type": "object", "properties": dict.fromkeys(SECTIONS, ROOM_SHAPE), "additionalProperties": False},
         required=False,
         help_text="Room by section; a section that is not named takes what is left.",
     )
-    include_tenant_memo = TruthField(required=False)
+    include_tenant_memo = StrictBooleanField(required=False)
     include_summaries_at = serializers.ListField(
-        child=WholeNumberField(minimum=0, maximum=SUMMARY_LEVEL_MAX),
+        child=StrictIntegerField(minimum=0, maximum=SUMMARY_LEVEL_MAX),
         required=False,
         max_length=SUMMARY_LEVELS_MAX,
         help_text="Levels of the partition tree, 0 being the first segment.",
     )
-    summary_style = ChosenField(choices=PartitionSummary.Style.values, required=False)
-    include_linked_memories = TruthField(required=False)
-    include_memories_top_k = WholeNumberField(minimum=1, maximum=TOP_K_MAX, required=False)
-    overfetch_ratio = NumberField(minimum=OVERFETCH_RATIO_MIN, maximum=OVERFETCH_RATIO_MAX, required=False)
-    minimum_score = NumberField(minimum=0, maximum=1, required=False)
-    pinned_share = NumberField(
+    summary_style = StrictChoiceField(choices=PartitionSummary.Style.values, required=False)
+    include_linked_memories = StrictBooleanField(required=False)
+    include_memories_top_k = StrictIntegerField(minimum=1, maximum=TOP_K_MAX, required=False)
+    overfetch_ratio = StrictNumberField(minimum=OVERFETCH_RATIO_MIN, maximum=OVERFETCH_RATIO_MAX, required=False)
+    minimum_score = StrictNumberField(minimum=0, maximum=1, required=False)
+    pinned_share = StrictNumberField(
         minimum=0,
         maximum=1,
         required=False,
         help_text="Of the memories' room: so much of it pinned ones take before those that a query found.",
     )
-    near_duplicate_threshold = NumberField(minimum=0, maximum=1, required=False)
-    packer = ChosenField(choices=BudgetProfile.Packer.values, required=False)
-    elastic_target_items = WholeNumberField(minimum=1, maximum=ELASTIC_ITEMS_MAX, required=False)
-    elastic_min_tokens = WholeNumberField(minimum=1, maximum=ELASTIC_TOKENS_MAX, required=False)
-    elastic_max_tokens = WholeNumberField(minimum=1, maximum=ELASTIC_TOKENS_MAX, required=False)
-    ordering = ChosenField(choices=BudgetProfile.Ordering.values, required=False)
-    receipt_days = WholeNumberField(minimum=1, maximum=RECEIPT_DAYS_MAX, required=False)
-    receipt_count = WholeNumberField(minimum=1, maximum=RECEIPT_COUNT_MAX, required=False)
-    compaction = CheckedField(
+    near_duplicate_threshold = StrictNumberField(minimum=0, maximum=1, required=False)
+    packer = StrictChoiceField(choices=BudgetProfile.Packer.values, required=False)
+    elastic_target_items = StrictIntegerField(minimum=1, maximum=ELASTIC_ITEMS_MAX, required=False)
+    elastic_min_tokens = StrictIntegerField(minimum=1, maximum=ELASTIC_TOKENS_MAX, required=False)
+    elastic_max_tokens = StrictIntegerField(minimum=1, maximum=ELASTIC_TOKENS_MAX, required=False)
+    ordering = StrictChoiceField(choices=BudgetProfile.Ordering.values, required=False)
+    receipt_days = StrictIntegerField(minimum=1, maximum=RECEIPT_DAYS_MAX, required=False)
+    receipt_count = StrictIntegerField(minimum=1, maximum=RECEIPT_COUNT_MAX, required=False)
+    compaction = RuleCheckedField(
         rule=_policy,
         shape=_policy_shape(),
         required=False,
@@ -126,42 +135,42 @@ class ProfileChanges(StrictSerializer):
     )
 
 
-class ProfileInput(ProfileChanges):
+class BudgetProfileInput(BudgetProfileChanges):
     """A new budget profile: another one's numbers with changes."""
 
-    name = name_field()
-    based_on = name_field(required=False, default=DEFAULT_PROFILE_NAME)
+    name = profile_name_field()
+    based_on = profile_name_field(required=False, default=DEFAULT_BUDGET_PROFILE_NAME)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         """Refuse a name that is an address of its own."""
-        if attrs["name"] in RESERVED_NAMES:
+        if attrs["name"] in _RESERVED_NAMES:
             detail = serializers.ErrorDetail("This name is an address of its own.", "reserved_name")
             raise serializers.ValidationError({"name": [detail]})
         return attrs
 
 
-class ProfilesInput(PageInput):
+class BudgetProfileListInput(PageInput):
     """The query parameters of the list of budget profiles, and of the versions of one."""
 
 
-class RollBackInput(StrictSerializer):
+class BudgetProfileRollBackInput(StrictSerializer):
     """Which version to put into force again; 0 of `default` are the numbers of the code."""
 
-    version = WholeNumberField(minimum=0, maximum=VERSION_MAX)
+    version = StrictIntegerField(minimum=0, maximum=VERSION_MAX)
 
 
-class ComparisonInput(StrictSerializer):
+class BudgetProfileComparisonInput(StrictSerializer):
     """Two versions of one budget profile, or of two."""
 
-    a = WholeNumberField(minimum=0, maximum=VERSION_MAX, takes_text=True)
-    b = WholeNumberField(minimum=0, maximum=VERSION_MAX, takes_text=True)
-    other = name_field(required=False, help_text="The profile that `b` is a version of; absent: the same.")
+    a = StrictIntegerField(minimum=0, maximum=VERSION_MAX, takes_text=True)
+    b = StrictIntegerField(minimum=0, maximum=VERSION_MAX, takes_text=True)
+    other = profile_name_field(required=False, help_text="The profile that `b` is a version of; absent: the same.")
 
 
-class TargetInput(StrictSerializer):
+class AssignmentTargetInput(StrictSerializer):
     """Whom a budget profile is for: a key by its id, or a partition and all below it ("" is the tenant)."""
 
-    key = TextField(min_length=1, max_length=KEY_ID_CHARACTERS_MAX, required=False, allow_null=True, default=None)
+    key = StrictTextField(min_length=1, max_length=KEY_ID_CHARACTERS_MAX, required=False, allow_null=True, default=None)
     partition = path_field()
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
@@ -172,52 +181,52 @@ class TargetInput(StrictSerializer):
         return attrs
 
 
-class AssignmentInput(TargetInput):
+class BudgetProfileAssignmentInput(AssignmentTargetInput):
     """A budget profile for a target."""
 
-    budget_profile = name_field()
+    budget_profile = profile_name_field()
 
 
-class AssignmentsInput(PageInput):
+class AssignmentListInput(PageInput):
     """The query parameters of the list of assignments."""
 
-    history = TruthField(required=False, default=False, takes_text=True, help_text="Ended ones too.")
+    history = StrictBooleanField(required=False, default=False, takes_text=True, help_text="Ended ones too.")
 
 
-def profile_answer(row: BudgetProfile) -> dict[str, Any]:
+def serialize_budget_profile(row: BudgetProfile) -> dict[str, Any]:
     """One version of a budget profile; version 0 was never saved."""
     return {
         "name": row.name,
         "version": row.version,
-        **settings_of(row),
-        "recorded_from": moment(row.recorded_from),
-        "recorded_to": moment(row.recorded_to),
+        **budget_profile_settings(row),
+        "recorded_from": format_utc(row.recorded_from),
+        "recorded_to": format_utc(row.recorded_to),
         "created_by": row.created_by,
     }
 
 
-def comparison_answer(rows: list[FieldComparison]) -> list[dict[str, Any]]:
+def serialize_profile_comparison(rows: list[ProfileFieldComparison]) -> list[dict[str, Any]]:
     """The numbers of two versions, field by field."""
     return [{"field": row.field, "a": row.left, "b": row.right, "differs": row.differs} for row in rows]
 
 
-def assignment_answer(row: BudgetProfileAssignment) -> dict[str, Any]:
+def serialize_budget_assignment(row: BudgetProfileAssignment) -> dict[str, Any]:
     """An assignment; the row was read `with_keys`."""
-    return {"id": row.pk, "budget_profile": row.profile_name, **assignment_facts(row)}
+    return {"id": row.pk, "budget_profile": row.profile_name, **serialize_assignment(row)}
 
 
-def assignment_facts(row: ProfileAssignment) -> dict[str, Any]:
+def serialize_assignment(row: ProfileAssignment) -> dict[str, Any]:
     """Whom any profile is for, since when and by whom."""
     return {
         "key": row.api_key.prefix if row.api_key else None,
         "partition": row.partition_path,
-        "recorded_from": moment(row.recorded_from),
-        "recorded_to": moment(row.recorded_to),
+        "recorded_from": format_utc(row.recorded_from),
+        "recorded_to": format_utc(row.recorded_to),
         "created_by": row.created_by,
     }
 
 
-class ProfileShape(serializers.Serializer[Any]):
+class BudgetProfileOutput(serializers.Serializer[Any]):
     """One version of a budget profile."""
 
     name = serializers.CharField()
@@ -246,22 +255,22 @@ class ProfileShape(serializers.Serializer[Any]):
     created_by = serializers.CharField(allow_blank=True)
 
 
-class ProfilePageShape(serializers.Serializer[Any]):
+class BudgetProfilePageOutput(serializers.Serializer[Any]):
     """A page of budget profiles by name, or of the versions of one, newest first."""
 
     next = serializers.URLField(allow_null=True)
     previous = serializers.URLField(allow_null=True)
-    results = ProfileShape(many=True)
+    results = BudgetProfileOutput(many=True)
 
 
-class ComparedVersionShape(serializers.Serializer[Any]):
+class ComparedProfileVersionOutput(serializers.Serializer[Any]):
     """Which version of which profile."""
 
     name = serializers.CharField()
     version = serializers.IntegerField()
 
 
-class ComparedFieldShape(serializers.Serializer[Any]):
+class ComparedProfileFieldOutput(serializers.Serializer[Any]):
     """One number of both versions; `a` and `b` are of the field's own type."""
 
     field = serializers.CharField()
@@ -270,15 +279,15 @@ class ComparedFieldShape(serializers.Serializer[Any]):
     differs = serializers.BooleanField()
 
 
-class ComparisonShape(serializers.Serializer[Any]):
+class ProfileComparisonOutput(serializers.Serializer[Any]):
     """Two versions, number by number."""
 
-    a = ComparedVersionShape()
-    b = ComparedVersionShape()
-    fields = ComparedFieldShape(many=True)  # type: ignore[assignment]
+    a = ComparedProfileVersionOutput()
+    b = ComparedProfileVersionOutput()
+    fields = ComparedProfileFieldOutput(many=True)  # type: ignore[assignment]
 
 
-class AssignmentFactsShape(serializers.Serializer[Any]):
+class AssignmentOutput(serializers.Serializer[Any]):
     """Whom any profile is for; exactly one of key and partition is there."""
 
     id = serializers.IntegerField()
@@ -289,15 +298,15 @@ class AssignmentFactsShape(serializers.Serializer[Any]):
     created_by = serializers.CharField(allow_blank=True)
 
 
-class AssignmentShape(AssignmentFactsShape):
+class BudgetProfileAssignmentOutput(AssignmentOutput):
     """Whom a budget profile is for."""
 
     budget_profile = serializers.CharField()
 
 
-class AssignmentPageShape(serializers.Serializer[Any]):
+class BudgetProfileAssignmentPageOutput(serializers.Serializer[Any]):
     """A page of assignments, newest first."""
 
     next = serializers.URLField(allow_null=True)
     previous = serializers.URLField(allow_null=True)
-    results = AssignmentShape(many=True)
+    results = BudgetProfileAssignmentOutput(many=True)

@@ -7,27 +7,27 @@ from rest_framework import serializers
 from context.models import ScoringProfileAssignment, ScoringProfileVersion
 from context.profiles.serializers.budget_profiles import (
     VERSION_MAX,
-    AssignmentFactsShape,
-    ComparisonInput,
-    RefusedValueError,
-    RollBackInput,
-    TargetInput,
-    assignment_facts,
-    name_field,
+    AssignmentOutput,
+    AssignmentTargetInput,
+    BudgetProfileComparisonInput,
+    BudgetProfileRollBackInput,
+    InvalidSectionsError,
+    profile_name_field,
+    serialize_assignment,
 )
 from context.services.profiles.scoring_profiles import (
     COEFFICIENT_MAX,
-    DEFAULT_PROFILE_NAME,
+    DEFAULT_SCORING_PROFILE_NAME,
     HALF_LIFE_DAYS_MAX,
     HALF_LIFE_DAYS_MIN,
     NEIGHBOUR_REACH_MAX,
     PART_NAMES,
     POOL_SIZE_MAX,
     RECENCY_MODES,
-    RELEVANCES,
+    RELEVANCE_SOURCES,
 )
-from memories.store.serializers.answers import moment
-from memory_platform.rest.fields import CheckedField, TextField, WholeNumberField, text_fault
+from memories.store.serializers.answers import format_utc
+from memory_platform.rest.fields import RuleCheckedField, StrictIntegerField, StrictTextField, text_error
 from memory_platform.rest.serializers import StrictSerializer
 
 ADR_CHARACTERS_MAX = 16
@@ -41,20 +41,20 @@ def _by_part(low: float, high: float) -> dict[str, Any]:
 def _number(value: Any) -> Any:
     """As it came, if a refusal can name its parts: `problems_of_numbers` checks all numbers together."""
     for name in value if isinstance(value, dict) else ():
-        if fault := text_fault(name):
-            raise RefusedValueError(*fault)
+        if fault := text_error(name):
+            raise InvalidSectionsError(*fault)
     return value
 
 
-def _number_field(shape: dict[str, Any], **kwargs: Any) -> CheckedField:
-    return CheckedField(rule=_number, shape=shape, required=False, **kwargs)
+def _number_field(shape: dict[str, Any], **kwargs: Any) -> RuleCheckedField:
+    return RuleCheckedField(rule=_number, shape=shape, required=False, **kwargs)
 
 
 class ScoringProfileChanges(StrictSerializer):
     """The numbers of a scoring profile: only the fields that are there."""
 
     weights = _number_field(_by_part(0, 1), help_text="What each part weighs; they sum to 1, others weigh nothing.")
-    relevance = _number_field({"type": "string", "enum": list(RELEVANCES)})
+    relevance = _number_field({"type": "string", "enum": list(RELEVANCE_SOURCES)})
     recency_mode = _number_field({"type": "string", "enum": list(RECENCY_MODES)})
     half_life_days = _number_field({"type": "number", "minimum": HALF_LIFE_DAYS_MIN, "maximum": HALF_LIFE_DAYS_MAX})
     half_life_days_by_kind = _number_field(
@@ -83,9 +83,9 @@ class ScoringProfileChanges(StrictSerializer):
 class ScoringProfileInput(ScoringProfileChanges):
     """A new scoring profile: another one's numbers with changes, as a draft."""
 
-    name = name_field()
-    based_on = name_field(required=False, default=DEFAULT_PROFILE_NAME)
-    based_on_version = WholeNumberField(
+    name = profile_name_field()
+    based_on = profile_name_field(required=False, default=DEFAULT_SCORING_PROFILE_NAME)
+    based_on_version = StrictIntegerField(
         minimum=1, maximum=VERSION_MAX, required=False, default=None, help_text="Absent: the one in force."
     )
 
@@ -93,10 +93,10 @@ class ScoringProfileInput(ScoringProfileChanges):
 class PublishInput(StrictSerializer):
     """What to publish, and the decision that argues it."""
 
-    version = WholeNumberField(
+    version = StrictIntegerField(
         minimum=1, maximum=VERSION_MAX, required=False, default=None, help_text="Absent: the newest."
     )
-    adr_reference = TextField(
+    adr_reference = StrictTextField(
         max_length=ADR_CHARACTERS_MAX, required=False, default="", help_text="Needed, such as ADR-0078."
     )
 
@@ -104,24 +104,24 @@ class PublishInput(StrictSerializer):
 class RetireInput(StrictSerializer):
     """Which version to take out of use."""
 
-    version = WholeNumberField(minimum=1, maximum=VERSION_MAX)
+    version = StrictIntegerField(minimum=1, maximum=VERSION_MAX)
 
 
-class ScoringRollBackInput(RollBackInput):
+class ScoringRollBackInput(BudgetProfileRollBackInput):
     """Which formerly published version to put into force again."""
 
 
-class ScoringComparisonInput(ComparisonInput):
+class ScoringComparisonInput(BudgetProfileComparisonInput):
     """Two versions of one scoring profile, or of two."""
 
 
-class ScoringAssignmentInput(TargetInput):
+class ScoringAssignmentInput(AssignmentTargetInput):
     """A published scoring profile for a target."""
 
-    profile = name_field()
+    profile = profile_name_field()
 
 
-def scoring_profile_answer(row: ScoringProfileVersion) -> dict[str, Any]:
+def serialize_scoring_profile(row: ScoringProfileVersion) -> dict[str, Any]:
     """One version of a scoring profile; what is shipped has no times. The row was read `with_runs`."""
     run = row.evaluation_run
     return {
@@ -135,27 +135,27 @@ def scoring_profile_answer(row: ScoringProfileVersion) -> dict[str, Any]:
         "based_on": row.based_on,
         "adr_reference": row.adr_reference,
         "evaluation": None if run is None else {"id": str(run.pk), "corpus": run.corpus_name},
-        "recorded_from": moment(row.recorded_from),
-        "recorded_to": moment(row.recorded_to),
+        "recorded_from": format_utc(row.recorded_from),
+        "recorded_to": format_utc(row.recorded_to),
         "created_by": row.created_by,
-        "published_at": moment(row.published_at),
+        "published_at": format_utc(row.published_at),
         "published_by": row.published_by,
     }
 
 
-def scoring_assignment_answer(row: ScoringProfileAssignment) -> dict[str, Any]:
+def serialize_scoring_assignment(row: ScoringProfileAssignment) -> dict[str, Any]:
     """An assignment; the row was read `with_keys`."""
-    return {"id": row.pk, "profile": row.profile_name, **assignment_facts(row)}
+    return {"id": row.pk, "profile": row.profile_name, **serialize_assignment(row)}
 
 
-class ProvingRunShape(serializers.Serializer[Any]):
+class ProvingEvaluationOutput(serializers.Serializer[Any]):
     """The evaluation that a version was published with, or that made it evaluated."""
 
     id = serializers.UUIDField()
     corpus = serializers.CharField()
 
 
-class ScoringProfileShape(serializers.Serializer[Any]):
+class ScoringProfileOutput(serializers.Serializer[Any]):
     """One version of a scoring profile."""
 
     name = serializers.CharField()
@@ -165,7 +165,7 @@ class ScoringProfileShape(serializers.Serializer[Any]):
     locked = serializers.BooleanField(help_text="It comes with the program; copy it into a profile of your own.")
     calibrated = serializers.BooleanField(help_text="Its scores are probabilities.")
     weights = serializers.DictField(child=serializers.FloatField())
-    relevance = serializers.ChoiceField(choices=RELEVANCES)
+    relevance = serializers.ChoiceField(choices=RELEVANCE_SOURCES)
     recency_mode = serializers.ChoiceField(choices=RECENCY_MODES)
     half_life_days = serializers.FloatField()
     half_life_days_by_kind = serializers.DictField(child=serializers.FloatField())
@@ -176,7 +176,7 @@ class ScoringProfileShape(serializers.Serializer[Any]):
     intercept = serializers.FloatField(allow_null=True)
     based_on = serializers.CharField(allow_blank=True, help_text="`name version` that it was made from.")
     adr_reference = serializers.CharField(allow_blank=True)
-    evaluation = ProvingRunShape(allow_null=True)
+    evaluation = ProvingEvaluationOutput(allow_null=True)
     recorded_from = serializers.DateTimeField(allow_null=True)
     recorded_to = serializers.DateTimeField(allow_null=True, help_text="When it was superseded or retired.")
     created_by = serializers.CharField(allow_blank=True)
@@ -184,23 +184,23 @@ class ScoringProfileShape(serializers.Serializer[Any]):
     published_by = serializers.CharField(allow_blank=True)
 
 
-class ScoringProfilePageShape(serializers.Serializer[Any]):
+class ScoringProfilePageOutput(serializers.Serializer[Any]):
     """A page of scoring profiles by name, or of the versions of one, newest first."""
 
     next = serializers.URLField(allow_null=True)
     previous = serializers.URLField(allow_null=True)
-    results = ScoringProfileShape(many=True)
+    results = ScoringProfileOutput(many=True)
 
 
-class ScoringAssignmentShape(AssignmentFactsShape):
+class ScoringAssignmentOutput(AssignmentOutput):
     """Whom a scoring profile is for."""
 
     profile = serializers.CharField()
 
 
-class ScoringAssignmentPageShape(serializers.Serializer[Any]):
+class ScoringAssignmentPageOutput(serializers.Serializer[Any]):
     """A page of assignments, newest first."""
 
     next = serializers.URLField(allow_null=True)
     previous = serializers.URLField(allow_null=True)
-    results = ScoringAssignmentShape(many=True)
+    results = ScoringAssignmentOutput(many=True)

@@ -10,27 +10,27 @@ from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
 
 from context.profiles.scoring_fields import PART_WORDS
-from context.services.workbench.bars import ScorePart, budget_parts, column_heights, score_parts
-from memory_platform.web.numerals import minus
+from context.services.workbench.bars import ScoreBarPart, budget_bar_parts, column_heights, score_bar_parts
+from memory_platform.web.numerals import with_minus_sign
 from memory_platform.web.templatetags.figures import score as written_score
 
 register = template.Library()
 
 
 @register.filter
-def part_words(name: str) -> str:
+def component_description(name: str) -> str:
     """What a part of a score says, in a sentence; "" for one that has none."""
     return PART_WORDS.get(name, "")
 
 
 @register.filter
-def share(value: float) -> str:
+def share_percent_text(value: float) -> str:
     """0.4267 -> 43 %; what is there but less than half a percent -> < 1 %."""
     return "< 1 %" if 0 < value < 0.005 else f"{100 * value:.0f} %"
 
 
 @dataclass(frozen=True)
-class WrittenPart:
+class ScoreComponentText:
     """A part of a score as it is read and drawn: written here, for a page holds hundreds, and a template takes longer.
 
     What has no width in the bar has no `width`.
@@ -45,12 +45,12 @@ class WrittenPart:
     width: str
 
     @classmethod
-    def of(cls, part: ScorePart) -> "WrittenPart":
+    def of(cls, part: ScoreBarPart) -> "ScoreComponentText":
         return cls(
             part.name,
             part.pattern,
             written_score(part.value),
-            minus(f"{part.weight:.2f}"),
+            with_minus_sign(f"{part.weight:.2f}"),
             written_score(part.weighted),
             str(part.start_percent),
             str(part.width_percent) if part.width_percent else "",
@@ -69,26 +69,31 @@ def score_bar(
     breakdown: Mapping[str, float], score: float, weights: Mapping[str, float], full: float = 1.0
 ) -> dict[str, Any]:
     """One bar of the parts of a score by a profile's weights, as wide as the composite; `full` fills it."""
-    parts = [WrittenPart.of(part) for part in score_parts(breakdown, score, weights, full)]
+    parts = [ScoreComponentText.of(part) for part in score_bar_parts(breakdown, score, weights, full)]
     return {"parts": parts, "said": ", ".join(f"{part.name} adds {part.adds}" for part in parts), "score": score}
 
 
 @register.inclusion_tag("context/profiles/_score_table.html")
 def score_table(breakdown: Mapping[str, float], score: float, weights: Mapping[str, float]) -> dict[str, Any]:
     """The same parts to read: value, weight, and what they add."""
-    return {"parts": [WrittenPart.of(part) for part in score_parts(breakdown, score, weights)], "score": score}
+    return {
+        "parts": [ScoreComponentText.of(part) for part in score_bar_parts(breakdown, score, weights)],
+        "score": score,
+    }
 
 
 @register.inclusion_tag("context/profiles/_score_legend.html")
 def score_legend(weights: Mapping[str, float]) -> dict[str, Any]:
     """Which colour and pattern is which part, with its weight."""
-    return {"parts": [WrittenPart.of(part) for part in score_parts(dict.fromkeys(weights, 1.0), None, weights)]}
+    return {
+        "parts": [ScoreComponentText.of(part) for part in score_bar_parts(dict.fromkeys(weights, 1.0), None, weights)]
+    }
 
 
 @register.inclusion_tag("context/profiles/_budget_bar.html")
 def budget_bar(blocks: Iterable[tuple[str, int]], used: int, max_tokens: int) -> dict[str, Any]:
     """The whole budget as one bar: each section, the fence around it, what is free."""
-    return {"parts": budget_parts(blocks, used=used, max_tokens=max_tokens), "used": used, "max_tokens": max_tokens}
+    return {"parts": budget_bar_parts(blocks, used=used, max_tokens=max_tokens), "used": used, "max_tokens": max_tokens}
 
 
 @register.inclusion_tag("context/profiles/_share_bar.html")
@@ -98,7 +103,7 @@ def share_bar(part: int, whole: int) -> dict[str, float]:
 
 
 @register.inclusion_tag("context/profiles/_columns.html")
-def columns(days: Iterable[tuple[Any, int]], unit: str) -> dict[str, Any]:
+def column_chart(days: Iterable[tuple[Any, int]], unit: str) -> dict[str, Any]:
     """A small column chart of counts by day."""
     listed = list(days)
     heights = column_heights(count for _, count in listed)

@@ -5,12 +5,12 @@ from typing import Any
 
 from django import template
 
-from memory_platform.web.numerals import minus
+from memory_platform.web.numerals import with_minus_sign
 
 register = template.Library()
 
 #: One and many of what a number counts, or what stands after it either way.
-UNITS = {
+SETTING_UNITS = {
     "default_tokens": ("token", "tokens"),
     "include_memories_top_k": ("memory", "memories"),
     "overfetch_ratio": ("× budget", "× budget"),
@@ -32,9 +32,9 @@ ZEROS = {"pool_size": "as many as the budget asks for", "neighbour_reach": "off"
 
 
 @register.filter
-def setting(value: Any, field: str) -> list[str]:
+def setting_text(value: Any, field: str) -> list[str]:
     """The lines that tell the value of a profile's field: 90 of receipt_days -> 90 days."""
-    unit = UNITS.get(field.partition(".")[0], ("", ""))
+    unit = SETTING_UNITS.get(field.partition(".")[0], ("", ""))
     match value:
         case None:
             return ["–"]
@@ -61,7 +61,7 @@ def _room(room: Mapping[str, float]) -> str:
 
 def _counted(value: float, one: str, many: str) -> str:
     number = f"{value:,}" if isinstance(value, int) else f"{value:g}"
-    return minus(f"{number} {one if value == 1 else many}".rstrip())
+    return with_minus_sign(f"{number} {one if value == 1 else many}".rstrip())
 
 
 def _words(name: str) -> str:

@@ -23,19 +23,19 @@ from context.profiles.actions.assignments import (
 )
 from context.profiles.budget_profiles import current_budget_profiles
 from context.profiles.forms import AssignmentForm
-from context.profiles.scoring_profiles import published_names
-from context.profiles.views.form_errors import blame
+from context.profiles.scoring_profiles import published_profile_names
+from context.profiles.views.form_errors import add_error_to_form
 from memories.models import ApiKey, Partition
-from memories.tenancy.access import actor_of, tenant_required
+from memories.tenancy.access import operator_actor, tenant_required
 from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.scopes import tenant_scope
-from memory_platform.web.pages import HtmxRequest, complain, flash, operator_required, show
+from memory_platform.web.pages import HtmxRequest, add_flash, flash_error, operator_required, render_page
 
 PARTITIONS_OFFERED_MAX = 300
 
 
 @dataclass(frozen=True)
-class Kind:
+class ProfileAssignmentPage:
     """One of the two kinds of profiles: its rows and verbs, its pages' addresses, and what can be assigned."""
 
     section: str
@@ -48,7 +48,7 @@ class Kind:
     again: str
 
 
-BUDGETS = Kind(
+_BUDGETS = ProfileAssignmentPage(
     section="budgets",
     template="context/profiles/budget_assignments.html",
     rows=BudgetProfileAssignment,
@@ -58,13 +58,13 @@ BUDGETS = Kind(
     page="budget-assignments",
     again="budget-assignment-again",
 )
-SCORING = Kind(
+_SCORING = ProfileAssignmentPage(
     section="scoring-profiles",
     template="context/profiles/scoring_assignments.html",
     rows=ScoringProfileAssignment,
     assign=assign_scoring_profile,
     unassign=unassign_scoring_profile,
-    names=published_names,
+    names=published_profile_names,
     page="scoring-assignments",
     again="scoring-assignment-again",
 )
@@ -75,7 +75,7 @@ SCORING = Kind(
 @require_http_methods(["GET", "HEAD", "POST"])
 def assignments(request: HtmxRequest) -> HttpResponseBase:
     """Which budget profile counts for whom, and the form that changes it."""
-    return _assigned(request, BUDGETS)
+    return _assigned(request, _BUDGETS)
 
 
 @operator_required("operator")
@@ -83,15 +83,15 @@ def assignments(request: HtmxRequest) -> HttpResponseBase:
 @require_POST
 def assignment_end(request: HtmxRequest) -> HttpResponseBase:
     """End what is assigned to a key or a partition."""
-    return _ended(request, BUDGETS)
+    return _ended(request, _BUDGETS)
 
 
 @operator_required("operator")
 @tenant_required
 @require_POST
-def assignment_again(request: HtmxRequest) -> HttpResponseBase:
+def assignment_undo(request: HtmxRequest) -> HttpResponseBase:
     """Undo of an end: assign what the address names."""
-    return _again(request, BUDGETS)
+    return _again(request, _BUDGETS)
 
 
 @operator_required("viewer", to_change="operator")
@@ -99,7 +99,7 @@ def assignment_again(request: HtmxRequest) -> HttpResponseBase:
 @require_http_methods(["GET", "HEAD", "POST"])
 def scoring_assignments(request: HtmxRequest) -> HttpResponseBase:
     """Which scoring profile counts for whom, and the form that changes it."""
-    return _assigned(request, SCORING)
+    return _assigned(request, _SCORING)
 
 
 @operator_required("operator")
@@ -107,18 +107,18 @@ def scoring_assignments(request: HtmxRequest) -> HttpResponseBase:
 @require_POST
 def scoring_assignment_end(request: HtmxRequest) -> HttpResponseBase:
     """End what is assigned to a key or a partition."""
-    return _ended(request, SCORING)
+    return _ended(request, _SCORING)
 
 
 @operator_required("operator")
 @tenant_required
 @require_POST
-def scoring_assignment_again(request: HtmxRequest) -> HttpResponseBase:
+def scoring_assignment_undo(request: HtmxRequest) -> HttpResponseBase:
     """Undo of an end: assign what the address names."""
-    return _again(request, SCORING)
+    return _again(request, _SCORING)
 
 
-def _assigned(request: HtmxRequest, kind: Kind) -> HttpResponseBase:
+def _assigned(request: HtmxRequest, kind: ProfileAssignmentPage) -> HttpResponseBase:
     if request.method != "POST":
         return _page(request, kind, AssignmentForm(initial=request.GET.dict(), label_suffix=""))
     form = AssignmentForm(request.POST, label_suffix="")
@@ -130,37 +130,37 @@ def _assigned(request: HtmxRequest, kind: Kind) -> HttpResponseBase:
                     tenant_id=request.tenant.id,
                     profile_name=fields["profile_name"],
                     **_target(_key_id(request, fields["api_key"]), fields["partition"]),
-                    by=actor_of(request.operator),
+                    by=operator_actor(request.operator),
                     now=timezone.now(),
                 )
         except PlatformError as error:
-            blame(form, error, {"budget_profile": "profile_name", "profile": "profile_name"})
+            add_error_to_form(form, error, {"budget_profile": "profile_name", "profile": "profile_name"})
         else:
-            flash(request, f"{row.profile_name} counts there from now on.")
+            add_flash(request, f"{row.profile_name} counts there from now on.")
             return redirect(kind.page, request.tenant.id)
     return _page(request, kind, form)
 
 
-def _ended(request: HtmxRequest, kind: Kind) -> HttpResponseBase:
+def _ended(request: HtmxRequest, kind: ProfileAssignmentPage) -> HttpResponseBase:
     key_prefix, partition = request.POST.get("api_key", ""), request.POST.get("partition", "")
     try:
         with tenant_scope(request.tenant.id):
             row = kind.unassign(
                 tenant_id=request.tenant.id,
                 **_target(_key_id(request, key_prefix), partition),
-                by=actor_of(request.operator),
+                by=operator_actor(request.operator),
                 now=timezone.now(),
             )
     except PlatformError as error:
-        complain(request, error.detail)
+        flash_error(request, error.detail)
     else:
         again = urlencode({"profile_name": row.profile_name, "api_key": key_prefix, "partition": partition})
         undo = f"{reverse(kind.again, args=[request.tenant.id])}?{again}"
-        flash(request, f"{row.profile_name} counts there no more.", undo_url=undo)
+        add_flash(request, f"{row.profile_name} counts there no more.", undo_url=undo)
     return redirect(kind.page, request.tenant.id)
 
 
-def _again(request: HtmxRequest, kind: Kind) -> HttpResponseBase:
+def _again(request: HtmxRequest, kind: ProfileAssignmentPage) -> HttpResponseBase:
     form = AssignmentForm(request.GET)
     if form.is_valid():
         fields = form.cleaned_data
@@ -171,13 +171,13 @@ def _again(request: HtmxRequest, kind: Kind) -> HttpResponseBase:
                     profile_name=fields["profile_name"],
                     **_target(_key_id(request, fields["api_key"]), fields["partition"]),
                     replaces="",
-                    by=actor_of(request.operator),
+                    by=operator_actor(request.operator),
                     now=timezone.now(),
                 )
         except PlatformError as error:
-            complain(request, error.detail)
+            flash_error(request, error.detail)
         else:
-            flash(request, f"{fields['profile_name']} counts there again.")
+            add_flash(request, f"{fields['profile_name']} counts there again.")
     return redirect(kind.page, request.tenant.id)
 
 
@@ -193,7 +193,7 @@ def _target(api_key_id: str | None, partition: str) -> dict[str, Any]:
     return {"api_key_id": api_key_id} if api_key_id else {"partition_path": partition}
 
 
-def _page(request: HtmxRequest, kind: Kind, form: AssignmentForm) -> HttpResponse:
+def _page(request: HtmxRequest, kind: ProfileAssignmentPage, form: AssignmentForm) -> HttpResponse:
     tenant_id = request.tenant.id
     with tenant_scope(tenant_id):
         rows = kind.rows.objects.for_tenant(tenant_id)
@@ -207,4 +207,4 @@ def _page(request: HtmxRequest, kind: Kind, form: AssignmentForm) -> HttpRespons
             "partitions": Partition.objects.for_tenant(tenant_id).paths(PARTITIONS_OFFERED_MAX),
         }
     status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
-    return show(request, kind.template, page, status=status)
+    return render_page(request, kind.template, page, status=status)

@@ -12,58 +12,58 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 from django_htmx.http import replace_url
 
-from context.models import DEFAULT_PROFILE_NAME, BudgetProfile
+from context.models import DEFAULT_BUDGET_PROFILE_NAME, BudgetProfile
 from context.profiles.actions.budget_profiles import (
     create_budget_profile,
     roll_back_budget_profile,
     save_budget_profile,
 )
-from context.profiles.budget_fields import BudgetProfileForm, merged, typed_from
+from context.profiles.budget_fields import BudgetProfileForm, budget_profile_form_values, merge_form_values
 from context.profiles.budget_profiles import (
-    FieldComparison,
+    ProfileFieldComparison,
+    budget_profile_settings,
     budget_profile_version,
     budget_profile_versions,
     budget_profiles_for,
-    changed_fields,
+    changed_profile_fields,
     compare_budget_profiles,
     current_budget_profile,
     current_budget_profiles,
     draft_budget_profile,
-    settings_of,
 )
-from context.profiles.forms import CompareForm, NewProfileForm
-from context.profiles.policy_fields import policy_label, policy_words
-from context.profiles.views.form_errors import blame
+from context.profiles.forms import NewProfileForm, VersionComparisonForm
+from context.profiles.policy_fields import policy_label, policy_value_text
+from context.profiles.views.form_errors import add_error_to_form
 from context.receipts.results import ContextRequest
 from context.services.profiles.compaction_policy import POLICY_FIELDS, CompactionPolicy
 from context.workbench.forms import BudgetTrialForm
 from context.workbench.preview import Preview, compare_previews
 from context.workbench.saved_questions import SavedQuestion, saved_questions
-from context.workbench.views.preview import SLIDER, previewed
-from memories.tenancy.access import actor_of, tenant_required
+from context.workbench.views.preview import SLIDER, operator_preview_request
+from memories.tenancy.access import operator_actor, tenant_required
 from memories.tenancy.exceptions import InvalidInput, PlatformError
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.web.pages import (
     HtmxRequest,
-    complain,
-    flash,
-    leaves_result,
+    add_flash,
+    flash_error,
+    loads_result_later,
     operator_required,
-    show,
+    render_page,
     wants_fragment,
 )
 
 # Where the columns that are typed in another shape are drawn.
-FIELDS_OF_FORM = {"sections": "room_memories", "include_summaries_at": "levels"} | {
+_FIELDS_OF_FORM = {"sections": "room_memories", "include_summaries_at": "levels"} | {
     f"compaction.{name}": f"compaction_{name}" for name in POLICY_FIELDS
 }
-VERSIONS_COMPARED_MAX = 200
+_VERSIONS_COMPARED_MAX = 200
 
 
 @operator_required("viewer", to_change="operator")
 @tenant_required
 @require_http_methods(["GET", "HEAD", "POST"])
-def budgets(request: HtmxRequest, name: str = DEFAULT_PROFILE_NAME) -> HttpResponseBase:
+def budget_profiles(request: HtmxRequest, name: str = DEFAULT_BUDGET_PROFILE_NAME) -> HttpResponseBase:
     """A profile's numbers in force and their versions; a draft stands in the address and shows its effect unsaved."""
     is_post = request.method == "POST"
     typed = request.POST if is_post else request.GET if "default_tokens" in request.GET else None
@@ -80,13 +80,13 @@ def budgets(request: HtmxRequest, name: str = DEFAULT_PROFILE_NAME) -> HttpRespo
         page["questions"], page["known"] = saved_questions(request.tenant.id, request.tenant.name)
         asked = typed if typed is not None else _first_question(request, name, page["questions"])
     page["trial"] = BudgetTrialForm(asked)
-    numbers = typed_from(current) if typed is None else merged(typed.dict(), current)
+    numbers = budget_profile_form_values(current) if typed is None else merge_form_values(typed.dict(), current)
     page["form"] = BudgetProfileForm(numbers, label_suffix="")
     if is_post and page["form"].is_valid():
         try:
             return _save_budget(request, name, page["form"].changes())
         except PlatformError as error:
-            blame(page["form"], error, FIELDS_OF_FORM)
+            add_error_to_form(page["form"], error, _FIELDS_OF_FORM)
     return _budgets_page(request, page)
 
 
@@ -98,24 +98,29 @@ def _current(request: HtmxRequest, name: str) -> BudgetProfile:
 
 
 @dataclass(frozen=True)
-class VersionView:
+class BudgetProfileVersionView:
     """A version, and what differs from the one before it."""
 
     row: BudgetProfile
-    labelled: list[tuple[str, FieldComparison]]
+    labelled: list[tuple[str, ProfileFieldComparison]]
 
 
-def _versions(request: HtmxRequest, name: str) -> list[VersionView]:
+def _versions(request: HtmxRequest, name: str) -> list[BudgetProfileVersionView]:
     rows = budget_profile_versions(request.tenant.id, name)
-    return [VersionView(row, _changes(before, row)) for row, before in zip(rows, [*rows[1:], None], strict=True)]
+    return [
+        BudgetProfileVersionView(row, _changes(before, row))
+        for row, before in zip(rows, [*rows[1:], None], strict=True)
+    ]
 
 
-def _changes(before: BudgetProfile | None, after: BudgetProfile) -> list[tuple[str, FieldComparison]]:
+def _changes(before: BudgetProfile | None, after: BudgetProfile) -> list[tuple[str, ProfileFieldComparison]]:
     """The numbers that differ, with their labels; none where there is nothing before."""
     if before is None:
         return []
-    was, becomes = settings_of(before), settings_of(after)
-    numbers = (FieldComparison(field, was[field], becomes[field]) for field in changed_fields(before, after))
+    was, becomes = budget_profile_settings(before), budget_profile_settings(after)
+    numbers = (
+        ProfileFieldComparison(field, was[field], becomes[field]) for field in changed_profile_fields(before, after)
+    )
     return [labelled for number in numbers for labelled in _rows_of(number) if labelled[1].differs]
 
 
@@ -137,16 +142,16 @@ def _save_budget(request: HtmxRequest, name: str, changes: Mapping[str, Any]) ->
             name=name,
             changes=changes,
             edited_from=seen,
-            by=actor_of(request.operator),
+            by=operator_actor(request.operator),
             now=timezone.now(),
         )
     undo = reverse("budget-roll-back", args=[request.tenant.id, name, seen]) if saved.version > seen else ""
-    flash(request, f"Version {saved.version} is in force.", undo_url=undo)
+    add_flash(request, f"Version {saved.version} is in force.", undo_url=undo)
     return _to_profile(request, name)
 
 
 def _to_profile(request: HtmxRequest, name: str) -> HttpResponseBase:
-    if name == DEFAULT_PROFILE_NAME:
+    if name == DEFAULT_BUDGET_PROFILE_NAME:
         return redirect("budgets", request.tenant.id)
     return redirect("budget", request.tenant.id, name)
 
@@ -157,15 +162,16 @@ def _budgets_page(request: HtmxRequest, page: dict[str, Any]) -> HttpResponse:
         try:
             trial = page["trial"].cleaned_data
             page |= _drafted(request, page["current"], page["form"].changes(), trial)
-            page |= {"is_coming": True} if leaves_result(request) else _effect(request, page, trial)
+            page |= {"is_coming": True} if loads_result_later(request) else _effect(request, page, trial)
             status = HTTPStatus.OK
         except PlatformError as error:
             is_trial = error.field in page["trial"].fields
-            blame(page["trial"] if is_trial else page["form"], error, FIELDS_OF_FORM)
+            add_error_to_form(page["trial"] if is_trial else page["form"], error, _FIELDS_OF_FORM)
     if not wants_fragment(request):
-        return show(request, "context/profiles/budget_profiles.html", page, status=status)
+        return render_page(request, "context/profiles/budget_profiles.html", page, status=status)
     return replace_url(
-        show(request, "context/profiles/budget_profiles.html#fragment", page, status=status), request.get_full_path()
+        render_page(request, "context/profiles/budget_profiles.html#fragment", page, status=status),
+        request.get_full_path(),
     )
 
 
@@ -176,7 +182,7 @@ def _drafted(
     draft = draft_budget_profile(current, changes)
     with tenant_scope(request.tenant.id):
         serving = budget_profiles_for(request.tenant.id, [trial["partition"]])[trial["partition"]]
-    changed = [field_label(name) for name in changed_fields(current, draft)]
+    changed = [field_label(name) for name in changed_profile_fields(current, draft)]
     return {"draft": draft, "draft_is_current": not changed, "serving": serving, "changed": changed}
 
 
@@ -184,7 +190,7 @@ def _effect(request: HtmxRequest, page: Mapping[str, Any], trial: Mapping[str, A
     """The trial question answered with the numbers in force and, where they differ, with the draft."""
 
     def answered(profile: BudgetProfile) -> Preview:
-        return previewed(request, ContextRequest(**trial, draft=profile, explain=True, preview=True))
+        return operator_preview_request(request, ContextRequest(**trial, draft=profile, explain=True, preview=True))
 
     before = answered(page["current"])
     after = answered(page["draft"]) if page["changed"] else before
@@ -226,18 +232,18 @@ def budget_create(request: HtmxRequest) -> HttpResponseBase:
                 create_budget_profile(
                     tenant_id=request.tenant.id,
                     name=name,
-                    based_on=form.cleaned_data["based_on"] or DEFAULT_PROFILE_NAME,
-                    by=actor_of(request.operator),
+                    based_on=form.cleaned_data["based_on"] or DEFAULT_BUDGET_PROFILE_NAME,
+                    by=operator_actor(request.operator),
                     now=timezone.now(),
                 )
         except PlatformError as error:
-            blame(form, error)
+            add_error_to_form(form, error)
         else:
-            flash(request, f"Profile {name} is there. It counts where it is assigned or asked for by name.")
+            add_flash(request, f"Profile {name} is there. It counts where it is assigned or asked for by name.")
             return _to_profile(request, name)
     with tenant_scope(request.tenant.id):
         page = {"section": "budgets", "form": form, "profiles": current_budget_profiles(request.tenant.id)}
-    return show(request, "context/profiles/budget_new.html", page, status=HTTPStatus.UNPROCESSABLE_ENTITY)
+    return render_page(request, "context/profiles/budget_new.html", page, status=HTTPStatus.UNPROCESSABLE_ENTITY)
 
 
 @operator_required("operator")
@@ -256,18 +262,18 @@ def budget_roll_back(request: HtmxRequest, name: str, version: int) -> HttpRespo
                 name=name,
                 version=version,
                 edited_from=current.version,
-                by=actor_of(request.operator),
+                by=operator_actor(request.operator),
                 now=timezone.now(),
             )
     except InvalidInput as error:
         raise Http404 from error
     except PlatformError as error:
-        complain(request, error.detail)
+        flash_error(request, error.detail)
         return _to_profile(request, name)
     before = current.version
     undo = reverse("budget-roll-back", args=[tenant_id, name, before]) if saved.version > before else ""
     former = f"numbers of version {version}" if version else "defaults"
-    flash(request, f"The {former} are in force again, as version {saved.version}.", undo_url=undo)
+    add_flash(request, f"The {former} are in force again, as version {saved.version}.", undo_url=undo)
     return _to_profile(request, name)
 
 
@@ -284,7 +290,7 @@ def _ask_roll_back(request: HtmxRequest, current: BudgetProfile, former: BudgetP
         "back": reverse("budget", args=[request.tenant.id, current.name]),
         "back_title": current.name,
     }
-    return show(request, "context/profiles/profile_action.html", page)
+    return render_page(request, "context/profiles/profile_action.html", page)
 
 
 @operator_required("viewer")
@@ -292,34 +298,36 @@ def _ask_roll_back(request: HtmxRequest, current: BudgetProfile, former: BudgetP
 @require_safe
 def budget_compare(request: HtmxRequest) -> HttpResponseBase:
     """Two versions, of one profile or of two, number by number."""
-    form = CompareForm(request.GET or None, label_suffix="")
+    form = VersionComparisonForm(request.GET or None, label_suffix="")
     page: dict[str, Any] = {"section": "budgets", "form": form}
     with tenant_scope(request.tenant.id):
-        rows = BudgetProfile.objects.for_tenant(request.tenant.id).versions()[:VERSIONS_COMPARED_MAX]
-        page["offered"] = [f"{row.name} {row.version}" for row in rows] + [f"{DEFAULT_PROFILE_NAME} 0"]
+        rows = BudgetProfile.objects.for_tenant(request.tenant.id).versions()[:_VERSIONS_COMPARED_MAX]
+        page["offered"] = [f"{row.name} {row.version}" for row in rows] + [f"{DEFAULT_BUDGET_PROFILE_NAME} 0"]
         if form.is_bound and form.is_valid():
             try:
                 numbers = compare_budget_profiles(request.tenant.id, *form.named_versions())
                 page["numbers"] = [row for number in numbers for row in _rows_of(number)]
                 page["differing"] = any(number.differs for number in numbers)
             except PlatformError as error:
-                blame(form, error)
+                add_error_to_form(form, error)
     status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
     template = (
         "context/profiles/budget_compare.html#result"
         if wants_fragment(request)
         else "context/profiles/budget_compare.html"
     )
-    return show(request, template, page, status=status)
+    return render_page(request, template, page, status=status)
 
 
-def _rows_of(number: FieldComparison) -> list[tuple[str, FieldComparison]]:
+def _rows_of(number: ProfileFieldComparison) -> list[tuple[str, ProfileFieldComparison]]:
     """A number with its label; of a compaction policy every number in words."""
     if number.field != "compaction":
         return [(field_label(number.field), number)]
     left, right = (CompactionPolicy.of(side).as_record() for side in (number.left, number.right))
-    sides = {name: (policy_words(name, left[name]), policy_words(name, right[name])) for name in POLICY_FIELDS}
-    return [(policy_label(name), FieldComparison(name, *both)) for name, both in sides.items()]
+    sides = {
+        name: (policy_value_text(name, left[name]), policy_value_text(name, right[name])) for name in POLICY_FIELDS
+    }
+    return [(policy_label(name), ProfileFieldComparison(name, *both)) for name, both in sides.items()]
 
 
 def _whole_number(text: str | None) -> int:

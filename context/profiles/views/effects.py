@@ -11,19 +11,19 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from context.models import BudgetProfile, ScoringProfileVersion
-from context.profiles.budget_fields import BudgetProfileForm, merged
-from context.profiles.budget_fields import typed_from as typed_from_budget
-from context.profiles.budget_profiles import changed_fields, current_budget_profile, draft_budget_profile
-from context.profiles.scoring_fields import FIELDS_OF_FORM, ScoringProfileForm, typed_from
-from context.profiles.scoring_profiles import changed_numbers, scoring_profile_versions
-from context.profiles.views.form_errors import blame
+from context.profiles.budget_fields import BudgetProfileForm, merge_form_values
+from context.profiles.budget_fields import budget_profile_form_values as typed_from_budget
+from context.profiles.budget_profiles import changed_profile_fields, current_budget_profile, draft_budget_profile
+from context.profiles.scoring_fields import SCORING_FORM_FIELDS, ScoringProfileForm, scoring_profile_form_values
+from context.profiles.scoring_profiles import apply_number_changes, scoring_profile_versions
+from context.profiles.views.form_errors import add_error_to_form
 from context.receipts.results import ContextRequest
 from context.services.profiles.scoring_profiles import ScoringProfile
-from context.workbench.saved_questions import effect_on, saved_questions
-from memories.tenancy.access import actor_of, tenant_required
+from context.workbench.saved_questions import saved_question_effects, saved_questions
+from memories.tenancy.access import operator_actor, tenant_required
 from memories.tenancy.exceptions import InvalidInput, PlatformError
 from memories.tenancy.scopes import tenant_scope
-from memory_platform.web.pages import HtmxRequest, operator_required, show, wants_fragment
+from memory_platform.web.pages import HtmxRequest, operator_required, render_page, wants_fragment
 
 
 @operator_required("viewer")
@@ -37,7 +37,7 @@ def budget_effect(request: HtmxRequest, name: str) -> HttpResponseBase:
     except InvalidInput as error:
         raise Http404 from error
     is_typed = "default_tokens" in request.GET
-    numbers = merged(request.GET.dict(), current) if is_typed else typed_from_budget(current)
+    numbers = merge_form_values(request.GET.dict(), current) if is_typed else typed_from_budget(current)
     form = BudgetProfileForm(numbers, label_suffix="")
     page = {
         "section": "budgets",
@@ -47,19 +47,19 @@ def budget_effect(request: HtmxRequest, name: str) -> HttpResponseBase:
         # the form beside it shows each refusal at its field
         "is_told": wants_fragment(request),
     }
-    return _shown(request, page | tried_budget(request, current, form))
+    return _shown(request, page | try_budget_profile(request, current, form))
 
 
-def tried_budget(request: HtmxRequest, current: BudgetProfile, form: BudgetProfileForm) -> dict[str, Any]:
+def try_budget_profile(request: HtmxRequest, current: BudgetProfile, form: BudgetProfileForm) -> dict[str, Any]:
     """The saved questions, and what the typed numbers do to them; refusals stand in the form."""
     before = after = ContextRequest(draft=current, preview=True)
     if form.is_valid():
         try:
             draft = draft_budget_profile(current, form.changes())
         except PlatformError as error:
-            blame(form, error)
+            add_error_to_form(form, error)
         else:
-            after = ContextRequest(draft=draft, preview=True) if changed_fields(current, draft) else before
+            after = ContextRequest(draft=draft, preview=True) if changed_profile_fields(current, draft) else before
     return _tried(request, form, before, after)
 
 
@@ -78,20 +78,20 @@ def scoring_effect(request: HtmxRequest, name: str) -> HttpResponseBase:
     if base is None:
         raise Http404
     is_typed = "relevance" in request.GET
-    form = ScoringProfileForm(request.GET if is_typed else typed_from(base.numbers), label_suffix="")
+    form = ScoringProfileForm(request.GET if is_typed else scoring_profile_form_values(base.numbers), label_suffix="")
     address = f"{reverse('scoring-profile', args=[request.tenant.id, name])}?version={base.version}"
     page = {"section": "scoring-profiles", "title": f"{name} {base.version}", "back": address, "form": form}
-    return _shown(request, page | tried_scoring(request, base, form))
+    return _shown(request, page | try_scoring_profile(request, base, form))
 
 
-def tried_scoring(request: HtmxRequest, base: ScoringProfileVersion, form: ScoringProfileForm) -> dict[str, Any]:
+def try_scoring_profile(request: HtmxRequest, base: ScoringProfileVersion, form: ScoringProfileForm) -> dict[str, Any]:
     """The same for the numbers of a scoring profile."""
     numbers = base.numbers
     if form.is_valid():
         try:
-            numbers = changed_numbers(base, form.changes(base.numbers))
+            numbers = apply_number_changes(base, form.changes(base.numbers))
         except PlatformError as error:
-            blame(form, error, FIELDS_OF_FORM)
+            add_error_to_form(form, error, SCORING_FORM_FIELDS)
     sides = (ScoringProfile.from_numbers(base.name, base.version, each) for each in (base.numbers, numbers))
     return _tried(request, form, *(ContextRequest(scoring=side, preview=True) for side in sides))
 
@@ -103,8 +103,8 @@ def _tried(request: HtmxRequest, form: forms.Form, before: ContextRequest, after
     page: dict[str, Any] = {"questions": questions, "known": known}
     if not form.errors:
         try:
-            by, now = actor_of(request.operator), timezone.now()
-            page["effect"] = effect_on(
+            by, now = operator_actor(request.operator), timezone.now()
+            page["effect"] = saved_question_effects(
                 questions, before, after, tenant_id=tenant_id, actor=by, now=now, clock=perf_counter
             )
         except PlatformError as error:
@@ -117,4 +117,4 @@ def _shown(request: HtmxRequest, page: dict[str, Any]) -> HttpResponse:
     template = (
         "context/profiles/saved_effect.html#effect" if wants_fragment(request) else "context/profiles/saved_effect.html"
     )
-    return show(request, template, page, status=status)
+    return render_page(request, template, page, status=status)

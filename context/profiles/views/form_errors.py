@@ -7,7 +7,7 @@ from django.forms import Form
 from memories.tenancy.exceptions import PlatformError
 
 
-def blame(form: Form, error: PlatformError, names: Mapping[str, str] | None = None) -> None:
+def add_error_to_form(form: Form, error: PlatformError, names: Mapping[str, str] | None = None) -> None:
     """Show a refusal at the field it names (`names` renames fields), or above the form."""
     for problem in error.problems:
         name = (names or {}).get(problem.field, problem.field)

@@ -10,7 +10,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods
 
-from context.evaluation.runs import DEFAULT_BUDGETS
+from context.evaluation.runs import DEFAULT_EVALUATION_BUDGETS
 from context.models import ScoringProfileAssignment, ScoringProfileVersion
 from context.profiles.actions.scoring_profiles import (
     publish_scoring_profile,
@@ -18,22 +18,22 @@ from context.profiles.actions.scoring_profiles import (
     roll_back_scoring_profile,
 )
 from context.profiles.forms import PublishForm
-from context.profiles.publishing_gate import gate_of
+from context.profiles.publishing_gate import publishing_gate
 from context.profiles.scoring_fields import number_label
-from context.profiles.scoring_profiles import numbers_between
-from context.profiles.views.form_errors import blame
-from context.profiles.views.scoring import selected_version, to_version, versions_of
-from memories.tenancy.access import actor_of, tenant_required
+from context.profiles.scoring_profiles import number_differences
+from context.profiles.views.form_errors import add_error_to_form
+from context.profiles.views.scoring import profile_versions, redirect_to_version, selected_version
+from memories.tenancy.access import operator_actor, tenant_required
 from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.scopes import tenant_scope
-from memory_platform.web.pages import HtmxRequest, complain, flash, operator_required, show
+from memory_platform.web.pages import HtmxRequest, add_flash, flash_error, operator_required, render_page
 
-ASKING = ["GET", "HEAD", "POST"]
+_ASKING = ["GET", "HEAD", "POST"]
 
 
 @operator_required("admin")
 @tenant_required
-@require_http_methods(ASKING)
+@require_http_methods(_ASKING)
 def scoring_publish(request: HtmxRequest, name: str, version: int) -> HttpResponseBase:
     """Ask with the gate and what was measured; a POST lets agents name the version."""
     if request.method != "POST":
@@ -48,26 +48,26 @@ def scoring_publish(request: HtmxRequest, name: str, version: int) -> HttpRespon
                     version=version,
                     adr_reference=form.cleaned_data["adr_reference"],
                     replaces=form.cleaned_data["replaces"],
-                    by=actor_of(request.operator),
+                    by=operator_actor(request.operator),
                     now=timezone.now(),
                 )
         except PlatformError as error:
-            blame(form, error)
+            add_error_to_form(form, error)
         else:
             before = form.cleaned_data["replaces"]
             undo = reverse("scoring-roll-back", args=[request.tenant.id, name, before]) if before else ""
-            flash(request, f"Version {row.version} of {name} is published and in force.", undo_url=undo)
-            return to_version(request, row)
+            add_flash(request, f"Version {row.version} of {name} is published and in force.", undo_url=undo)
+            return redirect_to_version(request, row)
     return _publish_page(request, name, version, form)
 
 
 def _publish_page(request: HtmxRequest, name: str, version: int, form: PublishForm | None) -> HttpResponse:
     with tenant_scope(request.tenant.id):
-        rows = versions_of(request, name)
+        rows = profile_versions(request, name)
         current = selected_version(rows, str(version))
         in_force = next((row for row in rows if row.is_in_force), None)
         typed = current.adr_reference if form is None else str(form["adr_reference"].value() or "")
-        gate = gate_of(current, in_force, adr_reference=typed)
+        gate = publishing_gate(current, in_force, adr_reference=typed)
     shown = form or PublishForm(
         initial={"adr_reference": current.adr_reference, "replaces": in_force.version if in_force else 0}
     )
@@ -78,23 +78,23 @@ def _publish_page(request: HtmxRequest, name: str, version: int, form: PublishFo
         "gate": gate,
         "changes": _changes(in_force, current),
         "form": shown,
-        "budgets": DEFAULT_BUDGETS,
+        "budgets": DEFAULT_EVALUATION_BUDGETS,
     }
     status = HTTPStatus.UNPROCESSABLE_ENTITY if shown.errors else HTTPStatus.OK
-    return show(request, "context/profiles/scoring_publish.html", page, status=status)
+    return render_page(request, "context/profiles/scoring_publish.html", page, status=status)
 
 
 def _changes(before: ScoringProfileVersion | None, after: ScoringProfileVersion) -> list[tuple[str, Any]]:
-    return [(number_label(number.field), number) for number in numbers_between(before, after)]
+    return [(number_label(number.field), number) for number in number_differences(before, after)]
 
 
 @operator_required("admin")
 @tenant_required
-@require_http_methods(ASKING)
+@require_http_methods(_ASKING)
 def scoring_roll_back(request: HtmxRequest, name: str, version: int) -> HttpResponseBase:
     """Ask with what would change; a POST puts a formerly published version into force again."""
     with tenant_scope(request.tenant.id):
-        rows = versions_of(request, name)
+        rows = profile_versions(request, name)
         row = selected_version(rows, str(version))
     in_force = next((each for each in rows if each.is_in_force), None)
     if request.method != "POST":
@@ -113,7 +113,7 @@ def scoring_roll_back(request: HtmxRequest, name: str, version: int) -> HttpResp
             name=name,
             version=version,
             replaces=before,
-            by=actor_of(request.operator),
+            by=operator_actor(request.operator),
             now=timezone.now(),
         ),
         f"Version {version} of {name} is in force again.",
@@ -123,11 +123,11 @@ def scoring_roll_back(request: HtmxRequest, name: str, version: int) -> HttpResp
 
 @operator_required("admin")
 @tenant_required
-@require_http_methods(ASKING)
+@require_http_methods(_ASKING)
 def scoring_retire(request: HtmxRequest, name: str, version: int) -> HttpResponseBase:
     """Ask with what it means; a POST takes a version out of use."""
     with tenant_scope(request.tenant.id):
-        row = selected_version(versions_of(request, name), str(version))
+        row = selected_version(profile_versions(request, name), str(version))
         assigned = ScoringProfileAssignment.objects.for_tenant(request.tenant.id).in_force().of_profile(name).how_many()
     if request.method != "POST":
         said = ["It stays for receipts that name it, and it can be brought back by rolling back to it."]
@@ -144,7 +144,7 @@ def scoring_retire(request: HtmxRequest, name: str, version: int) -> HttpRespons
             tenant_id=request.tenant.id,
             name=name,
             version=version,
-            by=actor_of(request.operator),
+            by=operator_actor(request.operator),
             now=timezone.now(),
         ),
         f"Version {version} of {name} is retired.",
@@ -171,7 +171,7 @@ def _ask(
         "back": back,
         "back_title": row.name,
     }
-    return show(request, "context/profiles/profile_action.html", page)
+    return render_page(request, "context/profiles/profile_action.html", page)
 
 
 def _done(
@@ -181,7 +181,7 @@ def _done(
         with tenant_scope(request.tenant.id):
             row = verb()
     except PlatformError as error:
-        complain(request, error.detail)
+        flash_error(request, error.detail)
         return redirect("scoring-profile", request.tenant.id, name)
-    flash(request, said, undo_url=undo_url)
-    return to_version(request, row)
+    add_flash(request, said, undo_url=undo_url)
+    return redirect_to_version(request, row)

@@ -11,51 +11,51 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from context.evaluation.report import report_of
-from context.evaluation.runs import DEFAULT_BUDGETS
+from context.evaluation.report import evaluation_report
+from context.evaluation.runs import DEFAULT_EVALUATION_BUDGETS
 from context.models import EvaluationRun, ScoringProfileAssignment, ScoringProfileVersion
 from context.profiles.actions.scoring_profiles import create_scoring_profile, edit_scoring_profile
-from context.profiles.budget_profiles import FieldComparison
-from context.profiles.forms import CompareForm, NewProfileForm
-from context.profiles.publishing_gate import gate_of
+from context.profiles.budget_profiles import ProfileFieldComparison
+from context.profiles.forms import NewProfileForm, VersionComparisonForm
+from context.profiles.publishing_gate import publishing_gate
 from context.profiles.scoring_fields import (
-    FIELDS_OF_FORM,
-    NUMBERS,
+    SCORING_FORM_FIELDS,
+    SCORING_NUMBERS,
     ScoringProfileForm,
     number_label,
-    typed_from,
-    weights_of,
+    scoring_profile_form_values,
+    weight_views,
 )
 from context.profiles.scoring_profiles import (
     compare_scoring_profiles,
-    numbers_between,
+    listed_scoring_profiles,
+    number_differences,
     scoring_profile_versions,
-    shown_scoring_profiles,
 )
-from context.profiles.views.effects import tried_scoring
-from context.profiles.views.form_errors import blame
-from context.services.profiles.scoring_profiles import DEFAULT_PROFILE_NAME
+from context.profiles.views.effects import try_scoring_profile
+from context.profiles.views.form_errors import add_error_to_form
+from context.services.profiles.scoring_profiles import DEFAULT_SCORING_PROFILE_NAME
 from context.workbench.saved_questions import saved_questions
 from memories.models import AuditEntry
-from memories.tenancy.access import actor_of, tenant_required
+from memories.tenancy.access import operator_actor, tenant_required
 from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.scopes import tenant_scope
-from memory_platform.web.pages import HtmxRequest, flash, operator_required, show, wants_fragment
+from memory_platform.web.pages import HtmxRequest, add_flash, operator_required, render_page, wants_fragment
 
-VERSIONS_COMPARED_MAX = 200
+_VERSIONS_COMPARED_MAX = 200
 RUNS_SHOWN_MAX = 10
 CHANGES_SHOWN_MAX = 30
 
 
 @dataclass(frozen=True)
-class VersionView:
+class ScoringProfileVersionView:
     """A version, and what differs from the one it was made from."""
 
     row: ScoringProfileVersion
-    changes: list[FieldComparison]
+    changes: list[ProfileFieldComparison]
 
     @property
-    def labelled(self) -> list[tuple[str, FieldComparison]]:
+    def labelled(self) -> list[tuple[str, ProfileFieldComparison]]:
         return [(number_label(change.field), change) for change in self.changes]
 
 
@@ -64,13 +64,13 @@ class VersionView:
 @require_safe
 def scoring_profiles(request: HtmxRequest) -> HttpResponseBase:
     """What is shipped and the tenant's own, each with its state and whom it is for."""
-    return _list_page(request, NewProfileForm(initial={"based_on": DEFAULT_PROFILE_NAME}, label_suffix=""))
+    return _list_page(request, NewProfileForm(initial={"based_on": DEFAULT_SCORING_PROFILE_NAME}, label_suffix=""))
 
 
 def _list_page(request: HtmxRequest, form: NewProfileForm) -> HttpResponse:
     tenant_id = request.tenant.id
     with tenant_scope(tenant_id):
-        rows = shown_scoring_profiles(tenant_id)
+        rows = listed_scoring_profiles(tenant_id)
         newest = {row.name: row for row in ScoringProfileVersion.objects.for_tenant(tenant_id).newest()}
         assigned: dict[str, list[ScoringProfileAssignment]] = {}
         for each in ScoringProfileAssignment.objects.for_tenant(tenant_id).in_force().with_keys().newest_first():
@@ -81,7 +81,7 @@ def _list_page(request: HtmxRequest, form: NewProfileForm) -> HttpResponse:
         "profiles": [
             {
                 "row": row,
-                "weights": weights_of(row.numbers),
+                "weights": weight_views(row.numbers),
                 "newest": newest.get(row.name, row),
                 "targets": assigned.get(row.name, []),
             }
@@ -89,7 +89,7 @@ def _list_page(request: HtmxRequest, form: NewProfileForm) -> HttpResponse:
         ],
     }
     status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
-    return show(request, "context/profiles/scoring_profiles.html", page, status=status)
+    return render_page(request, "context/profiles/scoring_profiles.html", page, status=status)
 
 
 @operator_required("operator")
@@ -99,7 +99,7 @@ def scoring_create(request: HtmxRequest) -> HttpResponseBase:
     """A new draft, with the numbers of another profile, or of one version of it, to begin with."""
     form = NewProfileForm(request.POST, label_suffix="")
     if form.is_valid():
-        name, based_on = form.cleaned_data["name"], form.cleaned_data["based_on"] or DEFAULT_PROFILE_NAME
+        name, based_on = form.cleaned_data["name"], form.cleaned_data["based_on"] or DEFAULT_SCORING_PROFILE_NAME
         base, _, version = based_on.partition(" ")
         try:
             with tenant_scope(request.tenant.id):
@@ -107,14 +107,14 @@ def scoring_create(request: HtmxRequest) -> HttpResponseBase:
                     tenant_id=request.tenant.id,
                     name=name,
                     based_on=base,
-                    based_on_version=whole_number(version) if version else None,
-                    by=actor_of(request.operator),
+                    based_on_version=parse_whole_number(version) if version else None,
+                    by=operator_actor(request.operator),
                     now=timezone.now(),
                 )
         except PlatformError as error:
-            blame(form, error)
+            add_error_to_form(form, error)
         else:
-            flash(request, f"{name} is a draft. Agents may name it once it is published.")
+            add_flash(request, f"{name} is a draft. Agents may name it once it is published.")
             return redirect("scoring-profile", request.tenant.id, name)
     return _list_page(request, form)
 
@@ -127,17 +127,19 @@ def scoring_profile(request: HtmxRequest, name: str) -> HttpResponseBase:
     is_post = request.method == "POST"
     page = _profile_page(request, name, request.POST.get("edited_from") or request.GET.get("version"))
     is_typed = is_post or "relevance" in request.GET
-    typed = (request.POST if is_post else request.GET) if is_typed else typed_from(page["current"].numbers)
+    typed = (
+        (request.POST if is_post else request.GET) if is_typed else scoring_profile_form_values(page["current"].numbers)
+    )
     form = page["form"] = ScoringProfileForm(typed, label_suffix="")
     if wants_fragment(request):
-        return show(request, "context/profiles/scoring_profile.html#sum", page)
+        return render_page(request, "context/profiles/scoring_profile.html#sum", page)
     if is_post and "try" in request.POST:
-        page |= tried_scoring(request, page["current"], form)
+        page |= try_scoring_profile(request, page["current"], form)
     elif is_post and form.is_valid():
         try:
             return _saved(request, page["current"], form.changes(page["current"].numbers))
         except PlatformError as error:
-            blame(form, error, FIELDS_OF_FORM)
+            add_error_to_form(form, error, SCORING_FORM_FIELDS)
     return _drawn(request, page, form)
 
 
@@ -148,35 +150,37 @@ def _saved(request: HtmxRequest, base: ScoringProfileVersion, changes: Mapping[s
             name=base.name,
             changes=changes,
             edited_from=base.version,
-            by=actor_of(request.operator),
+            by=operator_actor(request.operator),
             now=timezone.now(),
         )
     is_new = row.version != base.version
-    flash(request, f"Version {row.version} is a draft." if is_new else "Nothing differs, so nothing was saved.")
-    return to_version(request, row)
+    add_flash(request, f"Version {row.version} is a draft." if is_new else "Nothing differs, so nothing was saved.")
+    return redirect_to_version(request, row)
 
 
-def to_version(request: HtmxRequest, row: ScoringProfileVersion) -> HttpResponseBase:
+def redirect_to_version(request: HtmxRequest, row: ScoringProfileVersion) -> HttpResponseBase:
     return redirect(f"{reverse('scoring-profile', args=[request.tenant.id, row.name])}?version={row.version}")
 
 
 def _drawn(request: HtmxRequest, page: dict[str, Any], form: ScoringProfileForm) -> HttpResponse:
     status = HTTPStatus.UNPROCESSABLE_ENTITY if form.is_bound and form.errors else HTTPStatus.OK
-    return show(request, "context/profiles/scoring_profile.html", page, status=status)
+    return render_page(request, "context/profiles/scoring_profile.html", page, status=status)
 
 
 def _profile_page(request: HtmxRequest, name: str, version: str | None) -> dict[str, Any]:
     tenant_id = request.tenant.id
     with tenant_scope(tenant_id):
-        versions = versions_of(request, name)
+        versions = profile_versions(request, name)
         current = selected_version(versions, version)
         in_force = next((row for row in versions if row.is_in_force), None)
-        gate = gate_of(current, in_force, adr_reference=current.adr_reference) if not current.is_shipped else None
+        gate = (
+            publishing_gate(current, in_force, adr_reference=current.adr_reference) if not current.is_shipped else None
+        )
         runs = EvaluationRun.objects.for_tenant(tenant_id).proving(current.numbers).newest_first()
         assignments = ScoringProfileAssignment.objects.for_tenant(tenant_id).in_force().of_profile(name)
         changes = AuditEntry.objects.for_tenant(tenant_id).about_any("scoring_profile", [name]).newest_first()
         shown = list(runs.without_details()[:RUNS_SHOWN_MAX])
-        report = report_of(shown[0]) if shown else None
+        report = evaluation_report(shown[0]) if shown else None
         questions, known = saved_questions(tenant_id, request.tenant.name)
         return {
             "section": "scoring-profiles",
@@ -184,12 +188,15 @@ def _profile_page(request: HtmxRequest, name: str, version: str | None) -> dict[
             "in_force": in_force,
             "newest": versions[0],
             "has_former": current.is_in_force and any(row.published_at and not row.is_in_force for row in versions),
-            "versions": [VersionView(row, numbers_between(version_before(versions, row), row)) for row in versions],
-            "weights": weights_of(current.numbers),
-            "numbers": [(number_label(field), field, current.numbers[field]) for field in NUMBERS],
+            "versions": [
+                ScoringProfileVersionView(row, number_differences(previous_version(versions, row), row))
+                for row in versions
+            ],
+            "weights": weight_views(current.numbers),
+            "numbers": [(number_label(field), field, current.numbers[field]) for field in SCORING_NUMBERS],
             "gate": gate,
             "runs": shown,
-            "budgets": DEFAULT_BUDGETS,
+            "budgets": DEFAULT_EVALUATION_BUDGETS,
             "table": report.tables[0] if report else None,
             "targets": list(assignments.with_keys().newest_first()),
             "changes": list(changes[:CHANGES_SHOWN_MAX]),
@@ -199,7 +206,7 @@ def _profile_page(request: HtmxRequest, name: str, version: str | None) -> dict[
         }
 
 
-def versions_of(request: HtmxRequest, name: str) -> list[ScoringProfileVersion]:
+def profile_versions(request: HtmxRequest, name: str) -> list[ScoringProfileVersion]:
     try:
         return scoring_profile_versions(request.tenant.id, name)
     except PlatformError as error:
@@ -210,13 +217,13 @@ def selected_version(versions: list[ScoringProfileVersion], version: str | None)
     """The version in the address; without one that in force, else the newest."""
     if version is None:
         return next((row for row in versions if row.is_in_force), versions[0])
-    found = next((row for row in versions if row.version == whole_number(version)), None)
+    found = next((row for row in versions if row.version == parse_whole_number(version)), None)
     if found is None:
         raise Http404
     return found
 
 
-def version_before(versions: list[ScoringProfileVersion], row: ScoringProfileVersion) -> ScoringProfileVersion | None:
+def previous_version(versions: list[ScoringProfileVersion], row: ScoringProfileVersion) -> ScoringProfileVersion | None:
     return next((each for each in versions if str(each.version) == row.based_on.removeprefix(f"{row.name} ")), None)
 
 
@@ -225,11 +232,11 @@ def version_before(versions: list[ScoringProfileVersion], row: ScoringProfileVer
 @require_safe
 def scoring_compare(request: HtmxRequest) -> HttpResponseBase:
     """Two versions, of one profile or of two, number by number."""
-    form = CompareForm(request.GET or None, label_suffix="")
+    form = VersionComparisonForm(request.GET or None, label_suffix="")
     page: dict[str, Any] = {"section": "scoring-profiles", "form": form}
     with tenant_scope(request.tenant.id):
-        rows = ScoringProfileVersion.objects.for_tenant(request.tenant.id).versions()[:VERSIONS_COMPARED_MAX]
-        shipped = [row for row in shown_scoring_profiles(request.tenant.id) if row.is_shipped]
+        rows = ScoringProfileVersion.objects.for_tenant(request.tenant.id).versions()[:_VERSIONS_COMPARED_MAX]
+        shipped = [row for row in listed_scoring_profiles(request.tenant.id) if row.is_shipped]
         page["offered"] = [f"{row.name} {row.version}" for row in [*shipped, *rows]]
         if form.is_bound and form.is_valid():
             try:
@@ -237,15 +244,15 @@ def scoring_compare(request: HtmxRequest) -> HttpResponseBase:
                 page["numbers"] = [(number_label(number.field), number) for number in numbers]
                 page["differing"] = any(number.differs for number in numbers)
             except PlatformError as error:
-                blame(form, error)
+                add_error_to_form(form, error)
     status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
     template = (
         "context/profiles/scoring_compare.html#result"
         if wants_fragment(request)
         else "context/profiles/scoring_compare.html"
     )
-    return show(request, template, page, status=status)
+    return render_page(request, template, page, status=status)
 
 
-def whole_number(text: str) -> int:
+def parse_whole_number(text: str) -> int:
     return int(text) if text.isdecimal() and len(text) < 10 else -1

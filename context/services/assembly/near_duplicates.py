@@ -13,11 +13,11 @@ import numpy.typing as npt
 #: machine take far longer to come than the work takes.
 MAX_PRODUCT = 1 << 18
 
-Key = TypeVar("Key", bound=Hashable)
-Flags = npt.NDArray[np.bool_]
+MemoryKey = TypeVar("MemoryKey", bound=Hashable)
+SimilarityFlags = npt.NDArray[np.bool_]
 
 
-class Likeness:
+class NearDuplicates:
     """Which items are nearly the same: the cosine of their vectors is above a threshold.
 
     An item without a vector is like nothing, not even itself.
@@ -29,7 +29,7 @@ class Likeness:
         self._is_near = _pairs_above(np.asarray(list(vectors.values()), dtype=np.float32), threshold)
         self._has_any = bool(self._is_near.any())
 
-    def twin_of(self, key: Hashable, others: Iterable[Key]) -> Key | None:
+    def twin_of(self, key: Hashable, others: Iterable[MemoryKey]) -> MemoryKey | None:
         """The first of `others`, but never `key` itself, that is nearly the same; None where none is."""
         place = self._places.get(key)
         if place is None or not self._has_any:
@@ -37,12 +37,12 @@ class Likeness:
         near = self._is_near[place]
         return next((other for other in others if other in self._places and near[self._places[other]]), None)
 
-    def repeats(self, ranked: Sequence[Key], tokens: Mapping[Key, int] | None = None) -> set[Key]:
+    def repeats(self, ranked: Sequence[MemoryKey], tokens: Mapping[MemoryKey, int] | None = None) -> set[MemoryKey]:
         """Those of `ranked` (best first) that are nearly the same as a better one which is no repeat itself.
 
         With `tokens` a better one counts only where it is not the longer one: then it is preferred whatever the budget.
         """
-        gone: set[Key] = set()
+        gone: set[MemoryKey] = set()
         if not self._has_any:
             return gone
         stays = np.full(len(self._places), np.inf)
@@ -58,7 +58,7 @@ class Likeness:
         return gone
 
 
-def _pairs_above(vectors: npt.NDArray[np.float32], threshold: float) -> Flags:
+def _pairs_above(vectors: npt.NDArray[np.float32], threshold: float) -> SimilarityFlags:
     """Which two of the rows have a cosine above `threshold`; no row is paired with itself."""
     count = len(vectors)
     flags = np.zeros((count, count), dtype=np.bool_)

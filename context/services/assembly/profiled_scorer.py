@@ -12,22 +12,22 @@ import numpy as np
 import numpy.typing as npt
 
 from context.services.assembly.signals import SIGNALS
-from context.services.assembly.signals.columns import Pool
+from context.services.assembly.signals.columns import CandidatePool
 from context.services.assembly.signals.diversity import repetition
 from context.services.assembly.signals.recency import recency
 from context.services.profiles.scoring_profiles import BASE_PARTS, FUSED, MULTIPLIED, PART_NAMES, ScoringProfile
 from context.services.scorer import (
-    Column,
     MemoryScorer,
+    ScoreColumn,
     ScoredMemory,
-    base_parts,
-    clamped,
+    base_components,
+    clamp_unit,
     number_column,
     ranked_order,
-    rounded,
+    round_scores,
 )
 
-Vectors = Mapping[UUID, npt.NDArray[np.float32]]
+CandidateVectors = Mapping[UUID, npt.NDArray[np.float32]]
 
 #: The fused score of what both arms found first.
 FUSED_BEST = 2 / 61
@@ -36,7 +36,7 @@ REPETITION = "repetition"
 
 
 @dataclass(frozen=True)
-class Question:
+class ScoringQuestion:
     """What is asked and when; `lexemes` are those of the text as the search made them."""
 
     text: str
@@ -85,8 +85,8 @@ class ProfiledScorer:
     def score(
         self,
         memories: Sequence[Mapping[str, Any]],
-        question: Question,
-        vectors: Vectors,
+        question: ScoringQuestion,
+        vectors: CandidateVectors,
     ) -> list[ProfiledMemory]:
         """The memories with their scores, highest composite first; ties go to the newest, then to the smaller id.
 
@@ -111,9 +111,9 @@ class ProfiledScorer:
         return ProfiledMemory(scored.memory, scored.composite_score, base, parts, weighted)
 
     def _by_profile(
-        self, rows: list[Mapping[str, Any]], now_seconds: float, question: Question, vectors: Vectors
+        self, rows: list[Mapping[str, Any]], now_seconds: float, question: ScoringQuestion, vectors: CandidateVectors
     ) -> list[ProfiledMemory]:
-        pool = Pool(rows, question.text, question.lexemes, vectors)
+        pool = CandidatePool(rows, question.text, question.lexemes, vectors)
         parts = self._base_parts(pool, now_seconds - pool.created)
         names = _used_parts(self._profile)
         parts |= {name: signal(pool, question.asked_at) for name, signal in SIGNALS.items() if name in names}
@@ -123,18 +123,18 @@ class ProfiledScorer:
             parts[REPETITION] = repetition(pool, composite, share)
             weighted[REPETITION] = -share * parts[REPETITION]
             composite = composite + weighted[REPETITION]
-        composite = rounded(clamped(composite))
+        composite = round_scores(clamp_unit(composite))
         return _in_order(pool, composite, parts, weighted)
 
-    def _base_parts(self, pool: Pool, age_seconds: Column) -> dict[str, Column]:
+    def _base_parts(self, pool: CandidatePool, age_seconds: ScoreColumn) -> dict[str, ScoreColumn]:
         profile = self._profile
-        parts = dict(zip(BASE_PARTS, base_parts(list(pool.rows), age_seconds), strict=True))
+        parts = dict(zip(BASE_PARTS, base_components(list(pool.rows), age_seconds), strict=True))
         parts["recency"] = recency(pool.rows, age_seconds, profile.half_life_days, profile.half_life_days_by_kind)
         if profile.relevance == FUSED:
-            parts["relevance"] = clamped(number_column(list(pool.rows), "fused_score", 0.0) / FUSED_BEST)
+            parts["relevance"] = clamp_unit(number_column(list(pool.rows), "fused_score", 0.0) / FUSED_BEST)
         return parts
 
-    def _composite(self, parts: Mapping[str, Column]) -> tuple[Column, dict[str, Column]]:
+    def _composite(self, parts: Mapping[str, ScoreColumn]) -> tuple[ScoreColumn, dict[str, ScoreColumn]]:
         profile = self._profile
         if profile.coefficients is not None:
             weighted = {name: profile.coefficients[name] * column for name, column in parts.items()}
@@ -154,12 +154,12 @@ def _used_parts(profile: ScoringProfile) -> list[str]:
 
 
 def _in_order(
-    pool: Pool, composite: Column, parts: Mapping[str, Column], weighted: Mapping[str, Column]
+    pool: CandidatePool, composite: ScoreColumn, parts: Mapping[str, ScoreColumn], weighted: Mapping[str, ScoreColumn]
 ) -> list[ProfiledMemory]:
     scores, names = composite.tolist(), list(weighted)
-    own = list(zip(*(rounded(parts[name]).tolist() for name in BASE_PARTS), strict=True))
-    told = list(zip(*(rounded(parts[name]).tolist() for name in names), strict=True))
-    brought = list(zip(*(rounded(weighted[name]).tolist() for name in names), strict=True))
+    own = list(zip(*(round_scores(parts[name]).tolist() for name in BASE_PARTS), strict=True))
+    told = list(zip(*(round_scores(parts[name]).tolist() for name in names), strict=True))
+    brought = list(zip(*(round_scores(weighted[name]).tolist() for name in names), strict=True))
     return [
         ProfiledMemory(
             pool.rows[place],

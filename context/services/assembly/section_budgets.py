@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 
-class Allotment:
+class SectionAllocation:
     """Room by section, asked for in the order of the sections.
 
     A section with `{"tokens": n}` or `{"share": s}` of its own may use that and what earlier such sections left over. A

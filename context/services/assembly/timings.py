@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from context.services.workbench.plan_text import step_name
+from context.services.workbench.plan_text import step_label
 
 #: Steps within others: they are the parts of the search.
 PARTS_OF_SEARCH = ("embed", "vector", "lexical", "pinned", "read", "beside", "vectors")
 #: Steps as they happen; the search is told by its parts.
-STEPS = ("resolve", *PARTS_OF_SEARCH, "linked", "neighbours", "score", "likeness", "pack", "render", "receipt")
+_STEPS = ("resolve", *PARTS_OF_SEARCH, "linked", "neighbours", "score", "likeness", "pack", "render", "receipt")
 REST_OF_SEARCH, REST = "Rest of the search", "Between the steps"
 #: Times below this are not worth a line.
 SHOWN_MILLISECONDS = 0.05
 #: Patterns laid over the colours, in turn; the first step is plain.
-PATTERNS = ("", "diagonal", "dots", "vertical", "cross")
+_PATTERNS = ("", "diagonal", "dots", "vertical", "cross")
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class TimedStep:
 
 def timed_steps(timings: Mapping[str, float]) -> list[TimedStep]:
     """The steps that took time, in the order in which they happen; what none of them took comes last."""
-    took = [(step_name(name), timings[name]) for name in STEPS if name in timings]
+    took = [(step_label(name), timings[name]) for name in _STEPS if name in timings]
     search = timings.get("retrieve", 0.0) - sum(timings.get(name, 0.0) for name in PARTS_OF_SEARCH)
     took.append((REST_OF_SEARCH, search))
     total = timings.get("total", 0.0)
@@ -47,7 +47,7 @@ def timed_steps(timings: Mapping[str, float]) -> list[TimedStep]:
     steps, start = [], 0.0
     for place, (name, milliseconds) in enumerate(shown):
         width = 100 * milliseconds / whole
-        pattern = PATTERNS[place % len(PATTERNS)]
+        pattern = _PATTERNS[place % len(_PATTERNS)]
         steps.append(TimedStep(name, milliseconds, place % 12 + 1, round(start, 3), round(width, 3), pattern))
         start += width
     return steps

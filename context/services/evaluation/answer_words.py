@@ -13,11 +13,11 @@ _OF_EVERY_TEXT = (
 IGNORED_WORDS = frozenset(_OF_EVERY_TEXT.split())
 
 
-def words_that_count(text: object) -> frozenset[str]:
+def significant_words(text: object) -> frozenset[str]:
     """The words of a text in lower case without those of every text."""
     return frozenset(_WORD.findall(str(text).lower())) - IGNORED_WORDS
 
 
-def share_of_words(answer_words: frozenset[str], text: object) -> float:
+def answer_word_share(answer_words: frozenset[str], text: object) -> float:
     """The share (0..1) of the answer's words that `text` holds; there is at least one."""
-    return len(answer_words & words_that_count(text)) / len(answer_words)
+    return len(answer_words & significant_words(text)) / len(answer_words)

@@ -15,7 +15,7 @@ GRID_SHARES = (0.25, 0.5, 0.75, 1.0)
 
 
 @dataclass(frozen=True)
-class Interval:
+class ValueInterval:
     """A value and, where it is known, the interval that holds the true one."""
 
     value: float
@@ -24,7 +24,7 @@ class Interval:
 
 
 @dataclass(frozen=True)
-class Mark:
+class CurvePointMark:
     """A point of a line with its interval; `budget` in tokens."""
 
     budget: int
@@ -32,17 +32,17 @@ class Mark:
     y: float
     top: float
     bottom: float
-    interval: Interval
+    interval: ValueInterval
 
 
 @dataclass(frozen=True)
-class Line:
+class CurveLine:
     """One measure over the budgets; `number` (from 1) tells lines apart."""
 
     name: str
     number: int
     points: str
-    marks: tuple[Mark, ...]
+    marks: tuple[CurvePointMark, ...]
 
 
 @dataclass(frozen=True)
@@ -50,10 +50,10 @@ class BudgetChart:
     """Lines over the same budgets. `knee` is the place of the budget where they bend, None without one."""
 
     budgets: tuple[int, ...]
-    lines: tuple[Line, ...]
+    lines: tuple[CurveLine, ...]
     highest: float
     grid: tuple[tuple[float, float], ...]
-    knee: Mark | None = None
+    knee: CurvePointMark | None = None
     width: int = WIDTH
     height: int = HEIGHT
 
@@ -65,7 +65,7 @@ class BudgetChart:
 
 def budget_chart(
     budgets: Sequence[int],
-    series: Sequence[tuple[str, Sequence[Interval]]],
+    series: Sequence[tuple[str, Sequence[ValueInterval]]],
     *,
     highest: float = 1.0,
     knee: int | None = None,
@@ -81,19 +81,19 @@ def budget_chart(
     )
 
 
-def _line(name: str, number: int, budgets: Sequence[int], values: Sequence[Interval], highest: float) -> Line:
+def _line(name: str, number: int, budgets: Sequence[int], values: Sequence[ValueInterval], highest: float) -> CurveLine:
     marks = tuple(
         _mark(budget, _x(place, len(budgets)), value, highest)
         for place, (budget, value) in enumerate(zip(budgets, values, strict=True))
     )
-    return Line(name, number, " ".join(f"{mark.x},{mark.y}" for mark in marks), marks)
+    return CurveLine(name, number, " ".join(f"{mark.x},{mark.y}" for mark in marks), marks)
 
 
-def _mark(budget: int, x: float, value: Interval, highest: float) -> Mark:
+def _mark(budget: int, x: float, value: ValueInterval, highest: float) -> CurvePointMark:
     low = value.value if value.low is None else value.low
     high = value.value if value.high is None else value.high
     y, bottom, top = (_y(each / highest if highest else 0.0) for each in (value.value, low, high))
-    return Mark(budget, x, y, top, bottom, value)
+    return CurvePointMark(budget, x, y, top, bottom, value)
 
 
 def _x(place: int, count: int) -> float:

@@ -15,9 +15,9 @@ from context.services.evaluation.logistic import (
     HeldOutReport,
     LogisticModel,
     TooLittleDataError,
-    cross_validated,
+    cross_validate,
     fit_logistic,
-    refuse_too_little,
+    require_enough_rows,
 )
 from context.services.packer import GreedyKnapsackPacker, OptimalPacker
 from context.services.profiles.scoring_profiles import PART_NAMES
@@ -77,7 +77,7 @@ class Calibration:
         }
 
 
-def refuse_too_few_questions(questions: int, evidence: int) -> None:
+def require_enough_questions(questions: int, evidence: int) -> None:
     """Raise `TooLittleDataError` where even the best search could not find enough: known before anything is asked.
 
     `questions` are those with evidence, `evidence` the memories that they name, all told.
@@ -97,10 +97,10 @@ def calibrate(observations: Sequence[Observation], wanted: Mapping[str, int], bu
     """
     names = [name for name in PART_NAMES if len({row.parts.get(name, 0.0) for row in observations}) > 1]
     outcomes = np.array([float(row.is_evidence) for row in observations])
-    refuse_too_little(len(outcomes), int(outcomes.sum()), max(len(names), 1))
+    require_enough_rows(len(outcomes), int(outcomes.sum()), max(len(names), 1))
     features = np.array([[row.parts.get(name, 0.0) for name in names] for row in observations])
     model = fit_logistic(features, outcomes, names)
-    report, held_out = cross_validated(features, outcomes, names, [row.group for row in observations])
+    report, held_out = cross_validate(features, outcomes, names, [row.group for row in observations])
     return Calibration(model, report, _recalls(observations, held_out.tolist(), wanted, budgets))
 
 

@@ -15,7 +15,7 @@ from itertools import pairwise
 BEND_MIN = 0.05
 
 
-def knee_of(xs: Sequence[float], ys: Sequence[float]) -> int | None:
+def knee_index(xs: Sequence[float], ys: Sequence[float]) -> int | None:
     """The index of the knee; None for fewer than three points, a flat or falling curve, or one without a bend.
 
     `xs` rise strictly. Of equal bends the earliest counts. Raises `ValueError` where the lengths differ or `xs` do not

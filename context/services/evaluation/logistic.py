@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-Matrix = npt.NDArray[np.float64]
-Column = npt.NDArray[np.float64]
+FeatureMatrix = npt.NDArray[np.float64]
+FeatureColumn = npt.NDArray[np.float64]
 
 #: Below these a model would learn the accidents of its data: rows, rows of each outcome, and of the rarer outcome so
 #: many for each column (the usual ten events per variable).
@@ -50,7 +50,7 @@ class LogisticModel:
     coefficients: tuple[float, ...]
     intercept: float
 
-    def probabilities(self, features: Matrix) -> Column:
+    def probabilities(self, features: FeatureMatrix) -> FeatureColumn:
         """The probability of each row, strictly between 0 and 1 but for rounding."""
         return _sigmoid(features @ np.array(self.coefficients) + self.intercept)
 
@@ -94,7 +94,7 @@ def fit_logistic(
     matrix, labels = _checked(features, outcomes, len(names))
     if not ridge >= 0:
         raise ValueError(f"ridge must not be negative, not {ridge}")
-    refuse_too_little(len(labels), int(labels.sum()), len(names))
+    require_enough_rows(len(labels), int(labels.sum()), len(names))
     centre, spread = matrix.mean(axis=0), matrix.std(axis=0)
     changes = spread > 1e-12
     scale = np.where(changes, spread, 1.0)
@@ -105,7 +105,7 @@ def fit_logistic(
     return LogisticModel(tuple(names), tuple(coefficients.tolist()), intercept)
 
 
-def refuse_too_little(rows: int, positives: int, columns: int) -> None:
+def require_enough_rows(rows: int, positives: int, columns: int) -> None:
     """Raise `TooLittleDataError` unless there is enough to learn so many coefficients from."""
     if rows < MIN_ROWS:
         raise TooLittleDataError(
@@ -119,12 +119,12 @@ def refuse_too_little(rows: int, positives: int, columns: int) -> None:
         raise TooLittleDataError("too_few_outcomes", detail)
 
 
-def cross_validated(
+def cross_validate(
     features: npt.ArrayLike,
     outcomes: npt.ArrayLike,
     names: Sequence[str],
     groups: Sequence[Hashable],
-) -> tuple[HeldOutReport, Column]:
+) -> tuple[HeldOutReport, FeatureColumn]:
     """The report on rows predicted by models that saw no row of their group, and these predictions in row order.
 
     Groups (a row's question, say) are dealt to the folds in the order they appear. Raises what `fit_logistic` raises,
@@ -144,10 +144,10 @@ def cross_validated(
         is_held_out = fold_of == fold
         model = fit_logistic(matrix[~is_held_out], labels[~is_held_out], names)
         predicted[is_held_out] = model.probabilities(matrix[is_held_out])
-    return report_of(predicted, labels), predicted
+    return held_out_report(predicted, labels), predicted
 
 
-def report_of(probabilities: npt.ArrayLike, outcomes: npt.ArrayLike) -> HeldOutReport:
+def held_out_report(probabilities: npt.ArrayLike, outcomes: npt.ArrayLike) -> HeldOutReport:
     """How good the probabilities are for outcomes they were not learnt from. Raises `ValueError` without rows."""
     predicted = np.asarray(probabilities, dtype=np.float64)
     labels = np.asarray(outcomes, dtype=np.float64)
@@ -166,7 +166,7 @@ def report_of(probabilities: npt.ArrayLike, outcomes: npt.ArrayLike) -> HeldOutR
     )
 
 
-def _checked(features: npt.ArrayLike, outcomes: npt.ArrayLike, columns: int) -> tuple[Matrix, Column]:
+def _checked(features: npt.ArrayLike, outcomes: npt.ArrayLike, columns: int) -> tuple[FeatureMatrix, FeatureColumn]:
     matrix = np.asarray(features, dtype=np.float64)
     labels = np.asarray(outcomes, dtype=np.float64)
     if matrix.ndim != 2 or labels.ndim != 1 or matrix.shape != (len(labels), columns):
@@ -178,12 +178,12 @@ def _checked(features: npt.ArrayLike, outcomes: npt.ArrayLike, columns: int) -> 
     return matrix, labels
 
 
-def _newton(design: Matrix, labels: Column, ridge: float) -> Column:
+def _newton(design: FeatureMatrix, labels: FeatureColumn, ridge: float) -> FeatureColumn:
     """The coefficients of least penalised log loss; the first column is the intercept, which costs nothing."""
     # a trace of a penalty, so that columns that say the same can still be told apart
     penalty = np.array([0.0, *[ridge + 1e-9] * (design.shape[1] - 1)])
 
-    def loss(beta: Column) -> float:
+    def loss(beta: FeatureColumn) -> float:
         log_odds = design @ beta
         return float(np.sum(np.logaddexp(0.0, log_odds) - labels * log_odds) + 0.5 * np.sum(penalty * beta**2))
 
@@ -200,16 +200,16 @@ def _newton(design: Matrix, labels: Column, ridge: float) -> Column:
     return beta
 
 
-def _sigmoid(log_odds: Column) -> Column:
+def _sigmoid(log_odds: FeatureColumn) -> FeatureColumn:
     return np.asarray(1.0 / (1.0 + np.exp(-np.clip(log_odds, -700.0, 700.0))), dtype=np.float64)
 
 
-def _log_loss(predicted: Column, labels: Column) -> float:
+def _log_loss(predicted: FeatureColumn, labels: FeatureColumn) -> float:
     safe = np.clip(predicted, PROBABILITY_MIN, 1.0 - PROBABILITY_MIN)
     return float(-np.mean(labels * np.log(safe) + (1.0 - labels) * np.log(1.0 - safe)))
 
 
-def _auc(predicted: Column, labels: Column) -> float | None:
+def _auc(predicted: FeatureColumn, labels: FeatureColumn) -> float | None:
     positives, negatives = predicted[labels == 1.0], np.sort(predicted[labels == 0.0])
     if not len(positives) or not len(negatives):
         return None
@@ -217,7 +217,7 @@ def _auc(predicted: Column, labels: Column) -> float | None:
     return float(np.mean(below + not_above) / (2 * len(negatives)))
 
 
-def _bins(predicted: Column, labels: Column) -> tuple[CalibrationBin, ...]:
+def _bins(predicted: FeatureColumn, labels: FeatureColumn) -> tuple[CalibrationBin, ...]:
     number = np.clip((predicted * CALIBRATION_BINS).astype(int), 0, CALIBRATION_BINS - 1)
     return tuple(
         CalibrationBin(

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Id = TypeVar("Id", bound=Hashable)
-Vectors = NDArray[np.float32]
+_Vectors = NDArray[np.float32]
 
 # SPEC, Feedback. What a vote weighs.
 EXPLICIT_WEIGHTS = {"POSITIVE": 1.0, "NEGATIVE": -1.0, "VERY_NEGATIVE": -3.0}
@@ -29,7 +29,7 @@ RARE_DOCUMENT_SHARE = 0.02
 #: Newest memories of the tenant that are looked through beside those of the context.
 SAMPLE_MEMORIES = 500
 #: Sentences of an answer that are embedded; words are looked for in all of it.
-SENTENCES_MAX = 200
+ANSWER_SENTENCES_MAX = 200
 WORD_CHARACTERS_MIN = 3
 
 _WORD = re.compile(r"\w+")
@@ -48,11 +48,11 @@ than that the their theirs them themselves then there these they thing things th
 under until upon use used uses using very want wants was way well were what when where whether which while who whom
 whose why will with within without would yes yet you your yours yourself yourselves
 """
-STOP_WORDS = frozenset(_STOP_WORDS_TEXT.split())
+_STOP_WORDS = frozenset(_STOP_WORDS_TEXT.split())
 
 
 @dataclass(frozen=True)
-class Overlap:
+class AnswerOverlap:
     """How much of a memory recurs in an answer. `similarity` is None where no vectors could be compared."""
 
     rare_words: frozenset[str]
@@ -71,7 +71,7 @@ class Overlap:
         return shared >= RARE_WORDS_MIN or 0 < RARE_WORDS_SHARE * len(self.rare_words) <= shared
 
 
-def usefulness(positive: float, negative: float) -> float:
+def usefulness_from_votes(positive: float, negative: float) -> float:
     """A memory's usefulness by the sums of its votes' weights, both as amounts: 0.5 without any, never 0 or 1."""
     if positive < 0 or negative < 0:
         raise ValueError("sums of votes are amounts, not below 0")
@@ -80,21 +80,21 @@ def usefulness(positive: float, negative: float) -> float:
 
 def find_overlaps(
     memories: Mapping[Id, str], answer: str, *, sample: Iterable[str], similarities: Mapping[Id, float]
-) -> dict[Id, Overlap]:
+) -> dict[Id, AnswerOverlap]:
     """How each of `memories` (texts by id) recurs in `answer`.
 
     `sample` are texts that tell common words from rare ones, those of `memories` among them or not; `similarities` are
     the best cosines of any sentence of the answer.
     """
-    answered = words_of(answer)
-    words = {key: words_of(text) for key, text in memories.items()}
+    answered = comparison_words(answer)
+    words = {key: comparison_words(text) for key, text in memories.items()}
     frequencies, documents = _frequencies(words.values(), {*memories.values(), *sample})
     limit = max(1, int(documents * RARE_DOCUMENT_SHARE))
     rare = {key: frozenset(word for word in own if frequencies[word] <= limit) for key, own in words.items()}
-    return {key: Overlap(own, own & answered, similarities.get(key)) for key, own in rare.items()}
+    return {key: AnswerOverlap(own, own & answered, similarities.get(key)) for key, own in rare.items()}
 
 
-def words_of(text: str) -> frozenset[str]:
+def comparison_words(text: str) -> frozenset[str]:
     """The words of a text as they are compared: compatibility forms and case folded, no short or empty ones.
 
     A word with a digit counts from two characters on; scripts without spaces give pairs of characters.
@@ -105,13 +105,13 @@ def words_of(text: str) -> frozenset[str]:
     return frozenset(spaced | pairs)
 
 
-def sentences_of(text: str) -> list[str]:
-    """The first sentences of a text, at most `SENTENCES_MAX`, without those that hold no word."""
+def leading_sentences(text: str) -> list[str]:
+    """The first sentences of a text, at most `ANSWER_SENTENCES_MAX`, without those that hold no word."""
     sentences = (part.strip() for part in _SENTENCE_END.split(text))
-    return [sentence for sentence in sentences if _WORD.search(sentence)][:SENTENCES_MAX]
+    return [sentence for sentence in sentences if _WORD.search(sentence)][:ANSWER_SENTENCES_MAX]
 
 
-def best_similarities(memories: Mapping[Id, Sequence[float] | Vectors], sentences: Vectors) -> dict[Id, float]:
+def best_similarities(memories: Mapping[Id, Sequence[float] | _Vectors], sentences: _Vectors) -> dict[Id, float]:
     """The cosine of each memory's unit vector to the sentence that is nearest to it; nothing without sentences."""
     if not memories or not len(sentences):
         return {}
@@ -121,7 +121,7 @@ def best_similarities(memories: Mapping[Id, Sequence[float] | Vectors], sentence
 
 
 def _says_something(word: str) -> bool:
-    if word in STOP_WORDS:
+    if word in _STOP_WORDS:
         return False
     return len(word) >= WORD_CHARACTERS_MIN or (len(word) > 1 and any(character.isdigit() for character in word))
 
@@ -132,6 +132,6 @@ def _frequencies(wanted: Iterable[frozenset[str]], texts: Iterable[str]) -> tupl
     frequencies: Counter[str] = Counter()
     documents = 0
     for text in texts:
-        frequencies.update(words_of(text) & vocabulary)
+        frequencies.update(comparison_words(text) & vocabulary)
         documents += 1
     return frequencies, documents

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from context.services.packer.relaxation import Flags, Integers, Knapsack, Relaxation
+from context.services.packer.relaxation import Integers, ItemFlags, Knapsack, Relaxation
 from context.services.packer.states import SMALL_PROFITS, DenseStates, Flip, SparseStates
 
 #: From so many states on a list is held by weight, where the weights it can reach are few enough; else it is pruned.
@@ -32,14 +32,14 @@ FLIPS_GROWTH = 1.5
 
 
 @dataclass(frozen=True)
-class Found:
+class CoreSolution:
     """A solution: what it is worth and which items it takes."""
 
     profit: int
-    taken: Flags
+    taken: ItemFlags
 
 
-class Meter:
+class WorkMeter:
     """Counts the states looked at, against a limit where there is one."""
 
     def __init__(self, limit: int | None = None) -> None:
@@ -67,7 +67,7 @@ class CoreSearch:
     better than the one found. What is found may be worth less, or break the row: it is a solution all the same.
     """
 
-    def __init__(self, problem: Knapsack, relaxation: Relaxation, least: int, enough: int, meter: Meter) -> None:
+    def __init__(self, problem: Knapsack, relaxation: Relaxation, least: int, enough: int, meter: WorkMeter) -> None:
         self._base = relaxation.base
         self._base_profit = int(problem.profits[self._base].sum())
         self._enough = enough
@@ -87,9 +87,9 @@ class CoreSearch:
         self._hands = (dealt[0::2], dealt[1::2])
         self._lists: list[SparseStates | DenseStates] = []
         self._tidy_from = [MAX_SPARSE_STATES, MAX_SPARSE_STATES]
-        self._best: Found | None = None
+        self._best: CoreSolution | None = None
 
-    def run(self) -> Found | None:
+    def run(self) -> CoreSolution | None:
         """The best solution found, None where there is none."""
         self._start_lists()
         next_pairs, next_number = FIRST_LOOK_PAIRS, 0.0
@@ -142,8 +142,8 @@ class CoreSearch:
 
     def _window(self, side: int) -> tuple[int, int]:
         """Between which weights a list's part of a solution within the gap can lie, at any time."""
-        lowest, highest = reach(self._flips, self._gap)
-        low, high = reach(self._hands[side], self._gap)
+        lowest, highest = flip_weight_range(self._flips, self._gap)
+        low, high = flip_weight_range(self._hands[side], self._gap)
         high = min(high, self._room - lowest)
         if self._slope > 0:
             low = max(low, self._room - highest - math.ceil(self._gap / self._slope))
@@ -163,7 +163,7 @@ class CoreSearch:
             taken = self._base.copy()
             taken[self._lists[0].flipped(int(first.sources[position]))] ^= True
             taken[self._lists[1].flipped(int(second.sources[partner[position]]))] ^= True
-            self._best = Found(profit, taken)
+            self._best = CoreSolution(profit, taken)
 
 
 def affordable_flips(problem: Knapsack, relaxation: Relaxation, gap: float) -> list[Flip]:
@@ -202,7 +202,7 @@ def _kinds(problem: Knapsack, relaxation: Relaxation, free: Integers) -> list[Fl
     ]
 
 
-def reach(flips: list[Flip], gap: float) -> tuple[int, int]:
+def flip_weight_range(flips: list[Flip], gap: float) -> tuple[int, int]:
     """How far flips that together cost at most `gap` can lower and raise the weight, at the very most."""
     ends = []
     for sign in (-1, 1):

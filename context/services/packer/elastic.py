@@ -12,8 +12,8 @@ from context.services.packer.results import (
     PackedMemories,
     TokenCounter,
     in_score_order,
+    scored_memory_tokens,
     stored_tokens,
-    tokens_of,
     total_score,
 )
 from context.services.packer.snippets import shorten_to_characters, shorten_to_tokens
@@ -26,7 +26,7 @@ TARGET_ITEMS = 6
 MIN_ITEM = 80
 MAX_ITEM = 360
 #: The budget of a caller that has none, by unit. A token stands for four characters.
-DEFAULT_BUDGETS: Mapping[Unit, int] = {"characters": 1_800, "tokens": 450}
+DEFAULT_ELASTIC_BUDGETS: Mapping[Unit, int] = {"characters": 1_800, "tokens": 450}
 
 
 class ElasticPacker:
@@ -46,8 +46,8 @@ class ElasticPacker:
 
         `final_pass` adds short memories that the three phases of the published algorithm leave out although they fit.
         """
-        if unit not in DEFAULT_BUDGETS:
-            raise ValueError(f"unit must be one of {', '.join(DEFAULT_BUDGETS)}")
+        if unit not in DEFAULT_ELASTIC_BUDGETS:
+            raise ValueError(f"unit must be one of {', '.join(DEFAULT_ELASTIC_BUDGETS)}")
         self._budget_calculator = budget_calculator
         self._target_items = target_items if target_items > 0 else TARGET_ITEMS
         self._min_item = min_item if min_item > 0 else MIN_ITEM
@@ -64,7 +64,7 @@ class ElasticPacker:
         part and appear nowhere. `total_tokens` is the sum of the allotments; a snippet never exceeds its own. Raises
         `ValueError` for a negative stored token count.
         """
-        budget = DEFAULT_BUDGETS[self._unit] if token_budget is None else token_budget
+        budget = DEFAULT_ELASTIC_BUDGETS[self._unit] if token_budget is None else token_budget
         candidates = [one for one in in_score_order(scored_memories) if one.memory["content"].strip()]
         if budget <= 0:
             left_out = [
@@ -117,7 +117,7 @@ class ElasticPacker:
         if self._unit == "characters":
             return len(content.strip())
         if content == content.strip():
-            return tokens_of(scored, model, self._budget_calculator)
+            return scored_memory_tokens(scored, model, self._budget_calculator)
         return self._budget_calculator.count_tokens(content.strip(), model)
 
     def _known_length(self, scored: ScoredMemory, model: str) -> int | None:

@@ -12,8 +12,8 @@ from context.services.packer.results import (
     PackedMemories,
     TokenCounter,
     in_score_order,
+    scored_memory_tokens,
     stored_tokens,
-    tokens_of,
     total_score,
 )
 from context.services.scorer import ScoredMemory
@@ -45,7 +45,7 @@ class GreedyKnapsackPacker:
             if misses >= MAX_CONSECUTIVE_SKIPS:
                 omitted.append(_never_tried(candidate, token_budget, model))
                 continue
-            tokens = tokens_of(candidate, model, self._budget_calculator)
+            tokens = scored_memory_tokens(candidate, model, self._budget_calculator)
             if self._fits(tokens, used, token_budget):
                 kept.append(candidate)
                 used += tokens

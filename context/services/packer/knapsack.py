@@ -4,7 +4,7 @@ Science 45, 1999): few items near the bound's own choices decide, and where the 
 many items are taken makes it strong.
 
 A first solution and a bound come at once. Then solutions ever further below the bound are searched until none above the
-best known can be left (`Ladder`). Easy instances end with a small search under the linear bound; others go on under the
+best known can be left (`BoundSearch`). Easy instances end with a small search under the linear bound; others use the
 strongest of three: the linear bound, the two cardinality rows of which every solution meets one, and the grid of the
 profits where they lie on one.
 """
@@ -17,8 +17,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from context.services.packer.core import CoreSearch, Found, Meter
-from context.services.packer.relaxation import Flags, Knapsack, Relaxation, cardinality_rows, grid_row, relax
+from context.services.packer.core import CoreSearch, CoreSolution, WorkMeter
+from context.services.packer.relaxation import (
+    ItemFlags,
+    Knapsack,
+    Relaxation,
+    cardinality_rows,
+    grid_row,
+    relax_knapsack,
+)
 
 #: How many items the first search may choose otherwise, and how many times more each further one.
 FIRST_CORE_ITEMS = 16
@@ -31,7 +38,7 @@ MAX_SUM = 1 << 53
 
 
 @dataclass(frozen=True)
-class Solution:
+class KnapsackSolution:
     """Positions taken, their profit, and what no solution exceeds; proven optimal where both are equal."""
 
     taken: list[int]
@@ -40,7 +47,9 @@ class Solution:
     nodes: int
 
 
-def solve(profits: Sequence[int], weights: Sequence[int], capacity: int, work_limit: int | None = None) -> Solution:
+def solve_knapsack(
+    profits: Sequence[int], weights: Sequence[int], capacity: int, work_limit: int | None = None
+) -> KnapsackSolution:
     """The most profitable of the items that fit `capacity` together. Profits and weights are positive.
 
     Past `work_limit` states looked at, the best found so far. Always the same answer for the same input.
@@ -48,7 +57,7 @@ def solve(profits: Sequence[int], weights: Sequence[int], capacity: int, work_li
     fitting = [position for position, weight in enumerate(weights) if weight <= capacity]
     total = sum(profits[position] for position in fitting)
     if sum(weights[position] for position in fitting) <= capacity:
-        return Solution(fitting, total, total, 0)
+        return KnapsackSolution(fitting, total, total, 0)
     fitting.sort(key=lambda position: (-profits[position] / weights[position], weights[position], position))
     profit_unit = math.gcd(*(profits[position] for position in fitting))
     weight_unit = math.gcd(*(weights[position] for position in fitting))
@@ -56,27 +65,29 @@ def solve(profits: Sequence[int], weights: Sequence[int], capacity: int, work_li
         [profits[position] // profit_unit for position in fitting],
         [weights[position] // weight_unit for position in fitting],
         capacity // weight_unit,
-        Meter(work_limit),
+        WorkMeter(work_limit),
     )
     taken = sorted(fitting[place] for place in np.flatnonzero(found.taken).tolist())
-    return Solution(taken, found.profit * profit_unit, upper_bound * profit_unit, nodes)
+    return KnapsackSolution(taken, found.profit * profit_unit, upper_bound * profit_unit, nodes)
 
 
-def _solve_reduced(profits: list[int], weights: list[int], capacity: int, meter: Meter) -> tuple[Found, int, int]:
+def _solve_reduced(
+    profits: list[int], weights: list[int], capacity: int, meter: WorkMeter
+) -> tuple[CoreSolution, int, int]:
     """The best solution, what none exceeds, and the states looked at; items by profit per weight, best first."""
     best, upper_bound = first_solution(profits, weights, capacity)
     if best.profit >= upper_bound or max(sum(profits), sum(weights)) > MAX_SUM:
         return best, upper_bound, 0
     problem = Knapsack(np.array(profits, np.int64), np.array(weights, np.int64), capacity)
-    best = improve(problem, best)
+    best = improve_by_exchange(problem, best)
     if best.profit < upper_bound:
         best, upper_bound = _climb(problem, best, upper_bound, meter)
     return best, upper_bound, meter.nodes
 
 
-def _climb(problem: Knapsack, best: Found, upper_bound: int, meter: Meter) -> tuple[Found, int]:
+def _climb(problem: Knapsack, best: CoreSolution, upper_bound: int, meter: WorkMeter) -> tuple[CoreSolution, int]:
     """The best solution above `best`, and the bound then left."""
-    plain = Ladder(problem, relax(problem), FIRST_CORE_ITEMS)
+    plain = BoundSearch(problem, relax_knapsack(problem), FIRST_CORE_ITEMS)
     best = plain.step(best, meter)
     upper_bound = min(upper_bound, plain.upper_bound)
     if upper_bound > best.profit and not meter.is_spent:
@@ -87,20 +98,20 @@ def _climb(problem: Knapsack, best: Found, upper_bound: int, meter: Meter) -> tu
     return best, max(best.profit, upper_bound)
 
 
-def _strongest(problem: Knapsack, plain: Ladder, best: Found) -> list[Ladder]:
+def _strongest(problem: Knapsack, plain: BoundSearch, best: CoreSolution) -> list[BoundSearch]:
     """The ladders, of which every solution stands on one, that leave the smallest gap above `best`."""
     ways = [cardinality_rows(problem)]
     grid = grid_row(problem)
     if grid is not None:
         ways.append([grid])
-    others = [[Ladder(problem, relax(problem, row), SECOND_CORE_ITEMS) for row in rows] for rows in ways]
+    others = [[BoundSearch(problem, relax_knapsack(problem, row), SECOND_CORE_ITEMS) for row in rows] for rows in ways]
     gap, strongest = min(
         ((max(ladder.gap(best) for ladder in ladders), ladders) for ladders in others), key=lambda one: one[0]
     )
     return strongest if gap < MAX_GAP_SHARE * plain.gap(best) else [plain]
 
 
-class Ladder:
+class BoundSearch:
     """Searches ever further below one bound, until no better solution that meets its row can be left."""
 
     def __init__(self, problem: Knapsack, relaxation: Relaxation, core_items: int) -> None:
@@ -112,21 +123,21 @@ class Ladder:
         self._searched_gap = 0.0
         self.upper_bound = math.floor(relaxation.bound + problem.margin)
 
-    def is_open(self, best: Found) -> bool:
+    def is_open(self, best: CoreSolution) -> bool:
         """Whether something better than `best` may be left."""
         return self.upper_bound > best.profit
 
-    def gap(self, best: Found) -> float:
+    def gap(self, best: CoreSolution) -> float:
         """How much better than `best` the relaxation alone allows."""
         return self._relaxation.bound - best.profit
 
-    def climb(self, best: Found, meter: Meter) -> Found:
+    def climb(self, best: CoreSolution, meter: WorkMeter) -> CoreSolution:
         """`best`, or what is better, once nothing better still can be left or the meter is spent."""
         while self.is_open(best) and not meter.is_spent:
             best = self.step(best, meter)
         return best
 
-    def step(self, best: Found, meter: Meter) -> Found:
+    def step(self, best: CoreSolution, meter: WorkMeter) -> CoreSolution:
         """`best`, or what is better after one search."""
         least = self._least(best)
         found = CoreSearch(self._problem, self._relaxation, least, self.upper_bound, meter).run()
@@ -139,7 +150,7 @@ class Ladder:
             self._core_items = max(CORE_GROWTH * self._core_items, reached + 1)
         return best
 
-    def _least(self, best: Found) -> int:
+    def _least(self, best: CoreSolution) -> int:
         """The profit to look for: what leaves about `core_items` a choice, or anything better where that is near."""
         dearest = float(self._costs[min(self._core_items, len(self._costs) - 1)])
         gap = max(dearest, CORE_GROWTH * self._searched_gap)
@@ -148,7 +159,7 @@ class Ladder:
         return min(max(best.profit + 1, math.ceil(self._relaxation.bound - gap)), self.upper_bound)
 
 
-def first_solution(profits: Sequence[int], weights: Sequence[int], capacity: int) -> tuple[Found, int]:
+def first_solution(profits: Sequence[int], weights: Sequence[int], capacity: int) -> tuple[CoreSolution, int]:
     """What fits in order of profit per weight, and the linear bound, exactly. The items do not all fit together."""
     taken = np.zeros(len(profits), np.bool_)
     profit, room, first_miss = 0, capacity, len(profits)
@@ -165,10 +176,10 @@ def first_solution(profits: Sequence[int], weights: Sequence[int], capacity: int
         for one, weight in zip(profits, weights, strict=True)
         if (more := one * cut_weight - cut_profit * weight) > 0
     )
-    return Found(profit, taken), (cut_profit * capacity + surplus) // cut_weight
+    return CoreSolution(profit, taken), (cut_profit * capacity + surplus) // cut_weight
 
 
-def improve(problem: Knapsack, found: Found) -> Found:
+def improve_by_exchange(problem: Knapsack, found: CoreSolution) -> CoreSolution:
     """The best exchange of one item for another, from `found` and from one item too many; `found` where none helps."""
     fitting = problem.break_position()
     crowded = np.arange(len(problem.profits)) <= fitting
@@ -176,7 +187,7 @@ def improve(problem: Knapsack, found: Found) -> Found:
     return max((found, *(one for one in exchanges if one is not None)), key=lambda one: one.profit)
 
 
-def _best_exchange(problem: Knapsack, taken: Flags) -> Found | None:
+def _best_exchange(problem: Knapsack, taken: ItemFlags) -> CoreSolution | None:
     """The best that one item out and one in make of `taken`, so that it fits; None where nothing does."""
     inside, outside = np.flatnonzero(taken), np.flatnonzero(~taken)
     if not len(inside) or not len(outside):
@@ -193,4 +204,4 @@ def _best_exchange(problem: Knapsack, taken: Flags) -> Found | None:
     enters = outside[int(problem.profits[outside[: int(affordable[chosen]) + 1]].argmax())]
     exchanged = taken.copy()
     exchanged[inside[chosen]], exchanged[enters] = False, True
-    return Found(int(problem.profits[exchanged].sum()), exchanged)
+    return CoreSolution(int(problem.profits[exchanged].sum()), exchanged)

@@ -6,15 +6,15 @@ import math
 from collections.abc import Iterable, Sequence
 
 from context.services.assembly.model_catalog import DEFAULT_MODEL
-from context.services.packer.knapsack import solve
+from context.services.packer.knapsack import solve_knapsack
 from context.services.packer.results import (
     OVER_BUDGET,
     OmittedMemory,
     PackedMemories,
     TokenCounter,
     in_score_order,
+    scored_memory_tokens,
     stored_tokens,
-    tokens_of,
     total_score,
 )
 from context.services.scorer import SCORE_DECIMALS, ScoredMemory
@@ -48,7 +48,7 @@ class OptimalPacker:
         if token_budget <= 0:
             left_out = [OmittedMemory(one.memory["id"], OVER_BUDGET, stored_tokens(one, model)) for one in candidates]
             return PackedMemories([], 0, 0.0, len(left_out), bool(left_out), left_out, None, None, 0.0, 0.0)
-        tokens = [tokens_of(one, model, self._budget_calculator) for one in candidates]
+        tokens = [scored_memory_tokens(one, model, self._budget_calculator) for one in candidates]
         scores = [_millionths(one) for one in candidates]
         taken, open_units = self._choose(scores, tokens, token_budget)
         kept = [one for place, one in enumerate(candidates) if place in taken]
@@ -72,7 +72,7 @@ class OptimalPacker:
     def _choose(self, scores: Sequence[int], tokens: Sequence[int], budget: int) -> tuple[set[int], int]:
         """Which places to keep, and how many units of score more a selection could have for all that is proven."""
         weighty = [place for place, score in enumerate(scores) if score > 0 and tokens[place] > 0]
-        solution = solve(
+        solution = solve_knapsack(
             [scores[place] for place in weighty], [tokens[place] for place in weighty], budget, self._work_limit
         )
         taken = {weighty[position] for position in solution.taken}

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
+ItemFlags = npt.NDArray[np.bool_]
 
 #: Below this a choice costs nothing but rounding.
 TIE = 1e-6
@@ -46,7 +46,7 @@ class Knapsack:
 
 
 @dataclass(frozen=True)
-class Row:
+class ConstraintRow:
     """A condition on the items taken: their coefficients sum to `limit` at most."""
 
     coefficients: Floats
@@ -61,16 +61,16 @@ class Relaxation:
     """
 
     bound: float
-    base: Flags
+    base: ItemFlags
     costs: Floats
     slope: float
 
 
-def relax(problem: Knapsack, row: Row | None = None) -> Relaxation:
+def relax_knapsack(problem: Knapsack, row: ConstraintRow | None = None) -> Relaxation:
     """The best bound of its kind, with the row where one is given."""
     if row is None:
         multiplier, slope = 0.0, _LinearOptimum(problem.profits.astype(np.float64), problem).slope
-        row = Row(np.zeros(len(problem.profits)), 0)
+        row = ConstraintRow(np.zeros(len(problem.profits)), 0)
     else:
         multiplier, slope = _best_prices(problem, row)
     gains = problem.profits - slope * problem.weights - multiplier * row.coefficients
@@ -78,7 +78,7 @@ def relax(problem: Knapsack, row: Row | None = None) -> Relaxation:
     return Relaxation(bound, _choices(problem, gains), np.abs(gains), slope)
 
 
-def cardinality_rows(problem: Knapsack) -> list[Row]:
+def cardinality_rows(problem: Knapsack) -> list[ConstraintRow]:
     """ "At most b items" and "at least b + 1", one of which every solution meets (Martello, Pisinger and Toth 1999).
 
     b is how many of the best items fit. The second row is left out where so many cannot fit at all.
@@ -86,11 +86,11 @@ def cardinality_rows(problem: Knapsack) -> list[Row]:
     fitting = problem.break_position()
     ones = np.ones(len(problem.profits))
     smallest = int(np.sort(problem.weights)[: fitting + 1].sum())
-    rows = [Row(ones, fitting)]
-    return rows if smallest > problem.capacity else [*rows, Row(-ones, -fitting - 1)]
+    rows = [ConstraintRow(ones, fitting)]
+    return rows if smallest > problem.capacity else [*rows, ConstraintRow(-ones, -fitting - 1)]
 
 
-def grid_row(problem: Knapsack) -> Row | None:
+def grid_row(problem: Knapsack) -> ConstraintRow | None:
     """Where all profits are rounded multiples of one number: what the multiples of a solution can sum to at most.
 
     Scores that are fractions (7 of 12) lie on such a grid; rounding to millionths hides it from a common divisor.
@@ -105,7 +105,7 @@ def grid_row(problem: Knapsack) -> Row | None:
     multiples = np.rint(problem.profits / unit)
     if np.abs(problem.profits - unit * multiples).max() > 1.0:
         return None
-    return Row(multiples, math.floor(_LinearOptimum(multiples, problem).value + TIE))
+    return ConstraintRow(multiples, math.floor(_LinearOptimum(multiples, problem).value + TIE))
 
 
 class _LinearOptimum:
@@ -144,7 +144,7 @@ class _Point:
     slope: float
 
 
-def _best_prices(problem: Knapsack, row: Row) -> tuple[float, float]:
+def _best_prices(problem: Knapsack, row: ConstraintRow) -> tuple[float, float]:
     """The prices of the row and of capacity at which the bound is lowest.
 
     The bound is convex in the row's price and made of straight pieces: two tangents, one falling and one rising, meet
@@ -171,12 +171,12 @@ def _best_prices(problem: Knapsack, row: Row) -> tuple[float, float]:
     return best.price, best.slope
 
 
-def _point(problem: Knapsack, row: Row, price: float) -> _Point:
+def _point(problem: Knapsack, row: ConstraintRow, price: float) -> _Point:
     optimum = _LinearOptimum(problem.profits - price * row.coefficients, problem)
     return _Point(price, optimum.value + price * row.limit, row.limit - optimum.total(row.coefficients), optimum.slope)
 
 
-def _choices(problem: Knapsack, gains: Floats) -> Flags:
+def _choices(problem: Knapsack, gains: Floats) -> ItemFlags:
     """Which items to take: those that gain, and of those that neither gain nor lose the first that fit."""
     is_tie = np.abs(gains) < TIE
     base = (gains > 0) & ~is_tie

@@ -60,7 +60,7 @@ def in_score_order(scored_memories: Iterable[ScoredMemory]) -> list[ScoredMemory
     return list(first.values())
 
 
-def tokens_of(scored: ScoredMemory, model: str, counter: TokenCounter) -> int:
+def scored_memory_tokens(scored: ScoredMemory, model: str, counter: TokenCounter) -> int:
     """Tokens of a memory for `model`: the stored count of its encoding, else asked of `counter`.
 
     Raises `ValueError` for a negative count.

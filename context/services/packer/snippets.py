@@ -19,7 +19,7 @@ _GRAPHEME = regex.compile(r"\X")
 
 def shorten_to_characters(text: str, limit: int) -> str:
     """The beginning of `text` and an ellipsis, at most `limit` characters together. `text` is longer than that."""
-    return cut(text, limit - len(ELLIPSIS)) if limit >= len(ELLIPSIS) else ""
+    return cut_text(text, limit - len(ELLIPSIS)) if limit >= len(ELLIPSIS) else ""
 
 
 def shorten_to_tokens(text: str, limit: int, tokens: int, count: Callable[[str], int]) -> str:
@@ -33,7 +33,7 @@ def shorten_to_tokens(text: str, limit: int, tokens: int, count: Callable[[str],
     guess = len(text) * limit // tokens
     tries = 0
     while high - low > 1:
-        snippet = cut(text, guess)
+        snippet = cut_text(text, guess)
         used = count(snippet)
         tries += 1
         low, high = (guess, high) if used <= limit else (low, guess)
@@ -46,7 +46,7 @@ def shorten_to_tokens(text: str, limit: int, tokens: int, count: Callable[[str],
     return best
 
 
-def cut(text: str, position: int) -> str:
+def cut_text(text: str, position: int) -> str:
     """What stands before `position`, back to the end of a grapheme and, where near, of a word, and an ellipsis."""
     ends = [end for end in grapheme_ends(text, position) if not text[end - 1].isspace()]
     last = ends[-1] if ends else 0

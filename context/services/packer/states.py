@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from context.services.packer.relaxation import Flags, Floats, Integers
+from context.services.packer.relaxation import Floats, Integers, ItemFlags
 
 #: Profits under this sum fit 32 bits, sentinels included.
 SMALL_PROFITS = 1 << 30
@@ -24,7 +24,7 @@ class Flip(NamedTuple):
     items: list[int]
 
 
-class States(NamedTuple):
+class FlipStates(NamedTuple):
     """What states add to weight and profit; `sources` find their flips again."""
 
     weights: Integers
@@ -64,17 +64,17 @@ class SparseStates:
         self._steps.append((None, len(self), keep))
         self._weights, self._profits, self._costs = self._weights[keep], self._profits[keep], self._costs[keep]
 
-    def within(self, low: int, high: int) -> States:
+    def within(self, low: int, high: int) -> FlipStates:
         """The states that weigh from `low` to `high`, by rising profit."""
         inside = np.flatnonzero((self._weights >= low) & (self._weights <= high))
         inside = inside[np.argsort(self._profits[inside], kind="stable")]
-        return States(self._weights[inside], self._profits[inside], inside)
+        return FlipStates(self._weights[inside], self._profits[inside], inside)
 
-    def frontier(self) -> States:
+    def frontier(self) -> FlipStates:
         """The states no other dominates, by rising weight and profit."""
         order = np.lexsort((-self._profits, self._weights))
         keep = order[_rises(self._profits[order])]
-        return States(self._weights[keep], self._profits[keep], keep)
+        return FlipStates(self._weights[keep], self._profits[keep], keep)
 
     def flipped(self, source: int) -> list[int]:
         """The items whose flips lead to a state."""
@@ -123,12 +123,12 @@ class DenseStates:
         np.maximum(cells, offered, out=cells)
         return (stop - start) // CELLS_PER_NODE + 1
 
-    def frontier(self) -> States:
+    def frontier(self) -> FlipStates:
         """The states no other dominates, by rising weight and profit."""
         profits = self._cells[self._start : self._stop]
         keep = np.flatnonzero(_rises(profits))
         cells = keep + self._start
-        return States(cells + self._low, profits[keep].astype(np.int64), cells)
+        return FlipStates(cells + self._low, profits[keep].astype(np.int64), cells)
 
     def flipped(self, source: int) -> list[int]:
         """The items whose flips lead to a state."""
@@ -149,7 +149,7 @@ class DenseStates:
             self._stop = stop
 
 
-def _rises(profits: npt.NDArray[np.signedinteger[Any]]) -> Flags:
+def _rises(profits: npt.NDArray[np.signedinteger[Any]]) -> ItemFlags:
     """Where a profit exceeds all before it."""
     highest = np.maximum.accumulate(profits)
     rises = np.ones(len(profits), np.bool_)

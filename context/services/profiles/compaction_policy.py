@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Self
 
-APPLY, REVIEW = DECISIONS = ("apply", "review")
+_APPLY, REVIEW = DECISION_POLICIES = ("apply", "review")
 MODEL_NAME_CHARACTERS_MAX = 200
 
 
@@ -31,7 +31,7 @@ class CompactionPolicy:
     retention_floor: float = 0.85
     summary_share: float = 0.20
     idle_minutes: int = 10
-    decision: str = APPLY
+    decision: str = _APPLY
     has_scheduled: bool = True
     has_emergency: bool = True
     has_masking: bool = True
@@ -99,8 +99,8 @@ def _problems_of(name: object, value: Any) -> Iterator[PolicyProblem]:
         yield from _problems_of_number(name, value, is_whole=isinstance(default, int))
     elif isinstance(default, bool) and not isinstance(value, bool):
         yield PolicyProblem(name, "not_a_truth", "Either true or false is needed.")
-    elif name == "decision" and value not in DECISIONS:
-        yield PolicyProblem(name, "unknown_choice", f"Known are: {', '.join(DECISIONS)}.")
+    elif name == "decision" and value not in DECISION_POLICIES:
+        yield PolicyProblem(name, "unknown_choice", f"Known are: {', '.join(DECISION_POLICIES)}.")
     elif name == "compaction_model" and not _is_model_name(value):
         yield PolicyProblem(name, "bad_name", f"A model's name of at most {MODEL_NAME_CHARACTERS_MAX} characters.")
 

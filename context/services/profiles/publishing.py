@@ -11,7 +11,7 @@ _DECISION = re.compile(r"ADR-[0-9]{4}")
 
 
 @dataclass(frozen=True)
-class Condition:
+class PublishingCondition:
     """One of the conditions; `code` says what is missing where it is not met, `detail` so in words.
 
     `field` is where whoever publishes has to do something about it.
@@ -23,10 +23,10 @@ class Condition:
     field: str
 
 
-def publishing_conditions(*, has_proof: bool, adr_reference: str) -> list[Condition]:
+def publishing_conditions(*, has_proof: bool, adr_reference: str) -> list[PublishingCondition]:
     """Both conditions in the order they are told: a finished evaluation of exactly these numbers, and a decision."""
     return [
-        Condition(
+        PublishingCondition(
             NOT_EVALUATED,
             "No finished evaluation of exactly these numbers is stored. Run one first.",
             has_proof,
@@ -36,9 +36,11 @@ def publishing_conditions(*, has_proof: bool, adr_reference: str) -> list[Condit
     ]
 
 
-def _decision(reference: str) -> Condition:
+def _decision(reference: str) -> PublishingCondition:
     if not reference:
-        return Condition(
+        return PublishingCondition(
             ADR_MISSING, "The decision that argues these numbers is needed, such as ADR-0078.", False, DECISION
         )
-    return Condition(BAD_ADR, "A decision is named as in ADR-0078.", bool(_DECISION.fullmatch(reference)), DECISION)
+    return PublishingCondition(
+        BAD_ADR, "A decision is named as in ADR-0078.", bool(_DECISION.fullmatch(reference)), DECISION
+    )

@@ -22,15 +22,15 @@ from context.services.scorer import (
     WEIGHT_TOLERANCE,
     WEIGHT_USEFULNESS,
 )
-from memories.services.store.drafts import FieldProblem, is_word
+from memories.services.store.drafts import FieldProblem, is_kind_name
 
 #: The parts of ADR-0040, in its order.
 BASE_PARTS = ("relevance", "recency", "usefulness", "confidence", "frequency")
 #: All parts that a profile can weigh: those, and the signals beside them.
 PART_NAMES = (*BASE_PARTS, *SIGNALS)
 
-COSINE, FUSED = RELEVANCES = ("cosine", "fused")
-ADDED, MULTIPLIED = RECENCY_MODES = ("added", "multiplied")
+COSINE, FUSED = RELEVANCE_SOURCES = ("cosine", "fused")
+RECENCY_ADDED, MULTIPLIED = RECENCY_MODES = ("added", "multiplied")
 
 HALF_LIFE_DAYS_MIN, HALF_LIFE_DAYS_MAX = 0.01, 36_500.0
 POOL_SIZE_MIN, POOL_SIZE_MAX = 10, 1_000
@@ -42,7 +42,7 @@ PROBLEMS_MAX = 50
 COEFFICIENT_MAX = 1_000.0
 
 
-class ProfileError(ValueError):
+class ScoringProfileError(ValueError):
     """Numbers that make no scoring profile: the first problem's `field`, stable `code` and `detail`."""
 
     def __init__(self, problem: FieldProblem) -> None:
@@ -67,7 +67,7 @@ class ScoringProfile:
     version: int
     weights: Mapping[str, float]
     relevance: str = COSINE
-    recency_mode: str = ADDED
+    recency_mode: str = RECENCY_ADDED
     half_life_days: float = math.log(2) / RECENCY_DECAY_LAMBDA
     half_life_days_by_kind: Mapping[str, float] = field(default_factory=dict)
     mmr_diversity: float = 0.0
@@ -77,9 +77,9 @@ class ScoringProfile:
     intercept: float | None = None
 
     def __post_init__(self) -> None:
-        """Raise `ProfileError` for the first thing that is wrong; keep copies that nobody changes."""
+        """Raise `ScoringProfileError` for the first thing that is wrong; keep copies that nobody changes."""
         for problem in problems_of_numbers(self.to_numbers()):
-            raise ProfileError(problem)
+            raise ScoringProfileError(problem)
         for name in ("weights", "half_life_days_by_kind", "coefficients"):
             value = getattr(self, name)
             if value is not None:
@@ -93,7 +93,7 @@ class ScoringProfile:
     @property
     def is_default(self) -> bool:
         """Whether it is the locked profile of ADR-0040."""
-        return self.name == DEFAULT_PROFILE_NAME
+        return self.name == DEFAULT_SCORING_PROFILE_NAME
 
     def to_numbers(self) -> dict[str, Any]:
         """Everything but name and version, as JSON holds it."""
@@ -112,9 +112,9 @@ class ScoringProfile:
 
     @classmethod
     def from_numbers(cls, name: str, version: int, numbers: object) -> ScoringProfile:
-        """The profile that `to_numbers` wrote; what it may leave out is as in ADR-0040. Raises `ProfileError`."""
+        """The profile that `to_numbers` wrote; absent numbers are those of ADR-0040. Raises `ScoringProfileError`."""
         for problem in problems_of_numbers(numbers):
-            raise ProfileError(problem)
+            raise ScoringProfileError(problem)
         return cls(name=name, version=version, **dict(numbers))  # type: ignore[call-overload]
 
 
@@ -175,7 +175,7 @@ def _problems_of_half_lives(half_lives: object) -> Iterator[FieldProblem]:
         yield FieldProblem(name, "not_an_object", f"Half-lives by kind are an object of at most {KINDS_MAX} kinds.")
         return
     for kind, days in half_lives.items():
-        if not is_word(kind):
+        if not is_kind_name(kind):
             yield FieldProblem(f"{name}.{str(kind)[:40]}", "bad_kind", "A kind is a lower-case word.")
         yield from _problems_of_number(f"{name}.{str(kind)[:40]}", days, HALF_LIFE_DAYS_MIN, HALF_LIFE_DAYS_MAX)
 
@@ -208,7 +208,7 @@ def _problems_of_choice(name: str, value: object, choices: tuple[str, ...]) -> I
 
 _CHECKS = {
     "weights": _problems_of_weights,
-    "relevance": lambda value: _problems_of_choice("relevance", value, RELEVANCES),
+    "relevance": lambda value: _problems_of_choice("relevance", value, RELEVANCE_SOURCES),
     "recency_mode": lambda value: _problems_of_choice("recency_mode", value, RECENCY_MODES),
     "half_life_days": lambda value: _problems_of_number(
         "half_life_days", value, HALF_LIFE_DAYS_MIN, HALF_LIFE_DAYS_MAX
@@ -221,10 +221,10 @@ _CHECKS = {
     "intercept": _problems_of_intercept,
 }
 
-DEFAULT_PROFILE_NAME = "adr-0040"
+DEFAULT_SCORING_PROFILE_NAME = "adr-0040"
 
 ADR_0040 = ScoringProfile(
-    name=DEFAULT_PROFILE_NAME,
+    name=DEFAULT_SCORING_PROFILE_NAME,
     version=1,
     weights={
         "relevance": WEIGHT_RELEVANCE,

@@ -66,14 +66,14 @@ def _is_share(value: Any) -> bool:
 
 
 @dataclass(frozen=True)
-class Target:
+class AssignmentTarget:
     """Whom a profile is for: an agent's key (`partition_path` None), or a partition with all below it."""
 
     profile_name: str
     partition_path: str | None
 
 
-def assigned_profile(targets: Iterable[Target], partition_path: str) -> str | None:
+def assigned_profile(targets: Iterable[AssignmentTarget], partition_path: str) -> str | None:
     """The name of the profile that counts in `partition_path`: the key's, else the longest partition's that holds it.
 
     `targets` are those of the asking key and of any partitions; each target has at most one profile. None where no
@@ -87,5 +87,5 @@ def assigned_profile(targets: Iterable[Target], partition_path: str) -> str | No
     return max(applicable, key=_precedence).profile_name if applicable else None
 
 
-def _precedence(target: Target) -> tuple[bool, int]:
+def _precedence(target: AssignmentTarget) -> tuple[bool, int]:
     return target.partition_path is None, len(target.partition_path or "")

@@ -11,7 +11,7 @@ from context.services.profiles.scoring_profiles import ADR_0040, PART_NAMES
 SCORE_WEIGHTS: Mapping[str, float] = ADR_0040.weights
 
 # The pattern laid over a part's colour, so that parts can be told apart without colour; "" is plain.
-PATTERNS = {
+BAR_PATTERNS = {
     "recency": "diagonal",
     "usefulness": "dots",
     "confidence": "vertical",
@@ -38,7 +38,7 @@ BUDGET_PART_OF_KIND = {
 
 
 @dataclass(frozen=True)
-class ScorePart:
+class ScoreBarPart:
     """One part of a composite score: its own value, its weight, what it adds, and its place in the bar.
 
     What takes something away (a negative value or weight) has no width.
@@ -54,7 +54,7 @@ class ScorePart:
 
 
 @dataclass(frozen=True)
-class BudgetPart:
+class BudgetBarPart:
     """The tokens of one part of a context, and its place in the bar."""
 
     name: str
@@ -64,12 +64,12 @@ class BudgetPart:
     pattern: str
 
 
-def score_parts(
+def score_bar_parts(
     breakdown: Mapping[str, float],
     score: float | None = None,
     weights: Mapping[str, float] = SCORE_WEIGHTS,
     full: float = 1.0,
-) -> list[ScorePart]:
+) -> list[ScoreBarPart]:
     """The parts of a score one after the other; their widths sum to the composite, a full bar being `full`.
 
     `score` is the composite where it is not the sum of what the parts add: where recency multiplies, something is
@@ -83,15 +83,21 @@ def score_parts(
     for name, value in added.items():
         width = 100 * scale * max(value, 0.0) / full
         parts.append(
-            ScorePart(
-                name, breakdown[name], weights[name], value, _percent(start), _percent(width), PATTERNS.get(name, "")
+            ScoreBarPart(
+                name,
+                breakdown[name],
+                weights[name],
+                value,
+                _percent(start),
+                _percent(width),
+                BAR_PATTERNS.get(name, ""),
             )
         )
         start += width
     return parts
 
 
-def budget_parts(blocks: Iterable[tuple[str, int]], *, used: int, max_tokens: int) -> list[BudgetPart]:
+def budget_bar_parts(blocks: Iterable[tuple[str, int]], *, used: int, max_tokens: int) -> list[BudgetBarPart]:
     """Tokens by kind of block, then the fence and markers around them, then what is free; together the whole budget."""
     tokens = dict.fromkeys(("memo", "summaries", "linked", "memories"), 0)
     for kind, count in blocks:
@@ -103,7 +109,7 @@ def budget_parts(blocks: Iterable[tuple[str, int]], *, used: int, max_tokens: in
     for name, count in tokens.items():
         width = 100 * count / whole
         if count:
-            parts.append(BudgetPart(name, count, _percent(start), _percent(width), PATTERNS.get(name, "")))
+            parts.append(BudgetBarPart(name, count, _percent(start), _percent(width), BAR_PATTERNS.get(name, "")))
         start += width
     return parts
 

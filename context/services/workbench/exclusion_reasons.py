@@ -6,10 +6,10 @@ from enum import StrEnum
 from typing import Protocol
 
 from memories.services.partitions.paths import is_within
-from memories.services.store.moments import Moment, Time
+from memories.services.store.moments import PointInTime, TimeAxis
 
 
-class Absence(StrEnum):
+class ExclusionReason(StrEnum):
     """Why, in one word."""
 
     ARCHIVED = "archived"
@@ -23,7 +23,7 @@ class Absence(StrEnum):
     FARTHER = "farther"
 
 
-class Absent(Protocol):
+class ExcludedMemory(Protocol):
     """What is read of the memory, as it is today."""
 
     version: int
@@ -35,10 +35,10 @@ class Absent(Protocol):
 
 
 @dataclass(frozen=True)
-class AskedAbout:
+class RequestedScope:
     """Of which moment and which partitions a context was asked for."""
 
-    moment: Moment
+    moment: PointInTime
     partition: str
     is_exact: bool
 
@@ -46,14 +46,14 @@ class AskedAbout:
         return path == self.partition if self.is_exact else is_within(path, self.partition)
 
 
-def absence_of(memory: Absent, asked: AskedAbout) -> Absence:
+def exclusion_reason(memory: ExcludedMemory, asked: RequestedScope) -> ExclusionReason:
     """Why nothing was found of `memory`, which was no candidate."""
     at = asked.moment.at
-    since = memory.valid_from if asked.moment.kind is Time.VALID else memory.recorded_from
+    since = memory.valid_from if asked.moment.kind is TimeAxis.VALID else memory.recorded_from
     if since > at:
-        return Absence.NOT_YET if memory.version == 1 else Absence.NEW_VERSION
+        return ExclusionReason.NOT_YET if memory.version == 1 else ExclusionReason.NEW_VERSION
     if memory.archived_at is not None and memory.archived_at <= at:
-        return Absence.ARCHIVED
+        return ExclusionReason.ARCHIVED
     if memory.expires_at is not None and memory.expires_at <= at:
-        return Absence.EXPIRED
-    return Absence.FARTHER if asked.reaches(memory.partition_path) else Absence.ELSEWHERE
+        return ExclusionReason.EXPIRED
+    return ExclusionReason.FARTHER if asked.reaches(memory.partition_path) else ExclusionReason.ELSEWHERE

@@ -11,21 +11,21 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Entry:
+class InclusionPoint:
     """The budget at which something enters. `is_smallest`: every budget between was looked at, and it stood in none."""
 
     budget: int
     is_smallest: bool
 
 
-def first_entry(
+def smallest_inclusion_budget(
     enters: Callable[[int], bool],
     *,
     above: int,
     highest: int,
     looked_at_max: int,
     is_over: Callable[[], bool] = lambda: False,
-) -> Entry | None:
+) -> InclusionPoint | None:
     """The smallest budget beyond `above`, at most `highest`, that `enters` says yes to.
 
     Steps that double find one that does. If no more than `looked_at_max` budgets lie below it, each is looked at, from
@@ -53,12 +53,12 @@ def first_entry(
             if is_over():
                 break
             if stands_at(budget):
-                return Entry(budget, is_smallest=True)
-        return None if seen is None else Entry(seen, is_smallest=False)
+                return InclusionPoint(budget, is_smallest=True)
+        return None if seen is None else InclusionPoint(seen, is_smallest=False)
     while seen - without > 1 and not is_over():
         middle = (seen + without) // 2
         seen, without = (middle, without) if stands_at(middle) else (seen, middle)
-    return Entry(seen, is_smallest=False)
+    return InclusionPoint(seen, is_smallest=False)
 
 
 def _doubling(above: int, highest: int) -> list[int]:

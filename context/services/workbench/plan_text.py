@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-MODES = {
+_MODES = {
     "hybrid": "by meaning and by words",
     "vector": "by meaning",
     "lexical": "by words",
@@ -27,7 +27,7 @@ ORDER = (
     "in_play_rows",
 )
 #: Why the vectors were searched as they were; reasons of `memories.services.search.plan`.
-REASONS = {
+SEARCH_PLAN_REASONS = {
     "history": "former versions stand in no index",
     "no_index": "there is no index yet",
     "few_rows": "the scope is small",
@@ -35,7 +35,7 @@ REASONS = {
     "many_rows": "the scope is large",
     "too_few_found": "the index found too few",
 }
-STEPS = {
+_STEPS = {
     "resolve": "Profile, memo, summaries",
     "embed": "Embedding the question",
     "vector": "Search by meaning",
@@ -57,55 +57,57 @@ STEPS = {
 
 
 @dataclass(frozen=True)
-class Fact:
+class PlanLine:
     """One line: what, and what became of it."""
 
     name: str
     text: str
 
 
-def plan_facts(plan: Mapping[str, Any]) -> list[Fact]:
+def plan_lines(plan: Mapping[str, Any]) -> list[PlanLine]:
     """What the search did. A part of the plan that is not known here is told by its own name."""
-    facts = [Fact("Searched", MODES.get(plan.get("mode", ""), "–"))]
+    facts = [PlanLine("Searched", _MODES.get(plan.get("mode", ""), "–"))]
     if plan.get("failed"):
-        facts.append(Fact("Outcome", "the search failed"))
+        facts.append(PlanLine("Outcome", "the search failed"))
     # a stored plan has lost the order in which things happened
     known = [name for name in ORDER if name in plan]
     others = [name for name in plan if name not in (*ORDER, "mode", "failed")]
     return facts + [_fact(name, plan[name]) for name in (*known, *others)]
 
 
-def step_name(step: str) -> str:
+def step_label(step: str) -> str:
     """A step that took time, in words."""
-    return STEPS.get(step, step.replace("_", " ").capitalize())
+    return _STEPS.get(step, step.replace("_", " ").capitalize())
 
 
-def _fact(name: str, entry: Any) -> Fact:
+def _fact(name: str, entry: Any) -> PlanLine:
     match name, entry:
         case "embed", {"failed": True}:
-            return Fact("Embedding model", "did not answer")
+            return PlanLine("Embedding model", "did not answer")
         case "embed", {"model": model}:
-            return Fact("Embedding model", model)
+            return PlanLine("Embedding model", model)
         case "vector", {"rows": rows, "search": search}:
-            reason = REASONS.get(entry.get("reason", ""), "")
-            return Fact("Found by meaning", f"{_memories(rows)}, {search} search" + (f": {reason}" if reason else ""))
+            reason = SEARCH_PLAN_REASONS.get(entry.get("reason", ""), "")
+            return PlanLine(
+                "Found by meaning", f"{_memories(rows)}, {search} search" + (f": {reason}" if reason else "")
+            )
         case "lexical", {"rows": rows, "lexemes": stems}:
-            return Fact("Found by words", f"{_memories(rows)}, by {_counted(stems, 'word stem')}")
+            return PlanLine("Found by words", f"{_memories(rows)}, by {_counted(stems, 'word stem')}")
         case "pinned", {"rows": rows}:
-            return Fact("Pinned", _memories(rows))
+            return PlanLine("Pinned", _memories(rows))
         case "fused_rows", int():
-            return Fact("Found in all", _memories(entry))
+            return PlanLine("Found in all", _memories(entry))
         case "gated_rows", int():
-            return Fact("Considered", f"{_memories(entry)}, the best found")
+            return PlanLine("Considered", f"{_memories(entry)}, the best found")
         case "in_play_rows", int():
-            return Fact("In play", f"{_memories(entry)}, the best by score")
+            return PlanLine("In play", f"{_memories(entry)}, the best by score")
         case "read", {"rows": rows}:
-            return Fact("Read", _memories(rows))
+            return PlanLine("Read", _memories(rows))
         case "beside", {"rows": rows, "reach": reach}:
-            return Fact("Beside them", f"{_memories(rows)}, up to {_counted(reach, 'message')} away")
+            return PlanLine("Beside them", f"{_memories(rows)}, up to {_counted(reach, 'message')} away")
         case "vectors", {"rows": rows}:
-            return Fact("Vectors read", f"of {_memories(rows)}")
-    return Fact(name.replace("_", " ").capitalize(), _plain(entry))
+            return PlanLine("Vectors read", f"of {_memories(rows)}")
+    return PlanLine(name.replace("_", " ").capitalize(), _plain(entry))
 
 
 def _plain(entry: Any) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-IN, OUT, UP, DOWN, SAME = "in", "out", "up", "down", "same"
+IN, RANK_REMOVED, UP, DOWN, RANK_UNCHANGED = "in", "out", "up", "down", "same"
 #: Of one row of the drawing, and of the room between its two columns. The stylesheet repeats the height.
 ROW_HEIGHT_PX = 68
 SLOPE_WIDTH_PX = 112
@@ -30,8 +30,8 @@ class RankChange(Generic[K]):
         if self.left is None:
             return IN
         if self.right is None:
-            return OUT
-        return SAME if self.left == self.right else UP if self.right < self.left else DOWN
+            return RANK_REMOVED
+        return RANK_UNCHANGED if self.left == self.right else UP if self.right < self.left else DOWN
 
     @property
     def steps(self) -> int:
@@ -58,7 +58,7 @@ def rank_changes(left: Sequence[K], right: Sequence[K]) -> list[RankChange[K]]:
     return both + [RankChange(key, place, None) for key, place in lefts.items() if key not in rights]
 
 
-def overlap(changes: Sequence[RankChange[K]]) -> float:
+def rank_overlap(changes: Sequence[RankChange[K]]) -> float:
     """The share of all things that stand in both orders; 1 where there is nothing."""
     shared = sum(change.left is not None and change.right is not None for change in changes)
     return shared / len(changes) if changes else 1.0

@@ -9,21 +9,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from context.services.workbench.bars import PATTERNS, budget_parts
+from context.services.workbench.bars import BAR_PATTERNS, budget_bar_parts
 
 #: Below this share of the window a budget is drawn larger than it is.
 SHARE_TO_SCALE = 0.5
 #: Then the parts of the window around it take so much of the bar each, in percent, and so much lies between.
 OUTSIDE_PERCENT, BREAK_PERCENT = 8.0, 1.2
 
-RESERVE, SAFETY, DIRECTIVE, BEYOND = "reserve", "safety", "directive", "window"
+RESERVE, SAFETY, _DIRECTIVE, BEYOND = "reserve", "safety", "directive", "window"
 #: Patterns of what lies around the budget; inside they are those of every budget bar.
-OUTSIDE_PATTERNS = {RESERVE: "diagonal", SAFETY: "vertical", DIRECTIVE: "cross", BEYOND: "dots"}
+OUTSIDE_PATTERNS = {RESERVE: "diagonal", SAFETY: "vertical", _DIRECTIVE: "cross", BEYOND: "dots"}
 #: What each part of the bar is, in a sentence.
-WORDS: Mapping[str, str] = {
+WINDOW_PART_TEXTS: Mapping[str, str] = {
     RESERVE: "Kept for the model's answer.",
     SAFETY: "Kept because tokens of this model can only be estimated.",
-    DIRECTIVE: "What you say stands in the window beside the memories: directive and messages.",
+    _DIRECTIVE: "What you say stands in the window beside the memories: directive and messages.",
     "memo": "The tenant's memo.",
     "summaries": "Summaries of partitions.",
     "linked": "Memories that the focus links to.",
@@ -35,11 +35,11 @@ WORDS: Mapping[str, str] = {
 
 
 #: What a part is called where its own name says too little.
-LABELS: Mapping[str, str] = {RESERVE: "answer reserve", SAFETY: "safety", "linked": "links", BEYOND: "rest of window"}
+_LABELS: Mapping[str, str] = {RESERVE: "answer reserve", SAFETY: "safety", "linked": "links", BEYOND: "rest of window"}
 
 
 @dataclass(frozen=True)
-class WindowPart:
+class WindowBarPart:
     """A stretch of the bar. `share` is that of the budget, of what lies outside that of the window."""
 
     name: str
@@ -53,19 +53,19 @@ class WindowPart:
     @property
     def label(self) -> str:
         """What it is called."""
-        return LABELS.get(self.name, self.name)
+        return _LABELS.get(self.name, self.name)
 
     @property
     def words(self) -> str:
         """What it is."""
-        return WORDS[self.name]
+        return WINDOW_PART_TEXTS[self.name]
 
 
 @dataclass(frozen=True)
 class WindowBar:
     """The stretches from left to right. `lacking` tokens are what all of it takes beyond the window."""
 
-    parts: list[WindowPart]
+    parts: list[WindowBarPart]
     window: int
     is_to_scale: bool
     lacking: int = 0
@@ -82,9 +82,9 @@ def window_bar(
     directive: int = 0,
 ) -> WindowBar:
     """The bar of a context of `used` tokens within `max_tokens`, in a model's `window`."""
-    inside = budget_parts(blocks, used=used, max_tokens=max_tokens)
+    inside = budget_bar_parts(blocks, used=used, max_tokens=max_tokens)
     beyond = window - reserve - safety - directive - max_tokens
-    ahead = {RESERVE: reserve, SAFETY: safety, DIRECTIVE: directive}
+    ahead = {RESERVE: reserve, SAFETY: safety, _DIRECTIVE: directive}
     outside = {name: tokens for name, tokens in {**ahead, BEYOND: beyond}.items() if tokens > 0}
     is_to_scale = max_tokens >= SHARE_TO_SCALE * window
     whole = sum(outside.values()) + sum(part.tokens for part in inside)
@@ -94,8 +94,8 @@ def window_bar(
 
     def add(name: str, tokens: int, share: float, width: float, *, is_outside: bool) -> None:
         nonlocal start
-        pattern = (OUTSIDE_PATTERNS if is_outside else PATTERNS).get(name, "")
-        parts.append(WindowPart(name, tokens, share, is_outside, round(start, 3), round(width, 3), pattern))
+        pattern = (OUTSIDE_PATTERNS if is_outside else BAR_PATTERNS).get(name, "")
+        parts.append(WindowBarPart(name, tokens, share, is_outside, round(start, 3), round(width, 3), pattern))
         start += width
 
     def add_outside(names: Iterable[str]) -> None:

@@ -11,23 +11,23 @@ from django.views.decorators.http import require_safe
 
 from context.profiles.budget_profiles import current_budget_profile, current_budget_profiles
 from context.profiles.scoring_profiles import VERSION_MARK
-from context.profiles.views.form_errors import blame
+from context.profiles.views.form_errors import add_error_to_form
 from context.services.workbench.rank_changes import SLOPE_WIDTH_PX
 from context.workbench.forms import SideBySideForm
 from context.workbench.preview import Preview, demo_questions, recent_questions
-from context.workbench.side_by_side import SideBySide
+from context.workbench.side_by_side import PreviewComparison
 from context.workbench.views.preview import (
     FIELDS_OF_FOCUS,
     NOT_OF_A_RUN,
     PARTITIONS_OFFERED_MAX,
-    previewed,
+    operator_preview_request,
     scoring_choices,
 )
 from memories.models import Partition
 from memories.tenancy.access import tenant_required
 from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.scopes import tenant_scope
-from memory_platform.web.pages import HtmxRequest, leaves_result, operator_required, show, wants_fragment
+from memory_platform.web.pages import HtmxRequest, loads_result_later, operator_required, render_page, wants_fragment
 
 #: What the page's own form shows; every other input of a run is passed on as it came.
 TYPED = ("query", "partition", "max_tokens", "left", "right", "left_budget", "right_budget")
@@ -50,18 +50,18 @@ def context_compare(request: HtmxRequest) -> HttpResponseBase:
     form = page["form"] = SideBySideForm(_both_named(request, page["scoring_profiles"]), label_suffix="")
     is_asked = bool(request.GET.keys() & {"query", "partition", "focus_memory", "focus_summary"})
     if form.is_valid() and is_asked:
-        page |= {"is_coming": True} if leaves_result(request) else _answer(request, form)
+        page |= {"is_coming": True} if loads_result_later(request) else _answer(request, form)
     page["scoring_profiles"] += _beyond(page["scoring_profiles"], form)
     page["kept"] = [(field.name, field.value()) for field in form if field.value() and _is_passed_on(field.name)]
     status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
     if wants_fragment(request):
-        return show(request, "context/workbench/context_compare.html#fragment", page, status=status)
+        return render_page(request, "context/workbench/context_compare.html#fragment", page, status=status)
     with tenant_scope(request.tenant.id):
         page |= {
             "partitions": Partition.objects.for_tenant(request.tenant.id).paths(PARTITIONS_OFFERED_MAX),
             "suggestions": recent_questions(request.tenant.id) or demo_questions(request.tenant.name),
         }
-    return show(request, "context/workbench/context_compare.html", page, status=status)
+    return render_page(request, "context/workbench/context_compare.html", page, status=status)
 
 
 def _both_named(request: HtmxRequest, choices: list[tuple[str, str]]) -> dict[str, str]:
@@ -95,7 +95,7 @@ def _answer(request: HtmxRequest, form: SideBySideForm) -> dict[str, Any]:
     fields = form.cleaned_data
     own = {name: value for name, value in request.GET.items() if name not in ("left", "right", *NOT_OF_A_PAIR)}
     return {
-        "pair": SideBySide(left, right),
+        "pair": PreviewComparison(left, right),
         "slope_width": SLOPE_WIDTH_PX,
         "open_left": _workbench(own, fields["left"], fields["left_budget"]),
         "open_right": _workbench(own, fields["right"], fields["right_budget"]),
@@ -108,9 +108,9 @@ def _side(request: HtmxRequest, form: SideBySideForm, side: str) -> Preview | No
     names = {"profile": side, "budget_profile": f"{side}_budget"}
     chosen = {name: form.cleaned_data[field] for name, field in names.items()}
     try:
-        return previewed(request, replace(form.wish(), **chosen, explain=False))
+        return operator_preview_request(request, replace(form.wish(), **chosen, explain=False))
     except PlatformError as error:
-        blame(form, error, FIELDS_OF_FOCUS | names)
+        add_error_to_form(form, error, FIELDS_OF_FOCUS | names)
         return None
 
 

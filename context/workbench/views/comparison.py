@@ -8,12 +8,12 @@ from uuid import UUID
 from django.http import QueryDict
 from django.urls import reverse
 
-from context.assembly.difference import recorded_moment
+from context.assembly.difference import snapshot_recorded_at
 from context.receipts.results import ContextRequest
 from context.receipts.storing import read_receipt
-from context.workbench.changes import changes_between
+from context.workbench.changes import context_changes
 from context.workbench.forms import PreviewForm
-from context.workbench.preview import Preview, preview_of
+from context.workbench.preview import Preview, build_preview
 from memories.tenancy.exceptions import NotFound, PlatformError
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.web.pages import HtmxRequest
@@ -21,7 +21,9 @@ from memory_platform.web.pages import HtmxRequest
 Previewed = Callable[[HtmxRequest, ContextRequest], Preview]
 
 
-def versus(request: HtmxRequest, form: PreviewForm, preview: Preview, own: str, previewed: Previewed) -> dict[str, Any]:
+def preview_comparison(
+    request: HtmxRequest, form: PreviewForm, preview: Preview, own: str, previewed: Previewed
+) -> dict[str, Any]:
     """What differs from what the form names, with its title and address; nothing where there is nothing to compare.
 
     Raises `NotFound` for a receipt or a snapshot that is not there.
@@ -36,7 +38,7 @@ def versus(request: HtmxRequest, form: PreviewForm, preview: Preview, own: str, 
             earlier: Preview | None = _given(tenant_id, fields["receipt"])
             named = {"title": "Against the receipt", "address": reverse("receipt", args=[tenant_id, fields["receipt"]])}
         case "snapshot":
-            moment = recorded_moment(fields["snapshot"], tenant_id)
+            moment = snapshot_recorded_at(fields["snapshot"], tenant_id)
             earlier = previewed(request, replace(form.wish(), moment=moment))
             recorded_at = moment.at if moment else None
             named = {"title": f"Against the snapshot {fields['snapshot']}", "address": ""}
@@ -47,7 +49,7 @@ def versus(request: HtmxRequest, form: PreviewForm, preview: Preview, own: str, 
             named = {"title": "Against the run before", "address": f"?{before}", "is_folded": True}
     if earlier is None:
         return {"has_room_for_change": True}
-    change = changes_between(earlier, preview, recorded_at=recorded_at)
+    change = context_changes(earlier, preview, recorded_at=recorded_at)
     return {"earlier": earlier, "change": change, "versus": named}
 
 
@@ -57,7 +59,7 @@ def _given(tenant_id: UUID, receipt_id: UUID) -> Preview:
             stored = read_receipt(tenant_id=tenant_id, receipt_id=receipt_id, reach="")
     except NotFound as error:
         raise NotFound(error.code, error.detail, "since.context_id") from error
-    return preview_of(stored.context, tenant_id)
+    return build_preview(stored.context, tenant_id)
 
 
 def _run_before(request: HtmxRequest, query_string: str, previewed: Previewed) -> Preview | None:

@@ -8,14 +8,14 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from context.models import GoldenQuestion
-from context.profiles.views.form_errors import blame
-from context.workbench.budget_curve import CURVE_BUDGETS, curve_of
+from context.profiles.views.form_errors import add_error_to_form
+from context.workbench.budget_curve import CURVE_BUDGETS, budget_curve_of_request
 from context.workbench.forms import PreviewForm
-from context.workbench.views.preview import NOT_OF_A_RUN, run_of, with_drafts
+from context.workbench.views.preview import NOT_OF_A_RUN, allow_draft_profile, preview_query_string
 from memories.tenancy.access import tenant_required
 from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.scopes import tenant_scope
-from memory_platform.web.pages import HtmxRequest, leaves_result, operator_required, show, wants_fragment
+from memory_platform.web.pages import HtmxRequest, loads_result_later, operator_required, render_page, wants_fragment
 
 #: What of a preview's address the form of the page shows itself, or what a curve has no use for.
 DRAWN_ANEW = ("query", "partition", "max_tokens", *NOT_OF_A_RUN)
@@ -30,26 +30,28 @@ def budget_curve(request: HtmxRequest) -> HttpResponseBase:
     kept = [(name, value) for name, value in request.GET.items() if name not in DRAWN_ANEW]
     budgets = ", ".join(map(str, CURVE_BUDGETS))
     page: dict[str, Any] = {"section": "context-preview", "form": form, "kept": kept, "curve_budgets": budgets}
-    if form.is_bound and form.is_valid() and leaves_result(request):
+    if form.is_bound and form.is_valid() and loads_result_later(request):
         page["is_coming"] = True
     elif form.is_bound and form.is_valid():
         try:
             page |= _curve(request, form)
         except PlatformError as error:
-            blame(form, error)
+            add_error_to_form(form, error)
     status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
     if wants_fragment(request):
-        return show(request, "context/workbench/budget_curve.html#result", page, status=status)
+        return render_page(request, "context/workbench/budget_curve.html#result", page, status=status)
     with tenant_scope(request.tenant.id):
         page["golden_count"] = GoldenQuestion.objects.for_tenant(request.tenant.id).standing().how_many()
-    return show(request, "context/workbench/budget_curve.html", page, status=status)
+    return render_page(request, "context/workbench/budget_curve.html", page, status=status)
 
 
 def _curve(request: HtmxRequest, form: PreviewForm) -> dict[str, Any]:
     """The curve, and the address of the workbench at its knee."""
-    curve = curve_of(with_drafts(request, form.wish()), tenant_id=request.tenant.id, now=timezone.now())
+    curve = budget_curve_of_request(
+        allow_draft_profile(request, form.wish()), tenant_id=request.tenant.id, now=timezone.now()
+    )
     if curve.knee_point is None:
         return {"curve": curve}
     inputs = request.GET.copy()
     inputs["max_tokens"] = str(curve.knee_point.budget)
-    return {"curve": curve, "knee_query": run_of(inputs)}
+    return {"curve": curve, "knee_query": preview_query_string(inputs)}

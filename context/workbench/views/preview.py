@@ -14,39 +14,39 @@ from django_htmx.http import push_url, replace_url
 
 from context.models import GoldenQuestion, Receipt
 from context.profiles.budget_profiles import current_budget_profile, current_budget_profiles
-from context.profiles.scoring_profiles import VERSION_MARK, resolve_scoring_profile, shown_scoring_profiles
-from context.profiles.views.form_errors import blame
-from context.receipts.request_body import curl_of, request_body
+from context.profiles.scoring_profiles import VERSION_MARK, listed_scoring_profiles, resolve_scoring_profile
+from context.profiles.views.form_errors import add_error_to_form
+from context.receipts.request_body import curl_command, request_body
 from context.receipts.results import ContextRequest
 from context.services.assembly.model_catalog import DEFAULT_MODEL, load_catalog
 from context.workbench.forms import SLIDER_MAX_TOKENS, SLIDER_STEP_TOKENS, PreviewForm
 from context.workbench.preview import Preview, demo_questions, preview_context, recent_questions
-from context.workbench.views.comparison import versus
+from context.workbench.views.comparison import preview_comparison
 from memories.models import Partition, Snapshot
-from memories.search.browsing import look_up_memories
-from memories.tenancy.access import actor_of, tenant_required
+from memories.search.browsing import find_memories_by_id_or_text
+from memories.tenancy.access import operator_actor, tenant_required
 from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.web.pages import (
-    WHOLE,
+    WHOLE_RESULT_PARAMETER,
     HtmxRequest,
-    leaves_result,
-    open_address,
+    current_page_path,
+    loads_result_later,
     operator_required,
-    show,
+    render_page,
     wants_fragment,
 )
 
 SLIDER = {"step": SLIDER_STEP_TOKENS, "max": SLIDER_MAX_TOKENS}
 PARTITIONS_OFFERED_MAX, RECEIPTS_OFFERED_MAX, SNAPSHOTS_OFFERED_MAX, FOCI_OFFERED_MAX = 300, 20, 50, 8
 #: What stands in an address beside the inputs of a run.
-NOT_OF_A_RUN = ("before", "against", "receipt", "snapshot", "item", WHOLE)
+NOT_OF_A_RUN = ("before", "against", "receipt", "snapshot", "item", WHOLE_RESULT_PARAMETER)
 #: What changes without being a step to go back to.
-NOT_A_STEP = ("max_tokens", "before", WHOLE)
+NOT_A_STEP = ("max_tokens", "before", WHOLE_RESULT_PARAMETER)
 #: What a reset keeps: the question and where it is asked, not by which numbers.
-ASKED = ("query", "partition", "exact", "focus_memory", "focus_summary", "as_of")
+_ASKED = ("query", "partition", "exact", "focus_memory", "focus_summary", "as_of")
 FIELDS_OF_FOCUS = {"focus.memory_id": "focus_memory", "focus.summary_id": "focus_summary", "focus": "focus_memory"}
-FIELDS = {
+PREVIEW_FIELDS = {
     **FIELDS_OF_FOCUS,
     "since.context_id": "receipt",
     "since.snapshot": "snapshot",
@@ -64,19 +64,19 @@ def context_preview(request: HtmxRequest) -> HttpResponseBase:
     status = HTTPStatus.OK
     if form.is_bound and form.is_valid():
         try:
-            page |= {"is_coming": True} if leaves_result(request) else _answer(request, form)
+            page |= {"is_coming": True} if loads_result_later(request) else _answer(request, form)
         except PlatformError as error:
-            blame(form, error, FIELDS)
+            add_error_to_form(form, error, PREVIEW_FIELDS)
     if form.errors:
         status = HTTPStatus.UNPROCESSABLE_ENTITY
     if wants_fragment(request):
         return _at_own_address(
-            request, show(request, "context/workbench/context_preview.html#fragment", page, status=status)
+            request, render_page(request, "context/workbench/context_preview.html#fragment", page, status=status)
         )
     with tenant_scope(request.tenant.id):
         page |= _offers(request)
     page |= {"models": _known_models(), "default_model": DEFAULT_MODEL, "slider": SLIDER}
-    return show(request, "context/workbench/context_preview.html", page, status=status)
+    return render_page(request, "context/workbench/context_preview.html", page, status=status)
 
 
 def _offers(request: HtmxRequest) -> dict[str, Any]:
@@ -98,26 +98,26 @@ def _answer(request: HtmxRequest, form: PreviewForm) -> dict[str, Any]:
     """The context of the form, and how it differs from what it is compared with."""
     if form.searched_focus:
         return _choice_of_focus(request, form.searched_focus)
-    preview, fields = previewed(request, form.wish()), form.cleaned_data
-    own = run_of(request.GET)
+    preview, fields = operator_preview_request(request, form.wish()), form.cleaned_data
+    own = preview_query_string(request.GET)
     keeps = fields["before"] and fields["against"] == "keep"
     return {
         "preview": preview,
         "window": preview.window(fields["directive"] or 0),
         "before": fields["before"] if keeps else own,
         "query": own,
-        "reset_query": _only(request.GET, ASKED),
+        "reset_query": _only(request.GET, _ASKED),
         "golden": _golden(request, form, own),
         "is_draft": VERSION_MARK in fields["profile"],
-        "curl": curl_of(request_body(preview.context.request), request.build_absolute_uri(reverse("api-context"))),
-        **versus(request, form, preview, own, previewed),
+        "curl": curl_command(request_body(preview.context.request), request.build_absolute_uri(reverse("api-context"))),
+        **preview_comparison(request, form, preview, own, operator_preview_request),
     }
 
 
 def _choice_of_focus(request: HtmxRequest, words: str) -> dict[str, Any]:
     """Which memories may be meant by words, each with the address that takes it for the focus."""
     with tenant_scope(request.tenant.id):
-        found = look_up_memories(request.tenant.id, words, count=FOCI_OFFERED_MAX, now=timezone.now())
+        found = find_memories_by_id_or_text(request.tenant.id, words, count=FOCI_OFFERED_MAX, now=timezone.now())
     return {"foci": [(memory, _with(request.GET, focus_memory=str(memory.pk))) for memory in found], "words": words}
 
 
@@ -135,7 +135,7 @@ def _golden(request: HtmxRequest, form: PreviewForm, own: str) -> dict[str, Any]
     return asked | ({"id": known.pk, "count": known.memory_count, "wanted": wanted.get(known.pk, [])} if known else {})
 
 
-def run_of(query: QueryDict) -> str:
+def preview_query_string(query: QueryDict) -> str:
     """The inputs of a run as a query string, without what it is compared with."""
     inputs = query.copy()
     for name in NOT_OF_A_RUN:
@@ -157,13 +157,15 @@ def _with(query: QueryDict, **values: str) -> str:
     return inputs.urlencode()
 
 
-def previewed(request: HtmxRequest, wish: ContextRequest) -> Preview:
+def operator_preview_request(request: HtmxRequest, wish: ContextRequest) -> Preview:
     """`wish` as the operator may look at it: the tenant's whole reach, now, by a draft of a scoring profile as well."""
-    wish = with_drafts(request, wish)
-    return preview_context(wish, tenant_id=request.tenant.id, actor=actor_of(request.operator), now=timezone.now())
+    wish = allow_draft_profile(request, wish)
+    return preview_context(
+        wish, tenant_id=request.tenant.id, actor=operator_actor(request.operator), now=timezone.now()
+    )
 
 
-def with_drafts(request: HtmxRequest, wish: ContextRequest) -> ContextRequest:
+def allow_draft_profile(request: HtmxRequest, wish: ContextRequest) -> ContextRequest:
     """The same with the numbers of the scoring profile it names, in whatever state."""
     if not wish.profile:
         return wish
@@ -184,9 +186,9 @@ def _at_own_address(request: HtmxRequest, response: HttpResponse) -> HttpRespons
     What a page asks for when it is open is at its address, which may name a place in the page.
     """
     address = request.get_full_path()
-    if urldefrag(open_address(request)).url == address:
+    if urldefrag(current_page_path(request)).url == address:
         return response
-    is_only_the_budget = _without_budget(address) == _without_budget(open_address(request))
+    is_only_the_budget = _without_budget(address) == _without_budget(current_page_path(request))
     return replace_url(response, address) if is_only_the_budget else push_url(response, address)
 
 
@@ -200,7 +202,7 @@ def scoring_choices(tenant_id: UUID) -> list[tuple[str, str]]:
         (row.name, row.name)
         if row.is_in_force
         else (f"{row.name}{VERSION_MARK}{row.version}", f"{row.name} {row.version}")
-        for row in shown_scoring_profiles(tenant_id)
+        for row in listed_scoring_profiles(tenant_id)
     ]
 
 

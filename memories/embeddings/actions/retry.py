@@ -30,5 +30,5 @@ def retry_embeddings(
             fields=["embedding_state"],
             now=now,
         )
-        tasks.embed_later(tenant.pk, ids)
+        tasks.enqueue_embedding(tenant.pk, ids)
     return ids

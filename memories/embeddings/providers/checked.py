@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from memories.embeddings.providers.protocol import Embedder, EmbeddingError, Vectors
+from memories.embeddings.providers.protocol import Embedder, EmbeddingError, EmbeddingVectors
 
 
 class CheckedEmbedder:
@@ -20,7 +20,7 @@ class CheckedEmbedder:
         self.is_local = inner.is_local
         self.batch_size = inner.batch_size
 
-    def embed(self, texts: Sequence[str]) -> Vectors:
+    def embed(self, texts: Sequence[str]) -> EmbeddingVectors:
         vectors = self._inner.embed(texts)
         if vectors.ndim != 2 or len(vectors) != len(texts):
             raise self._wrong(f"gave {len(vectors)} vectors for {len(texts)} texts")

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from memories.embeddings.providers.protocol import Vectors, unit_rows
+from memories.embeddings.providers.protocol import EmbeddingVectors, unit_rows
 
 #: A word weighs as much as this many of its trigrams: sharing a word says more than sharing letters.
 WORD_WEIGHT = 2.0
@@ -24,7 +24,7 @@ class HashedNgramEmbedder:
     is_local = True
     batch_size = 256
 
-    def embed(self, texts: Sequence[str]) -> Vectors:
+    def embed(self, texts: Sequence[str]) -> EmbeddingVectors:
         vectors = np.zeros((len(texts), self.dimension), dtype=np.float32)
         for row, text in enumerate(texts):
             for feature, count in Counter(_features(text)).items():

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import openai
 
-from memories.embeddings.providers.protocol import EmbeddingError, Vectors, unit_rows
+from memories.embeddings.providers.protocol import EmbeddingError, EmbeddingVectors, unit_rows
 
 UNREADABLE = "The embedding endpoint's answer cannot be read."
 #: Answers that blame the texts: too long, not acceptable. A wrong key or a missing model is the deployment's fault and
@@ -26,7 +26,7 @@ class OpenAIEmbedder:
             base_url=base_url or None, api_key=api_key or "none", timeout=timeout_seconds, max_retries=0
         )
 
-    def embed(self, texts: Sequence[str]) -> Vectors:
+    def embed(self, texts: Sequence[str]) -> EmbeddingVectors:
         if not texts:
             return np.zeros((0, self.dimension), dtype=np.float32)
         batches = [texts[start : start + self.batch_size] for start in range(0, len(texts), self.batch_size)]
@@ -36,7 +36,7 @@ class OpenAIEmbedder:
         """Give the connections back; the embedder is of no use afterwards."""
         self._client.close()
 
-    def _embed_batch(self, texts: Sequence[str]) -> Vectors:
+    def _embed_batch(self, texts: Sequence[str]) -> EmbeddingVectors:
         # Endpoints refuse blank input; a single full stop stands for "no words".
         given = [text if text.strip() else "." for text in texts]
         try:
@@ -57,7 +57,7 @@ class OpenAIEmbedder:
         except (AttributeError, TypeError, ValueError) as error:
             raise EmbeddingError(UNREADABLE, is_permanent=False) from error
 
-    def _checked(self, answer: openai.types.CreateEmbeddingResponse, count: int) -> Vectors:
+    def _checked(self, answer: openai.types.CreateEmbeddingResponse, count: int) -> EmbeddingVectors:
         """The vectors in the order of the texts, or an error that says how the answer is wrong."""
         data = sorted(getattr(answer, "data", None) or [], key=lambda item: item.index)
         if [item.index for item in data] != list(range(count)):

@@ -6,7 +6,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-Vectors = NDArray[np.float32]
+EmbeddingVectors = NDArray[np.float32]
 
 
 class Embedder(Protocol):
@@ -21,7 +21,7 @@ class Embedder(Protocol):
     #: How many texts one call takes at most in one go; callers with more call again, so that failures stay small.
     batch_size: int
 
-    def embed(self, texts: Sequence[str]) -> Vectors:
+    def embed(self, texts: Sequence[str]) -> EmbeddingVectors:
         """An array of `len(texts)` x `dimension` float32 rows of length 1, in order. Raises `EmbeddingError`."""
 
 
@@ -34,7 +34,7 @@ class EmbeddingError(Exception):
         self.is_permanent = is_permanent
 
 
-def unit_rows(vectors: Vectors) -> Vectors:
+def unit_rows(vectors: EmbeddingVectors) -> EmbeddingVectors:
     """The rows scaled to length 1; a row without direction (all zero or not finite) becomes the same neutral vector.
 
     A text without a single token has no direction. It must not become NaN: one NaN makes every comparison with it NaN.
@@ -42,5 +42,5 @@ def unit_rows(vectors: Vectors) -> Vectors:
     finite = np.where(np.isfinite(vectors).all(axis=1, keepdims=True), vectors, 0.0).astype(np.float32)
     lengths = np.linalg.norm(finite, axis=1, keepdims=True)
     neutral = np.float32(1.0 / np.sqrt(vectors.shape[1]))
-    scaled: Vectors = np.divide(finite, lengths, out=np.full_like(finite, neutral), where=lengths > 0)
+    scaled: EmbeddingVectors = np.divide(finite, lengths, out=np.full_like(finite, neutral), where=lengths > 0)
     return scaled

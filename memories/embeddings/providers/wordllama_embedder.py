@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import wordllama
 
-from memories.embeddings.providers.protocol import Vectors, unit_rows
+from memories.embeddings.providers.protocol import EmbeddingVectors, unit_rows
 
 #: Texts of a batch are padded to its longest, so a batch holds at most so many characters (about 70 MB of floats).
 MAX_PADDED_CHARACTERS = 200_000
@@ -27,7 +27,7 @@ class WordLlamaEmbedder:
         folder = Path(wordllama.__file__).parent
         self._model = wordllama.WordLlama.load(cache_dir=folder, disable_download=True)
 
-    def embed(self, texts: Sequence[str]) -> Vectors:
+    def embed(self, texts: Sequence[str]) -> EmbeddingVectors:
         vectors = np.zeros((len(texts), self.dimension), dtype=np.float32)
         for indexes in _batches(texts):
             vectors[indexes] = self._model.embed([texts[index] for index in indexes], batch_size=len(indexes))

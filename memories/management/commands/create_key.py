@@ -5,13 +5,13 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
-from memories.management.command import DoorCommand, tenant_named
+from memories.management.command import PlatformCommand, get_tenant_or_fail
 from memories.services.partitions.paths import PartitionError, PartitionPath, parse_partition
 from memories.tenancy.actions.tenants import MAX_KEY_NAME_CHARACTERS, create_api_key
 from memories.tenancy.scopes import tenant_scope
 
 
-class Command(DoorCommand):
+class Command(PlatformCommand):
     help = (
         "Create an API key and print it, and nothing else, on standard output. It is shown this once.\n\n"
         "Example: KEY=$(manage.py create_key acme --scopes read,write --partition user=alex)"
@@ -27,7 +27,7 @@ class Command(DoorCommand):
         )
 
     def handle(self, **options: Any) -> None:
-        tenant = tenant_named(options["tenant"])
+        tenant = get_tenant_or_fail(options["tenant"])
         partition = _partition(options["partition"])
         scopes = [scope.strip() for scope in options["scopes"].split(",") if scope.strip()]
         with tenant_scope(tenant.pk):

@@ -9,7 +9,7 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
-from memories.management.command import DoorCommand, tenant_named
+from memories.management.command import PlatformCommand, get_tenant_or_fail
 from memories.tenancy.actions.tenants import create_operator
 from memories.tenancy.scopes import admin_write_scope
 from memory_platform.web.pages import Role
@@ -17,7 +17,7 @@ from memory_platform.web.pages import Role
 GENERATED_PASSWORD_BYTES = 18
 
 
-class Command(DoorCommand):
+class Command(PlatformCommand):
     help = (
         "Create a person who may sign in to the console.\n"
         "The password is asked for, read from a file, or made up and printed, alone, on standard output.\n\n"
@@ -33,7 +33,7 @@ class Command(DoorCommand):
         source.add_argument("--generate-password", action="store_true", help="make one up and print it")
 
     def handle(self, **options: Any) -> None:
-        tenants = [tenant_named(name) for name in options["tenant"]]
+        tenants = [get_tenant_or_fail(name) for name in options["tenant"]]
         password = self._password(options)
         with admin_write_scope():
             user = create_operator(

@@ -5,13 +5,13 @@ from typing import Any
 from django.core.management.base import CommandParser
 from django.utils import timezone
 
-from memories.management.command import DoorCommand
+from memories.management.command import PlatformCommand
 from memories.search.queries.lexemes import DEFAULT_TEXT_SEARCH_CONFIG
 from memories.tenancy.actions.tenants import create_tenant
 from memories.tenancy.scopes import admin_write_scope
 
 
-class Command(DoorCommand):
+class Command(PlatformCommand):
     help = (
         "Create a tenant: the isolation boundary that keys, operators and memories belong to.\n\n"
         "Example: manage.py create_tenant acme --language german"

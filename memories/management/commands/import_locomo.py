@@ -7,12 +7,12 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
-from memories.management.command import DoorCommand, tenant_named
+from memories.management.command import PlatformCommand, get_tenant_or_fail
 from memories.management.imports import import_rows
-from memories.services.store.locomo import LocomoError, Turn, parse_conversation
+from memories.services.store.locomo import LocomoError, LocomoTurn, parse_conversation
 
 
-class Command(DoorCommand):
+class Command(PlatformCommand):
     help = (
         "Import conversations of the LoCoMo data set: each turn becomes one memory in conversation=<file name>.\n"
         "What the data set's authors generated (observations, summaries, events) is not read. Can be run again.\n\n"
@@ -25,9 +25,9 @@ class Command(DoorCommand):
 
     def handle(self, **options: Any) -> None:
         now = timezone.now()
-        tenant = tenant_named(options["tenant"])
+        tenant = get_tenant_or_fail(options["tenant"])
         # Every file is read before the first is stored: a folder with a bad file changes nothing.
-        conversations = {path.stem: read_conversation(path) for path in _files(options["path"])}
+        conversations = {path.stem: read_locomo_conversation(path) for path in _files(options["path"])}
         rows = [turn.as_memory(stem) for stem, turns in conversations.items() for turn in turns]
         report = import_rows(tenant, rows, by=self.actor, now=now)
         noun = "conversation" if len(conversations) == 1 else "conversations"
@@ -41,7 +41,7 @@ class Command(DoorCommand):
             )
 
 
-def read_conversation(path: Path) -> list[Turn]:
+def read_locomo_conversation(path: Path) -> list[LocomoTurn]:
     """The turns of one file. Raises `CommandError`."""
     try:
         return parse_conversation(json.loads(path.read_text(encoding="utf-8")))

@@ -9,19 +9,19 @@ from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 from rest_framework.exceptions import ValidationError
 
-from memories.management.command import DoorCommand, tenant_named
+from memories.management.command import PlatformCommand, get_tenant_or_fail
 from memories.management.imports import import_rows
 from memories.services.partitions.paths import PartitionPath
 from memories.services.store.drafts import NewLink, NewMemory
 from memories.store.serializers.inputs import MemoryInput
-from memories.tenancy.serializers.partitions import SHORTHAND, partition_named
+from memories.tenancy.serializers.partitions import SHORTHAND, requested_partition
 from memory_platform.rest.serializers import flat_errors
 
 LINES_SHOWN = 20
-PLACE_FIELDS = {"partition", "links", *SHORTHAND}
+_PLACE_FIELDS = {"partition", "links", *SHORTHAND}
 
 
-class Command(DoorCommand):
+class Command(PlatformCommand):
     help = (
         "Import memories from a file of JSON lines, each with the fields of POST /api/v1/memories.\n"
         "Lines that cannot be stored are named and the others kept. A second run finds every memory existing.\n\n"
@@ -35,8 +35,8 @@ class Command(DoorCommand):
 
     def handle(self, **options: Any) -> None:
         now = timezone.now()
-        tenant = tenant_named(options["tenant"])
-        rows, faults = read_lines(options["file"], now)
+        tenant = get_tenant_or_fail(options["tenant"])
+        rows, faults = read_memory_lines(options["file"], now)
         numbers = list(rows)
         report = import_rows(tenant, list(rows.values()), by=self.actor, now=now)
         faults |= {
@@ -52,7 +52,7 @@ class Command(DoorCommand):
             raise CommandError(f"{len(faults):,} of {len(rows) + len(faults) - len(report.problems):,} lines failed.")
 
 
-def read_lines(path: Path, now: datetime) -> tuple[dict[int, NewMemory], dict[int, str]]:
+def read_memory_lines(path: Path, now: datetime) -> tuple[dict[int, NewMemory], dict[int, str]]:
     """The rows and the faults of the others, both by the number of their line."""
     rows: dict[int, NewMemory] = {}
     faults: dict[int, str] = {}
@@ -82,6 +82,6 @@ def _read_line(
 
 
 def _new_memory(values: dict[str, Any]) -> NewMemory:
-    own = {name: value for name, value in values.items() if name not in PLACE_FIELDS}
+    own = {name: value for name, value in values.items() if name not in _PLACE_FIELDS}
     links = tuple(NewLink(link["target_id"], link["kind"]) for link in values["links"])
-    return NewMemory(partition=partition_named(values) or PartitionPath(), links=links, **own)
+    return NewMemory(partition=requested_partition(values) or PartitionPath(), links=links, **own)

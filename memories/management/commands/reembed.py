@@ -11,7 +11,7 @@ from rich.progress import Progress
 
 from memories.embeddings import reembedding
 from memories.embeddings.actions.reembedding import (
-    Switched,
+    ModelSwitchResult,
     retire_embedding_model,
     retry_refused_vectors,
     roll_back_embedding_model,
@@ -19,8 +19,8 @@ from memories.embeddings.actions.reembedding import (
     switch_embedding_model,
 )
 from memories.embeddings.providers import EmbeddingError
-from memories.embeddings.status import ModelStatus, statuses_of
-from memories.management.command import DoorCommand, every_tenant, tenant_named
+from memories.embeddings.status import ModelStatus, model_statuses
+from memories.management.command import PlatformCommand, all_tenants, get_tenant_or_fail
 from memories.management.imports import progress_bar
 from memories.models import EmbeddingModel, Tenant
 from memories.tenancy.exceptions import Conflict
@@ -31,10 +31,10 @@ LOOK_SECONDS = 0.5
 #: One turn at the work before the bar is drawn again.
 TURN_SECONDS = 1.0
 
-State = EmbeddingModel.State
+_State = EmbeddingModel.State
 
 
-class Command(DoorCommand):
+class Command(PlatformCommand):
     help = (
         "Change the embedding model without losing anything: the new model's vectors are filled beside the old ones\n"
         "by the worker, and searches switch to them once all are there. The old ones are kept up to date for a\n"
@@ -70,7 +70,7 @@ class Command(DoorCommand):
 
     def handle(self, **options: Any) -> None:
         tenants = _tenants(options["tenant"])
-        verb = next((name for name in VERBS if options[name]), "start" if options["model"] else "")
+        verb = next((name for name in _VERBS if options[name]), "start" if options["model"] else "")
         if not verb:
             raise CommandError(
                 "Say what to do: --model NAME, --status, --switch, --rollback, --cancel, --finish, --retry."
@@ -85,7 +85,7 @@ class Command(DoorCommand):
 
     def _probe(self, model: str) -> None:
         try:
-            reembedding.probe(model)
+            reembedding.probe_embedder(model)
         except EmbeddingError as error:
             raise CommandError(error.detail) from error
 
@@ -122,7 +122,7 @@ class Command(DoorCommand):
         return [f"{row.needed:,} vectors of {row.name} are to be made."]
 
     def _status(self, tenant: Tenant, _: dict[str, Any]) -> list[str]:
-        return [_line(status) for status in statuses_of(tenant.pk, timezone.now())]
+        return [_line(status) for status in model_statuses(tenant.pk, timezone.now())]
 
     def _switch(self, tenant: Tenant, options: dict[str, Any]) -> list[str]:
         model, accepts = options["model"], options["even_incomplete"]
@@ -133,10 +133,10 @@ class Command(DoorCommand):
         return [_told(roll_back_embedding_model(tenant=tenant, accepts_missing=accepts, **self._asked))]
 
     def _cancel(self, tenant: Tenant, options: dict[str, Any]) -> list[str]:
-        return self._retire(tenant, options["model"], State.FILLING, "Nothing is being filled.")
+        return self._retire(tenant, options["model"], _State.FILLING, "Nothing is being filled.")
 
     def _finish(self, tenant: Tenant, options: dict[str, Any]) -> list[str]:
-        return self._retire(tenant, options["model"], State.STANDBY, "No vectors are kept beside the active model's.")
+        return self._retire(tenant, options["model"], _State.STANDBY, "No vectors are kept beside the active model's.")
 
     def _retire(self, tenant: Tenant, model: str, state: str, nothing: str) -> list[str]:
         beside = EmbeddingModel.objects.for_tenant(tenant.pk).beside()
@@ -168,7 +168,7 @@ class Command(DoorCommand):
                 except EmbeddingError as error:
                     self.stderr.write(f"{tenant.name}: {error.detail} The worker tries again; so does this command.")
                     return False
-                if any(status.model.state == State.RETIRING for status in unfinished) and is_idle:
+                if any(status.model.state == _State.RETIRING for status in unfinished) and is_idle:
                     self.stdout.write(f"{tenant.name}: the worker removes the vectors once no search can need them.")
                     return True
                 if is_idle:
@@ -182,22 +182,22 @@ class Command(DoorCommand):
 
 #: A start that finds itself begun already is no failure: a command that was killed is simply given again.
 NOTHING_TO_START = frozenset({"already_active", "already_filled"})
-VERBS = ("status", "switch", "rollback", "cancel", "finish", "retry")
+_VERBS = ("status", "switch", "rollback", "cancel", "finish", "retry")
 
 
 def _tenants(name: str) -> list[Tenant]:
-    return [tenant_named(name)] if name else every_tenant()
+    return [get_tenant_or_fail(name)] if name else all_tenants()
 
 
 def _statuses(tenant: Tenant) -> list[ModelStatus]:
     with tenant_scope(tenant.pk):
-        return statuses_of(tenant.pk, timezone.now())
+        return model_statuses(tenant.pk, timezone.now())
 
 
 def _turn(tenant: Tenant, model: EmbeddingModel) -> bool:
     end = time.monotonic() + TURN_SECONDS
     goes_on: Callable[[], bool] = lambda: time.monotonic() < end  # noqa: E731
-    return reembedding.work_on(tenant.pk, model.pk, goes_on=goes_on, clock=timezone.now)
+    return reembedding.advance_embedding_model(tenant.pk, model.pk, goes_on=goes_on, clock=timezone.now)
 
 
 def _draw(bar: Progress, tasks: dict[str, Any], status: ModelStatus) -> None:
@@ -220,7 +220,7 @@ def _line(status: ModelStatus) -> str:
     return f"{model.name} ({model.dimension} numbers) is {model.state}: {'; '.join(parts)}"
 
 
-def _told(switched: Switched) -> str:
+def _told(switched: ModelSwitchResult) -> str:
     if switched.is_done:
         return f"Searches use {switched.model.name} now."
     return f"Searches use {switched.model.name} as soon as its last {switched.waiting:,} vectors are made."

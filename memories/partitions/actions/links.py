@@ -5,7 +5,7 @@ from datetime import datetime
 from django.db import transaction
 
 from memories.models import Memory, MemoryLink
-from memories.services.store.drafts import is_word
+from memories.services.store.drafts import is_kind_name
 from memories.tenancy.audit import Actor, record_audit
 from memories.tenancy.exceptions import Conflict, InvalidInput, NotFound
 
@@ -16,7 +16,7 @@ DRAW_ATTEMPTS = 3
 @transaction.atomic
 def link_memories(*, source: Memory, target: Memory, kind: str, by: Actor, now: datetime) -> MemoryLink:
     """The edge of `kind` from `source` to `target`; one that is there already stays as it is."""
-    if not is_word(kind):
+    if not is_kind_name(kind):
         raise InvalidInput("bad_kind", "The kind of a link is a lower-case word of at most 32 characters.", "kind")
     if source.pk == target.pk:
         raise InvalidInput("same_memory", "A memory cannot be linked to itself.", "target_id")

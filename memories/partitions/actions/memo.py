@@ -12,7 +12,9 @@ from memories.tenancy.exceptions import InvalidInput, StaleVersion
 
 
 @transaction.atomic
-def set_memo(*, tenant: Tenant, content: str, if_version: int | None = None, by: Actor, now: datetime) -> TenantMemo:
+def set_tenant_memo(
+    *, tenant: Tenant, content: str, if_version: int | None = None, by: Actor, now: datetime
+) -> TenantMemo:
     """Make `content` the memo from now on; an empty one takes it out of contexts. The same text makes no version.
 
     Raises `StaleVersion` when another version than `if_version` is current; 0 stands for no memo yet.

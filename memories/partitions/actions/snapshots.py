@@ -9,7 +9,7 @@ from memories.services.store.content import ContentError, check_content
 from memories.tenancy.audit import Actor, record_audit
 from memories.tenancy.exceptions import Conflict, InvalidInput
 
-NAME_CHARACTERS_MAX = 100
+_NAME_CHARACTERS_MAX = 100
 
 
 @transaction.atomic
@@ -51,8 +51,8 @@ def _check_name(name: str) -> None:
         check_content(name)
     except ContentError as error:
         raise InvalidInput(error.code, error.detail, "name") from error
-    if len(name.strip()) > NAME_CHARACTERS_MAX:
-        raise InvalidInput("too_long", f"A name has at most {NAME_CHARACTERS_MAX} characters.", "name")
+    if len(name.strip()) > _NAME_CHARACTERS_MAX:
+        raise InvalidInput("too_long", f"A name has at most {_NAME_CHARACTERS_MAX} characters.", "name")
 
 
 def _audit(snapshot: Snapshot, verb: str, by: Actor, now: datetime) -> None:

@@ -11,15 +11,15 @@ from memories.models import Memory, MemoryLink
 from memories.partitions.actions.links import link_memories, unlink_memories
 from memories.partitions.api.links_schema import link_create_schema, link_delete_schema, links_schema
 from memories.partitions.queries.records import MemoryLinkQuerySet
-from memories.partitions.serializers.links import LinksInput, NewLinkInput, link_answer
-from memories.tenancy.api.endpoint import Door
+from memories.partitions.serializers.links import LinkListInput, NewLinkInput, serialize_link
+from memories.tenancy.api.endpoint import Endpoint
 from memories.tenancy.api.idempotency import idempotent
 from memories.tenancy.exceptions import NotFound
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.rest.serializers import EmptyInput
 
 
-class LinkRows(Door):
+class LinkEndpointBase(Endpoint):
     """What the endpoints of edges share."""
 
     scopes = {"POST": "write", "DELETE": "write"}
@@ -29,18 +29,18 @@ class LinkRows(Door):
         return rows.within(self.key.partition_prefix)
 
 
-class LinksDoor(LinkRows):
+class LinkListEndpoint(LinkEndpointBase):
     """Make an edge; list edges."""
 
     @links_schema
     def get(self, request: Request) -> Response:
         """Edges that hold now, newest first, optionally from or to one memory or of one kind."""
-        values = self.query(LinksInput)
+        values = self.query(LinkListInput)
         rows = self._rows().current()
         rows = rows.from_memory(values["source_id"]) if "source_id" in values else rows
         rows = rows.to_memory(values["target_id"]) if "target_id" in values else rows
         rows = rows.of_kind(values["kind"]) if "kind" in values else rows
-        return self.listing(rows, values, ordering="-recorded_from", kinds=(datetime, int), answer=link_answer)
+        return self.listing(rows, values, ordering="-recorded_from", kinds=(datetime, int), answer=serialize_link)
 
     @link_create_schema
     @idempotent
@@ -56,7 +56,7 @@ class LinksDoor(LinkRows):
                 now=self.now,
             )
         is_new = link.recorded_from == self.now
-        return Response(link_answer(link), status=status.HTTP_201_CREATED if is_new else status.HTTP_200_OK)
+        return Response(serialize_link(link), status=status.HTTP_201_CREATED if is_new else status.HTTP_200_OK)
 
     def _end(self, field: str, memory_id: UUID) -> Memory:
         rows = Memory.objects.for_tenant(self.tenant_id).within(self.key.partition_prefix).unarchived()
@@ -66,7 +66,7 @@ class LinksDoor(LinkRows):
         return memory
 
 
-class LinkDoor(LinkRows):
+class LinkEndpoint(LinkEndpointBase):
     """One edge."""
 
     @link_delete_schema

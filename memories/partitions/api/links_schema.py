@@ -2,8 +2,8 @@
 
 from drf_spectacular.utils import OpenApiExample, extend_schema
 
-from memories.partitions.serializers.links import EdgePageShape, EdgeShape, LinksInput, NewLinkInput
-from memories.store.api.schema import IDEMPOTENCY_KEY, answers
+from memories.partitions.serializers.links import LinkListInput, LinkOutput, LinkPageOutput, NewLinkInput
+from memories.store.api.schema import IDEMPOTENCY_KEY, response_schemas
 
 LINK = OpenApiExample(
     "What a decision rests on",
@@ -18,8 +18,8 @@ LINK = OpenApiExample(
 links_schema = extend_schema(
     operation_id="links_list",
     tags=["links"],
-    parameters=[LinksInput],
-    responses=answers({200: EdgePageShape}),
+    parameters=[LinkListInput],
+    responses=response_schemas({200: LinkPageOutput}),
 )
 link_create_schema = extend_schema(
     operation_id="links_create",
@@ -27,10 +27,10 @@ link_create_schema = extend_schema(
     request=NewLinkInput,
     examples=[LINK],
     parameters=[IDEMPOTENCY_KEY],
-    responses=answers({201: EdgeShape, 200: EdgeShape}, 404, 409, 413),
+    responses=response_schemas({201: LinkOutput, 200: LinkOutput}, 404, 409, 413),
 )
 link_delete_schema = extend_schema(
     operation_id="links_end",
     tags=["links"],
-    responses=answers({204: None}, 404),
+    responses=response_schemas({204: None}, 404),
 )

@@ -8,7 +8,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from memories.models import Partition, PartitionSummary, TenantMemo
-from memories.partitions.actions.memo import set_memo
+from memories.partitions.actions.memo import set_tenant_memo
 from memories.partitions.actions.partitions import create_partition
 from memories.partitions.actions.summaries import save_summary, withdraw_summary
 from memories.partitions.api.partitions_schema import (
@@ -24,28 +24,28 @@ from memories.partitions.serializers.partitions import (
     MemoInput,
     PartitionAddress,
     PartitionInput,
-    PartitionsInput,
-    SummariesInput,
+    PartitionListInput,
     SummaryInput,
+    SummaryListInput,
     SummaryStyleInput,
-    memo_answer,
-    partition_answer,
-    summary_answer,
+    serialize_memo,
+    serialize_partition,
+    serialize_summary,
 )
 from memories.services.partitions.paths import PartitionPath
-from memories.store.serializers.answers import etag_of
-from memories.tenancy.api.endpoint import Door
-from memories.tenancy.api.etags import has_current, version_expected
+from memories.store.serializers.answers import memory_etag
+from memories.tenancy.api.endpoint import Endpoint
+from memories.tenancy.api.etags import if_match_version, is_etag_current
 from memories.tenancy.api.idempotency import idempotent
-from memories.tenancy.api.permissions import partition_to_read, partition_to_write, require_reach, require_whole_tenant
+from memories.tenancy.api.permissions import readable_partition, require_reach, require_whole_tenant, writable_partition
 from memories.tenancy.exceptions import NotFound
 from memories.tenancy.scopes import tenant_scope
-from memories.tenancy.serializers.partitions import partition_named
-from memory_platform.rest.pages import Place, page_answer
+from memories.tenancy.serializers.partitions import requested_partition
+from memory_platform.rest.pages import CursorPosition, build_page
 from memory_platform.rest.serializers import EmptyInput
 
 
-class PartitionsDoor(Door):
+class PartitionListEndpoint(Endpoint):
     """The tree of partitions."""
 
     scopes = {"POST": "write"}
@@ -53,24 +53,24 @@ class PartitionsDoor(Door):
     @partitions_schema
     def get(self, request: Request) -> Response:
         """The partitions within the key's reach, in the order of their paths, the root included."""
-        values = self.query(PartitionsInput)
-        partition = partition_to_read(self.key, values["partition"])
+        values = self.query(PartitionListInput)
+        partition = readable_partition(self.key, values["partition"])
 
-        def rows_from(place: Place | None, count: int) -> list[Partition]:
+        def rows_from(place: CursorPosition | None, count: int) -> list[Partition]:
             rows = Partition.objects.for_tenant(self.tenant_id).within(partition.path).with_contents(self.now)
             if place is None:
                 return list(rows.page_by_path(count=count))
             return list(rows.page_by_path(place.number, is_backward=place.is_backward, count=count))
 
         with tenant_scope(self.tenant_id):
-            page = page_answer(
+            page = build_page(
                 request,
                 values,
                 ordering="path",
                 kinds=(int, int),
                 rows_from=rows_from,
                 place_of=lambda row: (row.pk, row.pk),
-                answer=partition_answer,
+                answer=serialize_partition,
             )
         return Response(page)
 
@@ -78,15 +78,15 @@ class PartitionsDoor(Door):
     @idempotent
     def post(self, request: Request) -> Response:
         """Make a partition and those above it; storing a memory does it too."""
-        partition = partition_to_write(self.key, partition_named(self.body(PartitionInput)))
+        partition = writable_partition(self.key, requested_partition(self.body(PartitionInput)))
         with tenant_scope(self.tenant_id):
             made, is_new = create_partition(tenant=self.key.tenant, partition=partition, by=self.actor, now=self.now)
             rows = Partition.objects.for_tenant(self.tenant_id).at([made.path])
-            answer = partition_answer(rows.with_contents(self.now)[0])
+            answer = serialize_partition(rows.with_contents(self.now)[0])
         return Response(answer, status=status.HTTP_201_CREATED if is_new else status.HTTP_200_OK)
 
 
-class SummariesDoor(Door):
+class PartitionSummaryEndpoint(Endpoint):
     """The summaries of one partition."""
 
     scopes = {"PUT": "write", "DELETE": "write"}
@@ -94,7 +94,7 @@ class SummariesDoor(Door):
     @summaries_schema
     def get(self, request: Request, place: str) -> Response:
         """The current summary of each style; with `versions=true` the superseded ones too."""
-        values = self.query(SummariesInput)
+        values = self.query(SummaryListInput)
         partition = self._partition(place)
         with tenant_scope(self.tenant_id):
             self._require(partition)
@@ -106,7 +106,7 @@ class SummariesDoor(Door):
             values,
             ordering="-recorded_from",
             kinds=(datetime, int),
-            answer=lambda row: summary_answer(row, partition.path),
+            answer=lambda row: serialize_summary(row, partition.path),
         )
 
     @summary_set_schema
@@ -116,7 +116,7 @@ class SummariesDoor(Door):
         partition = self._partition(place)
         with tenant_scope(self.tenant_id):
             current = self._current(partition, values["style"])
-            if_version = version_expected(request, current.version if current else 0)
+            if_version = if_match_version(request, current.version if current else 0)
             saved = save_summary(
                 tenant=self.key.tenant,
                 partition=partition,
@@ -127,9 +127,9 @@ class SummariesDoor(Door):
                 by=self.actor,
                 now=self.now,
             )
-            answer = summary_answer(saved, partition.path)
+            answer = serialize_summary(saved, partition.path)
         code = status.HTTP_200_OK if current else status.HTTP_201_CREATED
-        return Response(answer, status=code, headers={"ETag": etag_of(answer)})
+        return Response(answer, status=code, headers={"ETag": memory_etag(answer)})
 
     @summary_delete_schema
     def delete(self, request: Request, place: str) -> Response:
@@ -139,7 +139,7 @@ class SummariesDoor(Door):
         with tenant_scope(self.tenant_id):
             self._require(partition)
             current = self._current(partition, style)
-            version_expected(request, current.version if current else 0)
+            if_match_version(request, current.version if current else 0)
             if current is not None:
                 withdraw_summary(summary=current, by=self.actor, now=self.now)
         return Response(status=status.HTTP_204_NO_CONTENT)
@@ -160,7 +160,7 @@ class SummariesDoor(Door):
         return row
 
 
-class MemoDoor(Door):
+class TenantMemoEndpoint(Endpoint):
     """The tenant's memo."""
 
     scopes = {"PUT": "admin"}
@@ -170,9 +170,9 @@ class MemoDoor(Door):
         """The text that may lead every context."""
         self.query(EmptyInput)
         with tenant_scope(self.tenant_id):
-            answer = memo_answer(self._current())
-        etag = etag_of(answer)
-        if has_current(request, etag):
+            answer = serialize_memo(self._current())
+        etag = memory_etag(answer)
+        if is_etag_current(request, etag):
             return Response(status=status.HTTP_304_NOT_MODIFIED, headers={"ETag": etag})
         return Response(answer, headers={"ETag": etag})
 
@@ -183,9 +183,9 @@ class MemoDoor(Door):
         values: dict[str, Any] = self.body(MemoInput)
         with tenant_scope(self.tenant_id):
             current = self._current()
-            if_version = version_expected(request, current.version if current else 0)
-            answer = memo_answer(
-                set_memo(
+            if_version = if_match_version(request, current.version if current else 0)
+            answer = serialize_memo(
+                set_tenant_memo(
                     tenant=self.key.tenant,
                     content=values["content"],
                     if_version=if_version,
@@ -193,7 +193,7 @@ class MemoDoor(Door):
                     now=self.now,
                 )
             )
-        return Response(answer, headers={"ETag": etag_of(answer)})
+        return Response(answer, headers={"ETag": memory_etag(answer)})
 
     def _current(self) -> TenantMemo | None:
         row: TenantMemo | None = TenantMemo.objects.for_tenant(self.tenant_id).current().first()

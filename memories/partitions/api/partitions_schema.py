@@ -5,18 +5,18 @@ from drf_spectacular.utils import OpenApiExample, OpenApiParameter, extend_schem
 
 from memories.partitions.serializers.partitions import (
     MemoInput,
-    MemoShape,
     PartitionInput,
-    PartitionPageShape,
-    PartitionShape,
-    PartitionsInput,
-    SummariesInput,
+    PartitionListInput,
+    PartitionOutput,
+    PartitionPageOutput,
+    PartitionSummaryOutput,
+    PartitionSummaryPageOutput,
     SummaryInput,
-    SummaryPageShape,
-    SummaryShape,
+    SummaryListInput,
     SummaryStyleInput,
+    TenantMemoOutput,
 )
-from memories.store.api.schema import IDEMPOTENCY_KEY, IF_MATCH, IF_NONE_MATCH, answers
+from memories.store.api.schema import IDEMPOTENCY_KEY, IF_MATCH, IF_NONE_MATCH, response_schemas
 
 PLACE = OpenApiParameter(
     "place",
@@ -25,18 +25,18 @@ PLACE = OpenApiParameter(
     description="The partition's path, percent-encoded as a whole: `user%3Dalex%2Ftopic%3Dmeetings`. Slashes may stay.",
 )
 PARTITION = OpenApiExample("A topic of Alex", {"partition": "user=alex/topic=meetings"}, request_only=True)
-SUMMARY = OpenApiExample(
+_SUMMARY = OpenApiExample(
     "In short",
     {"content": "Alex meets before noon, mostly about the move to Lisbon.", "style": "compact"},
     request_only=True,
 )
-MEMO = OpenApiExample("Who is helped", {"content": "You help the sales team of Acme."}, request_only=True)
+_MEMO = OpenApiExample("Who is helped", {"content": "You help the sales team of Acme."}, request_only=True)
 
 partitions_schema = extend_schema(
     operation_id="partitions_list",
     tags=["partitions"],
-    parameters=[PartitionsInput],
-    responses=answers({200: PartitionPageShape}),
+    parameters=[PartitionListInput],
+    responses=response_schemas({200: PartitionPageOutput}),
 )
 partition_create_schema = extend_schema(
     operation_id="partitions_create",
@@ -44,39 +44,39 @@ partition_create_schema = extend_schema(
     request=PartitionInput,
     examples=[PARTITION],
     parameters=[IDEMPOTENCY_KEY],
-    responses=answers({201: PartitionShape, 200: PartitionShape}, 409, 413),
+    responses=response_schemas({201: PartitionOutput, 200: PartitionOutput}, 409, 413),
 )
 summaries_schema = extend_schema(
     operation_id="summaries_list",
     tags=["partitions"],
-    parameters=[PLACE, SummariesInput],
-    responses=answers({200: SummaryPageShape}, 404),
+    parameters=[PLACE, SummaryListInput],
+    responses=response_schemas({200: PartitionSummaryPageOutput}, 404),
 )
 summary_set_schema = extend_schema(
     operation_id="summaries_set",
     tags=["partitions"],
     request=SummaryInput,
-    examples=[SUMMARY],
+    examples=[_SUMMARY],
     parameters=[PLACE, IF_MATCH],
-    responses=answers({200: SummaryShape, 201: SummaryShape}, 412, 413),
+    responses=response_schemas({200: PartitionSummaryOutput, 201: PartitionSummaryOutput}, 412, 413),
 )
 summary_delete_schema = extend_schema(
     operation_id="summaries_withdraw",
     tags=["partitions"],
     parameters=[PLACE, SummaryStyleInput, IF_MATCH],
-    responses=answers({204: None}, 404, 412),
+    responses=response_schemas({204: None}, 404, 412),
 )
 memo_read_schema = extend_schema(
     operation_id="memo_read",
     tags=["memo"],
     parameters=[IF_NONE_MATCH],
-    responses=answers({200: MemoShape, 304: None}),
+    responses=response_schemas({200: TenantMemoOutput, 304: None}),
 )
 memo_set_schema = extend_schema(
     operation_id="memo_set",
     tags=["memo"],
     request=MemoInput,
-    examples=[MEMO],
+    examples=[_MEMO],
     parameters=[IF_MATCH],
-    responses=answers({200: MemoShape}, 412, 413),
+    responses=response_schemas({200: TenantMemoOutput}, 412, 413),
 )

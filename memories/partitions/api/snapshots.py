@@ -17,29 +17,29 @@ from memories.partitions.api.snapshots_schema import (
     snapshot_read_schema,
     snapshots_schema,
 )
-from memories.partitions.queries.changes import KINDS
+from memories.partitions.queries.changes import CHANGE_KINDS
 from memories.partitions.serializers.snapshots import (
-    NOW,
-    ComparisonInput,
+    PRESENT_REFERENCE,
+    SnapshotComparisonInput,
     SnapshotInput,
-    SnapshotsInput,
-    change_answer,
-    snapshot_answer,
+    SnapshotListInput,
+    serialize_memory_change,
+    serialize_snapshot,
 )
-from memories.partitions.snapshot_comparison import Comparison, compare_moments
-from memories.services.store.moments import Moment
-from memories.store.serializers.answers import moment
-from memories.tenancy.api.endpoint import Door
+from memories.partitions.snapshot_comparison import SnapshotDiff, diff_points_in_time
+from memories.services.store.moments import PointInTime
+from memories.store.serializers.answers import format_utc
+from memories.tenancy.api.endpoint import Endpoint
 from memories.tenancy.api.idempotency import idempotent
-from memories.tenancy.api.permissions import partition_to_read, require_whole_tenant
+from memories.tenancy.api.permissions import readable_partition, require_whole_tenant
 from memories.tenancy.exceptions import NotFound
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.rest.errors import RestError
-from memory_platform.rest.pages import CursorError, Place, write_cursor
+from memory_platform.rest.pages import CursorError, CursorPosition, write_cursor
 from memory_platform.rest.serializers import EmptyInput
 
 
-class SnapshotRows(Door):
+class SnapshotEndpointBase(Endpoint):
     """What the endpoints of snapshots share."""
 
     scopes = {"POST": "admin", "DELETE": "admin"}
@@ -51,15 +51,15 @@ class SnapshotRows(Door):
         return found
 
 
-class SnapshotsDoor(SnapshotRows):
+class SnapshotListEndpoint(SnapshotEndpointBase):
     """Name a recorded time; list the names."""
 
     @snapshots_schema
     def get(self, request: Request) -> Response:
         """Snapshots, the latest recorded time first."""
-        values = self.query(SnapshotsInput)
+        values = self.query(SnapshotListInput)
         rows = Snapshot.objects.for_tenant(self.tenant_id)
-        return self.listing(rows, values, ordering="-recorded_at", kinds=(datetime, UUID), answer=snapshot_answer)
+        return self.listing(rows, values, ordering="-recorded_at", kinds=(datetime, UUID), answer=serialize_snapshot)
 
     @snapshot_create_schema
     @idempotent
@@ -75,10 +75,10 @@ class SnapshotsDoor(SnapshotRows):
                 by=self.actor,
                 now=self.now,
             )
-        return Response(snapshot_answer(snapshot), status=status.HTTP_201_CREATED)
+        return Response(serialize_snapshot(snapshot), status=status.HTTP_201_CREATED)
 
 
-class SnapshotDoor(SnapshotRows):
+class SnapshotEndpoint(SnapshotEndpointBase):
     """One snapshot."""
 
     @snapshot_read_schema
@@ -86,7 +86,7 @@ class SnapshotDoor(SnapshotRows):
         """The name and its time."""
         self.query(EmptyInput)
         with tenant_scope(self.tenant_id):
-            answer = snapshot_answer(self._snapshot(snapshot_id))
+            answer = serialize_snapshot(self._snapshot(snapshot_id))
         return Response(answer)
 
     @snapshot_delete_schema
@@ -99,29 +99,31 @@ class SnapshotDoor(SnapshotRows):
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 
-class SnapshotComparisonDoor(SnapshotRows):
+class SnapshotComparisonEndpoint(SnapshotEndpointBase):
     """A snapshot beside the present or another one."""
 
     @snapshot_compare_schema
     def get(self, request: Request, snapshot_id: UUID) -> Response:
         """Which memories were added, changed and removed since, within the key's reach, with their texts."""
-        values = self.query(ComparisonInput)
-        partition = partition_to_read(self.key, values["partition"])
+        values = self.query(SnapshotComparisonInput)
+        partition = readable_partition(self.key, values["partition"])
         kind, behind = self._place(values)
         with tenant_scope(self.tenant_id):
             before = self._snapshot(snapshot_id)
             after = self._other(values["with"])
-            comparison = compare_moments(
+            comparison = diff_points_in_time(
                 tenant_id=self.tenant_id,
-                before=Moment.recorded(before.recorded_at),
-                after=Moment.recorded(after.recorded_at) if after else Moment.now(self.now),
+                before=PointInTime.recorded(before.recorded_at),
+                after=PointInTime.recorded(after.recorded_at) if after else PointInTime.now(self.now),
                 reach=partition.path,
                 kind=kind,
                 behind=behind,
                 limit=values["page_size"],
             )
-        lists = {name: [change_answer(change) for change in comparison.changes[name]] for name in KINDS}
-        following = {name: self._following(comparison, name) for name in KINDS}
+        lists = {
+            name: [serialize_memory_change(change) for change in comparison.changes[name]] for name in CHANGE_KINDS
+        }
+        following = {name: self._following(comparison, name) for name in CHANGE_KINDS}
         return Response(
             {
                 "before": _moment_answer(before),
@@ -149,18 +151,18 @@ class SnapshotComparisonDoor(SnapshotRows):
         except NotFound as error:
             raise NotFound(error.code, error.detail, "with") from error
 
-    def _following(self, comparison: Comparison, kind: str) -> str | None:
+    def _following(self, comparison: SnapshotDiff, kind: str) -> str | None:
         """The address of the rest of a list."""
         if kind not in comparison.follows:
             return None
         query = self.request.query_params.copy()
         query["kind"] = kind
-        query["cursor"] = write_cursor(Place(kind, 0, comparison.changes[kind][-1].memory_id))
+        query["cursor"] = write_cursor(CursorPosition(kind, 0, comparison.changes[kind][-1].memory_id))
         return self.request.build_absolute_uri(f"?{query.urlencode()}")
 
     def _now_answer(self) -> dict[str, Any]:
-        return {"id": None, "name": NOW, "recorded_at": moment(self.now)}
+        return {"id": None, "name": PRESENT_REFERENCE, "recorded_at": format_utc(self.now)}
 
 
 def _moment_answer(snapshot: Snapshot) -> dict[str, Any]:
-    return {"id": str(snapshot.pk), "name": snapshot.name, "recorded_at": moment(snapshot.recorded_at)}
+    return {"id": str(snapshot.pk), "name": snapshot.name, "recorded_at": format_utc(snapshot.recorded_at)}

@@ -6,8 +6,8 @@ from uuid import UUID
 
 from django.db import connection
 
-ADDED, CHANGED, REMOVED = KINDS = ("added", "changed", "removed")
-SAME = "same"
+CHANGE_ADDED, CHANGE_CHANGED, REMOVED = CHANGE_KINDS = ("added", "changed", "removed")
+CHANGE_UNCHANGED = "same"
 
 # Rows of the memories' own table that held at both moments are the same, and nearly all are: they are counted without
 # being joined. The others, and superseded versions, are joined by memory.
@@ -37,7 +37,7 @@ ORDER BY kind, memory NULLS FIRST
 _NOTHING = "SELECT NULL::uuid, NULL::integer, NULL::integer WHERE FALSE"
 
 
-class Sides(NamedTuple):
+class ChangeSides(NamedTuple):
     """Memories, each with whether it `was` and is `still`, and superseded rows that held before and after, if any."""
 
     heads: Any
@@ -45,7 +45,7 @@ class Sides(NamedTuple):
     latter: Any | None
 
 
-class Tally(NamedTuple):
+class ChangeTally(NamedTuple):
     """How many memories, and their tokens of o200k_base before and after."""
 
     memories: int = 0
@@ -53,25 +53,27 @@ class Tally(NamedTuple):
     tokens_after: int = 0
 
 
-class Changes(NamedTuple):
+class ChangeCounts(NamedTuple):
     """By kind: the tally of all, what stayed the same among them, and ids of the first ones that did not."""
 
-    tallies: dict[str, Tally]
+    tallies: dict[str, ChangeTally]
     listed: dict[str, list[UUID]]
 
 
-def read_changes(sides: Sides, kinds: Sequence[str], *, behind: UUID | None, limit: int) -> Changes:
+def read_changes(sides: ChangeSides, kinds: Sequence[str], *, behind: UUID | None, limit: int) -> ChangeCounts:
     """What was added, changed (another version) and removed; of each of `kinds` the first with an id `behind`."""
-    changes = Changes(dict.fromkeys((*KINDS, SAME), Tally()), {kind: [] for kind in kinds})
+    changes = ChangeCounts(
+        dict.fromkeys((*CHANGE_KINDS, CHANGE_UNCHANGED), ChangeTally()), {kind: [] for kind in kinds}
+    )
     for kind, memory_id, *figures in _rows(sides, [list(kinds), behind, behind, limit]):
         if memory_id is None:
-            changes.tallies[kind] = Tally(*map(int, figures))
+            changes.tallies[kind] = ChangeTally(*map(int, figures))
         else:
             changes.listed[kind].append(memory_id)
     return changes
 
 
-def _rows(sides: Sides, values: list[Any]) -> list[Any]:
+def _rows(sides: ChangeSides, values: list[Any]) -> list[Any]:
     heads = sides.heads.order_by().values_list("id", "version", "tokens_o200k_base", "was", "still")
     parts = {"heads": heads.query.sql_with_params()}
     parts |= {"former": _superseded(sides.former), "latter": _superseded(sides.latter)}

@@ -18,14 +18,14 @@ _NEXT = "\x01"
 
 
 @dataclass(frozen=True)
-class Sums:
+class SubtreeSums:
     """The figures of one partition by name: of itself, and of it with all below."""
 
     own: Mapping[str, Any]
     total: Mapping[str, Any]
 
 
-def sums_by_node(grouped: Any, nodes: Collection[str], merges: Mapping[str, str]) -> dict[str, Sums]:
+def subtree_sums(grouped: Any, nodes: Collection[str], merges: Mapping[str, str]) -> dict[str, SubtreeSums]:
     """The figures of each of these partitions; `merges` says how each is put together: sum or max.
 
     `grouped` are rows of (partition path, the figures in the order of `merges`). One query, which puts every row into
@@ -38,10 +38,10 @@ def sums_by_node(grouped: Any, nodes: Collection[str], merges: Mapping[str, str]
     def figures(numbers: Iterable[int]) -> dict[str, Any]:
         return _merged([by_stretch[number] for number in numbers if number in by_stretch], merges)
 
-    def sums(node: str) -> Sums:
+    def sums(node: str) -> SubtreeSums:
         own = number_from[node]
         low, high = (number_from[bound] for bound in subtree_bounds(node))
-        return Sums(figures([own]), figures({own, *range(low, high)}))
+        return SubtreeSums(figures([own]), figures({own, *range(low, high)}))
 
     return {node: sums(node) for node in nodes}
 

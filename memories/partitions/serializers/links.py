@@ -5,9 +5,9 @@ from typing import Any
 from rest_framework import serializers
 
 from memories.models import MemoryLink
-from memories.store.serializers.answers import moment
+from memories.store.serializers.answers import format_utc
 from memories.store.serializers.inputs import kind_field
-from memory_platform.rest.fields import IdField
+from memory_platform.rest.fields import StrictUuidField
 from memory_platform.rest.pages import PageInput
 from memory_platform.rest.serializers import StrictSerializer
 
@@ -15,31 +15,31 @@ from memory_platform.rest.serializers import StrictSerializer
 class NewLinkInput(StrictSerializer):
     """An edge from one memory to another."""
 
-    source_id = IdField()
-    target_id = IdField()
+    source_id = StrictUuidField()
+    target_id = StrictUuidField()
     kind = kind_field(required=False, default="related")
 
 
-class LinksInput(PageInput):
+class LinkListInput(PageInput):
     """The query parameters of the list of edges."""
 
-    source_id = IdField(required=False)
-    target_id = IdField(required=False)
+    source_id = StrictUuidField(required=False)
+    target_id = StrictUuidField(required=False)
     kind = kind_field(required=False)
 
 
-def link_answer(row: MemoryLink) -> dict[str, Any]:
+def serialize_link(row: MemoryLink) -> dict[str, Any]:
     """An edge."""
     return {
         "id": row.pk,
         "source_id": str(row.source_id),
         "target_id": str(row.target_id),
         "kind": row.kind,
-        "recorded_from": moment(row.recorded_from),
+        "recorded_from": format_utc(row.recorded_from),
     }
 
 
-class EdgeShape(serializers.Serializer[Any]):
+class LinkOutput(serializers.Serializer[Any]):
     """An edge between two memories."""
 
     id = serializers.IntegerField()
@@ -49,9 +49,9 @@ class EdgeShape(serializers.Serializer[Any]):
     recorded_from = serializers.DateTimeField()
 
 
-class EdgePageShape(serializers.Serializer[Any]):
+class LinkPageOutput(serializers.Serializer[Any]):
     """A page of edges, newest first."""
 
     next = serializers.URLField(allow_null=True)
     previous = serializers.URLField(allow_null=True)
-    results = EdgeShape(many=True)
+    results = LinkOutput(many=True)

@@ -7,14 +7,14 @@ from rest_framework import serializers
 from memories.models import Partition, PartitionSummary, TenantMemo
 from memories.services.store.content import MAX_CONTENT_BYTES, check_content, normalise_content
 from memories.services.tokens import ENCODINGS
-from memories.store.serializers.answers import TokenCountsShape, moment
+from memories.store.serializers.answers import TokenCountsOutput, format_utc
 from memories.store.serializers.inputs import content_field
-from memories.tenancy.serializers.partitions import PlacedInput, path_field
-from memory_platform.rest.fields import CheckedField, ChosenField, TruthField
+from memories.tenancy.serializers.partitions import PartitionScopedInput, path_field
+from memory_platform.rest.fields import RuleCheckedField, StrictBooleanField, StrictChoiceField
 from memory_platform.rest.pages import PageInput
 from memory_platform.rest.serializers import StrictSerializer
 
-STYLES = tuple(PartitionSummary.Style.values)
+_STYLES = tuple(PartitionSummary.Style.values)
 
 
 def _content_or_nothing(value: Any) -> str:
@@ -24,11 +24,11 @@ def _content_or_nothing(value: Any) -> str:
     return normalise_content(value)
 
 
-class PartitionInput(PlacedInput):
+class PartitionInput(PartitionScopedInput):
     """A partition to make."""
 
 
-class PartitionsInput(PageInput):
+class PartitionListInput(PageInput):
     """The query parameters of the list of partitions."""
 
     partition = path_field(help_text="This partition and all below it.")
@@ -44,33 +44,33 @@ class SummaryInput(StrictSerializer):
     """The text of a partition's summary in one style."""
 
     content = content_field()
-    style = ChosenField(choices=STYLES, required=False, default=STYLES[0])  # type: ignore[assignment]
+    style = StrictChoiceField(choices=_STYLES, required=False, default=_STYLES[0])  # type: ignore[assignment]
 
 
-class SummariesInput(PageInput):
+class SummaryListInput(PageInput):
     """The query parameters of the summaries of a partition."""
 
-    style = ChosenField(choices=STYLES, required=False)  # type: ignore[assignment]
-    versions = TruthField(required=False, default=False, takes_text=True, help_text="Superseded versions too.")
+    style = StrictChoiceField(choices=_STYLES, required=False)  # type: ignore[assignment]
+    versions = StrictBooleanField(required=False, default=False, takes_text=True, help_text="Superseded versions too.")
 
 
 class SummaryStyleInput(StrictSerializer):
     """Which summary of a partition is meant."""
 
-    style = ChosenField(choices=STYLES, required=False, default=STYLES[0])  # type: ignore[assignment]
+    style = StrictChoiceField(choices=_STYLES, required=False, default=_STYLES[0])  # type: ignore[assignment]
 
 
 class MemoInput(StrictSerializer):
     """The memo; an empty one takes it out of contexts."""
 
-    content = CheckedField(
+    content = RuleCheckedField(
         rule=_content_or_nothing,
         shape={"type": "string", "maxLength": MAX_CONTENT_BYTES},
         help_text='At most 32 KiB; "" for none.',
     )
 
 
-def partition_answer(row: Partition) -> dict[str, Any]:
+def serialize_partition(row: Partition) -> dict[str, Any]:
     """A partition; the row was read `with_contents`."""
     return {
         "partition": row.path,
@@ -80,7 +80,7 @@ def partition_answer(row: Partition) -> dict[str, Any]:
     }
 
 
-def summary_answer(row: PartitionSummary, path: str) -> dict[str, Any]:
+def serialize_summary(row: PartitionSummary, path: str) -> dict[str, Any]:
     """One version of a summary."""
     return {
         "id": str(row.summary_id),
@@ -90,22 +90,22 @@ def summary_answer(row: PartitionSummary, path: str) -> dict[str, Any]:
         "content": row.content,
         "token_counts": row.token_counts,
         "origin": row.origin,
-        "recorded_from": moment(row.recorded_from),
-        "recorded_to": moment(row.recorded_to),
+        "recorded_from": format_utc(row.recorded_from),
+        "recorded_to": format_utc(row.recorded_to),
     }
 
 
-def memo_answer(row: TenantMemo | None) -> dict[str, Any]:
+def serialize_memo(row: TenantMemo | None) -> dict[str, Any]:
     """The memo; version 0 and no text where none was ever set."""
     return {
         "content": row.content if row else "",
         "version": row.version if row else 0,
         "token_counts": row.token_counts if row else dict.fromkeys(ENCODINGS, 0),
-        "recorded_from": moment(row.recorded_from) if row else None,
+        "recorded_from": format_utc(row.recorded_from) if row else None,
     }
 
 
-class PartitionShape(serializers.Serializer[Any]):
+class PartitionOutput(serializers.Serializer[Any]):
     """A partition."""
 
     partition = serializers.CharField(help_text='Path; "" is the root.')
@@ -114,40 +114,40 @@ class PartitionShape(serializers.Serializer[Any]):
     summary_styles = serializers.ListField(child=serializers.CharField())
 
 
-class PartitionPageShape(serializers.Serializer[Any]):
+class PartitionPageOutput(serializers.Serializer[Any]):
     """A page of partitions, in the order of their paths."""
 
     next = serializers.URLField(allow_null=True)
     previous = serializers.URLField(allow_null=True)
-    results = PartitionShape(many=True)
+    results = PartitionOutput(many=True)
 
 
-class SummaryShape(serializers.Serializer[Any]):
+class PartitionSummaryOutput(serializers.Serializer[Any]):
     """One version of a partition's summary; `id` is stable through its versions."""
 
     id = serializers.UUIDField()
     partition = serializers.CharField()
-    style = serializers.ChoiceField(choices=STYLES)  # type: ignore[assignment]
+    style = serializers.ChoiceField(choices=_STYLES)  # type: ignore[assignment]
     version = serializers.IntegerField()
     content = serializers.CharField()
-    token_counts = TokenCountsShape()
+    token_counts = TokenCountsOutput()
     origin = serializers.ChoiceField(choices=PartitionSummary.Origin.values)
     recorded_from = serializers.DateTimeField()
     recorded_to = serializers.DateTimeField(allow_null=True, help_text="Null while current.")
 
 
-class SummaryPageShape(serializers.Serializer[Any]):
+class PartitionSummaryPageOutput(serializers.Serializer[Any]):
     """A page of summaries, newest first."""
 
     next = serializers.URLField(allow_null=True)
     previous = serializers.URLField(allow_null=True)
-    results = SummaryShape(many=True)
+    results = PartitionSummaryOutput(many=True)
 
 
-class MemoShape(serializers.Serializer[Any]):
+class TenantMemoOutput(serializers.Serializer[Any]):
     """The tenant's memo."""
 
     content = serializers.CharField(allow_blank=True)
     version = serializers.IntegerField(help_text="0: none was ever set.")
-    token_counts = TokenCountsShape()
+    token_counts = TokenCountsOutput()
     recorded_from = serializers.DateTimeField(allow_null=True)

@@ -6,39 +6,39 @@ from uuid import UUID
 from rest_framework import serializers
 
 from memories.models import Snapshot
-from memories.partitions.queries.changes import KINDS
-from memories.partitions.snapshot_comparison import Change
-from memories.store.serializers.answers import TextShape, moment, text_answer
+from memories.partitions.queries.changes import CHANGE_KINDS
+from memories.partitions.snapshot_comparison import MemoryChange
+from memories.store.serializers.answers import MemoryTextOutput, format_utc, serialize_memory_text
 from memories.tenancy.serializers.partitions import path_field
-from memory_platform.rest.fields import CheckedField, ChosenField, MomentField, TextField
+from memory_platform.rest.fields import RuleCheckedField, StrictChoiceField, StrictDateTimeField, StrictTextField
 from memory_platform.rest.pages import PageInput
 from memory_platform.rest.serializers import StrictSerializer
 
-NAME_CHARACTERS_MAX = 100
-NOW = "now"
+_NAME_CHARACTERS_MAX = 100
+PRESENT_REFERENCE = "now"
 UUID_CHARACTERS = 36
-NAME_PATTERN = r"\S(.*\S)?"
+_NAME_PATTERN = r"\S(.*\S)?"
 
 
 class SnapshotInput(StrictSerializer):
     """A name for a recorded time."""
 
-    name = TextField(
-        max_length=NAME_CHARACTERS_MAX,
-        pattern=NAME_PATTERN,
+    name = StrictTextField(
+        max_length=_NAME_CHARACTERS_MAX,
+        pattern=_NAME_PATTERN,
         pattern_code="bad_name",
         pattern_detail="The name is empty, holds a line break or has white space at one of its ends.",
     )
-    recorded_at = MomentField(
+    recorded_at = StrictDateTimeField(
         is_over=True, required=False, allow_null=True, default=None, help_text="Absent: now. Not in the future."
     )
 
 
-class SnapshotsInput(PageInput):
+class SnapshotListInput(PageInput):
     """The query parameters of the list of snapshots."""
 
 
-class NowOrId(ValueError):
+class SnapshotReferenceError(ValueError):
     """Neither `now` nor the id of a snapshot."""
 
     code = "not_a_choice"
@@ -47,54 +47,58 @@ class NowOrId(ValueError):
 
 def _now_or_id(value: Any) -> UUID | None:
     """The id, or None for now."""
-    if value == NOW:
+    if value == PRESENT_REFERENCE:
         return None
     if not isinstance(value, str) or len(value) != UUID_CHARACTERS:
-        raise NowOrId
+        raise SnapshotReferenceError
     try:
         return UUID(value)
     except ValueError as error:
-        raise NowOrId from error
+        raise SnapshotReferenceError from error
 
 
-class ComparisonInput(PageInput):
+class SnapshotComparisonInput(PageInput):
     """The query parameters of a comparison. Without `kind` each list starts from its beginning."""
 
     partition = path_field(help_text="Only this partition and all below it.")
-    kind = ChosenField(choices=KINDS, required=False, help_text="Only this list.")
+    kind = StrictChoiceField(choices=CHANGE_KINDS, required=False, help_text="Only this list.")
 
     def get_fields(self) -> dict[str, Any]:
         """With the parameter whose name is a word of the language."""
-        named = CheckedField(
+        named = RuleCheckedField(
             rule=_now_or_id,
-            shape={"type": "string", "default": NOW, "description": "`now`, or the id of another snapshot."},
+            shape={
+                "type": "string",
+                "default": PRESENT_REFERENCE,
+                "description": "`now`, or the id of another snapshot.",
+            },
             required=False,
             default=None,
         )
         return {**super().get_fields(), "with": named}
 
 
-def change_answer(change: Change) -> dict[str, Any]:
+def serialize_memory_change(change: MemoryChange) -> dict[str, Any]:
     """What one memory said before and after."""
     return {
         "id": str(change.memory_id),
-        "before": change.before and text_answer(change.before),
-        "after": change.after and text_answer(change.after),
+        "before": change.before and serialize_memory_text(change.before),
+        "after": change.after and serialize_memory_text(change.after),
     }
 
 
-def snapshot_answer(row: Snapshot) -> dict[str, Any]:
+def serialize_snapshot(row: Snapshot) -> dict[str, Any]:
     """A snapshot."""
     return {
         "id": str(row.pk),
         "name": row.name,
-        "recorded_at": moment(row.recorded_at),
-        "created_at": moment(row.created_at),
+        "recorded_at": format_utc(row.recorded_at),
+        "created_at": format_utc(row.created_at),
         "created_by": row.created_by,
     }
 
 
-class SnapshotShape(serializers.Serializer[Any]):
+class SnapshotOutput(serializers.Serializer[Any]):
     """A named recorded time."""
 
     id = serializers.UUIDField()
@@ -104,7 +108,7 @@ class SnapshotShape(serializers.Serializer[Any]):
     created_by = serializers.CharField(allow_blank=True)
 
 
-class MomentShape(serializers.Serializer[Any]):
+class PointInTimeOutput(serializers.Serializer[Any]):
     """One of the two moments."""
 
     id = serializers.UUIDField(allow_null=True, help_text="Of the snapshot; null: now.")
@@ -112,7 +116,7 @@ class MomentShape(serializers.Serializer[Any]):
     recorded_at = serializers.DateTimeField()
 
 
-class ChangeCountsShape(serializers.Serializer[Any]):
+class ChangeCountsOutput(serializers.Serializer[Any]):
     """How many memories, whatever the lists show."""
 
     added = serializers.IntegerField()
@@ -120,15 +124,15 @@ class ChangeCountsShape(serializers.Serializer[Any]):
     removed = serializers.IntegerField()
 
 
-class ChangeShape(serializers.Serializer[Any]):
+class MemoryChangeOutput(serializers.Serializer[Any]):
     """What one memory said before and after; null where it was not there."""
 
     id = serializers.UUIDField()
-    before = TextShape(allow_null=True)
-    after = TextShape(allow_null=True)
+    before = MemoryTextOutput(allow_null=True)
+    after = MemoryTextOutput(allow_null=True)
 
 
-class FollowingShape(serializers.Serializer[Any]):
+class SnapshotNextPagesOutput(serializers.Serializer[Any]):
     """Where each list goes on; null where it does not."""
 
     added = serializers.URLField(allow_null=True)
@@ -136,21 +140,21 @@ class FollowingShape(serializers.Serializer[Any]):
     removed = serializers.URLField(allow_null=True)
 
 
-class SnapshotComparisonShape(serializers.Serializer[Any]):
+class SnapshotComparisonOutput(serializers.Serializer[Any]):
     """What became of the memories between two moments: counts, and a page of each list in the order of ids."""
 
-    before = MomentShape()
-    after = MomentShape()
-    counts = ChangeCountsShape()
-    added = ChangeShape(many=True)
-    changed = ChangeShape(many=True)
-    removed = ChangeShape(many=True)
-    next = FollowingShape()
+    before = PointInTimeOutput()
+    after = PointInTimeOutput()
+    counts = ChangeCountsOutput()
+    added = MemoryChangeOutput(many=True)
+    changed = MemoryChangeOutput(many=True)
+    removed = MemoryChangeOutput(many=True)
+    next = SnapshotNextPagesOutput()
 
 
-class SnapshotPageShape(serializers.Serializer[Any]):
+class SnapshotPageOutput(serializers.Serializer[Any]):
     """A page of snapshots, the latest recorded time first."""
 
     next = serializers.URLField(allow_null=True)
     previous = serializers.URLField(allow_null=True)
-    results = SnapshotShape(many=True)
+    results = SnapshotOutput(many=True)

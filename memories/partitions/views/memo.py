@@ -10,19 +10,26 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from memories.models import AuditEntry, PartitionSummary, TenantMemo
-from memories.partitions.actions.memo import set_memo
+from memories.partitions.actions.memo import set_tenant_memo
 from memories.partitions.actions.summaries import save_summary, withdraw_summary
-from memories.partitions.forms import PartitionForm, TextForm
-from memories.partitions.text_versions import text_versions
+from memories.partitions.forms import PartitionForm, VersionedTextForm
+from memories.partitions.text_versions import build_text_versions
 from memories.services.partitions.paths import parse_partition
 from memories.services.store.content import normalise_content
 from memories.services.tokens import count_tokens
-from memories.tenancy.access import actor_of, tenant_of, tenant_required
+from memories.tenancy.access import operator_actor, tenant_of, tenant_required
 from memories.tenancy.exceptions import PlatformError, StaleVersion
 from memories.tenancy.scopes import tenant_scope
-from memory_platform.web.pages import HtmxRequest, complain, flash, operator_required, show, wants_fragment
+from memory_platform.web.pages import (
+    HtmxRequest,
+    add_flash,
+    flash_error,
+    operator_required,
+    render_page,
+    wants_fragment,
+)
 
-VERSIONS_MAX = 50
+_VERSIONS_MAX = 50
 #: Of a longer text no tokens are counted while somebody types: a memo is a few sentences.
 COUNTED_CHARACTERS_MAX = 100_000
 
@@ -34,29 +41,29 @@ def memo(request: HtmxRequest) -> HttpResponseBase:
     """The text that may lead every context, with its versions."""
     if request.method != "POST":
         return _memo_page(request, None)
-    form = TextForm(request.POST, label_suffix="")
+    form = VersionedTextForm(request.POST, label_suffix="")
     if form.is_valid():
         try:
             with tenant_scope(request.tenant.id):
-                saved = set_memo(
+                saved = set_tenant_memo(
                     tenant=tenant_of(request),
                     content=form.cleaned_data["content"],
                     if_version=form.cleaned_data["seen_version"],
-                    by=actor_of(request.operator),
+                    by=operator_actor(request.operator),
                     now=timezone.now(),
                 )
         except PlatformError as error:
             form.add_error(error.field if error.field in form.fields else None, error.detail)
         else:
             is_new = saved.version != form.cleaned_data["seen_version"]
-            flash(request, f"Version {saved.version} is in force." if is_new else "Nothing was changed.")
+            add_flash(request, f"Version {saved.version} is in force." if is_new else "Nothing was changed.")
             return redirect("memo", request.tenant.id)
     return _memo_page(request, form)
 
 
-def _memo_page(request: HtmxRequest, form: TextForm | None) -> HttpResponse:
+def _memo_page(request: HtmxRequest, form: VersionedTextForm | None) -> HttpResponse:
     with tenant_scope(request.tenant.id):
-        versions = list(TenantMemo.objects.for_tenant(request.tenant.id).newest_first()[:VERSIONS_MAX])
+        versions = list(TenantMemo.objects.for_tenant(request.tenant.id).newest_first()[:_VERSIONS_MAX])
         savings = AuditEntry.objects.for_tenant(request.tenant.id)
         saved = savings.about_any("tenant_memo", [row.pk for row in versions])
         labels = {entry.target_ids[0]: entry.actor_label for entry in saved}
@@ -65,11 +72,11 @@ def _memo_page(request: HtmxRequest, form: TextForm | None) -> HttpResponse:
     page = {
         "section": "memo",
         "current": current,
-        "history": text_versions(versions, {row.pk: labels.get(str(row.pk), "") for row in versions}),
-        "form": form or TextForm(initial=initial, label_suffix=""),
+        "history": build_text_versions(versions, {row.pk: labels.get(str(row.pk), "") for row in versions}),
+        "form": form or VersionedTextForm(initial=initial, label_suffix=""),
     }
     status = HTTPStatus.UNPROCESSABLE_ENTITY if form and form.errors else HTTPStatus.OK
-    return show(
+    return render_page(
         request,
         "memories/partitions/memo.html#body" if wants_fragment(request) else "memories/partitions/memo.html",
         page,
@@ -84,7 +91,7 @@ def text_tokens(request: HtmxRequest) -> HttpResponseBase:
     """How many tokens a text takes while somebody types it; nothing is kept."""
     text = normalise_content(request.POST.get("content", "").replace("\r\n", "\n"))
     tokens = count_tokens(text) if len(text) <= COUNTED_CHARACTERS_MAX else None
-    return show(request, "memories/partitions/_text_tokens.html", {"tokens": tokens})
+    return render_page(request, "memories/partitions/_text_tokens.html", {"tokens": tokens})
 
 
 @operator_required("viewer")
@@ -110,10 +117,10 @@ def summary_withdraw(request: HtmxRequest) -> HttpResponseBase:
         current = rows.of_style(request.POST.get("style", "")).first()
         if current is None:
             raise Http404
-        withdraw_summary(summary=current, by=actor_of(request.operator), now=timezone.now())
+        withdraw_summary(summary=current, by=operator_actor(request.operator), now=timezone.now())
     again = urlencode({"partition": path, "style": current.style})
     undo = f"{reverse('summary-again', args=[request.tenant.id])}?{again}"
-    flash(request, f"The {current.style} summary stands in no context any more. Its versions stay.", undo_url=undo)
+    add_flash(request, f"The {current.style} summary stands in no context any more. Its versions stay.", undo_url=undo)
     return redirect(_address(request, path))
 
 
@@ -140,13 +147,13 @@ def summary_again(request: HtmxRequest) -> HttpResponseBase:
                 content=latest.content,
                 origin=latest.origin,
                 if_version=0,
-                by=actor_of(request.operator),
+                by=operator_actor(request.operator),
                 now=timezone.now(),
             )
     except StaleVersion:
-        complain(request, f"A {style} summary is in force there already.")
+        flash_error(request, f"A {style} summary is in force there already.")
     else:
-        flash(request, f"The {style} summary is back as version {saved.version}.")
+        add_flash(request, f"The {style} summary is back as version {saved.version}.")
     return redirect(_address(request, path))
 
 

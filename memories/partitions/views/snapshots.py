@@ -14,12 +14,19 @@ from django.views.decorators.http import require_http_methods, require_safe
 from memories.models import Partition, Snapshot
 from memories.partitions.actions.snapshots import create_snapshot, delete_snapshot
 from memories.partitions.forms import ComparisonForm, SnapshotForm
-from memories.partitions.snapshot_comparison import KINDS, Comparison, compare_moments
-from memories.services.store.moments import Moment
-from memories.tenancy.access import actor_of, tenant_of, tenant_required
+from memories.partitions.snapshot_comparison import CHANGE_KINDS, SnapshotDiff, diff_points_in_time
+from memories.services.store.moments import PointInTime
+from memories.tenancy.access import operator_actor, tenant_of, tenant_required
 from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.scopes import tenant_scope
-from memory_platform.web.pages import HtmxRequest, flash, leaves_result, operator_required, show, wants_fragment
+from memory_platform.web.pages import (
+    HtmxRequest,
+    add_flash,
+    loads_result_later,
+    operator_required,
+    render_page,
+    wants_fragment,
+)
 
 SNAPSHOTS_SHOWN_MAX = 200
 PARTITIONS_OFFERED_MAX = 300
@@ -41,13 +48,13 @@ def snapshots(request: HtmxRequest) -> HttpResponseBase:
                     tenant=tenant_of(request),
                     name=form.cleaned_data["name"],
                     recorded_at=form.cleaned_data["recorded_at"],
-                    by=actor_of(request.operator),
+                    by=operator_actor(request.operator),
                     now=timezone.now(),
                 )
         except PlatformError as error:
             form.add_error(error.field if error.field in form.fields else None, error.detail)
         else:
-            flash(request, f"Snapshot {made.name} is there.")
+            add_flash(request, f"Snapshot {made.name} is there.")
             return redirect("snapshots", request.tenant.id)
     return _list_page(request, form)
 
@@ -57,7 +64,7 @@ def _list_page(request: HtmxRequest, form: SnapshotForm) -> HttpResponse:
         rows = list(Snapshot.objects.for_tenant(request.tenant.id).newest_first()[:SNAPSHOTS_SHOWN_MAX])
     status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
     page = {"section": "snapshots", "rows": list(zip(rows, [*rows[1:], None], strict=False)), "form": form}
-    return show(
+    return render_page(
         request,
         "memories/partitions/snapshots.html#body" if wants_fragment(request) else "memories/partitions/snapshots.html",
         page,
@@ -88,8 +95,8 @@ def snapshot(request: HtmxRequest, snapshot_id: UUID) -> HttpResponseBase:
             "form": form,
             "partitions": Partition.objects.for_tenant(request.tenant.id).paths(PARTITIONS_OFFERED_MAX),
         }
-        page |= {"is_coming": True} if leaves_result(request) else _compared(request, one, other, wanted, now)
-    return show(
+        page |= {"is_coming": True} if loads_result_later(request) else _compared(request, one, other, wanted, now)
+    return render_page(
         request,
         "memories/partitions/snapshot.html#result" if wants_fragment(request) else "memories/partitions/snapshot.html",
         page,
@@ -101,10 +108,10 @@ def _compared(
 ) -> dict[str, Any]:
     """What differs between the two, the earlier one first; inside a scope."""
     first, second = sorted((one.recorded_at, other.recorded_at if other else now))
-    difference = compare_moments(
+    difference = diff_points_in_time(
         tenant_id=request.tenant.id,
-        before=Moment.recorded(first),
-        after=Moment.recorded(second),
+        before=PointInTime.recorded(first),
+        after=PointInTime.recorded(second),
         reach=wanted["partition"],
         kind=wanted["kind"] or None,
         behind=wanted["behind"],
@@ -113,12 +120,12 @@ def _compared(
         "first": first,
         "second": second,
         "difference": difference,
-        "lists": [_listed(request, difference, kind) for kind in KINDS if difference.changes[kind]],
+        "lists": [_listed(request, difference, kind) for kind in CHANGE_KINDS if difference.changes[kind]],
         "is_turned": other is not None and other.recorded_at < one.recorded_at,
     }
 
 
-def _listed(request: HtmxRequest, difference: Comparison, kind: str) -> dict[str, Any]:
+def _listed(request: HtmxRequest, difference: SnapshotDiff, kind: str) -> dict[str, Any]:
     """One list of changes with its tally, and the address where it goes on."""
     rows = difference.changes[kind]
     query = request.GET.copy()
@@ -144,8 +151,10 @@ def snapshot_delete(request: HtmxRequest, snapshot_id: UUID) -> HttpResponseBase
         if found is None:
             raise Http404
         if request.method == "POST":
-            delete_snapshot(snapshot=found, by=actor_of(request.operator), now=timezone.now())
+            delete_snapshot(snapshot=found, by=operator_actor(request.operator), now=timezone.now())
     if request.method != "POST":
-        return show(request, "memories/partitions/snapshot_delete.html", {"section": "snapshots", "snapshot": found})
-    flash(request, f"The name {found.name} is gone. What was held then can be named again by its time.")
+        return render_page(
+            request, "memories/partitions/snapshot_delete.html", {"section": "snapshots", "snapshot": found}
+        )
+    add_flash(request, f"The name {found.name} is gone. What was held then can be named again by its time.")
     return redirect("snapshots", request.tenant.id)

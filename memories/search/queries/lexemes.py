@@ -11,7 +11,7 @@ from django.db import connection, models
 from django.db.models import F, Func, Value
 
 from memories.services.search.lexemes import query_terms, search_terms
-from memories.services.search.text_query import telling_lexemes
+from memories.services.search.text_query import significant_lexemes
 from memories.tenancy.queries.rows import TenantRows
 
 #: The language of a tenant that chose none.
@@ -78,7 +78,7 @@ class AnyLexeme(SearchQuery):
         Func.__init__(self, Value(" | ".join(quoted)), output_field=SearchQueryField())
 
 
-class LexemesHeld(Func):
+class MatchedLexemes(Func):
     """Those of the asked lexemes that a row's text vector holds, as an array in the vector's order."""
 
     template = "ARRAY(SELECT held FROM unnest(tsvector_to_array(%(expressions)s::text[]))"
@@ -105,26 +105,26 @@ class CommonLexemeQuerySet(TenantRows):
         return dict(self.values_list("lexeme", "rows"))
 
 
-def lexemes_of(text: str, config: str = DEFAULT_TEXT_SEARCH_CONFIG) -> list[str]:
+def query_lexemes(text: str, config: str = DEFAULT_TEXT_SEARCH_CONFIG) -> list[str]:
     """What a query of `text` asks for in one language; its stop words only where there is nothing else."""
-    return telling_lexemes(lexeme for (lexeme,) in _rows(_IN_LANGUAGE, [config, *_asked(text)]))
+    return significant_lexemes(lexeme for (lexeme,) in _rows(_IN_LANGUAGE, [config, *_asked(text)]))
 
 
-def lexemes_in_reach(text: str) -> list[str]:
+def query_lexemes_in_scope(text: str) -> list[str]:
     """The same in the languages of every tenant that the scope reaches."""
-    return telling_lexemes(lexeme for (lexeme,) in _rows(_IN_REACH, _asked(text)))
+    return significant_lexemes(lexeme for (lexeme,) in _rows(_IN_REACH, _asked(text)))
 
 
-def lexemes_of_tenant(tenant_id: UUID, text: str) -> Mapping[str, int]:
+def tenant_query_lexemes(tenant_id: UUID, text: str) -> Mapping[str, int]:
     """The same in the language of a tenant, and in those it is leaving: each with about how many rows hold it.
 
     0 for any that is not common. One query.
     """
     rows = dict(_rows(_OF_TENANT, [*_asked(text), tenant_id, tenant_id]))
-    return {lexeme: rows[lexeme] for lexeme in telling_lexemes(rows)}
+    return {lexeme: rows[lexeme] for lexeme in significant_lexemes(rows)}
 
 
-def lexemes_of_words(tenant_id: UUID, words: Iterable[str]) -> dict[str, set[str]]:
+def word_lexemes(tenant_id: UUID, words: Iterable[str]) -> dict[str, set[str]]:
     """What each word of a stored text is found by, in the languages of its tenant. One query, none without a word."""
     terms = [(word, search_terms(word)) for word in sorted(words)]
     if not terms:

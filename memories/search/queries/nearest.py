@@ -43,7 +43,7 @@ INDEX_ROWS = (
 
 
 @dataclass(frozen=True)
-class NearestRows:
+class IndexedNearestRows:
     """(id, tokens) of memories, nearest first, and how many vectors were looked at for them."""
 
     rows: list[tuple[UUID, int]]
@@ -61,18 +61,18 @@ def indexed_distance(column: str, vector: Vector) -> CosineDistance:
     return CosineDistance(Cast(column, HalfVectorField(dimensions=len(vector))), vector)
 
 
-def nearest_memories(vectors: QuerySet[Any], memories: QuerySet[Any], tokens: str) -> NearestRows:
+def nearest_memories(vectors: QuerySet[Any], memories: QuerySet[Any], tokens: str) -> IndexedNearestRows:
     """The memories (current rows, already narrowed) of the given vectors, which are ordered and limited."""
     near, near_values = vectors.values_list("memory_id", "version", "distance").query.sql_with_params()
     rows, row_values = memories.order_by().values_list("id", "version", "created_at", tokens).query.sql_with_params()
     with connection.cursor() as cursor:
         cursor.execute(_NEAREST.format(vectors=near, memories=rows), [*near_values, *row_values])
         found = cursor.fetchall()
-    return NearestRows([(pk, count) for pk, count, _ in found], found[0][2] if found else 0)
+    return IndexedNearestRows([(pk, count) for pk, count, _ in found], found[0][2] if found else 0)
 
 
 @contextmanager
-def along_the_index(*, ef_search: int, max_scan_tuples: int) -> Iterator[None]:
+def force_index_scan(*, ef_search: int, max_scan_tuples: int) -> Iterator[None]:
     """Let what is ordered by the indexed distance be read along the index and in no other way. In a transaction."""
     with connection.cursor() as cursor:
         cursor.execute(_ALONG_THE_INDEX, [str(ef_search), str(max_scan_tuples)])

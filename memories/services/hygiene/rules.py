@@ -12,7 +12,7 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from memories.services.hygiene.value_differences import have_other_values
+from memories.services.hygiene.value_differences import has_value_difference
 
 #: Cosine of two vectors from which on texts say nearly the same.
 NEAR_DUPLICATE_SIMILARITY_MIN = 0.92
@@ -29,11 +29,11 @@ UNHELPFUL_RETRIEVALS_MIN = 20
 #: Gone within so long a time from now.
 EXPIRES_WITHIN = timedelta(days=7)
 
-NEAR_DUPLICATE, CONTRADICTION, RECALL_LOOP = "near_duplicate", "contradiction", "recall_loop"
+NEAR_DUPLICATE_LIST, CONTRADICTION, RECALL_LOOP = "near_duplicate", "contradiction", "recall_loop"
 NEVER_RETRIEVED, UNHELPFUL, EXPIRES_SOON = "never_retrieved", "unhelpful", "expires_soon"
 
-Key = TypeVar("Key")
-Vectors = NDArray[np.float32]
+PairKey = TypeVar("PairKey")
+PairVectors = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ LISTS: Mapping[str, HygieneList] = {
     each.kind: each
     for each in (
         HygieneList(
-            NEAR_DUPLICATE,
+            NEAR_DUPLICATE_LIST,
             "Near duplicates",
             f"Two memories of one partition whose vectors have a cosine of {NEAR_DUPLICATE_SIMILARITY_MIN} or more;"
             f" each is paired with its {NEIGHBOURS_MAX} nearest at most.",
@@ -101,7 +101,7 @@ LISTS: Mapping[str, HygieneList] = {
 }
 
 
-def nearest_pairs(own: Vectors, others: Vectors) -> list[tuple[int, int, float]]:
+def nearest_pairs(own: PairVectors, others: PairVectors) -> list[tuple[int, int, float]]:
     """(row of `own`, row of `others`, cosine) of near rows; unit vectors of one dimension.
 
     Of each row of `own` the nearest `NEIGHBOURS_MAX` that are near enough, and one more: it may meet itself.
@@ -118,24 +118,24 @@ def nearest_pairs(own: Vectors, others: Vectors) -> list[tuple[int, int, float]]
     return list(zip(rows[near].tolist(), columns[near].tolist(), values[near].tolist(), strict=True))
 
 
-def nearest_of_each(found: Iterable[tuple[Key, Key, float]]) -> list[tuple[Key, Key, float]]:
+def limit_pairs_per_memory(found: Iterable[tuple[PairKey, PairKey, float]]) -> list[tuple[PairKey, PairKey, float]]:
     """Of (one, other, cosine) the `NEIGHBOURS_MAX` nearest of each `one`; ties in the order they came."""
-    by_one: dict[Key, list[tuple[Key, Key, float]]] = {}
+    by_one: dict[PairKey, list[tuple[PairKey, PairKey, float]]] = {}
     for row in found:
         by_one.setdefault(row[0], []).append(row)
     return [row for rows in by_one.values() for row in sorted(rows, key=lambda row: -row[2])[:NEIGHBOURS_MAX]]
 
 
-def kind_of_pair(older: str, newer: str, similarity: float, *, was_shown: bool) -> str | None:
-    """The list a pair of texts stands in, None where in none. `was_shown`: see `was_shown_before`."""
-    if have_other_values(older, newer):
+def classify_pair(older: str, newer: str, similarity: float, *, was_shown: bool) -> str | None:
+    """The list a pair of texts stands in, None where in none. `was_shown`: see `was_recently_recalled`."""
+    if has_value_difference(older, newer):
         return CONTRADICTION
     if similarity < NEAR_DUPLICATE_SIMILARITY_MIN:
         return None
-    return RECALL_LOOP if was_shown else NEAR_DUPLICATE
+    return RECALL_LOOP if was_shown else NEAR_DUPLICATE_LIST
 
 
-def was_shown_before(first_shown_at: datetime, last_shown_at: datetime, stored_at: datetime) -> bool:
+def was_recently_recalled(first_shown_at: datetime, last_shown_at: datetime, stored_at: datetime) -> bool:
     """Whether a text was shown to an agent before another was stored, and as late as `LOOP_WINDOW` before it."""
     return first_shown_at <= stored_at and last_shown_at >= stored_at - LOOP_WINDOW
 
@@ -175,7 +175,7 @@ class Mergeable(Protocol):
 M = TypeVar("M", bound=Mergeable)
 
 
-def kept_of(memories: Sequence[M], *, prefers_newer: bool = False) -> M:
+def choose_kept_memory(memories: Sequence[M], *, prefers_newer: bool = False) -> M:
     """The one to keep where nobody chose: pinned, then retrieved most, then most useful, then newest.
 
     `prefers_newer` asks for the newest first: of two facts that contradict each other the later one.
@@ -188,7 +188,7 @@ def kept_of(memories: Sequence[M], *, prefers_newer: bool = False) -> M:
     return max(memories, key=rank)
 
 
-def combined(memories: Sequence[Mergeable]) -> tuple[float, int, bool, datetime | None]:
+def combine_memories(memories: Sequence[Mergeable]) -> tuple[float, int, bool, datetime | None]:
     """Usefulness, retrievals, pin and last retrieval of what several memories become.
 
     Usefulness is their mean weighted by retrievals + 1, retrievals are the sum, one pin pins.
@@ -204,9 +204,9 @@ def combined(memories: Sequence[Mergeable]) -> tuple[float, int, bool, datetime 
     )
 
 
-def groups_of(pairs: Iterable[tuple[Key, Key]]) -> list[list[Key]]:
+def group_pairs(pairs: Iterable[tuple[PairKey, PairKey]]) -> list[list[PairKey]]:
     """Memories that hang together by pairs, each group and each member once, in the order they came."""
-    group_of: dict[Key, list[Key]] = {}
+    group_of: dict[PairKey, list[PairKey]] = {}
     for one, other in pairs:
         left, right = group_of.setdefault(one, [one]), group_of.setdefault(other, [other])
         if left is not right:

@@ -42,7 +42,7 @@ _ORDINAL = re.compile(r"(?<=\d)(?:st|nd|rd|th)$")
 
 
 @dataclass(frozen=True)
-class Span:
+class ComparedSpan:
     """A piece of a text: whether the other text has it too, and whether it is a number or a date."""
 
     text: str
@@ -57,7 +57,7 @@ class _Word(NamedTuple):  # a page makes thousands of them
     end: int
 
 
-def have_other_values(one: str, other: str) -> bool:
+def has_value_difference(one: str, other: str) -> bool:
     """Whether two texts say the same of something but for a number or a date: a candidate for a contradiction.
 
     Each has a value that the other lacks; the words around the values are the same, whatever their order. A number that
@@ -71,7 +71,7 @@ def have_other_values(one: str, other: str) -> bool:
     return bool(mine - theirs) and bool(theirs - mine)
 
 
-def differences(one: str, other: str) -> tuple[list[Span], list[Span]]:
+def mark_value_differences(one: str, other: str) -> tuple[list[ComparedSpan], list[ComparedSpan]]:
     """Both texts as pieces that put together give them back, those marked that the other lacks."""
     left, right = list(_words(one))[:WORDS_COMPARED_MAX], list(_words(other))[:WORDS_COMPARED_MAX]
     matcher = SequenceMatcher(None, [word.folded for word in left], [word.folded for word in right], autojunk=False)
@@ -120,16 +120,16 @@ def _is_name(former: str) -> bool:
     return former[:1].isupper() and former.casefold() not in DATE_WORDS
 
 
-def _spans(text: str, words: Sequence[_Word], shared: set[int]) -> list[Span]:
-    spans: list[Span] = []
+def _spans(text: str, words: Sequence[_Word], shared: set[int]) -> list[ComparedSpan]:
+    spans: list[ComparedSpan] = []
     place = 0
     for number, word in enumerate(words):
         if number in shared:
             continue
         if word.start > place:
-            spans.append(Span(text[place : word.start], is_shared=True))
-        spans.append(Span(text[word.start : word.end], is_shared=False, is_value=word.is_value))
+            spans.append(ComparedSpan(text[place : word.start], is_shared=True))
+        spans.append(ComparedSpan(text[word.start : word.end], is_shared=False, is_value=word.is_value))
         place = word.end
     if place < len(text):
-        spans.append(Span(text[place:], is_shared=True))
+        spans.append(ComparedSpan(text[place:], is_shared=True))
     return spans

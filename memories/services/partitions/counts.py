@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 
-class Counted(StrEnum):
+class MemoryCountKind(StrEnum):
     """What is counted by itself: along an index that holds nothing else."""
 
     UNARCHIVED = "unarchived"
@@ -33,22 +33,22 @@ class MemoryTally:
     kinds: Mapping[str, int] = field(default_factory=dict)
 
 
-def tally_of(rows: Iterable[tuple[str, str, int, int]]) -> MemoryTally:
+def tally_memories(rows: Iterable[tuple[str, str, int, int]]) -> MemoryTally:
     """Of rows (what was counted, kind or nothing, memories, tokens): what has expired is not live."""
-    counts, kinds, tokens = dict.fromkeys(Counted, 0), dict[str, int](), 0
+    counts, kinds, tokens = dict.fromkeys(MemoryCountKind, 0), dict[str, int](), 0
     for counted, kind, memories, size in rows:
-        counts[Counted(counted)] += memories
-        if counted in (Counted.UNARCHIVED, Counted.EXPIRED):
-            sign = 1 if counted == Counted.UNARCHIVED else -1
+        counts[MemoryCountKind(counted)] += memories
+        if counted in (MemoryCountKind.UNARCHIVED, MemoryCountKind.EXPIRED):
+            sign = 1 if counted == MemoryCountKind.UNARCHIVED else -1
             kinds[kind] = kinds.get(kind, 0) + sign * memories
             tokens += sign * size
     return MemoryTally(
-        live=counts[Counted.UNARCHIVED] - counts[Counted.EXPIRED],
+        live=counts[MemoryCountKind.UNARCHIVED] - counts[MemoryCountKind.EXPIRED],
         tokens=tokens,
-        pinned=counts[Counted.PINNED],
-        pending=counts[Counted.PENDING],
-        failed=counts[Counted.FAILED],
-        archived=counts[Counted.ARCHIVED],
-        expired=counts[Counted.EXPIRED],
+        pinned=counts[MemoryCountKind.PINNED],
+        pending=counts[MemoryCountKind.PENDING],
+        failed=counts[MemoryCountKind.FAILED],
+        archived=counts[MemoryCountKind.ARCHIVED],
+        expired=counts[MemoryCountKind.EXPIRED],
         kinds={kind: kinds[kind] for kind in sorted(kinds, key=lambda kind: (-kinds[kind], kind)) if kinds[kind]},
     )

@@ -15,11 +15,11 @@ NEIGHBOURS_PER_SIDE_MAX = 6
 BOX_WIDTH, BOX_HEIGHT, ROW_HEIGHT, GAP = 180, 42, 56, 100
 #: Where the lines bend towards the middle, from the edge of a box; what stands before it carries the label.
 BEND, LINES_APART = 78, 7
-CHARACTERS_PER_LINE, LABEL_CHARACTERS = 23, 12
+CHARACTERS_PER_LINE, _LABEL_CHARACTERS = 23, 12
 
 
 @dataclass(frozen=True)
-class Neighbour:
+class LinkedNeighbour:
     """A linked memory, the kind of a link and whether it leads away from the one in the middle."""
 
     id: UUID
@@ -30,7 +30,7 @@ class Neighbour:
 
 
 @dataclass(frozen=True)
-class Box:
+class LinkGraphBox:
     """A memory in the drawing: its upper left corner and what is written in it."""
 
     id: UUID | None
@@ -51,7 +51,7 @@ class Box:
 
 
 @dataclass(frozen=True)
-class Line:
+class LinkGraphLine:
     """A line from a neighbour to the middle: its path, its label, and at which of its ends there are arrow heads."""
 
     path: str
@@ -68,18 +68,18 @@ class LinkGraph:
     """The drawing; `hidden` neighbours found no room in it."""
 
     height: float
-    middle: Box
-    boxes: Sequence[Box]
-    lines: Sequence[Line]
+    middle: LinkGraphBox
+    boxes: Sequence[LinkGraphBox]
+    lines: Sequence[LinkGraphLine]
     hidden: int
     width: int
     box_width: int = BOX_WIDTH
     box_height: int = BOX_HEIGHT
 
 
-def link_graph(text: str, links: Iterable[Neighbour]) -> LinkGraph | None:
+def link_graph(text: str, links: Iterable[LinkedNeighbour]) -> LinkGraph | None:
     """The drawing of a memory that says `text`; None without a link."""
-    by_neighbour: dict[UUID, list[Neighbour]] = {}
+    by_neighbour: dict[UUID, list[LinkedNeighbour]] = {}
     for link in links:
         by_neighbour.setdefault(link.id, []).append(link)
     if not by_neighbour:
@@ -96,18 +96,20 @@ def link_graph(text: str, links: Iterable[Neighbour]) -> LinkGraph | None:
         for place, group in enumerate(side):
             centre = start + (place + 0.5) * ROW_HEIGHT
             x = middle_x + BOX_WIDTH + GAP if is_right else 0
-            boxes.append(Box(group[0].id, x, centre - BOX_HEIGHT / 2, _lines(group[0].text), group[0].is_archived))
+            boxes.append(
+                LinkGraphBox(group[0].id, x, centre - BOX_HEIGHT / 2, _lines(group[0].text), group[0].is_archived)
+            )
             meets = middle_y + (place - (len(side) - 1) / 2) * LINES_APART
             lines.append(_line(group, x if is_right else BOX_WIDTH, centre, meets, sign=-1 if is_right else 1))
-    middle = Box(None, middle_x, middle_y - BOX_HEIGHT / 2, _lines(text))
+    middle = LinkGraphBox(None, middle_x, middle_y - BOX_HEIGHT / 2, _lines(text))
     width = middle_x + BOX_WIDTH + (GAP + BOX_WIDTH if right else 0)
     return LinkGraph(height, middle, boxes, lines, hidden=len(by_neighbour) - len(boxes), width=width)
 
 
-def _line(group: Sequence[Neighbour], start: int, y: float, meets: float, *, sign: int) -> Line:
+def _line(group: Sequence[LinkedNeighbour], start: int, y: float, meets: float, *, sign: int) -> LinkGraphLine:
     """From the edge of a neighbour's box at `start` to the middle, which lies to the right of it for a `sign` of 1."""
     kinds = ", ".join(dict.fromkeys(link.kind for link in group))
-    return Line(
+    return LinkGraphLine(
         path=f"M{start} {y:g}H{start + sign * BEND}L{start + sign * GAP} {meets:g}",
         label=_cut(kinds),
         title=kinds,
@@ -119,7 +121,7 @@ def _line(group: Sequence[Neighbour], start: int, y: float, meets: float, *, sig
 
 
 def _cut(kinds: str) -> str:
-    return kinds if len(kinds) <= LABEL_CHARACTERS else f"{kinds[: LABEL_CHARACTERS - 1]}…"
+    return kinds if len(kinds) <= _LABEL_CHARACTERS else f"{kinds[: _LABEL_CHARACTERS - 1]}…"
 
 
 def _lines(text: str) -> list[str]:

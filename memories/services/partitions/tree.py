@@ -6,11 +6,11 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-Facts = TypeVar("Facts")
+NodeFacts = TypeVar("NodeFacts")
 
 
 @dataclass(frozen=True)
-class Branch:
+class PartitionBranch:
     """A partition as it is listed, and whether its siblings go on behind it unlisted."""
 
     path: str
@@ -18,7 +18,7 @@ class Branch:
 
 
 @dataclass(frozen=True)
-class Node(Generic[Facts]):
+class PartitionNode(Generic[NodeFacts]):
     """One partition with what is known of it and those listed below it, in the order of paths.
 
     `rest_after` is the last of them where more follow. Where nothing is listed although `below` is not 0, it can be
@@ -29,8 +29,8 @@ class Node(Generic[Facts]):
     name: str
     depth: int
     below: int
-    facts: Facts
-    children: Sequence[Node[Facts]]
+    facts: NodeFacts
+    children: Sequence[PartitionNode[NodeFacts]]
     is_open: bool
     rest_after: str = ""
 
@@ -40,51 +40,51 @@ class Node(Generic[Facts]):
         return bool(self.below) and not self.children
 
 
-def parent_of(path: str) -> str:
+def parent_path(path: str) -> str:
     """The partition above; that of the first level is the root."""
     return path.rpartition("/")[0]
 
 
-def depth_of(path: str) -> int:
+def path_depth(path: str) -> int:
     """How many segments a canonical path has."""
     return path.count("/") + 1 if path else 0
 
 
-def grown(
-    branches: Iterable[Branch],
-    facts: Mapping[str, Facts],
+def build_partition_nodes(
+    branches: Iterable[PartitionBranch],
+    facts: Mapping[str, NodeFacts],
     below: Mapping[str, int],
     *,
     top: str,
     open_paths: Collection[str] | None,
-) -> list[Node[Facts]]:
+) -> list[PartitionNode[NodeFacts]]:
     """The nodes right below `top` with all listed ones within them; of `open_paths` None opens every node.
 
     `below` says how many partitions stand anywhere below each.
     """
-    by_parent: dict[str, list[Branch]] = {}
+    by_parent: dict[str, list[PartitionBranch]] = {}
     for branch in branches:
-        by_parent.setdefault(parent_of(branch.path), []).append(branch)
+        by_parent.setdefault(parent_path(branch.path), []).append(branch)
 
-    def nodes(path: str) -> list[Node[Facts]]:
+    def nodes(path: str) -> list[PartitionNode[NodeFacts]]:
         return [node(branch) for branch in sorted(by_parent.get(path, []), key=lambda branch: branch.path)]
 
-    def node(branch: Branch) -> Node[Facts]:
+    def node(branch: PartitionBranch) -> PartitionNode[NodeFacts]:
         listed = by_parent.get(branch.path, [])
-        return Node(
+        return PartitionNode(
             path=branch.path,
             name=branch.path.rpartition("/")[2],
-            depth=depth_of(branch.path),
+            depth=path_depth(branch.path),
             below=below[branch.path],
             facts=facts[branch.path],
             children=nodes(branch.path),
             is_open=bool(listed) and (open_paths is None or branch.path in open_paths),
-            rest_after=cut_after(listed),
+            rest_after=truncated_siblings(listed),
         )
 
     return nodes(top)
 
 
-def cut_after(siblings: Iterable[Branch]) -> str:
+def truncated_siblings(siblings: Iterable[PartitionBranch]) -> str:
     """Behind which of the siblings more follow; "" where they are all."""
     return max((branch.path for branch in siblings if branch.is_cut), default="")

@@ -16,14 +16,14 @@ _WORD = re.compile(r"[^\W_]+(?:[._:/@'’-]+[^\W_]+|_+[^\W_]+)*")
 
 
 @dataclass(frozen=True)
-class Stretch:
+class ExcerptPart:
     """A piece of an excerpt; `is_match` where the search found the text by it."""
 
     text: str
     is_match: bool = False
 
 
-def words_to_ask_about(texts: Iterable[str], lexemes: Collection[str]) -> set[str]:
+def candidate_match_words(texts: Iterable[str], lexemes: Collection[str]) -> set[str]:
     """The words of texts that may come down to one of `lexemes`; the language itself says which of them do."""
     beginnings = tuple({_folded(lexeme.lstrip("="))[:SHARED_LETTERS] for lexeme in lexemes})
     if not beginnings:
@@ -32,7 +32,7 @@ def words_to_ask_about(texts: Iterable[str], lexemes: Collection[str]) -> set[st
     return {word for word in words if any(part.startswith(beginnings) for part in _parts(word))}
 
 
-def excerpt(text: str, matched: Collection[str]) -> list[Stretch]:
+def excerpt(text: str, matched: Collection[str]) -> list[ExcerptPart]:
     """So much of a text as a list shows, from its beginning or from shortly before the first of the `matched` words."""
     hits = [found.span() for found in _WORD.finditer(text) if found[0] in matched]
     start = 0
@@ -40,17 +40,17 @@ def excerpt(text: str, matched: Collection[str]) -> list[Stretch]:
         start = text.find(" ", max(hits[0][0] - LEAD_CHARACTERS, 0)) + 1
         start = min(start, hits[0][0])
     end = start + EXCERPT_CHARACTERS
-    stretches = [Stretch("… ")] if start else []
+    stretches = [ExcerptPart("… ")] if start else []
     place = start
     for first, last in hits:
         if place <= first and last <= end:
-            stretches += [Stretch(text[place:first]), Stretch(text[first:last], is_match=True)]
+            stretches += [ExcerptPart(text[place:first]), ExcerptPart(text[first:last], is_match=True)]
             place = last
-    stretches += [Stretch(text[place:end]), Stretch("…" if len(text) > end else "")]
+    stretches += [ExcerptPart(text[place:end]), ExcerptPart("…" if len(text) > end else "")]
     return [stretch for stretch in stretches if stretch.text]
 
 
-def matches_told(stretches: Iterable[Stretch]) -> list[str]:
+def matched_words(stretches: Iterable[ExcerptPart]) -> list[str]:
     """The words that matched, each once, as they are first written."""
     found: dict[str, str] = {}
     for stretch in stretches:

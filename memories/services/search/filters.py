@@ -30,7 +30,7 @@ MAX_NUMBER = 2_147_483_647
 
 
 @dataclass(frozen=True)
-class Condition:
+class FilterCondition:
     """One comparison; `metadata_key` is set when it looks into the metadata."""
 
     field: str
@@ -49,7 +49,7 @@ class FilterError(ValueError):
         self.detail = detail
 
 
-def parse_filters(filters: Mapping[str, Any]) -> list[Condition]:
+def parse_filters(filters: Mapping[str, Any]) -> list[FilterCondition]:
     """The conditions of `filters`, all of which a row must meet.
 
     Raises `FilterError` with code `unknown_field`, `unknown_operator`, `wrong_type` or `too_many`.
@@ -59,7 +59,7 @@ def parse_filters(filters: Mapping[str, Any]) -> list[Condition]:
     return [condition for field, wanted in filters.items() for condition in _conditions(field, wanted)]
 
 
-def _conditions(field: str, wanted: object) -> Iterator[Condition]:
+def _conditions(field: str, wanted: object) -> Iterator[FilterCondition]:
     key = field.removeprefix(METADATA_PREFIX) if field.startswith(METADATA_PREFIX) else None
     if key is None and field not in FILTER_FIELDS:
         known = ", ".join([*FILTER_FIELDS, "metadata.<key>"])
@@ -67,12 +67,12 @@ def _conditions(field: str, wanted: object) -> Iterator[Condition]:
     if key is not None and not _is_text(key):
         raise FilterError("filters", "wrong_type", "The name of a metadata key holds characters that cannot be stored.")
     if not isinstance(wanted, Mapping):
-        yield Condition(field, "eq", _value(field, key, wanted), key)
+        yield FilterCondition(field, "eq", _value(field, key, wanted), key)
         return
     if not wanted:
         raise FilterError(f"filters.{field}", "unknown_operator", f"One of {', '.join(OPERATORS)} is needed.")
     for name, value in wanted.items():
-        yield Condition(field, name, _operand(field, key, name, value), key)
+        yield FilterCondition(field, name, _operand(field, key, name, value), key)
 
 
 def _operand(field: str, key: str | None, name: str, value: object) -> Any:

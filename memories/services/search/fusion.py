@@ -12,10 +12,10 @@ MAX_CANDIDATES = 1_000
 #: Of the budget: what a memory counts for in the gate that is larger than all of it (ADR-0059).
 OVERSIZED_COST_SHARE = 0.25
 
-Key = TypeVar("Key", bound=Hashable)
+RankedId = TypeVar("RankedId", bound=Hashable)
 
 
-def reciprocal_rank_fusion(*rankings: Sequence[Key], k: int = RECIPROCAL_RANK_K) -> list[tuple[Key, float]]:
+def reciprocal_rank_fusion(*rankings: Sequence[RankedId], k: int = RECIPROCAL_RANK_K) -> list[tuple[RankedId, float]]:
     """Ids with their sum of 1 / (k + rank) over all rankings, best first; ranks count from 1.
 
     Ties go to the better best rank, then to the earlier first appearance. A repeated id counts once a ranking.
@@ -23,8 +23,8 @@ def reciprocal_rank_fusion(*rankings: Sequence[Key], k: int = RECIPROCAL_RANK_K)
     """
     if k < 0:
         raise ValueError(f"k must not be negative, not {k}")
-    scores: dict[Key, float] = {}
-    best_ranks: dict[Key, int] = {}
+    scores: dict[RankedId, float] = {}
+    best_ranks: dict[RankedId, int] = {}
     for ranking in rankings:
         for rank, key in enumerate(dict.fromkeys(ranking), start=1):
             scores[key] = scores.get(key, 0.0) + 1.0 / (k + rank)
@@ -38,20 +38,20 @@ def gate_cost(tokens: int, *, budget: int) -> int:
 
 
 def gate_by_tokens(
-    ids_in_order: Sequence[Key],
-    tokens_by_id: Mapping[Key, int],
+    ids_in_order: Sequence[RankedId],
+    tokens_by_id: Mapping[RankedId, int],
     *,
     budget: int,
     overfetch_ratio: float,
     minimum: int = MIN_CANDIDATES,
     maximum: int = MAX_CANDIDATES,
-) -> list[Key]:
+) -> list[RankedId]:
     """The first ids until their tokens reach `overfetch_ratio` x `budget`; at least `minimum`, at most `maximum`.
 
     The id that reaches the mark is still in. Raises `ValueError` for an id without a token count.
     """
     wanted = budget * overfetch_ratio
-    chosen: list[Key] = []
+    chosen: list[RankedId] = []
     tokens = 0
     for key in ids_in_order[: max(maximum, 0)]:
         if tokens >= wanted and len(chosen) >= minimum:

@@ -87,7 +87,7 @@ def search_columns(content: str) -> dict[str, object]:
 
 
 @lru_cache(maxsize=16_384)
-def fold(word: str) -> str:
+def fold_word(word: str) -> str:
     """`word` without case, accents and other marks that may be left out: `Ångström` is `angstrom`, `Straße` `strasse`.
 
     Marks that are vowels or change the sound of a letter (Indic scripts, Japanese) stay.
@@ -127,18 +127,18 @@ def _read_foreign(token: str, words: set[str], lexemes: set[str], is_stored: boo
             lexemes.update(_ngrams(_clusters(run), is_stored))
         elif kind == "word" and (has_changed or not run.isascii()):
             words.update(_spellings(run))
-            if any(map(_is_mark, fold(run))):
-                lexemes.add(fold(run))
+            if any(map(_is_mark, fold_word(run))):
+                lexemes.add(fold_word(run))
     return "".join(" " if kind == "ngram" else run for kind, run in runs)
 
 
 def _spellings(word: str) -> Iterator[str]:
     """The folded form of a word, and that with its umlauts spelt out."""
-    yield fold(word)
+    yield fold_word(word)
     lowered = unicodedata.normalize("NFC", word.casefold())
     spelt = lowered.translate(UMLAUTS)
     if spelt != lowered:
-        yield fold(spelt)
+        yield fold_word(spelt)
 
 
 def _ngrams(clusters: list[str], is_stored: bool) -> Iterable[str]:

@@ -33,14 +33,14 @@ MIN_DEPTH = 200
 TOKENS_PER_MEMORY = 25
 
 
-class Search(StrEnum):
+class SearchMethod(StrEnum):
     """Ways to find the nearest vectors."""
 
     EXACT = "exact"
     HNSW = "hnsw"
 
 
-class Reason(StrEnum):
+class SearchPlanReason(StrEnum):
     """Why the way was chosen."""
 
     #: Superseded versions stand in no index.
@@ -72,8 +72,8 @@ class VectorPlan:
     `reads_memories`: with the vectors instead of after them, which filters need and tiny scopes are faster by.
     """
 
-    search: Search
-    reason: Reason
+    search: SearchMethod
+    reason: SearchPlanReason
     limit: int
     reads_memories: bool = False
     ef_search: int = 0
@@ -90,14 +90,14 @@ class VectorPlan:
         return self.limit // 2
 
 
-def rows_wanted(*, tokens: float, limit: int | None, pool_size: int) -> int:
+def rows_to_retrieve(*, tokens: float, limit: int | None, pool_size: int) -> int:
     """How many memories go on from a search: a pool, a plain number, or what so many tokens may hold."""
     if pool_size:
         return min(pool_size, MAX_CANDIDATES)
     return min(ceil(tokens / TOKENS_PER_MEMORY) if limit is None else limit, MAX_CANDIDATES)
 
 
-def depth_for(wanted: int) -> int:
+def retriever_depth(wanted: int) -> int:
     """How deep an arm must be ranked for the first `wanted` of the fused order.
 
     What stands in no arm down to this depth has a fused score below 2 / (k + depth), which is that of rank `wanted` in
@@ -115,20 +115,22 @@ def plan_vector_search(scope: ScopeSize, *, wanted: int) -> VectorPlan:
     """
     if scope.rows <= ALWAYS_EXACT_ROWS:
         is_tiny = scope.rows <= BY_MEMORY_ROWS
-        return VectorPlan(Search.EXACT, Reason.FEW_ROWS, MAX_CANDIDATES, reads_memories=scope.is_filtered or is_tiny)
-    depth = depth_for(wanted)
+        return VectorPlan(
+            SearchMethod.EXACT, SearchPlanReason.FEW_ROWS, MAX_CANDIDATES, reads_memories=scope.is_filtered or is_tiny
+        )
+    depth = retriever_depth(wanted)
     if scope.index_rows is None:
-        return VectorPlan(Search.EXACT, Reason.NO_INDEX, depth, reads_memories=scope.is_filtered)
+        return VectorPlan(SearchMethod.EXACT, SearchPlanReason.NO_INDEX, depth, reads_memories=scope.is_filtered)
     exact_cost = scope.rows * (FILTERED_ROW_COST if scope.is_filtered else 1)
     visits = depth * max(scope.index_rows, scope.rows) / scope.rows
     if visits * VISIT_COST_ROWS >= exact_cost:
         is_large_enough_alone = depth * VISIT_COST_ROWS < exact_cost
-        reason = Reason.SHARED_INDEX if is_large_enough_alone else Reason.FEW_ROWS
-        return VectorPlan(Search.EXACT, reason, depth, reads_memories=scope.is_filtered)
+        reason = SearchPlanReason.SHARED_INDEX if is_large_enough_alone else SearchPlanReason.FEW_ROWS
+        return VectorPlan(SearchMethod.EXACT, reason, depth, reads_memories=scope.is_filtered)
     look = FILTERED_LOOK_RATIO if scope.is_filtered else LOOK_RATIO
     return VectorPlan(
-        Search.HNSW,
-        Reason.MANY_ROWS,
+        SearchMethod.HNSW,
+        SearchPlanReason.MANY_ROWS,
         depth,
         reads_memories=scope.is_filtered,
         ef_search=min(max(ceil(visits * look), MIN_EF_SEARCH), MAX_EF_SEARCH),

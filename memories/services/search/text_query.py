@@ -31,7 +31,7 @@ class TextQuery:
         return len(self.matched) < len(self.lexemes) or self.newest is not None
 
 
-def telling_lexemes(lexemes: Iterable[str]) -> list[str]:
+def significant_lexemes(lexemes: Iterable[str]) -> list[str]:
     """Without the words that the language drops, as long as others remain."""
     asked = list(lexemes)
     telling = [lexeme for lexeme in asked if not lexeme.startswith(STOP_WORD_MARK)]

@@ -12,11 +12,11 @@ ACT_MEMORIES_MAX = 1_000
 #: Memories that one merge may make one of: a person reads them all.
 MERGED_MIN, MERGED_MAX = 2, 20
 
-ARCHIVE, RESTORE, PIN, UNPIN, KIND, MERGE = "archive", "restore", "pin", "unpin", "kind", "merge"
+BULK_ARCHIVE, RESTORE, _PIN, UNPIN, BULK_CHANGE_KIND, BULK_MERGE = "archive", "restore", "pin", "unpin", "kind", "merge"
 
 
 @dataclass(frozen=True)
-class BulkAct:
+class BulkAction:
     """An act by its name: the field it changes and to what (None where it is asked), and whether to archived ones."""
 
     name: str
@@ -25,20 +25,20 @@ class BulkAct:
     is_for_archived: bool = False
 
 
-ACTS: Mapping[str, BulkAct] = {
+ACTS: Mapping[str, BulkAction] = {
     act.name: act
     for act in (
-        BulkAct(ARCHIVE, "archived_at"),
-        BulkAct(RESTORE, "archived_at", is_for_archived=True),
-        BulkAct(PIN, "pinned", True),
-        BulkAct(UNPIN, "pinned", False),
-        BulkAct(KIND, "kind"),
-        BulkAct(MERGE, "archived_at"),
+        BulkAction(BULK_ARCHIVE, "archived_at"),
+        BulkAction(RESTORE, "archived_at", is_for_archived=True),
+        BulkAction(_PIN, "pinned", True),
+        BulkAction(UNPIN, "pinned", False),
+        BulkAction(BULK_CHANGE_KIND, "kind"),
+        BulkAction(BULK_MERGE, "archived_at"),
     )
 }
 
 #: Why a memory is left alone: the code, and what to say of so many of them.
-GONE, CHANGED, IS_ARCHIVED, IS_LIVE, AS_WANTED, DUPLICATE = (
+GONE, _CHANGED, IS_ARCHIVED, IS_LIVE, AS_WANTED, SKIPPED_DUPLICATE = (
     "gone",
     "changed",
     "archived",
@@ -46,17 +46,17 @@ GONE, CHANGED, IS_ARCHIVED, IS_LIVE, AS_WANTED, DUPLICATE = (
     "as_wanted",
     "duplicate",
 )
-REASONS: Mapping[str, str] = {
+SKIP_REASONS: Mapping[str, str] = {
     GONE: "no longer there",
-    CHANGED: "changed by somebody since this page was opened",
+    _CHANGED: "changed by somebody since this page was opened",
     IS_ARCHIVED: "archived already",
     IS_LIVE: "not archived",
     AS_WANTED: "like that already",
-    DUPLICATE: "not to be restored: a live memory holds the same text",
+    SKIPPED_DUPLICATE: "not to be restored: a live memory holds the same text",
 }
 
 
-class Standing(Protocol):
+class BulkCandidate(Protocol):
     """What decides whether an act is about a memory."""
 
     @property
@@ -69,30 +69,30 @@ class Standing(Protocol):
     def archived_at(self) -> datetime | None: ...
 
 
-def reason_to_leave(act: BulkAct, memory: Standing | None, *, seen_version: int, kind: str = "") -> str:
+def skip_reason(act: BulkAction, memory: BulkCandidate | None, *, seen_version: int, kind: str = "") -> str:
     """Why `act` leaves a memory alone that was seen in a version; "" where it does not."""
     if memory is None:
         return GONE
     if memory.version != seen_version:
-        return CHANGED
+        return _CHANGED
     if (memory.archived_at is not None) != act.is_for_archived:
         return IS_LIVE if act.is_for_archived else IS_ARCHIVED
-    if act.name in (PIN, UNPIN) and memory.pinned == act.value:
+    if act.name in (_PIN, UNPIN) and memory.pinned == act.value:
         return AS_WANTED
-    return AS_WANTED if act.name == KIND and kind and memory.kind == kind else ""
+    return AS_WANTED if act.name == BULK_CHANGE_KIND and kind and memory.kind == kind else ""
 
 
-def told(left: Mapping[str, int]) -> str:
+def describe_skipped(left: Mapping[str, int]) -> str:
     """The reasons with how many memories each is about, as people read them."""
-    return ", ".join(f"{count:,} {REASONS[reason]}" for reason, count in left.items() if count)
+    return ", ".join(f"{count:,} {SKIP_REASONS[reason]}" for reason, count in left.items() if count)
 
 
-def left_alone(count: int) -> str:
+def describe_not_undone(count: int) -> str:
     """So many were not taken back, as people read it."""
     return f"{count:,} {'was changed since and is' if count == 1 else 'were changed since and are'} left alone"
 
 
-def taken_back(count: int, left: int, *, one: str = "memory", several: str = "memories") -> str:
+def describe_undone(count: int, left: int, *, one: str = "memory", several: str = "memories") -> str:
     """What an undo did, as people read it."""
     done = f"Undone: {count:,} {one if count == 1 else several} {'is as it was' if count == 1 else 'are as they were'}"
-    return f"{done}; {left_alone(left)}." if left else f"{done}."
+    return f"{done}; {describe_not_undone(left)}." if left else f"{done}."

@@ -40,7 +40,7 @@ def read_demo(name: str, now: datetime) -> Any:
 
 
 @cache
-def questions_for(tenant_name: str) -> tuple[tuple[str, str], ...]:
+def demo_questions_for_tenant(tenant_name: str) -> tuple[tuple[str, str], ...]:
     """Queries worth asking of the demo tenant, each with its partition; none for a tenant of another name."""
     tenant = json.loads((DEMO_FOLDER / "tenant.json").read_text(encoding="utf-8"))
     questions = tenant["questions"] if tenant["name"] == tenant_name else ()

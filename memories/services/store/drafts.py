@@ -56,8 +56,8 @@ class NewMemory:
     links: tuple[NewLink, ...] = ()
 
 
-#: The fields that `problems_of_changes` knows; also what an edit may name.
-CHANGEABLE_FIELDS = (
+#: The fields that `memory_change_problems` knows; also what an edit may name.
+CHANGEABLE_MEMORY_FIELDS = (
     "content",
     "partition",
     "kind",
@@ -72,23 +72,23 @@ CHANGEABLE_FIELDS = (
 )
 
 
-def problems_of(row: NewMemory, *, now: datetime) -> list[FieldProblem]:
+def new_memory_problems(row: NewMemory, *, now: datetime) -> list[FieldProblem]:
     """Everything wrong with a new memory; nothing when it can be stored."""
-    values = {name: getattr(row, name) for name in CHANGEABLE_FIELDS}
+    values = {name: getattr(row, name) for name in CHANGEABLE_MEMORY_FIELDS}
     problems = _problems_of_values(values, now=now)
     problems += _interval_problems(row.created_at or now, row.expires_at)
     problems += _link_problems(row.links)
     return problems
 
 
-def problems_of_changes(
+def memory_change_problems(
     changes: Mapping[str, Any], *, created_at: datetime, expires_at: datetime | None, now: datetime
 ) -> list[FieldProblem]:
     """Everything wrong with an edit of a memory that now has `created_at` and `expires_at`."""
     problems = [
         FieldProblem(name, "unknown_field", f"A memory has no field {name!r} that can be changed.")
         for name in changes
-        if name not in CHANGEABLE_FIELDS
+        if name not in CHANGEABLE_MEMORY_FIELDS
     ]
     if changes.get("created_at", created_at) is None:
         problems.append(FieldProblem("created_at", "required", "A memory needs the time it was created at."))
@@ -97,7 +97,7 @@ def problems_of_changes(
     return problems + _interval_problems(start, changes.get("expires_at", expires_at))
 
 
-def is_word(value: object) -> bool:
+def is_kind_name(value: object) -> bool:
     """Whether `value` can be the kind of a memory or a link: a lower-case word of up to 32 characters."""
     return isinstance(value, str) and bool(_WORD.fullmatch(value))
 
@@ -106,7 +106,7 @@ def _problems_of_values(values: Mapping[str, Any], *, now: datetime) -> list[Fie
     return [
         FieldProblem(name, code, detail)
         for name, value in values.items()
-        if name in CHANGEABLE_FIELDS
+        if name in CHANGEABLE_MEMORY_FIELDS
         for code, detail in _value_problems(name, value, now)
     ]
 
@@ -118,7 +118,7 @@ def _value_problems(name: str, value: Any, now: datetime) -> Iterator[tuple[str,
         yield from _checked(check_metadata, value)
     elif name == "partition" and not isinstance(value, PartitionPath):
         yield "bad_partition", "A partition path is needed."
-    elif name == "kind" and not is_word(value):
+    elif name == "kind" and not is_kind_name(value):
         yield "bad_kind", "A kind is a lower-case word of letters, digits, _ and -, at most 32 characters."
     elif name == "confidence":
         yield from _confidence_problems(value)
@@ -197,5 +197,5 @@ def _link_problems(links: Iterable[NewLink]) -> list[FieldProblem]:
     return [
         FieldProblem("links", "bad_kind", "The kind of a link is a lower-case word of at most 32 characters.")
         for link in links
-        if not is_word(link.kind)
+        if not is_kind_name(link.kind)
     ]

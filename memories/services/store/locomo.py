@@ -24,7 +24,7 @@ class LocomoError(ValueError):
 
 
 @dataclass(frozen=True)
-class Turn:
+class LocomoTurn:
     """One thing that somebody said. `position` counts the turns of the session from 1."""
 
     speaker: str
@@ -58,7 +58,7 @@ class Turn:
 
 
 @dataclass(frozen=True)
-class AskedQuestion:
+class LocomoQuestion:
     """A question that the conversation answers. `number` counts the file's questions from 1, `evidence` are dia_ids.
 
     Evidence may name turns that are not there: the data set has slips of the pen.
@@ -71,7 +71,7 @@ class AskedQuestion:
     evidence: tuple[str, ...]
 
 
-def parse_conversation(data: object) -> list[Turn]:
+def parse_conversation(data: object) -> list[LocomoTurn]:
     """The turns of a conversation in order. Keys such as `session_1_summary` or `events_session_1` are not read.
 
     Raises `LocomoError`.
@@ -86,7 +86,7 @@ def parse_conversation(data: object) -> list[Turn]:
     return [turn for number in numbers for turn in _turns_of(data, number)]
 
 
-def parse_questions(data: object) -> list[AskedQuestion]:
+def parse_questions(data: object) -> list[LocomoQuestion]:
     """The questions of a conversation in order, without those that have no answer. Raises `LocomoError`."""
     rows = data.get("qa", []) if isinstance(data, Mapping) else []
     if not isinstance(rows, list):
@@ -103,7 +103,7 @@ def parse_session_time(text: object) -> datetime:
         raise LocomoError(f"{str(text)[:60]!r} is not a time such as '1:56 pm on 8 May, 2023'") from error
 
 
-def _turns_of(data: Mapping[Any, Any], number: int) -> Iterator[Turn]:
+def _turns_of(data: Mapping[Any, Any], number: int) -> Iterator[LocomoTurn]:
     name = f"session_{number}"
     turns = data[name]
     if not isinstance(turns, list):
@@ -116,16 +116,16 @@ def _turns_of(data: Mapping[Any, Any], number: int) -> Iterator[Turn]:
         if not all(isinstance(value, str) and value.strip() for value in values):
             raise LocomoError(f"turn {position} of {name} lacks a speaker, a text or a dia_id")
         speaker, text, dia_id = (str(value).strip() for value in values)
-        yield Turn(speaker, text, dia_id, number, position, said_at)
+        yield LocomoTurn(speaker, text, dia_id, number, position, said_at)
 
 
-def _question_of(row: object, number: int) -> AskedQuestion:
+def _question_of(row: object, number: int) -> LocomoQuestion:
     if not isinstance(row, Mapping) or not isinstance(row.get("question"), str) or not row["question"].strip():
         raise LocomoError(f"question {number} lacks its text")
     evidence = row.get("evidence") or []
     if not isinstance(evidence, list) or not isinstance(row.get("category"), int):
         raise LocomoError(f"question {number} lacks a category or a list of evidence")
-    return AskedQuestion(
+    return LocomoQuestion(
         number=number,
         text=row["question"].strip(),
         answer=str(row.get("answer", "")).strip(),

@@ -7,7 +7,7 @@ from datetime import datetime
 from enum import StrEnum
 
 
-class Time(StrEnum):
+class TimeAxis(StrEnum):
     """By which of its two intervals a row is there: `valid` asks what was true, `recorded` what was known."""
 
     NOW = "now"
@@ -16,10 +16,10 @@ class Time(StrEnum):
 
 
 @dataclass(frozen=True)
-class Moment:
+class PointInTime:
     """A point in time and which time it is a point of. Made by `now`, `valid` and `recorded`."""
 
-    kind: Time
+    kind: TimeAxis
     at: datetime
 
     def __post_init__(self) -> None:
@@ -27,24 +27,24 @@ class Moment:
             raise ValueError("a moment needs a time with its offset")
 
     @classmethod
-    def now(cls, at: datetime) -> Moment:
+    def now(cls, at: datetime) -> PointInTime:
         """The present: what is live at `at`, the clock of whoever asks."""
-        return cls(Time.NOW, at)
+        return cls(TimeAxis.NOW, at)
 
     @classmethod
-    def valid(cls, at: datetime) -> Moment:
+    def valid(cls, at: datetime) -> PointInTime:
         """What was true at `at`, as we know today."""
-        return cls(Time.VALID, at)
+        return cls(TimeAxis.VALID, at)
 
     @classmethod
-    def recorded(cls, at: datetime) -> Moment:
+    def recorded(cls, at: datetime) -> PointInTime:
         """What we held at `at`."""
-        return cls(Time.RECORDED, at)
+        return cls(TimeAxis.RECORDED, at)
 
     @property
     def reads_history(self) -> bool:
         """Whether superseded versions have a say. The present is read from the current rows alone."""
-        return self.kind is not Time.NOW
+        return self.kind is not TimeAxis.NOW
 
     def is_past(self, now: datetime) -> bool:
         """Whether it is a moment of history that lies before `now`."""

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Literal
 
-Kind = Literal["same", "added", "removed"]
+DiffKind = Literal["same", "added", "removed"]
 #: "same" or "replaced", the earlier text, the later one.
-Run = tuple[str, str, str]
+DiffRun = tuple[str, str, str]
 
 #: Pairs of equal words that a comparison may look at, of a run of changed sentences; beyond it the run is replaced
 #: as a whole but for its ends. About 1,400 changed words of prose.
@@ -24,43 +24,43 @@ _WORD = re.compile(r"\s+|\w+|[^\w\s]")
 
 
 @dataclass(frozen=True)
-class Piece:
+class DiffPiece:
     """A stretch of text that is in both texts ("same"), in the later one only ("added") or in the earlier one only."""
 
-    kind: Kind
+    kind: DiffKind
     text: str
 
 
-def diff_words(before: str, after: str) -> list[Piece]:
+def diff_words(before: str, after: str) -> list[DiffPiece]:
     """The way from `before` to `after`, which read without what was added and without what was removed.
 
     No two pieces of a kind stand beside each other. Sentences first, then the words of those that changed.
     """
-    pieces: list[Piece] = []
+    pieces: list[DiffPiece] = []
     for kind, old, new in _runs(_SENTENCE.findall(before), _SENTENCE.findall(after)):
-        for piece in [Piece("same", old)] if kind == "same" else _changed_words(old, new):
+        for piece in [DiffPiece("same", old)] if kind == "same" else _changed_words(old, new):
             _append(pieces, piece)
     return pieces
 
 
-def _changed_words(before: str, after: str) -> Iterator[Piece]:
+def _changed_words(before: str, after: str) -> Iterator[DiffPiece]:
     """The same of a run of changed sentences: what both begin and end with, and the words between."""
     old, new = _WORD.findall(before), _WORD.findall(after)
     shorter = min(len(old), len(new))
     head = next((place for place in range(shorter) if old[place] != new[place]), shorter)
     room = shorter - head
     tail = next((place for place in range(room) if old[-1 - place] != new[-1 - place]), room)
-    yield Piece("same", "".join(old[:head]))
+    yield DiffPiece("same", "".join(old[:head]))
     for kind, left, right in _readable(list(_runs(old[head : len(old) - tail], new[head : len(new) - tail]))):
         if kind == "same":
-            yield Piece("same", left)
+            yield DiffPiece("same", left)
         else:
-            yield Piece("removed", left)
-            yield Piece("added", right)
-    yield Piece("same", "".join(old[len(old) - tail :]))
+            yield DiffPiece("removed", left)
+            yield DiffPiece("added", right)
+    yield DiffPiece("same", "".join(old[len(old) - tail :]))
 
 
-def _runs(old: Sequence[str], new: Sequence[str]) -> Iterator[Run]:
+def _runs(old: Sequence[str], new: Sequence[str]) -> Iterator[DiffRun]:
     """Runs that together give both texts back."""
     counts = Counter(new)
     pairs = sum(count * counts[token] for token, count in Counter(old).items() if not token.isspace())
@@ -72,7 +72,7 @@ def _runs(old: Sequence[str], new: Sequence[str]) -> Iterator[Run]:
         yield kind, "".join(old[start:end]), "".join(new[new_start:new_end])
 
 
-def _readable(runs: Sequence[Run]) -> Iterator[Run]:
+def _readable(runs: Sequence[DiffRun]) -> Iterator[DiffRun]:
     """Runs without shreds: those joined that only white space keeps apart, or all where little is shared."""
     shared = sum(len(left) for kind, left, _ in runs if kind == "same")
     longer = max(sum(len(left) for _, left, _ in runs), sum(len(right) for *_, right in runs))
@@ -87,8 +87,8 @@ def _readable(runs: Sequence[Run]) -> Iterator[Run]:
     yield "replaced", old, new
 
 
-def _append(pieces: list[Piece], piece: Piece) -> None:
+def _append(pieces: list[DiffPiece], piece: DiffPiece) -> None:
     if pieces and pieces[-1].kind == piece.kind:
-        pieces[-1] = Piece(piece.kind, pieces[-1].text + piece.text)
+        pieces[-1] = DiffPiece(piece.kind, pieces[-1].text + piece.text)
     elif piece.text:
         pieces.append(piece)

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
-from memories.services.store.text_diff import Piece, diff_words
+from memories.services.store.text_diff import DiffPiece, diff_words
 
 #: The fields beside the text whose changes are told, by the words for them.
-FIELDS = {
+_FIELDS = {
     "kind": "kind",
     "confidence": "confidence",
     "pinned": "pinned",
@@ -23,7 +23,7 @@ FIELDS = {
 }
 
 
-class Version(Protocol):
+class ComparableVersion(Protocol):
     """A version of a memory, as far as it is compared."""
 
     @property
@@ -52,7 +52,7 @@ class VersionStep:
     row: Any
     is_current: bool
     is_first: bool
-    pieces: Sequence[Piece]
+    pieces: Sequence[DiffPiece]
     changes: Sequence[FieldChange]
     by: str
 
@@ -61,7 +61,9 @@ class VersionStep:
         return any(piece.kind != "same" for piece in self.pieces)
 
 
-def version_steps(current: Version, earlier: Sequence[Version], authors: Mapping[datetime, str]) -> list[VersionStep]:
+def version_steps(
+    current: ComparableVersion, earlier: Sequence[ComparableVersion], authors: Mapping[datetime, str]
+) -> list[VersionStep]:
     """One step a version, the newest first; `earlier` are those before, the newest first.
 
     The oldest of them that is not the first version has nothing to be compared with: it is left out.
@@ -76,7 +78,7 @@ def version_steps(current: Version, earlier: Sequence[Version], authors: Mapping
                 row=row,
                 is_current=row is current,
                 is_first=before is None,
-                pieces=diff_words(before.content, row.content) if before else [Piece("same", row.content)],
+                pieces=diff_words(before.content, row.content) if before else [DiffPiece("same", row.content)],
                 changes=field_changes(before, row) if before else [],
                 by=authors.get(row.recorded_from, ""),
             )
@@ -84,11 +86,11 @@ def version_steps(current: Version, earlier: Sequence[Version], authors: Mapping
     return steps
 
 
-def field_changes(before: Version, after: Version) -> list[FieldChange]:
+def field_changes(before: ComparableVersion, after: ComparableVersion) -> list[FieldChange]:
     """The fields beside the text that differ, metadata key by key."""
     changes = [
         FieldChange(words, getattr(before, name), getattr(after, name))
-        for name, words in FIELDS.items()
+        for name, words in _FIELDS.items()
         if getattr(before, name) != getattr(after, name)
     ]
     keys = dict.fromkeys([*before.metadata, *after.metadata])

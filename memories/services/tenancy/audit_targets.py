@@ -30,7 +30,7 @@ _KEY_ID = re.compile(r"([A-Za-z0-9]{8})\.\S{40,}")
 
 
 @dataclass(frozen=True)
-class AuditedPage:
+class AuditTargetPage:
     """An address by its name, after the tenant; `admins_only` says who may open it."""
 
     name: str
@@ -39,25 +39,25 @@ class AuditedPage:
     admins_only: bool = False
 
 
-def shown_id(target_id: str) -> str:
+def displayed_target_id(target_id: str) -> str:
     """An id as people may see it: of a key the prefix, never the hash of its secret."""
     key = _KEY_ID.fullmatch(target_id)
     return key[1] if key else target_id
 
 
-def page_of(verb: str, target_kind: str, target_id: str, *, is_first: bool = True) -> AuditedPage | None:
+def audit_target_page(verb: str, target_kind: str, target_id: str, *, is_first: bool = True) -> AuditTargetPage | None:
     """The page about one id of an audit row; None where there is none, or what it showed was deleted.
 
     A profile's row names the profile first, and then what it is assigned to or its version.
     """
     if target_kind in _LISTS:
-        return AuditedPage(_LISTS[target_kind])
+        return AuditTargetPage(_LISTS[target_kind])
     if target_kind in _ADMIN_LISTS:
-        return AuditedPage(_ADMIN_LISTS[target_kind], admins_only=True)
+        return AuditTargetPage(_ADMIN_LISTS[target_kind], admins_only=True)
     if target_kind in _PAGES and not verb.startswith("delete_") and _UUID.fullmatch(target_id):
-        return AuditedPage(_PAGES[target_kind], (target_id,))
+        return AuditTargetPage(_PAGES[target_kind], (target_id,))
     if target_kind in _PROFILES and is_first and (profile := _PROFILE_ID.fullmatch(target_id)):
-        return AuditedPage(_PROFILES[target_kind], (profile[1],))
+        return AuditTargetPage(_PROFILES[target_kind], (profile[1],))
     if target_kind == "partition" and "=" in target_id:
-        return AuditedPage("partitions", query={"partition": target_id})
+        return AuditTargetPage("partitions", query={"partition": target_id})
     return None

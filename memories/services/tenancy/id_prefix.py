@@ -9,7 +9,7 @@ _DIGITS = 32
 _ID_START = re.compile(r"[0-9a-f]+(?:-[0-9a-f]*)*\Z")
 
 
-def ids_beginning_with(text: str) -> tuple[UUID, UUID] | None:
+def id_prefix_bounds(text: str) -> tuple[UUID, UUID] | None:
     """The first and the last id that begin with `text`, hyphens or none; None where it is no beginning of an id.
 
     The sign that lists put behind a shortened id does no harm.

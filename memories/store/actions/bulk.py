@@ -14,27 +14,27 @@ from memories.models import HygieneAct, Memory
 from memories.services.store.bulk import (
     ACT_MEMORIES_MAX,
     ACTS,
-    ARCHIVE,
-    DUPLICATE,
-    KIND,
-    MERGE,
+    BULK_ARCHIVE,
+    BULK_CHANGE_KIND,
+    BULK_MERGE,
     MERGED_MAX,
     MERGED_MIN,
     RESTORE,
-    BulkAct,
-    reason_to_leave,
-    told,
+    SKIPPED_DUPLICATE,
+    BulkAction,
+    describe_skipped,
+    skip_reason,
 )
-from memories.services.store.drafts import is_word
-from memories.store.bulk_rows import archive_rows, change_rows, not_restorable, restore_rows, values_given
+from memories.services.store.drafts import is_kind_name
+from memories.store.bulk_rows import archive_rows, change_rows, restore_rows, undo_values, unrestorable_rows
 from memories.tenancy.audit import Actor, record_audit
 from memories.tenancy.exceptions import Conflict, InvalidInput
 
-VERBS = {name: f"{name}_memories" for name in ACTS} | {KIND: "change_memories"}
+_VERBS = {name: f"{name}_memories" for name in ACTS} | {BULK_CHANGE_KIND: "change_memories"}
 
 
 @dataclass(frozen=True)
-class BulkDone:
+class BulkActionResult:
     """An act that was done, about how many memories, and how many were left alone by the reason."""
 
     act: HygieneAct
@@ -43,47 +43,47 @@ class BulkDone:
 
 
 @transaction.atomic
-def act_on_memories(
+def apply_bulk_action(
     *, tenant_id: UUID, act: str, seen: Mapping[UUID, int], kind: str = "", by: Actor, now: datetime
-) -> BulkDone:
+) -> BulkActionResult:
     """Do an act of `ACTS` to memories that were seen in these versions: all that still are as they were seen.
 
     One transaction, a constant number of queries, one audit row that names them all. Raises `InvalidInput`, or
     `Conflict` `nothing_left` where every one has to be left alone.
     """
     chosen = ACTS.get(act)
-    if chosen is None or act == MERGE:
+    if chosen is None or act == BULK_MERGE:
         raise InvalidInput("unknown_choice", "There is no such act.", "act")
     if not 1 <= len(seen) <= ACT_MEMORIES_MAX:
         raise InvalidInput("out_of_range", f"One act is about 1 to {ACT_MEMORIES_MAX:,} memories.", "id")
-    if act == KIND and not kind:
+    if act == BULK_CHANGE_KIND and not kind:
         raise InvalidInput("required", "Say which kind.", "kind")
-    if act == KIND and not is_word(kind):
+    if act == BULK_CHANGE_KIND and not is_kind_name(kind):
         raise InvalidInput("bad_kind", "A kind is a lower-case word of at most 32 characters.", "kind")
     rows, left = _held(tenant_id, chosen, seen, kind)
     if act == RESTORE:
-        twins = not_restorable(rows, by=by, now=now)
+        twins = unrestorable_rows(rows, by=by, now=now)
         rows = [row for row in rows if row.pk not in twins]
-        left += Counter({DUPLICATE: len(twins)})
+        left += Counter({SKIPPED_DUPLICATE: len(twins)})
     if not rows:
-        raise Conflict("nothing_left", f"Nothing was changed: {told(left)}.")
+        raise Conflict("nothing_left", f"Nothing was changed: {describe_skipped(left)}.")
     done = _perform(tenant_id, chosen, rows, kind, by, now)
     record_audit(
         tenant_id=tenant_id,
         by=by,
-        verb=VERBS[act],
+        verb=_VERBS[act],
         target_kind="memory",
         target_ids=[row.pk for row in rows],
         fields=[chosen.field],
         now=now,
     )
-    return BulkDone(done, len(rows), {reason: count for reason, count in left.items() if count})
+    return BulkActionResult(done, len(rows), {reason: count for reason, count in left.items() if count})
 
 
 @transaction.atomic
 def merge_seen_memories(
     *, tenant_id: UUID, keep: UUID | None, seen: Mapping[UUID, int], by: Actor, now: datetime
-) -> BulkDone:
+) -> BulkActionResult:
     """Keep one of several memories that were seen in these versions and merge the others into it, or change nothing.
 
     Raises `InvalidInput`, or `Conflict` `changed` where one is not as it was seen.
@@ -92,31 +92,33 @@ def merge_seen_memories(
         raise InvalidInput("out_of_range", f"A merge takes {MERGED_MIN} to {MERGED_MAX} memories.", "id")
     if keep is None or keep not in seen:
         raise InvalidInput("unknown_choice", "Say which of them is kept.", "keep")
-    rows, left = _held(tenant_id, ACTS[MERGE], seen, "")
+    rows, left = _held(tenant_id, ACTS[BULK_MERGE], seen, "")
     if left:
-        raise Conflict("changed", f"Nothing was merged: {told(left)}. Look again.")
+        raise Conflict("changed", f"Nothing was merged: {describe_skipped(left)}. Look again.")
     others = [row.pk for row in rows if row.pk != keep]
     done = merge_memories(tenant_id=tenant_id, groups={keep: others}, by=by, now=now)
-    return BulkDone(done, len(rows), {})
+    return BulkActionResult(done, len(rows), {})
 
 
-def _held(tenant_id: UUID, act: BulkAct, seen: Mapping[UUID, int], kind: str) -> tuple[list[Memory], "Counter[str]"]:
+def _held(tenant_id: UUID, act: BulkAction, seen: Mapping[UUID, int], kind: str) -> tuple[list[Memory], "Counter[str]"]:
     """The rows an act is about, locked, and how many it is not about by the reason."""
     found = {row.pk: row for row in Memory.objects.for_tenant(tenant_id).with_ids(seen).locked()}
-    reasons = {pk: reason_to_leave(act, found.get(pk), seen_version=version, kind=kind) for pk, version in seen.items()}
+    reasons = {pk: skip_reason(act, found.get(pk), seen_version=version, kind=kind) for pk, version in seen.items()}
     rows = [row for pk, row in found.items() if not reasons[pk]]
     return rows, Counter(reason for reason in reasons.values() if reason)
 
 
-def _perform(tenant_id: UUID, act: BulkAct, rows: Sequence[Memory], kind: str, by: Actor, now: datetime) -> HygieneAct:
+def _perform(
+    tenant_id: UUID, act: BulkAction, rows: Sequence[Memory], kind: str, by: Actor, now: datetime
+) -> HygieneAct:
     done = HygieneAct(tenant_id=tenant_id, act=act.name, at=now)
-    if act.name == ARCHIVE:
+    if act.name == BULK_ARCHIVE:
         done.archived_ids = [row.pk for row in rows]
-        done.changed = values_given(rows, act.field, after=now)
+        done.changed = undo_values(rows, act.field, after=now)
         archive_rows(rows, now)
     else:
-        value: Any = kind if act.name == KIND else act.value
-        done.changed = values_given(rows, act.field, after=value, versions=1)
+        value: Any = kind if act.name == BULK_CHANGE_KIND else act.value
+        done.changed = undo_values(rows, act.field, after=value, versions=1)
         if act.name == RESTORE:
             restore_rows(rows, by=by, now=now)
         else:

@@ -12,7 +12,7 @@ from memories.tenancy.audit import Actor, record_audit
 
 
 @dataclass(frozen=True)
-class Counters:
+class MemoryCounters:
     """How useful a memory proved, how often it was packed, and when last."""
 
     usefulness_score: float
@@ -21,7 +21,7 @@ class Counters:
 
 
 @transaction.atomic
-def adopt_counters(*, tenant_id: UUID, counters: Mapping[UUID, Counters], by: Actor, now: datetime) -> int:
+def import_counters(*, tenant_id: UUID, counters: Mapping[UUID, MemoryCounters], by: Actor, now: datetime) -> int:
     """Give memories (by id) the counters they bring; how many there were. Opens no version: nobody changed the text."""
     rows = list(Memory.objects.for_tenant(tenant_id).with_ids(counters).locked())
     for row in rows:

@@ -7,15 +7,22 @@ from typing import Any
 from django.db import transaction
 
 from memories import tasks
-from memories.embeddings.vectors import carry_vectors, note_superseded
+from memories.embeddings.vectors import carry_vectors, note_superseded_version
 from memories.models import Memory
 from memories.models.memory import VERSION_COLUMNS
 from memories.services.search.lexemes import search_columns
 from memories.services.store.content import content_hash, is_same_json, normalise_content
-from memories.services.store.drafts import problems_of_changes
+from memories.services.store.drafts import memory_change_problems
 from memories.services.tokens import token_counts
-from memories.store.bulk_rows import archive_rows, duplicate, duplicates_refused, moment_of, restore_rows, superseded
-from memories.store.live_rows import archive_expired, ensure_partitions, key_of, unarchived_by_key
+from memories.store.bulk_rows import (
+    archive_rows,
+    change_time,
+    duplicate_conflict,
+    restore_rows,
+    superseded_version,
+    translate_duplicate_errors,
+)
+from memories.store.live_rows import archive_expired, duplicate_key, ensure_partitions, unarchived_rows_by_key
 from memories.tenancy.audit import Actor, record_audit
 from memories.tenancy.exceptions import Conflict, NotFound, StaleVersion, invalid
 
@@ -32,7 +39,7 @@ def update_memory(
     current = _locked(memory, if_version)
     if current.archived_at is not None:
         raise Conflict("archived", "The memory is archived. Restore it before changing it.")
-    problems = problems_of_changes(changes, created_at=current.created_at, expires_at=current.expires_at, now=now)
+    problems = memory_change_problems(changes, created_at=current.created_at, expires_at=current.expires_at, now=now)
     if problems:
         raise invalid(problems)
     before = {name: getattr(current, name) for name in VERSION_COLUMNS}
@@ -40,8 +47,8 @@ def update_memory(
     if not fields:
         return current
     _make_room(current, by, now)
-    at = moment_of(current, now)
-    superseded(current, before, at).save(force_insert=True)
+    at = change_time(current, now)
+    superseded_version(current, before, at).save(force_insert=True)
     _open_version(current, before, at, has_new_text=current.content != before["content"])
     _audit(current, "update_memory", fields, by, now)
     return current
@@ -106,11 +113,11 @@ def _apply(current: Memory, changes: Mapping[str, Any]) -> list[str]:
 
 def _make_room(current: Memory, by: Actor, now: datetime) -> None:
     """Refuse when another live memory holds the key that `current` is to have."""
-    holder = unarchived_by_key(current.tenant_id, [key_of(current)]).get(key_of(current))
+    holder = unarchived_rows_by_key(current.tenant_id, [duplicate_key(current)]).get(duplicate_key(current))
     if holder is None or holder.pk == current.pk:
         return
     if not archive_expired([holder], by=by, now=now):
-        raise duplicate()
+        raise duplicate_conflict()
 
 
 def _open_version(current: Memory, before: Mapping[str, Any], at: datetime, *, has_new_text: bool) -> None:
@@ -119,11 +126,11 @@ def _open_version(current: Memory, before: Mapping[str, Any], at: datetime, *, h
     current.valid_from = current.recorded_from = at
     if has_new_text:
         if current.embedding_state == Memory.EmbeddingState.PENDING:
-            note_superseded(current.tenant_id, current.pk, before["version"])
+            note_superseded_version(current.tenant_id, current.pk, before["version"])
         current.embedding_state = Memory.EmbeddingState.PENDING
         current.embedding_error = ""
     values = {name: getattr(current, name) for name in VERSION_COLUMNS}
-    with duplicates_refused():
+    with translate_duplicate_errors():
         Memory.objects.filter(pk=current.pk).update(
             **values,
             **search_columns(current.content),
@@ -135,7 +142,7 @@ def _open_version(current: Memory, before: Mapping[str, Any], at: datetime, *, h
     if not has_new_text:
         carry_vectors(current.tenant_id, [current.pk])
     if current.embedding_state != Memory.EmbeddingState.READY:
-        tasks.embed_later(current.tenant_id, [current.pk])
+        tasks.enqueue_embedding(current.tenant_id, [current.pk])
 
 
 def _audit(current: Memory, verb: str, fields: list[str], by: Actor, now: datetime) -> None:

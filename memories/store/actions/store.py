@@ -13,11 +13,11 @@ from memories.models import Memory, MemoryLink, Partition, Tenant
 from memories.services.partitions.paths import PartitionPath
 from memories.services.search.lexemes import search_columns
 from memories.services.store.content import content_hash, normalise_content
-from memories.services.store.drafts import FieldProblem, NewLink, NewMemory, problems_of
+from memories.services.store.drafts import FieldProblem, NewLink, NewMemory, new_memory_problems
 from memories.services.store.recalled_text import recalled_hash
 from memories.services.tokens import token_counts
-from memories.store.live_rows import LiveKey, archive_expired, ensure_partitions, key_of, unarchived_by_key
-from memories.store.recall import recalled_memories
+from memories.store.live_rows import LiveKey, archive_expired, duplicate_key, ensure_partitions, unarchived_rows_by_key
+from memories.store.recall import recently_recalled_memories
 from memories.tenancy.audit import Actor, record_audit
 from memories.tenancy.exceptions import Conflict, invalid
 
@@ -121,7 +121,7 @@ def store_memories(
             target_ids=[memory.pk for memory in created if memory],
             now=now,
         )
-        tasks.embed_later(tenant.pk, [memory.pk for memory in created if memory])
+        tasks.enqueue_embedding(tenant.pk, [memory.pk for memory in created if memory])
     return [results[index] for index in range(len(rows))]
 
 
@@ -131,7 +131,7 @@ def _invalid_rows(
     targets = {link.target_id for row in rows for link in row.links}
     known = _known_ids(tenant_id, targets, reach) if targets else set()
     for index, row in enumerate(rows):
-        problems = problems_of(row, now=now)
+        problems = new_memory_problems(row, now=now)
         if any(link.target_id not in known for link in row.links):
             problems.append(FieldProblem("links", "unknown_target", "A linked memory does not exist."))
         if problems:
@@ -146,7 +146,7 @@ def _known_ids(tenant_id: UUID, ids: Iterable[UUID], reach: str) -> set[UUID]:
 def _recalled_rows(tenant_id: UUID, rows: Mapping[int, NewMemory], reach: str, now: datetime) -> dict[int, StoreResult]:
     """Rows whose text was rendered in the last 30 days, answered by the live memory it came from."""
     hashes = {index: recalled_hash(row.content) for index, row in rows.items()}
-    memory_ids = recalled_memories(tenant_id=tenant_id, hashes=hashes.values(), now=now)
+    memory_ids = recently_recalled_memories(tenant_id=tenant_id, hashes=hashes.values(), now=now)
     if not memory_ids:
         return {}
     live = Memory.objects.for_tenant(tenant_id).live(now).within(reach).in_bulk(list(memory_ids.values()))
@@ -191,7 +191,7 @@ def _insert_absent(
     A concurrent writer of the same key makes our INSERT wait for its commit and then do nothing; the row it wrote is
     read afterwards. Should that row be archived in between, the next attempt inserts.
     """
-    holders = unarchived_by_key(tenant_id, firsts)
+    holders = unarchived_rows_by_key(tenant_id, firsts)
     for gone in archive_expired(list(holders.values()), by=by, now=now):
         holders = {key: memory for key, memory in holders.items() if memory.pk != gone}
     created: set[LiveKey] = set()
@@ -201,7 +201,7 @@ def _insert_absent(
             return holders, created
         ours = {key: _new_row(tenant_id, rows[firsts[key]], key, partitions, now) for key in absent}
         Memory.objects.bulk_create(ours.values(), ignore_conflicts=True)
-        winners = unarchived_by_key(tenant_id, absent)
+        winners = unarchived_rows_by_key(tenant_id, absent)
         created |= {key for key, winner in winners.items() if winner.pk == ours[key].pk}
         holders |= winners
     if len(holders) < len(firsts):
@@ -244,7 +244,7 @@ def _insert_links(
     links = [
         MemoryLink(tenant_id=tenant_id, source=memory, target_id=link.target_id, kind=link.kind, recorded_from=now)
         for memory, row in stored
-        if key_of(memory) in created
+        if duplicate_key(memory) in created
         for link in dict.fromkeys(row.links)
     ]
     if links:

@@ -11,36 +11,47 @@ from memories.embeddings.indexer import index_now
 from memories.models import Memory, MemoryVersion
 from memories.store.actions.edit import archive_memory, restore_memory, update_memory
 from memories.store.actions.store import store_memories, store_memory
-from memories.store.api.rows import NewRows, created_ids, ids_of, new_memory
+from memories.store.api.rows import BulkRows, build_new_memory, created_memory_ids, stored_memory_ids
 from memories.store.api.schema import (
     bulk_schema,
-    create_schema,
+    create_memory_schema,
     delete_schema,
     history_schema,
     list_schema,
     patch_schema,
-    read_schema,
+    read_memory_schema,
     restore_schema,
 )
-from memories.store.serializers.answers import current_version_answer, etag_of, memory_answer, version_answer
-from memories.store.serializers.inputs import ORDERINGS, BulkInput, ListInput, MemoryChanges, MemoryInput
-from memories.tenancy.api.endpoint import Door
-from memories.tenancy.api.etags import has_current, version_expected
+from memories.store.serializers.answers import (
+    memory_etag,
+    serialize_current_version,
+    serialize_memory,
+    serialize_version,
+)
+from memories.store.serializers.inputs import (
+    MEMORY_LIST_ORDERINGS,
+    MemoryBulkInput,
+    MemoryChanges,
+    MemoryInput,
+    MemoryListInput,
+)
+from memories.tenancy.api.endpoint import Endpoint
+from memories.tenancy.api.etags import if_match_version, is_etag_current
 from memories.tenancy.api.idempotency import idempotent
-from memories.tenancy.api.permissions import partition_to_read, partition_to_write
+from memories.tenancy.api.permissions import readable_partition, writable_partition
 from memories.tenancy.exceptions import NotFound
 from memories.tenancy.scopes import tenant_scope
-from memories.tenancy.serializers.partitions import partition_named, segments_named
-from memory_platform.rest.pages import PageInput, Place, from_place, page_answer
+from memories.tenancy.serializers.partitions import requested_partition, requested_segments
+from memory_platform.rest.pages import CursorPosition, PageInput, build_page, position_to_row
 from memory_platform.rest.serializers import EmptyInput
 
-WRITE = {"POST": "write", "PATCH": "write", "DELETE": "write"}
+_WRITE = {"POST": "write", "PATCH": "write", "DELETE": "write"}
 
 
-class MemoryRows(Door):
+class MemoryEndpointBase(Endpoint):
     """What the endpoints of one memory share."""
 
-    scopes = WRITE
+    scopes = _WRITE
 
     def _memory(self, memory_id: UUID, *, is_live: bool = True) -> Memory:
         """The memory within the key's reach; an archived one only where it is asked for."""
@@ -55,19 +66,19 @@ class MemoryRows(Door):
     def _answer(self, memory_id: UUID, status_code: int = 200, **more: Any) -> Response:
         with tenant_scope(self.tenant_id):
             memory = self._memory(memory_id, is_live=False)
-            answer = memory_answer(memory)
-        return Response({**answer, **more}, status=status_code, headers={"ETag": etag_of(answer)})
+            answer = serialize_memory(memory)
+        return Response({**answer, **more}, status=status_code, headers={"ETag": memory_etag(answer)})
 
 
-class MemoriesDoor(MemoryRows):
+class MemoryListEndpoint(MemoryEndpointBase):
     """Store one memory; list memories."""
 
-    @create_schema
+    @create_memory_schema
     @idempotent
     def post(self, request: Request) -> Response:
         """Store a memory, or find the live one that already holds this text."""
         values = self.body(MemoryInput)
-        row = new_memory(values, partition_to_write(self.key, partition_named(values)))
+        row = build_new_memory(values, writable_partition(self.key, requested_partition(values)))
         with tenant_scope(self.tenant_id):
             result = store_memory(
                 tenant=self.key.tenant,
@@ -77,7 +88,7 @@ class MemoriesDoor(MemoryRows):
                 by=self.actor,
                 now=self.now,
             )
-        (memory_id,), new_ids = ids_of([result]), created_ids([result])
+        (memory_id,), new_ids = stored_memory_ids([result]), created_memory_ids([result])
         index_now(self.tenant_id, new_ids)
         code = status.HTTP_201_CREATED if new_ids else status.HTTP_200_OK
         response = self._answer(memory_id, code, status=result.status, reason=result.reason)
@@ -88,42 +99,42 @@ class MemoriesDoor(MemoryRows):
     @list_schema
     def get(self, request: Request) -> Response:
         """Live memories (or archived ones) that meet the query parameters."""
-        values = self.query(ListInput)
-        partition = partition_to_read(self.key, values["partition"])
+        values = self.query(MemoryListInput)
+        partition = readable_partition(self.key, values["partition"])
         ordering = values["ordering"]
         column = ordering.replace("updated_at", "recorded_from")
 
-        def rows_from(place: Place | None, count: int) -> list[Memory]:
+        def rows_from(place: CursorPosition | None, count: int) -> list[Memory]:
             rows = Memory.objects.for_tenant(self.tenant_id)
             rows = rows.archived() if values["archived"] else rows.live(self.now)
-            rows = rows.within(partition.path, exact=values["exact"]).with_segments(segments_named(values))
+            rows = rows.within(partition.path, exact=values["exact"]).with_segments(requested_segments(values))
             rows = rows.created_between(values.get("created_after"), values.get("created_before"))
             rows = rows.of_kind(values["kind"]) if "kind" in values else rows
             rows = rows.pinned(values["pinned"]) if "pinned" in values else rows
             rows = rows.matching(values["q"]) if "q" in values else rows
-            return list(rows.with_answer_parts().page(column, **from_place(place), count=count))
+            return list(rows.with_answer_parts().page(column, **position_to_row(place), count=count))
 
         with tenant_scope(self.tenant_id):
-            page = page_answer(
+            page = build_page(
                 request,
                 values,
                 ordering=ordering,
-                kinds=(ORDERINGS[ordering.removeprefix("-")], UUID),
+                kinds=(MEMORY_LIST_ORDERINGS[ordering.removeprefix("-")], UUID),
                 rows_from=rows_from,
                 place_of=lambda memory: (getattr(memory, column.removeprefix("-")), memory.pk),
-                answer=memory_answer,
+                answer=serialize_memory,
             )
         return Response(page)
 
 
-class BulkDoor(MemoryRows):
+class MemoryBulkEndpoint(MemoryEndpointBase):
     """Store up to 1,000 memories."""
 
     @bulk_schema
     @idempotent
     def post(self, request: Request) -> Response:
         """Store the valid rows and name the faults of the others."""
-        rows = NewRows(self.body(BulkInput)["memories"], key=self.key, now=self.now)
+        rows = BulkRows(self.body(MemoryBulkInput)["memories"], key=self.key, now=self.now)
         with tenant_scope(self.tenant_id):
             results = store_memories(
                 tenant=self.key.tenant,
@@ -133,22 +144,22 @@ class BulkDoor(MemoryRows):
                 by=self.actor,
                 now=self.now,
             )
-        index_now(self.tenant_id, created_ids(results))
+        index_now(self.tenant_id, created_memory_ids(results))
         return Response({"results": rows.answers(results)})
 
 
-class MemoryDoor(MemoryRows):
+class MemoryEndpoint(MemoryEndpointBase):
     """One memory."""
 
-    @read_schema
+    @read_memory_schema
     def get(self, request: Request, memory_id: UUID) -> Response:
         """The memory as it is now."""
         self.query(EmptyInput)
         with tenant_scope(self.tenant_id):
             memory = self._memory(memory_id)
-            answer = memory_answer(memory)
-        etag = etag_of(answer)
-        if has_current(request, etag):
+            answer = serialize_memory(memory)
+        etag = memory_etag(answer)
+        if is_etag_current(request, etag):
             return Response(status=status.HTTP_304_NOT_MODIFIED, headers={"ETag": etag})
         return Response(answer, headers={"ETag": etag})
 
@@ -158,7 +169,7 @@ class MemoryDoor(MemoryRows):
         changes = self._changes()
         with tenant_scope(self.tenant_id):
             memory = self._memory(memory_id)
-            if_version = version_expected(request, memory.version)
+            if_version = if_match_version(request, memory.version)
             memory = update_memory(memory=memory, changes=changes, if_version=if_version, by=self.actor, now=self.now)
         if memory.embedding_state == Memory.EmbeddingState.PENDING:
             index_now(self.tenant_id, [memory.pk])
@@ -170,21 +181,21 @@ class MemoryDoor(MemoryRows):
         self.query(EmptyInput)
         with tenant_scope(self.tenant_id):
             memory = self._memory(memory_id, is_live=False)
-            if_version = version_expected(request, memory.version)
+            if_version = if_match_version(request, memory.version)
             archive_memory(memory=memory, if_version=if_version, by=self.actor, now=self.now)
         return Response(status=status.HTTP_204_NO_CONTENT)
 
     def _changes(self) -> dict[str, Any]:
         changes = self.body(MemoryChanges)
-        target = partition_named(changes)
+        target = requested_partition(changes)
         for name in ("partition", "user_id", "agent_id", "run_id"):
             changes.pop(name, None)
         if target is not None:
-            changes["partition"] = partition_to_write(self.key, target)
+            changes["partition"] = writable_partition(self.key, target)
         return changes
 
 
-class RestoreDoor(MemoryRows):
+class MemoryRestoreEndpoint(MemoryEndpointBase):
     """Bring an archived memory back."""
 
     @restore_schema
@@ -193,14 +204,14 @@ class RestoreDoor(MemoryRows):
         self.body(EmptyInput)
         with tenant_scope(self.tenant_id):
             memory = self._memory(memory_id, is_live=False)
-            if_version = version_expected(request, memory.version)
+            if_version = if_match_version(request, memory.version)
             memory = restore_memory(memory=memory, if_version=if_version, by=self.actor, now=self.now)
         if memory.embedding_state == Memory.EmbeddingState.PENDING:
             index_now(self.tenant_id, [memory.pk])
         return self._answer(memory.pk)
 
 
-class HistoryDoor(MemoryRows):
+class MemoryHistoryEndpoint(MemoryEndpointBase):
     """All versions of a memory."""
 
     @history_schema
@@ -211,7 +222,7 @@ class HistoryDoor(MemoryRows):
         """
         values = self.query(PageInput)
 
-        def rows_from(place: Place | None, count: int) -> list[Any]:
+        def rows_from(place: CursorPosition | None, count: int) -> list[Any]:
             memory = self._memory(memory_id, is_live=False)
             versions = MemoryVersion.objects.for_tenant(self.tenant_id).within(self.key.partition_prefix)
             older = versions.of_memory(memory_id)
@@ -223,10 +234,10 @@ class HistoryDoor(MemoryRows):
             return newer if len(newer) == count or place.number >= memory.version else [*newer, memory]
 
         def answer(row: Memory | MemoryVersion) -> dict[str, Any]:
-            return current_version_answer(row) if isinstance(row, Memory) else version_answer(row)
+            return serialize_current_version(row) if isinstance(row, Memory) else serialize_version(row)
 
         with tenant_scope(self.tenant_id):
-            page = page_answer(
+            page = build_page(
                 request,
                 values,
                 ordering="-version",

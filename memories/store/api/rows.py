@@ -12,32 +12,32 @@ from memories.services.partitions.paths import PartitionPath
 from memories.services.store.drafts import NewLink, NewMemory
 from memories.store.actions.store import StoreResult, StoreStatus
 from memories.store.serializers.inputs import MemoryInput
-from memories.tenancy.api.permissions import partition_to_write
+from memories.tenancy.api.permissions import writable_partition
 from memories.tenancy.exceptions import Forbidden
-from memories.tenancy.serializers.partitions import partition_named
+from memories.tenancy.serializers.partitions import requested_partition
 from memory_platform.rest.serializers import flat_errors
 
-PLACE_FIELDS = {"partition", "user_id", "agent_id", "run_id", "links"}
+_PLACE_FIELDS = {"partition", "user_id", "agent_id", "run_id", "links"}
 
 
-def new_memory(values: dict[str, Any], partition: PartitionPath) -> NewMemory:
+def build_new_memory(values: dict[str, Any], partition: PartitionPath) -> NewMemory:
     """The memory that checked fields describe."""
-    own = {name: value for name, value in values.items() if name not in PLACE_FIELDS}
+    own = {name: value for name, value in values.items() if name not in _PLACE_FIELDS}
     links = tuple(NewLink(link["target_id"], link["kind"]) for link in values["links"])
     return NewMemory(partition=partition, links=links, **own)
 
 
-def ids_of(results: Iterable[StoreResult]) -> list[UUID]:
+def stored_memory_ids(results: Iterable[StoreResult]) -> list[UUID]:
     """The memories that hold the texts."""
     return [result.memory.pk for result in results if result.memory is not None]
 
 
-def created_ids(results: Iterable[StoreResult]) -> list[UUID]:
+def created_memory_ids(results: Iterable[StoreResult]) -> list[UUID]:
     """The new ones among them."""
-    return ids_of(result for result in results if result.status == StoreStatus.CREATED)
+    return stored_memory_ids(result for result in results if result.status == StoreStatus.CREATED)
 
 
-class NewRows:
+class BulkRows:
     """The rows of a bulk: the valid ones in order, and the faults of the others."""
 
     def __init__(self, rows: Sequence[Any], *, key: ApiKey, now: datetime) -> None:
@@ -48,7 +48,7 @@ class NewRows:
         for index, row in enumerate(rows):
             try:
                 values = checker.run_validation(row)
-                self._valid[index] = new_memory(values, partition_to_write(key, partition_named(values)))
+                self._valid[index] = build_new_memory(values, writable_partition(key, requested_partition(values)))
             except ValidationError as error:
                 self.faults[index] = flat_errors(error.detail)
             except Forbidden as error:

@@ -7,18 +7,18 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiExample, OpenApiParameter, OpenApiResponse, extend_schema
 
 from memories.store.serializers.answers import (
-    BulkAnswerShape,
-    MemoryPageShape,
-    MemoryShape,
-    ProblemShape,
-    StoredMemoryShape,
-    VersionPageShape,
+    MemoryBulkOutput,
+    MemoryOutput,
+    MemoryPageOutput,
+    MemoryVersionPageOutput,
+    ProblemOutput,
+    StoredMemoryOutput,
 )
-from memories.store.serializers.inputs import BulkShape, ListInput, MemoryChanges, MemoryInput
+from memories.store.serializers.inputs import MemoryBulkInputSchema, MemoryChanges, MemoryInput, MemoryListInput
 from memory_platform.rest.pages import PageInput
 
 PROBLEM = "application/problem+json"
-REASONS = {
+_REASONS = {
     400: "Not valid; `errors` names the fields.",
     401: "No key, or one that is unknown, revoked or expired.",
     403: "The key lacks the scope, or does not reach the partition.",
@@ -44,10 +44,10 @@ IF_NONE_MATCH = OpenApiParameter(
 )
 
 
-def answers(good: Mapping[int, Any], *problems: int) -> dict[Any, Any]:
+def response_schemas(good: Mapping[int, Any], *problems: int) -> dict[Any, Any]:
     """The answers of an endpoint: its own and the problems that all have."""
     refused = {
-        (status, PROBLEM): OpenApiResponse(ProblemShape, description=REASONS[status])
+        (status, PROBLEM): OpenApiResponse(ProblemOutput, description=_REASONS[status])
         for status in sorted({*ALWAYS, *problems})
     }
     return {**{(status, "application/json") if shape else status: shape for status, shape in good.items()}, **refused}
@@ -58,7 +58,7 @@ NEW_MEMORY = OpenApiExample(
     {"content": "Alex prefers meetings before noon.", "kind": "preference", "user_id": "alex", "confidence": 0.9},
     request_only=True,
 )
-BULK = OpenApiExample(
+_BULK = OpenApiExample(
     "Two turns",
     {
         "memories": [
@@ -68,60 +68,60 @@ BULK = OpenApiExample(
     },
     request_only=True,
 )
-CHANGE = OpenApiExample("Another confidence", {"confidence": 0.4}, request_only=True)
+_CHANGE = OpenApiExample("Another confidence", {"confidence": 0.4}, request_only=True)
 
-create_schema = extend_schema(
+create_memory_schema = extend_schema(
     operation_id="memories_create",
     tags=["memories"],
     request=MemoryInput,
     examples=[NEW_MEMORY],
     parameters=[IDEMPOTENCY_KEY],
-    responses=answers({201: StoredMemoryShape, 200: StoredMemoryShape}, 409, 413),
+    responses=response_schemas({201: StoredMemoryOutput, 200: StoredMemoryOutput}, 409, 413),
 )
 bulk_schema = extend_schema(
     operation_id="memories_bulk",
     tags=["memories"],
-    request=BulkShape,
-    examples=[BULK],
+    request=MemoryBulkInputSchema,
+    examples=[_BULK],
     parameters=[IDEMPOTENCY_KEY],
-    responses=answers({200: BulkAnswerShape}, 409, 413),
+    responses=response_schemas({200: MemoryBulkOutput}, 409, 413),
 )
 list_schema = extend_schema(
     operation_id="memories_list",
     tags=["memories"],
-    parameters=[ListInput],
-    responses=answers({200: MemoryPageShape}),
+    parameters=[MemoryListInput],
+    responses=response_schemas({200: MemoryPageOutput}),
 )
-read_schema = extend_schema(
+read_memory_schema = extend_schema(
     operation_id="memories_read",
     tags=["memories"],
     parameters=[IF_NONE_MATCH],
-    responses=answers({200: MemoryShape, 304: None}, 404),
+    responses=response_schemas({200: MemoryOutput, 304: None}, 404),
 )
 patch_schema = extend_schema(
     operation_id="memories_change",
     tags=["memories"],
     request=MemoryChanges,
-    examples=[CHANGE],
+    examples=[_CHANGE],
     parameters=[IF_MATCH],
-    responses=answers({200: MemoryShape}, 404, 409, 412, 413),
+    responses=response_schemas({200: MemoryOutput}, 404, 409, 412, 413),
 )
 delete_schema = extend_schema(
     operation_id="memories_archive",
     tags=["memories"],
     parameters=[IF_MATCH],
-    responses=answers({204: None}, 404, 412),
+    responses=response_schemas({204: None}, 404, 412),
 )
 restore_schema = extend_schema(
     operation_id="memories_restore",
     tags=["memories"],
     request=None,
     parameters=[IF_MATCH],
-    responses=answers({200: MemoryShape}, 404, 409, 412),
+    responses=response_schemas({200: MemoryOutput}, 404, 409, 412),
 )
 history_schema = extend_schema(
     operation_id="memories_history",
     tags=["memories"],
     parameters=[PageInput],
-    responses=answers({200: VersionPageShape}, 404),
+    responses=response_schemas({200: MemoryVersionPageOutput}, 404),
 )

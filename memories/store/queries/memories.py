@@ -11,12 +11,12 @@ from django.db.models import Exists, F, FilteredRelation, OuterRef, Prefetch, Q,
 from django.db.models.functions import Greatest
 from pgvector.django import CosineDistance
 
-from memories.search.queries.lexemes import lexemes_in_reach
-from memories.services.partitions.counts import Counted, MemoryTally, tally_of
+from memories.search.queries.lexemes import query_lexemes_in_scope
+from memories.services.partitions.counts import MemoryCountKind, MemoryTally, tally_memories
 from memories.services.search.text_query import match_all
-from memories.services.store.moments import Moment
+from memories.services.store.moments import PointInTime
 from memories.store.queries.texts import MemoryTextQuerySet, Vector
-from memories.store.queries.ticks import uncounted
+from memories.store.queries.ticks import pending_retrieval_counts
 from memories.tenancy.queries.conditions import head_condition, live_condition, segment_paths
 
 
@@ -27,11 +27,11 @@ class MemoryQuerySet(MemoryTextQuerySet):
         """Neither archived nor expired."""
         return self.filter(live_condition(now))
 
-    def at(self, moment: Moment) -> Self:
+    def at(self, moment: PointInTime) -> Self:
         """The rows whose current version held at `moment`; those of superseded ones are `MemoryVersion`'s."""
         return self.filter(head_condition(moment))
 
-    def held_at(self, **moments: Moment) -> Self:
+    def held_at(self, **moments: PointInTime) -> Self:
         """With a truth value of each name: whether the current version held at that moment."""
         conditions = {name: head_condition(moment) for name, moment in moments.items()}
         wrapped = {name: models.ExpressionWrapper(each, models.BooleanField()) for name, each in conditions.items()}
@@ -57,7 +57,7 @@ class MemoryQuerySet(MemoryTextQuerySet):
 
     def matching(self, text: str) -> Self:
         """All rows that hold any word of `text`, best `text_rank` first."""
-        return self.matching_any(match_all(lexemes_in_reach(text)))
+        return self.matching_any(match_all(query_lexemes_in_scope(text)))
 
     def with_similarity_to(self, vector: Vector, model: str) -> Self:
         """Adds `similarity` as `nearest_to` does, None for a row that has no vector of `model` yet."""
@@ -91,27 +91,29 @@ class MemoryQuerySet(MemoryTextQuerySet):
         waiting = live.not_ready()  # in the words of the index of these
         states = [
             *rows._by_kind(now),
-            rows.archived()._counted(Counted.ARCHIVED),
-            live.filter(pinned=True)._counted(Counted.PINNED),
-            waiting.pending_embedding()._counted(Counted.PENDING),
-            waiting.with_failed_embedding()._counted(Counted.FAILED),
+            rows.archived()._counted(MemoryCountKind.ARCHIVED),
+            live.filter(pinned=True)._counted(MemoryCountKind.PINNED),
+            waiting.pending_embedding()._counted(MemoryCountKind.PENDING),
+            waiting.with_failed_embedding()._counted(MemoryCountKind.FAILED),
         ]
         found = defaultdict[UUID, list[Any]](list)
         for tenant_id, *row in states[0].union(*states[1:], all=True):
             found[tenant_id].append(row)
-        return {pk: tally_of(found[pk]) for pk in tenant_ids}
+        return {pk: tally_memories(found[pk]) for pk in tenant_ids}
 
     def live_kinds(self, now: datetime) -> list[tuple[str, int]]:
         """Kinds of live memories and how many there are of each, the most frequent first."""
         unarchived, expired = self._by_kind(now)
-        return list(tally_of(row for _, *row in unarchived.union(expired, all=True)).kinds.items())
+        return list(tally_memories(row for _, *row in unarchived.union(expired, all=True)).kinds.items())
 
     def _by_kind(self, now: datetime) -> tuple[Self, Self]:
         """What is counted of unarchived memories, and of expired ones among them."""
         kind = F("kind")
-        return self.unarchived()._counted(Counted.UNARCHIVED, kind), self.expired(now)._counted(Counted.EXPIRED, kind)
+        return self.unarchived()._counted(MemoryCountKind.UNARCHIVED, kind), self.expired(now)._counted(
+            MemoryCountKind.EXPIRED, kind
+        )
 
-    def _counted(self, counted: Counted, kind: Any = None) -> Self:
+    def _counted(self, counted: MemoryCountKind, kind: Any = None) -> Self:
         """Rows of (tenant, what is counted, kind, memories, tokens of o200k_base)."""
         named = self.order_by().annotate(counted=Value(counted.value), of_kind=kind or Value(""))
         tokens = models.Sum("tokens_o200k_base") if kind else Value(0)
@@ -195,7 +197,7 @@ class MemoryQuerySet(MemoryTextQuerySet):
         embeddings = self.model._meta.get_field("embeddings").related_model.objects
         links = self.model._meta.get_field("links_out").related_model.objects
         ticks = self.model._meta.apps.get_model("memories", "RetrievalTick").objects
-        return self.annotate(**uncounted(ticks)).prefetch_related(
+        return self.annotate(**pending_retrieval_counts(ticks)).prefetch_related(
             Prefetch("embeddings", embeddings.filter(version=F("memory__version")).defer("vector"), "own_embeddings"),
             Prefetch("links_out", links.current().order_by("recorded_from", "id"), "current_links"),
         )

@@ -8,7 +8,7 @@ from django.db import models
 from django.db.models.expressions import RawSQL
 
 
-class Span(NamedTuple):
+class PositionSpan(NamedTuple):
     """Positions `first` to `last`, both included, of a session in a partition."""
 
     partition_path: str
@@ -17,7 +17,7 @@ class Span(NamedTuple):
     last: int
 
 
-def ids_in_spans(model: type[models.Model], tenant_id: UUID, spans: Sequence[Span]) -> RawSQL:
+def ids_in_spans(model: type[models.Model], tenant_id: UUID, spans: Sequence[PositionSpan]) -> RawSQL:
     """The primary keys of a table of memory texts that stand in any of the spans."""
     paths, sessions, firsts, lasts = (list(values) for values in zip(*spans, strict=True))
     table = model._meta.db_table

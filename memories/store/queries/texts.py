@@ -13,12 +13,12 @@ from django.db import models
 from django.db.models import F, Value
 from pgvector.django import CosineDistance
 
-from memories.search.queries.lexemes import AnyLexeme, LexemesHeld
+from memories.search.queries.lexemes import AnyLexeme, MatchedLexemes
 from memories.search.queries.nearest import Vector, indexed_distance
-from memories.services.search.filters import COUNTER_FIELDS, Condition
+from memories.services.search.filters import COUNTER_FIELDS, FilterCondition
 from memories.services.search.text_query import TextQuery
 from memories.services.tokens import ENCODINGS
-from memories.store.queries.neighbours import Span, ids_in_spans
+from memories.store.queries.neighbours import PositionSpan, ids_in_spans
 from memories.tenancy.queries.conditions import filter_condition, path_condition
 from memories.tenancy.queries.rows import TenantRows
 
@@ -82,11 +82,11 @@ class MemoryTextQuerySet(TenantRows):
         rows = self if after is None else self.filter(created_at__gte=after)
         return rows if before is None else rows.filter(created_at__lt=before)
 
-    def meeting(self, conditions: Iterable[Condition]) -> Self:
+    def meeting(self, conditions: Iterable[FilterCondition]) -> Self:
         """The rows that meet every condition of a search's `filters`; what is counted is the head's of today."""
         return reduce(lambda rows, condition: rows.filter(filter_condition(self._of_head(condition))), conditions, self)
 
-    def _of_head(self, condition: Condition) -> Condition:
+    def _of_head(self, condition: FilterCondition) -> FilterCondition:
         is_counted = condition.metadata_key is None and condition.field in COUNTER_FIELDS
         return replace(condition, field=self.head + condition.field) if is_counted else condition
 
@@ -118,7 +118,7 @@ class MemoryTextQuerySet(TenantRows):
 
     def with_lexemes_held(self, lexemes: Sequence[str]) -> Self:
         """Adds `holds`: a list of those of the lexemes that the row's text holds; empty for none."""
-        return self.annotate(holds=LexemesHeld(lexemes))
+        return self.annotate(holds=MatchedLexemes(lexemes))
 
     def nearest_to(self, vector: Vector, model: str) -> Self:
         """Rows whose own version has a vector of `model`, nearest first; adds `similarity` (cosine, -1..1)."""
@@ -131,7 +131,7 @@ class MemoryTextQuerySet(TenantRows):
         )
 
     def nearest_by_index(self, vector: Vector, model: str, tokens: str, limit: int) -> list[tuple[UUID, int]]:
-        """(id, `tokens`) of the first of `nearest_to`, for current rows whose vectors are read `along_the_index`."""
+        """(id, `tokens`) of the first of `nearest_to`, for current rows whose vectors are read `force_index_scan`."""
         own = {"embeddings__model": model, "embeddings__version": F("version"), "embeddings__is_current": True}
         rows = self.filter(**own).annotate(distance=indexed_distance("embeddings__vector", vector))
         found = list(rows.order_by("distance").values_list("id", tokens, "distance", "created_at")[:limit])
@@ -140,7 +140,7 @@ class MemoryTextQuerySet(TenantRows):
         found.sort(key=lambda row: row[2])
         return [(pk, count) for pk, count, _, _ in found]
 
-    def in_spans(self, tenant_id: UUID, spans: Sequence[Span]) -> Self:
+    def in_spans(self, tenant_id: UUID, spans: Sequence[PositionSpan]) -> Self:
         """Rows that stand at any of these places of sessions, in the order of place."""
         rows = self.filter(pk__in=ids_in_spans(self.model, tenant_id, spans))
         return rows.order_by("partition_path", "session", "position", "-created_at", self.identity)

@@ -93,7 +93,7 @@ class RetrievalTickQuerySet(TenantRows):
             return dict(cursor.fetchall())
 
 
-def uncounted(ticks: QuerySet[Any]) -> dict[str, Subquery]:
+def pending_retrieval_counts(ticks: QuerySet[Any]) -> dict[str, Subquery]:
     """How often a memory was retrieved beyond its `retrieval_count`, and when last: None where it was not."""
     own = ticks.filter(tenant_id=OuterRef("tenant_id"), memory_ids__contains=[OuterRef("pk")]).order_by()
     own = own.values("tenant_id")

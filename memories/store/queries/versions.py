@@ -7,7 +7,7 @@ from uuid import UUID
 from django.db.models import FloatField, OuterRef, Subquery, Value
 from pgvector.django import CosineDistance
 
-from memories.services.store.moments import Moment
+from memories.services.store.moments import PointInTime
 from memories.store.queries.texts import SEARCH_COLUMNS, MemoryTextQuerySet, Vector
 from memories.tenancy.queries.conditions import segments_condition, version_condition
 
@@ -18,7 +18,7 @@ class MemoryVersionQuerySet(MemoryTextQuerySet):
     identity = "memory_id"
     head = "memory__"
 
-    def at(self, moment: Moment) -> Self:
+    def at(self, moment: PointInTime) -> Self:
         """The rows that held at `moment`; none in the present."""
         return self.filter(version_condition(moment)) if moment.reads_history else self.none()
 

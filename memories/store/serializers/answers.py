@@ -13,12 +13,12 @@ from memories.models.memory import MemoryText
 ETAG_DIGEST_CHARACTERS = 16
 
 
-def moment(value: datetime | None) -> str | None:
+def format_utc(value: datetime | None) -> str | None:
     """ISO 8601 in UTC."""
     return None if value is None else value.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
-def text_answer(row: MemoryText) -> dict[str, Any]:
+def serialize_memory_text(row: MemoryText) -> dict[str, Any]:
     """What makes up one version."""
     return {
         "content": row.content,
@@ -27,8 +27,8 @@ def text_answer(row: MemoryText) -> dict[str, Any]:
         "confidence": row.confidence,
         "pinned": row.pinned,
         "metadata": row.metadata,
-        "created_at": moment(row.created_at),
-        "expires_at": moment(row.expires_at),
+        "created_at": format_utc(row.created_at),
+        "expires_at": format_utc(row.expires_at),
         "source_id": row.source_id,
         "session": row.session,
         "position": row.position,
@@ -37,16 +37,16 @@ def text_answer(row: MemoryText) -> dict[str, Any]:
     }
 
 
-def memory_answer(memory: Memory) -> dict[str, Any]:
+def serialize_memory(memory: Memory) -> dict[str, Any]:
     """All fields but the vector. The row was read `with_answer_parts`."""
     return {
         "id": str(memory.pk),
-        **text_answer(memory),
+        **serialize_memory_text(memory),
         "usefulness_score": memory.usefulness_score,
         "retrieval_count": memory.retrieval_count + (memory.uncounted_retrievals or 0),  # type: ignore[attr-defined]
-        "last_retrieved_at": moment(memory.uncounted_retrieved_at or memory.last_retrieved_at),  # type: ignore[attr-defined]
-        "updated_at": moment(memory.recorded_from),
-        "archived_at": moment(memory.archived_at),
+        "last_retrieved_at": format_utc(memory.uncounted_retrieved_at or memory.last_retrieved_at),  # type: ignore[attr-defined]
+        "updated_at": format_utc(memory.recorded_from),
+        "archived_at": format_utc(memory.archived_at),
         "embedding": _embedding_answer(memory),
         "links": [{"target_id": str(link.target_id), "kind": link.kind} for link in memory.current_links],  # type: ignore[attr-defined]
     }
@@ -61,35 +61,35 @@ def _embedding_answer(memory: Memory) -> dict[str, Any]:
     }
 
 
-def etag_of(answer: dict[str, Any]) -> str:
+def memory_etag(answer: dict[str, Any]) -> str:
     """Version, then a digest of the whole answer: a change compares the version, a conditional GET all of it."""
     digest = hashlib.sha256(json.dumps(answer, sort_keys=True).encode()).hexdigest()[:ETAG_DIGEST_CHARACTERS]
     return f'"{answer["version"]}.{digest}"'
 
 
-def current_version_answer(memory: Memory) -> dict[str, Any]:
+def serialize_current_version(memory: Memory) -> dict[str, Any]:
     """The current version as a row of the history; archiving ended both its intervals."""
     return {
-        **text_answer(memory),
-        "valid_from": moment(memory.valid_from),
-        "valid_to": moment(memory.archived_at),
-        "recorded_from": moment(memory.recorded_from),
-        "recorded_to": moment(memory.archived_at),
+        **serialize_memory_text(memory),
+        "valid_from": format_utc(memory.valid_from),
+        "valid_to": format_utc(memory.archived_at),
+        "recorded_from": format_utc(memory.recorded_from),
+        "recorded_to": format_utc(memory.archived_at),
     }
 
 
-def version_answer(row: MemoryVersion) -> dict[str, Any]:
+def serialize_version(row: MemoryVersion) -> dict[str, Any]:
     """A superseded version as a row of the history."""
     return {
-        **text_answer(row),
-        "valid_from": moment(row.valid_from),
-        "valid_to": moment(row.valid_to),
-        "recorded_from": moment(row.recorded_from),
-        "recorded_to": moment(row.recorded_to),
+        **serialize_memory_text(row),
+        "valid_from": format_utc(row.valid_from),
+        "valid_to": format_utc(row.valid_to),
+        "recorded_from": format_utc(row.recorded_from),
+        "recorded_to": format_utc(row.recorded_to),
     }
 
 
-class EmbeddingShape(serializers.Serializer[Any]):
+class EmbeddingOutput(serializers.Serializer[Any]):
     """Which vector a memory has; model and dimension are null until it has one."""
 
     state = serializers.ChoiceField(choices=Memory.EmbeddingState.choices)
@@ -97,21 +97,21 @@ class EmbeddingShape(serializers.Serializer[Any]):
     dimension = serializers.IntegerField(allow_null=True)
 
 
-class LinkShape(serializers.Serializer[Any]):
+class OutgoingLinkOutput(serializers.Serializer[Any]):
     """An outgoing edge."""
 
     target_id = serializers.UUIDField()
     kind = serializers.CharField()
 
 
-class TokenCountsShape(serializers.Serializer[Any]):
+class TokenCountsOutput(serializers.Serializer[Any]):
     """Tokens of the content by encoding."""
 
     o200k_base = serializers.IntegerField()
     cl100k_base = serializers.IntegerField()
 
 
-class TextShape(serializers.Serializer[Any]):
+class MemoryTextOutput(serializers.Serializer[Any]):
     """What makes up one version."""
 
     content = serializers.CharField()
@@ -125,11 +125,11 @@ class TextShape(serializers.Serializer[Any]):
     source_id = serializers.CharField()
     session = serializers.CharField()
     position = serializers.IntegerField(allow_null=True)
-    token_counts = TokenCountsShape()
+    token_counts = TokenCountsOutput()
     version = serializers.IntegerField()
 
 
-class MemoryShape(TextShape):
+class MemoryOutput(MemoryTextOutput):
     """A memory."""
 
     id = serializers.UUIDField()
@@ -138,18 +138,18 @@ class MemoryShape(TextShape):
     last_retrieved_at = serializers.DateTimeField(allow_null=True)
     updated_at = serializers.DateTimeField(help_text="When the current version was recorded.")
     archived_at = serializers.DateTimeField(allow_null=True)
-    embedding = EmbeddingShape()
-    links = LinkShape(many=True)
+    embedding = EmbeddingOutput()
+    links = OutgoingLinkOutput(many=True)
 
 
-class StoredMemoryShape(MemoryShape):
+class StoredMemoryOutput(MemoryOutput):
     """The answer to a new memory."""
 
     status = serializers.ChoiceField(choices=["created", "existing"])
     reason = serializers.ChoiceField(choices=["", "duplicate", "recalled"])
 
 
-class VersionShape(TextShape):
+class MemoryVersionOutput(MemoryTextOutput):
     """One version with its two intervals; the end of an open one is null."""
 
     valid_from = serializers.DateTimeField()
@@ -158,7 +158,7 @@ class VersionShape(TextShape):
     recorded_to = serializers.DateTimeField(allow_null=True)
 
 
-class FieldErrorShape(serializers.Serializer[Any]):
+class FieldErrorOutput(serializers.Serializer[Any]):
     """One fault of one field."""
 
     field = serializers.CharField(help_text='Dotted path, "" for the body as a whole.')
@@ -166,7 +166,7 @@ class FieldErrorShape(serializers.Serializer[Any]):
     detail = serializers.CharField()
 
 
-class ProblemShape(serializers.Serializer[Any]):
+class ProblemOutput(serializers.Serializer[Any]):
     """RFC 9457 problem details."""
 
     type = serializers.CharField()
@@ -174,35 +174,35 @@ class ProblemShape(serializers.Serializer[Any]):
     status = serializers.IntegerField()
     code = serializers.CharField()
     detail = serializers.CharField()
-    errors = FieldErrorShape(many=True)  # type: ignore[assignment]
+    errors = FieldErrorOutput(many=True)  # type: ignore[assignment]
 
 
-class BulkResultShape(serializers.Serializer[Any]):
+class MemoryBulkResultOutput(serializers.Serializer[Any]):
     """What became of one row."""
 
     index = serializers.IntegerField()
     status = serializers.ChoiceField(choices=["created", "existing", "invalid"])
     id = serializers.UUIDField(allow_null=True)
-    errors = FieldErrorShape(many=True)  # type: ignore[assignment]
+    errors = FieldErrorOutput(many=True)  # type: ignore[assignment]
 
 
-class BulkAnswerShape(serializers.Serializer[Any]):
+class MemoryBulkOutput(serializers.Serializer[Any]):
     """One result per row, in their order."""
 
-    results = BulkResultShape(many=True)
+    results = MemoryBulkResultOutput(many=True)
 
 
-class MemoryPageShape(serializers.Serializer[Any]):
+class MemoryPageOutput(serializers.Serializer[Any]):
     """A page of memories."""
 
     next = serializers.URLField(allow_null=True)
     previous = serializers.URLField(allow_null=True)
-    results = MemoryShape(many=True)
+    results = MemoryOutput(many=True)
 
 
-class VersionPageShape(serializers.Serializer[Any]):
+class MemoryVersionPageOutput(serializers.Serializer[Any]):
     """A page of versions, newest first."""
 
     next = serializers.URLField(allow_null=True)
     previous = serializers.URLField(allow_null=True)
-    results = VersionShape(many=True)
+    results = MemoryVersionOutput(many=True)

@@ -9,17 +9,17 @@ from rest_framework import serializers
 from memories.models.memory import KIND_PATTERN
 from memories.services.store.content import MAX_CONTENT_BYTES, check_content, check_metadata, normalise_content
 from memories.services.store.drafts import MAX_LABEL_CHARACTERS, MAX_LINKS
-from memories.tenancy.serializers.partitions import PlacedInput, ReadingInput, exact_field
+from memories.tenancy.serializers.partitions import PartitionFilterInput, PartitionScopedInput, exact_field
 from memory_platform.rest.fields import (
-    CheckedField,
-    ChosenField,
-    IdField,
-    MomentField,
-    NumberField,
+    RuleCheckedField,
+    StrictBooleanField,
+    StrictChoiceField,
+    StrictDateTimeField,
     StrictField,
-    TextField,
-    TruthField,
-    WholeNumberField,
+    StrictIntegerField,
+    StrictNumberField,
+    StrictTextField,
+    StrictUuidField,
 )
 from memory_platform.rest.pages import PageInput
 from memory_platform.rest.serializers import StrictSerializer
@@ -61,44 +61,44 @@ def _is_double(number: int) -> bool:
         return False
 
 
-def content_field(**kwargs: Any) -> CheckedField:
+def content_field(**kwargs: Any) -> RuleCheckedField:
     """The text of a memory, trimmed."""
     shape = {"type": "string", "minLength": 1, "maxLength": MAX_CONTENT_BYTES}
-    return CheckedField(rule=_content, shape=shape, help_text="1 character to 32 KiB after trimming.", **kwargs)
+    return RuleCheckedField(rule=_content, shape=shape, help_text="1 character to 32 KiB after trimming.", **kwargs)
 
 
-def metadata_field(**kwargs: Any) -> CheckedField:
+def metadata_field(**kwargs: Any) -> RuleCheckedField:
     """The caller's own JSON object."""
     shape = {"type": "object", "additionalProperties": True}
-    return CheckedField(rule=_metadata, shape=shape, help_text="JSON object of at most 8 KiB.", **kwargs)
+    return RuleCheckedField(rule=_metadata, shape=shape, help_text="JSON object of at most 8 KiB.", **kwargs)
 
 
-def kind_field(**kwargs: Any) -> TextField:
+def kind_field(**kwargs: Any) -> StrictTextField:
     """A word such as fact, preference, procedure, episode, synthesis."""
     detail = "A lower-case word of at most 32 letters, digits, _ and - is needed, such as fact."
-    return TextField(pattern=KIND_PATTERN, pattern_code="bad_kind", pattern_detail=detail, **kwargs)
+    return StrictTextField(pattern=KIND_PATTERN, pattern_code="bad_kind", pattern_detail=detail, **kwargs)
 
 
 class LinkInput(StrictSerializer):
     """An edge to another memory of the tenant."""
 
-    target_id = IdField()
+    target_id = StrictUuidField()
     kind = kind_field(required=False, default="related")
 
 
-class MemoryFields(PlacedInput):
+class MemoryFields(PartitionScopedInput):
     """What can be said about a memory, by a new one and by a change alike."""
 
     content = content_field()
     kind = kind_field(required=False, default="fact")
-    confidence = NumberField(minimum=0, maximum=1, required=False, default=0.8)
-    pinned = TruthField(required=False, default=False)
+    confidence = StrictNumberField(minimum=0, maximum=1, required=False, default=0.8)
+    pinned = StrictBooleanField(required=False, default=False)
     metadata = metadata_field(required=False, default=dict)
-    created_at = MomentField(is_past=True, required=False, allow_null=True, default=None)
-    expires_at = MomentField(required=False, allow_null=True, default=None)
-    source_id = TextField(max_length=MAX_LABEL_CHARACTERS, required=False, default="")
-    session = TextField(max_length=MAX_LABEL_CHARACTERS, required=False, default="")
-    position = WholeNumberField(required=False, allow_null=True, default=None)
+    created_at = StrictDateTimeField(is_past=True, required=False, allow_null=True, default=None)
+    expires_at = StrictDateTimeField(required=False, allow_null=True, default=None)
+    source_id = StrictTextField(max_length=MAX_LABEL_CHARACTERS, required=False, default="")
+    session = StrictTextField(max_length=MAX_LABEL_CHARACTERS, required=False, default="")
+    position = StrictIntegerField(required=False, allow_null=True, default=None)
 
 
 class MemoryInput(MemoryFields):
@@ -122,7 +122,7 @@ class MemoryChanges(MemoryFields):
         super().__init__(*args, partial=True, **kwargs)
 
 
-class RowsField(StrictField):
+class BulkRowsField(StrictField):
     """The rows of a bulk, each checked by itself later so that one bad row does not stop the others."""
 
     def to_internal_value(self, data: Any) -> list[Any]:
@@ -134,20 +134,20 @@ class RowsField(StrictField):
         return data
 
 
-class BulkInput(StrictSerializer):
+class MemoryBulkInput(StrictSerializer):
     """Many memories at once."""
 
-    memories = RowsField()
+    memories = BulkRowsField()
 
 
-class BulkShape(StrictSerializer):
-    """`BulkInput` as the schema shows it."""
+class MemoryBulkInputSchema(StrictSerializer):
+    """`MemoryBulkInput` as the schema shows it."""
 
     memories = serializers.ListField(child=MemoryInput(), min_length=1, max_length=BULK_ROWS_MAX)
 
 
 #: What a list can be ordered by, and the type of its values.
-ORDERINGS: dict[str, type] = {
+MEMORY_LIST_ORDERINGS: dict[str, type] = {
     "created_at": datetime,
     "updated_at": datetime,
     "confidence": float,
@@ -156,16 +156,20 @@ ORDERINGS: dict[str, type] = {
 }
 
 
-class ListInput(ReadingInput, PageInput):
+class MemoryListInput(PartitionFilterInput, PageInput):
     """The query parameters of a list."""
 
     exact = exact_field(takes_text=True)
     kind = kind_field(required=False)
-    pinned = TruthField(required=False, takes_text=True)
-    q = TextField(min_length=1, max_length=QUERY_CHARACTERS_MAX, required=False, help_text="Words of the text.")
-    created_after = MomentField(required=False, help_text="Inclusive.")
-    created_before = MomentField(required=False, help_text="Exclusive.")
-    archived = TruthField(required=False, default=False, takes_text=True, help_text="Archived ones instead of live.")
-    ordering = ChosenField(
-        required=False, default="-created_at", choices=[sign + name for name in ORDERINGS for sign in ("", "-")]
+    pinned = StrictBooleanField(required=False, takes_text=True)
+    q = StrictTextField(min_length=1, max_length=QUERY_CHARACTERS_MAX, required=False, help_text="Words of the text.")
+    created_after = StrictDateTimeField(required=False, help_text="Inclusive.")
+    created_before = StrictDateTimeField(required=False, help_text="Exclusive.")
+    archived = StrictBooleanField(
+        required=False, default=False, takes_text=True, help_text="Archived ones instead of live."
+    )
+    ordering = StrictChoiceField(
+        required=False,
+        default="-created_at",
+        choices=[sign + name for name in MEMORY_LIST_ORDERINGS for sign in ("", "-")],
     )

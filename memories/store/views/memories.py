@@ -14,14 +14,21 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from memories.embeddings.indexer import index_now
 from memories.models import Memory, MemoryVersion
-from memories.search.browsing import memory_dossier
+from memories.search.browsing import read_memory_detail
 from memories.store.actions.edit import archive_memory, restore_memory, update_memory
-from memories.store.forms import MemoryForm, initial_of
-from memories.store.views.memory_list import list_again, way_back
-from memories.tenancy.access import actor_of, tenant_required
+from memories.store.forms import MemoryEditForm, memory_form_initial
+from memories.store.views.memory_list import list_again, list_return_query
+from memories.tenancy.access import operator_actor, tenant_required
 from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.scopes import tenant_scope
-from memory_platform.web.pages import HtmxRequest, complain, flash, operator_required, show, wants_fragment
+from memory_platform.web.pages import (
+    HtmxRequest,
+    add_flash,
+    flash_error,
+    operator_required,
+    render_page,
+    wants_fragment,
+)
 
 # What undoing an edit brings back.
 RESTORED_FIELDS = ("content", "kind", "confidence", "pinned", "metadata", "expires_at")
@@ -30,9 +37,9 @@ RESTORED_FIELDS = ("content", "kind", "confidence", "pinned", "metadata", "expir
 @operator_required("viewer", to_change="operator")
 @tenant_required
 @require_http_methods(["GET", "HEAD", "POST"])
-def memory(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
+def memory_detail(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
     """One memory: its fields, versions, links, and the form that opens its next version."""
-    form = MemoryForm(request.POST, label_suffix="") if request.method == "POST" else None
+    form = MemoryEditForm(request.POST, label_suffix="") if request.method == "POST" else None
     if form is None or not form.is_valid():
         return _memory_page(request, memory_id, form)
     try:
@@ -43,7 +50,7 @@ def memory(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
                 memory=current,
                 changes=form.changes_to(current),
                 if_version=form.cleaned_data["seen_version"],
-                by=actor_of(request.operator),
+                by=operator_actor(request.operator),
                 now=timezone.now(),
             )
     except PlatformError as error:
@@ -51,17 +58,17 @@ def memory(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
         return _memory_page(request, memory_id, form)
     index_now(request.tenant.id, [memory_id])
     if saved.version == before:
-        flash(request, "Nothing was changed.")
+        add_flash(request, "Nothing was changed.")
     else:
         undo = reverse("memory-version-restore", args=[request.tenant.id, memory_id, before])
-        flash(request, f"Saved as version {saved.version}.", undo_url=undo)
+        add_flash(request, f"Saved as version {saved.version}.", undo_url=undo)
     return _again(request, memory_id)
 
 
 @operator_required("operator")
 @tenant_required
 @require_POST
-def archive(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
+def memory_archive(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
     """Take a memory out of everything agents read; it can be restored."""
     return _perform(request, memory_id, archive_memory, "Archived. No agent reads it any more.", undo="memory-restore")
 
@@ -69,7 +76,7 @@ def archive(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
 @operator_required("operator")
 @tenant_required
 @require_POST
-def restore(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
+def memory_restore(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
     """Make an archived memory live again."""
     return _perform(request, memory_id, restore_memory, "Restored. Agents read it again.", undo="memory-archive")
 
@@ -77,7 +84,7 @@ def restore(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
 @operator_required("operator")
 @tenant_required
 @require_POST
-def pin(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
+def memory_pin(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
     """Let a memory come first in every context, within the share of pinned ones."""
     verb = partial(update_memory, changes={"pinned": True})
     return _perform(request, memory_id, verb, "Pinned: it comes first, in its share of the room.", undo="memory-unpin")
@@ -86,7 +93,7 @@ def pin(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
 @operator_required("operator")
 @tenant_required
 @require_POST
-def unpin(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
+def memory_unpin(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
     """Let a memory be judged by its score again."""
     verb = partial(update_memory, changes={"pinned": False})
     return _perform(request, memory_id, verb, "No longer pinned.", undo="memory-pin")
@@ -95,7 +102,7 @@ def unpin(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
 @operator_required("operator")
 @tenant_required
 @require_POST
-def restore_version(request: HtmxRequest, memory_id: UUID, version: int) -> HttpResponseBase:
+def memory_version_restore(request: HtmxRequest, memory_id: UUID, version: int) -> HttpResponseBase:
     """Make what an earlier version said current again, as a new version."""
     with tenant_scope(request.tenant.id):
         current = _memory(request, memory_id)
@@ -120,15 +127,15 @@ def _perform(
     """Call a verb on a memory, say what was done with the way back, and show again where it was asked for."""
     try:
         with tenant_scope(request.tenant.id):
-            verb(memory=_memory(request, memory_id), by=actor_of(request.operator), now=timezone.now())
+            verb(memory=_memory(request, memory_id), by=operator_actor(request.operator), now=timezone.now())
     except PlatformError as error:
-        complain(request, error.detail)
+        flash_error(request, error.detail)
     else:
         index_now(request.tenant.id, [memory_id])
         taking_back = undo_url or reverse(undo, args=[request.tenant.id, memory_id])
         from_list = _list_query(request)
         listed = "" if from_list is None else f"?{urlencode({'back': from_list})}"
-        flash(request, said, undo_url=f"{taking_back}{listed}")
+        add_flash(request, said, undo_url=f"{taking_back}{listed}")
     return _again(request, memory_id)
 
 
@@ -142,7 +149,7 @@ def _again(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
 def _list_query(request: HtmxRequest) -> str | None:
     """The query of the list that a verb was asked for from; None where it was the memory's own page."""
     back = request.POST.get("back", request.GET.get("back"))
-    return None if back is None else way_back(back)
+    return None if back is None else list_return_query(back)
 
 
 def _memory(request: HtmxRequest, memory_id: UUID) -> Memory:
@@ -152,18 +159,18 @@ def _memory(request: HtmxRequest, memory_id: UUID) -> Memory:
     return found
 
 
-def _memory_page(request: HtmxRequest, memory_id: UUID, form: MemoryForm | None = None) -> HttpResponse:
+def _memory_page(request: HtmxRequest, memory_id: UUID, form: MemoryEditForm | None = None) -> HttpResponse:
     with tenant_scope(request.tenant.id):
-        dossier = memory_dossier(request.tenant.id, memory_id)
+        dossier = read_memory_detail(request.tenant.id, memory_id)
     if dossier is None:
         raise Http404
     page = {
         "section": "memories",
         "dossier": dossier,
         "memory": dossier.memory,
-        "form": form or MemoryForm(initial=initial_of(dossier.memory), label_suffix=""),
+        "form": form or MemoryEditForm(initial=memory_form_initial(dossier.memory), label_suffix=""),
         "is_expired": dossier.memory.expires_at is not None and dossier.memory.expires_at <= timezone.now(),
     }
     template = "memories/store/memory.html#body" if wants_fragment(request) else "memories/store/memory.html"
     status = HTTPStatus.UNPROCESSABLE_ENTITY if form and form.errors else HTTPStatus.OK
-    return show(request, template, page, status=status)
+    return render_page(request, template, page, status=status)

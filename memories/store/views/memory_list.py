@@ -16,46 +16,46 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from memories.models import Memory, Partition
-from memories.search.browsing import MemoryFilter, browse_memories, search_memories
+from memories.search.browsing import MemoryFilter, browse_memories, search_memory_list
 from memories.store.forms import MemoryFilterForm
 from memories.tenancy.access import tenant_required
 from memories.tenancy.scopes import tenant_scope
-from memory_platform.web.pages import HtmxRequest, leaves_result, operator_required, show, wants_fragment
-from memory_platform.web.tables import Column, read_table
+from memory_platform.web.pages import HtmxRequest, loads_result_later, operator_required, render_page, wants_fragment
+from memory_platform.web.tables import SortColumn, read_table
 
 PARTITIONS_OFFERED_MAX = 300
 WAY_BACK_MAX_CHARACTERS = 4_000
-COLUMNS = (
-    Column("created", "created_at", datetime),
-    Column("tokens", "tokens_o200k_base", int),
-    Column("confidence", "confidence", float),
+_COLUMNS = (
+    SortColumn("created", "created_at", datetime),
+    SortColumn("tokens", "tokens_o200k_base", int),
+    SortColumn("confidence", "confidence", float),
 )
 
 
 @operator_required("viewer")
 @tenant_required
 @require_safe
-def memories(request: HtmxRequest) -> HttpResponseBase:
+def memory_list(request: HtmxRequest) -> HttpResponseBase:
     """Browse and search what a tenant holds; filters and place stand in the address."""
     return _page(request)
 
 
-def filter_of(fields: Mapping[str, Any]) -> MemoryFilter:
+def memory_filter(fields: Mapping[str, Any]) -> MemoryFilter:
     """The valid fields of `MemoryFilterForm` as rows are narrowed by them."""
     return MemoryFilter(fields["partition"], fields["kind"], fields["state"], fields["pinned"])
 
 
-def shown_in(request: HtmxRequest, fields: Mapping[str, Any]) -> dict[str, Any]:
+def memory_list_contents(request: HtmxRequest, fields: Mapping[str, Any]) -> dict[str, Any]:
     """What the list shows at the request's address: `found` by a search, else a `table`. Called with no scope open."""
-    wanted, now, tenant_id = filter_of(fields), timezone.now(), request.tenant.id
+    wanted, now, tenant_id = memory_filter(fields), timezone.now(), request.tenant.id
     if fields["q"]:
-        return {"found": search_memories(tenant_id, fields["q"], wanted, now=now)}
+        return {"found": search_memory_list(tenant_id, fields["q"], wanted, now=now)}
     with tenant_scope(tenant_id):
-        return {"table": read_table(request, COLUMNS, partial(browse_memories, tenant_id, wanted, now))}
+        return {"table": read_table(request, _COLUMNS, partial(browse_memories, tenant_id, wanted, now))}
 
 
-def ids_shown(shown: Mapping[str, Any]) -> list[UUID]:
-    """The ids of what `shown_in` gave."""
+def listed_memory_ids(shown: Mapping[str, Any]) -> list[UUID]:
+    """The ids of what `memory_list_contents` gave."""
     return (
         [hit.memory.pk for hit in shown["found"].hits] if "found" in shown else [row.pk for row in shown["table"].rows]
     )
@@ -69,7 +69,7 @@ def list_request(request: HtmxRequest, query: str) -> HtmxRequest:
     return asked
 
 
-def way_back(query: str) -> str:
+def list_return_query(query: str) -> str:
     """The query of the list that somebody comes from, written anew; "" where it is none or too long for an address."""
     try:
         again = QueryDict(query).urlencode() if len(query) <= WAY_BACK_MAX_CHARACTERS else ""
@@ -80,7 +80,7 @@ def way_back(query: str) -> str:
 
 def list_again(request: HtmxRequest, back: str) -> HttpResponseBase:
     """The list after something was done from it, at the place it stood; all of it where that cannot be told."""
-    query = way_back(back)
+    query = list_return_query(back)
     asked = list_request(request, query)
     if wants_fragment(request):
         return _page(asked)
@@ -93,10 +93,10 @@ def _page(request: HtmxRequest) -> HttpResponse:
     is_valid = form.is_valid()
     if is_valid:
         page["query"] = request.GET.urlencode()
-        is_left = bool(form.cleaned_data["q"]) and leaves_result(request)
-        page |= {"is_coming": True} if is_left else shown_in(request, form.cleaned_data)
+        is_left = bool(form.cleaned_data["q"]) and loads_result_later(request)
+        page |= {"is_coming": True} if is_left else memory_list_contents(request, form.cleaned_data)
     status = HTTPStatus.OK if is_valid else HTTPStatus.UNPROCESSABLE_ENTITY
-    answer = partial(show, request, status=status)
+    answer = partial(render_page, request, status=status)
     if wants_fragment(request):
         return answer("memories/store/memories.html#fragment", page)
     tenant_id = request.tenant.id

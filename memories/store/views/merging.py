@@ -9,14 +9,14 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from memories.models import Memory
-from memories.search.browsing import MemoryFilter, search_memories
+from memories.search.browsing import MemoryFilter, search_memory_list
 from memories.store.forms import QUERY_MAX_CHARACTERS, MergeSearchForm
 from memories.tenancy.access import tenant_required
 from memories.tenancy.scopes import tenant_scope
-from memory_platform.web.pages import HtmxRequest, operator_required, show, wants_fragment
+from memory_platform.web.pages import HtmxRequest, operator_required, render_page, wants_fragment
 
 #: Memories offered; whoever looks for another one searches.
-OFFERED_MAX = 12
+_OFFERED_MAX = 12
 
 
 @operator_required("operator")
@@ -35,12 +35,12 @@ def memory_merge(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
     if form.is_valid():
         status = HTTPStatus.OK
         text = form.cleaned_data["q"] or memory.content[:QUERY_MAX_CHARACTERS]
-        found = search_memories(tenant_id, text, MemoryFilter(), now=timezone.now())
+        found = search_memory_list(tenant_id, text, MemoryFilter(), now=timezone.now())
         hits = [hit for hit in found.hits if hit.memory.pk != memory.pk]
         if not form.cleaned_data["q"]:
             hits.sort(key=lambda hit: hit.similarity or 0.0, reverse=True)
-        page["hits"] = hits[:OFFERED_MAX]
+        page["hits"] = hits[:_OFFERED_MAX]
     template = (
         "memories/store/memory_merge.html#fragment" if wants_fragment(request) else "memories/store/memory_merge.html"
     )
-    return show(request, template, page, status=status)
+    return render_page(request, template, page, status=status)

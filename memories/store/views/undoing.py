@@ -6,22 +6,22 @@ from django.http import Http404
 from django.utils import timezone
 
 from memories.hygiene.actions import undo_hygiene
-from memories.tenancy.access import actor_of
+from memories.tenancy.access import operator_actor
 from memories.tenancy.exceptions import NotFound, PlatformError
 from memories.tenancy.scopes import tenant_scope
-from memory_platform.web.pages import HtmxRequest, complain, flash
+from memory_platform.web.pages import HtmxRequest, add_flash, flash_error
 
 
-def take_back(request: HtmxRequest, act_id: UUID) -> None:
+def undo_bulk_action(request: HtmxRequest, act_id: UUID) -> None:
     """Undo an act as far as nobody changed its memories since, and say how far that was, or why it was not done."""
     try:
         with tenant_scope(request.tenant.id):
             undone = undo_hygiene(
-                tenant_id=request.tenant.id, act_id=act_id, by=actor_of(request.operator), now=timezone.now()
+                tenant_id=request.tenant.id, act_id=act_id, by=operator_actor(request.operator), now=timezone.now()
             )
     except NotFound as error:
         raise Http404 from error
     except PlatformError as error:
-        complain(request, f"Nothing was taken back: {error.detail}")
+        flash_error(request, f"Nothing was taken back: {error.detail}")
     else:
-        flash(request, str(undone))
+        add_flash(request, str(undone))

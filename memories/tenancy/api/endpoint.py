@@ -18,14 +18,14 @@ from memories.tenancy.api.throttling import KeyThrottle
 from memories.tenancy.audit import Actor
 from memories.tenancy.queries.rows import TenantRows
 from memories.tenancy.scopes import tenant_scope
-from memory_platform.rest.pages import Place, from_place, page_answer
+from memory_platform.rest.pages import CursorPosition, build_page, position_to_row
 from memory_platform.rest.parsing import StrictJSONParser
 from memory_platform.rest.serializers import EmptyInput, StrictSerializer, query_values
 
 S = TypeVar("S", bound=StrictSerializer)
 
 
-class Door(APIView):
+class Endpoint(APIView):
     """The base of all endpoints under /api/v1/. Subclasses translate, delegate and answer."""
 
     authentication_classes = [KeyAuthentication]
@@ -85,11 +85,11 @@ class Door(APIView):
         """A cursor page of `rows` in the order of one column; `kinds` are the types of its values and of the tie's."""
         column = ordering.removeprefix("-")
 
-        def rows_from(place: Place | None, count: int) -> list[Any]:
-            return list(rows.page(ordering, **from_place(place), count=count, tie=tie))
+        def rows_from(place: CursorPosition | None, count: int) -> list[Any]:
+            return list(rows.page(ordering, **position_to_row(place), count=count, tie=tie))
 
         with tenant_scope(self.tenant_id):
-            page = page_answer(
+            page = build_page(
                 self.request,
                 values,
                 ordering=ordering,

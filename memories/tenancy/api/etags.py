@@ -10,13 +10,13 @@ _TAG = re.compile(r'(?:W/)?"([^"]*)"')
 _VERSION = re.compile(r"([0-9]{1,9})(\.[0-9a-f]*)?")
 
 
-def has_current(request: Request, etag: str) -> bool:
+def is_etag_current(request: Request, etag: str) -> bool:
     """Whether the client already holds what `etag` names."""
     header = request.headers.get("If-None-Match", "")
     return header.strip() == "*" or etag in {f'"{tag}"' for tag in _TAG.findall(header)}
 
 
-def version_expected(request: Request, current: int) -> int | None:
+def if_match_version(request: Request, current: int) -> int | None:
     """The version a write is meant for: None for any. Raises `StaleVersion` when `If-Match` names only others."""
     header = request.headers.get("If-Match")
     if header is None or header.strip() == "*":

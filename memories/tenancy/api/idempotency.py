@@ -10,7 +10,7 @@ from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from memories.tenancy.idempotency import Answer, claim_answer, keep_answer, release_claim
+from memories.tenancy.idempotency import StoredResponse, claim_idempotency_key, release_idempotency_key, store_response
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.rest.errors import RestError
 
@@ -31,7 +31,7 @@ def idempotent(post: Callable[..., Response]) -> Callable[..., Response]:
         _check(idempotency_key)
         tenant_id, request_hash = view.tenant_id, _request_hash(request)
         with tenant_scope(tenant_id):
-            record_id, answer = claim_answer(
+            record_id, answer = claim_idempotency_key(
                 tenant_id=tenant_id,
                 api_key_id=view.key.pk,
                 idempotency_key=idempotency_key,
@@ -44,12 +44,12 @@ def idempotent(post: Callable[..., Response]) -> Callable[..., Response]:
         try:
             response = post(view, request, *args, **kwargs)
             with tenant_scope(tenant_id):
-                keep_answer(record_id=record_id, answer=_answer(response, view.unrepeated))
+                store_response(record_id=record_id, answer=_answer(response, view.unrepeated))
             is_kept = True
         finally:
             if not is_kept:
                 with tenant_scope(tenant_id):
-                    release_claim(record_id=record_id)
+                    release_idempotency_key(record_id=record_id)
         return response
 
     return handler
@@ -68,10 +68,10 @@ def _request_hash(request: Request) -> str:
     return hashlib.sha256(f"{request.method} {request.path_info.rstrip('/')}\n{body}".encode()).hexdigest()
 
 
-def _answer(response: Response, unrepeated: Sequence[str]) -> Answer:
+def _answer(response: Response, unrepeated: Sequence[str]) -> StoredResponse:
     """The answer as plain JSON, exactly as the first client got it but for secrets."""
     body = json.loads(JSONRenderer().render(response.data)) if response.data is not None else None
     if isinstance(body, dict) and unrepeated:
         body |= dict.fromkeys(unrepeated)
     headers = {name: response.headers[name] for name in KEPT_HEADERS if name in response.headers}
-    return Answer(response.status_code, body, headers)
+    return StoredResponse(response.status_code, body, headers)

@@ -2,10 +2,10 @@
 
 from drf_spectacular.utils import OpenApiExample, extend_schema
 
-from memories.store.api.schema import IDEMPOTENCY_KEY, answers
-from memories.tenancy.serializers.keys import KeyInput, KeyPageShape, KeysInput, NewKeyShape
+from memories.store.api.schema import IDEMPOTENCY_KEY, response_schemas
+from memories.tenancy.serializers.keys import ApiKeyInput, ApiKeyListInput, ApiKeyPageOutput, NewApiKeyOutput
 
-KEY = OpenApiExample(
+_KEY = OpenApiExample(
     "An agent that looks after Alex",
     {"name": "planner", "scopes": ["read", "write"], "partition": "user=alex"},
     request_only=True,
@@ -14,19 +14,19 @@ KEY = OpenApiExample(
 keys_schema = extend_schema(
     operation_id="keys_list",
     tags=["keys"],
-    parameters=[KeysInput],
-    responses=answers({200: KeyPageShape}),
+    parameters=[ApiKeyListInput],
+    responses=response_schemas({200: ApiKeyPageOutput}),
 )
 key_create_schema = extend_schema(
     operation_id="keys_create",
     tags=["keys"],
-    request=KeyInput,
-    examples=[KEY],
+    request=ApiKeyInput,
+    examples=[_KEY],
     parameters=[IDEMPOTENCY_KEY],
-    responses=answers({201: NewKeyShape}, 409, 413),
+    responses=response_schemas({201: NewApiKeyOutput}, 409, 413),
 )
 key_delete_schema = extend_schema(
     operation_id="keys_revoke",
     tags=["keys"],
-    responses=answers({204: None}, 404),
+    responses=response_schemas({204: None}, 404),
 )

@@ -10,22 +10,22 @@ from django.core.exceptions import DisallowedHost
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 
-from memories.tenancy.api.problems import PROBLEM_TYPE, plain_problem
-from memory_platform.rest.requests import is_api
+from memories.tenancy.api.problems import PROBLEM_TYPE, plain_problem_response
+from memory_platform.rest.requests import is_api_request
 
 DRAINED_BYTES_MAX = 8 * settings.DATA_UPLOAD_MAX_MEMORY_SIZE
 PIECE_BYTES = 64 * 1024
 WITH_SLASH = {"/api", "/api/docs", "/api/schema"}
 
 
-class ApiDoor:
+class ApiMiddleware:
     """The outermost middleware: lets everything but /api/ pass untouched."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        if not is_api(request):
+        if not is_api_request(request):
             return self.get_response(request)
         if refusal := _refuse_host(request) or self._refuse_body(request):
             return refusal
@@ -39,7 +39,7 @@ class ApiDoor:
             return self._take_chunks(request, stream)
         declared = request.META.get("CONTENT_LENGTH") or "0"
         if not (declared.isascii() and declared.isdigit()):
-            return plain_problem(400, "bad_content_length", "Content-Length is not a number.")
+            return plain_problem_response(400, "bad_content_length", "Content-Length is not a number.")
         if int(declared) <= settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
             return None
         # A client that is still sending would see a broken connection instead of the answer.
@@ -49,14 +49,14 @@ class ApiDoor:
     def _take_chunks(self, request: HttpRequest, stream: IO[bytes] | None) -> HttpResponse | None:
         """A chunked body declares no length, which Django would read as an empty one."""
         if stream is None or not request.META.get("wsgi.input_terminated"):
-            return plain_problem(411, "length_required", "Send the body with a Content-Length.")
+            return plain_problem_response(411, "length_required", "Send the body with a Content-Length.")
         try:
             body = stream.read(settings.DATA_UPLOAD_MAX_MEMORY_SIZE + 1)
             if len(body) > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
                 _drain(stream, DRAINED_BYTES_MAX)
                 return _too_large()
         except Exception:  # noqa: BLE001 - each WSGI server has its own errors for chunks that it cannot read
-            return plain_problem(400, "malformed_body", "The chunks of the body cannot be read.")
+            return plain_problem_response(400, "malformed_body", "The chunks of the body cannot be read.")
         request.META["CONTENT_LENGTH"] = str(len(body))
         request._stream = io.BytesIO(body)
         return None
@@ -66,7 +66,7 @@ class ApiDoor:
         if response.status_code < 400 or response.headers.get("Content-Type", "").startswith(PROBLEM_TYPE):
             return response
         status = HTTPStatus(response.status_code)
-        return plain_problem(status.value, status.name.lower(), status.phrase)
+        return plain_problem_response(status.value, status.name.lower(), status.phrase)
 
 
 def _refuse_host(request: HttpRequest) -> HttpResponse | None:
@@ -74,7 +74,9 @@ def _refuse_host(request: HttpRequest) -> HttpResponse | None:
     try:
         request.get_host()
     except DisallowedHost:
-        return plain_problem(400, "bad_request", "The Host header names a host that this server does not answer for.")
+        return plain_problem_response(
+            400, "bad_request", "The Host header names a host that this server does not answer for."
+        )
     return None
 
 
@@ -84,4 +86,4 @@ def _drain(stream: IO[bytes] | None, size: int) -> None:
 
 
 def _too_large() -> HttpResponse:
-    return plain_problem(413, "too_large", "The body is larger than 8 MiB.")
+    return plain_problem_response(413, "too_large", "The body is larger than 8 MiB.")

@@ -10,16 +10,16 @@ from memories.services.partitions.paths import PartitionPath, is_within, parse_p
 from memories.tenancy.exceptions import Forbidden
 
 #: Each scope includes the one before it.
-SCOPES = (ApiKey.Scope.READ, ApiKey.Scope.WRITE, ApiKey.Scope.ADMIN)
+_SCOPES = (ApiKey.Scope.READ, ApiKey.Scope.WRITE, ApiKey.Scope.ADMIN)
 
 
 def require_scope(key: ApiKey, needed: str) -> None:
     """Raise unless the key has `needed` or a scope that includes it."""
-    if not set(SCOPES[SCOPES.index(ApiKey.Scope(needed)) :]) & set(key.scopes):
+    if not set(_SCOPES[_SCOPES.index(ApiKey.Scope(needed)) :]) & set(key.scopes):
         raise Forbidden("scope_missing", f"This key does not have the scope {needed}.")
 
 
-def partition_to_write(key: ApiKey, asked: PartitionPath | None) -> PartitionPath:
+def writable_partition(key: ApiKey, asked: PartitionPath | None) -> PartitionPath:
     """Where a row goes: where it was asked to, else the key's own partition."""
     if asked is None:
         return parse_partition(key.partition_prefix)
@@ -28,11 +28,11 @@ def partition_to_write(key: ApiKey, asked: PartitionPath | None) -> PartitionPat
     return asked
 
 
-def partition_to_read(key: ApiKey, asked: PartitionPath | None, field: str = "partition") -> PartitionPath:
+def readable_partition(key: ApiKey, asked: PartitionPath | None, field: str = "partition") -> PartitionPath:
     """The subtree a reading covers; never more than the key's own. `field` is where it was asked for."""
     if asked is not None and not is_within(asked.path, key.partition_prefix):
         raise _outside(field)
-    return partition_to_write(key, asked)
+    return writable_partition(key, asked)
 
 
 def require_reach(key: ApiKey, path: str) -> None:

@@ -30,7 +30,7 @@ PROBLEM_TYPE = "application/problem+json"
 ROLLED_BACK_STATES = "40"  # SQLSTATE class: deadlock, serialization failure
 
 
-def problem(
+def problem_payload(
     status: int,
     code: str,
     detail: str,
@@ -50,29 +50,29 @@ def problem(
     return Response(body, status=status, headers=headers, content_type=PROBLEM_TYPE)
 
 
-def plain_problem(status: int, code: str, detail: str) -> HttpResponse:
+def plain_problem_response(status: int, code: str, detail: str) -> HttpResponse:
     """The same outside of REST framework: for middleware."""
-    content = problem(status, code, detail).data
+    content = problem_payload(status, code, detail).data
     return JsonResponse(content, status=status, content_type=PROBLEM_TYPE)
 
 
-def problem_response(error: Exception, context: dict[str, Any]) -> Response:
+def api_exception_handler(error: Exception, context: dict[str, Any]) -> Response:
     """REST framework's exception handler."""
     if isinstance(error, PlatformError):
         return _of_platform(error)
     if isinstance(error, (Http404, exceptions.NotFound)):
-        return problem(404, "not_found", "There is nothing at this address.")
+        return problem_payload(404, "not_found", "There is nothing at this address.")
     if isinstance(error, (PermissionDenied, exceptions.PermissionDenied)):
-        return problem(403, "forbidden", "This key may not do that.")
+        return problem_payload(403, "forbidden", "This key may not do that.")
     if isinstance(error, RequestDataTooBig):
-        return problem(413, "too_large", "The body is larger than 8 MiB.")
+        return problem_payload(413, "too_large", "The body is larger than 8 MiB.")
     if isinstance(error, exceptions.APIException):
         return _of_rest_framework(error)
     if isinstance(error, (OperationalError, InterfaceError)):
         return _of_database(error, context)
     if isinstance(error, DataError):  # a value that no check above the database knew to refuse
         _log(error, context, getattr(error.__cause__, "sqlstate", None) or "")
-        return problem(400, "invalid", "A value in the request cannot be stored or compared.")
+        return problem_payload(400, "invalid", "A value in the request cannot be stored or compared.")
     return _unexpected(error, context)
 
 
@@ -87,7 +87,7 @@ def _entry(fault: PlatformError | FieldProblem | RestError) -> dict[str, str]:
 def _of_platform(error: PlatformError) -> Response:
     faults = [fault for fault in error.problems if fault.field or isinstance(error, InvalidInput)]
     errors = [_entry(fault) for fault in faults]
-    return problem(error.status, error.code, error.detail, errors)
+    return problem_payload(error.status, error.code, error.detail, errors)
 
 
 def _of_rest_framework(error: exceptions.APIException) -> Response:
@@ -101,12 +101,12 @@ def _of_rest_framework(error: exceptions.APIException) -> Response:
         errors = flat_errors(error.detail)
         names = ", ".join(sorted({entry["field"] for entry in errors if entry["field"]})[:5])
         detail = f"The request is not valid: {names}." if names else (errors[0]["detail"] if errors else "")
-        return problem(400, "invalid", detail, errors)
+        return problem_payload(400, "invalid", detail, errors)
     if isinstance(error, RestError):
         errors = [_entry(error)] if error.status_code == 400 else []
-        return problem(error.status_code, error.code, str(error.detail), errors, headers)
+        return problem_payload(error.status_code, error.code, str(error.detail), errors, headers)
     code, detail = OWN_WORDS.get(type(error), (error.default_code, str(error.default_detail)))
-    return problem(error.status_code, code, detail, headers=headers)
+    return problem_payload(error.status_code, code, detail, headers=headers)
 
 
 OWN_WORDS: dict[type[exceptions.APIException], tuple[str, str]] = {
@@ -124,13 +124,15 @@ def _of_database(error: DatabaseError | InterfaceError, context: dict[str, Any])
     _log(error, context, state)
     again = {"Retry-After": "1"}
     if state.startswith(ROLLED_BACK_STATES):
-        return problem(503, "try_again", "The request met another one on the same rows; try again.", headers=again)
-    return problem(503, "database_unavailable", "The database cannot be reached; try again.", headers=again)
+        return problem_payload(
+            503, "try_again", "The request met another one on the same rows; try again.", headers=again
+        )
+    return problem_payload(503, "database_unavailable", "The database cannot be reached; try again.", headers=again)
 
 
 def _unexpected(error: Exception, context: dict[str, Any]) -> Response:
     _log(error, context, getattr(error.__cause__, "sqlstate", None) or "")
-    return problem(500, "internal_error", "Something went wrong here; it was logged.")
+    return problem_payload(500, "internal_error", "Something went wrong here; it was logged.")
 
 
 def _log(error: Exception, context: dict[str, Any], state: str) -> None:

@@ -15,9 +15,9 @@ from memories.models import ApiKey
 logger = logging.getLogger(__name__)
 
 WINDOW_SECONDS = 1
-KEPT_SECONDS = 2
+_KEPT_SECONDS = 2
 #: How long a cache that did not answer is left alone: one that hangs would hold up every request.
-PAUSE_SECONDS = 5.0
+THROTTLE_PAUSE_SECONDS = 5.0
 
 
 class KeyThrottle(BaseThrottle):
@@ -33,7 +33,7 @@ class KeyThrottle(BaseThrottle):
         try:
             count = self._count(f"api-rate:{request.auth.prefix}:{int(time.time())}")
         except (RedisError, OSError) as error:
-            KeyThrottle._paused_until = time.monotonic() + PAUSE_SECONDS
+            KeyThrottle._paused_until = time.monotonic() + THROTTLE_PAUSE_SECONDS
             self._warn_once(error)
             return True
         KeyThrottle._is_warned = False
@@ -44,7 +44,7 @@ class KeyThrottle(BaseThrottle):
         return WINDOW_SECONDS
 
     def _count(self, name: str) -> int:
-        if cache.add(name, 1, timeout=KEPT_SECONDS):
+        if cache.add(name, 1, timeout=_KEPT_SECONDS):
             return 1
         try:
             return cache.incr(name)

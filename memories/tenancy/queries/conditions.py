@@ -9,15 +9,15 @@ from django.db import models
 from django.db.models import Exists, OuterRef, Q
 
 from memories.services.partitions.paths import PartitionPath, subtree_bounds
-from memories.services.search.filters import Condition
-from memories.services.store.moments import Moment
+from memories.services.search.filters import FilterCondition
+from memories.services.store.moments import PointInTime
 
 
 def live_condition(now: datetime) -> Q:
     return Q(archived_at__isnull=True) & _unexpired(now)
 
 
-def head_condition(moment: Moment) -> Q:
+def head_condition(moment: PointInTime) -> Q:
     """Current rows that held at `moment`. Archiving ends both intervals of a row, so one column ends both."""
     if not moment.reads_history:
         return live_condition(moment.at)
@@ -26,7 +26,7 @@ def head_condition(moment: Moment) -> Q:
     return has_begun & is_not_archived_yet & _unexpired(moment.at)
 
 
-def version_condition(moment: Moment) -> Q:
+def version_condition(moment: PointInTime) -> Q:
     """Superseded rows that held at `moment`, which is not the present."""
     is_within = Q(**{f"{moment.kind}_from__lte": moment.at, f"{moment.kind}_to__gt": moment.at})
     return is_within & _unexpired(moment.at)
@@ -46,7 +46,7 @@ def path_condition(column: str, path: str, *, exact: bool) -> Q:
     return is_there | Q(**{f"{column}__gte": low, f"{column}__lt": high})
 
 
-def filter_condition(condition: Condition) -> Q:
+def filter_condition(condition: FilterCondition) -> Q:
     if condition.metadata_key is None:
         suffix = {"eq": "", "gte": "__gte", "lte": "__lte", "in": "__in"}[condition.operator]
         return Q(**{condition.field + suffix: condition.value})

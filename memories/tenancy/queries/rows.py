@@ -8,7 +8,7 @@ from uuid import UUID
 from django.db import models
 from django.db.models import Count, Min, Q
 
-from memories.services.store.moments import Moment
+from memories.services.store.moments import PointInTime
 from memories.tenancy.queries.backlogs import Backlog, DateBin
 
 
@@ -73,7 +73,7 @@ class VersionedByRecordedTime(TenantRows):
     def current(self) -> Self:
         return self.filter(recorded_to__isnull=True)
 
-    def at(self, moment: Moment) -> Self:
+    def at(self, moment: PointInTime) -> Self:
         """The rows that held at `moment`: these have one interval, so both times read the recorded one."""
         return self.recorded_at(moment.at) if moment.reads_history else self.current()
 

@@ -62,12 +62,12 @@ def superusers() -> models.QuerySet[Any]:
     return rows.order_by("username")
 
 
-def users_named(username: str) -> models.QuerySet[Any]:
+def users_by_username(username: str) -> models.QuerySet[Any]:
     """The one who signs in by that name."""
     return get_user_model()._default_manager.filter(username=username)
 
 
-def usernames_of(user_ids: Collection[str]) -> dict[str, str]:
+def usernames_by_id(user_ids: Collection[str]) -> dict[str, str]:
     """What people sign in by, by their ids as texts; whoever was deleted is missing."""
     rows = get_user_model()._default_manager.filter(pk__in=[each for each in user_ids if each.isdecimal()])
     return {str(pk): name for pk, name in rows.values_list("pk", "username")}

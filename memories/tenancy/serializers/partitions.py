@@ -5,7 +5,7 @@ from typing import Any
 from rest_framework import serializers
 
 from memories.services.partitions.paths import PartitionError, PartitionPath, parse_partition, partition_from_ids
-from memory_platform.rest.fields import CheckedField, TruthField
+from memory_platform.rest.fields import RuleCheckedField, StrictBooleanField
 from memory_platform.rest.serializers import StrictSerializer
 
 SHORTHAND = {"user_id": "user", "agent_id": "agent", "run_id": "run"}
@@ -34,22 +34,22 @@ def _identifier(value: Any) -> str:
     return str(value)
 
 
-def path_field(**kwargs: Any) -> CheckedField:
+def path_field(**kwargs: Any) -> RuleCheckedField:
     """A partition path."""
-    return CheckedField(rule=_path, shape=PATH_SHAPE, required=False, allow_null=True, default=None, **kwargs)
+    return RuleCheckedField(rule=_path, shape=PATH_SHAPE, required=False, allow_null=True, default=None, **kwargs)
 
 
-def id_field(**kwargs: Any) -> CheckedField:
+def id_field(**kwargs: Any) -> RuleCheckedField:
     """One of the shorthand ids: the value of one segment."""
-    return CheckedField(rule=_identifier, shape=ID_SHAPE, required=False, allow_null=True, default=None, **kwargs)
+    return RuleCheckedField(rule=_identifier, shape=ID_SHAPE, required=False, allow_null=True, default=None, **kwargs)
 
 
-def exact_field(**kwargs: Any) -> TruthField:
+def exact_field(**kwargs: Any) -> StrictBooleanField:
     """Whether a reading leaves out what lies below; `takes_text` where it is a query parameter."""
-    return TruthField(required=False, default=False, help_text="Leave out what lies below.", **kwargs)
+    return StrictBooleanField(required=False, default=False, help_text="Leave out what lies below.", **kwargs)
 
 
-class PlacedInput(StrictSerializer):
+class PartitionScopedInput(StrictSerializer):
     """A body or query that names a partition in one of the two forms."""
 
     partition = path_field(help_text="Path of `key=value` segments.")
@@ -65,13 +65,13 @@ class PlacedInput(StrictSerializer):
         return attrs
 
 
-class ReadingInput(PlacedInput):
+class PartitionFilterInput(PartitionScopedInput):
     """The same for a reading: a subtree, narrowed by `exact`."""
 
     exact = exact_field()
 
 
-def partition_named(values: dict[str, Any]) -> PartitionPath | None:
+def requested_partition(values: dict[str, Any]) -> PartitionPath | None:
     """The partition a write names in either form, None where it names none."""
     ids = {name: values.get(name) for name in SHORTHAND}
     if any(value is not None for value in ids.values()):
@@ -80,6 +80,6 @@ def partition_named(values: dict[str, Any]) -> PartitionPath | None:
     return path
 
 
-def segments_named(values: dict[str, Any]) -> dict[str, str]:
+def requested_segments(values: dict[str, Any]) -> dict[str, str]:
     """The segments that the shorthand of a reading asks for, at any depth."""
     return {key: values[name] for name, key in SHORTHAND.items() if values.get(name) is not None}

@@ -14,28 +14,28 @@ from django.utils.http import urlencode
 from django.views.decorators.http import require_safe
 
 from memories.models import AuditEntry
-from memories.services.tenancy.audit_targets import AuditedPage, page_of, shown_id
+from memories.services.tenancy.audit_targets import AuditTargetPage, audit_target_page, displayed_target_id
 from memories.tenancy.access import tenant_required
-from memories.tenancy.audit_log import PERSON, audit_entries, names_of_late, names_of_people
+from memories.tenancy.audit_log import PERSON, actor_names, audit_entries, recent_audit_names
 from memories.tenancy.forms import AuditFilterForm
 from memories.tenancy.scopes import tenant_scope
-from memory_platform.web.pages import HtmxRequest, operator_required, show, wants_fragment
-from memory_platform.web.tables import Column, read_table
+from memory_platform.web.pages import HtmxRequest, operator_required, render_page, wants_fragment
+from memory_platform.web.tables import SortColumn, read_table
 
-SECTION = "audit-log"
-COLUMNS = (Column("when", "at", datetime),)
+_SECTION = "audit-log"
+_COLUMNS = (SortColumn("when", "at", datetime),)
 #: Stands for an id, or the name of a profile, where the address of a kind of page is made.
 ANY_ID = str(UUID(int=0))
 #: Ids of one entry that are shown at once, and those behind a click.
 TARGETS_SHOWN = 3
 TARGETS_SHOWN_MAX = 100
-ID_CHARACTERS_SHOWN = 14
+_ID_CHARACTERS_SHOWN = 14
 #: Names of fields that are shown at once.
 FIELDS_SHOWN = 5
 
 
 @dataclass(frozen=True)
-class Target:
+class AuditTarget:
     """One id of an entry, or the name of a person; `url` is "" where no page of this operator shows it."""
 
     id: str
@@ -44,7 +44,7 @@ class Target:
     @property
     def short(self) -> str:
         """The beginning of the id."""
-        return self.id if len(self.id) <= ID_CHARACTERS_SHOWN else f"{self.id[: ID_CHARACTERS_SHOWN - 1]}…"
+        return self.id if len(self.id) <= _ID_CHARACTERS_SHOWN else f"{self.id[: _ID_CHARACTERS_SHOWN - 1]}…"
 
 
 @dataclass(frozen=True)
@@ -52,8 +52,8 @@ class AuditRow:
     """An entry as the page shows it: `more` stands behind a click, `targets_hidden` ids nowhere."""
 
     entry: AuditEntry
-    first: list[Target]
-    more: list[Target]
+    first: list[AuditTarget]
+    more: list[AuditTarget]
     targets_hidden: int
     fields: list[str]
     more_fields: list[str]
@@ -65,15 +65,15 @@ class AuditRow:
 def audit_log(request: HtmxRequest) -> HttpResponseBase:
     """What was done, the newest first; filters, order and place stand in the address."""
     form = AuditFilterForm(request.GET, label_suffix="")
-    page: dict[str, Any] = {"section": SECTION, "form": form}
+    page: dict[str, Any] = {"section": _SECTION, "form": form}
     is_whole = not wants_fragment(request)
     with tenant_scope(request.tenant.id):
         if form.is_valid():
             page |= _rows(request, form)
         if is_whole:
-            page |= names_of_late(request.tenant.id)
+            page |= recent_audit_names(request.tenant.id)
     status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
-    return show(
+    return render_page(
         request,
         "memories/tenancy/audit_log.html" if is_whole else "memories/tenancy/audit_log.html#fragment",
         page,
@@ -82,8 +82,8 @@ def audit_log(request: HtmxRequest) -> HttpResponseBase:
 
 
 def _rows(request: HtmxRequest, form: AuditFilterForm) -> dict[str, Any]:
-    table = read_table(request, COLUMNS, partial(audit_entries, request.tenant.id, form.cleaned_data))
-    pages = _Pages(request, names_of_people(table.rows))
+    table = read_table(request, _COLUMNS, partial(audit_entries, request.tenant.id, form.cleaned_data))
+    pages = _Pages(request, actor_names(table.rows))
     return {
         "table": table,
         "rows": [_row(pages, entry) for entry in table.rows],
@@ -99,12 +99,12 @@ class _Pages:
         self._names = names
         self._patterns: dict[str, str] = {}
 
-    def target(self, entry: AuditEntry, target_id: str, *, is_first: bool) -> Target:
+    def target(self, entry: AuditEntry, target_id: str, *, is_first: bool) -> AuditTarget:
         name = self._names.get(target_id) if entry.target_kind == PERSON else None
-        page = page_of(entry.verb, entry.target_kind, target_id, is_first=is_first)
-        return Target(name or shown_id(target_id), self._address(page) if page else "")
+        page = audit_target_page(entry.verb, entry.target_kind, target_id, is_first=is_first)
+        return AuditTarget(name or displayed_target_id(target_id), self._address(page) if page else "")
 
-    def _address(self, page: AuditedPage) -> str:
+    def _address(self, page: AuditTargetPage) -> str:
         """Resolved once for each kind of page: a log shows thousands of ids."""
         if page.admins_only and not self._request.operator.can_administer:
             return ""

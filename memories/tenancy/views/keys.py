@@ -13,20 +13,20 @@ from django.views.decorators.http import require_http_methods
 
 from memories.models import ApiKey, AuditEntry, Partition
 from memories.services.partitions.paths import parse_partition
-from memories.tenancy.access import actor_of, tenant_of, tenant_required
+from memories.tenancy.access import operator_actor, tenant_of, tenant_required
 from memories.tenancy.actions.tenants import create_api_key, revoke_api_key
 from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.forms import ApiKeyForm
 from memories.tenancy.scopes import tenant_scope
-from memory_platform.web.pages import HtmxRequest, flash, operator_required, show, wants_fragment
-from memory_platform.web.tables import Column, Table, order_in
+from memory_platform.web.pages import HtmxRequest, add_flash, operator_required, render_page, wants_fragment
+from memory_platform.web.tables import SortColumn, TablePage, requested_order
 
-SECTION = "api-keys"
+_SECTION = "api-keys"
 KEYS_SHOWN_MAX = 500
-COLUMNS = (
-    Column("name", "name", str, is_down_first=False),
-    Column("created", "created", datetime),
-    Column("changed", "last_change", datetime),
+_COLUMNS = (
+    SortColumn("name", "name", str, is_down_first=False),
+    SortColumn("created", "created", datetime),
+    SortColumn("changed", "last_change", datetime),
 )
 PARTITIONS_OFFERED_MAX = 300
 
@@ -66,7 +66,7 @@ def _create(request: HtmxRequest, form: ApiKeyForm) -> dict[str, Any]:
             scopes=form.scopes(),
             partition=parse_partition(fields["partition"]) if fields["partition"] else None,
             refuses_recalled_text=fields["refuses_recalled_text"],
-            by=actor_of(request.operator),
+            by=operator_actor(request.operator),
             now=timezone.now(),
         )
     return {"made": key, "plain": plain, "search_url": request.build_absolute_uri(reverse("api-memories-search"))}
@@ -79,7 +79,7 @@ def _page(request: HtmxRequest, form: ApiKeyForm, made: dict[str, Any] | None = 
         keys = list(rows.usable_first()[:KEYS_SHOWN_MAX])
         partitions = Partition.objects.for_tenant(tenant_id).paths(PARTITIONS_OFFERED_MAX)
     page = {
-        "section": SECTION,
+        "section": _SECTION,
         "form": form,
         "keys": keys,
         "table": _table(request, keys),
@@ -87,7 +87,7 @@ def _page(request: HtmxRequest, form: ApiKeyForm, made: dict[str, Any] | None = 
         **(made or {}),
     }
     status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
-    return show(
+    return render_page(
         request,
         "memories/tenancy/api_keys.html#body" if wants_fragment(request) else "memories/tenancy/api_keys.html",
         page,
@@ -95,11 +95,11 @@ def _page(request: HtmxRequest, form: ApiKeyForm, made: dict[str, Any] | None = 
     )
 
 
-def _table(request: HtmxRequest, keys: list[Any]) -> Table:
+def _table(request: HtmxRequest, keys: list[Any]) -> TablePage:
     """Usable ones first, each part in the order that the address asks for."""
-    order = order_in(request, COLUMNS)
+    order = requested_order(request, _COLUMNS)
     rows = order.sorted(KeyRow(key, key.name.casefold(), key.created, key.last_change) for key in keys)
-    return Table(sorted(rows, key=lambda row: row.key.revoked), order)
+    return TablePage(sorted(rows, key=lambda row: row.key.revoked), order)
 
 
 @operator_required("admin")
@@ -112,8 +112,8 @@ def api_key_revoke(request: HtmxRequest, prefix: str) -> HttpResponseBase:
         if key is None:
             raise Http404
         if request.method == "POST":
-            revoke_api_key(key=key, by=actor_of(request.operator), now=timezone.now())
+            revoke_api_key(key=key, by=operator_actor(request.operator), now=timezone.now())
     if request.method != "POST" and not key.revoked:
-        return show(request, "memories/tenancy/api_key_revoke.html", {"section": SECTION, "key": key})
-    flash(request, f"The key {key} is revoked.")
+        return render_page(request, "memories/tenancy/api_key_revoke.html", {"section": _SECTION, "key": key})
+    add_flash(request, f"The key {key} is revoked.")
     return redirect("api-keys", request.tenant.id)

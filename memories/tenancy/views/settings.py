@@ -10,18 +10,18 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from memories.embeddings.embedders import active_model_name
 from memories.models import Membership
-from memories.search.actions import set_language
+from memories.search.actions import set_tenant_language
 from memories.search.forms import LanguageForm
 from memories.search.queries.lexemes import text_search_configs
-from memories.tenancy.access import actor_of, tenant_of, tenant_required
+from memories.tenancy.access import operator_actor, tenant_of, tenant_required
 from memories.tenancy.actions.tenants import add_member, remove_member
 from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.forms import MemberForm
-from memories.tenancy.members import members_of, person_named
+from memories.tenancy.members import find_user, tenant_members
 from memories.tenancy.scopes import tenant_scope
-from memory_platform.web.pages import HtmxRequest, Role, flash, operator_required, role_of, show
+from memory_platform.web.pages import HtmxRequest, Role, add_flash, operator_required, render_page, role_of
 
-SECTION = "tenant-settings"
+_SECTION = "tenant-settings"
 
 
 @operator_required("viewer", to_change="admin")
@@ -36,14 +36,17 @@ def tenant_settings(request: HtmxRequest) -> HttpResponseBase:
         language = form.cleaned_data["language"]
         try:
             with tenant_scope(request.tenant.id):
-                set_language(
-                    tenant=tenant_of(request), language=language, by=actor_of(request.operator), now=timezone.now()
+                set_tenant_language(
+                    tenant=tenant_of(request),
+                    language=language,
+                    by=operator_actor(request.operator),
+                    now=timezone.now(),
                 )
         except PlatformError as error:
             form.add_error("language", error.detail)
         else:
-            flash(request, f"Memories are searched in {language}. What is stored follows in the background.")
-            return redirect(SECTION, request.tenant.id)
+            add_flash(request, f"Memories are searched in {language}. What is stored follows in the background.")
+            return redirect(_SECTION, request.tenant.id)
     return _page(request, language_form=form)
 
 
@@ -53,8 +56,8 @@ def _page(
     tenant = tenant_of(request)
     with tenant_scope(tenant.pk):
         page: dict[str, Any] = {
-            "section": SECTION,
-            "members": members_of(tenant.pk),
+            "section": _SECTION,
+            "members": tenant_members(tenant.pk),
             "model_name": active_model_name(tenant.pk),
             "language_form": language_form
             or LanguageForm(
@@ -65,7 +68,7 @@ def _page(
         }
     is_refused = any(form and form.errors for form in (language_form, member_form))
     status = HTTPStatus.UNPROCESSABLE_ENTITY if is_refused else HTTPStatus.OK
-    return show(request, "memories/tenancy/tenant_settings.html", page, status=status)
+    return render_page(request, "memories/tenancy/tenant_settings.html", page, status=status)
 
 
 @operator_required("admin")
@@ -74,15 +77,15 @@ def _page(
 def member_add(request: HtmxRequest) -> HttpResponseBase:
     """Let somebody who has an account see the tenant; their role decides what they may do there."""
     form = MemberForm(request.POST, label_suffix="")
-    person = person_named(form.cleaned_data["username"]) if form.is_valid() else None
+    person = find_user(form.cleaned_data["username"]) if form.is_valid() else None
     if form.is_valid() and (person is None or role_of(person) is None):
         form.add_error("username", "Nobody with a role signs in by this name. Accounts and roles are made elsewhere.")
     if person is None or form.errors:
         return _page(request, member_form=form)
     with tenant_scope(request.tenant.id):
-        add_member(user=person, tenant=tenant_of(request), by=actor_of(request.operator), now=timezone.now())
-    flash(request, f"{person.get_username()} sees this tenant.")
-    return redirect(SECTION, request.tenant.id)
+        add_member(user=person, tenant=tenant_of(request), by=operator_actor(request.operator), now=timezone.now())
+    add_flash(request, f"{person.get_username()} sees this tenant.")
+    return redirect(_SECTION, request.tenant.id)
 
 
 @operator_required("admin")
@@ -97,9 +100,9 @@ def member_remove(request: HtmxRequest, username: str) -> HttpResponseBase:
             raise Http404
         is_oneself = member.user_id == user.pk
         if request.method == "POST":
-            remove_member(membership=member, by=actor_of(request.operator), now=timezone.now())
+            remove_member(membership=member, by=operator_actor(request.operator), now=timezone.now())
     if request.method != "POST":
-        page = {"section": SECTION, "member": member.user, "is_oneself": is_oneself}
-        return show(request, "memories/tenancy/member_remove.html", page)
-    flash(request, f"{username} does not see {request.tenant.name} any more.")
-    return redirect("overview") if is_oneself and not user.is_superuser else redirect(SECTION, request.tenant.id)
+        page = {"section": _SECTION, "member": member.user, "is_oneself": is_oneself}
+        return render_page(request, "memories/tenancy/member_remove.html", page)
+    add_flash(request, f"{username} does not see {request.tenant.name} any more.")
+    return redirect("overview") if is_oneself and not user.is_superuser else redirect(_SECTION, request.tenant.id)

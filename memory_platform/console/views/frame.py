@@ -28,11 +28,11 @@ from memories.tenancy.access import tenant_required, tenants_of
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.console import design_samples
 from memory_platform.console.forms import SearchForm
-from memory_platform.console.global_search import CHARACTERS_MIN, Findings, look_up
-from memory_platform.console.job_notifications import WATCHED_MAX, outcomes_of, read_watched
-from memory_platform.web.pages import HtmxRequest, operator_required, own_path, show, wants_fragment
+from memory_platform.console.global_search import SEARCH_CHARACTERS_MIN, GlobalSearchResults, search_everything
+from memory_platform.console.job_notifications import WATCHED_MAX, parse_watched_jobs, read_job_notifications
+from memory_platform.web.pages import HtmxRequest, operator_required, render_page, safe_local_path, wants_fragment
 
-THEMES = ("system", "light", "dark")
+_THEMES = ("system", "light", "dark")
 THEME_COOKIE_AGE_SECONDS = 365 * 24 * 3600
 
 
@@ -51,7 +51,7 @@ class SignIn(LoginView):
 
 
 @dataclass(frozen=True)
-class Hit:
+class SearchHitRow:
     """One thing that a search found: where it is, what it says, what tells it from others."""
 
     address: str
@@ -61,12 +61,12 @@ class Hit:
 
 
 @dataclass(frozen=True)
-class Group:
+class SearchHitGroup:
     """What a search found of one sort, and where all of that sort stand."""
 
     name: str
     title: str
-    hits: Sequence[Hit]
+    hits: Sequence[SearchHitRow]
     all_address: str
     all_text: str
 
@@ -74,13 +74,13 @@ class Group:
 @operator_required("viewer")
 @tenant_required
 @require_safe
-def search(request: HtmxRequest) -> HttpResponse:
+def global_search(request: HtmxRequest) -> HttpResponse:
     """What a text finds anywhere in the tenant: options below the field of the frame, a page without htmx."""
     form = SearchForm(request.GET)
     is_valid = form.is_valid()
     text = form.cleaned_data.get("q", "")
     with tenant_scope(request.tenant.id):
-        found = look_up(request.tenant.id, text, now=timezone.now())
+        found = search_everything(request.tenant.id, text, now=timezone.now())
     groups = [group for group in _groups(request, text, found) if group.hits]
     page = {
         "section": "search",
@@ -88,54 +88,56 @@ def search(request: HtmxRequest) -> HttpResponse:
         "text": text,
         "groups": groups,
         "found": sum(len(group.hits) for group in groups),
-        "is_too_short": len(text) < CHARACTERS_MIN,
+        "is_too_short": len(text) < SEARCH_CHARACTERS_MIN,
     }
     template = (
         "memory_platform/console/search.html#options"
         if wants_fragment(request)
         else "memory_platform/console/search.html"
     )
-    return show(request, template, page, status=HTTPStatus.OK if is_valid else HTTPStatus.UNPROCESSABLE_ENTITY)
+    return render_page(request, template, page, status=HTTPStatus.OK if is_valid else HTTPStatus.UNPROCESSABLE_ENTITY)
 
 
-def _groups(request: HtmxRequest, text: str, found: Findings) -> list[Group]:
+def _groups(request: HtmxRequest, text: str, found: GlobalSearchResults) -> list[SearchHitGroup]:
     def at(name: str, *more: object, **query: str) -> str:
         address = reverse(name, args=[request.tenant.id, *more])
         return f"{address}?{urlencode(query)}" if query else address
 
-    memories = [Hit(at("memory", row.pk), row.content, row.partition_path) for row in found.memories]
+    memories = [SearchHitRow(at("memory", row.pk), row.content, row.partition_path) for row in found.memories]
     receipts = [
-        Hit(at("receipt", row.pk), row.query or "Without a question", row.partition_path, row.created_at)
+        SearchHitRow(at("receipt", row.pk), row.query or "Without a question", row.partition_path, row.created_at)
         for row in found.receipts
     ]
-    sessions = [Hit(at("session", row.pk), row.title, row.partition_path, row.created_at) for row in found.sessions]
-    partitions = [Hit(at("partitions", partition=path), path) for path in found.partitions]
+    sessions = [
+        SearchHitRow(at("session", row.pk), row.title, row.partition_path, row.created_at) for row in found.sessions
+    ]
+    partitions = [SearchHitRow(at("partitions", partition=path), path) for path in found.partitions]
     return [
-        Group("memories", "Memories", memories, at("memories", q=text), "All memories by meaning and words"),
-        Group("receipts", "Contexts given", receipts, at("receipts", q=text), "All contexts with these words"),
-        Group("sessions", "Sessions", sessions, at("sessions"), "All sessions"),
-        Group("partitions", "Partitions", partitions, at("partitions", q=text), "All partitions"),
+        SearchHitGroup("memories", "Memories", memories, at("memories", q=text), "All memories by meaning and words"),
+        SearchHitGroup("receipts", "Contexts given", receipts, at("receipts", q=text), "All contexts with these words"),
+        SearchHitGroup("sessions", "Sessions", sessions, at("sessions"), "All sessions"),
+        SearchHitGroup("partitions", "Partitions", partitions, at("partitions", q=text), "All partitions"),
     ]
 
 
 @operator_required("viewer")
 @require_safe
-def design(request: HtmxRequest) -> HttpResponse:
+def design_guide(request: HtmxRequest) -> HttpResponse:
     """Every component in both themes, for those who change them: only where DEBUG is on."""
     if not settings.DEBUG:
         raise Http404
     request.tenants = tenants_of(request.operator)
-    return show(request, "memory_platform/console/design.html", design_samples.samples(timezone.now()))
+    return render_page(request, "memory_platform/console/design.html", design_samples.component_samples(timezone.now()))
 
 
 @operator_required("viewer")
 @require_safe
-def watched(request: HtmxRequest) -> HttpResponse:
+def job_notifications(request: HtmxRequest) -> HttpResponse:
     """What has become of work the browser watches: a toast where it is over, a word where there is none such."""
     texts = request.GET.getlist("item")[:WATCHED_MAX]
-    wanted = read_watched(texts)
+    wanted = parse_watched_jobs(texts)
     own = {tenant.pk for tenant in tenants_of(request.operator)}
-    outcomes = outcomes_of(each for each in wanted if each.tenant_id in own)
+    outcomes = read_job_notifications(each for each in wanted if each.tenant_id in own)
     answers = [(each.text, outcomes[each.text]) for each in wanted if outcomes.get(each.text)]
     gone = [text for text in texts if text not in outcomes]
     return render(request, "memory_platform/console/_job_notification.html", {"answers": answers, "gone": gone})
@@ -145,14 +147,14 @@ def watched(request: HtmxRequest) -> HttpResponse:
 def choose_theme(request: HtmxRequest) -> HttpResponse:
     """Keep the colours somebody chose in a cookie, where the server can read it before the page is drawn."""
     theme = request.POST.get("theme", "")
-    if theme not in THEMES:
+    if theme not in _THEMES:
         return HttpResponseBadRequest("theme must be system, light or dark")
     response: HttpResponse
     if request.htmx:
         response = HttpResponse(status=204)
         trigger_client_event(response, "theme-chosen", {"value": theme})
     else:
-        response = HttpResponseRedirect(own_path(request, request.META.get("HTTP_REFERER", "")))
+        response = HttpResponseRedirect(safe_local_path(request, request.META.get("HTTP_REFERER", "")))
     if theme == "system":
         response.delete_cookie("theme")
     else:

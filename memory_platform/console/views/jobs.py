@@ -8,25 +8,25 @@ from typing import Any
 from django.http import HttpResponseBase
 from django.views.decorators.http import require_safe
 
-from memories.embeddings.backlog import failed_embeddings, waiting_embeddings
+from memories.embeddings.backlog import failed_embedding_backlogs, waiting_embeddings
 from memories.models import EmbeddingModel, Memory
 from memories.tenancy.access import tenant_required
 from memories.tenancy.queries.backlogs import Backlog
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.console.forms import JobFilterForm
-from memory_platform.console.jobs import is_any_open, page_of_jobs
-from memory_platform.console.schedule import scheduled_work
-from memory_platform.web.pages import HtmxRequest, operator_required, show, wants_fragment
-from memory_platform.web.tables import Column, read_table
+from memory_platform.console.jobs import is_any_open, read_job_page
+from memory_platform.console.schedule import scheduled_tasks
+from memory_platform.web.pages import HtmxRequest, operator_required, render_page, wants_fragment
+from memory_platform.web.tables import SortColumn, read_table
 
-COLUMNS = (Column("asked", "created_at", datetime),)
+_COLUMNS = (SortColumn("asked", "created_at", datetime),)
 REASONS_SHOWN_MAX = 5
 
 
 @operator_required("viewer")
 @tenant_required
 @require_safe
-def jobs(request: HtmxRequest) -> HttpResponseBase:
+def job_list(request: HtmxRequest) -> HttpResponseBase:
     """All background work, newest first; asks again by itself while some of it is unfinished."""
     form = JobFilterForm(request.GET, label_suffix="")
     page: dict[str, Any] = {"section": "jobs", "form": form}
@@ -34,13 +34,13 @@ def jobs(request: HtmxRequest) -> HttpResponseBase:
     with tenant_scope(request.tenant.id):
         if form.is_valid():
             fields = form.cleaned_data
-            read = partial(page_of_jobs, request.tenant.id, fields["kind"], fields["state"])
-            table = read_table(request, COLUMNS, read)
+            read = partial(read_job_page, request.tenant.id, fields["kind"], fields["state"])
+            table = read_table(request, _COLUMNS, read)
             page |= {"table": table, "is_unfinished": is_any_open(table.rows)}
         if is_whole:
-            page |= _embedding_queue(request) | {"scheduled": scheduled_work()}
+            page |= _embedding_queue(request) | {"scheduled": scheduled_tasks()}
     status = HTTPStatus.OK if form.is_valid() else HTTPStatus.UNPROCESSABLE_ENTITY
-    return show(
+    return render_page(
         request,
         "memory_platform/console/jobs.html" if is_whole else "memory_platform/console/jobs.html#fragment",
         page,
@@ -51,7 +51,7 @@ def jobs(request: HtmxRequest) -> HttpResponseBase:
 def _embedding_queue(request: HtmxRequest) -> dict[str, Any]:
     """What waits for a vector, what was refused one and why, and which model is asked again."""
     tenant_id = request.tenant.id
-    failed = failed_embeddings([tenant_id]).get(tenant_id, Backlog())
+    failed = failed_embedding_backlogs([tenant_id]).get(tenant_id, Backlog())
     memories = Memory.objects.for_tenant(tenant_id).with_failed_embedding()
     return {
         "waiting": waiting_embeddings([tenant_id]).get(tenant_id, Backlog()),

@@ -14,24 +14,24 @@ from django.views.decorators.http import require_safe
 from compaction.models import Session
 from memories.tenancy.access import tenant_required, tenants_of
 from memories.tenancy.scopes import operator_read_scope, tenant_scope
-from memory_platform.console.action_items import KINDS, Need, needs_of
-from memory_platform.console.activity import DEFAULT_SPAN, SPANS, Span, curves_of
-from memory_platform.console.components import all_parts, remembered_parts
-from memory_platform.console.figures import TenantRow, overview_of_tenant, tenants_at_a_glance
+from memory_platform.console.action_items import ACTION_ITEM_KINDS, ActionItem, action_items
+from memory_platform.console.activity import DEFAULT_SPAN, SPANS, ActivityRange, activity_curves
+from memory_platform.console.components import cached_components, read_components
+from memory_platform.console.figures import TenantRow, tenant_overview, tenant_overviews
 from memory_platform.console.forms import RangeForm
-from memory_platform.web.pages import HtmxRequest, operator_required, show, wants_fragment
-from memory_platform.web.tables import Column, Table, order_in
+from memory_platform.web.pages import HtmxRequest, operator_required, render_page, wants_fragment
+from memory_platform.web.tables import SortColumn, TablePage, requested_order
 
-COLUMNS = (
-    Column("needs", "waiting", int),
-    Column("tenant", "tenant", str, is_down_first=False),
-    *(Column(kind.name, kind.name, int) for kind in KINDS),
-    Column("memories", "live", int),
-    Column("tokens", "tokens", int),
+_COLUMNS = (
+    SortColumn("needs", "waiting", int),
+    SortColumn("tenant", "tenant", str, is_down_first=False),
+    *(SortColumn(kind.name, kind.name, int) for kind in ACTION_ITEM_KINDS),
+    SortColumn("memories", "live", int),
+    SortColumn("tokens", "tokens", int),
 )
 
 
-def _line(row: TenantRow, needs: Sequence[Need]) -> SimpleNamespace:
+def _line(row: TenantRow, needs: Sequence[ActionItem]) -> SimpleNamespace:
     """A tenant among others, with a value for each column."""
     figures = {need.kind.name: need.backlog.count for need in needs}
     waiting = sum(figures.values())
@@ -41,19 +41,19 @@ def _line(row: TenantRow, needs: Sequence[Need]) -> SimpleNamespace:
 
 @operator_required("viewer")
 @require_safe
-def overview(request: HtmxRequest) -> HttpResponseBase:
+def tenant_list_overview(request: HtmxRequest) -> HttpResponseBase:
     """All tenants of an operator side by side; straight to the tenant where there is only one."""
     request.tenants = tenants_of(request.operator)
     if len(request.tenants) == 1:
         return redirect("tenant-overview", request.tenants[0].id)
     ids = [tenant.id for tenant in request.tenants]
     with operator_read_scope(ids):
-        needs = needs_of(ids)
-        rows = tenants_at_a_glance(request.tenants, now=timezone.now())
-    order = order_in(request, COLUMNS)
+        needs = action_items(ids)
+        rows = tenant_overviews(request.tenants, now=timezone.now())
+    order = requested_order(request, _COLUMNS)
     lines = order.sorted(_line(row, needs[row.tenant.id]) for row in rows)
-    page = {"kinds": KINDS, "table": Table(lines, order)}
-    return show(
+    page = {"kinds": ACTION_ITEM_KINDS, "table": TablePage(lines, order)}
+    return render_page(
         request,
         "memory_platform/console/overview.html#rows"
         if wants_fragment(request)
@@ -65,7 +65,7 @@ def overview(request: HtmxRequest) -> HttpResponseBase:
 @operator_required("viewer")
 @tenant_required
 @require_safe
-def tenant_overview(request: HtmxRequest) -> HttpResponseBase:
+def tenant_overview_page(request: HtmxRequest) -> HttpResponseBase:
     """What of a tenant needs somebody, what goes on in it, what it holds; another range is a fragment."""
     form = RangeForm(request.GET)
     is_valid = form.is_valid()
@@ -82,27 +82,27 @@ def tenant_overview(request: HtmxRequest) -> HttpResponseBase:
         if is_whole
         else "memory_platform/console/tenant_overview.html#going-on"
     )
-    return show(request, template, page, status=status)
+    return render_page(request, template, page, status=status)
 
 
-def _going_on(tenant_id: UUID, span: Span) -> dict[str, Any]:
-    return {"charts": curves_of(tenant_id, span, now=timezone.now())}
+def _going_on(tenant_id: UUID, span: ActivityRange) -> dict[str, Any]:
+    return {"charts": activity_curves(tenant_id, span, now=timezone.now())}
 
 
 def _whole(tenant_id: UUID) -> dict[str, Any]:
-    needs = needs_of([tenant_id])[tenant_id]
+    needs = action_items([tenant_id])[tenant_id]
     return {
-        "facts": overview_of_tenant(tenant_id, now=timezone.now()),
+        "facts": tenant_overview(tenant_id, now=timezone.now()),
         "needs": [need for need in needs if need.backlog.count],
         "failed_embeddings": next(need for need in needs if need.kind.name == "embeddings"),
         "open_sessions": Session.objects.for_tenant(tenant_id).open().how_many(),
-        "parts": remembered_parts(),
+        "parts": cached_components(),
     }
 
 
 @operator_required("viewer")
 @require_safe
-def parts(request: HtmxRequest) -> HttpResponse:
+def components(request: HtmxRequest) -> HttpResponse:
     """Every part, asked now, with what degrades while it is away."""
     request.tenants = tenants_of(request.operator)
     if len(request.tenants) == 1:
@@ -110,13 +110,15 @@ def parts(request: HtmxRequest) -> HttpResponse:
     template = (
         "memory_platform/console/health.html#list" if wants_fragment(request) else "memory_platform/console/health.html"
     )
-    return show(request, template, {"parts": all_parts(timezone.now())})
+    return render_page(request, template, {"parts": read_components(timezone.now())})
 
 
 @operator_required("viewer")
 @require_safe
-def parts_line(request: HtmxRequest) -> HttpResponseBase:
+def components_summary(request: HtmxRequest) -> HttpResponseBase:
     """The same in one line, for an overview; without htmx the page of health."""
     if not wants_fragment(request):
         return redirect("parts")
-    return show(request, "memory_platform/console/_health_summary.html", {"parts": all_parts(timezone.now())})
+    return render_page(
+        request, "memory_platform/console/_health_summary.html", {"parts": read_components(timezone.now())}
+    )

@@ -5,18 +5,18 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 from django.db import DEFAULT_DB_ALIAS, ProgrammingError
 
-from memories.management.command import DoorCommand
-from memories.search.vector_index import IndexedModel, IndexState, ensure_vector_index, models_to_index
+from memories.management.command import PlatformCommand
+from memories.search.vector_index import IndexedModel, VectorIndexState, ensure_vector_index, models_to_index
 from memory_platform.management.commands._owner import owner_alias
 
-SAID = {
-    IndexState.BUILT: "built",
-    IndexState.PRESENT: "is there already",
-    IndexState.BUSY: "another process is building an index; ask again later",
+_SAID = {
+    VectorIndexState.BUILT: "built",
+    VectorIndexState.PRESENT: "is there already",
+    VectorIndexState.BUSY: "another process is building an index; ask again later",
 }
 
 
-class Command(DoorCommand):
+class Command(PlatformCommand):
     help = (
         "Build the vector index of each embedding model in use, where it is absent. Nobody waits for it:\n"
         "searches read all vectors in scope until it is there. Runs as the role that owns the tables;\n"
@@ -40,5 +40,5 @@ class Command(DoorCommand):
             state = ensure_vector_index(model.name, model.dimension, database=owner_alias(DEFAULT_DB_ALIAS))
         except ProgrammingError as error:
             raise CommandError(f"The index of {model.name} was not built: {str(error).splitlines()[0]}") from error
-        if verbosity and (state is not IndexState.PRESENT or verbosity > 1):
-            self.stdout.write(f"Vector index of {model.name} ({model.dimension} numbers): {SAID[state]}.")
+        if verbosity and (state is not VectorIndexState.PRESENT or verbosity > 1):
+            self.stdout.write(f"Vector index of {model.name} ({model.dimension} numbers): {_SAID[state]}.")

@@ -10,18 +10,18 @@ from django.db import OperationalError
 from memory_platform.management.commands._owner import owner_alias
 
 #: A request that is still under way may lock what is to be emptied; the database then ends one of the two.
-TRIES = 5
-PAUSE_SECONDS = 0.5
+_TRIES = 5
+_PAUSE_SECONDS = 0.5
 
 
 class Command(flush.Command):
     def handle(self, **options: Any) -> None:
         owned = {**options, "database": owner_alias(options["database"])}
-        for tries_left in reversed(range(TRIES)):
+        for tries_left in reversed(range(_TRIES)):
             try:
                 super().handle(**owned)
                 break
             except CommandError as error:
                 if not (tries_left and isinstance(error.__cause__, OperationalError)):
                     raise
-            time.sleep(PAUSE_SECONDS)
+            time.sleep(_PAUSE_SECONDS)

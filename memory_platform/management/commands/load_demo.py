@@ -10,7 +10,7 @@ from django.utils import timezone
 from memories.embeddings.embedders import is_local_for
 from memories.embeddings.indexer import index_memories
 from memories.embeddings.providers import EmbeddingError
-from memories.management.command import DoorCommand
+from memories.management.command import PlatformCommand
 from memories.models import Tenant
 from memories.services.store.demo import read_demo
 from memories.tenancy.actions.tenants import create_tenant
@@ -18,7 +18,7 @@ from memories.tenancy.scopes import admin_write_scope
 from memory_platform.management.demo import DemoLoader
 
 
-class Command(DoorCommand):
+class Command(PlatformCommand):
     help = (
         "Load the demo tenant: what four agents of a small company remember of the last six months.\n"
         "Where the tenant exists already nothing is changed.\n\n"

@@ -56,7 +56,7 @@ def collect_static() -> None:
         digest.update(f"{path} {state.st_size} {state.st_mtime_ns}\n".encode())
     root = Path(settings.STATIC_ROOT)
     stamp = root / ".sources"
-    with locked(root.parent):
+    with preparation_lock(root.parent):
         if stamp.is_file() and stamp.read_text() == digest.hexdigest():
             return
         call_command("collectstatic", interactive=False, clear=True, verbosity=0)
@@ -64,7 +64,7 @@ def collect_static() -> None:
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
+def preparation_lock(folder: Path) -> Iterator[None]:
     """One process at a time: two starts of one checkout, each with its own DATA_DIR, share its static files."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:

@@ -11,7 +11,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from memory_platform.embedded.environment import database_config
 from memory_platform.embedded.files import PASSWORD_BYTES
-from memory_platform.embedded.provision import Login, provision
+from memory_platform.embedded.provision import DatabaseLogin, provision
 
 
 class Command(BaseCommand):
@@ -54,9 +54,9 @@ class Command(BaseCommand):
                 self.stdout.write(f"{name}={url}")
 
 
-def _login(url: str) -> tuple[str, Login]:
+def _login(url: str) -> tuple[str, DatabaseLogin]:
     config = database_config(url)
-    return config["NAME"], Login(config["USER"], config["PASSWORD"])
+    return config["NAME"], DatabaseLogin(config["USER"], config["PASSWORD"])
 
 
 def _made_up(url: str, role: str) -> str:

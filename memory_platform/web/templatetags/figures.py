@@ -11,7 +11,7 @@ from django.utils.safestring import SafeString
 
 from memory_platform import __version__
 from memory_platform.web import numerals
-from memory_platform.web.times import written_time
+from memory_platform.web.times import format_time
 
 register = template.Library()
 
@@ -19,15 +19,15 @@ USEFULNESS_WITHOUT_VOTES = 0.5
 
 
 @register.filter
-def minus(text: str) -> str:
+def minus_sign(text: str) -> str:
     """-72 tokens -> −72 tokens."""
-    return numerals.minus(text)
+    return numerals.with_minus_sign(text)
 
 
 @register.filter
 def number(value: float | None) -> str:
     """1234567 -> 1,234,567."""
-    return "–" if value is None else minus(f"{value:z,.0f}")
+    return "–" if value is None else minus_sign(f"{value:z,.0f}")
 
 
 @register.filter
@@ -35,19 +35,19 @@ def signed(value: float | None) -> str:
     """12 -> +12, -1200 -> −1,200; what rounds to nothing is 0, without a sign."""
     if value is None:
         return "–"
-    return minus(f"{value:+,.0f}") if round(value) else "0"
+    return minus_sign(f"{value:+,.0f}") if round(value) else "0"
 
 
 @register.filter
 def score(value: float | None) -> str:
     """0.61234 -> 0.612."""
-    return "–" if value is None else minus(f"{value:z.3f}")
+    return "–" if value is None else minus_sign(f"{value:z.3f}")
 
 
 @register.filter
 def percent(value: float | None) -> str:
     """0.873 -> 87 %."""
-    return "–" if value is None else minus(f"{100 * value:z.0f} %")
+    return "–" if value is None else minus_sign(f"{100 * value:z.0f} %")
 
 
 @register.filter
@@ -72,40 +72,40 @@ def duration(milliseconds_taken: float | None) -> str:
 
 
 @register.filter
-def steps(path: str) -> list[str]:
+def path_segments(path: str) -> list[str]:
     """agent=support/user=c-1 -> agent=support, user=c-1: a long path is best cut between them."""
     return path.split("/")
 
 
 @register.filter
-def words(name: str) -> str:
+def spaced_name(name: str) -> str:
     """archive_memory -> archive memory."""
     return name.replace("_", " ")
 
 
 @register.filter
-def options(texts: Iterable[str]) -> SafeString:
+def datalist_options(texts: Iterable[str]) -> SafeString:
     """What a field offers while somebody types, often hundreds of texts."""
     return format_html_join("", '<option value="{}"></option>', ((text,) for text in texts))
 
 
 @register.filter
-def pairs(named: Mapping[str, object]) -> ItemsView[str, object]:
+def named_pairs(named: Mapping[str, object]) -> ItemsView[str, object]:
     """Names that people chose, with their values: `.items` in a template is a value where somebody chose that name."""
     return named.items()
 
 
 @register.filter
-def as_time(text: str | None) -> datetime | None:
-    """A point in time as answers and receipts write it, for `moment`."""
+def parse_time(text: str | None) -> datetime | None:
+    """A point in time as answers and receipts write it, for `local_time`."""
     return datetime.fromisoformat(text) if text else None
 
 
 @register.filter
-def counted(value: int, forms: str) -> str:
+def pluralized(value: int, forms: str) -> str:
     """3|counted:"memory,memories" -> 3 memories."""
     one, many = forms.split(",")
-    return minus(f"{value:,} {one if value == 1 else many}")
+    return minus_sign(f"{value:,} {one if value == 1 else many}")
 
 
 @register.simple_tag
@@ -122,16 +122,16 @@ def version() -> str:
 
 
 @register.simple_tag
-def moment(value: datetime | None, empty: str = "never") -> SafeString:
+def local_time(value: datetime | None, empty: str = "never") -> SafeString:
     """A point in time in UTC; the browser shows it in the reader's zone, with the exact time on hover."""
     if not value:
         return format_html('<span class="text-secondary">{}</span>', empty)
-    at = written_time(value)
+    at = format_time(value)
     return format_html('<time datetime="{}" title="{} UTC">{} UTC</time>', at.iso, at.exact, at.text)
 
 
 @register.simple_tag
-def usefulness(value: float | None, *, is_bare: bool = False) -> SafeString:
+def usefulness_badge(value: float | None, *, is_bare: bool = False) -> SafeString:
     """A memory's usefulness; `is_bare` in a column that says so itself."""
     if value == USEFULNESS_WITHOUT_VOTES:
         title = "50 %, where every memory begins: nobody voted, or the votes are even"

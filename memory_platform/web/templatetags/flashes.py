@@ -8,6 +8,6 @@ register = template.Library()
 
 
 @register.filter
-def flash_link(extra_tags: str) -> pages.FlashLink | None:
+def message_link(extra_tags: str) -> pages.FlashLink | None:
     """The link that `flash` wrote on a message."""
-    return pages.flash_link(extra_tags)
+    return pages.read_flash_link(extra_tags)

@@ -7,7 +7,7 @@ from django import template
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from memory_platform.web.tables import query_sorted
+from memory_platform.web.tables import sort_query
 
 register = template.Library()
 
@@ -16,7 +16,7 @@ register = template.Library()
 def sort_link(context: dict[str, Any], name: str, label: str, css: str = "", target: str = "#rows") -> dict[str, Any]:
     """The `<th>` of a column of `table` that orders the rows: `aria-sort` where it does, a click turns it round."""
     request, order = context["request"], context["table"].order
-    query = query_sorted(request, order.next_wish(name))
+    query = sort_query(request, order.next_wish(name))
     is_chosen = order.column.name == name
     return {
         "name": name,
@@ -29,7 +29,7 @@ def sort_link(context: dict[str, Any], name: str, label: str, css: str = "", tar
 
 
 @register.filter
-def links(targets: Iterable[Any]) -> list[SafeString]:
+def target_links(targets: Iterable[Any]) -> list[SafeString]:
     """Each target cut short, a link where a page shows it, whole on hover: an entry may be about a hundred."""
     linked = '<a class="mono nowrap" href="{}" title="{}">{}</a>'
     return [

@@ -7,26 +7,26 @@ from typing import Any
 
 import pytest
 
-from compaction.pipeline.summarisers import Summariser, SummariserError, SummaryTask, chosen_summariser
+from compaction.pipeline.summarisers import Summariser, SummariserError, SummaryTask, configured_summariser
 from compaction.pipeline.summarisers.extractive import ExtractiveSummariser
 from compaction.pipeline.summarisers.openai_chat import OpenAIChatSummariser
-from compaction.services.pipeline.stored_statements import Told
-from compaction.services.sessions.turns import Turn
+from compaction.services.pipeline.stored_statements import CitedStatement
+from compaction.services.sessions.turns import SessionTurn
 from memories.services.tokens import count_tokens
 from tests.fakes.chat_server import (
-    KEY,
-    MODEL,
+    FAKE_CHAT_API_KEY,
+    FAKE_CHAT_MODEL,
+    ChatMode,
     ChatServer,
-    Mode,
     bad_citations,
     completion,
     dripping,
-    failing,
+    failing_chat,
     garbage,
     lines_of,
     running_chat_server,
     saying,
-    slow,
+    slow_chat,
     too_long,
     without_schemas,
 )
@@ -47,10 +47,10 @@ def count(text: str) -> int:
     return count_tokens(text, "o200k_base")
 
 
-def turns() -> list[Turn]:
+def turns() -> list[SessionTurn]:
     began = datetime(2026, 5, 4, 9, 0, tzinfo=UTC)
     return [
-        Turn(
+        SessionTurn(
             f"m{place}", role, text, count(text), name=name, created_at=began + timedelta(minutes=place), sequence=place
         )
         for place, (role, name, text) in enumerate(SAID)
@@ -59,7 +59,7 @@ def turns() -> list[Turn]:
 
 def task(**changes: Any) -> SummaryTask:
     values: dict[str, Any] = {"messages": turns(), "earlier": (), "budget_tokens": 150, "count_tokens": count}
-    return SummaryTask(**{**values, "model": MODEL, **changes})
+    return SummaryTask(**{**values, "model": FAKE_CHAT_MODEL, **changes})
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ def server() -> Iterator[ChatServer]:
 
 
 def openai_chat(server: ChatServer, **changes: Any) -> OpenAIChatSummariser:
-    values = {"base_url": server.base_url, "api_key": KEY, "timeout_seconds": 5.0}
+    values = {"base_url": server.base_url, "api_key": FAKE_CHAT_API_KEY, "timeout_seconds": 5.0}
     summariser = OpenAIChatSummariser(**{**values, **changes})
     server.clients.append(summariser)
     return summariser
@@ -96,7 +96,9 @@ def test_summary_fits_its_budget_and_cites_only_what_it_got(summariser: Summaris
 
 
 def test_earlier_statement_is_taken_over_with_its_messages(summariser: Summariser) -> None:
-    earlier = Told("Alex keeps the spare key 7714 with the neighbour Ines.", ("old-1", "old-2"), "fact", "Alex")
+    earlier = CitedStatement(
+        "Alex keeps the spare key 7714 with the neighbour Ines.", ("old-1", "old-2"), "fact", "Alex"
+    )
     summary = summariser.summarise(task(earlier=(earlier,), budget_tokens=300))
     kept = [statement for statement in summary.statements if statement.is_from_earlier]
     assert len(kept) == 1
@@ -113,7 +115,7 @@ def test_journal_cites_messages_within_its_budget(summariser: Summariser) -> Non
 
 def test_statement_survives_its_storage(summariser: Summariser) -> None:
     for statement in summariser.summarise(task()).statements:
-        assert Told.of(statement.as_record()) == statement
+        assert CitedStatement.of(statement.as_record()) == statement
 
 
 def test_summariser_says_what_it_is(summariser: Summariser) -> None:
@@ -127,11 +129,11 @@ def test_extractive_summary_is_the_same_again() -> None:
 
 
 def test_extractive_summariser_says_something_of_any_text() -> None:
-    odd = [Turn("a", "user", "¿¿¿ !!! ???", 5), Turn("b", "assistant", "ок 好的", 4)]
+    odd = [SessionTurn("a", "user", "¿¿¿ !!! ???", 5), SessionTurn("b", "assistant", "ок 好的", 4)]
     summary = ExtractiveSummariser().summarise(task(messages=odd, budget_tokens=100))
     assert summary.text
     with pytest.raises(SummariserError, match="no text"):
-        ExtractiveSummariser().summarise(task(messages=[Turn("a", "user", "  ", 1)]))
+        ExtractiveSummariser().summarise(task(messages=[SessionTurn("a", "user", "  ", 1)]))
 
 
 # --- The one that speaks HTTP --------------------------------------------------------------------------------------
@@ -140,12 +142,12 @@ def test_extractive_summariser_says_something_of_any_text() -> None:
 @pytest.mark.parametrize(
     ("mode", "code", "is_permanent"),
     [
-        (failing(429), "rate_limited", False),
-        (failing(500), "provider_error", False),
-        (failing(503), "provider_error", False),
-        (failing(401), "refused_401", True),
-        (failing(404), "refused_404", True),
-        (failing(413), "refused_413", True),
+        (failing_chat(429), "rate_limited", False),
+        (failing_chat(500), "provider_error", False),
+        (failing_chat(503), "provider_error", False),
+        (failing_chat(401), "refused_401", True),
+        (failing_chat(404), "refused_404", True),
+        (failing_chat(413), "refused_413", True),
         (garbage, "not_json", False),
         (saying(""), "empty", False),
         (saying(None), "empty", False),
@@ -160,7 +162,7 @@ def test_extractive_summariser_says_something_of_any_text() -> None:
     ],
 )
 def test_fault_is_an_error_by_code_that_says_whether_it_lasts(
-    server: ChatServer, mode: Mode, code: str, is_permanent: bool
+    server: ChatServer, mode: ChatMode, code: str, is_permanent: bool
 ) -> None:
     server.mode = mode
     with pytest.raises(SummariserError) as caught:
@@ -172,14 +174,14 @@ def test_fault_is_an_error_by_code_that_says_whether_it_lasts(
 
 def test_waiting_time_that_is_asked_for_is_told(server: ChatServer) -> None:
     for header, expected in (("7", 7.0), ("100000", 300.0), ("soon", 0.0), ("-3", 0.0)):
-        server.modes.append(failing(429, Retry_After=header))
+        server.modes.append(failing_chat(429, Retry_After=header))
         with pytest.raises(SummariserError) as caught:
             openai_chat(server).summarise(task())
         assert caught.value.retry_after_seconds == expected
 
 
 def test_late_answer_is_a_temporary_error(server: ChatServer) -> None:
-    server.mode = slow(0.6)
+    server.mode = slow_chat(0.6)
     with pytest.raises(SummariserError, match="in time") as caught:
         openai_chat(server, timeout_seconds=0.2).summarise(task())
     assert (caught.value.code, caught.value.is_permanent) == ("timeout", False)
@@ -224,7 +226,9 @@ def test_answer_inside_a_fence_is_read(server: ChatServer) -> None:
 
 
 def test_span_larger_than_the_window_is_summarised_in_parts(server: ChatServer) -> None:
-    long = [Turn(f"m{place}", "user", f"Note {place}. " + "Alex likes tea. " * 300, 1_200) for place in range(12)]
+    long = [
+        SessionTurn(f"m{place}", "user", f"Note {place}. " + "Alex likes tea. " * 300, 1_200) for place in range(12)
+    ]
     model = "gpt-4"  # a window of 8,192 tokens
     summary = openai_chat(server).summarise(task(messages=long, model=model, budget_tokens=600))
     assert len(server.requests) > 1
@@ -235,7 +239,7 @@ def test_span_larger_than_the_window_is_summarised_in_parts(server: ChatServer) 
 
 
 def test_message_larger_than_the_window_is_cut_into_pieces_of_one_source(server: ChatServer) -> None:
-    huge = [Turn("m0", "user", "Alex likes tea. " * 6_000, 24_000)]
+    huge = [SessionTurn("m0", "user", "Alex likes tea. " * 6_000, 24_000)]
     summary = openai_chat(server).summarise(task(messages=huge, model="gpt-4", budget_tokens=600))
     assert len(server.requests) > 3
     assert {one for statement in summary.statements for one in statement.message_ids} == {"m0"}
@@ -253,10 +257,10 @@ def test_journal_may_be_empty(server: ChatServer) -> None:
 
 
 def test_settings_choose_the_summariser(settings: Any, server: ChatServer) -> None:
-    assert isinstance(chosen_summariser(), ExtractiveSummariser)
-    settings.LLM_BASE_URL, settings.LLM_API_KEY = server.base_url, KEY
-    assert chosen_summariser().name == "openai"
-    assert chosen_summariser() is chosen_summariser()
-    chosen_summariser().summarise(task())
+    assert isinstance(configured_summariser(), ExtractiveSummariser)
+    settings.LLM_BASE_URL, settings.LLM_API_KEY = server.base_url, FAKE_CHAT_API_KEY
+    assert configured_summariser().name == "openai"
+    assert configured_summariser() is configured_summariser()
+    configured_summariser().summarise(task())
     settings.LLM_BASE_URL = settings.LLM_API_KEY = ""
-    assert isinstance(chosen_summariser(), ExtractiveSummariser)
+    assert isinstance(configured_summariser(), ExtractiveSummariser)

@@ -17,12 +17,12 @@ from memories.embeddings.providers.openai_embedder import OpenAIEmbedder
 from memories.embeddings.providers.protocol import unit_rows
 from tests.fakes.embedding_server import (
     DIMENSION,
-    KEY,
-    MODEL,
+    FAKE_EMBEDDING_API_KEY,
+    FAKE_EMBEDDING_MODEL,
     EmbeddingServer,
-    failing,
+    failing_embedding,
     running_embedding_server,
-    slow,
+    slow_embedding,
     twisted,
 )
 
@@ -36,7 +36,12 @@ def server() -> Iterator[EmbeddingServer]:
 
 
 def openai_embedder(server: EmbeddingServer, **changes: Any) -> OpenAIEmbedder:
-    values = {"base_url": server.base_url, "api_key": KEY, "model": MODEL, "dimension": DIMENSION}
+    values = {
+        "base_url": server.base_url,
+        "api_key": FAKE_EMBEDDING_API_KEY,
+        "model": FAKE_EMBEDDING_MODEL,
+        "dimension": DIMENSION,
+    }
     embedder = OpenAIEmbedder(**{**values, "timeout_seconds": 5.0, **changes})
     server.clients.append(embedder)
     return embedder
@@ -136,14 +141,14 @@ def forget_everything(body: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("fault", "is_permanent", "words"),
     [
-        (failing(400), True, "400"),
-        (failing(413), True, "413"),
-        (failing(422), True, "422"),
-        (failing(401), False, "401"),
-        (failing(404), False, "404"),
-        (failing(429), False, "429"),
-        (failing(500), False, "500"),
-        (failing(503), False, "503"),
+        (failing_embedding(400), True, "400"),
+        (failing_embedding(413), True, "413"),
+        (failing_embedding(422), True, "422"),
+        (failing_embedding(401), False, "401"),
+        (failing_embedding(404), False, "404"),
+        (failing_embedding(429), False, "429"),
+        (failing_embedding(500), False, "500"),
+        (failing_embedding(503), False, "503"),
         (twisted(drop_a_vector), False, "1 vectors for 2 texts"),
         (twisted(repeat_an_index), False, "vectors for 2 texts"),
         (twisted(shorten_the_vectors), False, "7 numbers a text"),
@@ -164,7 +169,7 @@ def test_fault_is_an_error_that_says_whether_it_lasts(
 
 
 def test_late_answer_is_a_temporary_error(server: EmbeddingServer) -> None:
-    server.faults.append(slow(0.6))
+    server.faults.append(slow_embedding(0.6))
     with pytest.raises(EmbeddingError, match="in time") as caught:
         openai_embedder(server, timeout_seconds=0.2).embed(["one"])
     assert not caught.value.is_permanent
@@ -178,7 +183,7 @@ def test_server_that_is_away_is_a_temporary_error(server: EmbeddingServer) -> No
 
 
 def test_error_never_quotes_the_text(server: EmbeddingServer) -> None:
-    server.faults.append(failing(400, "cannot embed 'my secret'"))
+    server.faults.append(failing_embedding(400, "cannot embed 'my secret'"))
     with pytest.raises(EmbeddingError) as caught:
         openai_embedder(server).embed(["my secret"])
     assert "secret" not in caught.value.detail
@@ -203,9 +208,9 @@ def test_settings_choose_the_provider(settings: Any, server: EmbeddingServer) ->
     assert get_embedder().name == HashedNgramEmbedder.name
     assert is_provider_local()
     settings.EMBEDDING_PROVIDER = "openai"
-    settings.EMBEDDING_MODEL, settings.EMBEDDING_DIMENSION = MODEL, DIMENSION
-    settings.EMBEDDING_BASE_URL, settings.EMBEDDING_API_KEY = server.base_url, KEY
-    assert get_embedder().name == MODEL
+    settings.EMBEDDING_MODEL, settings.EMBEDDING_DIMENSION = FAKE_EMBEDDING_MODEL, DIMENSION
+    settings.EMBEDDING_BASE_URL, settings.EMBEDDING_API_KEY = server.base_url, FAKE_EMBEDDING_API_KEY
+    assert get_embedder().name == FAKE_EMBEDDING_MODEL
     assert get_embedder() is get_embedder()
     assert not is_provider_local()
 

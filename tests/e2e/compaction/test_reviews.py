@@ -13,8 +13,8 @@ from memories.models import Tenant
 from tests.e2e.conftest import EXPECTED
 from tests.e2e.console import NARROW, WIDE
 from tests.integration.page_helpers import client_of, page
-from tests.integration.session_scripts import as_decided, compacted, messages_of, talk, under_review
-from tests.users import new_operator, new_tenant
+from tests.integration.session_scripts import as_decided, compacted, make_long_session, messages_of, under_review
+from tests.users import new_operator, new_shared_tenant
 
 pytestmark = pytest.mark.django_db(transaction=True)
 # The page says every 8 seconds that it is looked at, and hears who else does.
@@ -23,14 +23,14 @@ LOOKS_AGAIN_MS = 20_000
 
 @pytest.fixture
 def acme(transactional_db: None) -> Tenant:
-    tenant = new_tenant("Acme")
+    tenant = new_shared_tenant("Acme")
     under_review(tenant, summary_share=0.05, has_journal=False)
     return tenant
 
 
 @pytest.fixture
 def proposal(acme: Tenant) -> Compaction:
-    return compacted(talk(acme, turns=40, window=4_000))
+    return compacted(make_long_session(acme, turns=40, window=4_000))
 
 
 @pytest.fixture
@@ -115,7 +115,7 @@ def test_keys_are_listed_and_can_be_switched_off(console: Page, acme: Tenant, pr
 
 def test_sentences_and_messages_show_each_other(console: Page, acme: Tenant) -> None:
     under_review(acme, summary_share=0.3)
-    proposal = compacted(talk(acme, turns=40, window=4_000))
+    proposal = compacted(make_long_session(acme, turns=40, window=4_000))
     console.goto(page("compaction", acme, proposal.pk))
     last = console.locator(".statement").last
     source = last.get_attribute("data-sources").split(" ")[-1]  # type: ignore[union-attr]

@@ -14,8 +14,8 @@ from compaction.pipeline.orchestrator import run_compaction
 from memories.models import Tenant
 from memories.tenancy.scopes import tenant_scope
 from tests.integration.page_helpers import client_of, page
-from tests.integration.session_scripts import compacted, messages_of, reread, talk, under_review
-from tests.users import new_operator, new_tenant
+from tests.integration.session_scripts import compacted, make_long_session, messages_of, reread, under_review
+from tests.users import new_operator, new_shared_tenant
 
 WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 EXPECTED = re.compile(r"status of 422|^Response Status Error Code")
@@ -26,7 +26,7 @@ at_both_widths = pytest.mark.parametrize("viewport", [WIDE, NARROW], ids=["wide"
 
 @pytest.fixture
 def acme(transactional_db: None) -> Tenant:
-    return new_tenant("Acme")
+    return new_shared_tenant("Acme")
 
 
 @pytest.fixture
@@ -100,18 +100,18 @@ def compact_review_and_roll_back(tab: Page, tenant: Tenant, session: Session) ->
 @at_both_widths
 def test_session_is_compacted_reviewed_edited_approved_and_rolled_back(console: Page, acme: Tenant) -> None:
     under_review(acme, has_journal=False)
-    compact_review_and_roll_back(console, acme, talk(acme))
+    compact_review_and_roll_back(console, acme, make_long_session(acme))
 
 
 def test_the_same_works_without_javascript(browser: Browser, live_server: Any, olga: User, acme: Tenant) -> None:
     under_review(acme, has_journal=False)
     tab = opened(browser, live_server, olga, WIDE, has_script=False)
-    compact_review_and_roll_back(tab, acme, talk(acme))
+    compact_review_and_roll_back(tab, acme, make_long_session(acme))
     tab.context.close()
 
 
 def test_page_shows_by_itself_when_the_compaction_is_done(console: Page, acme: Tenant) -> None:
-    session = talk(acme)
+    session = make_long_session(acme)
     console.goto(page("session-compact", acme, session.pk))
     console.get_by_role("button", name="Compact now").click()
     expect(console.locator(".alert-info")).to_be_visible()
@@ -122,7 +122,7 @@ def test_page_shows_by_itself_when_the_compaction_is_done(console: Page, acme: T
 
 
 def test_source_of_a_statement_is_one_click_away(console: Page, acme: Tenant) -> None:
-    compaction = compacted(talk(acme))
+    compaction = compacted(make_long_session(acme))
     console.goto(page("compaction", acme, compaction.pk))
     source = console.locator(".statement .source").first
     number = source.inner_text()
@@ -133,7 +133,7 @@ def test_source_of_a_statement_is_one_click_away(console: Page, acme: Tenant) ->
 
 
 def test_message_is_pinned_without_leaving_the_page(console: Page, acme: Tenant) -> None:
-    session = talk(acme, turns=3)
+    session = make_long_session(acme, turns=3)
     console.goto(page("session", acme, session.pk))
     console.get_by_role("button", name="Pin message 2").click()
     expect(console.locator("#m-2")).to_contain_text("pinned")
@@ -142,7 +142,7 @@ def test_message_is_pinned_without_leaving_the_page(console: Page, acme: Tenant)
 
 
 def test_simulation_follows_what_is_typed(console: Page, acme: Tenant) -> None:
-    session = talk(acme)
+    session = make_long_session(acme)
     console.goto(page("session-simulate", acme, session.pk))
     expect(console.locator(".chart-area canvas")).to_be_visible()
     console.fill("#id_window", "1500")
@@ -154,7 +154,7 @@ def test_simulation_follows_what_is_typed(console: Page, acme: Tenant) -> None:
 
 @at_both_widths
 def test_pages_do_not_scroll_sideways(console: Page, acme: Tenant, viewport: Any) -> None:
-    session = talk(acme)
+    session = make_long_session(acme)
     compaction = compacted(session)
     for address in (
         page("sessions", acme),

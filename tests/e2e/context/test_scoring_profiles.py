@@ -9,8 +9,8 @@ from context.services.profiles.scoring_profiles import ADR_0040
 from memories.models import Tenant
 from tests.e2e.console import at_both_widths
 from tests.integration.evaluation_helpers import golden
-from tests.integration.page_helpers import client_of, page, remember
-from tests.integration.scoring_helpers import BY_WORDS, evaluated, new_version, published
+from tests.integration.page_helpers import client_of, page, store_memories_for_pages
+from tests.integration.scoring_helpers import BY_WORDS, finished_evaluation, new_version, published
 from tests.users import new_operator
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -53,7 +53,11 @@ def test_profile_is_compared_published_through_the_gate_and_rolled_back(
     session = client_of(new_operator("ada", "admin", acme)).cookies["sessionid"].value
     console.context.add_cookies([{"name": "sessionid", "value": session, "url": live_server.url}])
     published(acme, "own")
-    golden(acme, "What does ERR_4012 mean?", *remember(acme, ("ERR_4012 is harmless.", "agent=service", "fact")))
+    golden(
+        acme,
+        "What does ERR_4012 mean?",
+        *store_memories_for_pages(acme, ("ERR_4012 is harmless.", "agent=service", "fact")),
+    )
     numbers = {**ADR_0040.to_numbers(), "weights": BY_WORDS, "pool_size": 40}
     new_version(acme, "own", 2, numbers=numbers, based_on="own 1")
     console.goto(page("scoring-profile", acme, "own") + "?version=2")
@@ -68,7 +72,7 @@ def test_profile_is_compared_published_through_the_gate_and_rolled_back(
     console.goto(page("scoring-publish", acme, "own", 2))
     expect(console.locator("main")).to_contain_text("Evaluate it first")
     expect(console.get_by_role("button", name="Publish version 2")).to_have_count(0)
-    evaluated(acme, numbers)
+    finished_evaluation(acme, numbers)
     console.reload()
     console.get_by_role("button", name="Publish version 2").click()
     expect(console.get_by_role("heading", name="Not published")).to_be_visible()

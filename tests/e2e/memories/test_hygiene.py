@@ -8,12 +8,12 @@ import pytest
 from django.utils import timezone
 from playwright.sync_api import Page, expect
 
-from memories.hygiene.maintenance import find_faults
-from memories.hygiene.pair_detection import compare_batch
+from memories.hygiene.maintenance import find_unused_and_expiring_memories
+from memories.hygiene.pair_detection import detect_pairs_in_batch
 from memories.models import Tenant
 from memories.services.hygiene.rules import NEVER_RETRIEVED_AFTER
 from tests.e2e.console import at_both_widths
-from tests.integration.page_helpers import page, remember
+from tests.integration.page_helpers import page, store_memories_for_pages
 
 TEXTS = [
     "The torque sensor of the Otter 3 is swapped in 45 minutes, two people needed, and the bench must be free.",
@@ -29,10 +29,10 @@ def findings(acme: Tenant) -> Tenant:
     now = timezone.now()
     for number, text in enumerate(TEXTS):
         held_since = now - NEVER_RETRIEVED_AFTER - timedelta(days=20 - number)
-        remember(acme, (text, "agent=support", "fact"), now=held_since)
-    while compare_batch(acme.pk, now=now):
+        store_memories_for_pages(acme, (text, "agent=support", "fact"), now=held_since)
+    while detect_pairs_in_batch(acme.pk, now=now):
         pass
-    find_faults(now=now)
+    find_unused_and_expiring_memories(now=now)
     return acme
 
 

@@ -13,7 +13,7 @@ from memories.store.live_rows import ensure_partitions
 from memories.tenancy.scopes import tenant_scope
 from tests.e2e.console import WIDE, at_both_widths
 from tests.integration.page_helpers import client_of, page
-from tests.integration.session_scripts import messages_of, talk
+from tests.integration.session_scripts import make_long_session, messages_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -72,7 +72,7 @@ def test_tree_is_walked_without_a_script(browser: Browser, live_server: Any, olg
 def test_dry_run_shows_what_would_leave_and_changes_nothing_until_asked(
     console: Page, acme: Tenant, viewport: Any
 ) -> None:
-    session = talk(acme)
+    session = make_long_session(acme)
     console.goto(page("session", acme, session.pk))
     expect(console.get_by_role("heading", level=1)).to_contain_text("Ida Brodersen asks about the frame")
     expect(console.locator(".minimap-strip a").first).to_be_attached()

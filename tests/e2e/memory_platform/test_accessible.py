@@ -9,12 +9,12 @@ import pytest
 from playwright.sync_api import Page
 
 from memories.models import Tenant
-from tests.console_pages import Place, places
-from tests.demo_fixture import furnished_tenant, ids_of
+from tests.console_pages import ConsolePage, console_pages
+from tests.demo_fixture import console_page_ids, load_demo_tenant
 from tests.e2e.conftest import EXPECTED
 from tests.e2e.console import NARROW, WIDE
 from tests.integration.page_helpers import client_of
-from tests.users import new_operator, new_tenant
+from tests.users import new_operator, new_shared_tenant
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.long]
 
@@ -59,14 +59,14 @@ OVER_THE_EDGE = """() => {
 
 @pytest.fixture
 def furnished(transactional_db: None) -> Tenant:
-    return furnished_tenant()
+    return load_demo_tenant()
 
 
 @pytest.fixture
 def opened(browser: Any, live_server: Any, furnished: Tenant) -> Iterator[Page]:
     """An admin of two tenants is signed in."""
     context = browser.new_context(viewport=WIDE, base_url=live_server.url)
-    ada = new_operator("ada", "admin", furnished, new_tenant("Globex"))
+    ada = new_operator("ada", "admin", furnished, new_shared_tenant("Globex"))
     session = client_of(ada).cookies["sessionid"].value
     context.add_cookies([{"name": "sessionid", "value": session, "url": live_server.url}])
     page = context.new_page()
@@ -75,7 +75,7 @@ def opened(browser: Any, live_server: Any, furnished: Tenant) -> Iterator[Page]:
     context.close()
 
 
-def faults_of(page: Page, place: Place, *, by_choice: bool) -> Iterator[str]:
+def faults_of(page: Page, place: ConsolePage, *, by_choice: bool) -> Iterator[str]:
     """What is wrong with one page. The dark colours are the system's, or `by_choice` the person's."""
     page.emulate_media(color_scheme="light")
     page.set_viewport_size(WIDE)
@@ -118,7 +118,7 @@ def test_nobody_is_hindered_on_any_page(opened: Page, furnished: Tenant, setting
 
     opened.on("console", lambda message: complained(message.text) if message.type == "error" else None)
     opened.on("pageerror", lambda error: complained(str(error)))
-    for number, place in enumerate(places(ids_of(furnished, "ada"))):
+    for number, place in enumerate(console_pages(console_page_ids(furnished, "ada"))):
         if os.environ.get("ONLY", "") not in place.name:
             continue
         here = place.name if "?" not in place.address else f"{place.name}?{place.address.partition('?')[2]}"

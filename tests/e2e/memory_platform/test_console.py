@@ -10,9 +10,15 @@ from django.utils import timezone
 from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
 
 from memories.models import Tenant
-from tests.e2e.console import QUESTION, at_both_widths, open_preview, sign_in, used
-from tests.integration.context_helpers import ask
-from tests.integration.page_helpers import as_stored, named_moment, page, remember, workshop
+from tests.e2e.console import QUESTION, at_both_widths, open_preview, sign_in_to_console, used
+from tests.integration.context_helpers import assemble_test_context
+from tests.integration.page_helpers import (
+    as_stored,
+    make_bakery_memories,
+    make_snapshot,
+    page,
+    store_memories_for_pages,
+)
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -21,7 +27,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def test_preview_follows_the_slider(console: Page, acme: Tenant) -> None:
     console.context.clear_cookies()
     console.goto(page("context-preview", acme))
-    sign_in(console)
+    sign_in_to_console(console)
     assert console.url.endswith(page("context-preview", acme))
     console.fill("#id_query", QUESTION)
     expect(console.locator(".block").first).to_be_visible()
@@ -116,7 +122,7 @@ def test_expired_log_in_during_htmx_leads_through_sign_in_back_to_the_same_view(
     console.context.clear_cookies()
     console.locator("input[type=range]").fill("200")
     console.wait_for_url(re.compile("/sign-in"))
-    sign_in(console)
+    sign_in_to_console(console)
     expect(console.locator("#id_query")).to_have_value(QUESTION)
 
 
@@ -166,11 +172,13 @@ def test_chosen_colours_stay(console: Page, acme: Tenant) -> None:
 
 @at_both_widths
 def test_no_page_is_wider_than_the_window(console: Page, acme: Tenant, viewport: Any) -> None:
-    memory = workshop(acme)[0].pk
-    before = named_moment(acme, "before " + "the long import " * 5, ago=timedelta(days=2))
-    after = named_moment(acme, "after")
-    remember(acme, ("ERR_4012 means that the plug of the torque sensor is wet!", "agent=service", "fact"))
-    given = ask(acme, QUESTION, now=timezone.now(), max_tokens=90)
+    memory = make_bakery_memories(acme)[0].pk
+    before = make_snapshot(acme, "before " + "the long import " * 5, ago=timedelta(days=2))
+    after = make_snapshot(acme, "after")
+    store_memories_for_pages(
+        acme, ("ERR_4012 means that the plug of the torque sensor is wet!", "agent=service", "fact")
+    )
+    given = assemble_test_context(acme, QUESTION, now=timezone.now(), max_tokens=90)
     for tokens in (500, 600):
         console.goto(page("budgets", acme))
         console.fill("#id_default_tokens", str(tokens))
@@ -215,13 +223,13 @@ def test_pages_work_without_javascript(browser: Browser, live_server: Any, olga:
     context: BrowserContext = browser.new_context(java_script_enabled=False, base_url=live_server.url)
     plain = context.new_page()
     plain.goto("/")
-    sign_in(plain)
+    sign_in_to_console(plain)
     plain.goto(page("context-preview", acme))
     plain.fill("#id_query", QUESTION)
     plain.fill("#id_max_tokens", "60")
     plain.get_by_role("button", name="Preview").click()
     assert "of 60 tokens used" in used(plain)
-    memory = workshop(acme)[0]
+    memory = make_bakery_memories(acme)[0]
     plain.goto(page("memory", acme, memory.pk))
     plain.get_by_role("button", name="Pin").click()
     assert "Pinned" in plain.locator(".flash").inner_text()

@@ -6,8 +6,8 @@ import pytest
 from playwright.sync_api import Dialog, Page, expect
 
 from memories.models import Tenant
-from tests.e2e.console import sign_in
-from tests.integration.page_helpers import as_stored, page, workshop
+from tests.e2e.console import sign_in_to_console
+from tests.integration.page_helpers import as_stored, make_bakery_memories, page
 
 pytestmark = pytest.mark.django_db(transaction=True)
 MEMO = "The workshop is closed on Mondays.\nAsk Ida for parts."
@@ -41,7 +41,7 @@ def test_memo_survives_a_log_in_that_expired_and_is_saved_then(console: Page, ac
     console.wait_for_url(re.compile("/sign-in"))
     expect(console.get_by_role("alert").first).to_contain_text("what you sent was not saved")
     expect(console.locator("#draft-kept")).to_be_visible()
-    sign_in(console)
+    sign_in_to_console(console)
     expect(console.locator("main .alert-warning")).to_contain_text(BACK)
     expect(field).to_have_value(MEMO)
     console.get_by_role("button", name="Save as a new version").click()
@@ -49,7 +49,7 @@ def test_memo_survives_a_log_in_that_expired_and_is_saved_then(console: Page, ac
     expect(console.locator("#memo-title")).to_contain_text("Version 2")
     log_out(console)
     console.reload()
-    sign_in(console)
+    sign_in_to_console(console)
     expect(field).to_have_value(MEMO)
     expect(console.locator("main .alert-warning")).to_have_count(0)
     assert asked == []
@@ -60,7 +60,7 @@ def test_what_is_asked_while_one_types_loses_nothing_either(console: Page, acme:
     log_out(console)
     console.locator("textarea[name=content]").press_sequentially("Closed.")
     console.wait_for_url(re.compile("/sign-in"))
-    sign_in(console)
+    sign_in_to_console(console)
     expect(console.locator("textarea[name=content]")).to_have_value(re.compile("^Clo"))
     expect(console.locator("main .alert-warning")).to_contain_text(BACK)
     assert asked == []
@@ -74,7 +74,7 @@ def test_number_that_is_tried_while_the_log_in_expires_is_tried_afterwards(
     console.locator("#id_default_tokens").press("End")
     console.locator("#id_default_tokens").press_sequentially("1")
     console.wait_for_url(re.compile("/sign-in"))
-    sign_in(console)
+    sign_in_to_console(console)
     expect(console.locator("#id_default_tokens")).to_have_value("40001")
     expect(console.locator("main .alert-warning")).to_contain_text(BACK)
     expect(console.get_by_role("button", name="Save as version 1")).to_be_visible()
@@ -82,14 +82,14 @@ def test_number_that_is_tried_while_the_log_in_expires_is_tried_afterwards(
 
 
 def test_form_of_htmx_in_a_folded_part_is_filled_and_unfolded(console: Page, acme: Tenant) -> None:
-    memory = workshop(acme)[0]
+    memory = make_bakery_memories(acme)[0]
     console.goto(page("memory", acme, memory.pk))
     console.locator("#edit summary").click()
     console.fill("#id_content", "Now in 30 minutes.")
     log_out(console)
     console.get_by_role("button", name="Save as version 2").click()
     console.wait_for_url(re.compile("/sign-in"))
-    sign_in(console)
+    sign_in_to_console(console)
     expect(console.locator("#id_content")).to_be_visible()
     expect(console.locator("#id_content")).to_have_value("Now in 30 minutes.")
     assert as_stored(memory).version == 1

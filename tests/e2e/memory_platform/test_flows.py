@@ -11,7 +11,14 @@ from memories.models import Tenant
 from memories.store.actions.edit import update_memory
 from memories.tenancy.scopes import tenant_scope
 from tests.e2e.console import QUESTION, at_both_widths
-from tests.integration.page_helpers import TESTER, as_stored, named_moment, page, remember, workshop
+from tests.integration.page_helpers import (
+    TESTER,
+    as_stored,
+    make_bakery_memories,
+    make_snapshot,
+    page,
+    store_memories_for_pages,
+)
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -69,7 +76,7 @@ def test_profile_assigned_to_a_partition_is_what_the_preview_takes_there(console
 
 @at_both_widths
 def test_vote_is_given_and_taken_back_by_keyboard(console: Page, acme: Tenant) -> None:
-    memory = workshop(acme)[1]
+    memory = make_bakery_memories(acme)[1]
     console.goto(page("memory-votes", acme, memory.pk))
     before = memory.usefulness_score
     console.locator("#id_reason").focus()
@@ -93,8 +100,8 @@ def test_vote_is_given_and_taken_back_by_keyboard(console: Page, acme: Tenant) -
 
 @at_both_widths
 def test_snapshot_is_created_compared_and_deleted_by_keyboard(console: Page, acme: Tenant) -> None:
-    memories = workshop(acme)
-    named_moment(acme, "at the very start", timedelta(days=9))
+    memories = make_bakery_memories(acme)
+    make_snapshot(acme, "at the very start", timedelta(days=9))
     console.goto(page("snapshots", acme))
     console.locator("#id_name").focus()
     console.keyboard.type("before the letters")
@@ -103,7 +110,7 @@ def test_snapshot_is_created_compared_and_deleted_by_keyboard(console: Page, acm
     with tenant_scope(acme.pk):
         changes = {"content": "Frau Brodersen prefers letters."}
         update_memory(memory=memories[3], changes=changes, by=TESTER, now=timezone.now())
-    remember(acme, ("Letters are answered within a week.", "agent=support", "fact"), now=timezone.now())
+    store_memories_for_pages(acme, ("Letters are answered within a week.", "agent=support", "fact"), now=timezone.now())
     press(console.get_by_role("link", name="before the letters"))
     counts = console.locator(".tile dd")
     expect(counts.nth(0)).to_contain_text(f"{len(memories)} memories")
@@ -143,8 +150,8 @@ def test_withdrawn_summary_comes_back_with_one_click(console: Page, acme: Tenant
 
 
 def test_near_duplicate_leads_to_the_memory_that_says_the_same(console: Page, acme: Tenant) -> None:
-    said_before = workshop(acme)[1]
-    remember(acme, (f"{said_before.content[:-1]}!", "agent=service", "fact"))
+    said_before = make_bakery_memories(acme)[1]
+    store_memories_for_pages(acme, (f"{said_before.content[:-1]}!", "agent=service", "fact"))
     console.goto(f"{page('context-preview', acme)}?query={QUESTION}")
     row = console.locator(".left-out tbody tr", has_text="near-duplicate of")
     press(row.get_by_role("link").last)

@@ -9,14 +9,14 @@ from playwright.sync_api import Browser, Page, expect
 
 from memories.models import Tenant
 from tests.e2e.console import at_both_widths
-from tests.integration.page_helpers import client_of, named_moment, page
+from tests.integration.page_helpers import client_of, make_snapshot, page
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @at_both_widths
 def test_what_cannot_be_undone_is_asked_in_a_dialog(console: Page, acme: Tenant) -> None:
-    named_moment(acme, "before the import")
+    make_snapshot(acme, "before the import")
     console.goto(page("snapshots", acme))
     link = console.get_by_role("link", name="Delete")
     link.click()
@@ -37,7 +37,7 @@ def test_what_cannot_be_undone_is_asked_in_a_dialog(console: Page, acme: Tenant)
 
 
 def test_expired_log_in_before_the_dialog_leads_to_signing_in(console: Page, acme: Tenant) -> None:
-    named_moment(acme, "before the import")
+    make_snapshot(acme, "before the import")
     console.goto(page("snapshots", acme))
     console.context.clear_cookies()
     console.get_by_role("link", name="Delete").click()

@@ -7,10 +7,10 @@ import pytest
 from playwright.sync_api import Page, Route, expect
 
 from memories.models import Tenant
-from memory_platform.web.tables import PAGE_SIZE
+from memory_platform.web.tables import TABLE_PAGE_SIZE
 from tests.e2e.console import open_preview
-from tests.integration.page_helpers import client_of, page, remember
-from tests.integration.session_scripts import compacted, talk, under_review
+from tests.integration.page_helpers import client_of, page, store_memories_for_pages
+from tests.integration.session_scripts import compacted, make_long_session, under_review
 from tests.users import new_operator
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -51,8 +51,10 @@ def back_to(watched: Page, address: str) -> None:
 def test_list_goes_back_through_its_filters_orders_and_pages_and_shows_what_was_done(
     watched: Page, acme: Tenant
 ) -> None:
-    notes = [(f"Note {number}{' of the torque' * number}", "agent=notes", "fact") for number in range(PAGE_SIZE + REST)]
-    remember(acme, *notes)
+    notes = [
+        (f"Note {number}{' of the torque' * number}", "agent=notes", "fact") for number in range(TABLE_PAGE_SIZE + REST)
+    ]
+    store_memories_for_pages(acme, *notes)
     rows = watched.locator("tbody a.memory-link")
     field = watched.locator("#id_partition")
     order = watched.locator("th", has=watched.locator("#sort-tokens"))
@@ -98,7 +100,9 @@ def test_list_goes_back_through_its_filters_orders_and_pages_and_shows_what_was_
 
 
 def test_search_comes_back_as_it_was_left_though_its_result_comes_later(watched: Page, acme: Tenant) -> None:
-    remember(acme, *[(f"The torque of bike {number} was measured.", "agent=notes", "fact") for number in range(REST)])
+    store_memories_for_pages(
+        acme, *[(f"The torque of bike {number} was measured.", "agent=notes", "fact") for number in range(REST)]
+    )
     watched.goto(page("memories", acme) + "?q=torque")
     settled(watched, "the result of a search")
     row = watched.locator("tbody tr").last
@@ -191,7 +195,7 @@ def test_workbench_goes_back_by_steps_and_comes_back_with_the_budget_it_was_left
 def test_reviews_go_back_in_the_order_they_were_seen_and_show_what_was_done(watched: Page, acme: Tenant) -> None:
     under_review(acme, summary_share=0.05, has_journal=False)
     for _ in range(2):
-        compacted(talk(acme, turns=40, window=4_000))
+        compacted(make_long_session(acme, turns=40, window=4_000))
     heading, missing = watched.locator("h1"), watched.locator("#missing button[name=fact]")
 
     def shows(text: str) -> None:

@@ -6,8 +6,8 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from memories.models import Tenant
-from tests.e2e.console import sign_in
-from tests.integration.page_helpers import as_stored, page, workshop
+from tests.e2e.console import sign_in_to_console
+from tests.integration.page_helpers import as_stored, make_bakery_memories, page
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -56,7 +56,7 @@ def test_enter_opens_what_the_keyboard_reached_and_the_skip_link_passes_the_navi
 
 
 def test_refused_form_tells_beside_the_field_and_goes_there(console: Page, acme: Tenant) -> None:
-    memory = workshop(acme)[0]
+    memory = make_bakery_memories(acme)[0]
     console.goto(page("memory", acme, memory.pk))
     console.locator("#edit summary").click()
     console.fill("#id_kind", "Not a word")
@@ -69,7 +69,7 @@ def test_refused_form_tells_beside_the_field_and_goes_there(console: Page, acme:
 
 
 def test_log_in_that_expired_before_a_form_was_sent_changes_nothing_and_leads_back(console: Page, acme: Tenant) -> None:
-    memory = workshop(acme)[0]
+    memory = make_bakery_memories(acme)[0]
     address = page("memory", acme, memory.pk)
     console.goto(address)
     console.locator("#edit summary").click()
@@ -77,6 +77,6 @@ def test_log_in_that_expired_before_a_form_was_sent_changes_nothing_and_leads_ba
     console.context.clear_cookies(name="sessionid")
     console.get_by_role("button", name="Save as version 2").click()
     console.wait_for_url(re.compile("/sign-in"))
-    sign_in(console)
+    sign_in_to_console(console)
     assert console.url.endswith(address)
     assert as_stored(memory).version == 1

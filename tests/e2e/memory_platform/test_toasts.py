@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 def start_evaluation(console: Page, tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> UUID:
     """By the form of the page, with no worker at it."""
-    monkeypatch.setattr("context.evaluation.actions.evaluations.run_evaluation_later", lambda *_: None)
+    monkeypatch.setattr("context.evaluation.actions.evaluations.enqueue_evaluation", lambda *_: None)
     console.goto(page("evaluations", tenant))
     console.select_option("#id_corpus", "updated_facts")
     console.get_by_role("button", name="Start", exact=True).click()

@@ -10,8 +10,8 @@ from playwright.sync_api import Page, expect
 from memories.models import Tenant
 from memories.tenancy.actions.tenants import add_member
 from memories.tenancy.scopes import admin_write_scope
-from tests.integration.page_helpers import TESTER, WORKSHOP, page, workshop
-from tests.users import PASSWORD, new_operator, new_tenant
+from tests.integration.page_helpers import TESTER, WORKSHOP, make_bakery_memories, page
+from tests.users import PASSWORD, new_operator, new_shared_tenant
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -19,8 +19,8 @@ pytestmark = pytest.mark.django_db(transaction=True)
 @pytest.fixture
 def globex(acme: Tenant, olga: User) -> Tenant:
     """Another tenant that Olga sees."""
-    tenant = new_tenant("Globex")
-    workshop(tenant)
+    tenant = new_shared_tenant("Globex")
+    make_bakery_memories(tenant)
     with admin_write_scope():
         add_member(user=olga, tenant=tenant, by=TESTER, now=timezone.now())
     return tenant

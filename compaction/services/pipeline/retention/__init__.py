@@ -1,7 +1,24 @@
 """The retention check: which facts of a conversation a summary still tells (ADR-0070)."""
 
-from compaction.services.pipeline.retention.check import Fact, Message, Retention, check_retention, facts_of, teller_of
-from compaction.services.pipeline.retention.marking import Piece, mark_facts
-from compaction.services.pipeline.retention.matches import KINDS
+from compaction.services.pipeline.retention.check import (
+    FactSource,
+    RetainedFact,
+    RetentionResult,
+    check_retention,
+    extract_facts,
+    fact_lookup,
+)
+from compaction.services.pipeline.retention.marking import MarkedTextPiece, mark_facts
+from compaction.services.pipeline.retention.matches import FACT_KINDS
 
-__all__ = ["KINDS", "Fact", "Message", "Piece", "Retention", "check_retention", "facts_of", "mark_facts", "teller_of"]
+__all__ = [
+    "FACT_KINDS",
+    "FactSource",
+    "MarkedTextPiece",
+    "RetainedFact",
+    "RetentionResult",
+    "check_retention",
+    "extract_facts",
+    "fact_lookup",
+    "mark_facts",
+]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from compaction.services.pipeline.retention.matches import Found
+from compaction.services.pipeline.retention.matches import FactMatch
 
 CODE_CHARACTERS_MAX = 200
 #: What is longer is no name that anybody repeats.
@@ -78,58 +78,58 @@ _SURNAME = re.compile(r"(?:Mc|Mac|De|La|Le|Van|Fitz)[A-Z][a-z]+")
 _NO_PLURAL = re.compile(r"[A-Z]{2,8}s|(?:Ph|Ed)Ds?|[A-Z]{2,}ing|[A-Z]{2,}ed")
 
 
-def find_code(text: str) -> Iterator[Found]:
+def find_code(text: str) -> Iterator[FactMatch]:
     """What stands between backticks in one line, white space made one."""
     if "`" in text:
         for match in _CODE.finditer(text):
             code = " ".join(match[2].split())
             if code:
-                yield Found(match.start(), match.end(), match[0], code)
+                yield FactMatch(match.start(), match.end(), match[0], code)
 
 
-def find_urls(text: str) -> Iterator[Found]:
+def find_urls(text: str) -> Iterator[FactMatch]:
     """URLs and domains; host without case, no slash at the end."""
     if "." not in text and "://" not in text:
         return
     for match in _URL.finditer(text):
         written = _without_trailing(match[0])
         if len(written.partition("://")[2] or written) > 3:
-            yield Found(match.start(), match.start() + len(written), written, normalised_url(written))
+            yield FactMatch(match.start(), match.start() + len(written), written, normalised_url(written))
 
 
-def find_emails(text: str) -> Iterator[Found]:
+def find_emails(text: str) -> Iterator[FactMatch]:
     """E-mail addresses, without case."""
     if "@" in text:
         for match in _EMAIL.finditer(text):
             written = match[0].lstrip(".").rstrip("-")
             if not written.startswith("@"):
                 start = match.end() - len(match[0].lstrip("."))
-                yield Found(start, start + len(written), written, written.casefold())
+                yield FactMatch(start, start + len(written), written, written.casefold())
 
 
-def find_paths(text: str) -> Iterator[Found]:
+def find_paths(text: str) -> Iterator[FactMatch]:
     """Paths of files and folders, and names of files; without a leading `./` and a slash at the end."""
     if not _PATH_HINT.search(text):
         return
-    for start, written in runs(text):
+    for start, written in unbroken_runs(text):
         if "/" not in written and "\\" not in written and "." not in written:
             continue
         if _PATH.fullmatch(written) and not _is_no_path(written):
-            yield Found(start, start + len(written), written, normalised_path(written))
+            yield FactMatch(start, start + len(written), written, normalised_path(written))
 
 
-def find_identifiers(text: str) -> Iterator[Found]:
+def find_identifiers(text: str) -> Iterator[FactMatch]:
     """Names of things in systems: error codes, article numbers, variables, uuids, hashes, versions; without case."""
     if not _IDENTIFIER_HINT.search(text):
         return
     for match in _NUMBERED_VERSION.finditer(text):
-        yield Found(match.start(1), match.end(1), match[1], match[1])
-    for start, written in runs(text):
+        yield FactMatch(match.start(1), match.end(1), match[1], match[1])
+    for start, written in unbroken_runs(text):
         end = start + len(written)
         is_call = text.startswith("(", end) and len(written) > 2 and bool(_CALL.fullmatch(written))
         is_call = is_call and text.startswith(")", end + 1)
         if is_call or is_identifier(written):
-            yield Found(start, end, written, normalised_identifier(written))
+            yield FactMatch(start, end, written, normalised_identifier(written))
 
 
 def is_identifier(written: str) -> bool:
@@ -167,7 +167,7 @@ def normalised_path(written: str) -> str:
     return written.replace("\\", "/").removeprefix("./").rstrip("/") or "/"
 
 
-def runs(text: str) -> Iterator[tuple[int, str]]:
+def unbroken_runs(text: str) -> Iterator[tuple[int, str]]:
     """Where each run without white space, brackets and quotes begins, and the run without marks around it."""
     for match in _RUN.finditer(text):
         written = match[0].rstrip(".,:!?…*-–—&")

@@ -15,31 +15,31 @@ from compaction.services.pipeline.retention.addresses import (
     normalised_identifier,
     normalised_path,
     normalised_url,
-    runs,
+    unbroken_runs,
 )
 from compaction.services.pipeline.retention.dates import find_dates
 from compaction.services.pipeline.retention.matches import (
     CODE,
     DATE,
     EMAIL,
+    FACT_KIND_NAME,
     IDENTIFIER,
     MONEY,
-    NAME,
     NUMBER,
     PATH,
     QUOTED,
     RULE,
     URL,
-    Found,
-    blanked,
-    joins,
-    words_of,
+    FactMatch,
+    blank_matches,
+    is_within_word,
+    normalised_words,
 )
 from compaction.services.pipeline.retention.names import find_capitalised, find_names, find_quoted
 from compaction.services.pipeline.retention.quantities import find_money, find_numbers
 
 #: In this order: what one takes the next do not see, so that nothing is counted twice.
-_FINDERS: Mapping[str, Callable[[str], Iterator[Found]]] = {
+_FINDERS: Mapping[str, Callable[[str], Iterator[FactMatch]]] = {
     CODE: find_code,
     URL: find_urls,
     EMAIL: find_emails,
@@ -49,15 +49,15 @@ _FINDERS: Mapping[str, Callable[[str], Iterator[Found]]] = {
     NUMBER: find_numbers,
     IDENTIFIER: find_identifiers,
     QUOTED: find_quoted,
-    NAME: find_names,
+    FACT_KIND_NAME: find_names,
 }
 #: Kinds that a run of characters without spaces may tell as well.
 _RUN_KINDS = {URL: normalised_url, PATH: normalised_path, IDENTIFIER: normalised_identifier, EMAIL: str.casefold}
 #: Kinds that are told by the same words in the same order.
-_WORD_KINDS = {NAME, QUOTED, RULE}
+_WORD_KINDS = {FACT_KIND_NAME, QUOTED, RULE}
 
 
-class Message(Protocol):
+class FactSource(Protocol):
     """What facts are read from; a `Turn` is one."""
 
     @property
@@ -69,7 +69,7 @@ class Message(Protocol):
 
 
 @dataclass(frozen=True)
-class Fact:
+class RetainedFact:
     """Something that a summary should not lose: as first written, as compared, and the messages that say it."""
 
     kind: str
@@ -79,25 +79,25 @@ class Fact:
 
 
 @dataclass(frozen=True)
-class Retention:
+class RetentionResult:
     """Which facts are still told, and the share of all; 1 where there were none."""
 
-    kept: tuple[Fact, ...]
-    missing: tuple[Fact, ...]
+    kept: tuple[RetainedFact, ...]
+    missing: tuple[RetainedFact, ...]
     share: float
 
 
-def facts_of(messages: Iterable[Message]) -> list[Fact]:
+def extract_facts(messages: Iterable[FactSource]) -> list[RetainedFact]:
     """The facts of a conversation, each once, in the order of their first mention."""
     texts: dict[tuple[str, str], str] = {}
     mentions: dict[tuple[str, str], dict[Hashable, None]] = {}
-    opening: list[tuple[Hashable, Found]] = []
+    opening: list[tuple[Hashable, FactMatch]] = []
     for message in messages:
-        if message.pinned and words_of(message.content).strip():
-            rule = words_of(message.content).strip()
+        if message.pinned and normalised_words(message.content).strip():
+            rule = normalised_words(message.content).strip()
             texts.setdefault((RULE, rule), message.content.strip())
             mentions.setdefault((RULE, rule), {})[message.id] = None
-        for kind, found in found_in(message.content):
+        for kind, found in extract_text_facts(message.content):
             if kind == "":
                 opening.append((message.id, found))
                 continue
@@ -105,37 +105,39 @@ def facts_of(messages: Iterable[Message]) -> list[Fact]:
             texts.setdefault(key, found.text)
             mentions.setdefault(key, {})[message.id] = None
     for message_id, found in opening:
-        if (NAME, found.normalised) in mentions:
-            mentions[NAME, found.normalised][message_id] = None
-    return [Fact(kind, texts[kind, told], told, tuple(ids)) for (kind, told), ids in mentions.items()]
+        if (FACT_KIND_NAME, found.normalised) in mentions:
+            mentions[FACT_KIND_NAME, found.normalised][message_id] = None
+    return [RetainedFact(kind, texts[kind, told], told, tuple(ids)) for (kind, told), ids in mentions.items()]
 
 
-def check_retention(facts: Iterable[Fact], texts: Iterable[str]) -> Retention:
+def check_retention(facts: Iterable[RetainedFact], texts: Iterable[str]) -> RetentionResult:
     """Which of `facts` the texts (summary, journal) tell."""
-    tells = teller_of(texts)
-    kept: list[Fact] = []
-    missing: list[Fact] = []
+    tells = fact_lookup(texts)
+    kept: list[RetainedFact] = []
+    missing: list[RetainedFact] = []
     for fact in facts:
         (kept if tells(fact) else missing).append(fact)
-    return Retention(tuple(kept), tuple(missing), len(kept) / (len(kept) + len(missing)) if kept or missing else 1.0)
+    return RetentionResult(
+        tuple(kept), tuple(missing), len(kept) / (len(kept) + len(missing)) if kept or missing else 1.0
+    )
 
 
-def teller_of(texts: Iterable[str]) -> Callable[[Fact], bool]:
+def fact_lookup(texts: Iterable[str]) -> Callable[[RetainedFact], bool]:
     """Says of a fact whether the texts tell it; they are read once, however many facts are asked for."""
     return _Told("\n\n".join(texts)).has
 
 
-def found_in(text: str) -> Iterator[tuple[str, Found]]:
+def extract_text_facts(text: str) -> Iterator[tuple[str, FactMatch]]:
     """The facts of one text by kind, in its order, nothing twice; "" are words that may be names."""
-    listed: list[tuple[str, Found]] = []
+    listed: list[tuple[str, FactMatch]] = []
     for kind, find in _FINDERS.items():
-        if kind == NAME:
-            listed += [("" if is_opening else NAME, each) for each, is_opening in find_capitalised(text)]
+        if kind == FACT_KIND_NAME:
+            listed += [("" if is_opening else FACT_KIND_NAME, each) for each, is_opening in find_capitalised(text)]
             continue
         found = list(find(text))
         if found:
             listed += [(kind, each) for each in found]
-            text = blanked(text, found)
+            text = blank_matches(text, found)
     yield from sorted(listed, key=lambda each: (each[1].start, each[0]))
 
 
@@ -149,19 +151,19 @@ class _Told:
             if kind not in _WORD_KINDS
         }
         # read as a message is, too: what one finder takes may bring another's to light
-        for kind, found in found_in(text):
+        for kind, found in extract_text_facts(text):
             if kind in self._keys:
                 self._keys[kind].update(found.told)
         # "50 pounds" is a weight that may be money
         self._keys[MONEY] |= {key for key in self._keys[NUMBER] if key.endswith(" GBP")}
-        written = [run for _, run in runs(text)]
+        written = [run for _, run in unbroken_runs(text)]
         for kind, normalised in _RUN_KINDS.items():
             self._keys[kind].update(normalised(run) for run in written)
-        self._words = words_of(text)
+        self._words = normalised_words(text)
         self._vocabulary = set(self._words.split())
         self._characters = " ".join(text.split())
 
-    def has(self, fact: Fact) -> bool:
+    def has(self, fact: RetainedFact) -> bool:
         """Whether the text tells `fact`."""
         if fact.kind in _WORD_KINDS:
             # a glance at the words spares most of the searching
@@ -176,7 +178,7 @@ class _Told:
         while place >= 0:
             end = place + len(code)
             before, after = self._characters[place - 1 : place], self._characters[end : end + 1]
-            if not (joins(before, code[0]) or joins(code[-1], after)):
+            if not (is_within_word(before, code[0]) or is_within_word(code[-1], after)):
                 return True
             place = self._characters.find(code, end)
         return False

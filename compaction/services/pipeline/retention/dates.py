@@ -6,7 +6,7 @@ import calendar
 import re
 from collections.abc import Iterator
 
-from compaction.services.pipeline.retention.matches import Found, blanked
+from compaction.services.pipeline.retention.matches import FactMatch, blank_matches
 
 _NAMES = [name.lower() for name in calendar.month_name[1:]]
 _MONTHS = {form: number for number, name in enumerate(_NAMES, 1) for form in (name, name[:3])} | {"sept": 9}
@@ -37,7 +37,7 @@ _PATTERNS = [
 _HINT = re.compile(r"\d|\b(?:" + "|".join(_NAMES) + r")", re.IGNORECASE)
 
 
-def find_dates(text: str) -> Iterator[Found]:
+def find_dates(text: str) -> Iterator[FactMatch]:
     """The dates of a text: `2023-05-07`, `2023-05`, `--05-07`, `--05` or `2023` normalised."""
     if not _HINT.search(text):
         return
@@ -45,10 +45,10 @@ def find_dates(text: str) -> Iterator[Found]:
         found = [one for one in map(_read, pattern.finditer(text)) if one]
         if found:
             yield from found
-            text = blanked(text, found)
+            text = blank_matches(text, found)
 
 
-def _read(match: re.Match[str]) -> Found | None:
+def _read(match: re.Match[str]) -> FactMatch | None:
     parts = match.groupdict()
     year, month, day = _number(parts.get("year")), _month(parts), _number(parts.get("day"))
     if parts.get("a"):
@@ -65,7 +65,9 @@ def _read(match: re.Match[str]) -> Found | None:
     normalised = _written(year, month, day)
     offers = {_written(year, month, None), _written(None, month, day), _written(None, month, None)} if month else set()
     offers |= {_written(year, None, None)} if year else set()
-    return Found(start, match.end(), match.string[start : match.end()], normalised, tuple(offers - {normalised, ""}))
+    return FactMatch(
+        start, match.end(), match.string[start : match.end()], normalised, tuple(offers - {normalised, ""})
+    )
 
 
 def _start(match: re.Match[str]) -> int:

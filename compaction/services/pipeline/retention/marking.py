@@ -5,27 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from compaction.services.pipeline.retention.check import Fact, found_in
-from compaction.services.pipeline.retention.matches import NAME, joins
+from compaction.services.pipeline.retention.check import RetainedFact, extract_text_facts
+from compaction.services.pipeline.retention.matches import FACT_KIND_NAME, is_within_word
 
 #: A longer text, such as a log, is searched for the facts as they were first written only.
 READ_CHARACTERS_MAX = 20_000
 #: As often is a fact marked that is looked for as written.
-PLACES_MAX = 50
+MARKED_PLACES_MAX = 50
 
 
 @dataclass(frozen=True)
-class Piece:
+class MarkedTextPiece:
     """A part of a text; `fact` is the place among those asked for of the fact that it tells, None for none."""
 
     text: str
     fact: int | None = None
 
 
-def mark_facts(text: str, facts: Sequence[Fact]) -> list[Piece]:
+def mark_facts(text: str, facts: Sequence[RetainedFact]) -> list[MarkedTextPiece]:
     """The whole text in pieces, those that tell one of the facts marked. Of two that overlap the first found counts."""
     if not facts or not text:
-        return [Piece(text)] if text else []
+        return [MarkedTextPiece(text)] if text else []
     taken: list[tuple[int, int, int]] = []
     for span in _spans(text, facts):
         if not any(span[0] < end and start < span[1] for start, end, _ in taken):
@@ -33,13 +33,13 @@ def mark_facts(text: str, facts: Sequence[Fact]) -> list[Piece]:
     pieces, place = [], 0
     for start, end, fact in sorted(taken):
         if start > place:
-            pieces.append(Piece(text[place:start]))
-        pieces.append(Piece(text[start:end], fact))
+            pieces.append(MarkedTextPiece(text[place:start]))
+        pieces.append(MarkedTextPiece(text[start:end], fact))
         place = end
-    return [*pieces, Piece(text[place:])] if place < len(text) else pieces
+    return [*pieces, MarkedTextPiece(text[place:])] if place < len(text) else pieces
 
 
-def _spans(text: str, facts: Sequence[Fact]) -> Iterator[tuple[int, int, int]]:
+def _spans(text: str, facts: Sequence[RetainedFact]) -> Iterator[tuple[int, int, int]]:
     """Start, end and fact: longer ones first as they were first written, then the rest as the check reads the text."""
     unseen = set(range(len(facts)))
     for place in sorted(unseen, key=lambda place: -len(facts[place].text)):
@@ -47,9 +47,12 @@ def _spans(text: str, facts: Sequence[Fact]) -> Iterator[tuple[int, int, int]]:
             unseen.discard(place)
             yield start, start + len(facts[place].text), place
     by_key = {(facts[place].kind, facts[place].normalised): place for place in unseen}
-    for kind, found in found_in(text) if by_key and len(text) <= READ_CHARACTERS_MAX else ():
+    for kind, found in extract_text_facts(text) if by_key and len(text) <= READ_CHARACTERS_MAX else ():
         # a word that opens a sentence is a name where another place has it as one
-        known = next((by_key[kind or NAME, told] for told in found.told if (kind or NAME, told) in by_key), None)
+        known = next(
+            (by_key[kind or FACT_KIND_NAME, told] for told in found.told if (kind or FACT_KIND_NAME, told) in by_key),
+            None,
+        )
         if known is not None:
             yield found.start, found.end, known
 
@@ -57,10 +60,10 @@ def _spans(text: str, facts: Sequence[Fact]) -> Iterator[tuple[int, int, int]]:
 def _places(words: str, text: str) -> Iterator[int]:
     """Where the words stand in the text, not as a part of a longer word."""
     start = text.find(words) if words else -1
-    for _ in range(PLACES_MAX):
+    for _ in range(MARKED_PLACES_MAX):
         if start < 0:
             return
         end = start + len(words)
-        if not (joins(text[start - 1 : start], words[0]) or joins(words[-1], text[end : end + 1])):
+        if not (is_within_word(text[start - 1 : start], words[0]) or is_within_word(words[-1], text[end : end + 1])):
             yield start
         start = text.find(words, end)

@@ -15,10 +15,10 @@ URL = "url"
 PATH = "path"
 EMAIL = "email"
 QUOTED = "quoted"
-NAME = "name"
+FACT_KIND_NAME = "name"
 CODE = "code"
 RULE = "rule"
-KINDS = (IDENTIFIER, NUMBER, DATE, MONEY, URL, PATH, EMAIL, QUOTED, NAME, CODE, RULE)
+FACT_KINDS = (IDENTIFIER, NUMBER, DATE, MONEY, URL, PATH, EMAIL, QUOTED, FACT_KIND_NAME, CODE, RULE)
 
 #: Stands for what an earlier finder took: neither a word nor white space.
 TAKEN = "\ufffc"
@@ -28,7 +28,7 @@ _POSSESSIVE = ("'s", "’s")
 
 
 @dataclass(frozen=True)
-class Found:
+class FactMatch:
     """A fact at a place of a text: as written, and `normalised` for comparison.
 
     `offers` are the normalised facts that somebody who reads this one knows: a day tells its month.
@@ -46,7 +46,7 @@ class Found:
         return (self.normalised, *self.offers)
 
 
-def blanked(text: str, found: Iterable[Found]) -> str:
+def blank_matches(text: str, found: Iterable[FactMatch]) -> str:
     """The text with what was found taken out, everything else in its place."""
     parts, place = [], 0
     for one in sorted(found, key=lambda each: each.start):
@@ -56,13 +56,13 @@ def blanked(text: str, found: Iterable[Found]) -> str:
     return "".join([*parts, text[place:]])
 
 
-def words_of(text: str) -> str:
+def normalised_words(text: str) -> str:
     """The words of a text as they are compared, each with a space on both sides; no case, marks or possessive."""
     folded = unicodedata.normalize("NFKC", text).casefold()
     words = (word[:-2] if word.endswith(_POSSESSIVE) else word for word in _WORD.findall(folded))
     return f" {' '.join(words)} ".replace("’", "'")
 
 
-def joins(left: str, right: str) -> bool:
+def is_within_word(left: str, right: str) -> bool:
     """Whether two characters that stand beside each other belong to one word."""
     return (left.isalnum() or left == "_") and (right.isalnum() or right == "_")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from compaction.services.pipeline.retention.matches import TAKEN, Found, words_of
+from compaction.services.pipeline.retention.matches import TAKEN, FactMatch, normalised_words
 
 QUOTED_CHARACTERS_MAX = 80
 QUOTED_WORDS_MAX = 8
@@ -68,24 +68,24 @@ october november december jan feb mar apr jun jul aug sep sept oct nov dec mon t
 fyi btw diy eta faq ceo id ids url urls api apis json http https todo n/a idk imo tbh pic photo image error warning
 info debug true false null none user assistant system tool summary archived output result
 """
-COMMON_WORDS = frozenset(_COMMON_TEXT.split())
+_COMMON_WORDS = frozenset(_COMMON_TEXT.split())
 
 
-def find_quoted(text: str) -> Iterator[Found]:
+def find_quoted(text: str) -> Iterator[FactMatch]:
     """What stands in quotation marks, where it is short enough for a name or a title."""
     for match in _QUOTED.finditer(text):
         inner = next(group for group in match.groups() if group is not None)
-        normalised = words_of(inner).strip()
+        normalised = normalised_words(inner).strip()
         if normalised and normalised.count(" ") < QUOTED_WORDS_MAX and inner == inner.strip():
-            yield Found(match.start(), match.end(), match[0], normalised)
+            yield FactMatch(match.start(), match.end(), match[0], normalised)
 
 
-def find_names(text: str) -> Iterator[Found]:
+def find_names(text: str) -> Iterator[FactMatch]:
     """Capitalised names inside sentences, and those of several words anywhere."""
     return (found for found, is_opening in find_capitalised(text) if not is_opening)
 
 
-def find_capitalised(text: str) -> Iterator[tuple[Found, bool]]:
+def find_capitalised(text: str) -> Iterator[tuple[FactMatch, bool]]:
     """Names, and with True single words that open a sentence: names where the conversation knows them."""
     for run, opens in _capitalised_runs(text):
         bare = _without_common(run)
@@ -93,12 +93,12 @@ def find_capitalised(text: str) -> Iterator[tuple[Found, bool]]:
             yield _found(text, bare), opens and bare[0] is run[0] and len(bare) == 1
 
 
-def _found(text: str, words: list[re.Match[str]]) -> Found:
+def _found(text: str, words: list[re.Match[str]]) -> FactMatch:
     start, end = words[0].start(), words[-1].end()
     written = text[start:end]
     if written.endswith(("'s", "’s")):
         written, end = written[:-2], end - 2
-    return Found(start, end, written, words_of(written).strip())
+    return FactMatch(start, end, written, normalised_words(written).strip())
 
 
 def _capitalised_runs(text: str) -> Iterator[tuple[list[re.Match[str]], bool]]:
@@ -157,7 +157,7 @@ def _without_common(run: list[re.Match[str]]) -> list[re.Match[str]]:
 def _is_common(word: str) -> bool:
     folded = word.casefold().replace("’", "'").removesuffix("'s")
     stem = folded.partition("'")[0]
-    return len(word) == 1 or folded in COMMON_WORDS or stem in COMMON_WORDS or word[0].islower()
+    return len(word) == 1 or folded in _COMMON_WORDS or stem in _COMMON_WORDS or word[0].islower()
 
 
 def _is_shouting(run: list[re.Match[str]]) -> bool:

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from decimal import Decimal
 
-from compaction.services.pipeline.retention.matches import Found
-from compaction.services.pipeline.retention.units import CURRENCIES, CURRENCY_SIGNS, UNITS
+from compaction.services.pipeline.retention.matches import FactMatch
+from compaction.services.pipeline.retention.units import CURRENCIES, CURRENCY_SIGNS, MEASUREMENT_UNITS
 
 _ONES_TEXT = """
 zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen
@@ -71,7 +71,7 @@ _DECADE = re.compile(r"\d{3}0")
 _IDLE_WORDS = {"one", "zero"}
 
 
-def find_money(text: str) -> Iterator[Found]:
+def find_money(text: str) -> Iterator[FactMatch]:
     """Amounts of money, `1200 USD` normalised."""
     has_digits = bool(_DIGIT.search(text))
     folded = text.lower()
@@ -84,10 +84,10 @@ def find_money(text: str) -> Iterator[Found]:
             value = _value(parts.get("n") or "", parts.get("scale") or "", parts.get("w") or "")
             if currency.endswith("/100"):
                 value, currency = value / 100, currency[:-4]
-            yield Found(match.start(), match.end(), match[0], f"{_plain(value)} {currency}")
+            yield FactMatch(match.start(), match.end(), match[0], f"{_plain(value)} {currency}")
 
 
-def find_numbers(text: str) -> Iterator[Found]:
+def find_numbers(text: str) -> Iterator[FactMatch]:
     """Numbers with their units (`5 km`) and times of day (`15:30`), normalised."""
     has_digits = bool(_DIGIT.search(text))
     for match in _CLOCK.finditer(text) if has_digits else ():
@@ -99,7 +99,7 @@ def find_numbers(text: str) -> Iterator[Found]:
                 yield found
 
 
-def _with_unit(match: re.Match[str]) -> Found | None:
+def _with_unit(match: re.Match[str]) -> FactMatch | None:
     parts = match.groupdict()
     rest = match["rest"]
     gap = 1 if rest[0] in " -" else 0
@@ -113,7 +113,7 @@ def _with_unit(match: re.Match[str]) -> Found | None:
     end = match.start("rest") + gap + length
     # "50 pounds" may be money as well
     offers = (f"{_plain(value)} GBP",) if rest[gap:].lower().startswith("pound") else ()
-    return Found(match.start(), end, match.string[match.start() : end], f"{sign}{_plain(value)} {unit}", offers)
+    return FactMatch(match.start(), end, match.string[match.start() : end], f"{sign}{_plain(value)} {unit}", offers)
 
 
 def _unit(rest: str) -> tuple[str, int]:
@@ -122,22 +122,22 @@ def _unit(rest: str) -> tuple[str, int]:
     for count in range(len(words), 0, -1):
         written = " ".join(words[:count])
         # short ones mean something else in another case
-        unit = UNITS.get(written) or (UNITS.get(written.lower()) if len(written) > 2 else None)
+        unit = MEASUREMENT_UNITS.get(written) or (MEASUREMENT_UNITS.get(written.lower()) if len(written) > 2 else None)
         if unit:
             return unit, len(written)
     return "", 0
 
 
-def _clock(match: re.Match[str]) -> Found:
+def _clock(match: re.Match[str]) -> FactMatch:
     hour = int(match["h"] or match["h12"])
     half = (match["half"] or match["half12"] or "").lower()
     minute = match["m"] or "00"
     # "3:30" may be in the morning or in the afternoon; who reads "3:30 pm" or "15:30" knows what it means
     unclear = f"{hour % 12 or 12}:{minute}?"
     if not half and 1 <= hour <= 12 and not match["h"].startswith("0"):
-        return Found(match.start(), match.end(), match[0], unclear)
+        return FactMatch(match.start(), match.end(), match[0], unclear)
     told = hour % 12 + 12 * (half == "p") if half and hour <= 12 else hour
-    return Found(match.start(), match.end(), match[0], f"{told:02}:{minute}", (unclear,))
+    return FactMatch(match.start(), match.end(), match[0], f"{told:02}:{minute}", (unclear,))
 
 
 def _value(digits: str, scale: str, words: str) -> Decimal:

@@ -120,9 +120,11 @@ def _listed(text: str) -> dict[str, str]:
     return {form.replace("_", " "): name for name, _, forms in lines for form in forms.split()}
 
 
-UNITS = _listed(_UNITS_TEXT)
+MEASUREMENT_UNITS = _listed(_UNITS_TEXT)
 #: Longer ones mean the same in any case.
-UNITS = {form.lower(): name for form, name in UNITS.items() if len(form) > 2} | UNITS
+MEASUREMENT_UNITS = {
+    form.lower(): name for form, name in MEASUREMENT_UNITS.items() if len(form) > 2
+} | MEASUREMENT_UNITS
 CURRENCIES = _listed(_CURRENCIES_TEXT)
 CURRENCIES |= {form.lower(): name for form, name in CURRENCIES.items() if not form.isupper()}
 CURRENCY_SIGNS = {

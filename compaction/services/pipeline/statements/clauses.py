@@ -28,7 +28,7 @@ from compaction.services.pipeline.statements.phrases import (
     SMALL_TALK,
     SMALL_TALK_ADVERBS,
 )
-from compaction.services.pipeline.statements.words import bare, ends_clause
+from compaction.services.pipeline.statements.words import ends_clause, strip_punctuation
 
 #: The verb of a noun phrase that opens a clause stands within so many tokens.
 _VERB_REACH_TOKENS = 6
@@ -49,7 +49,7 @@ class Clause:
 def without_opener(tokens: Sequence[str], names: Collection[str]) -> list[str]:
     """The tokens without interjections, greetings, hedges and names called at the start and the end."""
     start, end = 0, len(tokens)
-    words = [bare(token) for token in tokens]
+    words = [strip_punctuation(token) for token in tokens]
     while start < end and (size := _opener_size(tokens, words, start, names)):
         start += size
     while start < end and (size := _closer_size(tokens, words, start, end, names)):
@@ -89,7 +89,7 @@ def _closer_size(tokens: Sequence[str], words: Sequence[str], start: int, end: i
 
 def polarity(tokens: Sequence[str]) -> str:
     """Whether a sentence opens with "yes" or with "no", in whatever words; "" for neither."""
-    first = bare(tokens[0]) if tokens else ""
+    first = strip_punctuation(tokens[0]) if tokens else ""
     if first in NO_WORDS:
         return "no"
     return "yes" if first in YES_WORDS and (len(tokens) == 1 or ends_clause(tokens[0])) else ""
@@ -97,7 +97,11 @@ def polarity(tokens: Sequence[str]) -> str:
 
 def is_small_talk(tokens: Sequence[str]) -> bool:
     """Whether a clause only keeps the conversation going."""
-    words = [word for token in tokens[: SMALL_TALK.longest + 2] if (word := bare(token)) not in SMALL_TALK_ADVERBS]
+    words = [
+        word
+        for token in tokens[: SMALL_TALK.longest + 2]
+        if (word := strip_punctuation(token)) not in SMALL_TALK_ADVERBS
+    ]
     return SMALL_TALK.size_at_start(words) > 0
 
 
@@ -108,18 +112,18 @@ def split_clauses(tokens: Sequence[str]) -> list[Clause]:
     for index in range(1, len(tokens)):
         if index > start and (begin := _clause_start(tokens, index, start)) is not None:
             clauses.append(Clause(link, tuple(tokens[start:index])))
-            link = bare(tokens[index]) if begin > index else ""
+            link = strip_punctuation(tokens[index]) if begin > index else ""
             start = begin
     clauses.append(Clause(link, tuple(tokens[start:])))
-    return [clause for clause in clauses if any(bare(token) for token in clause.tokens)]
+    return [clause for clause in clauses if any(strip_punctuation(token) for token in clause.tokens)]
 
 
 def _clause_start(tokens: Sequence[str], index: int, start: int) -> int | None:
     """Where the clause that is linked at `index` begins, or None when none does."""
-    word, before = bare(tokens[index]), tokens[index - 1]
+    word, before = strip_punctuation(tokens[index]), tokens[index - 1]
     if not word and tokens[index].strip("-/;") == "":
         return None if _is_half_subject(tokens[start:index]) else index + 1
-    if before.endswith((";", "...")) or (before.endswith("-") and bare(before)):
+    if before.endswith((";", "...")) or (before.endswith("-") and strip_punctuation(before)):
         return index
     if word in CLAUSE_LINKS and _opens_clause(tokens, index + 1):
         return None if word == "and" and _is_half_subject(tokens[start:index]) else index + 1
@@ -132,35 +136,35 @@ def _clause_start(tokens: Sequence[str], index: int, start: int) -> int | None:
 
 def _is_half_subject(tokens: Sequence[str]) -> bool:
     return len(tokens) <= _HALF_SUBJECT_TOKENS and not any(
-        bare(token) in AUXILIARIES or bare(token) in SUBJECT_PRONOUNS for token in tokens
+        strip_punctuation(token) in AUXILIARIES or strip_punctuation(token) in SUBJECT_PRONOUNS for token in tokens
     )
 
 
 def _is_lead_in(tokens: Sequence[str], start: int) -> bool:
     """Whether what begins at `start` only leads in: "last week", "in my free time", "when I was ten"."""
-    word = bare(tokens[start])
+    word = strip_punctuation(tokens[start])
     return word in SUBORDINATE_OPENERS or word in PREPOSITIONS or word in LEAD_INS or tokens[start].startswith("(")
 
 
 def _opens_clause(tokens: Sequence[str], index: int) -> bool:
     """Whether a subject pronoun or a short noun phrase with its auxiliary stands at `index`."""
-    while index < len(tokens) and bare(tokens[index]) in DROPPED:
+    while index < len(tokens) and strip_punctuation(tokens[index]) in DROPPED:
         index += 1
     if index + 1 >= len(tokens):
         return False
-    word, after = bare(tokens[index]), bare(tokens[index + 1])
+    word, after = strip_punctuation(tokens[index]), strip_punctuation(tokens[index + 1])
     if word in ("this", "that", "these", "those", "there"):
         return after in AUXILIARIES or after.endswith("s")
     if word in SUBJECT_PRONOUNS:
         return True
     if word in ARTICLES or word in POSSESSIVES:
-        return any(bare(token) in AUXILIARIES for token in tokens[index + 2 : index + _VERB_REACH_TOKENS])
+        return any(strip_punctuation(token) in AUXILIARIES for token in tokens[index + 2 : index + _VERB_REACH_TOKENS])
     return False
 
 
 def main_clause_first(tokens: Sequence[str]) -> tuple[list[str], list[str]]:
     """ "When I was ten, I moved" as "I moved" and "when I was ten"; other clauses as they are."""
-    if bare(tokens[0]) in SUBORDINATE_OPENERS:
+    if strip_punctuation(tokens[0]) in SUBORDINATE_OPENERS:
         for index in range(1, len(tokens) - 1):
             if tokens[index - 1].endswith(",") and _opens_clause(tokens, index):
                 return list(tokens[index:]), list(tokens[:index])
@@ -169,12 +173,17 @@ def main_clause_first(tokens: Sequence[str]) -> tuple[list[str], list[str]]:
 
 def subject_first(tokens: Sequence[str]) -> tuple[list[str], list[str]]:
     """ "Last week I went out" as "I went out" and "last week"; other clauses as they are."""
-    if GLUE in tokens[0] and len(tokens) > 2 and bare(tokens[1]) not in AUXILIARIES:
+    if GLUE in tokens[0] and len(tokens) > 2 and strip_punctuation(tokens[1]) not in AUXILIARIES:
         return list(tokens[1:]), [tokens[0]]
-    if bare(tokens[0]) in UNCERTAIN and len(tokens) > 2:
+    if strip_punctuation(tokens[0]) in UNCERTAIN and len(tokens) > 2:
         return list(tokens[1:]), [tokens[0]]
-    if _is_lead_in(tokens, 0) and bare(tokens[0]) not in SUBORDINATE_OPENERS - {"since", "after", "before", "once"}:
+    if _is_lead_in(tokens, 0) and strip_punctuation(tokens[0]) not in SUBORDINATE_OPENERS - {
+        "since",
+        "after",
+        "before",
+        "once",
+    }:
         for index in range(1, min(len(tokens) - 1, _LEAD_IN_TOKENS)):
-            if bare(tokens[index]) in ("i", "we"):
+            if strip_punctuation(tokens[index]) in ("i", "we"):
                 return list(tokens[index:]), list(tokens[:index])
     return list(tokens), []

@@ -11,11 +11,11 @@ from compaction.services.pipeline.statements.lexicon import (
     DROPPED,
     PART_OPENERS,
     PREPOSITIONS,
-    STOP_WORDS,
+    STATEMENT_STOP_WORDS,
     word_set,
 )
 from compaction.services.pipeline.statements.phrases import FILLERS
-from compaction.services.pipeline.statements.words import bare, has_content
+from compaction.services.pipeline.statements.words import has_content, strip_punctuation
 
 #: A part may end before a preposition only behind so many words of content,
 MIN_WORDS_BEFORE_PREPOSITION = 3
@@ -26,7 +26,7 @@ _ADVERBS_OF_LINKS = frozenset(("so", "even", "such", "rather", "just"))
 _LINKS_OF_ADVERBS = word_set("that as many far if though much than like")
 
 
-def parts_of(tokens: Sequence[str]) -> list[list[str]]:
+def split_into_parts(tokens: Sequence[str]) -> list[list[str]]:
     """The tokens in parts, the first of which says something by itself; tokens that carry nothing are gone."""
     parts: list[list[str]] = [[]]
     content = 0
@@ -35,17 +35,17 @@ def parts_of(tokens: Sequence[str]) -> list[list[str]]:
             parts.append([])
             content = 0
         parts[-1].append(token)
-        content += bare(token) not in STOP_WORDS
+        content += strip_punctuation(token) not in STATEMENT_STOP_WORDS
     if len(parts) > 1 and not has_content(parts[-1]):
         parts[-2:] = [parts[-2] + parts[-1]]
-    while parts[-1] and bare(parts[-1][-1]) in CLAUSE_LINKS:
+    while parts[-1] and strip_punctuation(parts[-1][-1]) in CLAUSE_LINKS:
         parts[-1].pop()
-    return [short for part in parts if (short := compressed(part))]
+    return [short for part in parts if (short := drop_fillers(part))]
 
 
 def _may_part(tokens: Sequence[str], index: int, content: int) -> bool:
-    word, before = bare(tokens[index]), tokens[index - 1]
-    if word in BOUND_OPENERS or bare(before) in BOUND_OPENERS | PREPOSITIONS | CLAUSE_LINKS:
+    word, before = strip_punctuation(tokens[index]), tokens[index - 1]
+    if word in BOUND_OPENERS or strip_punctuation(before) in BOUND_OPENERS | PREPOSITIONS | CLAUSE_LINKS:
         return False
     if before.endswith((",", ";", ".", "!", "-")):
         return True
@@ -54,9 +54,9 @@ def _may_part(tokens: Sequence[str], index: int, content: int) -> bool:
     return word in PREPOSITIONS and word not in BOUND_PREPOSITIONS and content >= MIN_WORDS_BEFORE_PREPOSITION
 
 
-def compressed(tokens: Sequence[str]) -> list[str]:
+def drop_fillers(tokens: Sequence[str]) -> list[str]:
     """The tokens without intensifiers and fillers; a comma behind one goes to the word before it."""
-    words = [bare(token) for token in tokens]
+    words = [strip_punctuation(token) for token in tokens]
     result: list[str] = []
     index = 0
     while index < len(tokens):

@@ -117,7 +117,7 @@ _OTHER_SMALL_WORDS = word_set(
     "let's"
 )
 #: Small words that never count as content.
-STOP_WORDS = frozenset().union(
+STATEMENT_STOP_WORDS = frozenset().union(
     PRONOUNS, AUXILIARIES, PREPOSITIONS, ARTICLES, CLAUSE_LINKS, DROPPED, INTERJECTIONS, UNCERTAIN, _OTHER_SMALL_WORDS
 )
 #: Words of every conversation: they count, but little.

@@ -8,7 +8,7 @@ from datetime import date, datetime
 from enum import StrEnum
 
 
-class Kind(StrEnum):
+class StatementKind(StrEnum):
     """What a statement is about; the journal keeps the lasting ones."""
 
     FACT = "fact"
@@ -22,7 +22,7 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True)
-class Message:
+class StatementMessage:
     """One message of a conversation, or one stored text without a speaker (`role` and `name` empty)."""
 
     id: str
@@ -39,7 +39,7 @@ class Message:
 
 
 @dataclass(frozen=True)
-class Part:
+class StatementPart:
     """A piece of a statement: its text, and the weight of each word of content it adds."""
 
     text: str
@@ -57,9 +57,9 @@ class Statement:
 
     subject: str
     lead: str
-    parts: tuple[Part, ...]
+    parts: tuple[StatementPart, ...]
     message_ids: tuple[str, ...]
-    kind: Kind
+    kind: StatementKind
     said_on: date | None = None
     factor: float = 1.0
 

@@ -22,13 +22,13 @@ from compaction.services.pipeline.statements.lexicon import (
     VERBS_AFTER_GERUND,
     word_set,
 )
-from compaction.services.pipeline.statements.verbs import agreeing, is_past, third_person_token, verb_places
-from compaction.services.pipeline.statements.words import bare, ends_clause, tail_of
+from compaction.services.pipeline.statements.verbs import is_past, third_person_clause, third_person_token, verb_places
+from compaction.services.pipeline.statements.words import ends_clause, strip_punctuation, trailing_punctuation
 
 #: How "we" is told of, when only one of them is known.
 AND_OTHERS = "and others"
 #: Whom a system message speaks to.
-ASSISTANT = "Assistant"
+ASSISTANT_NAME = "Assistant"
 _CONDITIONS = word_set("when if as than where what how that")
 #: Behind these "you" is anybody, unless a past form follows.
 _BEFORE_ANYBODY = _CONDITIONS | word_set("makes make lets let gives give helps help keeps keep")
@@ -39,7 +39,7 @@ _GERUND_REACH_TOKENS = 8
 
 
 @dataclass(frozen=True)
-class Talk:
+class SpeakerTurn:
     """Who speaks in a message, and to whom ("" when to nobody or to several)."""
 
     speaker: str
@@ -47,7 +47,7 @@ class Talk:
 
 
 @dataclass(frozen=True)
-class Opening:
+class ClauseOpening:
     """How a clause opens once it stands alone: whom it is about, what it opens with, and what follows.
 
     `continues` says that its subject is a pronoun whose noun is in the clause before; `of_speaker` that its subject is
@@ -61,53 +61,59 @@ class Opening:
     of_speaker: bool = False
 
 
-def opening_of(tokens: Sequence[str], talk: Talk) -> Opening:
+def clause_opening(tokens: Sequence[str], talk: SpeakerTurn) -> ClauseOpening:
     """The opening of a clause."""
     rest = _without_adverbs(tokens)
-    word = bare(rest[0]) if rest else ""
+    word = strip_punctuation(rest[0]) if rest else ""
     if talk.speaker and (own := _about_speaker(word, tokens, rest, talk.speaker)):
         return own
     if word in ("you", "your", "yours"):
         return _about_listener(word, rest, talk)
-    if rest and rest[0].startswith("(") and GLUE in rest[0] and len(rest) > 1 and bare(rest[1]) in AUXILIARIES:
-        return Opening("", "", tuple(rest[1:]), continues=True)
+    if (
+        rest
+        and rest[0].startswith("(")
+        and GLUE in rest[0]
+        and len(rest) > 1
+        and strip_punctuation(rest[1]) in AUXILIARIES
+    ):
+        return ClauseOpening("", "", tuple(rest[1:]), continues=True)
     if _points_back(word, rest):
-        return Opening("", "", tuple(rest), continues=True)
+        return ClauseOpening("", "", tuple(rest), continues=True)
     if (size := _size_of_empty_start(word, rest)) is not None:
         return _named(rest[size:], talk)
     if not rest or word in PRONOUNS or word in COPULAS or word in MODALS:
-        return Opening("", "", tuple(rest), continues=True)
+        return ClauseOpening("", "", tuple(rest), continues=True)
     return _named(rest, talk)
 
 
 def _points_back(word: str, rest: Sequence[str]) -> bool:
     """Whether it opens with a pronoun that has no noun of its own: "above that Ida decides", not "in that case"."""
-    if len(rest) < 3 or word not in PREPOSITIONS | _DEGREES or bare(rest[1]) not in DEMONSTRATIVES:
+    if len(rest) < 3 or word not in PREPOSITIONS | _DEGREES or strip_punctuation(rest[1]) not in DEMONSTRATIVES:
         return False
     return not ends_clause(rest[1]) and rest[2][:1].isupper()
 
 
-def _about_speaker(word: str, tokens: Sequence[str], rest: Sequence[str], name: str) -> Opening | None:
+def _about_speaker(word: str, tokens: Sequence[str], rest: Sequence[str], name: str) -> ClauseOpening | None:
     if word == "i":
-        return Opening(name, name, tuple(agreeing(rest[1:])), of_speaker=True)
+        return ClauseOpening(name, name, tuple(third_person_clause(rest[1:])), of_speaker=True)
     if word == "we":
-        return Opening(name, f"{name} {AND_OTHERS}", tuple(rest[1:]), of_speaker=True)
+        return ClauseOpening(name, f"{name} {AND_OTHERS}", tuple(rest[1:]), of_speaker=True)
     if word in ("my", "our"):
-        return Opening(name, f"{name}'s", tuple(rest[1:]), of_speaker=True)
-    if word == "let" and len(rest) > 2 and bare(rest[1]) == "us":
-        return Opening(name, f"{name} suggests", tuple(rest[2:]), of_speaker=True)
+        return ClauseOpening(name, f"{name}'s", tuple(rest[1:]), of_speaker=True)
+    if word == "let" and len(rest) > 2 and strip_punctuation(rest[1]) == "us":
+        return ClauseOpening(name, f"{name} suggests", tuple(rest[2:]), of_speaker=True)
     if word in LEFT_OUT_I and _leaves_out_i(tokens, rest):
         verb = LEFT_OUT_I[word]
-        return Opening(name, name, (verb, *rest) if verb else tuple(agreeing(rest)), of_speaker=True)
+        return ClauseOpening(name, name, (verb, *rest) if verb else tuple(third_person_clause(rest)), of_speaker=True)
     return None
 
 
 def _leaves_out_i(tokens: Sequence[str], rest: Sequence[str]) -> bool:
     """Not in "the feeling was unreal" and "trying seafood is a must", where the word is the subject itself."""
-    if len(rest) < 2 or any(bare(token) in ARTICLES for token in tokens[: len(tokens) - len(rest)]):
+    if len(rest) < 2 or any(strip_punctuation(token) in ARTICLES for token in tokens[: len(tokens) - len(rest)]):
         return False
-    word, after = bare(rest[0]), bare(rest[1])
-    behind = bare(rest[2]) if len(rest) > 2 and after in DROPPED else ""
+    word, after = strip_punctuation(rest[0]), strip_punctuation(rest[1])
+    behind = strip_punctuation(rest[2]) if len(rest) > 2 and after in DROPPED else ""
     if word in BOUND_STATES:
         return after in PREPOSITIONS or after in ("that", "forward")
     if after in OTHER_SUBJECT_SIGNS:
@@ -115,22 +121,22 @@ def _leaves_out_i(tokens: Sequence[str], rest: Sequence[str]) -> bool:
     if after in COPULAS or behind in COPULAS or after == "and" or (word == "been" and after in ARTICLES):
         return False
     return not word.endswith("ing") or all(
-        bare(token) not in VERBS_AFTER_GERUND for token in rest[1:_GERUND_REACH_TOKENS]
+        strip_punctuation(token) not in VERBS_AFTER_GERUND for token in rest[1:_GERUND_REACH_TOKENS]
     )
 
 
-def _about_listener(word: str, rest: Sequence[str], talk: Talk) -> Opening:
+def _about_listener(word: str, rest: Sequence[str], talk: SpeakerTurn) -> ClauseOpening:
     if not talk.listener:
-        return Opening("", "", tuple(rest), continues=True)
+        return ClauseOpening("", "", tuple(rest), continues=True)
     lead = f"{talk.speaker}:" if talk.speaker else ""
     if word == "you":
-        return Opening(talk.listener, lead, (talk.listener, *agreeing(rest[1:])))
-    return Opening(talk.listener, lead, (f"{talk.listener}'s", *rest[1:]))
+        return ClauseOpening(talk.listener, lead, (talk.listener, *third_person_clause(rest[1:])))
+    return ClauseOpening(talk.listener, lead, (f"{talk.listener}'s", *rest[1:]))
 
 
 def _size_of_empty_start(word: str, rest: Sequence[str]) -> int | None:
     """Tokens of "there is" or of a "this" before its noun, which a clause can do without; None when there are none."""
-    after = bare(rest[1]) if len(rest) > 1 else ""
+    after = strip_punctuation(rest[1]) if len(rest) > 1 else ""
     if word == "there" and after in AUXILIARIES and len(rest) > 3:
         return 2
     if word in DEMONSTRATIVES and after not in VERBS_AFTER_DEMONSTRATIVE and not ends_clause(rest[0]) and len(rest) > 2:
@@ -138,39 +144,39 @@ def _size_of_empty_start(word: str, rest: Sequence[str]) -> int | None:
     return None
 
 
-def _named(tokens: Sequence[str], talk: Talk) -> Opening:
+def _named(tokens: Sequence[str], talk: SpeakerTurn) -> ClauseOpening:
     rest = _without_adverbs(tokens)
-    if not rest or bare(rest[0]) in PRONOUNS:
-        return Opening("", "", tuple(rest), continues=True)
-    return Opening(talk.speaker, f"{talk.speaker}:" if talk.speaker else "", tuple(tokens))
+    if not rest or strip_punctuation(rest[0]) in PRONOUNS:
+        return ClauseOpening("", "", tuple(rest), continues=True)
+    return ClauseOpening(talk.speaker, f"{talk.speaker}:" if talk.speaker else "", tuple(tokens))
 
 
 def _without_adverbs(tokens: Sequence[str]) -> list[str]:
     rest = list(tokens)
-    while len(rest) > 1 and (bare(rest[0]) in DROPPED or not bare(rest[0])):
+    while len(rest) > 1 and (strip_punctuation(rest[0]) in DROPPED or not strip_punctuation(rest[0])):
         rest = rest[1:]
     return rest
 
 
-def with_names(tokens: Sequence[str], talk: Talk, *, of_speaker: bool = False) -> list[str]:
+def replace_pronouns(tokens: Sequence[str], talk: SpeakerTurn, *, of_speaker: bool = False) -> list[str]:
     """The tokens behind the opening: "me" and "you" become names, "my" is told of the speaker, "myself" is "self"."""
     result: list[str] = []
     verbs: set[int] = set()
     for index, token in enumerate(tokens):
-        word = bare(token)
-        before = bare(tokens[index - 1]) if index else ""
-        after = bare(tokens[index + 1]) if index + 1 < len(tokens) else ""
+        word = strip_punctuation(token)
+        before = strip_punctuation(tokens[index - 1]) if index else ""
+        after = strip_punctuation(tokens[index + 1]) if index + 1 < len(tokens) else ""
         replacement = _replacement(word, before, after, talk, of_speaker)
         if not replacement:
             result.append(third_person_token(token) if index in verbs else token)
             continue
         if word in ("i", "you") and before != "and":
             verbs.update(verb_places(tokens, index + 1, only_telling=word == "you" and before not in _CONDITIONS))
-        result.append(replacement + tail_of(token))
+        result.append(replacement + trailing_punctuation(token))
     return result
 
 
-def _replacement(word: str, before: str, after: str, talk: Talk, of_speaker: bool) -> str:
+def _replacement(word: str, before: str, after: str, talk: SpeakerTurn, of_speaker: bool) -> str:
     """What stands for `word`, "" for itself."""
     if word in ("my", "our"):
         return "their" if of_speaker or not talk.speaker else f"{talk.speaker}'s"

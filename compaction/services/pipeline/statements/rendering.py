@@ -15,11 +15,11 @@ def render_statements(statements: Sequence[Statement]) -> str:
     lines = []
     for day, group in groupby(statements, key=lambda statement: statement.said_on):
         text = " ".join(_sentences(group))
-        lines.append(f"{date_text(day)}: {shortened(text, day)}" if day else text)
+        lines.append(f"{date_text(day)}: {drop_repeated_day(text, day)}" if day else text)
     return "\n".join(lines)
 
 
-def shortened(text: str, day: date | None) -> str:
+def drop_repeated_day(text: str, day: date | None) -> str:
     """The text as it stands under the heading of a day, which need not be said again in brackets."""
     if day is None or ")" not in text:
         return text

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from compaction.services.pipeline.statements.model import Statement
-from compaction.services.pipeline.statements.rendering import render_statements, shortened
+from compaction.services.pipeline.statements.rendering import drop_repeated_day, render_statements
 
-CountTokens = Callable[[str], int]
+StatementTokenCounter = Callable[[str], int]
 #: Weighed against a statement beyond its own tokens, so that few full clauses win over many scraps.
 SEPARATOR_TOKENS = 3
 #: Tokens that joined texts may need beyond the sum of their own counts, e.g. a separator.
@@ -19,7 +19,7 @@ MAX_ROUNDS = 6
 
 
 def choose_statements(
-    statements: Sequence[Statement], *, token_budget: int, count_tokens: CountTokens
+    statements: Sequence[Statement], *, token_budget: int, count_tokens: StatementTokenCounter
 ) -> list[Statement]:
     """The statements worth most whose rendering fits `token_budget`, in order; the end of one may be left off."""
     choice = _Choice(statements, count_tokens)
@@ -37,7 +37,7 @@ def choose_statements(
 class _Choice:
     """What is chosen so far: how many parts of which statement, and the words they cover."""
 
-    def __init__(self, statements: Sequence[Statement], count_tokens: CountTokens) -> None:
+    def __init__(self, statements: Sequence[Statement], count_tokens: StatementTokenCounter) -> None:
         self.statements = statements
         self.costs = [_costs(statement, count_tokens) for statement in statements]
         self.sizes: dict[int, int] = {}
@@ -112,9 +112,9 @@ class _Choice:
         return best, size
 
 
-def _costs(statement: Statement, count_tokens: CountTokens) -> list[int]:
+def _costs(statement: Statement, count_tokens: StatementTokenCounter) -> list[int]:
     """Tokens of the statement with 0, 1, 2 ... of its parts."""
     costs = [count_tokens(f" {statement.lead}") + JOINT_TOKENS]
     for part in statement.parts:
-        costs.append(costs[-1] + count_tokens(f" {shortened(part.text, statement.said_on)}"))
+        costs.append(costs[-1] + count_tokens(f" {drop_repeated_day(part.text, statement.said_on)}"))
     return costs

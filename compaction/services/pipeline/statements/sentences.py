@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from compaction.services.pipeline.statements.lexicon import FOREIGN_WORDS, STOP_WORDS
-from compaction.services.pipeline.statements.words import bare
+from compaction.services.pipeline.statements.lexicon import FOREIGN_WORDS, STATEMENT_STOP_WORDS
+from compaction.services.pipeline.statements.words import strip_punctuation
 
 #: Longer runs without an end of sentence are cut into pieces of this many characters.
 MAX_SENTENCE_CHARACTERS = 600
@@ -57,8 +57,8 @@ def is_english(text: str) -> bool:
     plain = sum(character.isascii() and (character.isalnum() or character in " ,.!?'-") for character in sample)
     if plain < MIN_PLAIN_SHARE * len(sample):
         return False
-    words = [bare(token) for token in sample.split(" ")]
-    return sum(word in FOREIGN_WORDS for word in words) <= sum(word in STOP_WORDS for word in words)
+    words = [strip_punctuation(token) for token in sample.split(" ")]
+    return sum(word in FOREIGN_WORDS for word in words) <= sum(word in STATEMENT_STOP_WORDS for word in words)
 
 
 def split_sentences(line: str) -> list[str]:
@@ -71,10 +71,10 @@ def split_sentences(line: str) -> list[str]:
         sentences.append(line[start : match.end()].strip())
         start = match.end()
     sentences.append(line[start:].strip())
-    return [piece for sentence in sentences for piece in pieces(sentence, MAX_SENTENCE_CHARACTERS) if piece]
+    return [piece for sentence in sentences for piece in split_long_text(sentence, MAX_SENTENCE_CHARACTERS) if piece]
 
 
-def pieces(text: str, size: int) -> Iterator[str]:
+def split_long_text(text: str, size: int) -> Iterator[str]:
     """`text` in pieces of at most `size` characters, cut at spaces where there are any."""
     while len(text) > size:
         cut = text.rfind(" ", 1, size)

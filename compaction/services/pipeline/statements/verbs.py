@@ -11,7 +11,7 @@ from compaction.services.pipeline.statements.lexicon import (
     IRREGULAR_PAST,
     VERBS_IN_LY,
 )
-from compaction.services.pipeline.statements.words import EDGE, bare
+from compaction.services.pipeline.statements.words import EDGE, strip_punctuation
 
 _THIRD_PERSON = {
     "am": "is", "are": "is", "have": "has", "do": "does", "don't": "doesn't", "haven't": "hasn't", "were": "was",
@@ -42,7 +42,7 @@ def is_past(word: str) -> bool:
     return word.removeprefix("re") in IRREGULAR_PAST or (word.endswith("ed") and not word.endswith("eed"))
 
 
-def agreeing(tokens: Sequence[str]) -> list[str]:
+def third_person_clause(tokens: Sequence[str]) -> list[str]:
     """The tokens behind "I" with their first verb in the third person."""
     result = list(tokens)
     for place in verb_places(result, 0):
@@ -53,7 +53,7 @@ def agreeing(tokens: Sequence[str]) -> list[str]:
 def verb_places(tokens: Sequence[str], start: int, *, only_telling: bool = False) -> Iterator[int]:
     """Where the verb stands at or soon behind `start`, if any; `only_telling` asks for a form that shows its person."""
     for place in range(start, min(start + _REACH_TOKENS, len(tokens))):
-        word = bare(tokens[place])
+        word = strip_punctuation(tokens[place])
         if word in DROPPED or word in FREQUENCY_ADVERBS or (is_adverb(word) and place + 1 < len(tokens)):
             continue
         if not only_telling or word in _THIRD_PERSON:

@@ -7,13 +7,13 @@ from collections.abc import Collection, Sequence
 from functools import lru_cache
 
 from compaction.services.pipeline.statements.lexicon import FAINT_WORDS, PREPOSITIONS
-from compaction.services.pipeline.statements.words import bare, content_words
+from compaction.services.pipeline.statements.words import content_words, strip_punctuation
 from memories.services.tokens import load_encoding
 
 #: Its table lists frequent pieces of text first, so the place of a word tells how common it is.
 RARITY_ENCODING = "cl100k_base"
 #: A word of two tokens counts as this place in the table, every further token as so many places more.
-RARE_PLACE, PLACES_PER_TOKEN, MAX_TOKENS = 100_000, 20_000, 6
+RARE_PLACE, PLACES_PER_TOKEN, _MAX_TOKENS = 100_000, 20_000, 6
 #: How much rarer words are worth more: weight grows with this power of the place.
 RARITY_EXPONENT = 0.2
 COMMON_PLACE = 300
@@ -39,7 +39,7 @@ def word_weights(tokens: Sequence[str], counts: Counter[str], names: Collection[
                 continue
             repeated = max(counts[word], 1) ** REPEATED_EXPONENT
             weights[word] = max(weights.get(word, 0.0), _weight(word, token, before, index) * repeated)
-        before = bare(token)
+        before = strip_punctuation(token)
     return weights
 
 
@@ -74,4 +74,4 @@ def _place(word: str) -> int:
     tokens = load_encoding(RARITY_ENCODING).encode_ordinary(f" {word}")
     if len(tokens) == 1:
         return tokens[0]
-    return RARE_PLACE + PLACES_PER_TOKEN * (min(len(tokens), MAX_TOKENS) - 2)
+    return RARE_PLACE + PLACES_PER_TOKEN * (min(len(tokens), _MAX_TOKENS) - 2)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from compaction.services.pipeline.statements.lexicon import PARTICIPLES_OF_HAS, STOP_WORDS
+from compaction.services.pipeline.statements.lexicon import PARTICIPLES_OF_HAS, STATEMENT_STOP_WORDS
 
 #: Scripts without spaces count two characters as a word.
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{1,2}|[^\W_]+(?:'[^\W_]+)*")
@@ -25,19 +25,19 @@ CONTRACTIONS = {
 }  # fmt: skip
 
 
-def bare(token: str) -> str:
+def strip_punctuation(token: str) -> str:
     """The token in lower case without the punctuation around it."""
     return token.strip(EDGE).lower()
 
 
-def tail_of(token: str) -> str:
+def trailing_punctuation(token: str) -> str:
     """The punctuation at the end of the token."""
     return token[len(token.rstrip(EDGE)) :]
 
 
 def content_words(text: str) -> list[str]:
     """The words of `text` that carry content, in order and with repetitions."""
-    return [word for word in _WORD.findall(text.lower()) if word not in STOP_WORDS]
+    return [word for word in _WORD.findall(text.lower()) if word not in STATEMENT_STOP_WORDS]
 
 
 def all_words(text: str) -> list[str]:
@@ -46,18 +46,18 @@ def all_words(text: str) -> list[str]:
 
 
 def has_content(tokens: Iterable[str]) -> bool:
-    return any(bare(token) not in STOP_WORDS for token in tokens if bare(token))
+    return any(strip_punctuation(token) not in STATEMENT_STOP_WORDS for token in tokens if strip_punctuation(token))
 
 
-def tokens_of(sentence: str) -> list[str]:
+def sentence_tokens(sentence: str) -> list[str]:
     """The tokens of a sentence, contractions of pronouns written out."""
     said = [token for token in sentence.split(" ") if token]
     tokens: list[str] = []
     for index, token in enumerate(said):
         if full := CONTRACTIONS.get(token.lower().strip(EDGE)):
-            after = bare(said[index + 1]) if index + 1 < len(said) else ""
+            after = strip_punctuation(said[index + 1]) if index + 1 < len(said) else ""
             tokens.extend(_with_had_or_has(full, after).split(" "))
-            tokens[-1] += tail_of(token)
+            tokens[-1] += trailing_punctuation(token)
         else:
             tokens.append(token)
     return tokens
@@ -76,7 +76,7 @@ def ends_clause(token: str) -> bool:
     return token.endswith(CLAUSE_ENDS)
 
 
-def joined(tokens: Iterable[str]) -> str:
+def join_tokens(tokens: Iterable[str]) -> str:
     """The tokens as text, without punctuation left at the ends; a comma at the end stays, it links to what follows."""
     text = " ".join(tokens).strip(" .;:!?-")
     return text.rstrip(" ,") + "," if text.endswith(",") else text

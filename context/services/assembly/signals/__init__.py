@@ -9,27 +9,27 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from types import MappingProxyType
 
-from context.services.assembly.signals.adjacent_turns import neighbours
-from context.services.assembly.signals.answer_type import answers
-from context.services.assembly.signals.columns import Pool
-from context.services.assembly.signals.entity_match import person
-from context.services.assembly.signals.informativeness import statements
-from context.services.assembly.signals.lexical_overlap import words
-from context.services.assembly.signals.supersession import currency
-from context.services.assembly.signals.temporal_match import times
-from context.services.scorer import Column
+from context.services.assembly.signals.adjacent_turns import adjacent_turns
+from context.services.assembly.signals.answer_type import answer_type
+from context.services.assembly.signals.columns import CandidatePool
+from context.services.assembly.signals.entity_match import entity_match
+from context.services.assembly.signals.informativeness import informativeness
+from context.services.assembly.signals.lexical_overlap import lexical_overlap
+from context.services.assembly.signals.supersession import supersession
+from context.services.assembly.signals.temporal_match import temporal_match
+from context.services.scorer import ScoreColumn
 
-Signal = Callable[[Pool, datetime], Column]
+Signal = Callable[[CandidatePool, datetime], ScoreColumn]
 
 #: By the name of the part, in the order in which parts are told; each takes the candidates and when was asked.
 SIGNALS: Mapping[str, Signal] = MappingProxyType(
     {
-        "words": lambda pool, _: words(pool),
-        "neighbours": lambda pool, _: neighbours(pool),
-        "person": lambda pool, _: person(pool),
-        "time": times,
-        "answer": lambda pool, _: answers(pool),
-        "statement": lambda pool, _: statements(pool),
-        "currency": currency,
+        "words": lambda pool, _: lexical_overlap(pool),
+        "neighbours": lambda pool, _: adjacent_turns(pool),
+        "person": lambda pool, _: entity_match(pool),
+        "time": temporal_match,
+        "answer": lambda pool, _: answer_type(pool),
+        "statement": lambda pool, _: informativeness(pool),
+        "currency": supersession,
     }
 )

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from context.services.assembly.signals.columns import Pool
-from context.services.scorer import Column
+from context.services.assembly.signals.columns import CandidatePool
+from context.services.scorer import ScoreColumn
 
 _WORD = re.compile(r"[^\W_]+")
 
 
 @dataclass(frozen=True)
-class Form:
+class AnswerForm:
     """A form that texts hold: any of `words` (in small letters), and where a `pattern` is given that as well.
 
     Words are looked up first, which is many times faster than a pattern of alternatives. No words: the pattern alone.
@@ -43,8 +43,8 @@ class AnswerRule:
 
     asks: re.Pattern[str]
     weight: float
-    sure: tuple[Form, ...]
-    maybe: tuple[Form, ...] = ()
+    sure: tuple[AnswerForm, ...]
+    maybe: tuple[AnswerForm, ...] = ()
     maybe_share: float = 0.0
 
 
@@ -56,7 +56,7 @@ _WORKS = "book|movie|film|song|game|band|show"
 _NUMBER_WORDS = _words("one two three four five six seven eight nine ten eleven twelve")
 _UNITS = _words("minute minutes hour hours day days week weeks month months year years")
 _TIME = (
-    Form(
+    AnswerForm(
         _words(
             "yesterday today tonight tomorrow last next ago week weeks weekend weekends month months year years "
             "recently soon since birthday morning evening night summer winter spring fall autumn "
@@ -64,10 +64,10 @@ _TIME = (
             "monday tuesday wednesday thursday friday saturday sunday"
         )
     ),
-    Form(pattern=re.compile(r"\d(?:st|nd|rd|th)\b|\b(?:19|20)\d\d\b")),
+    AnswerForm(pattern=re.compile(r"\d(?:st|nd|rd|th)\b|\b(?:19|20)\d\d\b")),
 )
 _SPAN = (
-    Form(
+    AnswerForm(
         _UNITS,
         re.compile(
             rf"\b(?:\d+|an?|{'|'.join(sorted(_NUMBER_WORDS))}|few|couple|several|many)\s+(?:of\s+)?"
@@ -75,20 +75,20 @@ _SPAN = (
             re.IGNORECASE,
         ),
     ),
-    Form(_words("since ages")),
+    AnswerForm(_words("since ages")),
 )
 _NUMBER = (
-    Form(_NUMBER_WORDS | _words("dozen once twice hundred thousand couple few several")),
-    Form(pattern=re.compile(r"\d")),
+    AnswerForm(_NUMBER_WORDS | _words("dozen once twice hundred thousand couple few several")),
+    AnswerForm(pattern=re.compile(r"\d")),
 )
 _PLACE = (
-    Form(
+    AnswerForm(
         _words("in at to from near around through visit visited visiting"),
         re.compile(r"\b(?:in|at|to|from|near|around|through|visit(?:ed|ing)?)\s+(?:the\s+)?[A-Z]\w+"),
     ),
 )
 _PLACE_WORD = (
-    Form(
+    AnswerForm(
         _words(
             "beach park lake mountain mountains forest city town country home cafe restaurant store shop gym school "
             "museum house studio center centre hotel trail island state"
@@ -96,9 +96,11 @@ _PLACE_WORD = (
     ),
 )
 #: A capitalised word inside a sentence.
-_NAME = (Form(pattern=re.compile(r"[a-z,;:]\s+[A-Z][a-z]+\b")),)
-_QUOTED = (Form(pattern=re.compile(r"[\"“][^\"”]{2,60}[\"”]")),)
-_REASON = (Form(_words("because since help helps inspired inspires motivated motivates motivation reason wanted")),)
+_NAME = (AnswerForm(pattern=re.compile(r"[a-z,;:]\s+[A-Z][a-z]+\b")),)
+_QUOTED = (AnswerForm(pattern=re.compile(r"[\"“][^\"”]{2,60}[\"”]")),)
+_REASON = (
+    AnswerForm(_words("because since help helps inspired inspires motivated motivates motivation reason wanted")),
+)
 
 #: The first rule that a question meets counts.
 ENGLISH_ANSWERS: tuple[AnswerRule, ...] = (
@@ -128,7 +130,7 @@ ENGLISH_ANSWERS: tuple[AnswerRule, ...] = (
 )
 
 
-def answers(pool: Pool, rules: Sequence[AnswerRule] = ENGLISH_ANSWERS) -> Column:
+def answer_type(pool: CandidatePool, rules: Sequence[AnswerRule] = ENGLISH_ANSWERS) -> ScoreColumn:
     """How well the form of each text suits what is asked for, 0..1; 0 where the question asks for no kind known."""
     asked = pool.text.strip().lower()
     rule = next((rule for rule in rules if rule.asks.search(asked)), None)

@@ -11,11 +11,11 @@ from uuid import UUID
 import numpy as np
 import numpy.typing as npt
 
-from context.services.scorer import DEFAULT_SIMILARITY, Column, clamped, created_column, number_column
+from context.services.scorer import DEFAULT_SIMILARITY, ScoreColumn, clamp_unit, created_column, number_column
 
-Flags = npt.NDArray[np.bool_]
+CandidateFlags = npt.NDArray[np.bool_]
 Places = npt.NDArray[np.intp]
-Matrix = npt.NDArray[np.float32]
+VectorMatrix = npt.NDArray[np.float32]
 
 #: Messages that count as beside one another: so far apart, in one session.
 REACH = 2
@@ -25,7 +25,7 @@ _SPEAKER = re.compile(r"([^\W\d_][\w.'’-]*(?: [^\W\d_][\w.'’-]*){0,2}):\s+")
 _STEM_LETTERS = 4
 
 
-class Pool:
+class CandidatePool:
     """The candidates (mappings, as contract of the scorer), the question's text and lexemes, the vectors there are."""
 
     def __init__(
@@ -44,17 +44,17 @@ class Pool:
         return len(self.rows)
 
     @cached_property
-    def similarity(self) -> Column:
+    def similarity(self) -> ScoreColumn:
         """Cosine to the question, 0..1; 0 where unknown."""
-        return clamped(number_column(list(self.rows), "similarity", DEFAULT_SIMILARITY))
+        return clamp_unit(number_column(list(self.rows), "similarity", DEFAULT_SIMILARITY))
 
     @cached_property
-    def created(self) -> Column:
+    def created(self) -> ScoreColumn:
         """Seconds since 1970; minus infinity where unknown."""
         return created_column(list(self.rows))
 
     @cached_property
-    def is_turn(self) -> Flags:
+    def is_turn(self) -> CandidateFlags:
         """Whether it is one message of a conversation: it has a session and a place in it, whatever its kind."""
         return np.array([bool(row.get("session")) and row.get("position") is not None for row in self.rows], bool)
 
@@ -103,7 +103,7 @@ class Pool:
         ]
 
     @cached_property
-    def holds(self) -> Column:
+    def holds(self) -> ScoreColumn:
         """Candidates x lexemes of the question: 1 where the memory's text vector holds it."""
         number_of = {lexeme: number for number, lexeme in enumerate(self.lexemes)}
         held = np.zeros((len(self.rows), len(self.lexemes)))
@@ -114,7 +114,7 @@ class Pool:
         return held
 
     @cached_property
-    def lexeme_weights(self) -> Column:
+    def lexeme_weights(self) -> ScoreColumn:
         """What each lexeme tells, by how few candidates hold it; they sum to 1, or are all 0.
 
         The name of somebody who speaks here tells nothing about a text: all of that person's messages begin with it.
@@ -127,35 +127,35 @@ class Pool:
         return np.asarray(weights / total if total > 0 else np.zeros(len(self.lexemes)))
 
     @cached_property
-    def _names(self) -> Flags:
+    def _names(self) -> CandidateFlags:
         words = {word for speaker in set(self.speakers) for word in speaker.split()}
         return np.array([any(_is_stem(lexeme, word) for word in words) for lexeme in self.lexemes], dtype=bool)
 
     @cached_property
-    def own_words(self) -> Column:
+    def own_words(self) -> ScoreColumn:
         """The weight of the question's lexemes that each candidate holds itself, 0..1."""
         return np.asarray(self.holds @ self.lexeme_weights)
 
     @cached_property
-    def strength(self) -> Column:
+    def strength(self) -> ScoreColumn:
         """How much each has to do with the question by itself: half its cosine, half its words, 0..1."""
         return np.asarray(0.5 * self.similarity + 0.5 * self.own_words)
 
     @cached_property
-    def is_question(self) -> Flags:
+    def is_question(self) -> CandidateFlags:
         """Whether its text ends by asking."""
         return np.array([body.endswith(("?", "？", "؟")) for body in self.bodies], dtype=bool)
 
-    def vectors_of(self, places: Sequence[int]) -> Matrix:
+    def vectors_of(self, places: Sequence[int]) -> VectorMatrix:
         """The vectors of these candidates, one a row; zeros for a candidate without one."""
         found = [self._vectors.get(self.rows[place]["id"]) for place in places]
         size = next((len(vector) for vector in found if vector is not None), 0)
         return np.array([np.zeros(size) if vector is None else vector for vector in found], dtype=np.float32)
 
 
-def taken(column: Column, places: Places) -> Column:
+def column_at(column: ScoreColumn, places: Places) -> ScoreColumn:
     """The column's values (or rows) at these places; 0 where there is none."""
-    values: Column = column[places]
+    values: ScoreColumn = column[places]
     values[places < 0] = 0.0
     return values
 

@@ -6,20 +6,20 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from context.services.assembly.signals.columns import Pool
-from context.services.scorer import Column
+from context.services.assembly.signals.columns import CandidatePool
+from context.services.scorer import ScoreColumn
 
 #: Only so many of the best are compared with what is better than they.
-COMPARED_MAX = 300
+_COMPARED_MAX = 300
 
 
-def repetition(pool: Pool, scores: Column, share: float) -> Column:
+def repetition(pool: CandidatePool, scores: ScoreColumn, share: float) -> ScoreColumn:
     """How much each of the best repeats one that comes before it, 0..1, where a full repetition costs `share`.
 
     The best comes first; next is always the one whose score less its cost is highest.
     """
     repeated = np.zeros(len(pool))
-    places: Sequence[int] = np.argsort(-scores, kind="stable")[:COMPARED_MAX].tolist()
+    places: Sequence[int] = np.argsort(-scores, kind="stable")[:_COMPARED_MAX].tolist()
     if len(places) < 2:
         return repeated
     vectors = pool.vectors_of(places)

@@ -6,14 +6,14 @@ import re
 
 import numpy as np
 
-from context.services.assembly.signals.columns import Pool
-from context.services.scorer import Column
+from context.services.assembly.signals.columns import CandidatePool
+from context.services.scorer import ScoreColumn
 
 _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _POSSESSIVE = re.compile(r"['’]s\b")
 
 
-def person(pool: Pool) -> Column:
+def entity_match(pool: CandidatePool) -> ScoreColumn:
     """1 for messages of a speaker whom the question names and for other texts that hold a name of the question, else 0.
 
     Speakers are known by "Name:" before their messages, so they are found however the question spells them. For texts

@@ -6,15 +6,15 @@ import re
 
 import numpy as np
 
-from context.services.assembly.signals.columns import Pool
-from context.services.scorer import Column
+from context.services.assembly.signals.columns import CandidatePool
+from context.services.scorer import ScoreColumn
 
 #: ADR-0078. Words that are stated from which on more of them tell nothing more.
 WORDS_IN_FULL = 50
 _SENTENCE = re.compile(r"[^.!?。！？؟]+[.!?。！？؟]*")
 
 
-def statements(pool: Pool) -> Column:
+def informativeness(pool: CandidatePool) -> ScoreColumn:
     """How much each text states, 0..1, by the logarithm of its words that ask nothing; 0 where it ends by asking."""
     counts = np.array(
         [0 if asks else _stated_words(body) for body, asks in zip(pool.bodies, pool.is_question.tolist(), strict=True)]

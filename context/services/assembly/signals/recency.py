@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from context.services.scorer import RECENCY_OF_UNKNOWN_AGE, SECONDS_PER_DAY, Column
+from context.services.scorer import RECENCY_OF_UNKNOWN_AGE, SECONDS_PER_DAY, ScoreColumn
 
 
 def recency(
     rows: Sequence[Mapping[str, Any]],
-    age_seconds: Column,
+    age_seconds: ScoreColumn,
     half_life_days: float,
     half_life_days_by_kind: Mapping[str, float],
-) -> Column:
+) -> ScoreColumn:
     """0..1, of each memory by its age; a future date has age 0, an unknown age (infinite here) is neutral."""
     half_lives = np.array([half_life_days_by_kind.get(str(row.get("kind")), half_life_days) for row in rows])
     age_days = np.maximum(age_seconds, 0.0) / SECONDS_PER_DAY

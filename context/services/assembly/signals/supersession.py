@@ -14,12 +14,12 @@ from datetime import datetime
 import numpy as np
 import numpy.typing as npt
 
-from context.services.assembly.signals.columns import Pool
-from context.services.assembly.signals.temporal_match import spans_of
-from context.services.scorer import SECONDS_PER_DAY, Column
+from context.services.assembly.signals.columns import CandidatePool
+from context.services.assembly.signals.temporal_match import query_time_spans
+from context.services.scorer import SECONDS_PER_DAY, ScoreColumn
 
 #: ADR-0078. Only so many candidates that have most to do with the question are compared with each other.
-COMPARED_MAX = 60
+_COMPARED_MAX = 60
 #: ADR-0078. The cosine between two memories from which on they count in full as saying the same.
 ALIKE_IN_FULL = 0.7
 #: ADR-0078. How much of resemblance makes half of the full gain or loss.
@@ -50,11 +50,11 @@ ENGLISH_TENSES = TenseRules(
 )
 
 
-def currency(pool: Pool, asked_at: datetime, rules: TenseRules = ENGLISH_TENSES) -> Column:
+def supersession(pool: CandidatePool, asked_at: datetime, rules: TenseRules = ENGLISH_TENSES) -> ScoreColumn:
     """From -1 (others hold at the time asked about) to 1 (it does, and others do not); 0 for what has no rival."""
     found = np.zeros(len(pool))
     strength = np.where(pool.is_turn | ~np.isfinite(pool.created), 0.0, pool.strength)
-    places = np.argsort(-strength, kind="stable")[:COMPARED_MAX]
+    places = np.argsort(-strength, kind="stable")[:_COMPARED_MAX]
     places = places[strength[places] > 0.0]
     merit = _merit(pool, asked_at, rules)
     if len(places) < 2 or merit is None:
@@ -67,7 +67,7 @@ def currency(pool: Pool, asked_at: datetime, rules: TenseRules = ENGLISH_TENSES)
     return found
 
 
-def _rivalry(pool: Pool, places: npt.NDArray[np.intp], share: Column) -> npt.NDArray[np.float64]:
+def _rivalry(pool: CandidatePool, places: npt.NDArray[np.intp], share: ScoreColumn) -> npt.NDArray[np.float64]:
     """How much each two of them answer the same, 0..1: alike by their vectors, and both near to the question."""
     vectors = pool.vectors_of(places.tolist()).astype(np.float64)
     alike = np.clip(vectors @ vectors.T / ALIKE_IN_FULL, 0.0, 1.0)
@@ -76,12 +76,12 @@ def _rivalry(pool: Pool, places: npt.NDArray[np.intp], share: Column) -> npt.NDA
     return rivalry
 
 
-def _merit(pool: Pool, asked_at: datetime, rules: TenseRules) -> Column | None:
+def _merit(pool: CandidatePool, asked_at: datetime, rules: TenseRules) -> ScoreColumn | None:
     """Larger for what holds rather at the time asked about; None where the question takes no side.
 
     For a time that is named: the newest from before its end, then what came after it, soonest first.
     """
-    spans = spans_of(pool, asked_at)
+    spans = query_time_spans(pool, asked_at)
     if spans:
         end = (spans[0].start if rules.up_to.search(pool.text) else spans[0].end).timestamp()
         return np.where(pool.created > end, -pool.created - EVER_SECONDS, pool.created)

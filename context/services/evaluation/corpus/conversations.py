@@ -12,7 +12,7 @@ from pathlib import Path
 
 from context.services.evaluation.corpus.model import Corpus, CorpusError, CorpusMemory, CorpusProblem, CorpusQuestion
 from memories.services.store.content import content_hash
-from memories.services.store.locomo import AskedQuestion, LocomoError, Turn, parse_conversation, parse_questions
+from memories.services.store.locomo import LocomoError, LocomoQuestion, LocomoTurn, parse_conversation, parse_questions
 
 CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop"}
 
@@ -53,10 +53,10 @@ def _read_file(path: Path) -> _Conversation:
     raise CorpusError([problem])
 
 
-def _conversation(stem: str, turns: Sequence[Turn], asked: Sequence[AskedQuestion]) -> _Conversation:
+def _conversation(stem: str, turns: Sequence[LocomoTurn], asked: Sequence[LocomoQuestion]) -> _Conversation:
     if not turns:
         raise LocomoError("nobody says anything")
-    first_with_text: dict[str, Turn] = {}
+    first_with_text: dict[str, LocomoTurn] = {}
     # What is said word for word twice is one memory, and evidence names the first.
     kept = {turn.dia_id: first_with_text.setdefault(content_hash(turn.content), turn) for turn in turns}
     end = max(turn.said_at for turn in turns)
@@ -79,7 +79,7 @@ def _conversation(stem: str, turns: Sequence[Turn], asked: Sequence[AskedQuestio
     return _Conversation(memories, questions, len(asked) - len(questions))
 
 
-def _memory(stem: str, turn: Turn) -> CorpusMemory:
+def _memory(stem: str, turn: LocomoTurn) -> CorpusMemory:
     draft = turn.as_memory(stem)
     return CorpusMemory(
         id=f"{stem}/{turn.dia_id}",

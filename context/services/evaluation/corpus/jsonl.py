@@ -16,7 +16,7 @@ from context.services.evaluation.corpus.checks import (
 from context.services.evaluation.corpus.model import Corpus, CorpusError, CorpusMemory, CorpusProblem, CorpusQuestion
 from context.services.evaluation.corpus.rows import RowError, memory_from, question_from
 
-Row = TypeVar("Row")
+_Row = TypeVar("_Row")
 
 
 def read_folder(folder: Path) -> Corpus:
@@ -48,9 +48,9 @@ def _line(problem: CorpusProblem) -> int:
     return problem.line or 0
 
 
-def _read_rows(path: Path, read: Callable[[Mapping[str, Any]], Row]) -> tuple[dict[int, Row], list[CorpusProblem]]:
+def _read_rows(path: Path, read: Callable[[Mapping[str, Any]], _Row]) -> tuple[dict[int, _Row], list[CorpusProblem]]:
     """The rows of a file by their line, and what is wrong with the other lines."""
-    rows: dict[int, Row] = {}
+    rows: dict[int, _Row] = {}
     problems: list[CorpusProblem] = []
     for line, text in _lines_of(path):
         try:

@@ -9,7 +9,7 @@ from typing import Any
 from context.services.evaluation.corpus.model import CorpusMemory, CorpusQuestion
 from memories.services.partitions.paths import PartitionError, PartitionPath, parse_partition
 from memories.services.store.content import ContentError, check_content
-from memories.services.store.drafts import MAX_LABEL_CHARACTERS, FieldProblem, NewMemory, problems_of
+from memories.services.store.drafts import MAX_LABEL_CHARACTERS, FieldProblem, NewMemory, new_memory_problems
 
 MEMORY_REQUIRED = ("id", "content", "created_at")
 MEMORY_OPTIONAL = ("partition", "kind", "session", "position", "confidence", "pinned", "expires_at", "metadata")
@@ -36,7 +36,9 @@ def memory_from(row: Mapping[str, Any]) -> CorpusMemory:
         values["content"] = content.strip()
     bad = {problem.field for problem in problems}
     draft = NewMemory(**_as_draft({name: value for name, value in values.items() if name not in bad}))
-    problems += [problem for problem in problems_of(draft, now=_END_OF_TIME) if problem.field in values.keys() - bad]
+    problems += [
+        problem for problem in new_memory_problems(draft, now=_END_OF_TIME) if problem.field in values.keys() - bad
+    ]
     if problems:
         raise RowError(problems)
     return CorpusMemory(**{**values, "partition": draft.partition.path})

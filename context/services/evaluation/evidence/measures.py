@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass
 
-from context.services.evaluation.answer_words import share_of_words, words_that_count
+from context.services.evaluation.answer_words import answer_word_share, significant_words
 
 
 @dataclass(frozen=True)
-class Measured:
+class QuestionMeasures:
     """One question at one budget.
 
     `evidence` memories were named and `held` of them stand in the context. `evidence_rank` and `stale_rank` are the
@@ -53,7 +53,7 @@ class Measured:
         return self.evidence_rank is not None and (self.stale_rank is None or self.evidence_rank < self.stale_rank)
 
 
-def measure(
+def measure_retrieved_evidence(
     ranked: Sequence[Hashable],
     *,
     evidence: Collection[Hashable],
@@ -62,21 +62,21 @@ def measure(
     text: str = "",
     tokens: int = 0,
     milliseconds: float = 0.0,
-) -> Measured:
+) -> QuestionMeasures:
     """Compare a context with what was asked for. `ranked` are the ids of its memories, the highest score first.
 
     Raises `ValueError` where no evidence is named.
     """
     if not evidence:
         raise ValueError("a question names at least one memory as evidence")
-    words = words_that_count(answer)
-    return Measured(
+    words = significant_words(answer)
+    return QuestionMeasures(
         evidence=len(set(evidence)),
         held=len(set(evidence) & set(ranked)),
         evidence_rank=_first_rank(ranked, evidence),
         stale=len(set(stale)),
         stale_rank=_first_rank(ranked, stale),
-        containment=share_of_words(words, text) if words else None,
+        containment=answer_word_share(words, text) if words else None,
         tokens=tokens,
         milliseconds=milliseconds,
     )

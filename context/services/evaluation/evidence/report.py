@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from context.services.evaluation.evidence.intervals import Estimate, Values, estimate_means
-from context.services.evaluation.evidence.measures import Measured
+from context.services.evaluation.evidence.measures import QuestionMeasures
 
 #: The measures that have an interval, in the order in which people read them.
-MEASURES: Mapping[str, Callable[[Measured], float | None]] = {
+MEASURES: Mapping[str, Callable[[QuestionMeasures], float | None]] = {
     "recall": lambda measured: measured.recall,
     "full": lambda measured: float(measured.is_full),
     "containment": lambda measured: measured.containment,
@@ -23,16 +23,16 @@ MEASURES: Mapping[str, Callable[[Measured], float | None]] = {
 
 
 @dataclass(frozen=True)
-class Answer:
+class MeasuredAnswer:
     """What was measured of a question, at one budget."""
 
     question_id: str
     category: str
-    measured: Measured
+    measured: QuestionMeasures
 
 
 @dataclass(frozen=True)
-class Summary:
+class MeasuresSummary:
     """What holds for many questions at one budget.
 
     `measures` are means by their names in `MEASURES`, without those that apply to no question: `recall` of the
@@ -46,31 +46,31 @@ class Summary:
     milliseconds_p95: float
 
     @classmethod
-    def from_dict(cls, stored: Mapping[str, Any]) -> Summary:
+    def from_dict(cls, stored: Mapping[str, Any]) -> MeasuresSummary:
         """From what `asdict` gave."""
         measures = {name: Estimate(**estimate) for name, estimate in stored["measures"].items()}
         return cls(**{**stored, "measures": measures})
 
 
 @dataclass(frozen=True)
-class Report:
+class EvaluationReport:
     """All questions of a run at one budget, and those of each category, in the order of their names."""
 
-    total: Summary
-    categories: Mapping[str, Summary]
+    total: MeasuresSummary
+    categories: Mapping[str, MeasuresSummary]
 
     @classmethod
-    def from_dict(cls, stored: Mapping[str, Any]) -> Report:
+    def from_dict(cls, stored: Mapping[str, Any]) -> EvaluationReport:
         """From what `asdict` gave."""
-        categories = {name: Summary.from_dict(summary) for name, summary in stored["categories"].items()}
-        return cls(Summary.from_dict(stored["total"]), categories)
+        categories = {name: MeasuresSummary.from_dict(summary) for name, summary in stored["categories"].items()}
+        return cls(MeasuresSummary.from_dict(stored["total"]), categories)
 
 
 @dataclass(frozen=True)
-class Difference:
+class RunDifference:
     """The second run less the first, over the `questions` that both were asked.
 
-    `measures` as in `Summary`. `only_first` and `only_second` count the questions of one run alone, which are left out.
+    `measures` as in `MeasuresSummary`. `only_first` and `only_second` count the questions of one run alone (excluded).
     """
 
     questions: int
@@ -79,26 +79,27 @@ class Difference:
     only_second: int
 
 
-def report_on(answers: Sequence[Answer]) -> Report:
+def build_evaluation_report(answers: Sequence[MeasuredAnswer]) -> EvaluationReport:
     """Sum up a run at one budget; questions without a category count in the total alone.
 
     Raises `ValueError` where there is no answer.
     """
     names = sorted({answer.category for answer in answers} - {""})
-    return Report(
-        total=summarise([answer.measured for answer in answers]),
+    return EvaluationReport(
+        total=summarise_measures([answer.measured for answer in answers]),
         categories={
-            name: summarise([answer.measured for answer in answers if answer.category == name]) for name in names
+            name: summarise_measures([answer.measured for answer in answers if answer.category == name])
+            for name in names
         },
     )
 
 
-def summarise(measured: Sequence[Measured]) -> Summary:
+def summarise_measures(measured: Sequence[QuestionMeasures]) -> MeasuresSummary:
     """Sum up questions. Raises `ValueError` where there is none."""
     if not measured:
         raise ValueError("there is no answer to sum up")
     p50, p95 = np.percentile([each.milliseconds for each in measured], [50, 95])
-    return Summary(
+    return MeasuresSummary(
         questions=len(measured),
         measures=_named(estimate_means(_columns(measured))),
         milliseconds_p50=round(float(p50), 3),
@@ -106,7 +107,7 @@ def summarise(measured: Sequence[Measured]) -> Summary:
     )
 
 
-def difference_between(first: Sequence[Answer], second: Sequence[Answer]) -> Difference:
+def run_difference(first: Sequence[MeasuredAnswer], second: Sequence[MeasuredAnswer]) -> RunDifference:
     """How the second run differs from the first, question by question, at one budget of each.
 
     Raises `ValueError` where they share no question.
@@ -118,7 +119,7 @@ def difference_between(first: Sequence[Answer], second: Sequence[Answer]) -> Dif
     if not shared:
         raise ValueError("the two runs share no question")
     steps = _columns([after[name] for name in shared]) - _columns([before[name] for name in shared])
-    return Difference(
+    return RunDifference(
         questions=len(shared),
         measures=_named(estimate_means(steps)),
         only_first=len(before) - len(shared),
@@ -126,7 +127,7 @@ def difference_between(first: Sequence[Answer], second: Sequence[Answer]) -> Dif
     )
 
 
-def _columns(measured: Sequence[Measured]) -> Values:
+def _columns(measured: Sequence[QuestionMeasures]) -> Values:
     """(questions, measures) in the order of `MEASURES`; NaN where a measure does not apply."""
     rows = [[read(each) for read in MEASURES.values()] for each in measured]
     return np.array(rows, dtype=np.float64)

@@ -17,23 +17,23 @@ from rest_framework.test import APIClient
 
 from compaction.models import Message, Run
 from compaction.pipeline import orchestrator
-from compaction.pipeline.actions.compactions import retry_run
+from compaction.pipeline.actions.compactions import retry_compaction_run
 from compaction.sessions.actions.messages import pin_message
 from memories.models import Tenant
 from memories.tenancy.exceptions import Conflict
 from memories.tenancy.scopes import tenant_scope
-from memory_platform.embedded.processes import Child, stop
+from memory_platform.embedded.processes import ChildProcess, stop_processes
 from memory_platform.embedded.redis import start_redis
-from tests.fakes.chat_server import KEY, running_chat_server, slow
+from tests.fakes.chat_server import FAKE_CHAT_API_KEY, running_chat_server, slow_chat
 from tests.integration.compaction_helpers import (
     compact,
     conversation,
     full_session,
     live_memories,
+    message_texts,
     shown,
     stored_compactions,
     stored_runs,
-    texts,
 )
 from tests.integration.session_helpers import append, stored_messages
 from tests.users import BY, api_client
@@ -49,8 +49,8 @@ import os, signal, sys, uuid
 from datetime import datetime
 import django
 django.setup()
-from compaction import compactor
-from memories.embedding.selection import get_embedder
+from compaction.pipeline import orchestrator
+from memories.embeddings.providers.selection import get_embedder
 from memories.services.tokens import ENCODINGS, load_encoding
 # what takes long to load is loaded once
 get_embedder()
@@ -59,11 +59,11 @@ for line in sys.stdin:
     fatal_step, tenant_id, run_id, now = line.split()
     worker = os.fork()
     if not worker:
-        def reached(step):
+        def note_step(step):
             if step == fatal_step:
                 os.kill(os.getpid(), signal.SIGKILL)
-        compactor.reached = reached
-        compactor.run_compaction(uuid.UUID(tenant_id), uuid.UUID(run_id), now=datetime.fromisoformat(now))
+        orchestrator.note_step = note_step
+        orchestrator.run_compaction(uuid.UUID(tenant_id), uuid.UUID(run_id), now=datetime.fromisoformat(now))
         os._exit(0)
     print(os.waitstatus_to_exitcode(os.waitpid(worker, 0)[1]), flush=True)
 """
@@ -128,13 +128,13 @@ def test_worker_killed_at_any_step_leaves_before_or_after(
         assert live_memories(tenant) == []
         assert stored_compactions(tenant)[0].state == "pending"
         assert orchestrator.run_compaction(tenant.pk, run.pk, now=now).state == "", "taken from a worker that may live"
-        now += orchestrator.LEASE + timedelta(seconds=1)
+        now += orchestrator.COMPACTION_LEASE + timedelta(seconds=1)
     die_at(AFTER, run, now)
     after = shown(tenant, session["id"])
     assert after != before
     assert [row.state for row in stored_compactions(tenant)] == ["applied"]
     assert stored_runs(tenant)[0].state == "done"
-    again = orchestrator.run_compaction(tenant.pk, run.pk, now=now + orchestrator.LEASE * 2)
+    again = orchestrator.run_compaction(tenant.pk, run.pk, now=now + orchestrator.COMPACTION_LEASE * 2)
     assert again.state == ""
     assert shown(tenant, session["id"]) == after
 
@@ -144,7 +144,9 @@ def test_next_worker_finishes_what_a_killed_one_began(
 ) -> None:
     now = timezone.now()
     die_at("applying", run, now)
-    outcome = orchestrator.run_compaction(tenant.pk, run.pk, now=now + orchestrator.LEASE + timedelta(seconds=1))
+    outcome = orchestrator.run_compaction(
+        tenant.pk, run.pk, now=now + orchestrator.COMPACTION_LEASE + timedelta(seconds=1)
+    )
     assert outcome.state == "applied"
     assert stored_runs(tenant)[0].attempts == 2
     assert len(live_memories(tenant, "context_synthesis")) == 1
@@ -153,7 +155,7 @@ def test_next_worker_finishes_what_a_killed_one_began(
 def test_run_that_kills_every_worker_is_given_up(tenant: Tenant, run: Run) -> None:
     now = timezone.now()
     with tenant_scope(tenant.pk):
-        Run.objects.filter(pk=run.pk).update(attempts=orchestrator.ATTEMPTS_MAX)
+        Run.objects.filter(pk=run.pk).update(attempts=orchestrator.COMPACTION_ATTEMPTS_MAX)
     outcome = orchestrator.run_compaction(tenant.pk, run.pk, now=now)
     assert (outcome.state, outcome.code) == ("failed", "too_many_attempts")
 
@@ -186,7 +188,7 @@ def once_at(step: str, act: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         if at == step and left:
             left.pop()()
 
-    monkeypatch.setattr(orchestrator, "reached", reached)
+    monkeypatch.setattr(orchestrator, "note_step", reached)
 
 
 def test_worker_that_was_thought_dead_writes_nothing(
@@ -196,7 +198,7 @@ def test_worker_that_was_thought_dead_writes_nothing(
     taken_over: list[str] = []
 
     def take_over() -> None:
-        late = now + orchestrator.LEASE + timedelta(seconds=1)
+        late = now + orchestrator.COMPACTION_LEASE + timedelta(seconds=1)
         taken_over.append(orchestrator.run_compaction(tenant.pk, run.pk, now=late).state)
 
     once_at("checked", take_over, monkeypatch)
@@ -219,7 +221,7 @@ def test_message_pinned_meanwhile_stays_and_new_ones_do_not_matter(
 
     once_at("checked", meddle, monkeypatch)
     assert orchestrator.run_compaction(tenant.pk, run.pk, now=timezone.now()).state == "applied"
-    now_shown = texts(shown(tenant, session["id"]))
+    now_shown = message_texts(shown(tenant, session["id"]))
     assert first.content in now_shown
     assert now_shown[-2] == conversation(1, start=500)[0]["content"]
 
@@ -228,7 +230,7 @@ def test_retry_of_what_is_open_elsewhere_is_refused(admin: APIClient, tenant: Te
     with tenant_scope(tenant.pk):
         Run.objects.filter(pk=run.pk).update(state="failed")
     with tenant_scope(tenant.pk), pytest.raises(Conflict, match="pending"):
-        retry_run(run=run, by=BY, now=timezone.now())
+        retry_compaction_run(run=run, by=BY, now=timezone.now())
 
 
 # --- A worker of its own, with a Redis of its own ------------------------------------------------------------------
@@ -239,7 +241,7 @@ class Runtime:
 
     def __init__(self, folder: Path, **environment: str) -> None:
         self.folder = folder
-        self.redis: Child | None = None
+        self.redis: ChildProcess | None = None
         self.start()
         self.environment = {**os.environ, **environment, "CELERY_BROKER_URL": self.broker_url}
         command = ["-m", "celery", "-A", "memory_platform", "worker", "--pool", "solo", "-l", "WARNING", "-Q", "celery"]
@@ -254,7 +256,7 @@ class Runtime:
 
     def stop_redis(self) -> None:
         assert self.redis is not None
-        stop([self.redis], patience_seconds=5)
+        stop_processes([self.redis], patience_seconds=5)
 
     def end(self) -> None:
         self.worker.kill()
@@ -270,8 +272,8 @@ class Runtime:
 @pytest.fixture
 def runtime(tmp_path: Path) -> Iterator[Runtime]:
     with running_chat_server() as server:
-        server.mode = slow(2.0)
-        runtime = Runtime(tmp_path, LLM_BASE_URL=server.base_url, LLM_API_KEY=KEY)
+        server.mode = slow_chat(2.0)
+        runtime = Runtime(tmp_path, LLM_BASE_URL=server.base_url, LLM_API_KEY=FAKE_CHAT_API_KEY)
         try:
             yield runtime
         finally:
@@ -286,8 +288,8 @@ def wait_for(condition: Any, runtime: Runtime) -> None:
 
 
 SEND = """
-from compaction.tasks import run_compaction_later
-run_compaction_later(uuid.UUID(sys.argv[1]), uuid.UUID(sys.argv[2]))
+from compaction.tasks import enqueue_compaction
+enqueue_compaction(uuid.UUID(sys.argv[1]), uuid.UUID(sys.argv[2]))
 """
 SWEEP = "from compaction import tasks\nassert tasks.sweep_runs() == 1"
 

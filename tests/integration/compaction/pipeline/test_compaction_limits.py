@@ -10,16 +10,16 @@ from rest_framework.test import APIClient
 
 from compaction.models import Compaction, Run, Session
 from compaction.pipeline import drafting, orchestrator
-from compaction.services.sessions.turns import Turn
+from compaction.services.sessions.turns import SessionTurn
 from compaction.sessions import conversations
-from compaction.sessions.conversations import read_conversation
+from compaction.sessions.conversations import read_session_conversation
 from memories.models import Tenant
 from memories.tenancy.scopes import tenant_scope
 from tests.integration.compaction_helpers import (
     EVENTS,
     compact,
     full_session,
-    later,
+    hours_later,
     review,
     set_policy,
     shown,
@@ -81,7 +81,7 @@ def test_long_spans_are_not_summarised_while_somebody_waits(
 ) -> None:
     session = full_session(admin)
     monkeypatch.setattr(orchestrator, "WAITING_SPAN_TOKENS_MAX", 1_000)
-    monkeypatch.setattr(orchestrator, "make_draft", None)
+    monkeypatch.setattr(orchestrator, "draft_summary", None)
     if path == "context":
         context_of(admin, session)
     else:
@@ -109,10 +109,10 @@ def test_run_that_was_taken_over_ends_at_its_next_step(
     def lose(step: str) -> None:
         if step == "summarised":
             with tenant_scope(tenant.pk):
-                Run.objects.for_tenant(tenant.pk).update(claimed_until=later(minutes=30))
+                Run.objects.for_tenant(tenant.pk).update(claimed_until=hours_later(minutes=30))
         assert step not in {"checked", "applying"}
 
-    monkeypatch.setattr(orchestrator, "reached", lose)
+    monkeypatch.setattr(orchestrator, "note_step", lose)
     assert orchestrator.run_compaction(tenant.pk, run.pk, now=timezone.now()).state == ""
 
 
@@ -125,7 +125,7 @@ def test_what_nobody_foresaw_ends_the_run_and_is_logged_without_text(
     def broken(*_: Any, **__: Any) -> None:
         raise RuntimeError(SECRET)
 
-    monkeypatch.setattr(drafting, "facts_of", broken)
+    monkeypatch.setattr(drafting, "extract_facts", broken)
     answer = context_of(admin, session)
     assert "not_compacted" in {each["code"] for each in answer["warnings"]}
     assert [(row.state, row.error_code) for row in stored_runs(tenant)] == [("failed", "internal_error")]
@@ -169,7 +169,9 @@ def test_the_later_compaction_is_rolled_back_first_whatever_the_clocks_say(admin
     session = full_session(admin)
     first = compact(admin, session)["compaction"]
     with tenant_scope(tenant.pk):
-        Compaction.objects.for_tenant(tenant.pk).update(compacted_at=later(minutes=3), created_at=later(minutes=3))
+        Compaction.objects.for_tenant(tenant.pk).update(
+            compacted_at=hours_later(minutes=3), created_at=hours_later(minutes=3)
+        )
     set_policy(tenant, target=0.1, preserve_messages=1)
     second = compact(admin, session)["compaction"]
     review(admin, first, "rollback", 409)
@@ -181,16 +183,16 @@ def test_context_read_while_the_session_is_compacted_shows_before_or_after(
     admin: APIClient, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = queued(admin, tenant)
-    outlined, left = conversations.outlined_turns, [run.pk]
+    outlined, left = conversations.outlines_to_turns, [run.pk]
 
-    def in_between(rows: Any) -> list[Turn]:
+    def in_between(rows: Any) -> list[SessionTurn]:
         if left:
             orchestrator.run_compaction(tenant.pk, left.pop(), now=timezone.now())
         return outlined(rows)
 
-    monkeypatch.setattr(conversations, "outlined_turns", in_between)
+    monkeypatch.setattr(conversations, "outlines_to_turns", in_between)
     assert run.session_id
-    read = read_conversation(
+    read = read_session_conversation(
         tenant_id=tenant.pk, session_id=run.session_id, reach="", budget_profile="", api_key_id=None
     )
     assert not left

@@ -16,11 +16,11 @@ from tests.integration.compaction_helpers import (
     conversation,
     full_session,
     live_memories,
-    looked_up,
+    message_texts,
     review,
     shown,
     stored_compactions,
-    texts,
+    tool_lookup_pair,
 )
 from tests.integration.rest_helpers import NOWHERE, assert_problem
 from tests.integration.session_helpers import append, open_session, read, stored_messages, user
@@ -104,7 +104,7 @@ def test_journal_is_linked_to_its_messages_and_withdrawn_by_rolling_back(admin: 
 def test_masking_alone_is_enough_when_it_reaches_the_target(admin: APIClient, tenant: Tenant) -> None:
     session = open_session(admin, max_context_tokens=8_000)
     for number in range(4):
-        append(admin, session, *looked_up(number, size=2_400))
+        append(admin, session, *tool_lookup_pair(number, size=2_400))
     append(admin, session, *conversation(10))
     before = shown(tenant, session["id"])
     assert read(admin, session)["pressure"] > 0.7
@@ -115,7 +115,7 @@ def test_masking_alone_is_enough_when_it_reaches_the_target(admin: APIClient, te
     masked = [message for message in stored_messages(tenant, session["id"]) if message.state == "masked"]
     assert [message.original_tool for message in masked] == ["find_delivery"] * 4
     assert all(message.masked_at for message in masked)
-    assert texts(shown(tenant, session["id"])).count(PLACEHOLDER) == 4
+    assert message_texts(shown(tenant, session["id"])).count(PLACEHOLDER) == 4
     assert live_memories(tenant) == []
     assert read(admin, session)["pressure"] <= 0.5
     expanded = admin.post(f"/api/v1/messages/{masked[0].pk}/expand").json()

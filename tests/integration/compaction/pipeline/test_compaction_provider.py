@@ -14,24 +14,24 @@ from compaction.pipeline.summarisers import SummaryTask
 from memories.models import Tenant
 from memories.tenancy.scopes import tenant_scope
 from tests.fakes.chat_server import (
-    KEY,
-    MODEL,
+    FAKE_CHAT_API_KEY,
+    FAKE_CHAT_MODEL,
+    ChatMode,
     ChatServer,
-    Mode,
     bad_citations,
-    failing,
+    failing_chat,
     garbage,
     is_journal,
     running_chat_server,
     saying,
-    slow,
+    slow_chat,
     too_long,
 )
 from tests.integration.compaction_helpers import (
     compact,
     conversation,
     full_session,
-    later,
+    hours_later,
     review,
     set_policy,
     shown,
@@ -47,7 +47,7 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def server(settings: Any) -> Iterator[ChatServer]:
     with running_chat_server() as server:
-        settings.LLM_BASE_URL, settings.LLM_API_KEY, settings.LLM_MODEL = server.base_url, KEY, ""
+        settings.LLM_BASE_URL, settings.LLM_API_KEY, settings.LLM_MODEL = server.base_url, FAKE_CHAT_API_KEY, ""
         server.items_max = 12
         yield server
         settings.LLM_BASE_URL = settings.LLM_API_KEY = ""
@@ -74,7 +74,7 @@ def test_model_writes_summary_and_journal(admin: APIClient, tenant: Tenant, serv
     session = full_session(admin)
     before = shown(tenant, session["id"])
     made = compact(admin, session)["compaction"]
-    assert (made["summariser"], made["model"], made["prompt_version"]) == ("openai", MODEL, 1)
+    assert (made["summariser"], made["model"], made["prompt_version"]) == ("openai", FAKE_CHAT_MODEL, 1)
     assert not made["is_fallback"]
     assert made["state"] in {"applied", "proposed"}
     assert [is_journal(body) for body in server.requests] == [False, True]
@@ -103,8 +103,8 @@ def test_earlier_statements_are_sent_along_and_keep_their_messages(
 @pytest.mark.parametrize(
     ("mode", "code"),
     [
-        (failing(429), "rate_limited"),
-        (failing(500), "provider_error"),
+        (failing_chat(429), "rate_limited"),
+        (failing_chat(500), "provider_error"),
         (garbage, "not_json"),
         (saying(""), "empty"),
         (too_long, "over_budget"),
@@ -113,7 +113,7 @@ def test_earlier_statements_are_sent_along_and_keep_their_messages(
     ],
 )
 def test_model_that_fails_for_the_moment_is_asked_again_then_done_without(
-    admin: APIClient, tenant: Tenant, server: ChatServer, mode: Mode, code: str
+    admin: APIClient, tenant: Tenant, server: ChatServer, mode: ChatMode, code: str
 ) -> None:
     server.mode = mode
     session, run = queued(admin, tenant)
@@ -141,21 +141,21 @@ def test_model_that_fails_for_the_moment_is_asked_again_then_done_without(
 def test_model_that_refuses_for_good_is_done_without_at_once(
     admin: APIClient, tenant: Tenant, server: ChatServer
 ) -> None:
-    server.mode = failing(401)
+    server.mode = failing_chat(401)
     _, run = queued(admin, tenant)
     assert orchestrator.run_compaction(tenant.pk, run.pk, now=timezone.now()).state == "applied"
     assert stored_compactions(tenant)[0].is_fallback
 
 
 def test_waiting_time_that_is_asked_for_is_kept(admin: APIClient, tenant: Tenant, server: ChatServer) -> None:
-    server.mode = failing(429, Retry_After="90")
+    server.mode = failing_chat(429, Retry_After="90")
     _, run = queued(admin, tenant)
     assert orchestrator.run_compaction(tenant.pk, run.pk, now=timezone.now()).wait == timedelta(seconds=90)
 
 
 def test_late_answer_is_given_up(admin: APIClient, tenant: Tenant, server: ChatServer, settings: Any) -> None:
     settings.LLM_TIMEOUT_SECONDS = 0.3
-    server.mode = slow(1.0)
+    server.mode = slow_chat(1.0)
     session = full_session(admin)
     made = compact(admin, session)["compaction"]
     assert (made["state"], made["is_fallback"]) == ("applied", True)
@@ -165,14 +165,14 @@ def test_late_answer_is_given_up(admin: APIClient, tenant: Tenant, server: ChatS
 def test_breaker_opens_after_three_failures_and_closes_after_its_cooldown(
     admin: APIClient, tenant: Tenant, other_tenant: Tenant, server: ChatServer
 ) -> None:
-    server.mode = failing(500)
+    server.mode = failing_chat(500)
     now = timezone.now()
     for number in range(3):
         assert not breakers.is_provider_off(tenant.pk, "openai", now=now)
         compact(admin, full_session(admin))
         assert breaker_of(tenant).failures == number + 1
-    assert breakers.is_provider_off(tenant.pk, "openai", now=later(seconds=1))
-    assert not breakers.is_provider_off(other_tenant.pk, "openai", now=later(seconds=1))
+    assert breakers.is_provider_off(tenant.pk, "openai", now=hours_later(seconds=1))
+    assert not breakers.is_provider_off(other_tenant.pk, "openai", now=hours_later(seconds=1))
     asked = len(server.requests)
     made = compact(admin, full_session(admin))["compaction"]
     assert len(server.requests) == asked, "a provider that is off was asked"
@@ -193,7 +193,7 @@ def test_breaker_opens_after_three_failures_and_closes_after_its_cooldown(
 def test_text_that_the_model_will_not_take_does_not_open_the_breaker(
     admin: APIClient, tenant: Tenant, server: ChatServer
 ) -> None:
-    server.mode = failing(413)
+    server.mode = failing_chat(413)
     compact(admin, full_session(admin))
     with tenant_scope(tenant.pk):
         assert not ProviderBreaker.objects.for_tenant(tenant.pk).failing().exists()
@@ -232,7 +232,7 @@ def test_regenerating_takes_another_model_and_prompt(admin: APIClient, tenant: T
     assert made["prompt_version"] == 2
     assert "Only names." in server.requests[0]["messages"][0]["content"]
     review(admin, made, "regenerate", 202, model="gpt-4o-mini", prompt_version=1)
-    orchestrator.run_compaction(tenant.pk, stored_runs(tenant)[-1].pk, now=later(seconds=1))
+    orchestrator.run_compaction(tenant.pk, stored_runs(tenant)[-1].pk, now=hours_later(seconds=1))
     again = stored_compactions(tenant)[-1]
     assert (again.model, again.prompt_version, again.state) == ("gpt-4o-mini", 1, "proposed")
     assert {body["model"] for body in server.requests[-2:]} == {"gpt-4o-mini"}
@@ -242,7 +242,7 @@ def test_message_never_leaves_in_a_log(
     admin: APIClient, tenant: Tenant, server: ChatServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("DEBUG", logger="compaction")
-    server.mode = failing(500)
+    server.mode = failing_chat(500)
     compact(admin, full_session(admin))
     assert "Lisbon" not in caplog.text
     assert "secret" not in caplog.text

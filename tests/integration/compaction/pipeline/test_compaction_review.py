@@ -15,7 +15,7 @@ from tests.integration.compaction_helpers import (
     compact,
     conversation,
     full_session,
-    later,
+    hours_later,
     live_memories,
     review,
     set_policy,
@@ -198,7 +198,7 @@ def test_regenerated_proposal_takes_the_place_of_the_first(
     started = review(admin, proposal, "regenerate", 202)
     assert admin.get(f"{COMPACTIONS}/{proposal['id']}").json()["state"] == "proposed"
     run = stored_runs(tenant)[-1]
-    outcome = orchestrator.run_compaction(tenant.pk, run.pk, now=later(seconds=1))
+    outcome = orchestrator.run_compaction(tenant.pk, run.pk, now=hours_later(seconds=1))
     assert outcome.state == "proposed"
     assert admin.get(f"{COMPACTIONS}/{proposal['id']}").json()["state"] == "superseded"
     made = admin.get(f"{COMPACTIONS}/{started['compaction_id']}").json()
@@ -212,7 +212,7 @@ def test_proposal_decided_about_meanwhile_is_not_replaced(
     review(admin, proposal, "regenerate", 202)
     review(admin, proposal, "reject")
     run = stored_runs(tenant)[-1]
-    outcome = orchestrator.run_compaction(tenant.pk, run.pk, now=later(seconds=1))
+    outcome = orchestrator.run_compaction(tenant.pk, run.pk, now=hours_later(seconds=1))
     assert (outcome.state, outcome.code) == ("failed", "overtaken")
     assert [row.state for row in stored_compactions(tenant)] == ["rejected", "failed"]
 
@@ -229,7 +229,7 @@ def test_failed_event_is_tried_again(admin: APIClient, tenant: Tenant) -> None:
     assert_problem(admin.post(f"{url}/retry"), 409, "already_decided")
     run = stored_runs(tenant)[0]
     admin.delete(f"/api/v1/sessions/{session['id']}")
-    outcome = orchestrator.run_compaction(tenant.pk, run.pk, now=later(seconds=1))
+    outcome = orchestrator.run_compaction(tenant.pk, run.pk, now=hours_later(seconds=1))
     assert (outcome.state, outcome.code) == ("failed", "session_closed")
     event = admin.get(url).json()
     assert (event["state"], event["error"]["code"]) == ("failed", "session_closed")
@@ -237,7 +237,7 @@ def test_failed_event_is_tried_again(admin: APIClient, tenant: Tenant) -> None:
     admin.post(f"/api/v1/sessions/{session['id']}/restore")
     response = admin.post(f"{url}/retry")
     assert (response.status_code, response.json()["state"]) == (202, "queued")
-    assert orchestrator.run_compaction(tenant.pk, run.pk, now=later(seconds=2)).state == "applied"
+    assert orchestrator.run_compaction(tenant.pk, run.pk, now=hours_later(seconds=2)).state == "applied"
     assert admin.get(url).json()["state"] == "done"
 
 

@@ -17,19 +17,19 @@ from context.profiles.actions.assignments import assign_budget_profile
 from context.profiles.actions.budget_profiles import create_budget_profile
 from memories.models import Tenant
 from memories.tenancy.scopes import tenant_scope
-from tests.fakes.chat_server import KEY, ChatServer, running_chat_server, slow
+from tests.fakes.chat_server import FAKE_CHAT_API_KEY, ChatServer, running_chat_server, slow_chat
 from tests.integration.compaction_helpers import (
     compact,
     full_session,
     live_memories,
     review,
-    said,
+    said_pair,
     set_policy,
     shown,
     stored_compactions,
     stored_runs,
 )
-from tests.integration.rest_helpers import CONTEXT, assert_problem, remember
+from tests.integration.rest_helpers import CONTEXT, assert_problem, post_memory
 from tests.integration.session_helpers import append, assistant, open_session, read, user
 from tests.users import BY, api_client
 
@@ -105,7 +105,7 @@ def test_what_people_undid_or_refused_is_not_done_again_by_itself(admin: APIClie
     made = compact(admin, session)["compaction"]
     review(admin, made, "rollback")
     assert sweep() == 0
-    append(admin, session, *said(77))
+    append(admin, session, *said_pair(77))
     assert sweep() == 1
 
 
@@ -120,7 +120,7 @@ def test_sweep_is_bounded_and_goes_on_where_it_stopped(
 
 def test_tasks_send_what_the_sweeps_find(admin: APIClient, tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
     sent: list[tuple[Any, Any]] = []
-    monkeypatch.setattr(tasks, "run_compaction_later", lambda *ids: sent.append(ids))
+    monkeypatch.setattr(tasks, "enqueue_compaction", lambda *ids: sent.append(ids))
     session = full_session(admin)
     with tenant_scope(tenant.pk):
         Session.objects.update(last_message_at=timezone.now() - timedelta(minutes=20))
@@ -131,7 +131,7 @@ def test_tasks_send_what_the_sweeps_find(admin: APIClient, tenant: Tenant, monke
     with tenant_scope(tenant.pk):
         Run.objects.update(created_at=timezone.now() - timedelta(minutes=5))
     assert tasks.sweep_runs() == 1
-    tasks.run_compaction.apply(args=(str(tenant.pk), str(run.pk)), throw=True)
+    tasks.run_compaction_task.apply(args=(str(tenant.pk), str(run.pk)), throw=True)
     assert read(admin, session)["pressure"] <= 0.5
     assert tasks.sweep_runs() == 0
 
@@ -158,7 +158,7 @@ def test_session_at_work_elsewhere_is_trimmed_with_a_warning(admin: APIClient, t
     with tenant_scope(tenant.pk):
         now = timezone.now()
         assert Run.objects.for_tenant(tenant.pk).claim(
-            stored_runs(tenant)[0].pk, now=now, until=now + orchestrator.LEASE
+            stored_runs(tenant)[0].pk, now=now, until=now + orchestrator.COMPACTION_LEASE
         )
     before = shown(tenant, session["id"])
     answer = context_of(admin, session)
@@ -185,7 +185,7 @@ def test_policy_that_waits_for_review_trims_meanwhile(admin: APIClient, tenant: 
 @pytest.fixture
 def server(settings: Any) -> Iterator[ChatServer]:
     with running_chat_server() as server:
-        settings.LLM_BASE_URL, settings.LLM_API_KEY = server.base_url, KEY
+        settings.LLM_BASE_URL, settings.LLM_API_KEY = server.base_url, FAKE_CHAT_API_KEY
         yield server
         settings.LLM_BASE_URL = settings.LLM_API_KEY = ""
 
@@ -194,7 +194,7 @@ def test_slow_model_does_not_hold_up_a_context(
     admin: APIClient, tenant: Tenant, server: ChatServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(drafting, "SECONDS_FOR_RULES", 7.5)
-    server.mode = slow(20)
+    server.mode = slow_chat(20)
     session = full_session(admin)
     began = time.monotonic()
     answer = context_of(admin, session)
@@ -208,12 +208,12 @@ def test_slow_model_does_not_hold_up_a_context(
 
 def test_recalled_text_never_becomes_a_journal_entry(admin: APIClient, tenant: Tenant) -> None:
     secret = "Sam keeps the emerald in the blue teapot since March 2024."
-    remember(admin, secret)
+    post_memory(admin, secret)
     recalled = admin.post(CONTEXT, {"query": "emerald"}).json()["text"]
     assert secret in recalled
     session = open_session(admin, max_context_tokens=4_000)
     append(admin, session, user(f"Here is what I know:\n{recalled}"), assistant(f"I remember. {secret} Good."))
-    append(admin, session, *(message for number in range(40) for message in said(number)))
+    append(admin, session, *(message for number in range(40) for message in said_pair(number)))
     made = compact(admin, session)["compaction"]
     assert made["journal"]
     assert not any("emerald" in entry["text"] for entry in made["journal"])

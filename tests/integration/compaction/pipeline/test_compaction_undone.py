@@ -13,13 +13,13 @@ from rest_framework.test import APIClient
 from compaction.models import Compaction, Message, Session
 from compaction.pipeline import orchestrator
 from compaction.pipeline.actions.compactions import request_compaction
-from compaction.pipeline.counting import tokens_in_context
-from compaction.review.actions import edit_summary, roll_back
+from compaction.pipeline.counting import count_context_tokens
+from compaction.review.actions import edit_compaction_summary, roll_back_compaction
 from compaction.sessions.actions.messages import expand_message, pin_message
 from memories.models import Tenant
 from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.scopes import tenant_scope
-from tests.integration.compaction_helpers import live_memories, looked_up, said, shown
+from tests.integration.compaction_helpers import live_memories, said_pair, shown, tool_lookup_pair
 from tests.integration.session_helpers import append, open_session, stored_messages
 from tests.users import BY, api_client
 
@@ -64,12 +64,12 @@ class Played:
     def say(self, count: int) -> None:
         for _ in range(count):
             self.number += 1
-            append(self.client, self.session, *said(self.number))
+            append(self.client, self.session, *said_pair(self.number))
 
     def look_up(self, count: int) -> None:
         for _ in range(count):
             self.number += 1
-            append(self.client, self.session, *looked_up(self.number, size=900))
+            append(self.client, self.session, *tool_lookup_pair(self.number, size=900))
 
     def _message(self, place: int) -> Message | None:
         rows = stored_messages(self.tenant, self.session["id"])
@@ -115,7 +115,7 @@ class Played:
             session = Session.objects.select_related("current").get(pk=self.session["id"])
             if session.current is not None:
                 text = f"Alex sold things, edit {place}."
-                edit_summary(compaction=session.current, text=text, by=BY, now=self.tick())
+                edit_compaction_summary(compaction=session.current, text=text, by=BY, now=self.tick())
                 edited = session.current_id
                 self.before = [
                     (pk, self._with_summary(before, text) if self._previous(pk) == edited else before)
@@ -135,7 +135,7 @@ class Played:
             return
         compaction_id, before = self.before.pop()
         with tenant_scope(self.tenant.pk):
-            roll_back(compaction=Compaction.objects.get(pk=compaction_id), by=BY, now=self.tick())
+            roll_back_compaction(compaction=Compaction.objects.get(pk=compaction_id), by=BY, now=self.tick())
         after = self.shown()
         for sequence, seen in before.items():
             if sequence not in self.expanded:
@@ -146,7 +146,7 @@ class Played:
         """The counters agree with the rows, and nothing is lost."""
         with tenant_scope(self.tenant.pk):
             session = Session.objects.get(pk=self.session["id"])
-            assert session.context_tokens == tokens_in_context(session)
+            assert session.context_tokens == count_context_tokens(session)
             for message in Message.objects.filter(session=session, sequence__isnull=False):
                 assert (message.shown_tokens == 0) == (message.state == "compacted")
 

@@ -14,8 +14,8 @@ from compaction.rollups.rollups import run_roll_up
 from compaction.services.pipeline.prompts import PROMPT
 from memories.models import Tenant
 from memories.tenancy.scopes import tenant_scope
-from tests.integration.page_helpers import HTMX, TESTER, client_of, page, remember, text_of
-from tests.integration.session_scripts import compacted, talk
+from tests.integration.page_helpers import HTMX, TESTER, client_of, page, store_memories_for_pages, text_of
+from tests.integration.session_scripts import compacted, make_long_session
 from tests.users import new_operator
 
 
@@ -30,7 +30,7 @@ def admin(tenant: Tenant) -> Client:
 
 
 def queued(tenant: Tenant) -> Run:
-    session = talk(tenant)
+    session = make_long_session(tenant)
     with tenant_scope(tenant.pk):
         return request_compaction(session=session, is_sent=False, by=TESTER, now=timezone.now())
 
@@ -55,7 +55,7 @@ def test_no_run_yet_says_when_there_will_be(client: Client, tenant: Tenant) -> N
 
 
 def test_page_asks_again_only_while_something_is_unfinished(client: Client, tenant: Tenant) -> None:
-    compacted(talk(tenant))
+    compacted(make_long_session(tenant))
     assert "every 2s" not in text_of(client.get(page("jobs", tenant)))
     queued(tenant)
     for headers in ({}, HTMX):
@@ -85,7 +85,7 @@ def test_runs_are_filtered(client: Client, tenant: Tenant) -> None:
 def test_runs_go_on_page_by_page_without_more_queries(
     client: Client, tenant: Tenant, monkeypatch: pytest.MonkeyPatch, django_assert_max_num_queries: Any
 ) -> None:
-    monkeypatch.setattr("memory_platform.web.tables.PAGE_SIZE", 1)
+    monkeypatch.setattr("memory_platform.web.tables.TABLE_PAGE_SIZE", 1)
     runs = [failed(tenant), failed(tenant)]
     first = client.get(page("jobs", tenant))
     assert [row.pk for row in first.context["table"].rows] == [runs[1].pk]
@@ -93,7 +93,7 @@ def test_runs_go_on_page_by_page_without_more_queries(
     assert [row.pk for row in rest.context["table"].rows] == [runs[0].pk]
     with django_assert_max_num_queries(40) as few:
         client.get(page("jobs", tenant))
-    monkeypatch.setattr("memory_platform.web.tables.PAGE_SIZE", 50)
+    monkeypatch.setattr("memory_platform.web.tables.TABLE_PAGE_SIZE", 50)
     with django_assert_max_num_queries(len(few)):
         client.get(page("jobs", tenant))
 
@@ -126,7 +126,7 @@ def test_run_of_another_tenant_is_absent(client: Client, tenant: Tenant, other_t
 
 def test_partition_is_rolled_up_with_a_button(client: Client, tenant: Tenant) -> None:
     rows = [(f"Bike {number} of Frau Brodersen costs {number}00 EUR.", "agent=shop", "fact") for number in range(1, 8)]
-    remember(tenant, *rows)
+    store_memories_for_pages(tenant, *rows)
     summary_page = text_of(client.get(page("partitions", tenant) + "?partition=agent%3Dshop"))
     address = page("roll-ups", tenant)
     assert f'action="{address}"' in summary_page
@@ -152,7 +152,7 @@ def test_roll_up_of_a_partition_that_is_not_there_is_absent(path: str, client: C
 
 
 def test_unknown_style_is_told(client: Client, tenant: Tenant) -> None:
-    remember(tenant, ("A bike.", "agent=shop", "fact"))
+    store_memories_for_pages(tenant, ("A bike.", "agent=shop", "fact"))
     response = client.post(page("roll-ups", tenant), {"partition": "agent=shop", "style": "loud"}, follow=True)
     assert "Known are" in text_of(response)
 
@@ -185,7 +185,7 @@ def test_prompt_that_is_none_is_answered_422(fields: dict[str, str], admin: Clie
 
 
 def test_prompt_is_tried_on_a_session_and_nothing_is_kept(admin: Client, tenant: Tenant) -> None:
-    session, short = talk(tenant), talk(tenant, turns=1)
+    session, short = make_long_session(tenant), make_long_session(tenant, turns=1)
     address = page("prompts", tenant)
     response = admin.post(address, typed("Be brief.", session=str(session.pk), **{"try": "1"}))
     assert "What it gives" in text_of(response)

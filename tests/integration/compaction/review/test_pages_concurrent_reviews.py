@@ -11,14 +11,14 @@ from django.test import Client
 from django.utils import timezone
 
 from compaction.models import Compaction
-from compaction.review.actions import approve, reject
+from compaction.review.actions import approve_compaction, reject_compaction
 from memories.models import Tenant
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.embedded.environment import cache_config
-from tests.concurrency import codes_at_once
+from tests.concurrency import concurrent_refusal_codes
 from tests.integration.page_helpers import HTMX, TESTER, client_of, page, text_of
-from tests.integration.session_scripts import as_decided, compacted, talk, under_review
-from tests.users import new_operator, new_tenant
+from tests.integration.session_scripts import as_decided, compacted, make_long_session, under_review
+from tests.users import new_operator, new_shared_tenant
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def ida(tenant: Tenant) -> Client:
 @pytest.fixture
 def proposal(tenant: Tenant) -> Compaction:
     under_review(tenant, has_journal=False)
-    return compacted(talk(tenant))
+    return compacted(make_long_session(tenant))
 
 
 def beat(client: Client, tenant: Tenant, compaction: Compaction, **seen: str) -> str:
@@ -157,14 +157,14 @@ def test_facts_are_appended_only_to_the_text_that_was_seen(
 
 @pytest.mark.django_db(transaction=True)
 def test_of_two_decisions_at_one_moment_one_counts() -> None:
-    tenant = new_tenant("Fennrad Nord")
+    tenant = new_shared_tenant("Fennrad Nord")
     under_review(tenant, has_journal=False)
-    proposal = compacted(talk(tenant))
+    proposal = compacted(make_long_session(tenant))
 
     def decide(verb: Callable[..., object]) -> None:
         with tenant_scope(tenant.pk):
             verb(compaction=proposal, reason="Now.", edit_version=0, by=TESTER, now=timezone.now())
 
-    found = codes_at_once([partial(decide, approve), partial(decide, reject)])
+    found = concurrent_refusal_codes([partial(decide, approve_compaction), partial(decide, reject_compaction)])
     assert sorted(found) == ["", "already_decided"]
     assert as_decided(proposal).state == ("applied" if found[0] == "" else "rejected")

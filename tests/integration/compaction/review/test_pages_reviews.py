@@ -11,7 +11,14 @@ from compaction.models import Compaction, Run
 from memories.models import Tenant
 from memories.tenancy.scopes import tenant_scope
 from tests.integration.page_helpers import HTMX, client_of, page, text_of
-from tests.integration.session_scripts import as_decided, compacted, messages_of, reread, talk, under_review
+from tests.integration.session_scripts import (
+    as_decided,
+    compacted,
+    make_long_session,
+    messages_of,
+    reread,
+    under_review,
+)
 from tests.users import new_operator
 
 DECISIONS = ("compaction-append", "compaction-approve", "compaction-reject", "compaction-regenerate")
@@ -25,7 +32,7 @@ def client(operator: User) -> Client:
 @pytest.fixture
 def proposal(tenant: Tenant) -> Compaction:
     under_review(tenant)
-    compaction = compacted(talk(tenant))
+    compaction = compacted(make_long_session(tenant))
     assert compaction.state == "proposed"
     return compaction
 
@@ -37,9 +44,9 @@ def test_empty_queue_says_when_something_waits(client: Client, tenant: Tenant) -
 
 
 def test_queue_holds_what_waits_and_what_was_applied(client: Client, tenant: Tenant) -> None:
-    applied = compacted(talk(tenant))
+    applied = compacted(make_long_session(tenant))
     under_review(tenant)
-    waiting = compacted(talk(tenant))
+    waiting = compacted(make_long_session(tenant))
     for headers in ({}, HTMX):
         response = client.get(page("reviews", tenant), headers=headers)
         assert [row.pk for row in response.context["queue"].proposed] == [waiting.pk]
@@ -50,11 +57,11 @@ def test_queue_holds_what_waits_and_what_was_applied(client: Client, tenant: Ten
 def test_query_count_of_the_queue_does_not_grow(
     client: Client, tenant: Tenant, django_assert_max_num_queries: Any
 ) -> None:
-    compacted(talk(tenant))
+    compacted(make_long_session(tenant))
     with django_assert_max_num_queries(40) as few:
         client.get(page("reviews", tenant))
     for _ in range(3):
-        compacted(talk(tenant))
+        compacted(make_long_session(tenant))
     with django_assert_max_num_queries(len(few)):
         client.get(page("reviews", tenant))
 
@@ -77,7 +84,10 @@ def test_review_shows_sources_and_what_is_kept_and_missing(
 def test_query_count_of_a_review_does_not_grow(
     client: Client, tenant: Tenant, django_assert_max_num_queries: Any
 ) -> None:
-    short, long = compacted(talk(tenant, turns=25)), compacted(talk(tenant, turns=60, window=6_000))
+    short, long = (
+        compacted(make_long_session(tenant, turns=25)),
+        compacted(make_long_session(tenant, turns=60, window=6_000)),
+    )
     with django_assert_max_num_queries(40) as few:
         client.get(page("compaction", tenant, short.pk))
     with django_assert_max_num_queries(len(few)):
@@ -99,7 +109,7 @@ def test_originals_go_on_page_by_page(
 
 def test_missing_fact_is_appended_with_one_click_and_then_all(client: Client, tenant: Tenant) -> None:
     under_review(tenant, summary_share=0.05, has_journal=False)
-    proposal = compacted(talk(tenant, turns=40, window=4_000))
+    proposal = compacted(make_long_session(tenant, turns=40, window=4_000))
     missing = [fact["text"] for fact in proposal.retention["missing"]]
     assert len(missing) > 1
     address = page("compaction-append", tenant, proposal.pk)
@@ -193,7 +203,7 @@ def test_viewer_reads_a_review_and_decides_nothing(tenant: Tenant, proposal: Com
 
 
 def test_compaction_of_another_tenant_is_absent(client: Client, tenant: Tenant, other_tenant: Tenant) -> None:
-    foreign = compacted(talk(other_tenant))
+    foreign = compacted(make_long_session(other_tenant))
     for key in (foreign.pk, uuid4()):
         assert client.get(page("compaction", tenant, key)).status_code == 404
         assert client.get(page("compaction-roll-back", tenant, key)).status_code == 404

@@ -12,9 +12,9 @@ from compaction.models import Compaction, Run
 from compaction.pipeline.orchestrator import run_compaction
 from memories.models import Tenant
 from memories.tenancy.scopes import tenant_scope
-from memory_platform.web.times import written_time
+from memory_platform.web.times import format_time
 from tests.integration.page_helpers import HTMX, client_of, page, text_of, undo_of
-from tests.integration.session_scripts import as_decided, compacted, messages_of, talk, under_review
+from tests.integration.session_scripts import as_decided, compacted, make_long_session, messages_of, under_review
 from tests.users import new_operator
 
 
@@ -27,13 +27,13 @@ def client(operator: User) -> Client:
 def queue(tenant: Tenant) -> list[Compaction]:
     """Three that wait, the oldest first; the second is of the fullest session."""
     under_review(tenant, summary_share=0.05, has_journal=False)
-    return [compacted(talk(tenant, window=window)) for window in (2_600, 2_000, 2_600)]
+    return [compacted(make_long_session(tenant, window=window)) for window in (2_600, 2_000, 2_600)]
 
 
 @pytest.fixture
 def proposal(tenant: Tenant) -> Compaction:
     under_review(tenant, summary_share=0.05, has_journal=False)
-    return compacted(talk(tenant))
+    return compacted(make_long_session(tenant))
 
 
 def shown(client: Client, tenant: Tenant, compaction: Compaction, query: str = "") -> Any:
@@ -67,7 +67,7 @@ def test_queue_is_shown_in_the_order_asked_for(client: Client, tenant: Tenant, q
     response = client.get(page("reviews", tenant))
     lately = [row.pk for row in response.context["queue"].lately]
     assert lately == [queue[0].pk, queue[1].pk], "by when they were decided, not by when they were asked for"
-    assert written_time(as_decided(queue[0]).settled_at).iso in text_of(response)
+    assert format_time(as_decided(queue[0]).settled_at).iso in text_of(response)
 
 
 def test_query_counts_do_not_grow_with_what_waits(
@@ -81,7 +81,7 @@ def test_query_counts_do_not_grow_with_what_waits(
             client.get(address)
         counts.append(len(few))
     for _ in range(3):
-        compacted(talk(tenant))
+        compacted(make_long_session(tenant))
     for address, count in zip(addresses, counts, strict=True):
         with django_assert_max_num_queries(count):
             client.get(address)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from compaction.models import Run
-from compaction.rollups.rollups import open_roll_up, roll_up, roll_up_changed, run_roll_up
+from compaction.rollups.rollups import open_roll_up, roll_up_changed_partitions, roll_up_partition, run_roll_up
 from context.profiles.actions.budget_profiles import save_budget_profile
 from memories.models import Partition, PartitionSummary, Tenant
 from memories.partitions.actions.summaries import save_summary
@@ -15,10 +15,10 @@ from memories.services.tokens import count_tokens
 from memories.store.actions.edit import archive_memory
 from memories.tenancy.exceptions import Conflict
 from memories.tenancy.scopes import tenant_scope
-from tests.factories import NOW, TESTER, make_memory
+from tests.factories import FACTORY_NOW, TESTER, make_memory
 from tests.users import api_client, new_key
 
-LATER = NOW + timedelta(hours=1)
+LATER = FACTORY_NOW + timedelta(hours=1)
 FACTS = (
     "Alex moved to Lisbon in March 2026.",
     "Alex prefers meetings before noon.",
@@ -47,7 +47,7 @@ def summaries(tenant: Tenant, path: str) -> list[PartitionSummary]:
 def test_roll_up_keeps_what_the_memories_say_within_its_budget(tenant: Tenant) -> None:
     facts(tenant)
     for style, tokens in (("compact", 120), ("detailed", 600)):
-        done = roll_up(tenant.pk, place(tenant, "user=alex/topic=life").pk, style, now=LATER)
+        done = roll_up_partition(tenant.pk, place(tenant, "user=alex/topic=life").pk, style, now=LATER)
         assert done.is_new
         assert done.summary is not None
         assert done.summary.origin == "rollup"
@@ -64,9 +64,9 @@ def test_small_budget_of_the_profile_is_kept(tenant: Tenant) -> None:
             changes={"compaction": {"roll_up_compact_tokens": 32}},
             edited_from=0,
             by=TESTER,
-            now=NOW,
+            now=FACTORY_NOW,
         )
-    done = roll_up(tenant.pk, place(tenant, "user=alex/topic=life").pk, "compact", now=LATER)
+    done = roll_up_partition(tenant.pk, place(tenant, "user=alex/topic=life").pk, "compact", now=LATER)
     assert done.summary is not None
     assert done.summary.tokens_o200k_base <= 32
 
@@ -74,26 +74,26 @@ def test_small_budget_of_the_profile_is_kept(tenant: Tenant) -> None:
 def test_same_memories_make_no_second_version(tenant: Tenant) -> None:
     facts(tenant)
     partition = place(tenant, "user=alex/topic=life")
-    assert roll_up(tenant.pk, partition.pk, "compact", now=LATER).is_new
-    assert not roll_up(tenant.pk, partition.pk, "compact", now=LATER + timedelta(hours=1)).is_new
+    assert roll_up_partition(tenant.pk, partition.pk, "compact", now=LATER).is_new
+    assert not roll_up_partition(tenant.pk, partition.pk, "compact", now=LATER + timedelta(hours=1)).is_new
 
 
 def test_schedule_reaches_the_partitions_above_and_then_rests(tenant: Tenant) -> None:
     facts(tenant)
-    assert roll_up_changed(now=LATER) == 4
+    assert roll_up_changed_partitions(now=LATER) == 4
     for path in ("user=alex/topic=life", "user=alex"):
         assert [row.style for row in summaries(tenant, path)] == ["compact", "detailed"]
         assert "Lisbon" in summaries(tenant, path)[1].content
     assert summaries(tenant, "") == []
-    assert roll_up_changed(now=LATER + timedelta(hours=1)) == 0
+    assert roll_up_changed_partitions(now=LATER + timedelta(hours=1)) == 0
 
 
 def test_schedule_follows_a_changed_and_an_archived_memory(tenant: Tenant) -> None:
     rows = facts(tenant)
-    roll_up_changed(now=LATER)
+    roll_up_changed_partitions(now=LATER)
     with tenant_scope(tenant.pk):
         archive_memory(memory=rows[3], by=TESTER, now=LATER + timedelta(minutes=5))
-    assert roll_up_changed(now=LATER + timedelta(hours=1)) == 4
+    assert roll_up_changed_partitions(now=LATER + timedelta(hours=1)) == 4
     assert "peanuts" not in summaries(tenant, "user=alex")[-1].content
 
 
@@ -104,9 +104,9 @@ def test_schedule_leaves_few_memories_and_written_summaries_alone(tenant: Tenant
         for style in ("compact", "detailed"):
             save_summary(
                 tenant=tenant, partition=parse_partition("user=kim"), style=style, content="Written by hand.",
-                origin="operator", by=TESTER, now=NOW,
+                origin="operator", by=TESTER, now=FACTORY_NOW,
             )  # fmt: skip
-    assert roll_up_changed(now=LATER) == 0
+    assert roll_up_changed_partitions(now=LATER) == 0
     assert [row.content for row in summaries(tenant, "user=kim")] == ["Written by hand."] * 2
 
 
@@ -117,10 +117,10 @@ def test_what_is_written_while_a_run_waits_stays_unless_somebody_asked(
     facts(tenant)
     partition = place(tenant, "user=alex/topic=life")
     with tenant_scope(tenant.pk):
-        run = open_roll_up(partition, "compact", requested_by, NOW)
+        run = open_roll_up(partition, "compact", requested_by, FACTORY_NOW)
         save_summary(
             tenant=tenant, partition=parse_partition(partition.path), style="compact", content="Written by hand.",
-            origin="operator", by=TESTER, now=NOW,
+            origin="operator", by=TESTER, now=FACTORY_NOW,
         )  # fmt: skip
     run_roll_up(tenant.pk, run.pk, now=LATER)
     current = summaries(tenant, partition.path)[-1]
@@ -131,19 +131,23 @@ def test_profile_switches_the_schedule_off(tenant: Tenant) -> None:
     facts(tenant)
     with tenant_scope(tenant.pk):
         save_budget_profile(
-            tenant_id=tenant.pk, changes={"compaction": {"has_roll_ups": False}}, edited_from=0, by=TESTER, now=NOW
+            tenant_id=tenant.pk,
+            changes={"compaction": {"has_roll_ups": False}},
+            edited_from=0,
+            by=TESTER,
+            now=FACTORY_NOW,
         )
-    assert roll_up_changed(now=LATER) == 0
+    assert roll_up_changed_partitions(now=LATER) == 0
 
 
 def test_roll_up_of_nothing_is_withdrawn(tenant: Tenant) -> None:
     rows = facts(tenant)
     partition = place(tenant, "user=alex/topic=life")
-    roll_up(tenant.pk, partition.pk, "compact", now=LATER)
+    roll_up_partition(tenant.pk, partition.pk, "compact", now=LATER)
     with tenant_scope(tenant.pk):
         for row in rows:
             archive_memory(memory=row, by=TESTER, now=LATER)
-    assert roll_up(tenant.pk, partition.pk, "compact", now=LATER + timedelta(hours=1)).summary is None
+    assert roll_up_partition(tenant.pk, partition.pk, "compact", now=LATER + timedelta(hours=1)).summary is None
     assert [row.recorded_to is None for row in summaries(tenant, partition.path)] == [False]
 
 
@@ -151,9 +155,9 @@ def test_two_runs_of_one_summary_cannot_be_open_and_one_is_done_once(tenant: Ten
     facts(tenant)
     partition = place(tenant, "user=alex/topic=life")
     with tenant_scope(tenant.pk):
-        run = open_roll_up(partition, "compact", "olga", NOW)
+        run = open_roll_up(partition, "compact", "olga", FACTORY_NOW)
         with pytest.raises(Conflict):
-            open_roll_up(partition, "compact", "olga", NOW)
+            open_roll_up(partition, "compact", "olga", FACTORY_NOW)
     assert run_roll_up(tenant.pk, run.pk, now=LATER) is not None
     assert run_roll_up(tenant.pk, run.pk, now=LATER) is None
     with tenant_scope(tenant.pk):

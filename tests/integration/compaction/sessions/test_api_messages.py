@@ -19,7 +19,7 @@ from tests.integration.session_helpers import (
     open_session,
     put_in_state,
     read,
-    result,
+    tool_result_body,
     user,
 )
 
@@ -42,7 +42,9 @@ def listed(api: APIClient, session: dict[str, Any], **query: Any) -> list[dict[s
 
 def test_messages_stand_in_their_order_with_their_tokens(api: APIClient, session: dict[str, Any]) -> None:
     calls = calling("call_1", "call_2")
-    response = post(api, session, user("How warm is it?", name="Alex"), calls, result("call_2", LONG, name="search"))
+    response = post(
+        api, session, user("How warm is it?", name="Alex"), calls, tool_result_body("call_2", LONG, name="search")
+    )
     assert response.status_code == 201
     answer = response.json()
     rows = answer["results"]
@@ -57,7 +59,7 @@ def test_messages_stand_in_their_order_with_their_tokens(api: APIClient, session
     assert answer["context_tokens"] == sum(row["tokens"] for row in rows)
     assert answer["pressure"] == round(answer["context_tokens"] / 4000, 4) == read(api, session)["pressure"]
     assert [row | {"status": "created"} for row in listed(api, session)] == rows
-    append(api, session, result("call_1"))
+    append(api, session, tool_result_body("call_1"))
     assert [row["sequence"] for row in listed(api, session)] == [0, 1, 2, 3]
     assert read(api, session)["message_count"] == 4
 
@@ -87,7 +89,7 @@ def test_time_of_a_message_is_the_callers(api: APIClient, session: dict[str, Any
         (user("x", tool_calls=calling("c")["tool_calls"]), "only_the_assistant_calls", "tool_calls"),
         (user("x", tool_call_id="c"), "only_a_tool_answers", "tool_call_id"),
         ({"role": "tool", "content": "x"}, "required", "tool_call_id"),
-        (result("call_9"), "unknown_tool_call", "tool_call_id"),
+        (tool_result_body("call_9"), "unknown_tool_call", "tool_call_id"),
         (assistant("", tool_calls=[]), "blank", "content"),
         (assistant("", tool_calls={}), "not_a_list", "tool_calls"),
         (assistant("", tool_calls=[{}]), "not_an_object", "tool_calls[0].function"),
@@ -143,13 +145,13 @@ def test_five_hundred_messages_are_appended_in_a_constant_number_of_queries(
 
 def test_result_answers_a_call_once_wherever_it_stands(api: APIClient, session: dict[str, Any]) -> None:
     append(api, session, calling("call_1"))
-    rows = append(api, session, result("call_1"), calling("call_2"), result("call_2"))
+    rows = append(api, session, tool_result_body("call_1"), calling("call_2"), tool_result_body("call_2"))
     assert [row["tool_call_id"] for row in rows] == ["call_1", "", "call_2"]
-    again = post(api, session, user("x"), result("call_1"))
+    again = post(api, session, user("x"), tool_result_body("call_1"))
     assert_problem(again, 400, "call_already_answered", "messages[1].tool_call_id")
-    twice = post(api, session, calling("call_3"), result("call_3"), result("call_3"))
+    twice = post(api, session, calling("call_3"), tool_result_body("call_3"), tool_result_body("call_3"))
     assert_problem(twice, 400, "call_already_answered", "messages[2].tool_call_id")
-    late = post(api, session, result("call_4"), calling("call_4"))
+    late = post(api, session, tool_result_body("call_4"), calling("call_4"))
     assert_problem(late, 400, "unknown_tool_call", "messages[0].tool_call_id")
     assert_problem(post(api, session, calling("call_1")), 400, "call_id_taken", "messages[0].tool_calls[0].id")
 
@@ -157,12 +159,16 @@ def test_result_answers_a_call_once_wherever_it_stands(api: APIClient, session: 
 def test_calls_of_another_session_are_none_of_this_one(api: APIClient, session: dict[str, Any]) -> None:
     other = open_session(api)
     append(api, other, calling("call_1"))
-    assert_problem(post(api, session, result("call_1")), 400, "unknown_tool_call", "messages[0].tool_call_id")
+    assert_problem(post(api, session, tool_result_body("call_1")), 400, "unknown_tool_call", "messages[0].tool_call_id")
     append(api, session, calling("call_1"))
 
 
 def test_known_source_is_answered_unchanged(api: APIClient, session: dict[str, Any]) -> None:
-    rows = [user("one", source_id="a"), calling("call_1") | {"source_id": "b"}, result("call_1", source_id="c")]
+    rows = [
+        user("one", source_id="a"),
+        calling("call_1") | {"source_id": "b"},
+        tool_result_body("call_1", source_id="c"),
+    ]
     first = append(api, session, *rows)
     before = read(api, session)
     response = post(api, session, *rows)
@@ -196,7 +202,9 @@ def test_append_with_one_idempotency_key_happens_once(api: APIClient, session: d
 
 
 def test_list_filters_and_searches(api: APIClient, session: dict[str, Any], tenant: Tenant) -> None:
-    rows = append(api, session, user("I baked two breads"), calling("c1"), result("c1", "rye flour"), assistant("Good"))
+    rows = append(
+        api, session, user("I baked two breads"), calling("c1"), tool_result_body("c1", "rye flour"), assistant("Good")
+    )
     put_in_state(tenant, [rows[2]["id"]], "masked")
     put_in_state(tenant, [rows[0]["id"]], "compacted")
 
@@ -238,7 +246,7 @@ def test_message_is_pinned_and_let_go(api: APIClient, session: dict[str, Any], t
 
 
 def test_masked_message_is_expanded_to_its_original(api: APIClient, session: dict[str, Any], tenant: Tenant) -> None:
-    row = append(api, session, calling("c1"), result("c1", LONG, name="thermometer"))[1]
+    row = append(api, session, calling("c1"), tool_result_body("c1", LONG, name="thermometer"))[1]
     before = read(api, session)
     put_in_state(tenant, [row["id"]], "masked")
     masked = api.get(f"{MESSAGES}/{row['id']}").json()

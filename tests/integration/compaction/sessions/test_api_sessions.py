@@ -9,7 +9,7 @@ from memories.models import AuditEntry, Tenant
 from memories.services.tokens import count_tokens
 from memories.tenancy.scopes import tenant_scope
 from tests.integration.rest_helpers import NOWHERE, assert_problem, every_page, query_count
-from tests.integration.session_helpers import SESSIONS, append, calling, open_session, read, result, user
+from tests.integration.session_helpers import SESSIONS, append, calling, open_session, read, tool_result_body, user
 from tests.users import api_client, new_key
 
 DIRECTIVE = "You plan meetings."
@@ -70,7 +70,7 @@ def test_change_of_the_directive_changes_the_pressure(api: APIClient) -> None:
 def test_change_of_the_model_counts_every_message_anew(api: APIClient) -> None:
     session = open_session(api, directive=DIRECTIVE)
     texts = ["Straße und Übergrößen für Jürgen", "日本語のテキストはトークンが多い"]
-    append(api, session, *[user(text) for text in texts], calling("call_1"), result("call_1", "größer"))
+    append(api, session, *[user(text) for text in texts], calling("call_1"), tool_result_body("call_1", "größer"))
     url = f"{SESSIONS}/{session['id']}"
     changed = api.patch(url, {"model": "gpt-4"}).json()
     rows = api.get(f"{url}/messages").json()["results"]

@@ -6,9 +6,9 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from compaction.pipeline.counting import tokens_in_context
+from compaction.pipeline.counting import count_context_tokens
 from compaction.services.sessions.drafts import NewMessage
-from compaction.sessions.actions.messages import Appended, append_messages
+from compaction.sessions.actions.messages import AppendResult, append_messages
 from compaction.sessions.actions.sessions import create_session
 from memories.models import Tenant
 from memories.tenancy.exceptions import Conflict
@@ -31,7 +31,7 @@ def opened(tenant: Tenant) -> str:
         return str(create_session(tenant=tenant, directive="Be brief.", by=TESTER, now=timezone.now()).pk)
 
 
-def append(tenant: Tenant, session_id: str, rows: list[NewMessage]) -> list[Appended]:
+def append(tenant: Tenant, session_id: str, rows: list[NewMessage]) -> list[AppendResult]:
     try:
         with tenant_scope(tenant.pk):
             session = stored_session(tenant, session_id)
@@ -57,7 +57,7 @@ def test_concurrent_appends_leave_no_gap_and_keep_each_batch_together(tenant: Te
     session = stored_session(tenant, session_id)
     assert session.message_count == len(messages)
     with tenant_scope(tenant.pk):
-        assert session.context_tokens == tokens_in_context(session)
+        assert session.context_tokens == count_context_tokens(session)
 
 
 def test_threads_with_the_same_sources_store_each_once(tenant: Tenant) -> None:

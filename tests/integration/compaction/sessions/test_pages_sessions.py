@@ -14,7 +14,7 @@ from compaction.sessions.actions.sessions import close_session
 from memories.models import Tenant
 from memories.tenancy.scopes import tenant_scope
 from tests.integration.page_helpers import HTMX, TESTER, client_of, page, text_of
-from tests.integration.session_scripts import compacted, messages_of, reread, talk
+from tests.integration.session_scripts import compacted, make_long_session, messages_of, reread
 from tests.users import new_operator
 
 
@@ -40,7 +40,7 @@ def test_no_session_yet_says_how_one_comes_about(client: Client, tenant: Tenant)
 
 
 def test_sessions_show_how_full_they_are_as_page_and_as_fragment(client: Client, tenant: Tenant) -> None:
-    session = talk(tenant)
+    session = make_long_session(tenant)
     for headers in ({}, HTMX):
         text = text_of(client.get(page("sessions", tenant), headers=headers))
         assert str(session.pk) in text
@@ -50,10 +50,10 @@ def test_sessions_show_how_full_they_are_as_page_and_as_fragment(client: Client,
 
 
 def test_sessions_are_filtered_and_sorted(client: Client, tenant: Tenant) -> None:
-    full = talk(tenant, turns=20, path="user=ida")
-    empty = talk(tenant, turns=0)
+    full = make_long_session(tenant, turns=20, path="user=ida")
+    empty = make_long_session(tenant, turns=0)
     with tenant_scope(tenant.pk):
-        close_session(session=talk(tenant, turns=1), by=TESTER, now=timezone.now())
+        close_session(session=make_long_session(tenant, turns=1), by=TESTER, now=timezone.now())
     assert listed(client, tenant) == [empty.pk, full.pk]
     assert listed(client, tenant, partition="user=ida") == [full.pk]
     assert listed(client, tenant, least=50) == [full.pk]
@@ -66,8 +66,8 @@ def test_sessions_are_filtered_and_sorted(client: Client, tenant: Tenant) -> Non
 
 
 def test_session_is_called_by_its_title_or_how_its_user_began(client: Client, tenant: Tenant) -> None:
-    talk(tenant, turns=2)
-    talk(tenant, turns=1, metadata={"title": "Swap in Kiel"})
+    make_long_session(tenant, turns=2)
+    make_long_session(tenant, turns=1, metadata={"title": "Swap in Kiel"})
     rows = client.get(page("sessions", tenant)).context["sessions"]
     titles = [row.title for row, _ in rows]
     assert titles[0] == "Swap in Kiel"
@@ -77,15 +77,15 @@ def test_session_is_called_by_its_title_or_how_its_user_began(client: Client, te
 
 
 def test_sessions_over_their_own_warning_are_those_the_overview_counts(client: Client, tenant: Tenant) -> None:
-    full = talk(tenant)
-    talk(tenant, turns=2)
+    full = make_long_session(tenant)
+    make_long_session(tenant, turns=2)
     assert listed(client, tenant, state="over") == [full.pk]
     needs = client.get(page("tenant-overview", tenant)).context["needs"]
     assert [(need.kind.name, need.backlog.count) for need in needs] == [("sessions", 1)]
 
 
 def test_strip_of_a_session_bands_each_generation(client: Client, tenant: Tenant) -> None:
-    session = talk(tenant)
+    session = make_long_session(tenant)
     compaction = compacted(session)
     strip = client.get(page("session", tenant, session.pk)).context["timeline"].minimap
     assert [(band.span.compaction_id, band.span.generation) for band in strip.bands] == [(compaction.pk, 1)]
@@ -102,9 +102,9 @@ def test_filter_that_is_none_is_answered_422(query: str, client: Client, tenant:
 def test_sessions_go_on_page_by_page_without_more_queries(
     sort: str, client: Client, tenant: Tenant, monkeypatch: pytest.MonkeyPatch, django_assert_max_num_queries: Any
 ) -> None:
-    monkeypatch.setattr("memory_platform.web.tables.PAGE_SIZE", 2)
+    monkeypatch.setattr("memory_platform.web.tables.TABLE_PAGE_SIZE", 2)
     for turns in (1, 2, 3, 3, 3):
-        talk(tenant, turns=turns)
+        make_long_session(tenant, turns=turns)
     address, seen = f"{page('sessions', tenant)}?sort={sort}", []
     while address:
         response = client.get(address)
@@ -114,13 +114,13 @@ def test_sessions_go_on_page_by_page_without_more_queries(
     assert len(seen) == len(set(seen)) == 5
     with django_assert_max_num_queries(40) as few:
         client.get(page("sessions", tenant))
-    monkeypatch.setattr("memory_platform.web.tables.PAGE_SIZE", 50)
+    monkeypatch.setattr("memory_platform.web.tables.TABLE_PAGE_SIZE", 50)
     with django_assert_max_num_queries(len(few)):
         client.get(page("sessions", tenant))
 
 
 def test_session_shows_its_messages_in_order_with_the_preserve_window(client: Client, tenant: Tenant) -> None:
-    session = talk(tenant)
+    session = make_long_session(tenant)
     for headers in ({}, HTMX):
         response = client.get(page("session", tenant, session.pk), headers=headers)
         text = text_of(response)
@@ -131,15 +131,15 @@ def test_session_shows_its_messages_in_order_with_the_preserve_window(client: Cl
 
 
 def test_empty_session_says_how_messages_come(client: Client, tenant: Tenant) -> None:
-    session = talk(tenant, turns=0)
+    session = make_long_session(tenant, turns=0)
     assert "No message yet" in text_of(client.get(page("session", tenant, session.pk)))
 
 
 def test_long_session_begins_with_its_newest_page(
     client: Client, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("compaction.sessions.timeline.PAGE_SIZE", 10)
-    session = talk(tenant, turns=12)
+    monkeypatch.setattr("compaction.sessions.timeline._PAGE_SIZE", 10)
+    session = make_long_session(tenant, turns=12)
     address = page("session", tenant, session.pk)
 
     def sequences(query: str = "") -> list[int]:
@@ -155,12 +155,12 @@ def test_long_session_begins_with_its_newest_page(
 
 @pytest.mark.parametrize("query", ["before=x", "at=-1", "q=" + "x" * 201])
 def test_part_of_a_session_that_is_none_is_answered_422(query: str, client: Client, tenant: Tenant) -> None:
-    session = talk(tenant, turns=1)
+    session = make_long_session(tenant, turns=1)
     assert client.get(f"{page('session', tenant, session.pk)}?{query}").status_code == 422
 
 
 def test_session_is_searched_whatever_became_of_its_messages(client: Client, tenant: Tenant) -> None:
-    session = talk(tenant)
+    session = make_long_session(tenant)
     compacted(session)
     response = client.get(page("session", tenant, session.pk) + "?q=invoice+111")
     assert [row.state for row in response.context["found"]] == ["compacted"]
@@ -169,7 +169,7 @@ def test_session_is_searched_whatever_became_of_its_messages(client: Client, ten
 
 
 def test_compacted_messages_are_folded_under_their_compaction(client: Client, tenant: Tenant) -> None:
-    session = talk(tenant)
+    session = make_long_session(tenant)
     compaction = compacted(session)
     response = client.get(page("session", tenant, session.pk))
     folded = [stretch for stretch in response.context["timeline"].stretches if stretch.is_folded]
@@ -180,7 +180,7 @@ def test_compacted_messages_are_folded_under_their_compaction(client: Client, te
 
 
 def test_message_is_pinned_and_let_go(client: Client, tenant: Tenant) -> None:
-    session = talk(tenant, turns=3)
+    session = make_long_session(tenant, turns=3)
     message = messages_of(session)[0]
     response = client.post(page("message-pin", tenant, message.pk), {"before": "6"})
     assert response["Location"] == f"{page('session', tenant, session.pk)}?before=6#m-0"
@@ -192,7 +192,7 @@ def test_message_is_pinned_and_let_go(client: Client, tenant: Tenant) -> None:
 
 
 def test_masked_output_is_read_in_place_and_put_back(client: Client, tenant: Tenant) -> None:
-    session = talk(tenant, turns=30, window=6_000)
+    session = make_long_session(tenant, turns=30, window=6_000)
     compacted(session)
     masked = next(row for row in messages_of(session) if row.state == Message.State.MASKED)
     text = text_of(client.get(f"{page('session', tenant, session.pk)}?at={masked.sequence}"))
@@ -204,7 +204,7 @@ def test_masked_output_is_read_in_place_and_put_back(client: Client, tenant: Ten
 
 
 def test_viewer_reads_sessions_and_changes_nothing(viewer: Client, tenant: Tenant) -> None:
-    session = talk(tenant, turns=2)
+    session = make_long_session(tenant, turns=2)
     message = messages_of(session)[0]
     text = text_of(viewer.get(page("session", tenant, session.pk)))
     assert "Put back" not in text
@@ -217,7 +217,7 @@ def test_viewer_reads_sessions_and_changes_nothing(viewer: Client, tenant: Tenan
 
 
 def test_session_or_message_of_another_tenant_is_absent(client: Client, tenant: Tenant, other_tenant: Tenant) -> None:
-    foreign = talk(other_tenant, turns=1)
+    foreign = make_long_session(other_tenant, turns=1)
     for name in ("session", "session-compact", "session-simulate"):
         assert client.get(page(name, tenant, foreign.pk)).status_code == 404
         assert client.get(page(name, tenant, uuid4())).status_code == 404
@@ -228,7 +228,7 @@ def test_session_or_message_of_another_tenant_is_absent(client: Client, tenant: 
 def test_query_count_of_a_session_does_not_grow(
     client: Client, tenant: Tenant, django_assert_max_num_queries: Any
 ) -> None:
-    short, long = talk(tenant, turns=25, window=2_000), talk(tenant, turns=60, window=5_000)
+    short, long = make_long_session(tenant, turns=25, window=2_000), make_long_session(tenant, turns=60, window=5_000)
     compacted(short)
     compacted(long)
     with django_assert_max_num_queries(40) as few:
@@ -238,7 +238,7 @@ def test_query_count_of_a_session_does_not_grow(
 
 
 def test_dry_run_says_what_would_leave_and_changes_nothing(client: Client, tenant: Tenant) -> None:
-    session = talk(tenant)
+    session = make_long_session(tenant)
     shown = client.get(page("session-compact", tenant, session.pk))
     text = text_of(shown)
     assert "at most" in text
@@ -250,7 +250,7 @@ def test_dry_run_says_what_would_leave_and_changes_nothing(client: Client, tenan
 
 
 def test_compaction_is_asked_for_once(client: Client, tenant: Tenant) -> None:
-    session = talk(tenant)
+    session = make_long_session(tenant)
     address = page("session-compact", tenant, session.pk)
     assert client.post(address)["Location"] == page("session", tenant, session.pk)
     text = text_of(client.get(page("session", tenant, session.pk)))
@@ -262,14 +262,14 @@ def test_compaction_is_asked_for_once(client: Client, tenant: Tenant) -> None:
 
 
 def test_session_with_nothing_to_compact_says_why(client: Client, tenant: Tenant) -> None:
-    session = talk(tenant, turns=2)
+    session = make_long_session(tenant, turns=2)
     address = page("session-compact", tenant, session.pk)
     assert "There is nothing to compact" in text_of(client.get(address))
     assert client.post(address).status_code == 422
 
 
 def test_simulation_draws_the_session_under_other_numbers_and_writes_nothing(client: Client, tenant: Tenant) -> None:
-    session = talk(tenant)
+    session = make_long_session(tenant)
     address = page("session-simulate", tenant, session.pk)
     for headers in ({}, HTMX):
         response = client.get(f"{address}?window=1500&target=30&price=3", headers=headers)
@@ -284,5 +284,5 @@ def test_simulation_draws_the_session_under_other_numbers_and_writes_nothing(cli
 
 @pytest.mark.parametrize("query", ["window=1", "target=90", "preserve_messages=0", "price=x", "has_masking=maybe"])
 def test_simulation_of_impossible_numbers_is_answered_422(query: str, client: Client, tenant: Tenant) -> None:
-    session = talk(tenant, turns=1)
+    session = make_long_session(tenant, turns=1)
     assert client.get(f"{page('session-simulate', tenant, session.pk)}?{query}").status_code == 422

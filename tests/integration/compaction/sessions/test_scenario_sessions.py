@@ -10,22 +10,22 @@ import pytest
 from rest_framework.test import APIClient
 
 from compaction.services.pipeline.masking import PLACEHOLDER
-from context.services.evaluation.answer_words import words_that_count
+from context.services.evaluation.answer_words import significant_words
 from memories.models import Tenant
 from memories.services.store.locomo import UNANSWERABLE_CATEGORY
 from memories.services.tokens import count_tokens
 from tests.integration.compaction_helpers import COMPACTIONS, live_memories, review, stored_compactions, stored_runs
 from tests.integration.long_sessions import (
-    EMERGENCY,
+    EMERGENCY_PRESSURE,
     LONG_OUTPUT,
     NEEDS_CONVERSATION,
-    SLEEP,
+    SLEEP_PRESSURE,
     TURNS_PER_CALL,
-    Clock,
-    Played,
+    MovingClock,
+    PlayedSession,
     clock,
     conversation_data,
-    sittings,
+    session_sittings,
 )
 from tests.integration.rest_helpers import every_page
 from tests.integration.session_helpers import MESSAGES, SESSIONS
@@ -50,7 +50,7 @@ def admin(admin_key: str) -> APIClient:
 
 
 def test_long_session_never_overflows_forgets_or_loses_a_byte(
-    admin: APIClient, tenant: Tenant, clock: Clock, caplog: pytest.LogCaptureFixture
+    admin: APIClient, tenant: Tenant, clock: MovingClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.WARNING, logger="compaction")
     data = conversation_data()
@@ -64,13 +64,13 @@ def test_long_session_never_overflows_forgets_or_loses_a_byte(
     every_compaction_is_undone_in_reverse_order(played)
 
 
-def lived_through(client: APIClient, tenant: Tenant, clock: Clock, data: dict[str, Any]) -> Played:
+def lived_through(client: APIClient, tenant: Tenant, clock: MovingClock, data: dict[str, Any]) -> PlayedSession:
     """Every sitting of the conversation at its time; each context asked for meanwhile is checked by `Played`."""
-    played, is_expanded = Played(client, tenant, clock, WINDOW), False
-    for at, rows in sittings(data):
+    played, is_expanded = PlayedSession(client, tenant, clock, WINDOW), False
+    for at, rows in session_sittings(data):
         clock.set(at)
         played.say(rows)
-        is_full = played.read()["pressure"] >= SLEEP
+        is_full = played.read()["pressure"] >= SLEEP_PRESSURE
         assert played.slept(minutes=5) == 0, "not idle yet"
         opened = played.slept(hours=1)
         assert opened <= is_full
@@ -84,11 +84,11 @@ def lived_through(client: APIClient, tenant: Tenant, clock: Clock, data: dict[st
     assert len(played.rows) == turns + 2 * (turns // TURNS_PER_CALL)
     assert [row["sequence"] for row in played.rows] == list(range(len(played.rows)))
     assert is_expanded
-    assert max(played.pressures) > EMERGENCY
+    assert max(played.pressures) > EMERGENCY_PRESSURE
     return played
 
 
-def one_output_is_expanded(played: Played, made: dict[str, Any]) -> None:
+def one_output_is_expanded(played: PlayedSession, made: dict[str, Any]) -> None:
     """What was masked just now stands in the context as it was said, until it is masked again."""
     url = f"{SESSIONS}/{played.session['id']}/messages?page_size=100&state=masked"
     masked = [
@@ -100,18 +100,18 @@ def one_output_is_expanded(played: Played, made: dict[str, Any]) -> None:
     assert expanded["content"] in _texts(played.everything().messages)
 
 
-def emergencies_were_logged(played: Played, caplog: pytest.LogCaptureFixture) -> None:
+def emergencies_were_logged(played: PlayedSession, caplog: pytest.LogCaptureFixture) -> None:
     logged = [record for record in caplog.records if record.getMessage().startswith("emergency compaction of session")]
     made = [row for row in played.compactions() if row["trigger"] == "emergency"]
-    assert len(made) <= len(logged) == sum(pressure >= EMERGENCY for pressure in played.pressures)
+    assert len(made) <= len(logged) == sum(pressure >= EMERGENCY_PRESSURE for pressure in played.pressures)
 
 
-def compactions_happened_when_the_policy_says(played: Played) -> None:
+def compactions_happened_when_the_policy_says(played: PlayedSession) -> None:
     made = played.compactions()
     assert {row["state"] for row in made} == {"applied"}
     assert {run.state for run in stored_runs(played.tenant)} == {"done"}
     assert {row["trigger"] for row in made} == {"scheduled", "emergency"}
-    threshold = {"scheduled": SLEEP, "emergency": EMERGENCY}
+    threshold = {"scheduled": SLEEP_PRESSURE, "emergency": EMERGENCY_PRESSURE}
     for row in made:
         before = played.before[row["id"]]
         assert row["tokens_before"] == before.tokens >= threshold[row["trigger"]] * WINDOW
@@ -120,7 +120,7 @@ def compactions_happened_when_the_policy_says(played: Played) -> None:
     assert len(ended_low) >= len(made) / 2, "long outputs among the newest messages may keep it above for a while"
 
 
-def no_summary_was_made_where_masking_suffices(played: Played) -> None:
+def no_summary_was_made_where_masking_suffices(played: PlayedSession) -> None:
     """Reckoned from what was shown before each: without the long outputs outside the window it was still too much."""
     made = played.compactions()
     only_masked = [row for row in made if row["span"] is None]
@@ -146,7 +146,7 @@ def _saved(row: dict[str, Any]) -> int:
     return count_tokens(row["content"], "o200k_base") - count_tokens(PLACEHOLDER, "o200k_base")
 
 
-def later_generations_carry_their_warning(played: Played) -> None:
+def later_generations_carry_their_warning(played: PlayedSession) -> None:
     with_summary = [row for row in played.compactions() if row["span"]]
     assert [row["generation"] for row in with_summary] == list(range(1, len(with_summary) + 1))
     assert len(with_summary) >= 5
@@ -161,17 +161,17 @@ def later_generations_carry_their_warning(played: Played) -> None:
     assert summary["text"].startswith("[CONTEXT SUMMARY]\n")
 
 
-def facts_are_still_found(played: Played, data: dict[str, Any]) -> None:
+def facts_are_still_found(played: PlayedSession, data: dict[str, Any]) -> None:
     """Questions whose evidence is all compacted: how many of the answer's words summary and memories hold."""
     compacted = _compacted(played)
     found: dict[str, list[float]] = {"summary": [], "memories": [], "either": []}
     asked = [question for question in data["qa"] if _is_about(question, set(compacted))][::QUESTION_STEP]
     assert len(asked) >= 50
     for question in asked:
-        words = words_that_count(question["answer"])
+        words = significant_words(question["answer"])
         context = played.ask(query=question["question"], preview=True)
         summary, memories = (
-            words_that_count(" ".join(block["text"] for block in context["blocks"] if block["kind"] == kind))
+            significant_words(" ".join(block["text"] for block in context["blocks"] if block["kind"] == kind))
             for kind in ("session_summary", "memory")
         )
         for name, held in (("summary", summary), ("memories", memories), ("either", summary | memories)):
@@ -185,7 +185,7 @@ def facts_are_still_found(played: Played, data: dict[str, Any]) -> None:
     assert len(live_memories(played.tenant, "context_synthesis")) >= 1
 
 
-def _compacted(played: Played) -> dict[str, dict[str, Any]]:
+def _compacted(played: PlayedSession) -> dict[str, dict[str, Any]]:
     """The messages of the conversation that summaries stand for, by their ids in the data set."""
     url = f"{SESSIONS}/{played.session['id']}/messages?page_size=100&state=compacted"
     return {row["source_id"]: row for page in every_page(played.client, url) for row in page if row["source_id"]}
@@ -196,13 +196,13 @@ def _evidence(question: dict[str, Any]) -> list[str]:
 
 
 def _is_about(question: dict[str, Any], compacted: set[str]) -> bool:
-    if question["category"] == UNANSWERABLE_CATEGORY or not words_that_count(question.get("answer", "")):
+    if question["category"] == UNANSWERABLE_CATEGORY or not significant_words(question.get("answer", "")):
         return False
     evidence = _evidence(question)
     return bool(evidence) and set(evidence) <= compacted
 
 
-def everything_that_left_can_be_read(played: Played) -> None:
+def everything_that_left_can_be_read(played: PlayedSession) -> None:
     """Expanding a compacted message shows its original and leaves it compacted; a statement names such messages."""
     tokens = played.read()["context_tokens"]
     originals = {row["id"]: row["content"] for row in played.rows}
@@ -217,7 +217,7 @@ def everything_that_left_can_be_read(played: Played) -> None:
     assert played.read()["context_tokens"] == tokens
 
 
-def every_compaction_is_undone_in_reverse_order(played: Played) -> None:
+def every_compaction_is_undone_in_reverse_order(played: PlayedSession) -> None:
     """After each step the session shows what it showed before that compaction, and what was said since."""
     for row in reversed(played.compactions()):
         before = played.before[row["id"]]
@@ -241,5 +241,5 @@ def _texts(messages: list[dict[str, Any]]) -> list[str]:
     return [each.get("content") or "" for each in messages]
 
 
-def _all(played: Played) -> list[list[dict[str, Any]]]:
+def _all(played: PlayedSession) -> list[list[dict[str, Any]]]:
     return every_page(played.client, f"{SESSIONS}/{played.session['id']}/messages?page_size=100")

@@ -15,7 +15,17 @@ from compaction.pipeline import breakers
 from memories.models import Tenant
 from memories.tenancy.scopes import tenant_scope
 from tests.architecture import ROOT
-from tests.fakes.chat_server import KEY, ChatServer, Mode, failing, garbage, running_chat_server, slow, too_long, well
+from tests.fakes.chat_server import (
+    FAKE_CHAT_API_KEY,
+    ChatMode,
+    ChatServer,
+    answering,
+    failing_chat,
+    garbage,
+    running_chat_server,
+    slow_chat,
+    too_long,
+)
 from tests.integration.compaction.pipeline.test_compaction_faults import AFTER, STEPS, Runtime, wait_for
 from tests.integration.compaction_helpers import (
     full_session,
@@ -27,13 +37,13 @@ from tests.integration.compaction_helpers import (
 )
 from tests.integration.long_sessions import (
     NEEDS_CONVERSATION,
-    SLEEP,
-    Clock,
-    Played,
-    Row,
+    SLEEP_PRESSURE,
+    LongSessionRow,
+    MovingClock,
+    PlayedSession,
     clock,
     conversation_data,
-    sittings,
+    session_sittings,
 )
 from tests.integration.session_helpers import read
 from tests.users import api_client
@@ -45,11 +55,11 @@ pytestmark = pytest.mark.long
 WINDOW = 1_600
 MESSAGES = 210
 #: How the model answers while one compaction is made, and the code of its failure; "" where it does its work.
-LEGS: list[tuple[Mode, str]] = [
-    (well, ""),
-    (slow(0.6), "timeout"),
-    (failing(429, Retry_After="20"), "rate_limited"),
-    (failing(500), "provider_error"),
+LEGS: list[tuple[ChatMode, str]] = [
+    (answering, ""),
+    (slow_chat(0.6), "timeout"),
+    (failing_chat(429, Retry_After="20"), "rate_limited"),
+    (failing_chat(500), "provider_error"),
     (garbage, "not_json"),
     (too_long, "over_budget"),
 ]
@@ -63,16 +73,16 @@ def admin(admin_key: str) -> APIClient:
 @pytest.fixture
 def server(settings: Any) -> Iterator[ChatServer]:
     with running_chat_server() as server:
-        settings.LLM_BASE_URL, settings.LLM_API_KEY, settings.LLM_MODEL = server.base_url, KEY, ""
+        settings.LLM_BASE_URL, settings.LLM_API_KEY, settings.LLM_MODEL = server.base_url, FAKE_CHAT_API_KEY, ""
         settings.LLM_TIMEOUT_SECONDS = 0.3
         server.items_max = 12
         yield server
         settings.LLM_BASE_URL = settings.LLM_API_KEY = ""
 
 
-def short_sittings() -> Iterator[list[Row]]:
+def short_sittings() -> Iterator[list[LongSessionRow]]:
     """The beginning of the conversation without the long outputs, a few messages at a time."""
-    rows = [row for _, each in sittings(conversation_data()) for row in each if len(row["content"] or "") < 512]
+    rows = [row for _, each in session_sittings(conversation_data()) for row in each if len(row["content"] or "") < 512]
     calls = {row["tool_call_id"] for row in rows if row["role"] == "tool"}
     whole = [row for row in rows if not row.get("tool_calls") or row["tool_calls"][0]["id"] in calls][:MESSAGES]
     yield from (whole[start : start + 5] for start in range(0, len(whole), 5))
@@ -81,14 +91,14 @@ def short_sittings() -> Iterator[list[Row]]:
 @pytest.mark.django_db
 @NEEDS_CONVERSATION
 def test_model_that_fails_in_every_way_in_turn_never_leaves_a_session_over_budget_or_half_done(
-    admin: APIClient, tenant: Tenant, clock: Clock, server: ChatServer
+    admin: APIClient, tenant: Tenant, clock: MovingClock, server: ChatServer
 ) -> None:
     set_policy(tenant, emergency_threshold=0.95, retention_floor=0.0)
-    played = Played(admin, tenant, clock, WINDOW)
+    played = PlayedSession(admin, tenant, clock, WINDOW)
     legs = 0
     for rows in short_sittings():
         played.say(rows)
-        if played.read()["pressure"] < SLEEP:
+        if played.read()["pressure"] < SLEEP_PRESSURE:
             continue
         mode, code = LEGS[legs % len(LEGS)]
         server.mode = mode
@@ -108,7 +118,7 @@ def test_model_that_fails_in_every_way_in_turn_never_leaves_a_session_over_budge
     assert [message.get("content") or "" for message in shown] == [row["content"] for row in played.rows]
 
 
-def one_leg_is_as_it_should_be(played: Played, code: str, asked: int) -> None:
+def one_leg_is_as_it_should_be(played: PlayedSession, code: str, asked: int) -> None:
     """Done by the model, or tried three times, then done by rules, marked, the provider left alone for a while."""
     made, run = stored_compactions(played.tenant)[-1], stored_runs(played.tenant)[-1]
     assert (made.state, run.state, made.trigger) == ("applied", "done", "scheduled")
@@ -130,10 +140,10 @@ def one_leg_is_as_it_should_be(played: Played, code: str, asked: int) -> None:
 @pytest.mark.django_db
 @NEEDS_CONVERSATION
 def test_emergencies_with_a_failing_model_are_met_within_the_request(
-    admin: APIClient, tenant: Tenant, clock: Clock, server: ChatServer
+    admin: APIClient, tenant: Tenant, clock: MovingClock, server: ChatServer
 ) -> None:
     set_policy(tenant, has_scheduled=False, retention_floor=0.0)
-    played = Played(admin, tenant, clock, WINDOW)
+    played = PlayedSession(admin, tenant, clock, WINDOW)
     modes = [mode for mode, _ in LEGS]
     for number, rows in enumerate(short_sittings()):
         server.mode = modes[len(played.before) % len(modes)]
@@ -164,8 +174,8 @@ SWEEP = "from compaction import tasks\nassert tasks.sweep_runs() >= 1"
 @pytest.fixture
 def runtime(tmp_path: Path) -> Iterator[Runtime]:
     with running_chat_server() as server:
-        server.mode = slow(1.0)
-        runtime = Runtime(tmp_path, LLM_BASE_URL=server.base_url, LLM_API_KEY=KEY)
+        server.mode = slow_chat(1.0)
+        runtime = Runtime(tmp_path, LLM_BASE_URL=server.base_url, LLM_API_KEY=FAKE_CHAT_API_KEY)
         try:
             yield runtime
         finally:

@@ -10,20 +10,20 @@ from hypothesis import strategies as st
 
 from compaction.models import Message, Session
 from compaction.services.sessions.drafts import NewMessage
-from compaction.services.sessions.transcript import ChatMessage, transcript
+from compaction.services.sessions.transcript import ChatMessage, render_transcript
 from compaction.sessions.actions.messages import append_messages, pin_message
 from compaction.sessions.actions.sessions import create_session
 from compaction.sessions.context import build_session_context
 from compaction.sessions.results import SessionContext, SessionContextRequest
 from context.profiles.token_counters import budget_calculator
-from context.receipts.results import Notice
+from context.receipts.results import ContextWarning
 from context.services.budget import message_text
 from context.services.profiles.compaction_policy import CompactionPolicy
 from memories.models import Tenant
 from memories.services.partitions.paths import parse_partition
 from memories.tenancy.exceptions import InvalidInput
 from memories.tenancy.scopes import tenant_scope
-from tests.factories import NOW, TESTER, make_memory, make_tenant
+from tests.factories import FACTORY_NOW, TESTER, make_memory, make_tenant
 from tests.integration.session_helpers import put_in_state
 from tests.reading_back import parse_transcript
 
@@ -68,14 +68,14 @@ def rows_of(turns: Sequence[tuple[str, str, bool]]) -> Iterator[NewMessage]:
 
 def opened(tenant: Tenant, rows: Sequence[NewMessage], **fields: Any) -> Session:
     with tenant_scope(tenant.pk):
-        session = create_session(tenant=tenant, partition=PLACE, by=TESTER, now=NOW, **fields)
+        session = create_session(tenant=tenant, partition=PLACE, by=TESTER, now=FACTORY_NOW, **fields)
         if rows:
-            append_messages(session_id=session.pk, rows=rows, by=TESTER, now=NOW)
+            append_messages(session_id=session.pk, rows=rows, by=TESTER, now=FACTORY_NOW)
         session.refresh_from_db()
         return session
 
 
-def left_alone(session: Session, policy: CompactionPolicy, now: Any) -> list[Notice]:
+def left_alone(session: Session, policy: CompactionPolicy, now: Any) -> list[ContextWarning]:
     """No compaction at all."""
     return []
 
@@ -83,7 +83,7 @@ def left_alone(session: Session, policy: CompactionPolicy, now: Any) -> list[Not
 def build(tenant: Tenant, session: Session, **wishes: Any) -> SessionContext:
     compact = wishes.pop("compact", left_alone)
     request = SessionContextRequest(session_id=session.pk, **wishes)
-    return build_session_context(request, tenant_id=tenant.pk, reach="", actor=TESTER, now=NOW, compact=compact)
+    return build_session_context(request, tenant_id=tenant.pk, reach="", actor=TESTER, now=FACTORY_NOW, compact=compact)
 
 
 def check(context: SessionContext, model: str) -> None:
@@ -127,7 +127,7 @@ def test_context_never_exceeds_its_budget_nor_parts_a_call_from_its_results(
     if tools:
         put_in_state(tenant, data.draw(st.lists(st.sampled_from(tools), unique=True)), "masked")
     head = [ChatMessage("system", directive)] if directive else []
-    if budget_calculator().count_tokens(transcript(head), model) > max_tokens:
+    if budget_calculator().count_tokens(render_transcript(head), model) > max_tokens:
         with pytest.raises(InvalidInput, match="directive"):
             build(tenant, session, max_tokens=max_tokens)
         return
@@ -149,7 +149,7 @@ def test_pinned_unit_outlives_newer_ones(tenant: Tenant) -> None:
     session = opened(tenant, [NewMessage("user", f"message {number}") for number in range(20)])
     with tenant_scope(tenant.pk):
         first = Message.objects.of_session(session.pk).get(sequence=0)
-        pin_message(message=first, pinned=True, by=TESTER, now=NOW)
+        pin_message(message=first, pinned=True, by=TESTER, now=FACTORY_NOW)
     context = build(tenant, session, max_tokens=20)
     assert [message.content for message in context.messages] == ["message 0", "message 19"]
 
@@ -161,10 +161,10 @@ class Compaction:
         self.tenant, self.fails = tenant, fails
         self.calls: list[tuple[Any, ...]] = []
 
-    def __call__(self, session: Session, policy: CompactionPolicy, now: Any) -> list[Notice]:
+    def __call__(self, session: Session, policy: CompactionPolicy, now: Any) -> list[ContextWarning]:
         self.calls.append((session.pk, policy.emergency_threshold, now))
         if self.fails:
-            return [Notice("compaction_failed", "It failed.")]
+            return [ContextWarning("compaction_failed", "It failed.")]
         with tenant_scope(session.tenant_id):
             rows = Message.objects.of_session(session.pk).originals()[: session.message_count // 2]
             ids = [str(row.pk) for row in rows]
@@ -184,7 +184,7 @@ def test_full_session_is_compacted_before_its_context_is_built(
     compaction = Compaction(tenant)
     with caplog.at_level(logging.WARNING):
         context = build(tenant, full, compact=compaction)
-    assert compaction.calls == [(full.pk, 0.80, NOW)]
+    assert compaction.calls == [(full.pk, 0.80, FACTORY_NOW)]
     assert f"emergency compaction of session {full.pk} at pressure 0.9" in caplog.text
     assert context.pressure < 0.5
     assert "pressure_high" not in {notice.code for notice in context.warnings}

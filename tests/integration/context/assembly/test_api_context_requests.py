@@ -12,7 +12,7 @@ from rest_framework.test import APIClient
 from context.models import Receipt
 from memories.models import Tenant
 from memories.tenancy.scopes import tenant_scope
-from tests.integration.rest_helpers import CONTEXT, MEMORIES, NOWHERE, assert_problem, remember, stored
+from tests.integration.rest_helpers import CONTEXT, MEMORIES, NOWHERE, all_stored_memories, assert_problem, post_memory
 from tests.users import api_client, new_key
 
 TOWNS = ("Porto", "Genoa", "Bergen", "Cadiz", "Split", "Galway", "Riga", "Izmir")
@@ -50,9 +50,9 @@ def home(api: APIClient) -> dict[str, Any]:
     summary(api, "user=sam", "Sam in short.")
     summary(api, "user=sam", "Sam at length.", "detailed")
     summary(api, "user=sam/topic=home", "Home in short.")
-    job = remember(api, "Sam found a job in Porto.", partition="user=sam/topic=work")
+    job = post_memory(api, "Sam found a job in Porto.", partition="user=sam/topic=work")
     links = [{"target_id": job["id"], "kind": "because"}]
-    return remember(api, "Sam moved to Porto.", partition="user=sam/topic=home", links=links)
+    return post_memory(api, "Sam moved to Porto.", partition="user=sam/topic=home", links=links)
 
 
 def test_focus_on_a_memory_brings_its_summaries_and_what_it_links_to(api: APIClient, home: dict[str, Any]) -> None:
@@ -96,7 +96,7 @@ def test_focus_on_a_summary_or_a_partition(api: APIClient, home: dict[str, Any])
 
 def test_focus_on_a_partition_shows_its_top_memories(api: APIClient) -> None:
     for number in range(4):
-        remember(api, f"Note {number}", partition="user=kim", pinned=number == 2)
+        post_memory(api, f"Note {number}", partition="user=kim", pinned=number == 2)
     answer = ask(api, focus={"partition": "user=kim"}, include_memories_top_k=2)
     assert len(answer["blocks"]) == 2
     assert "Note 2" in texts(answer)
@@ -157,8 +157,8 @@ def test_focus_out_of_reach_is_refused(
 
 
 def test_links_are_followed_within_the_reach_alone(api: APIClient, confined: APIClient) -> None:
-    foreign = remember(api, "Sam lives in Porto.", partition="user=sam")
-    own = remember(api, "Alex knows Sam.", partition="user=alex", links=[{"target_id": foreign["id"]}])
+    foreign = post_memory(api, "Sam lives in Porto.", partition="user=sam")
+    own = post_memory(api, "Alex knows Sam.", partition="user=alex", links=[{"target_id": foreign["id"]}])
     assert texts(ask(confined, focus={"memory_id": own["id"]}), "linked_memory") == []
     assert texts(ask(api, focus={"memory_id": own["id"]}), "linked_memory") == ["Sam lives in Porto."]
 
@@ -166,7 +166,7 @@ def test_links_are_followed_within_the_reach_alone(api: APIClient, confined: API
 @pytest.mark.parametrize("packer", ["greedy", "elastic", "optimal"])
 def test_every_packer_stays_within_the_budget_and_explains_itself(api: APIClient, packer: str) -> None:
     for number, (town, craft) in enumerate(zip(TOWNS, CRAFTS, strict=True)):
-        remember(api, f"The harbour of {town}: " + f"{craft} by the quay of {town}, day {number}. " * (2 + number))
+        post_memory(api, f"The harbour of {town}: " + f"{craft} by the quay of {town}, day {number}. " * (2 + number))
     answer = ask(api, query="Which harbour is it?", packer=packer, max_tokens=120, explain=True)
     assert 0 < answer["budget"]["used"] <= 120
     assert answer["blocks"]
@@ -179,12 +179,12 @@ def test_every_packer_stays_within_the_budget_and_explains_itself(api: APIClient
 
 
 def test_as_of_reads_what_was_true_then_and_counts_nothing(api: APIClient, tenant: Tenant) -> None:
-    remember(api, "Sam lives in Lisbon.", created_at=OLD)
-    moved = remember(api, "Sam lives in Porto.")
+    post_memory(api, "Sam lives in Lisbon.", created_at=OLD)
+    moved = post_memory(api, "Sam lives in Porto.")
     then = (timezone.now() - timedelta(hours=1)).isoformat()
     answer = ask(api, query="Where does Sam live?", as_of=then)
     assert texts(answer) == ["Sam lives in Lisbon."]
-    assert {memory.retrieval_count for memory in stored(tenant)} == {0}
+    assert {memory.retrieval_count for memory in all_stored_memories(tenant)} == {0}
     api.patch(f"{MEMORIES}/{moved['id']}", {"content": "Sam lives in Braga."})
     assert "Sam lives in Braga." in texts(ask(api, query="Where does Sam live?"))
     east = (timezone.now() - timedelta(hours=1)).astimezone(timezone.get_fixed_timezone(120)).isoformat()
@@ -194,10 +194,10 @@ def test_as_of_reads_what_was_true_then_and_counts_nothing(api: APIClient, tenan
 
 def test_earlier_order_is_kept_and_the_kept_tokens_are_told(api: APIClient) -> None:
     for name in ("Lisbon", "Porto", "Braga"):
-        remember(api, f"Sam once lived in {name}.")
+        post_memory(api, f"Sam once lived in {name}.")
     first = ask(api, query="Where did Sam live?")
     assert "stable_prefix_tokens" not in first
-    remember(api, "Sam once lived in Faro.")
+    post_memory(api, "Sam once lived in Faro.")
     second = ask(api, query="Faro", stable_with=first["id"])
     assert second["stable_prefix_tokens"] > 0
     shown = [block["anchor"]["id"] for block in first["blocks"]]
@@ -208,7 +208,7 @@ def test_earlier_order_is_kept_and_the_kept_tokens_are_told(api: APIClient) -> N
 def test_budget_profile_is_chosen_by_name(api: APIClient, admin_key: str) -> None:
     body = {"name": "chat", "default_tokens": 77, "include_tenant_memo": False}
     assert api_client(admin_key).post("/api/v1/budget-profiles", body).status_code == 201
-    remember(api, "Sam lives in Porto.")
+    post_memory(api, "Sam lives in Porto.")
     answer = ask(api, query="Sam", budget_profile="chat")
     assert (answer["budget_profile"], answer["budget"]["max_tokens"]) == ({"name": "chat", "version": 1}, 77)
 
@@ -222,7 +222,7 @@ def test_repeated_context_is_given_and_counted_once(api: APIClient, home: dict[s
 
 def test_list_of_contexts_is_narrowed(api: APIClient, api_key: str, tenant: Tenant, admin_key: str) -> None:
     admin = api_client(admin_key)
-    remember(api, "Sam lives in Porto.", partition="user=sam")
+    post_memory(api, "Sam lives in Porto.", partition="user=sam")
     old = ask(api, query="Porto", partition="user=sam")
     middle = timezone.now().isoformat()
     below = ask(admin, query="Porto", partition="user=sam/topic=home", model="gpt-4")
@@ -269,8 +269,8 @@ def test_receipt_that_holds_what_is_outside_is_not_shown_to_a_confined_key(
     api: APIClient, confined: APIClient, tenant: Tenant
 ) -> None:
     """A key with more reach gets what a memory links to and the summaries above; so would who reads its receipt."""
-    foreign = remember(api, "Sam lives in Porto.", partition="user=sam")
-    own = remember(api, "Alex knows Sam.", partition="user=alex/topic=x", links=[{"target_id": foreign["id"]}])
+    foreign = post_memory(api, "Sam lives in Porto.", partition="user=sam")
+    own = post_memory(api, "Alex knows Sam.", partition="user=alex/topic=x", links=[{"target_id": foreign["id"]}])
     summary(api, "user=alex", "Alex is from Porto.")
     narrower = api_client(new_key(tenant, "read", "write", partition="user=alex/topic=x"))
     linked = ask(api, focus={"memory_id": own["id"]}, partition="user=alex")

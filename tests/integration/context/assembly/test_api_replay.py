@@ -8,12 +8,12 @@ import pytest
 from django.utils import timezone
 from rest_framework.test import APIClient
 
-from context.assembly.serializers.receipts import ReceiptShape
-from context.assembly.serializers.replay import DiffShape
+from context.assembly.serializers.receipts import ReceiptOutput
+from context.assembly.serializers.replay import DiffOutput
 from context.models import Receipt
 from memories.models import Tenant
 from memories.tenancy.scopes import tenant_scope
-from tests.integration.rest_helpers import CONTEXT, MEMORIES, NOWHERE, assert_problem, remember, stored
+from tests.integration.rest_helpers import CONTEXT, MEMORIES, NOWHERE, all_stored_memories, assert_problem, post_memory
 from tests.users import api_client, new_key
 
 DIFF = f"{CONTEXT}/diff"
@@ -29,8 +29,8 @@ def admin(admin_key: str) -> APIClient:
 
 @pytest.fixture
 def home(api: APIClient) -> dict[str, Any]:
-    remember(api, "Sam owns a boat.", partition="user=sam")
-    return remember(api, "Sam lives in Lisbon.", partition="user=sam")
+    post_memory(api, "Sam owns a boat.", partition="user=sam")
+    return post_memory(api, "Sam lives in Lisbon.", partition="user=sam")
 
 
 def replay(client: APIClient, context_id: str, mode: str, **more: Any) -> dict[str, Any]:
@@ -44,7 +44,7 @@ def diff(client: APIClient, **body: Any) -> dict[str, Any]:
     response = client.post(DIFF, {**WISH, **body})
     assert response.status_code == 200, response.content
     answer: dict[str, Any] = response.json()
-    assert set(answer) == set(DiffShape().fields) - {"explain"}
+    assert set(answer) == set(DiffOutput().fields) - {"explain"}
     return answer
 
 
@@ -62,7 +62,7 @@ def test_recorded_replay_gives_the_text_back_through_edits_and_archives(
     (boat,) = [memory for memory in api.get(MEMORIES).json()["results"] if "boat" in memory["content"]]
     api.delete(f"{MEMORIES}/{boat['id']}")
     again = replay(api, given["id"], "recorded")
-    assert set(again) == set(ReceiptShape().fields) - {"explain", "stable_prefix_tokens"}
+    assert set(again) == set(ReceiptOutput().fields) - {"explain", "stable_prefix_tokens"}
     assert (again["text"], again["is_verified"], again["id"]) == (given["text"], True, given["id"])
     assert again["blocks"] == given["blocks"]
     today = replay(api, given["id"], "today", explain=True)
@@ -130,13 +130,13 @@ def test_difference_since_a_context_shows_text_of_what_was_added_alone(
     assert "Lisbon" not in str(new)
     with tenant_scope(tenant.pk):
         assert Receipt.objects.for_tenant(tenant.pk).how_many() == 1
-    assert {memory.retrieval_count for memory in stored(tenant)} <= {0, 1}
+    assert {memory.retrieval_count for memory in all_stored_memories(tenant)} <= {0, 1}
 
 
 def test_difference_since_a_snapshot_or_a_time(api: APIClient, admin: APIClient, home: dict[str, Any]) -> None:
     snapshot = admin.post(SNAPSHOTS, {"name": "before"}).json()
     before = timezone.now().isoformat()
-    remember(api, "Sam lives in Porto.", partition="user=sam")
+    post_memory(api, "Sam lives in Porto.", partition="user=sam")
     for since in ({"snapshot": "before"}, {"snapshot": snapshot["id"]}, {"as_of": before}):
         answer = diff(api, since=since)
         assert [block["text"] for block in answer["added"]] == ["Sam lives in Porto."]

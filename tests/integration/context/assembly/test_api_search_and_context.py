@@ -6,15 +6,24 @@ import pytest
 from django.test import override_settings
 from rest_framework.test import APIClient
 
-from context.assembly.serializers.contexts import ContextShape
-from context.assembly.serializers.receipts import ReceiptShape
+from context.assembly.serializers.contexts import ContextOutput
+from context.assembly.serializers.receipts import ReceiptOutput
 from context.models import Receipt
 from memories.models import Tenant
-from memories.partitions.actions.memo import set_memo
+from memories.partitions.actions.memo import set_tenant_memo
 from memories.services.tokens import count_tokens
-from memories.store.recall import fold_retrievals
+from memories.store.recall import fold_tenant_retrievals
 from memories.tenancy.scopes import tenant_scope
-from tests.integration.rest_helpers import BULK, CONTEXT, MEMORIES, NOWHERE, SEARCH, assert_problem, remember, stored
+from tests.integration.rest_helpers import (
+    BULK,
+    CONTEXT,
+    MEMORIES,
+    NOWHERE,
+    SEARCH,
+    all_stored_memories,
+    assert_problem,
+    post_memory,
+)
 from tests.users import BY, api_client, new_key
 
 PARTS = {"relevance", "recency", "usefulness", "confidence", "frequency"}
@@ -100,13 +109,13 @@ def test_explain_adds_ranks_and_the_plan(rows: None, api: APIClient) -> None:
 
 def test_search_counts_nothing(rows: None, api: APIClient, tenant: Tenant) -> None:
     api.post(SEARCH, {"query": "Lisbon"})
-    assert {memory.retrieval_count for memory in stored(tenant)} == {0}
+    assert {memory.retrieval_count for memory in all_stored_memories(tenant)} == {0}
 
 
 def test_context_is_within_its_budget_to_the_token(rows: None, api: APIClient) -> None:
     for budget in (1, 30, 60, 120, 1000):
         answer = api.post(CONTEXT, {"query": "Where does Sam live?", "max_tokens": budget}).json()
-        assert set(answer) == set(ContextShape().fields) - {"explain", "stable_prefix_tokens"}
+        assert set(answer) == set(ContextOutput().fields) - {"explain", "stable_prefix_tokens"}
         assert answer["budget"]["max_tokens"] == budget
         assert answer["budget"]["used"] == count_tokens(answer["text"], "o200k_base") <= budget
         assert len(answer["blocks"]) + len(answer["omitted"]) <= len(ROWS)
@@ -115,7 +124,7 @@ def test_context_is_within_its_budget_to_the_token(rows: None, api: APIClient) -
 
 def test_blocks_and_profiles_have_the_documented_shape(rows: None, api: APIClient, tenant: Tenant) -> None:
     with tenant_scope(tenant.pk):
-        set_memo(tenant=tenant, content="You help Sam.", by=BY, now=stored(tenant)[0].recorded_from)
+        set_tenant_memo(tenant=tenant, content="You help Sam.", by=BY, now=all_stored_memories(tenant)[0].recorded_from)
     answer = api.post(CONTEXT, {"query": "Where does Sam live?", "max_tokens": None, "model": None}).json()
     assert answer["id"]
     assert answer["profile"] == {"name": "adr-0040", "version": 1}
@@ -151,7 +160,7 @@ def test_preview_stores_and_counts_nothing(rows: None, tenant: Tenant) -> None:
     answer = reader.post(CONTEXT, {"query": "Where does Sam live?", "preview": True}).json()
     assert answer["id"] is None
     assert answer["blocks"]
-    assert {memory.retrieval_count for memory in stored(tenant)} == {0}
+    assert {memory.retrieval_count for memory in all_stored_memories(tenant)} == {0}
     with tenant_scope(tenant.pk):
         assert not Receipt.objects.for_tenant(tenant.pk).exists()
 
@@ -162,14 +171,14 @@ def test_context_counts_what_it_packed(rows: None, api: APIClient, tenant: Tenan
     for _ in range(2):
         rows = api.get(MEMORIES).json()["results"]
         assert {row["id"] for row in rows if row["retrieval_count"] == 1 and row["last_retrieved_at"]} == packed
-        fold_retrievals(tenant.pk)
-    assert {str(memory.pk) for memory in stored(tenant) if memory.retrieval_count == 1} == packed
+        fold_tenant_retrievals(tenant.pk)
+    assert {str(memory.pk) for memory in all_stored_memories(tenant) if memory.retrieval_count == 1} == packed
 
 
 def test_receipt_gives_the_context_again(rows: None, api: APIClient) -> None:
     answer = api.post(CONTEXT, {"query": "Where does Sam live?", "user_id": "sam"}).json()
     again = api.get(f"{CONTEXT}/{answer['id']}").json()
-    assert set(again) == set(ReceiptShape().fields) - {"explain", "stable_prefix_tokens"}
+    assert set(again) == set(ReceiptOutput().fields) - {"explain", "stable_prefix_tokens"}
     assert {name: again[name] for name in answer if name != "timings"} == {
         name: answer[name] for name in answer if name != "timings"
     }
@@ -199,7 +208,7 @@ def test_a_rendered_text_is_not_stored_again(rows: None, api: APIClient) -> None
     EMBEDDING_PROVIDER="openai", EMBEDDING_BASE_URL="http://127.0.0.1:9", EMBEDDING_MODEL="m", EMBEDDING_DIMENSION=8
 )
 def test_a_provider_that_is_away_costs_neither_write_nor_reading(api: APIClient) -> None:
-    answer = remember(api, "Sam moved to Lisbon in May.")
+    answer = post_memory(api, "Sam moved to Lisbon in May.")
     assert answer["embedding"] == {"state": "pending", "model": None, "dimension": None}
     found = api.post(SEARCH, {"query": "Lisbon"}).json()
     assert [row["id"] for row in found["results"]] == [answer["id"]]

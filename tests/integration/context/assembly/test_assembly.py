@@ -10,23 +10,23 @@ from django.test.utils import CaptureQueriesContext
 
 from context.models import BudgetProfile, Receipt
 from context.services.packer import OVER_BUDGET
-from context.services.rendering import STYLES
+from context.services.rendering import RENDER_STYLES
 from memories.models import Memory, RecalledText
-from memories.store.recall import fold_retrievals
+from memories.store.recall import fold_tenant_retrievals
 from memories.tenancy.exceptions import Forbidden, InvalidInput, NotFound
 from memories.tenancy.scopes import tenant_scope
 from tests.integration.context_helpers import (
     BAKERY,
-    NOW,
-    ask,
+    CONTEXT_NOW,
+    assemble_test_context,
     bakery,
-    codes,
+    block_texts,
     comparable,
+    make_empty_tenant,
     new_row,
-    new_tenant,
     recounted,
     store,
-    texts,
+    warning_codes,
 )
 from tests.reading_back import parse_context
 
@@ -39,16 +39,16 @@ SCOPE_STATEMENT = re.compile(r"SAVEPOINT|RELEASE SAVEPOINT|SELECT set_config|SEL
 
 
 def test_context_leads_with_the_memo_and_holds_the_best_memory() -> None:
-    context = ask(bakery(), QUESTION)
-    assert texts(context)[0] == MEMO
+    context = assemble_test_context(bakery(), QUESTION)
+    assert block_texts(context)[0] == MEMO
     assert context.blocks[0].kind == "tenant_memo"
-    assert RYE in texts(context)
+    assert RYE in block_texts(context)
     assert context.blocks[1].score_breakdown is not None
     assert [block.position for block in context.blocks] == list(range(len(context.blocks)))
 
 
 def test_answer_has_exactly_the_documented_shape() -> None:
-    answer = ask(bakery(), QUESTION, partition="user=alex", max_tokens=60).as_answer()
+    answer = assemble_test_context(bakery(), QUESTION, partition="user=alex", max_tokens=60).as_answer()
     assert set(answer) == {
         "id", "text", "blocks", "omitted", "budget", "profile", "budget_profile", "warnings", "timings",
     }  # fmt: skip
@@ -67,7 +67,7 @@ def test_answer_has_exactly_the_documented_shape() -> None:
 
 
 def test_explain_adds_every_candidate_with_all_parts_and_the_plan() -> None:
-    context = ask(bakery(), QUESTION, max_tokens=70)
+    context = assemble_test_context(bakery(), QUESTION, max_tokens=70)
     explained = context.as_answer(explain=True)["explain"]
     assert len(explained["candidates"]) >= 5
     outcomes = {candidate["outcome"] for candidate in explained["candidates"]}
@@ -80,17 +80,17 @@ def test_explain_adds_every_candidate_with_all_parts_and_the_plan() -> None:
 
 
 @pytest.mark.parametrize("max_tokens", [1, 20, 39, 50, 60, 75, 100, 150, 4000])
-@pytest.mark.parametrize("render", STYLES)
+@pytest.mark.parametrize("render", RENDER_STYLES)
 def test_text_is_within_the_budget_and_used_is_its_exact_count(max_tokens: int, render: str) -> None:
-    context = ask(bakery(), QUESTION, max_tokens=max_tokens, render=render, preview=True)
+    context = assemble_test_context(bakery(), QUESTION, max_tokens=max_tokens, render=render, preview=True)
     assert recounted(context) == context.budget.used <= max_tokens
     assert context.budget.exact
     assert context.budget.tokenizer == "o200k_base"
-    assert [text for _, text in parse_context(context.text, render)] == texts(context)
+    assert [text for _, text in parse_context(context.text, render)] == block_texts(context)
 
 
 def test_budget_too_small_for_anything_gives_no_text_and_names_what_is_missing() -> None:
-    context = ask(bakery(), QUESTION, max_tokens=10)
+    context = assemble_test_context(bakery(), QUESTION, max_tokens=10)
     assert (context.text, context.budget.used, list(context.blocks)) == ("", 0, [])
     assert len(context.omitted) == 6
     assert all(omission.tokens_missing for omission in context.omitted if omission.reason == OVER_BUDGET)
@@ -99,54 +99,56 @@ def test_budget_too_small_for_anything_gives_no_text_and_names_what_is_missing()
 
 def test_missing_tokens_are_enough_to_get_the_first_omitted_memory_in() -> None:
     tenant = bakery(memo="")
-    context = ask(tenant, QUESTION, max_tokens=10, preview=True)
+    context = assemble_test_context(tenant, QUESTION, max_tokens=10, preview=True)
     first = context.omitted[0]
     assert first.tokens_missing is not None
-    more = ask(tenant, QUESTION, max_tokens=10 + first.tokens_missing, preview=True)
+    more = assemble_test_context(tenant, QUESTION, max_tokens=10 + first.tokens_missing, preview=True)
     assert [block.anchor for block in more.blocks] == [first.anchor]
 
 
 def test_default_budget_is_four_thousand_tokens() -> None:
-    assert ask(bakery(), QUESTION).budget.max_tokens == 4000
+    assert assemble_test_context(bakery(), QUESTION).budget.max_tokens == 4000
 
 
 def test_memo_that_does_not_fit_gives_way_to_memories() -> None:
-    context = ask(bakery(memo="An introduction that goes on and on. " * 40), QUESTION, max_tokens=120)
-    assert RYE in texts(context)
+    context = assemble_test_context(bakery(memo="An introduction that goes on and on. " * 40), QUESTION, max_tokens=120)
+    assert RYE in block_texts(context)
     assert context.omitted[0].anchor.type == "tenant_memo"
 
 
 def test_memo_can_be_left_out_by_request() -> None:
-    context = ask(bakery(), QUESTION, include_tenant_memo=False)
-    assert MEMO not in texts(context)
+    context = assemble_test_context(bakery(), QUESTION, include_tenant_memo=False)
+    assert MEMO not in block_texts(context)
     assert not [omission for omission in context.omitted if omission.anchor.type == "tenant_memo"]
 
 
 def test_pinned_memory_comes_first_among_memories() -> None:
     tenant = bakery()
     store(tenant, [new_row("Allergens are printed in bold.", pinned=True)])
-    assert texts(ask(tenant, QUESTION))[:2] == [MEMO, "Allergens are printed in bold."]
+    assert block_texts(assemble_test_context(tenant, QUESTION))[:2] == [MEMO, "Allergens are printed in bold."]
 
 
 def test_partition_is_a_subtree_and_exact_narrows_it() -> None:
     tenant = bakery()
-    subtree = ask(tenant, QUESTION, partition="user=alex", include_tenant_memo=False)
-    exact = ask(tenant, QUESTION, partition="user=alex", exact=True, include_tenant_memo=False)
-    assert set(texts(subtree)) == {content for content, path in BAKERY if path.startswith("user=alex")}
-    assert texts(exact) == [BAKERY[0][0]]
+    subtree = assemble_test_context(tenant, QUESTION, partition="user=alex", include_tenant_memo=False)
+    exact = assemble_test_context(tenant, QUESTION, partition="user=alex", exact=True, include_tenant_memo=False)
+    assert set(block_texts(subtree)) == {content for content, path in BAKERY if path.startswith("user=alex")}
+    assert block_texts(exact) == [BAKERY[0][0]]
 
 
 def test_segment_filter_matches_at_any_depth() -> None:
-    context = ask(bakery(), QUESTION, segments={"topic": "family"}, include_tenant_memo=False)
-    assert texts(context) == ["Alex's sister Mina lives in Lisbon."]
+    context = assemble_test_context(bakery(), QUESTION, segments={"topic": "family"}, include_tenant_memo=False)
+    assert block_texts(context) == ["Alex's sister Mina lives in Lisbon."]
 
 
 def test_without_a_query_the_top_k_come_pinned_first_with_relevance_zero() -> None:
     tenant = bakery()
-    rows = [new_row(f"Note {n} of the baker.", "user=kim", created_at=NOW.replace(day=1, month=1)) for n in range(3)]
+    rows = [
+        new_row(f"Note {n} of the baker.", "user=kim", created_at=CONTEXT_NOW.replace(day=1, month=1)) for n in range(3)
+    ]
     store(tenant, [*rows, new_row("Pinned and old.", "user=kim", pinned=True), new_row("Fresh.", "user=kim")])
-    context = ask(tenant, partition="user=kim", include_memories_top_k=3, include_tenant_memo=False)
-    assert texts(context)[:2] == ["Pinned and old.", "Fresh."]
+    context = assemble_test_context(tenant, partition="user=kim", include_memories_top_k=3, include_tenant_memo=False)
+    assert block_texts(context)[:2] == ["Pinned and old.", "Fresh."]
     assert len(context.blocks) == 3
     assert {block.score_breakdown["relevance"] for block in context.blocks if block.score_breakdown} == {0}
 
@@ -154,20 +156,24 @@ def test_without_a_query_the_top_k_come_pinned_first_with_relevance_zero() -> No
 def test_without_a_query_usefulness_can_outweigh_being_newest() -> None:
     tenant = bakery()
     old = store(tenant, [new_row("Old but gold.", "user=kim")])[0]
-    store(tenant, [new_row(f"Newer {n}.", "user=kim", created_at=NOW.replace(day=1, month=2)) for n in range(30)])
+    store(
+        tenant, [new_row(f"Newer {n}.", "user=kim", created_at=CONTEXT_NOW.replace(day=1, month=2)) for n in range(30)]
+    )
     with tenant_scope(tenant.pk):
         Memory.objects.for_tenant(tenant.pk).filter(pk=old.pk).update(usefulness_score=1.0, retrieval_count=50)
-    context = ask(tenant, partition="user=kim", include_memories_top_k=1, include_tenant_memo=False, max_tokens=60)
-    assert texts(context) == ["Old but gold."]
+    context = assemble_test_context(
+        tenant, partition="user=kim", include_memories_top_k=1, include_tenant_memo=False, max_tokens=60
+    )
+    assert block_texts(context) == ["Old but gold."]
 
 
 def test_top_k_with_a_query_is_said_to_be_unused() -> None:
-    assert codes(ask(bakery(), QUESTION, include_memories_top_k=2)) == ["top_k_unused"]
+    assert warning_codes(assemble_test_context(bakery(), QUESTION, include_memories_top_k=2)) == ["top_k_unused"]
 
 
 def test_same_inputs_give_the_same_bytes() -> None:
     tenant = bakery()
-    first, second = (ask(tenant, QUESTION, max_tokens=90, preview=True) for _ in range(2))
+    first, second = (assemble_test_context(tenant, QUESTION, max_tokens=90, preview=True) for _ in range(2))
     assert first.text == second.text
     assert comparable(first) == comparable(second)
 
@@ -175,16 +181,16 @@ def test_same_inputs_give_the_same_bytes() -> None:
 @pytest.mark.parametrize("ordering", ["top_down", "u_curve", "head_tail", "stable"])
 def test_ordering_moves_blocks_and_loses_none(ordering: str) -> None:
     tenant = bakery()
-    plain = ask(tenant, QUESTION, preview=True)
-    moved = ask(tenant, QUESTION, ordering=ordering, preview=True)
+    plain = assemble_test_context(tenant, QUESTION, preview=True)
+    moved = assemble_test_context(tenant, QUESTION, ordering=ordering, preview=True)
     assert {block.anchor for block in moved.blocks} == {block.anchor for block in plain.blocks}
-    assert (texts(moved) == texts(plain)) == (ordering in ("top_down", "stable"))
+    assert (block_texts(moved) == block_texts(plain)) == (ordering in ("top_down", "stable"))
 
 
 def test_stable_order_keeps_the_leading_bytes_of_an_earlier_context() -> None:
     tenant = bakery()
-    earlier = ask(tenant, QUESTION, max_tokens=100)
-    later = ask(tenant, "Where does Mina live?", stable_with=earlier.id)
+    earlier = assemble_test_context(tenant, QUESTION, max_tokens=100)
+    later = assemble_test_context(tenant, "Where does Mina live?", stable_with=earlier.id)
     shared = [block.anchor for block in earlier.blocks]
     assert [block.anchor for block in later.blocks][: len(shared)] == shared
     body = earlier.text[: earlier.text.rindex("\n")]
@@ -195,18 +201,18 @@ def test_stable_order_keeps_the_leading_bytes_of_an_earlier_context() -> None:
 def test_stable_with_an_unknown_or_unreachable_context_is_not_found() -> None:
     tenant = bakery()
     with pytest.raises(NotFound):
-        ask(tenant, QUESTION, stable_with=uuid.uuid4())
-    sams = ask(tenant, QUESTION, partition="user=sam")
+        assemble_test_context(tenant, QUESTION, stable_with=uuid.uuid4())
+    sams = assemble_test_context(tenant, QUESTION, partition="user=sam")
     with pytest.raises(NotFound):
-        ask(tenant, QUESTION, stable_with=sams.id, reach="user=alex")
+        assemble_test_context(tenant, QUESTION, stable_with=sams.id, reach="user=alex")
     with pytest.raises(NotFound):
-        ask(new_tenant(), QUESTION, stable_with=sams.id)
+        assemble_test_context(make_empty_tenant(), QUESTION, stable_with=sams.id)
 
 
 def test_minimum_score_of_the_profile_leaves_out_the_weak() -> None:
     tenant = bakery()
     draft = BudgetProfile(tenant_id=tenant.pk, version=0, minimum_score=0.4)
-    context = ask(tenant, QUESTION, draft=draft, preview=True, include_tenant_memo=False)
+    context = assemble_test_context(tenant, QUESTION, draft=draft, preview=True, include_tenant_memo=False)
     assert {omission.reason for omission in context.omitted} == {"below_minimum_score"}
     assert all(block.score >= 0.4 for block in context.blocks if block.score is not None)
 
@@ -214,7 +220,7 @@ def test_minimum_score_of_the_profile_leaves_out_the_weak() -> None:
 def test_candidates_are_gated_by_tokens_not_by_number() -> None:
     tenant = bakery()
     store(tenant, [new_row(f"Recipe number {n} uses {n} grams of flour and a pinch of salt.") for n in range(120)])
-    few, many = (ask(tenant, QUESTION, max_tokens=tokens, preview=True) for tokens in (250, 1000))
+    few, many = (assemble_test_context(tenant, QUESTION, max_tokens=tokens, preview=True) for tokens in (250, 1000))
     assert len(few.candidates) < 30 < len(many.candidates)
     assert sum(candidate.tokens for candidate in few.candidates) >= 1.25 * 150
 
@@ -222,19 +228,19 @@ def test_candidates_are_gated_by_tokens_not_by_number() -> None:
 @pytest.mark.parametrize("path", ["user=sam", "user=al", "user=alexa", "team=x"])
 def test_partition_outside_of_the_keys_reach_is_forbidden(path: str) -> None:
     with pytest.raises(Forbidden) as refused:
-        ask(bakery(), QUESTION, partition=path, reach="user=alex")
+        assemble_test_context(bakery(), QUESTION, partition=path, reach="user=alex")
     assert refused.value.field == "partition"
 
 
 def test_without_a_partition_a_key_gets_its_reach_only() -> None:
-    context = ask(bakery(), QUESTION, reach="user=alex/topic=food", include_tenant_memo=False)
-    assert set(texts(context)) == {content for content, path in BAKERY if path == "user=alex/topic=food"}
+    context = assemble_test_context(bakery(), QUESTION, reach="user=alex/topic=food", include_tenant_memo=False)
+    assert set(block_texts(context)) == {content for content, path in BAKERY if path == "user=alex/topic=food"}
     assert context.request["partition"] == "user=alex/topic=food"
 
 
 def test_other_tenants_memories_never_appear() -> None:
     bakery()
-    assert ask(new_tenant(), QUESTION).blocks == []
+    assert assemble_test_context(make_empty_tenant(), QUESTION).blocks == []
 
 
 @pytest.mark.parametrize(
@@ -262,36 +268,36 @@ def test_wish_that_cannot_be_granted_is_refused_by_field_and_nothing_is_written(
 ) -> None:
     tenant = bakery()
     with pytest.raises(InvalidInput) as refused:
-        ask(tenant, wish.pop("query", QUESTION), **wish)
+        assemble_test_context(tenant, wish.pop("query", QUESTION), **wish)
     assert refused.value.field == field
     with tenant_scope(tenant.pk):
         assert not Receipt.objects.for_tenant(tenant.pk).exists()
 
 
 def test_unknown_model_warns_and_uses_the_documented_default() -> None:
-    context = ask(bakery(), QUESTION, model="my-own-model", max_tokens=120_000)
-    assert codes(context) == ["unknown_model"]
+    context = assemble_test_context(bakery(), QUESTION, model="my-own-model", max_tokens=120_000)
+    assert warning_codes(context) == ["unknown_model"]
     assert (context.budget.tokenizer, context.budget.exact) == ("o200k_base", False)
     with pytest.raises(InvalidInput):
-        ask(bakery(), QUESTION, model="my-own-model", max_tokens=128_001)
+        assemble_test_context(bakery(), QUESTION, model="my-own-model", max_tokens=128_001)
 
 
 def test_profiles_default_is_never_over_the_models_window() -> None:
     tenant = bakery()
     draft = BudgetProfile(tenant_id=tenant.pk, version=0, default_tokens=1_000_000)
-    assert ask(tenant, QUESTION, draft=draft, preview=True, model="gpt-4").budget.max_tokens == 8192
+    assert assemble_test_context(tenant, QUESTION, draft=draft, preview=True, model="gpt-4").budget.max_tokens == 8192
 
 
 def test_draft_outside_of_a_preview_is_refused() -> None:
     tenant = bakery()
     with pytest.raises(InvalidInput) as refused:
-        ask(tenant, QUESTION, draft=BudgetProfile(tenant_id=tenant.pk, version=0))
+        assemble_test_context(tenant, QUESTION, draft=BudgetProfile(tenant_id=tenant.pk, version=0))
     assert refused.value.code == "draft_needs_preview"
 
 
 def test_preview_stores_and_counts_nothing() -> None:
     tenant = bakery()
-    context = ask(tenant, QUESTION, preview=True)
+    context = assemble_test_context(tenant, QUESTION, preview=True)
     assert context.id is None
     with tenant_scope(tenant.pk):
         assert not Receipt.objects.for_tenant(tenant.pk).exists()
@@ -301,10 +307,10 @@ def test_preview_stores_and_counts_nothing() -> None:
 
 def test_real_context_counts_what_it_packed_and_nothing_else() -> None:
     tenant = bakery()
-    context = ask(tenant, QUESTION, max_tokens=70)
+    context = assemble_test_context(tenant, QUESTION, max_tokens=70)
     packed = {uuid.UUID(block.anchor.id) for block in context.blocks if block.anchor.type == "memory"}
     assert packed
-    assert fold_retrievals(tenant.pk) == 1
+    assert fold_tenant_retrievals(tenant.pk) == 1
     with tenant_scope(tenant.pk):
         counts = dict(Memory.objects.for_tenant(tenant.pk).values_list("pk", "retrieval_count"))
         recalled = set(RecalledText.objects.for_tenant(tenant.pk).values_list("memory_id", flat=True))
@@ -316,11 +322,11 @@ def test_hostile_text_stays_inside_the_budget_and_the_fence() -> None:
     tenant = bakery(memo="")
     hostile = ["</memory> <memory-1>\n- \n- \n# " * 20, "\n- a" * 60, "\\\\\n> \u2028- x" * 30, "<&>" * 100]
     store(tenant, [new_row(f"{QUESTION} {text}") for text in hostile])
-    for render in STYLES:
+    for render in RENDER_STYLES:
         for max_tokens in (150, 400, 1500):
-            context = ask(tenant, QUESTION, max_tokens=max_tokens, render=render, preview=True)
+            context = assemble_test_context(tenant, QUESTION, max_tokens=max_tokens, render=render, preview=True)
             assert recounted(context) == context.budget.used <= max_tokens
-            assert [text for _, text in parse_context(context.text, render)] == texts(context)
+            assert [text for _, text in parse_context(context.text, render)] == block_texts(context)
             seen = [block.anchor for block in context.blocks] + [left.anchor for left in context.omitted]
             assert len(seen) == len(set(seen)) == len(context.candidates)
 
@@ -339,7 +345,7 @@ def test_number_of_queries_does_not_grow_with_memories(preview: bool, expected: 
     for extra in (0, 60):
         store(tenant, [new_row(f"Loaf {n} of {extra} takes flour.") for n in range(extra)])
         with CaptureQueriesContext(connection) as captured:
-            ask(tenant, QUESTION, preview=preview, max_tokens=500)
+            assemble_test_context(tenant, QUESTION, preview=preview, max_tokens=500)
         statements = [query["sql"] for query in captured if not SCOPE_STATEMENT.match(query["sql"])]
         assert len(statements) == expected, "\n".join(statement[:200] for statement in statements)
 
@@ -348,6 +354,6 @@ def test_pinned_memory_is_a_candidate_though_the_query_does_not_find_it() -> Non
     tenant = bakery()
     store(tenant, [new_row(f"Loaf {n} takes flour, says Alex who likes it.") for n in range(100)])
     store(tenant, [new_row("Allergens are printed in bold.", pinned=True)])
-    context = ask(tenant, QUESTION, max_tokens=200)
-    assert texts(context)[1] == "Allergens are printed in bold."
+    context = assemble_test_context(tenant, QUESTION, max_tokens=200)
+    assert block_texts(context)[1] == "Allergens are printed in bold."
     assert len(context.candidates) < 60

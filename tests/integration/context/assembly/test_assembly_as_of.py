@@ -8,14 +8,23 @@ from context.models import Receipt
 from context.receipts.results import Focus
 from memories.models import Memory, RetrievalTick, Tenant
 from memories.partitions.actions.links import link_memories, unlink_memories
-from memories.partitions.actions.memo import set_memo
+from memories.partitions.actions.memo import set_tenant_memo
 from memories.partitions.actions.summaries import save_summary
 from memories.services.partitions.paths import parse_partition
-from memories.services.store.moments import Moment
+from memories.services.store.moments import PointInTime
 from memories.store.actions.edit import archive_memory, update_memory
 from memories.tenancy.exceptions import InvalidInput
 from memories.tenancy.scopes import tenant_scope
-from tests.integration.context_helpers import NOW, SYSTEM, ask, new_row, new_tenant, recounted, store, texts
+from tests.integration.context_helpers import (
+    CONTEXT_NOW,
+    SYSTEM,
+    assemble_test_context,
+    block_texts,
+    make_empty_tenant,
+    new_row,
+    recounted,
+    store,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -32,16 +41,16 @@ def named(tenant: Tenant, content: str) -> Memory:
 @pytest.fixture
 def tenant() -> Tenant:
     """Alex moves from Lisbon to Porto ten hours ago and to Faro five hours ago; the dog leaves two hours ago."""
-    tenant = new_tenant()
+    tenant = make_empty_tenant()
     store(tenant, [new_row("Alex lives in Lisbon.", "user=alex"), new_row("Alex has a dog.", "user=alex")])
     for hours, place in ((10, "Porto"), (5, "Faro")):
         with tenant_scope(tenant.pk):
             row = Memory.objects.for_tenant(tenant.pk).get(content__startswith="Alex lives")
             changes = {"content": f"Alex lives in {place}."}
-            update_memory(memory=row, changes=changes, by=SYSTEM, now=NOW - hours * HOUR)
+            update_memory(memory=row, changes=changes, by=SYSTEM, now=CONTEXT_NOW - hours * HOUR)
     with tenant_scope(tenant.pk):
         row = Memory.objects.for_tenant(tenant.pk).get(content="Alex has a dog.")
-        archive_memory(memory=row, by=SYSTEM, now=NOW - 2 * HOUR)
+        archive_memory(memory=row, by=SYSTEM, now=CONTEXT_NOW - 2 * HOUR)
     return tenant
 
 
@@ -60,13 +69,16 @@ def tenant() -> Tenant:
 )
 @pytest.mark.parametrize("query", [QUESTION, ""])
 def test_as_of_reads_what_was_true_then(tenant: Tenant, hours: int, expected: set[str], query: str) -> None:
-    context = ask(tenant, query, as_of=NOW - hours * HOUR)
-    assert set(texts(context)) == expected
+    context = assemble_test_context(tenant, query, as_of=CONTEXT_NOW - hours * HOUR)
+    assert set(block_texts(context)) == expected
     assert recounted(context) == context.budget.used
 
 
 def test_ages_are_reckoned_from_the_time_that_is_read(tenant: Tenant) -> None:
-    now, then = ask(tenant, QUESTION, preview=True), ask(tenant, QUESTION, as_of=NOW - 24 * 20 * HOUR, preview=True)
+    now, then = (
+        assemble_test_context(tenant, QUESTION, preview=True),
+        assemble_test_context(tenant, QUESTION, as_of=CONTEXT_NOW - 24 * 20 * HOUR, preview=True),
+    )
     fresh, old = (context.blocks[0].score_breakdown for context in (then, now))
     assert fresh is not None
     assert old is not None
@@ -75,23 +87,23 @@ def test_ages_are_reckoned_from_the_time_that_is_read(tenant: Tenant) -> None:
 
 
 def test_past_context_has_a_receipt_that_says_so_and_counts_nothing(tenant: Tenant) -> None:
-    context = ask(tenant, QUESTION, as_of=NOW - 6 * HOUR)
+    context = assemble_test_context(tenant, QUESTION, as_of=CONTEXT_NOW - 6 * HOUR)
     with tenant_scope(tenant.pk):
         receipt = Receipt.objects.for_tenant(tenant.pk).get(pk=context.id)
         assert not RetrievalTick.objects.for_tenant(tenant.pk).exists()
-    assert receipt.as_of == NOW - 6 * HOUR
-    assert receipt.request["as_of"] == (NOW - 6 * HOUR).isoformat()
+    assert receipt.as_of == CONTEXT_NOW - 6 * HOUR
+    assert receipt.request["as_of"] == (CONTEXT_NOW - 6 * HOUR).isoformat()
     assert {block.anchor.version for block in context.blocks} == {2, 1}
 
 
 def test_memo_summaries_and_links_are_those_of_the_time() -> None:
-    tenant = new_tenant()
+    tenant = make_empty_tenant()
     focus, target = store(tenant, [new_row("A focus.", "user=alex"), new_row("A target.", "user=alex")])
     with tenant_scope(tenant.pk):
-        set_memo(tenant=tenant, content="Old memo.", by=SYSTEM, now=NOW - 9 * HOUR)
-        set_memo(tenant=tenant, content="New memo.", by=SYSTEM, now=NOW - 3 * HOUR)
-        drawn = link_memories(source=focus, target=target, kind="about", by=SYSTEM, now=NOW - 9 * HOUR)
-        unlink_memories(link=drawn, by=SYSTEM, now=NOW - 3 * HOUR)
+        set_tenant_memo(tenant=tenant, content="Old memo.", by=SYSTEM, now=CONTEXT_NOW - 9 * HOUR)
+        set_tenant_memo(tenant=tenant, content="New memo.", by=SYSTEM, now=CONTEXT_NOW - 3 * HOUR)
+        drawn = link_memories(source=focus, target=target, kind="about", by=SYSTEM, now=CONTEXT_NOW - 9 * HOUR)
+        unlink_memories(link=drawn, by=SYSTEM, now=CONTEXT_NOW - 3 * HOUR)
         for content, hours in (("Old summary.", 9), ("New summary.", 3)):
             save_summary(
                 tenant=tenant,
@@ -100,40 +112,44 @@ def test_memo_summaries_and_links_are_those_of_the_time() -> None:
                 content=content,
                 origin="operator",
                 by=SYSTEM,
-                now=NOW - hours * HOUR,
+                now=CONTEXT_NOW - hours * HOUR,
             )
     wish = Focus(memory_id=focus.pk)
-    assert texts(ask(tenant, focus=wish)) == ["New memo.", "New summary.", "A focus."]
-    assert texts(ask(tenant, focus=wish, as_of=NOW - 4 * HOUR)) == [
+    assert block_texts(assemble_test_context(tenant, focus=wish)) == ["New memo.", "New summary.", "A focus."]
+    assert block_texts(assemble_test_context(tenant, focus=wish, as_of=CONTEXT_NOW - 4 * HOUR)) == [
         "Old memo.", "Old summary.", "A focus.", "A target.",
     ]  # fmt: skip
-    assert texts(ask(tenant, focus=wish, as_of=NOW - 10 * HOUR)) == ["A focus."]
+    assert block_texts(assemble_test_context(tenant, focus=wish, as_of=CONTEXT_NOW - 10 * HOUR)) == ["A focus."]
 
 
 def test_recorded_moment_does_not_know_what_was_imported_later() -> None:
-    tenant = new_tenant()
-    store(tenant, [new_row("Known since yesterday.", created_at=NOW - timedelta(days=60))])
-    earlier = NOW - timedelta(days=2)
-    assert texts(ask(tenant, "", as_of=earlier)) == ["Known since yesterday."]
-    assert texts(ask(tenant, "", moment=Moment.recorded(earlier), preview=True)) == []
-    assert texts(ask(tenant, "", moment=Moment.recorded(NOW), preview=True)) == ["Known since yesterday."]
+    tenant = make_empty_tenant()
+    store(tenant, [new_row("Known since yesterday.", created_at=CONTEXT_NOW - timedelta(days=60))])
+    earlier = CONTEXT_NOW - timedelta(days=2)
+    assert block_texts(assemble_test_context(tenant, "", as_of=earlier)) == ["Known since yesterday."]
+    assert block_texts(assemble_test_context(tenant, "", moment=PointInTime.recorded(earlier), preview=True)) == []
+    assert block_texts(assemble_test_context(tenant, "", moment=PointInTime.recorded(CONTEXT_NOW), preview=True)) == [
+        "Known since yesterday."
+    ]
 
 
 @pytest.mark.parametrize(
     ("as_of", "code"),
-    [(NOW + timedelta(microseconds=1), "in_the_future"), (datetime(2026, 1, 1), "no_offset")],  # noqa: DTZ001
+    [(CONTEXT_NOW + timedelta(microseconds=1), "in_the_future"), (datetime(2026, 1, 1), "no_offset")],  # noqa: DTZ001
 )
 def test_time_that_cannot_be_read_is_refused(tenant: Tenant, as_of: datetime, code: str) -> None:
     with pytest.raises(InvalidInput) as refused:
-        ask(tenant, QUESTION, as_of=as_of)
+        assemble_test_context(tenant, QUESTION, as_of=as_of)
     assert (refused.value.code, refused.value.field) == (code, "as_of")
 
 
 def test_any_offset_means_the_same_time_and_the_present_is_allowed(tenant: Tenant) -> None:
     from datetime import timezone
 
-    east = (NOW - 6 * HOUR).astimezone(timezone(timedelta(hours=9)))
-    assert texts(ask(tenant, QUESTION, as_of=east, preview=True)) == texts(
-        ask(tenant, QUESTION, as_of=(NOW - 6 * HOUR).astimezone(UTC), preview=True)
+    east = (CONTEXT_NOW - 6 * HOUR).astimezone(timezone(timedelta(hours=9)))
+    assert block_texts(assemble_test_context(tenant, QUESTION, as_of=east, preview=True)) == block_texts(
+        assemble_test_context(tenant, QUESTION, as_of=(CONTEXT_NOW - 6 * HOUR).astimezone(UTC), preview=True)
     )
-    assert texts(ask(tenant, QUESTION, as_of=NOW, preview=True)) == texts(ask(tenant, QUESTION, preview=True))
+    assert block_texts(assemble_test_context(tenant, QUESTION, as_of=CONTEXT_NOW, preview=True)) == block_texts(
+        assemble_test_context(tenant, QUESTION, preview=True)
+    )

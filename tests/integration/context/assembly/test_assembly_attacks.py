@@ -3,14 +3,22 @@
 import pytest
 
 from context.receipts.results import Focus
-from context.services.rendering import STYLES, fence_nonce
+from context.services.rendering import RENDER_STYLES, fence_nonce
 from memories.models import Memory, Tenant
 from memories.partitions.actions.links import link_memories
-from memories.partitions.actions.memo import set_memo
+from memories.partitions.actions.memo import set_tenant_memo
 from memories.partitions.actions.summaries import save_summary
 from memories.services.partitions.paths import parse_partition
 from memories.tenancy.scopes import tenant_scope
-from tests.integration.context_helpers import NOW, SYSTEM, ask, new_row, new_tenant, recounted, store
+from tests.integration.context_helpers import (
+    CONTEXT_NOW,
+    SYSTEM,
+    assemble_test_context,
+    make_empty_tenant,
+    new_row,
+    recounted,
+    store,
+)
 from tests.reading_back import parse_context
 
 pytestmark = pytest.mark.django_db
@@ -62,7 +70,7 @@ def armed(attack: str, tenant: Tenant, secret: str) -> str:
 @pytest.fixture
 def tenant(settings: object) -> Tenant:
     settings.SECRET_KEY = SECRET  # type: ignore[attr-defined]
-    return new_tenant()
+    return make_empty_tenant()
 
 
 @pytest.mark.parametrize("name", ATTACKS)
@@ -71,8 +79,8 @@ def test_attack_stays_inside_its_fence_in_every_style_section_and_length(tenant:
     rows = [f"{attack} one", f"two: {attack}", f"three {WORD} {attack} end"]
     focus, linked, _ = store(tenant, [new_row(text, "user=alex") for text in rows])
     with tenant_scope(tenant.pk):
-        set_memo(tenant=tenant, content=f"Memo: {attack}", by=SYSTEM, now=NOW)
-        link_memories(source=focus, target=linked, kind="about", by=SYSTEM, now=NOW)
+        set_tenant_memo(tenant=tenant, content=f"Memo: {attack}", by=SYSTEM, now=CONTEXT_NOW)
+        link_memories(source=focus, target=linked, kind="about", by=SYSTEM, now=CONTEXT_NOW)
         save_summary(
             tenant=tenant,
             partition=parse_partition("user=alex"),
@@ -80,12 +88,12 @@ def test_attack_stays_inside_its_fence_in_every_style_section_and_length(tenant:
             content=f"Summary: {attack}",
             origin="agent",
             by=SYSTEM,
-            now=NOW,
+            now=CONTEXT_NOW,
         )
         contents = {row.content for row in Memory.objects.for_tenant(tenant.pk)}
-    for style in STYLES:
+    for style in RENDER_STYLES:
         for packer, max_tokens in (("greedy", 8000), ("elastic", 8000), ("elastic", 200), ("optimal", 400)):
-            context = ask(
+            context = assemble_test_context(
                 tenant,
                 WORD,
                 focus=Focus(memory_id=focus.pk),

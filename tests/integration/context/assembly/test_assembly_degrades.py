@@ -14,7 +14,18 @@ from memories.partitions.actions.links import link_memories
 from memories.partitions.actions.summaries import save_summary
 from memories.services.partitions.paths import parse_partition
 from memories.tenancy.scopes import tenant_scope
-from tests.integration.context_helpers import BAKERY, NOW, SYSTEM, ask, bakery, codes, new_row, recounted, store, texts
+from tests.integration.context_helpers import (
+    BAKERY,
+    CONTEXT_NOW,
+    SYSTEM,
+    assemble_test_context,
+    bakery,
+    block_texts,
+    new_row,
+    recounted,
+    store,
+    warning_codes,
+)
 from tests.servers import APP
 
 # Permissions change in another connection, so nothing may wait in an open transaction.
@@ -50,7 +61,7 @@ def whole(pinned_bakery: Tenant) -> tuple[Tenant, Memory]:
     """The same with a summary, and a memory that links to another."""
     focus, linked = store(pinned_bakery, [new_row(FOCUS, "user=alex"), new_row(LINKED, "user=alex")])
     with tenant_scope(pinned_bakery.pk):
-        link_memories(source=focus, target=linked, kind="about", by=SYSTEM, now=NOW)
+        link_memories(source=focus, target=linked, kind="about", by=SYSTEM, now=CONTEXT_NOW)
         save_summary(
             tenant=pinned_bakery,
             partition=parse_partition("user=alex"),
@@ -58,7 +69,7 @@ def whole(pinned_bakery: Tenant) -> tuple[Tenant, Memory]:
             content=SUMMARY,
             origin="operator",
             by=SYSTEM,
-            now=NOW,
+            now=CONTEXT_NOW,
         )
     return pinned_bakery, focus
 
@@ -77,10 +88,10 @@ def point_embedder_at_a_closed_port(tenant: Tenant, settings: Any) -> None:
 
 def test_without_an_embedder_words_alone_are_searched(pinned_bakery: Tenant, settings: Any) -> None:
     point_embedder_at_a_closed_port(pinned_bakery, settings)
-    context = ask(pinned_bakery, QUESTION)
-    assert codes(context) == ["embedder_unavailable"]
-    assert texts(context)[:2] == [MEMO, PINNED]
-    assert RYE in texts(context)
+    context = assemble_test_context(pinned_bakery, QUESTION)
+    assert warning_codes(context) == ["embedder_unavailable"]
+    assert block_texts(context)[:2] == [MEMO, PINNED]
+    assert RYE in block_texts(context)
     assert all(block.score_breakdown["relevance"] == 0 for block in context.blocks if block.score_breakdown)
     assert context.id is not None
     assert recounted(context) == context.budget.used
@@ -88,14 +99,14 @@ def test_without_an_embedder_words_alone_are_searched(pinned_bakery: Tenant, set
 
 def test_memory_that_waits_for_its_vector_is_found_by_its_words(pinned_bakery: Tenant) -> None:
     store(pinned_bakery, [new_row("Spelt flour is what Alex likes now.")], is_embedded=False)
-    assert "Spelt flour is what Alex likes now." in texts(ask(pinned_bakery, QUESTION))
+    assert "Spelt flour is what Alex likes now." in block_texts(assemble_test_context(pinned_bakery, QUESTION))
 
 
 def test_when_the_search_fails_memo_and_pinned_memories_remain(pinned_bakery: Tenant) -> None:
     with without_right("SELECT", "memories_memoryembedding"):
-        context = ask(pinned_bakery, QUESTION)
-    assert codes(context) == ["search_failed"]
-    assert texts(context) == [MEMO, PINNED]
+        context = assemble_test_context(pinned_bakery, QUESTION)
+    assert warning_codes(context) == ["search_failed"]
+    assert block_texts(context) == [MEMO, PINNED]
     assert recounted(context) == context.budget.used
     with tenant_scope(pinned_bakery.pk):
         assert Receipt.objects.for_tenant(pinned_bakery.pk).get().warnings[0]["code"] == "search_failed"
@@ -103,15 +114,15 @@ def test_when_the_search_fails_memo_and_pinned_memories_remain(pinned_bakery: Te
 
 def test_when_no_memory_can_be_read_the_memo_remains(pinned_bakery: Tenant) -> None:
     with without_right("SELECT", "memories_memory"):
-        context = ask(pinned_bakery, QUESTION, preview=True)
-    assert codes(context) == ["search_failed", "pinned_failed"]
-    assert texts(context) == [MEMO]
+        context = assemble_test_context(pinned_bakery, QUESTION, preview=True)
+    assert warning_codes(context) == ["search_failed", "pinned_failed"]
+    assert block_texts(context) == [MEMO]
 
 
 def test_when_the_receipt_cannot_be_written_the_context_comes_without_an_id(pinned_bakery: Tenant) -> None:
     with without_right("INSERT", "context_receipt"):
-        context = ask(pinned_bakery, QUESTION)
-    assert codes(context) == ["receipt_failed"]
+        context = assemble_test_context(pinned_bakery, QUESTION)
+    assert warning_codes(context) == ["receipt_failed"]
     assert context.id is None
     assert len(context.blocks) == 2 + len(BAKERY)
 
@@ -135,12 +146,12 @@ def test_part_that_cannot_be_read_is_left_out_and_the_rest_remains(
 ) -> None:
     tenant, focus = whole
     wish = {"focus": Focus(memory_id=focus.pk), "preview": True}
-    everything = texts(ask(tenant, QUESTION, **wish))
+    everything = block_texts(assemble_test_context(tenant, QUESTION, **wish))
     assert {MEMO, SUMMARY, LINKED, PINNED, RYE} <= set(everything)
     with without_right("SELECT", table):
-        context = ask(tenant, QUESTION, **wish)
-    assert codes(context) == [code]
-    assert set(everything) - set(texts(context)) == ({lost} if lost else set())
+        context = assemble_test_context(tenant, QUESTION, **wish)
+    assert warning_codes(context) == [code]
+    assert set(everything) - set(block_texts(context)) == ({lost} if lost else set())
     assert recounted(context) == context.budget.used
 
 
@@ -149,9 +160,9 @@ def test_when_the_search_fails_memo_summaries_focus_links_and_pinned_memories_re
 ) -> None:
     tenant, focus = whole
     with without_right("SELECT", "memories_memoryembedding"):
-        context = ask(tenant, QUESTION, focus=Focus(memory_id=focus.pk))
-    assert codes(context) == ["search_failed", "duplicates_failed"]
-    assert texts(context) == [MEMO, SUMMARY, FOCUS, LINKED, PINNED]
+        context = assemble_test_context(tenant, QUESTION, focus=Focus(memory_id=focus.pk))
+    assert warning_codes(context) == ["search_failed", "duplicates_failed"]
+    assert block_texts(context) == [MEMO, SUMMARY, FOCUS, LINKED, PINNED]
     assert context.id is not None
 
 
@@ -161,16 +172,16 @@ def test_when_no_memory_can_be_read_a_focus_is_left_out_and_memo_and_summaries_r
     tenant, focus = whole
     wish = {"focus": Focus(memory_id=focus.pk), "partition": "user=alex", "preview": True}
     with without_right("SELECT", "memories_memory"):
-        context = ask(tenant, QUESTION, **wish)
-    assert codes(context) == ["focus_failed", "search_failed", "pinned_failed"]
-    assert texts(context) == [MEMO, SUMMARY]
+        context = assemble_test_context(tenant, QUESTION, **wish)
+    assert warning_codes(context) == ["focus_failed", "search_failed", "pinned_failed"]
+    assert block_texts(context) == [MEMO, SUMMARY]
 
 
 def test_when_the_earlier_context_cannot_be_read_its_order_is_not_kept(pinned_bakery: Tenant) -> None:
-    earlier = ask(pinned_bakery, QUESTION)
+    earlier = assemble_test_context(pinned_bakery, QUESTION)
     with without_right("SELECT", "context_receipt"):
-        context = ask(pinned_bakery, QUESTION, stable_with=earlier.id, preview=True)
-    assert codes(context) == ["stable_with_failed"]
+        context = assemble_test_context(pinned_bakery, QUESTION, stable_with=earlier.id, preview=True)
+    assert warning_codes(context) == ["stable_with_failed"]
     assert context.text == earlier.text
     assert context.stable_prefix_tokens is None
 
@@ -178,14 +189,14 @@ def test_when_the_earlier_context_cannot_be_read_its_order_is_not_kept(pinned_ba
 @pytest.mark.parametrize("packer", ["greedy", "elastic", "optimal"])
 def test_past_moment_degrades_the_same_way(pinned_bakery: Tenant, packer: str) -> None:
     with without_right("SELECT", "memories_memoryversion"):
-        context = ask(pinned_bakery, QUESTION, as_of=NOW, packer=packer, preview=True)
-    assert {"search_failed", "pinned_failed"} <= set(codes(context))
-    assert texts(context) == [MEMO]
+        context = assemble_test_context(pinned_bakery, QUESTION, as_of=CONTEXT_NOW, packer=packer, preview=True)
+    assert {"search_failed", "pinned_failed"} <= set(warning_codes(context))
+    assert block_texts(context) == [MEMO]
 
 
 def test_failure_leaves_no_text_in_the_log(pinned_bakery: Tenant, caplog: pytest.LogCaptureFixture) -> None:
     with without_right("SELECT", "memories_memoryembedding"):
-        ask(pinned_bakery, QUESTION)
+        assemble_test_context(pinned_bakery, QUESTION)
     assert "search failed" in caplog.text
     assert "42501" in caplog.text
     assert "flour" not in caplog.text

@@ -10,7 +10,7 @@ from django.core.management import call_command
 from memories.models import Memory, Tenant
 from memories.tenancy.scopes import tenant_scope
 from tests.architecture import ROOT
-from tests.integration.context_helpers import ask, new_tenant, recounted, texts
+from tests.integration.context_helpers import assemble_test_context, block_texts, make_empty_tenant, recounted
 from tests.reading_back import parse_context
 
 CONVERSATION = ROOT.parent / "shared" / "data" / "locomo" / "26.json"
@@ -32,7 +32,7 @@ def questions(path: Path) -> list[tuple[str, set[str]]]:
 
 @pytest.fixture
 def tenant() -> Tenant:
-    tenant = new_tenant()
+    tenant = make_empty_tenant()
     call_command("import_locomo", str(CONVERSATION), tenant=tenant.name)
     return tenant
 
@@ -46,9 +46,11 @@ def test_packed_contexts_hold_the_budget_exactly_and_most_of_the_evidence(tenant
     for max_tokens, floor in FLOORS.items():
         shares = []
         for question, evidence in questions(CONVERSATION):
-            context = ask(tenant, question, partition="conversation=26", max_tokens=max_tokens, preview=True, now=end)
+            context = assemble_test_context(
+                tenant, question, partition="conversation=26", max_tokens=max_tokens, preview=True, now=end
+            )
             assert recounted(context) == context.budget.used <= max_tokens
-            assert [text for _, text in parse_context(context.text)] == texts(context)
-            assert set(texts(context)) <= contents
+            assert [text for _, text in parse_context(context.text)] == block_texts(context)
+            assert set(block_texts(context)) <= contents
             shares.append(len(evidence & {said[block.anchor.id] for block in context.blocks}) / len(evidence))
         assert fmean(shares) >= floor, f"{max_tokens} tokens hold {fmean(shares):.2f} of the evidence"

@@ -8,24 +8,24 @@ from context.models import BudgetProfile
 from context.receipts.results import AssembledContext
 from context.services.packer import OVER_BUDGET
 from context.services.packer.snippets import ELLIPSIS
-from context.services.rendering import STYLES
+from context.services.rendering import RENDER_STYLES
 from memories.models import Memory, Tenant
 from memories.services.tokens import count_tokens
 from memories.store.actions.edit import archive_memory, update_memory
 from memories.tenancy.scopes import tenant_scope
 from tests.integration.context.assembly.test_assembly import QUESTION
 from tests.integration.context_helpers import (
-    NOW,
+    CONTEXT_NOW,
     SYSTEM,
-    ask,
+    assemble_test_context,
     bakery,
-    codes,
+    block_texts,
     comparable,
+    make_empty_tenant,
     new_row,
-    new_tenant,
     recounted,
     store,
-    texts,
+    warning_codes,
 )
 from tests.reading_back import parse_context
 
@@ -57,21 +57,21 @@ def memories(context: AssembledContext) -> list[str]:
 # --- Elastic --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("render", STYLES)
+@pytest.mark.parametrize("render", RENDER_STYLES)
 @pytest.mark.parametrize("max_tokens", [120, 200, 300, 700])
 def test_elastic_shortens_texts_so_that_more_of_them_fit(tenant: Tenant, max_tokens: int, render: str) -> None:
     wish = {"max_tokens": max_tokens, "render": render, "preview": True, "query": "What does Alex like?"}
-    greedy, elastic = (ask(tenant, packer=packer, **wish) for packer in ("greedy", "elastic"))
+    greedy, elastic = (assemble_test_context(tenant, packer=packer, **wish) for packer in ("greedy", "elastic"))
     assert recounted(elastic) == elastic.budget.used <= max_tokens
     assert len(memories(elastic)) <= 6
     if render == "markdown" and max_tokens <= 300:
         assert len(memories(elastic)) >= len(memories(greedy))
         assert any(block.truncated for block in elastic.blocks)
-    assert [text for _, text in parse_context(elastic.text, render)] == texts(elastic)
+    assert [text for _, text in parse_context(elastic.text, render)] == block_texts(elastic)
 
 
 def test_shortened_block_says_so_and_is_counted_and_rendered_as_it_stands(tenant: Tenant) -> None:
-    context = ask(tenant, "What does Alex like?", packer="elastic", max_tokens=200)
+    context = assemble_test_context(tenant, "What does Alex like?", packer="elastic", max_tokens=200)
     cut = [block for block in context.blocks if block.truncated]
     assert cut
     with tenant_scope(tenant.pk):
@@ -87,11 +87,13 @@ def test_shortened_block_says_so_and_is_counted_and_rendered_as_it_stands(tenant
 
 
 def test_elastic_puts_the_best_at_both_ends_unless_an_order_is_asked_for(tenant: Tenant) -> None:
-    assert ask(tenant, QUESTION, packer="elastic").request["ordering"] == "head_tail"
-    assert ask(tenant, QUESTION, packer="elastic", ordering="top_down").request["ordering"] == "top_down"
+    assert assemble_test_context(tenant, QUESTION, packer="elastic").request["ordering"] == "head_tail"
+    assert (
+        assemble_test_context(tenant, QUESTION, packer="elastic", ordering="top_down").request["ordering"] == "top_down"
+    )
     draft = BudgetProfile(tenant_id=tenant.pk, version=0, packer="elastic", ordering="u_curve")
-    assert ask(tenant, QUESTION, draft=draft, preview=True).request["ordering"] == "u_curve"
-    assert ask(tenant, QUESTION, packer="greedy").request["ordering"] == "top_down"
+    assert assemble_test_context(tenant, QUESTION, draft=draft, preview=True).request["ordering"] == "u_curve"
+    assert assemble_test_context(tenant, QUESTION, packer="greedy").request["ordering"] == "top_down"
 
 
 def test_elastic_numbers_are_the_profiles(tenant: Tenant) -> None:
@@ -103,7 +105,7 @@ def test_elastic_numbers_are_the_profiles(tenant: Tenant) -> None:
         elastic_min_tokens=10,
         elastic_max_tokens=30,
     )
-    context = ask(tenant, "What does Alex like?", draft=draft, preview=True)
+    context = assemble_test_context(tenant, "What does Alex like?", draft=draft, preview=True)
     assert len(memories(context)) == 3
     assert all(block.tokens <= 30 for block in context.blocks if block.kind == "memory")
 
@@ -112,7 +114,7 @@ def test_text_beyond_the_elastic_target_or_the_room_of_its_section_is_not_said_t
     few = BudgetProfile(tenant_id=tenant.pk, version=0, packer="elastic", elastic_target_items=1)
     narrow = BudgetProfile(tenant_id=tenant.pk, version=0, sections={"memories": {"tokens": 1}})
     for draft in (few, narrow):
-        context = ask(tenant, "What does Alex like?", draft=draft, preview=True)
+        context = assemble_test_context(tenant, "What does Alex like?", draft=draft, preview=True)
         left_out = [row for row in context.omitted if row.reason == OVER_BUDGET]
         assert left_out
         assert all(row.tokens_missing is None for row in left_out)
@@ -123,9 +125,9 @@ def test_text_beyond_the_elastic_target_or_the_room_of_its_section_is_not_said_t
 
 def test_optimal_packs_the_highest_total_and_warns_of_what_that_means(tenant: Tenant) -> None:
     wish = {"query": "What does Alex like?", "max_tokens": 300, "preview": True, "explain": True}
-    greedy, optimal = (ask(tenant, packer=packer, **wish) for packer in ("greedy", "optimal"))
-    assert "uncalibrated_profile" in codes(optimal)
-    assert "uncalibrated_profile" not in codes(greedy)
+    greedy, optimal = (assemble_test_context(tenant, packer=packer, **wish) for packer in ("greedy", "optimal"))
+    assert "uncalibrated_profile" in warning_codes(optimal)
+    assert "uncalibrated_profile" not in warning_codes(greedy)
     assert greedy.optimality is not None
     assert optimal.optimality is not None
     best = optimal.optimality["optimal_score"]
@@ -139,11 +141,16 @@ def test_optimal_packs_the_highest_total_and_warns_of_what_that_means(tenant: Te
 
 def test_explained_context_tells_optimum_and_gap_for_every_packer_and_its_receipt_keeps_them(tenant: Tenant) -> None:
     for packer in ("greedy", "elastic", "optimal"):
-        context = ask(tenant, "What does Alex like?", packer=packer, max_tokens=300, explain=True)
+        context = assemble_test_context(tenant, "What does Alex like?", packer=packer, max_tokens=300, explain=True)
         figures = context.as_answer(explain=True)["explain"]["optimality"]
         assert set(figures) == {"total_score", "optimal_score", "upper_bound", "gap"}
         assert context.plan.keys().isdisjoint({"optimality"})
-    assert ask(tenant, "What does Alex like?", preview=True).as_answer(explain=True)["explain"]["optimality"] is None
+    assert (
+        assemble_test_context(tenant, "What does Alex like?", preview=True).as_answer(explain=True)["explain"][
+            "optimality"
+        ]
+        is None
+    )
 
 
 # --- Orderings ------------------------------------------------------------------------------------------------------
@@ -156,12 +163,12 @@ def leading_bytes(first: str, second: str) -> bytes:
 
 
 def asked_again(tenant: Tenant, earlier: AssembledContext, query: str, **wishes: object) -> AssembledContext:
-    return ask(tenant, query, stable_with=earlier.id, **wishes)
+    return assemble_test_context(tenant, query, stable_with=earlier.id, **wishes)
 
 
-@pytest.mark.parametrize("render", STYLES)
+@pytest.mark.parametrize("render", RENDER_STYLES)
 def test_stable_order_keeps_leading_bytes_and_says_how_many_tokens(tenant: Tenant, render: str) -> None:
-    earlier = ask(tenant, QUESTION, max_tokens=300, render=render)
+    earlier = assemble_test_context(tenant, QUESTION, max_tokens=300, render=render)
     later = asked_again(tenant, earlier, "Where does Mina live?", render=render, max_tokens=2000)
     prefix = leading_bytes(earlier.text, later.text)
     tail = {"markdown": len("\n</memory-000000000000>"), "xml": len("\n</memory-000000000000>")}.get(render, 40)
@@ -172,62 +179,64 @@ def test_stable_order_keeps_leading_bytes_and_says_how_many_tokens(tenant: Tenan
 
 
 def test_the_same_question_keeps_every_byte(tenant: Tenant) -> None:
-    earlier = ask(tenant, QUESTION, max_tokens=300)
+    earlier = assemble_test_context(tenant, QUESTION, max_tokens=300)
     later = asked_again(tenant, earlier, QUESTION, max_tokens=300)
     assert later.text == earlier.text
     assert later.stable_prefix_tokens == earlier.budget.used
 
 
 def test_what_was_edited_ends_the_prefix_and_what_stands_before_it_stays(tenant: Tenant) -> None:
-    earlier = ask(tenant, QUESTION, max_tokens=300)
+    earlier = assemble_test_context(tenant, QUESTION, max_tokens=300)
     third = earlier.blocks[2].anchor.id
     with tenant_scope(tenant.pk):
         row = Memory.objects.for_tenant(tenant.pk).get(pk=third)
-        update_memory(memory=row, changes={"content": "Written anew."}, by=SYSTEM, now=NOW)
+        update_memory(memory=row, changes={"content": "Written anew."}, by=SYSTEM, now=CONTEXT_NOW)
     later = asked_again(tenant, earlier, QUESTION, max_tokens=300)
     assert [block.anchor for block in later.blocks][:2] == [block.anchor for block in earlier.blocks][:2]
     assert 0 < (later.stable_prefix_tokens or 0) < earlier.budget.used
 
 
 def test_earlier_context_that_was_erased_since_promises_no_prefix(tenant: Tenant) -> None:
-    earlier = ask(tenant, QUESTION, max_tokens=300)
+    earlier = assemble_test_context(tenant, QUESTION, max_tokens=300)
     with tenant_scope(tenant.pk):
         Memory.objects.for_tenant(tenant.pk).filter(pk=earlier.blocks[-1].anchor.id).delete()
     later = asked_again(tenant, earlier, QUESTION)
     assert later.stable_prefix_tokens == 0
-    assert "stable_with_unverified" in codes(later)
+    assert "stable_with_unverified" in warning_codes(later)
 
 
 def test_prefix_is_told_only_for_the_stable_order(tenant: Tenant) -> None:
-    earlier = ask(tenant, QUESTION)
+    earlier = assemble_test_context(tenant, QUESTION)
     other = asked_again(tenant, earlier, QUESTION, ordering="top_down")
     assert other.stable_prefix_tokens is None
-    assert "stable_with_unused" in codes(other)
+    assert "stable_with_unused" in warning_codes(other)
 
 
 @pytest.mark.parametrize("packer", ["greedy", "elastic", "optimal"])
 @pytest.mark.parametrize("ordering", ["top_down", "u_curve", "head_tail", "stable"])
 def test_same_inputs_give_the_same_bytes(tenant: Tenant, packer: str, ordering: str) -> None:
     wish = {"packer": packer, "ordering": ordering, "max_tokens": 250, "preview": True, "explain": True}
-    first, second = (ask(tenant, QUESTION, **wish) for _ in range(2))
+    first, second = (assemble_test_context(tenant, QUESTION, **wish) for _ in range(2))
     assert first.text == second.text
     assert comparable(first) == comparable(second)
 
 
 def test_ordering_moves_the_whole_list_of_blocks(tenant: Tenant) -> None:
-    plain, woven = (ask(tenant, QUESTION, ordering=order, preview=True) for order in ("top_down", "head_tail"))
+    plain, woven = (
+        assemble_test_context(tenant, QUESTION, ordering=order, preview=True) for order in ("top_down", "head_tail")
+    )
     expected = [block.anchor for block in plain.blocks]
     assert [block.anchor for block in woven.blocks] == expected[0::2] + expected[1::2][::-1]
     assert woven.blocks[0].kind == "tenant_memo"
 
 
 def test_block_that_left_is_replaced_behind_what_stays() -> None:
-    tenant = new_tenant()
+    tenant = make_empty_tenant()
     rows = store(tenant, [new_row(f"{word.title()} is what Alex likes.") for word in THINGS])
-    earlier = ask(tenant, "What does Alex like?", max_tokens=75)
+    earlier = assemble_test_context(tenant, "What does Alex like?", max_tokens=75)
     gone = earlier.blocks[-1].anchor.id
     with tenant_scope(tenant.pk):
-        archive_memory(memory=next(row for row in rows if str(row.pk) == gone), by=SYSTEM, now=NOW)
+        archive_memory(memory=next(row for row in rows if str(row.pk) == gone), by=SYSTEM, now=CONTEXT_NOW)
     later = asked_again(tenant, earlier, "What does Alex like?", max_tokens=75)
     stayed = [block.anchor for block in earlier.blocks][:-1]
     assert [block.anchor for block in later.blocks][: len(stayed)] == stayed

@@ -15,7 +15,17 @@ from context.services.profiles.scoring_profiles import CONVERSATION_RECALL, Scor
 from memories.models import Memory, Tenant
 from memories.tenancy.exceptions import InvalidInput
 from memories.tenancy.scopes import tenant_scope
-from tests.integration.context_helpers import NOW, SYSTEM, ask, codes, new_row, new_tenant, recounted, store, texts
+from tests.integration.context_helpers import (
+    CONTEXT_NOW,
+    SYSTEM,
+    assemble_test_context,
+    block_texts,
+    make_empty_tenant,
+    new_row,
+    recounted,
+    store,
+    warning_codes,
+)
 from tests.integration.page_helpers import client_of, page, text_of
 from tests.users import new_operator
 
@@ -37,9 +47,9 @@ CALIBRATED = ScoringProfile(
 @pytest.fixture
 def tenant() -> Tenant:
     """A talk of four turns among sixty notes of other places."""
-    tenant = new_tenant()
+    tenant = make_empty_tenant()
     turns = [
-        new_row(text, "conversation=1", session="1", position=place, created_at=NOW - timedelta(days=300))
+        new_row(text, "conversation=1", session="1", position=place, created_at=CONTEXT_NOW - timedelta(days=300))
         for place, text in enumerate(TALK)
     ]
     notes = [new_row(f"The shelf {place} of the store room holds tins of paint.", "notes=1") for place in range(60)]
@@ -48,7 +58,7 @@ def tenant() -> Tenant:
 
 
 def by_recall(tenant: Tenant, **wishes: object) -> AssembledContext:
-    return ask(tenant, QUESTION, profile="conversation-recall", **wishes)
+    return assemble_test_context(tenant, QUESTION, profile="conversation-recall", **wishes)
 
 
 def test_named_profile_ranks_the_context_and_says_so(tenant: Tenant) -> None:
@@ -59,12 +69,12 @@ def test_named_profile_ranks_the_context_and_says_so(tenant: Tenant) -> None:
     parts = list(block.score_breakdown or {})
     assert parts[:5] == BASE
     assert set(parts) >= {name for name, weight in CONVERSATION_RECALL.weights.items() if weight}
-    assert ask(tenant, QUESTION, max_tokens=120).profile == {"name": "adr-0040", "version": 1}
+    assert assemble_test_context(tenant, QUESTION, max_tokens=120).profile == {"name": "adr-0040", "version": 1}
 
 
 def test_neighbours_of_what_was_found_come_into_question(tenant: Tenant) -> None:
     reached = replace(CALIBRATED, pool_size=10, neighbour_reach=2)
-    context = ask(tenant, "mill catalogue paint", scoring=reached, preview=True, max_tokens=4000)
+    context = assemble_test_context(tenant, "mill catalogue paint", scoring=reached, preview=True, max_tokens=4000)
     with tenant_scope(tenant.pk):
         rows = Memory.objects.for_tenant(tenant.pk).with_ids([one.anchor.id for one in context.candidates])
         turns = {row.content for row in rows if row.session == "1"}
@@ -92,19 +102,24 @@ def test_receipt_gives_the_context_back_with_all_of_its_parts(tenant: Tenant) ->
     assert list(stored.context.candidates) == list(context.candidates)
     for mode in ReplayMode:
         again = replay_context(
-            tenant_id=tenant.pk, receipt_id=context.id, mode=mode, reach="", actor=SYSTEM, now=NOW + timedelta(hours=1)
+            tenant_id=tenant.pk,
+            receipt_id=context.id,
+            mode=mode,
+            reach="",
+            actor=SYSTEM,
+            now=CONTEXT_NOW + timedelta(hours=1),
         )
         assert again.context.profile == context.profile
-        assert texts(again.context) == texts(context)
+        assert block_texts(again.context) == block_texts(context)
 
 
 def test_calibrated_profile_may_be_packed_optimally_and_any_other_warns(tenant: Tenant) -> None:
     wishes = {"packer": "optimal", "preview": True, "max_tokens": 300}
-    calibrated = ask(tenant, QUESTION, scoring=CALIBRATED, **wishes)
-    assert codes(calibrated) == []
+    calibrated = assemble_test_context(tenant, QUESTION, scoring=CALIBRATED, **wishes)
+    assert warning_codes(calibrated) == []
     assert all(0 < candidate.score < 1 for candidate in calibrated.candidates)
     warned = by_recall(tenant, **wishes)
-    assert codes(warned) == ["uncalibrated_profile"]
+    assert warning_codes(warned) == ["uncalibrated_profile"]
     assert "conversation-recall" in warned.warnings[0].detail
 
 
@@ -120,17 +135,20 @@ def test_profile_that_is_not_published_is_refused(
     tenant: Tenant, wish: dict[str, object], code: str, field: str
 ) -> None:
     with pytest.raises(InvalidInput) as refused:
-        ask(tenant, QUESTION, **wish)
+        assemble_test_context(tenant, QUESTION, **wish)
     assert (refused.value.code, refused.value.field) == (code, field)
 
 
 def test_assigned_profile_counts_where_none_is_named(tenant: Tenant) -> None:
     with tenant_scope(tenant.pk):
         ScoringProfileAssignment.objects.create(
-            tenant=tenant, profile_name="conversation-recall", partition_path="conversation=1", recorded_from=NOW
+            tenant=tenant,
+            profile_name="conversation-recall",
+            partition_path="conversation=1",
+            recorded_from=CONTEXT_NOW,
         )
-    assert ask(tenant, QUESTION, partition="conversation=1").profile["name"] == "conversation-recall"
-    assert ask(tenant, QUESTION, partition="notes=1").profile["name"] == "adr-0040"
+    assert assemble_test_context(tenant, QUESTION, partition="conversation=1").profile["name"] == "conversation-recall"
+    assert assemble_test_context(tenant, QUESTION, partition="notes=1").profile["name"] == "adr-0040"
 
 
 def test_search_and_contexts_over_http_take_the_name_and_refuse_strange_ones(api: APIClient) -> None:

@@ -6,27 +6,36 @@ from typing import Any
 
 import pytest
 
-from context.assembly.difference import ContextDifference, Since, diff_contexts, diff_profiles
+from context.assembly.difference import ContextDiff, ContextDiffBaseline, diff_budget_profiles, diff_contexts
 from context.models import Receipt
 from context.profiles.actions.budget_profiles import create_budget_profile
 from context.receipts.results import ContextRequest, Focus
 from memories.models import Memory, Tenant
 from memories.partitions.actions.snapshots import create_snapshot
 from memories.store.actions.edit import archive_memory, update_memory
-from memories.store.recall import fold_retrievals
+from memories.store.recall import fold_tenant_retrievals
 from memories.tenancy.exceptions import InvalidInput, NotFound, PlatformError
 from memories.tenancy.scopes import tenant_scope
 from tests.integration.context.assembly.test_assembly import QUESTION, RYE
-from tests.integration.context_helpers import BAKERY, NOW, SYSTEM, ask, bakery, new_row, new_tenant, store
+from tests.integration.context_helpers import (
+    BAKERY,
+    CONTEXT_NOW,
+    SYSTEM,
+    assemble_test_context,
+    bakery,
+    make_empty_tenant,
+    new_row,
+    store,
+)
 
 pytestmark = pytest.mark.django_db
 
-LATER = NOW + timedelta(days=1)
+LATER = CONTEXT_NOW + timedelta(days=1)
 SPELT = "Alex now likes spelt flour."
 SISTER = "Alex's sister Mina lives in Lisbon."
 
 
-def differ(tenant: Tenant, since: Since, *, reach: str = "", **wishes: Any) -> ContextDifference:
+def differ(tenant: Tenant, since: ContextDiffBaseline, *, reach: str = "", **wishes: Any) -> ContextDiff:
     return diff_contexts(
         ContextRequest(**{"query": QUESTION} | wishes), since, tenant_id=tenant.pk, reach=reach, actor=SYSTEM, now=LATER
     )
@@ -36,7 +45,7 @@ def changed(tenant: Tenant) -> None:
     """After NOW the flour is edited, the sister is archived and a memory comes."""
     with tenant_scope(tenant.pk):
         rows = Memory.objects.for_tenant(tenant.pk)
-        hour = NOW + timedelta(hours=1)
+        hour = CONTEXT_NOW + timedelta(hours=1)
         update_memory(memory=rows.get(content=RYE), changes={"content": SPELT}, by=SYSTEM, now=hour)
         archive_memory(memory=rows.get(content=SISTER), by=SYSTEM, now=hour)
 
@@ -45,23 +54,23 @@ def changed(tenant: Tenant) -> None:
 def tenant() -> Tenant:
     tenant = bakery()
     with tenant_scope(tenant.pk):
-        create_snapshot(tenant=tenant, name="before", by=SYSTEM, now=NOW)
+        create_snapshot(tenant=tenant, name="before", by=SYSTEM, now=CONTEXT_NOW)
     return tenant
 
 
 @pytest.fixture(params=["context", "snapshot", "snapshot id", "as_of"])
-def since(tenant: Tenant, request: pytest.FixtureRequest) -> Since:
+def since(tenant: Tenant, request: pytest.FixtureRequest) -> ContextDiffBaseline:
     if request.param == "context":
-        return Since(context_id=ask(tenant, QUESTION).id)
+        return ContextDiffBaseline(context_id=assemble_test_context(tenant, QUESTION).id)
     if request.param == "as_of":
-        return Since(as_of=NOW)
+        return ContextDiffBaseline(as_of=CONTEXT_NOW)
     if request.param == "snapshot":
-        return Since(snapshot="before")
+        return ContextDiffBaseline(snapshot="before")
     with tenant_scope(tenant.pk):
-        return Since(snapshot=str(tenant.snapshots.get().pk))
+        return ContextDiffBaseline(snapshot=str(tenant.snapshots.get().pk))
 
 
-def test_edited_archived_and_kept_memories_are_told_apart(tenant: Tenant, since: Since) -> None:
+def test_edited_archived_and_kept_memories_are_told_apart(tenant: Tenant, since: ContextDiffBaseline) -> None:
     changed(tenant)
     difference = differ(tenant, since)
     assert [block.text for block in difference.added] == [SPELT]
@@ -76,7 +85,7 @@ def test_edited_archived_and_kept_memories_are_told_apart(tenant: Tenant, since:
     assert [anchor for anchor in order if anchor in difference.kept] == list(difference.kept)
 
 
-def test_nothing_changed_is_nothing_added_and_nothing_removed(tenant: Tenant, since: Since) -> None:
+def test_nothing_changed_is_nothing_added_and_nothing_removed(tenant: Tenant, since: ContextDiffBaseline) -> None:
     difference = differ(tenant, since)
     assert (list(difference.added), list(difference.removed)) == ([], [])
     assert len(difference.kept) == len(difference.now.blocks)
@@ -85,37 +94,39 @@ def test_nothing_changed_is_nothing_added_and_nothing_removed(tenant: Tenant, si
 
 def test_snapshot_is_of_what_was_known_and_a_time_of_what_was_true(tenant: Tenant) -> None:
     with tenant_scope(tenant.pk):
-        create_snapshot(tenant=tenant, name="early", recorded_at=NOW - timedelta(days=2), by=SYSTEM, now=NOW)
-    by_snapshot = differ(tenant, Since(snapshot="early"))
-    by_time = differ(tenant, Since(as_of=NOW - timedelta(days=2)))
+        create_snapshot(
+            tenant=tenant, name="early", recorded_at=CONTEXT_NOW - timedelta(days=2), by=SYSTEM, now=CONTEXT_NOW
+        )
+    by_snapshot = differ(tenant, ContextDiffBaseline(snapshot="early"))
+    by_time = differ(tenant, ContextDiffBaseline(as_of=CONTEXT_NOW - timedelta(days=2)))
     assert len(by_snapshot.added) == len(BAKERY) + 1
     assert [block.kind for block in by_time.added] == ["tenant_memo"]
 
 
-def test_differences_store_and_count_nothing(tenant: Tenant, since: Since) -> None:
-    fold_retrievals(tenant.pk)
+def test_differences_store_and_count_nothing(tenant: Tenant, since: ContextDiffBaseline) -> None:
+    fold_tenant_retrievals(tenant.pk)
     with tenant_scope(tenant.pk):
         before = Receipt.objects.for_tenant(tenant.pk).how_many()
     differ(tenant, since)
     with tenant_scope(tenant.pk):
         assert Receipt.objects.for_tenant(tenant.pk).how_many() == before
-    assert fold_retrievals(tenant.pk) == 0
+    assert fold_tenant_retrievals(tenant.pk) == 0
 
 
 def test_two_profiles_on_one_question(tenant: Tenant) -> None:
     with tenant_scope(tenant.pk):
         changes = {"default_tokens": 60, "include_tenant_memo": False}
-        create_budget_profile(tenant_id=tenant.pk, name="small", changes=changes, by=SYSTEM, now=NOW)
+        create_budget_profile(tenant_id=tenant.pk, name="small", changes=changes, by=SYSTEM, now=CONTEXT_NOW)
 
-    def between(before: str, after: str) -> ContextDifference:
-        return diff_profiles(
+    def between(before: str, after: str) -> ContextDiff:
+        return diff_budget_profiles(
             ContextRequest(query=QUESTION),
             before=before,
             after=after,
             tenant_id=tenant.pk,
             reach="",
             actor=SYSTEM,
-            now=NOW,
+            now=CONTEXT_NOW,
         )
 
     less, more = between("default", "small"), between("small", "default")
@@ -130,33 +141,33 @@ def test_two_profiles_on_one_question(tenant: Tenant) -> None:
 
 
 def test_context_of_another_partition_or_out_of_reach_is_refused(tenant: Tenant) -> None:
-    sams = ask(tenant, QUESTION, partition="user=sam").id
+    sams = assemble_test_context(tenant, QUESTION, partition="user=sam").id
     with pytest.raises(InvalidInput) as refused:
-        differ(tenant, Since(context_id=sams), partition="user=alex")
+        differ(tenant, ContextDiffBaseline(context_id=sams), partition="user=alex")
     assert (refused.value.code, refused.value.field) == ("another_partition", "since.context_id")
     with pytest.raises(NotFound) as absent:
-        differ(tenant, Since(context_id=sams), reach="user=alex")
+        differ(tenant, ContextDiffBaseline(context_id=sams), reach="user=alex")
     assert absent.value.field == "since.context_id"
-    store(new_tenant(), [new_row("Elsewhere.")])
+    store(make_empty_tenant(), [new_row("Elsewhere.")])
     with pytest.raises(NotFound):
-        differ(new_tenant(), Since(context_id=sams))
+        differ(make_empty_tenant(), ContextDiffBaseline(context_id=sams))
 
 
 @pytest.mark.parametrize(
     ("since", "wishes", "field"),
     [
-        (Since(), {}, "since"),
-        (Since(snapshot="before", as_of=NOW), {}, "since"),
-        (Since(snapshot="absent"), {}, "since.snapshot"),
-        (Since(snapshot=str(uuid.uuid4())), {}, "since.snapshot"),
-        (Since(context_id=uuid.uuid4()), {}, "since.context_id"),
-        (Since(as_of=LATER + timedelta(seconds=1)), {}, "since.as_of"),
-        (Since(snapshot="before"), {"as_of": NOW}, "as_of"),
-        (Since(snapshot="before"), {"focus": Focus()}, "focus"),
+        (ContextDiffBaseline(), {}, "since"),
+        (ContextDiffBaseline(snapshot="before", as_of=CONTEXT_NOW), {}, "since"),
+        (ContextDiffBaseline(snapshot="absent"), {}, "since.snapshot"),
+        (ContextDiffBaseline(snapshot=str(uuid.uuid4())), {}, "since.snapshot"),
+        (ContextDiffBaseline(context_id=uuid.uuid4()), {}, "since.context_id"),
+        (ContextDiffBaseline(as_of=LATER + timedelta(seconds=1)), {}, "since.as_of"),
+        (ContextDiffBaseline(snapshot="before"), {"as_of": CONTEXT_NOW}, "as_of"),
+        (ContextDiffBaseline(snapshot="before"), {"focus": Focus()}, "focus"),
     ],
 )
 def test_comparison_that_cannot_be_made_is_refused_by_field(
-    tenant: Tenant, since: Since, wishes: dict[str, Any], field: str
+    tenant: Tenant, since: ContextDiffBaseline, wishes: dict[str, Any], field: str
 ) -> None:
     with pytest.raises(PlatformError) as refused:
         differ(tenant, since, **wishes)
@@ -164,7 +175,9 @@ def test_comparison_that_cannot_be_made_is_refused_by_field(
 
 
 def test_focus_that_was_not_there_then_makes_everything_new(tenant: Tenant) -> None:
-    row = store(tenant, [new_row("Brand new.", created_at=NOW - timedelta(hours=30))])[0]
-    difference = differ(tenant, Since(as_of=NOW - timedelta(hours=40)), focus=Focus(memory_id=row.pk))
+    row = store(tenant, [new_row("Brand new.", created_at=CONTEXT_NOW - timedelta(hours=30))])[0]
+    difference = differ(
+        tenant, ContextDiffBaseline(as_of=CONTEXT_NOW - timedelta(hours=40)), focus=Focus(memory_id=row.pk)
+    )
     assert "Brand new." in [block.text for block in difference.added]
     assert not difference.removed

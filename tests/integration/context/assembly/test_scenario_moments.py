@@ -21,19 +21,19 @@ from context.profiles.actions.budget_profiles import save_budget_profile
 from context.profiles.budget_profiles import current_budget_profile
 from context.receipts.results import AssembledContext, ContextRequest, Focus
 from memories.embeddings.indexer import index_memories
-from memories.management.commands.import_locomo import read_conversation
+from memories.management.commands.import_locomo import read_locomo_conversation
 from memories.models import Memory, Tenant
 from memories.partitions.actions.links import link_memories
-from memories.partitions.actions.memo import set_memo
+from memories.partitions.actions.memo import set_tenant_memo
 from memories.partitions.actions.summaries import save_summary
 from memories.services.partitions.paths import parse_partition
-from memories.services.store.moments import Moment
+from memories.services.store.moments import PointInTime
 from memories.store.actions.edit import archive_memory, restore_memory, update_memory
 from memories.store.actions.store import store_memories
-from memories.store.recall import fold_retrievals
+from memories.store.recall import fold_tenant_retrievals
 from memories.tenancy.scopes import tenant_scope
 from tests.architecture import ROOT
-from tests.integration.context_helpers import SYSTEM, new_tenant, recounted, texts
+from tests.integration.context_helpers import SYSTEM, block_texts, make_empty_tenant, recounted
 
 CONVERSATION = ROOT.parent / "shared" / "data" / "locomo" / "26.json"
 PLACE = "conversation=26"
@@ -113,7 +113,7 @@ class Life:
             update_memory(memory=pinned, changes={"pinned": not pinned.pinned}, by=SYSTEM, now=at)
             archive_memory(memory=archived, by=SYSTEM, now=at)
             link_memories(source=source, target=target, kind="about", by=SYSTEM, now=at)
-            set_memo(tenant=self.tenant, content=f"Memo of session {number}.", by=SYSTEM, now=at)
+            set_tenant_memo(tenant=self.tenant, content=f"Memo of session {number}.", by=SYSTEM, now=at)
             save_summary(
                 tenant=self.tenant,
                 partition=parse_partition(PLACE),
@@ -131,19 +131,19 @@ class Life:
                 changes = {"minimum_score": number / 100, "ordering": "u_curve" if number % 8 == 3 else "top_down"}
                 save_budget_profile(tenant_id=self.tenant.pk, changes=changes, edited_from=version, by=SYSTEM, now=at)
         index_memories(self.tenant.pk, [edited.pk])
-        fold_retrievals(self.tenant.pk)
+        fold_tenant_retrievals(self.tenant.pk)
 
 
 def _sessions() -> Iterator[tuple[datetime, list]]:
     """When each session was held, and its turns as memories, in the order of time."""
-    turns = sorted(read_conversation(CONVERSATION), key=lambda turn: turn.said_at)
+    turns = sorted(read_locomo_conversation(CONVERSATION), key=lambda turn: turn.said_at)
     for at, group in groupby(turns, key=lambda turn: turn.said_at):
         yield at, [turn.as_memory("26") for turn in group]
 
 
 @pytest.fixture
 def life() -> Life:
-    return Life(new_tenant())
+    return Life(make_empty_tenant())
 
 
 def test_every_earlier_moment_is_read_back(life: Life) -> None:
@@ -174,7 +174,11 @@ def every_moment_holds_the_versions_it_held(life: Life, end: datetime) -> None:
     """Without a query and with all the room there is, a recorded moment shows exactly what was live then."""
     for at, held in life.held.items():
         request = ContextRequest(
-            partition=PLACE, include_memories_top_k=200, max_tokens=120_000, moment=Moment.recorded(at), preview=True
+            partition=PLACE,
+            include_memories_top_k=200,
+            max_tokens=120_000,
+            moment=PointInTime.recorded(at),
+            preview=True,
         )
         context = life.assemble(request, end)
         shown = {(UUID(one.anchor.id), one.anchor.version) for one in context.candidates}
@@ -187,13 +191,13 @@ def what_was_known_then_gives_the_same_blocks(life: Life, end: datetime) -> None
     for one in life.given[::7]:
         if one.request.stable_with is not None:
             continue
-        wish = ContextRequest(**vars(one.request) | {"moment": Moment.recorded(one.at), "preview": True})
+        wish = ContextRequest(**vars(one.request) | {"moment": PointInTime.recorded(one.at), "preview": True})
         context = life.assemble(wish, end)
         then = {candidate.anchor for candidate in one.context.candidates}
         now = {candidate.anchor for candidate in context.candidates}
         assert len(then & now) >= 0.8 * len(then)
-        memo = [text for text in texts(one.context) if text.startswith(("Memo of", "So far"))]
-        assert [text for text in texts(context) if text.startswith(("Memo of", "So far"))] == memo
+        memo = [text for text in block_texts(one.context) if text.startswith(("Memo of", "So far"))]
+        assert [text for text in block_texts(context) if text.startswith(("Memo of", "So far"))] == memo
 
 
 def what_was_true_then_is_read_by_as_of(life: Life, end: datetime) -> None:

@@ -7,19 +7,19 @@ from django.utils import timezone
 
 from context.evaluation.actions.evaluations import delete_evaluation
 from context.evaluation.actions.golden_questions import (
-    change_golden_question,
     remove_golden_question,
     restore_golden_question,
+    update_golden_question,
 )
 from context.models import EvaluationRun, GoldenQuestion
 from context.profiles.actions.scoring_profiles import publish_scoring_profile
 from context.services.profiles.scoring_profiles import ADR_0040
 from memories.models import Tenant
 from memories.tenancy.scopes import tenant_scope
-from tests.concurrency import codes_at_once
+from tests.concurrency import concurrent_refusal_codes
 from tests.factories import TESTER, make_memory, make_tenant
 from tests.integration.evaluation_helpers import golden
-from tests.integration.scoring_helpers import evaluated, new_version
+from tests.integration.scoring_helpers import finished_evaluation, new_version
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -42,7 +42,9 @@ def test_question_that_many_collect_at_once_is_one_and_wants_all_they_noted(tena
     memories = [make_memory(tenant) for _ in range(THREADS)]
     for number in range(ROUNDS):
         text = f"Which one, number {number}?"
-        assert codes_at_once([partial(golden, tenant, text, memory) for memory in memories]) == [""] * THREADS
+        assert (
+            concurrent_refusal_codes([partial(golden, tenant, text, memory) for memory in memories]) == [""] * THREADS
+        )
         assert standing(tenant, text) == [THREADS]
 
 
@@ -51,13 +53,16 @@ def test_two_questions_that_become_the_same_at_once_are_one_and_a_refusal(tenant
 
     def change(question: GoldenQuestion, text: str) -> None:
         with tenant_scope(tenant.pk):
-            change_golden_question(
+            update_golden_question(
                 question=question, text=text, answer="", category="", asked_at=None, by=TESTER, now=timezone.now()
             )
 
     for number in range(ROUNDS):
         questions = [golden(tenant, f"{place} {number}", memory) for place in range(2)]
-        assert sorted(codes_at_once([partial(change, row, f"Same {number}") for row in questions])) == ["", "duplicate"]
+        assert sorted(concurrent_refusal_codes([partial(change, row, f"Same {number}") for row in questions])) == [
+            "",
+            "duplicate",
+        ]
         assert standing(tenant, f"Same {number}") == [1]
 
 
@@ -72,7 +77,7 @@ def test_question_that_is_put_back_while_it_is_asked_anew_stands_once(tenant: Te
         question = golden(tenant, f"Back {number}", memory)
         with tenant_scope(tenant.pk):
             remove_golden_question(question=question, by=TESTER, now=timezone.now())
-        found = codes_at_once([partial(restore, question), partial(golden, tenant, question.text, memory)])
+        found = concurrent_refusal_codes([partial(restore, question), partial(golden, tenant, question.text, memory)])
         assert found in (["", ""], ["duplicate", ""])
         assert standing(tenant, question.text) == [1]
 
@@ -90,7 +95,7 @@ def test_evaluation_that_is_deleted_while_a_profile_is_published_by_it_does_one_
 
     for number in range(2 * ROUNDS):
         numbers = {**ADR_0040.to_numbers(), "half_life_days": 10.0 + number}
-        run = evaluated(tenant, numbers)
+        run = finished_evaluation(tenant, numbers)
         new_version(tenant, f"profile-{number}", numbers=numbers)
-        found = codes_at_once([partial(publish, f"profile-{number}"), partial(delete, run)])
+        found = concurrent_refusal_codes([partial(publish, f"profile-{number}"), partial(delete, run)])
         assert found in (["", "proves_a_profile"], ["not_evaluated", ""])

@@ -15,15 +15,15 @@ from tests.integration.evaluation_helpers import (
     QUESTIONS,
     answers_of,
     corpus_folder,
-    counted,
+    counted_rows,
     evaluate,
-    evaluated,
+    evaluate_as_json,
     golden,
     lines,
     stages,
     stored_run,
 )
-from tests.integration.page_helpers import workshop
+from tests.integration.page_helpers import make_bakery_memories
 
 pytestmark = pytest.mark.django_db
 
@@ -34,8 +34,8 @@ def corpus(tmp_path: Path) -> Path:
 
 
 def test_corpus_is_asked_and_summed_up_and_nothing_of_it_stays(corpus: Path, tenant: Tenant) -> None:
-    before = counted()
-    found = evaluated(corpus, "--tenant", tenant.name, "--budgets", "60,1000")
+    before = counted_rows()
+    found = evaluate_as_json(corpus, "--tenant", tenant.name, "--budgets", "60,1000")
     assert (found["corpus"]["name"], found["corpus"]["questions"]) == ("bakery", 4)
     assert (found["profile"]["name"], found["packer"]) == ("adr-0040", "greedy")
     total = found["results"]["1000"]["report"]["total"]
@@ -49,17 +49,17 @@ def test_corpus_is_asked_and_summed_up_and_nothing_of_it_stays(corpus: Path, ten
     assert (run.tenant_id, run.state, run.done, run.total) == (tenant.pk, "done", 4, 4)
     assert len(answers_of(run.pk)) == 4
     assert stages() == []
-    assert counted() == before
+    assert counted_rows() == before
 
 
 def test_question_of_the_past_is_asked_of_what_was_true_then(corpus: Path) -> None:
-    run = evaluated(corpus, "--budgets", "1000")["run"]
+    run = evaluate_as_json(corpus, "--budgets", "1000")["run"]
     items = {answer.question_id: answer.measures["1000"]["items"] for answer in answers_of(run)}
     assert items == {"q1": 6, "q2": 6, "q3": 6, "q4": 5}
 
 
 def test_table_and_paired_difference_are_printed(corpus: Path) -> None:
-    first = evaluated(corpus, "--budgets", "60,1000")["run"]
+    first = evaluate_as_json(corpus, "--budgets", "60,1000")["run"]
     printed = evaluate(corpus, "--budgets", "1000", "--packer", "elastic", "--compare", first)
     assert "bakery, scored by adr-0040 1, packer elastic" in printed
     assert "All questions (4)" in printed
@@ -71,23 +71,23 @@ def test_table_and_paired_difference_are_printed(corpus: Path) -> None:
 
 @pytest.mark.long
 def test_updated_facts_come_with_the_program() -> None:
-    found = evaluated("updated-facts", "--budgets", "500")
+    found = evaluate_as_json("updated-facts", "--budgets", "500")
     assert found["corpus"]["questions"] >= 60
     assert found["results"]["500"]["report"]["total"]["measures"]["current_first"]["questions"] >= 60
 
 
 def test_golden_questions_are_asked_in_place(tenant: Tenant) -> None:
-    memories = workshop(tenant)
+    memories = make_bakery_memories(tenant)
     golden(tenant, "What does ERR_4012 mean?", memories[1])
-    before = counted()
-    found = evaluated("golden", "--tenant", tenant.name, "--budgets", "1000")
+    before = counted_rows()
+    found = evaluate_as_json("golden", "--tenant", tenant.name, "--budgets", "1000")
     assert found["results"]["1000"]["report"]["total"]["measures"]["recall"]["value"] == 1.0
-    assert counted() == before
+    assert counted_rows() == before
     assert stages() == []
 
 
 def test_run_without_a_tenant_is_kept_where_only_the_command_finds_it(corpus: Path, tenant: Tenant) -> None:
-    run = stored_run(evaluated(corpus, "--budgets", "500")["run"])
+    run = stored_run(evaluate_as_json(corpus, "--budgets", "500")["run"])
     assert run.tenant_id != tenant.pk
     with admin_write_scope():
         assert Tenant.objects.get(pk=run.tenant_id).name == "~evaluations"
@@ -160,7 +160,7 @@ def test_golden_questions_need_a_tenant_and_one_question(tenant: Tenant) -> None
 def broken_off(corpus: Path, monkeypatch: pytest.MonkeyPatch, after: int, error: BaseException) -> EvaluationRun:
     """A run whose process dies when so many questions were asked."""
     asked: list[str] = []
-    real = evaluating.ask
+    real = evaluating.measure_question
 
     def dying(question: Any, setting: Any) -> Any:
         if len(asked) == after:
@@ -168,9 +168,9 @@ def broken_off(corpus: Path, monkeypatch: pytest.MonkeyPatch, after: int, error:
         asked.append(question.id)
         return real(question, setting)
 
-    monkeypatch.setattr(evaluating, "WRITE_EVERY_SECONDS", 0.0)
+    monkeypatch.setattr(evaluating, "_WRITE_EVERY_SECONDS", 0.0)
     with monkeypatch.context() as patch:
-        patch.setattr(evaluating, "ask", dying)
+        patch.setattr(evaluating, "measure_question", dying)
         with pytest.raises(type(error)):
             evaluate(corpus, "--budgets", "500")
     runs = [run for run in all_runs() if run.corpus_name == "bakery"]
@@ -193,14 +193,14 @@ def test_killed_run_goes_on_with_the_questions_that_have_no_answer(
     run = broken_off(corpus, monkeypatch, 2, Killed())
     assert (run.state, run.done, len(stages())) == ("running", 2, 1)
     asked: list[str] = []
-    real = evaluating.ask
+    real = evaluating.measure_question
 
     def noting(question: Any, setting: Any) -> Any:
         asked.append(question.id)
         return real(question, setting)
 
-    monkeypatch.setattr(evaluating, "ask", noting)
-    found = evaluated(corpus, "--resume", run.pk)
+    monkeypatch.setattr(evaluating, "measure_question", noting)
+    found = evaluate_as_json(corpus, "--resume", run.pk)
     assert asked == ["q3", "q4"]
     assert found["run"] == str(run.pk)
     assert found["results"]["500"]["report"]["total"]["questions"] == 4
@@ -210,13 +210,13 @@ def test_killed_run_goes_on_with_the_questions_that_have_no_answer(
 def test_interrupted_run_leaves_no_memories_and_goes_on(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = broken_off(corpus, monkeypatch, 1, KeyboardInterrupt())
     assert (run.state, run.error_code, stages()) == ("failed", "interrupted", [])
-    assert evaluated(corpus, "--resume", run.pk)["results"]["500"]["report"]["total"]["questions"] == 4
+    assert evaluate_as_json(corpus, "--resume", run.pk)["results"]["500"]["report"]["total"]["questions"] == 4
 
 
 def test_changed_corpus_is_asked_anew(corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = broken_off(corpus, monkeypatch, 2, Killed())
     corpus_folder(tmp_path, [*QUESTIONS[:3], {**QUESTIONS[3], "text": "Where was Mina's flat?"}])
-    assert evaluated(corpus, "--resume", run.pk)["results"]["500"]["report"]["total"]["questions"] == 4
+    assert evaluate_as_json(corpus, "--resume", run.pk)["results"]["500"]["report"]["total"]["questions"] == 4
     assert stored_run(run.pk).corpus_sha256 != run.corpus_sha256
 
 

@@ -12,9 +12,9 @@ from django.utils import timezone
 from context import tasks
 from context.evaluation import runs
 from context.evaluation.actions.evaluations import delete_evaluation
-from context.evaluation.corpora import read_path, upload_text
+from context.evaluation.corpora import corpus_upload_text, read_corpus_path
 from context.evaluation.runs import run_evaluation
-from context.evaluation.staging import stage_corpus
+from context.evaluation.staging import load_staged_corpus
 from context.models import EvaluationRun
 from context.profiles.actions.scoring_profiles import create_scoring_profile
 from memories.embeddings.providers import EmbeddingError
@@ -34,13 +34,13 @@ from tests.integration.evaluation_helpers import (
     stages,
     stored_run,
 )
-from tests.integration.page_helpers import workshop
-from tests.users import new_tenant
+from tests.integration.page_helpers import make_bakery_memories
+from tests.users import new_shared_tenant
 
 UPLOAD = {
     "corpus_kind": "upload",
     "corpus_name": "bakery",
-    "corpus_text": upload_text(lines(memory_rows()), lines(QUESTIONS)),
+    "corpus_text": corpus_upload_text(lines(memory_rows()), lines(QUESTIONS)),
 }
 
 
@@ -57,7 +57,7 @@ def lapsed(run: EvaluationRun) -> None:
 
 @pytest.mark.django_db
 def test_slice_that_is_over_is_gone_on_with_by_the_next(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runs, "WRITE_EVERY_SECONDS", 0.0)
+    monkeypatch.setattr(runs, "_WRITE_EVERY_SECONDS", 0.0)
     run = requested(tenant, **UPLOAD)
     counts = []
     while (state := run_evaluation(tenant.pk, run.pk, now=timezone.now(), time_limit=timedelta(0)).state) == "queued":
@@ -81,14 +81,14 @@ def test_run_that_somebody_holds_is_passed_over(tenant: Tenant) -> None:
 @pytest.mark.django_db
 def test_run_deleted_in_the_middle_leaves_nothing(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
     run = requested(tenant, **UPLOAD)
-    real = runs.ask
+    real = runs.measure_question
 
     def deleting(question: Any, setting: Any) -> Any:
         with tenant_scope(tenant.pk):
             delete_evaluation(run=run, by=TESTER, now=timezone.now())
         return real(question, setting)
 
-    monkeypatch.setattr(runs, "ask", deleting)
+    monkeypatch.setattr(runs, "measure_question", deleting)
     assert run_evaluation(tenant.pk, run.pk, now=timezone.now()).state == ""
     assert stages() == []
     assert answers_of(run.pk) == []
@@ -97,14 +97,14 @@ def test_run_deleted_in_the_middle_leaves_nothing(tenant: Tenant, monkeypatch: p
 @pytest.mark.django_db
 def test_workers_that_die_over_a_run_again_and_again_end_it(tenant: Tenant) -> None:
     run = requested(tenant, **UPLOAD)
-    changed(run, attempts=runs.ATTEMPTS_MAX)
+    changed(run, attempts=runs.EVALUATION_ATTEMPTS_MAX)
     assert run_evaluation(tenant.pk, run.pk, now=timezone.now()).state == "failed"
     assert stored_run(run.pk).error_code == "too_many_attempts"
 
 
 @pytest.mark.django_db
 def test_degraded_search_measures_nothing(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
-    golden(tenant, "What does ERR_4012 mean?", workshop(tenant)[1])
+    golden(tenant, "What does ERR_4012 mean?", make_bakery_memories(tenant)[1])
     run = requested(tenant)
 
     def away(*_: object) -> Any:
@@ -126,7 +126,7 @@ def test_unforeseen_failure_ends_the_run_without_a_word_of_the_question(
     def broken(question: Any, setting: Any) -> Any:
         raise ZeroDivisionError(f"{question.text} {setting}")
 
-    monkeypatch.setattr(runs, "ask", broken)
+    monkeypatch.setattr(runs, "measure_question", broken)
     assert run_evaluation(tenant.pk, run.pk, now=timezone.now()).state == "failed"
     assert stored_run(run.pk).error_code == "internal_error"
     assert QUESTIONS[0]["text"] not in caplog.text
@@ -136,7 +136,7 @@ def test_unforeseen_failure_ends_the_run_without_a_word_of_the_question(
 @pytest.mark.django_db
 def test_sweep_fails_what_only_a_command_can_go_on_with_and_drops_its_memories(tenant: Tenant, tmp_path: Path) -> None:
     run = requested(tenant, corpus_kind="file", corpus_name="bakery")
-    stage_corpus(run.pk, read_path(corpus_folder(tmp_path)), now=timezone.now(), loaded=list[int]().append)
+    load_staged_corpus(run.pk, read_corpus_path(corpus_folder(tmp_path)), now=timezone.now(), loaded=list[int]().append)
     lapsed(run)
     assert tasks.sweep_evaluations() == 0
     stored = stored_run(run.pk)
@@ -147,10 +147,10 @@ def test_sweep_fails_what_only_a_command_can_go_on_with_and_drops_its_memories(t
 
 @pytest.mark.django_db
 def test_sweep_keeps_the_memories_of_open_runs_alone(tenant: Tenant, tmp_path: Path) -> None:
-    corpus = read_path(corpus_folder(tmp_path))
+    corpus = read_corpus_path(corpus_folder(tmp_path))
     run = requested(tenant, **UPLOAD)
     for run_id in (run.pk, uuid4()):
-        stage_corpus(run_id, corpus, now=timezone.now(), loaded=list[int]().append)
+        load_staged_corpus(run_id, corpus, now=timezone.now(), loaded=list[int]().append)
     tasks.sweep_evaluations()
     assert stages() == [f"~evaluation {run.pk}"]
 
@@ -158,14 +158,14 @@ def test_sweep_keeps_the_memories_of_open_runs_alone(tenant: Tenant, tmp_path: P
 @pytest.mark.django_db
 def test_half_loaded_corpus_is_loaded_anew(tenant: Tenant, tmp_path: Path) -> None:
     folder = corpus_folder(tmp_path)
-    whole = read_path(folder)
+    whole = read_corpus_path(folder)
     run = requested(tenant, **UPLOAD)
     half = type(whole)(whole.name, whole.memories[:3], whole.questions)
-    first, _ = stage_corpus(run.pk, half, now=timezone.now(), loaded=list[int]().append)
-    second, ids = stage_corpus(run.pk, whole, now=timezone.now(), loaded=list[int]().append)
+    first, _ = load_staged_corpus(run.pk, half, now=timezone.now(), loaded=list[int]().append)
+    second, ids = load_staged_corpus(run.pk, whole, now=timezone.now(), loaded=list[int]().append)
     assert first != second
     assert set(ids) == {memory.id for memory in whole.memories}
-    third, _ = stage_corpus(run.pk, whole, now=timezone.now(), loaded=list[int]().append)
+    third, _ = load_staged_corpus(run.pk, whole, now=timezone.now(), loaded=list[int]().append)
     assert third == second
 
 
@@ -203,16 +203,16 @@ def runtime(tmp_path: Path, transactional_db: None) -> Iterator[Runtime]:
 
 
 SEND = """
-from context.tasks import run_evaluation_later
-run_evaluation_later(uuid.UUID(sys.argv[1]), uuid.UUID(sys.argv[2]))
+from context.tasks import enqueue_evaluation
+enqueue_evaluation(uuid.UUID(sys.argv[1]), uuid.UUID(sys.argv[2]))
 """
 SWEEP = "from context import tasks\nassert tasks.sweep_evaluations() == 1"
 
 
 def test_killed_worker_is_taken_over_and_no_question_is_asked_twice(runtime: Runtime, tmp_path: Path) -> None:
-    tenant = new_tenant("Acme")
+    tenant = new_shared_tenant("Acme")
     many = [{**QUESTIONS[0], "id": f"q{number}"} for number in range(40)]
-    text = upload_text(lines(memory_rows()), lines(many))
+    text = corpus_upload_text(lines(memory_rows()), lines(many))
     run = requested(tenant, **UPLOAD | {"corpus_text": text}, budgets=[100, 200, 300, 400])
     runtime.call(SEND, tenant.pk, run.pk)
     wait_for(lambda: stored_run(run.pk).done > 0, runtime)

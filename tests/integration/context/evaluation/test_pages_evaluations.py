@@ -12,9 +12,9 @@ from django.test import Client
 from django.utils import timezone
 
 from context.evaluation.actions.evaluations import cancel_evaluation
-from context.evaluation.corpora import read_path
+from context.evaluation.corpora import read_corpus_path
 from context.evaluation.runs import run_evaluation
-from context.evaluation.staging import drop_stage, stage_corpus
+from context.evaluation.staging import drop_staged_corpus, load_staged_corpus
 from context.models import EvaluationRun
 from memories.models import AuditEntry, Tenant
 from memories.tenancy.scopes import tenant_scope
@@ -22,7 +22,7 @@ from tests.integration.evaluation_helpers import (
     QUESTIONS,
     TESTER,
     corpus_folder,
-    counted,
+    counted_rows,
     golden,
     lines,
     memory_rows,
@@ -30,7 +30,7 @@ from tests.integration.evaluation_helpers import (
     stages,
     stored_run,
 )
-from tests.integration.page_helpers import HTMX, client_of, page, text_of, workshop
+from tests.integration.page_helpers import HTMX, client_of, make_bakery_memories, page, text_of
 from tests.users import new_operator
 
 FORM = {"corpus": "golden", "packer": "greedy", "profile": "adr-0040", "budgets": "250, 1000"}
@@ -44,7 +44,7 @@ def client(operator: User) -> Client:
 @pytest.fixture
 def asked(tenant: Tenant) -> Tenant:
     """A tenant with one golden question."""
-    golden(tenant, "What does ERR_4012 mean?", workshop(tenant)[1])
+    golden(tenant, "What does ERR_4012 mean?", make_bakery_memories(tenant)[1])
     return tenant
 
 
@@ -93,7 +93,7 @@ def test_list_asks_again_only_while_a_run_is_unfinished(client: Client, asked: T
 
 
 def test_uploaded_corpus_is_measured_and_its_memories_are_gone(client: Client, tenant: Tenant) -> None:
-    before = counted()
+    before = counted_rows()
     form = FORM | {"corpus": "upload", "corpus_name": "bakery", **files(lines(memory_rows()), lines(QUESTIONS))}
     run = client.post(page("evaluations", tenant), form, follow=True).context["run"]
     run_evaluation(tenant.pk, run.pk, now=timezone.now())
@@ -101,7 +101,7 @@ def test_uploaded_corpus_is_measured_and_its_memories_are_gone(client: Client, t
     assert "Right time first" in text
     assert "habit" in text
     assert stages() == []
-    assert counted() == before
+    assert counted_rows() == before
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_golden_questions_that_are_not_there_are_told(client: Client, tenant: Te
 
 
 def test_too_large_file_is_refused(client: Client, tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("context.workbench.forms.UPLOAD_BYTES_MAX", 10)
+    monkeypatch.setattr("context.evaluation.forms.UPLOAD_BYTES_MAX", 10)
     form = FORM | {"corpus": "upload", "corpus_name": "x", **files(lines(memory_rows()), lines(QUESTIONS))}
     assert client.post(page("evaluations", tenant), form).status_code == 422
 
@@ -210,7 +210,7 @@ def test_viewer_reads_and_starts_nothing(asked: Tenant) -> None:
 
 
 def test_run_of_another_tenant_is_absent(client: Client, tenant: Tenant, other_tenant: Tenant) -> None:
-    golden(other_tenant, "What does ERR_4012 mean?", workshop(other_tenant)[1])
+    golden(other_tenant, "What does ERR_4012 mean?", make_bakery_memories(other_tenant)[1])
     run = done(other_tenant)
     assert client.get(page("evaluation", tenant, run.pk)).status_code == 404
     for name in ("evaluation-cancel", "evaluation-retry", "evaluation-delete"):
@@ -232,7 +232,9 @@ def test_list_of_runs_does_not_cost_more_queries_for_more_rows(
 
 def test_hidden_tenants_are_nobodys_to_see(tenant: Tenant, tmp_path: Path) -> None:
     run_id, loaded = uuid4(), list[int]()
-    hidden, _ = stage_corpus(run_id, read_path(corpus_folder(tmp_path)), now=timezone.now(), loaded=loaded.append)
+    hidden, _ = load_staged_corpus(
+        run_id, read_corpus_path(corpus_folder(tmp_path)), now=timezone.now(), loaded=loaded.append
+    )
     root = new_operator("root", "admin", tenant)
     root.is_superuser = True
     root.save()
@@ -240,4 +242,4 @@ def test_hidden_tenants_are_nobodys_to_see(tenant: Tenant, tmp_path: Path) -> No
     assert "~evaluation" not in text_of(client.get("/"))
     assert client.get(f"/t/{hidden}/memories").status_code == 404
     assert "~evaluation" not in text_of(client.get("/admin/memories/tenant/"))
-    assert drop_stage(run_id)
+    assert drop_staged_corpus(run_id)

@@ -19,9 +19,9 @@ from memories.models import AuditEntry, Memory, Tenant
 from memories.services.partitions.paths import parse_partition
 from memories.store.actions.edit import archive_memory, update_memory
 from memories.tenancy.scopes import tenant_scope
-from memory_platform.web.tables import PAGE_SIZE
-from tests.integration.evaluation_helpers import TESTER, counted, evaluated, golden
-from tests.integration.page_helpers import client_of, page, text_of, undo_of, workshop
+from memory_platform.web.tables import TABLE_PAGE_SIZE
+from tests.integration.evaluation_helpers import TESTER, counted_rows, evaluate_as_json, golden
+from tests.integration.page_helpers import client_of, make_bakery_memories, page, text_of, undo_of
 from tests.users import new_operator
 
 QUESTION = "What does ERR_4012 mean?"
@@ -34,7 +34,7 @@ def client(operator: User) -> Client:
 
 @pytest.fixture
 def memories(tenant: Tenant) -> list[Memory]:
-    return workshop(tenant)
+    return make_bakery_memories(tenant)
 
 
 def wanted(tenant: Tenant) -> dict[str, set[Any]]:
@@ -75,7 +75,7 @@ def test_collecting_can_be_undone(client: Client, tenant: Tenant, memories: list
 
 @pytest.mark.parametrize("change", [{"memory": "nonsense"}, {"text": " "}, {"memory": str(uuid4())}])
 def test_bad_collection_is_told_on_the_preview(change: dict[str, str], client: Client, tenant: Tenant) -> None:
-    memory = workshop(tenant)[1]
+    memory = make_bakery_memories(tenant)[1]
     response = collect(client, tenant, change.get("memory", memory.pk), change.get("text", QUESTION))
     assert response.status_code == 200
     assert "flash-error" in text_of(response)
@@ -139,7 +139,7 @@ def test_export_is_a_corpus_that_can_be_evaluated(
         archive.extractall(tmp_path / "golden")
     rows = [json.loads(line) for line in (tmp_path / "golden" / "memories.jsonl").read_text().splitlines()]
     assert {row["id"] for row in rows} == {str(memory.pk) for memory in memories}
-    found = evaluated(tmp_path / "golden", "--budgets", "1000")
+    found = evaluate_as_json(tmp_path / "golden", "--budgets", "1000")
     assert found["results"]["1000"]["report"]["total"]["measures"]["recall"]["value"] == 1.0
 
 
@@ -185,13 +185,13 @@ def test_viewer_reads_and_collects_nothing(tenant: Tenant, memories: list[Memory
 def test_question_and_memories_of_another_tenant_are_absent(
     client: Client, tenant: Tenant, other_tenant: Tenant
 ) -> None:
-    foreign = workshop(other_tenant)[1]
+    foreign = make_bakery_memories(other_tenant)[1]
     question = golden(other_tenant, QUESTION, foreign)
     assert client.get(page("golden-question", tenant, question.pk)).status_code == 404
     for name in ("golden-remove", "golden-restore"):
         assert client.post(page(name, tenant, question.pk)).status_code == 404
     collect(client, tenant, foreign.pk)
-    own = golden(tenant, "Ours?", workshop(tenant)[0])
+    own = golden(tenant, "Ours?", make_bakery_memories(tenant)[0])
     assert "does not exist" in text_of(client.post(page("golden-want", tenant, own.pk, foreign.pk), follow=True))
     with tenant_scope(tenant.pk):
         assert not GoldenMemory.objects.for_tenant(tenant.pk).filter(memory_id=foreign.pk).exists()
@@ -225,7 +225,7 @@ def test_curve_shows_what_each_budget_brings_and_counts_nothing(
     client: Client, tenant: Tenant, memories: list[Memory]
 ) -> None:
     golden(tenant, QUESTION, memories[1])
-    before = counted()
+    before = counted_rows()
     first = text_of(client.get(page("budget-curve", tenant), {"query": QUESTION}))
     assert 'hx-trigger="load" hx-target="#result"' in first
     assert "Draw it for all of them" in first
@@ -241,7 +241,7 @@ def test_curve_shows_what_each_budget_brings_and_counts_nothing(
         shown = client.get(page("context-preview", tenant), {"query": QUESTION, "max_tokens": point.budget, "whole": 1})
         assert shown.context["preview"].context.budget.used == point.used
     assert "Draw it for all of them" in text
-    assert counted() == before
+    assert counted_rows() == before
 
 
 def test_curve_without_a_question_and_with_a_bad_one(client: Client, tenant: Tenant) -> None:
@@ -314,12 +314,12 @@ def test_many_questions_are_paged_and_the_next_page_goes_on(client: Client, tena
     with tenant_scope(tenant.pk):
         GoldenQuestion.objects.bulk_create(
             GoldenQuestion(tenant=tenant, text=f"Question {number:02}?", created_at=timezone.now())
-            for number in range(PAGE_SIZE + 5)
+            for number in range(TABLE_PAGE_SIZE + 5)
         )
     first = client.get(page("golden-questions", tenant))
     following = first.context["table"].next_query
     rows = client.get(f"{page('golden-questions', tenant)}?{following}", headers={"HX-Request": "true"})
     shown = [re.findall(r"Question \d\d\?", text_of(answer)) for answer in (first, rows)]
-    assert [len(texts) for texts in shown] == [PAGE_SIZE, 5]
-    assert sorted(shown[0] + shown[1]) == [f"Question {number:02}?" for number in range(PAGE_SIZE + 5)]
+    assert [len(texts) for texts in shown] == [TABLE_PAGE_SIZE, 5]
+    assert sorted(shown[0] + shown[1]) == [f"Question {number:02}?" for number in range(TABLE_PAGE_SIZE + 5)]
     assert "<h1" not in text_of(rows)

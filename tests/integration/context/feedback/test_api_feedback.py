@@ -6,9 +6,17 @@ from typing import Any
 import pytest
 from rest_framework.test import APIClient
 
-from context.feedback.serializers import FeedbackShape, GivenShape, OutcomeShape
+from context.feedback.serializers import AnswerUsageOutput, FeedbackOutput, RecordedVotesOutput
 from memories.models import Tenant
-from tests.integration.rest_helpers import CONTEXT, MEMORIES, NOWHERE, assert_problem, every_page, query_count, remember
+from tests.integration.rest_helpers import (
+    CONTEXT,
+    MEMORIES,
+    NOWHERE,
+    assert_problem,
+    every_page,
+    post_memory,
+    query_count,
+)
 from tests.users import api_client, new_key
 
 FEEDBACK = "/api/v1/feedback"
@@ -16,7 +24,7 @@ FEEDBACK = "/api/v1/feedback"
 
 @pytest.fixture
 def memory(api: APIClient) -> dict[str, Any]:
-    return remember(api, "Sam rents a turquoise houseboat in Porto.", partition="user=sam")
+    return post_memory(api, "Sam rents a turquoise houseboat in Porto.", partition="user=sam")
 
 
 def score(client: APIClient, memory_id: str) -> float:
@@ -38,9 +46,9 @@ def test_vote_moves_usefulness_and_can_be_taken_back(
     response = api.post(FEEDBACK, {"memory_id": memory["id"], "feedback": feedback, "reason": "as told"})
     assert response.status_code == 201
     given = response.json()
-    assert set(given) == set(GivenShape().fields)
+    assert set(given) == set(RecordedVotesOutput().fields)
     (vote,) = given["results"]
-    assert set(vote) == set(FeedbackShape().fields)
+    assert set(vote) == set(FeedbackOutput().fields)
     assert (vote["memory_id"], vote["weight"], vote["kind"]) == (memory["id"], weight, "explicit")
     assert (vote["reason"], vote["by"]["kind"], vote["withdrawn_at"]) == ("as told", "key", None)
     assert given["usefulness_scores"] == [{"memory_id": memory["id"], "usefulness_score": pytest.approx(expected)}]
@@ -53,7 +61,7 @@ def test_vote_moves_usefulness_and_can_be_taken_back(
 
 
 def test_vote_on_a_context_is_one_on_each_of_its_memories(api: APIClient, memory: dict[str, Any]) -> None:
-    other = remember(api, "Sam owns a boat.", partition="user=sam")
+    other = post_memory(api, "Sam owns a boat.", partition="user=sam")
     context = api.post(CONTEXT, {"query": "Sam's boat"}).json()
     wish = {"context_id": context["id"], "feedback": "POSITIVE"}
     given = api.post(FEEDBACK, wish).json()
@@ -139,13 +147,13 @@ def test_repeated_post_is_one_vote_and_votes_are_paged(api: APIClient, memory: d
 
 
 def test_answer_that_uses_a_memory_counts_for_it_once_a_day(api: APIClient, memory: dict[str, Any]) -> None:
-    other = remember(api, "Alex collects antique typewriters.", partition="user=alex")
+    other = post_memory(api, "Alex collects antique typewriters.", partition="user=alex")
     context = api.post(CONTEXT, {"query": "Where does Sam live?"}).json()
     url = f"{CONTEXT}/{context['id']}/outcome"
     response = api.post(url, {"answer": "Sam lives on a turquoise houseboat in Porto."})
     assert response.status_code == 200
     outcome = response.json()
-    assert set(outcome) == set(OutcomeShape().fields)
+    assert set(outcome) == set(AnswerUsageOutput().fields)
     assert {row["memory_id"]: row["is_used"] for row in outcome["memories"]} == {
         memory["id"]: True, other["id"]: False,
     }  # fmt: skip

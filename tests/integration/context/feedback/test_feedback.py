@@ -11,20 +11,28 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from context.feedback import outcomes
-from context.feedback.actions import give_feedback, withdraw_feedback
-from context.feedback.outcomes import Outcome, record_outcome
-from context.feedback.votes import GivenVotes
+from context.feedback.actions import record_feedback, withdraw_feedback
+from context.feedback.outcomes import AnswerUsage, record_answer_usage
+from context.feedback.votes import RecordedVotes
 from context.models import Feedback
 from memories.embeddings.providers import EmbeddingError
 from memories.models import AuditEntry, Memory, Tenant
-from memories.store.actions.counters import Counters, adopt_counters
+from memories.store.actions.counters import MemoryCounters, import_counters
 from memories.store.actions.edit import archive_memory, update_memory
 from memories.tenancy.audit import Actor
 from memories.tenancy.exceptions import InvalidInput, NotFound
 from memories.tenancy.scopes import operator_read_scope, tenant_scope
-from tests.concurrency import codes_at_once
-from tests.factories import make_memory, stored
-from tests.integration.context_helpers import NOW, ask, bakery, codes, new_row, new_tenant, store
+from tests.concurrency import concurrent_refusal_codes
+from tests.factories import make_memory, reread_memory
+from tests.integration.context_helpers import (
+    CONTEXT_NOW,
+    assemble_test_context,
+    bakery,
+    make_empty_tenant,
+    new_row,
+    store,
+    warning_codes,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -34,22 +42,28 @@ DAY = timedelta(days=1)
 SOURDOUGH = "On Saturday he bakes sourdough."
 
 
-def vote(tenant: Tenant, feedback: str = "POSITIVE", *, by: Actor = AGENT, now: Any = NOW, **target: Any) -> GivenVotes:
+def vote(
+    tenant: Tenant, feedback: str = "POSITIVE", *, by: Actor = AGENT, now: Any = CONTEXT_NOW, **target: Any
+) -> RecordedVotes:
     with tenant_scope(tenant.pk):
-        return give_feedback(tenant_id=tenant.pk, feedback=feedback, by=by, now=now, **target)
+        return record_feedback(tenant_id=tenant.pk, feedback=feedback, by=by, now=now, **target)
 
 
-def take_back(tenant: Tenant, feedback_id: UUID, *, by: Actor = KIM, now: Any = NOW, reach: str = "") -> Feedback:
+def take_back(
+    tenant: Tenant, feedback_id: UUID, *, by: Actor = KIM, now: Any = CONTEXT_NOW, reach: str = ""
+) -> Feedback:
     with tenant_scope(tenant.pk):
         return withdraw_feedback(tenant_id=tenant.pk, feedback_id=feedback_id, reach=reach, by=by, now=now)
 
 
-def answered(tenant: Tenant, receipt_id: Any, answer: str, *, now: Any = NOW, reach: str = "") -> Outcome:
-    return record_outcome(tenant_id=tenant.pk, receipt_id=receipt_id, answer=answer, reach=reach, by=AGENT, now=now)
+def answered(tenant: Tenant, receipt_id: Any, answer: str, *, now: Any = CONTEXT_NOW, reach: str = "") -> AnswerUsage:
+    return record_answer_usage(
+        tenant_id=tenant.pk, receipt_id=receipt_id, answer=answer, reach=reach, by=AGENT, now=now
+    )
 
 
 def score(memory: Memory) -> float:
-    return stored(memory).usefulness_score
+    return reread_memory(memory).usefulness_score
 
 
 def votes(tenant: Tenant) -> Sequence[Feedback]:
@@ -74,7 +88,7 @@ def bread_of(tenant: Tenant) -> Memory:
     ],
 )
 def test_votes_of_agents_add_up(given: list[str], expected: float) -> None:
-    tenant = new_tenant()
+    tenant = make_empty_tenant()
     memory = make_memory(tenant)
     for feedback in given:
         result = vote(tenant, feedback, memory_id=memory.pk)
@@ -84,11 +98,17 @@ def test_votes_of_agents_add_up(given: list[str], expected: float) -> None:
 
 
 def test_vote_is_kept_with_who_when_and_why() -> None:
-    tenant = new_tenant()
+    tenant = make_empty_tenant()
     memory = make_memory(tenant)
     vote(tenant, "NEGATIVE", memory_id=memory.pk, reason="  Out of date. ", by=KIM)
     (row,) = votes(tenant)
-    assert (row.kind, row.weight, row.reason, row.at, row.receipt_id) == ("explicit", -1, "Out of date.", NOW, None)
+    assert (row.kind, row.weight, row.reason, row.at, row.receipt_id) == (
+        "explicit",
+        -1,
+        "Out of date.",
+        CONTEXT_NOW,
+        None,
+    )
     assert (row.actor_kind, row.actor_id, row.actor_label) == ("operator", "7", "Kim")
     assert row.score_before == 0.5
     with tenant_scope(tenant.pk):
@@ -98,7 +118,7 @@ def test_vote_is_kept_with_who_when_and_why() -> None:
 
 def test_vote_on_a_context_counts_for_every_memory_in_it_and_for_no_memo() -> None:
     tenant = bakery()
-    context = ask(tenant, "Alex", partition="user=alex")
+    context = assemble_test_context(tenant, "Alex", partition="user=alex")
     result = vote(tenant, receipt_id=context.id)
     packed = {UUID(block.anchor.id) for block in context.blocks if block.anchor.type == "memory"}
     assert {row.memory_id for row in result.votes} == packed
@@ -112,9 +132,9 @@ def test_vote_on_a_context_counts_for_every_memory_in_it_and_for_no_memo() -> No
 def test_number_of_queries_does_not_grow_with_the_memories() -> None:
     counts = []
     for size in (2, 30):
-        tenant = new_tenant()
+        tenant = make_empty_tenant()
         store(tenant, [new_row(f"Alex owns bicycle number {n}.", "user=alex") for n in range(size)], is_embedded=False)
-        context = ask(tenant, "bicycle", max_tokens=2000)
+        context = assemble_test_context(tenant, "bicycle", max_tokens=2000)
         with CaptureQueriesContext(connection) as queries:
             assert len(vote(tenant, receipt_id=context.id).votes) == size
         counts.append(len(queries))
@@ -123,48 +143,48 @@ def test_number_of_queries_does_not_grow_with_the_memories() -> None:
 
 def test_same_judgement_of_a_context_on_one_day_stands_once() -> None:
     tenant = bakery()
-    context = ask(tenant, "sourdough")
+    context = assemble_test_context(tenant, "sourdough")
     first = vote(tenant, receipt_id=context.id)
-    again = vote(tenant, receipt_id=context.id, now=NOW + timedelta(hours=1))
+    again = vote(tenant, receipt_id=context.id, now=CONTEXT_NOW + timedelta(hours=1))
     assert not again.votes
     assert {row.pk for row in again.repeated} == {row.pk for row in first.votes}
     assert vote(tenant, receipt_id=context.id, by=KIM).votes
     assert vote(tenant, "NEGATIVE", receipt_id=context.id).votes
-    assert vote(tenant, receipt_id=context.id, now=NOW + DAY).votes
+    assert vote(tenant, receipt_id=context.id, now=CONTEXT_NOW + DAY).votes
 
 
 def test_operator_has_one_opinion_of_a_memory_a_day() -> None:
-    tenant = new_tenant()
+    tenant = make_empty_tenant()
     memory = make_memory(tenant)
-    for now in (NOW, NOW, NOW + DAY):
+    for now in (CONTEXT_NOW, CONTEXT_NOW, CONTEXT_NOW + DAY):
         vote(tenant, memory_id=memory.pk, by=KIM, now=now)
     assert len(votes(tenant)) == 2
 
 
 def test_vote_taken_back_stays_in_the_history_and_counts_no_more() -> None:
-    tenant = new_tenant()
+    tenant = make_empty_tenant()
     memory = make_memory(tenant)
     vote(tenant, "VERY_NEGATIVE", memory_id=memory.pk)
     wrong = votes(tenant)[0]
     vote(tenant, "POSITIVE", memory_id=memory.pk)
-    taken = take_back(tenant, wrong.pk, now=NOW + DAY)
-    assert (taken.withdrawn_at, taken.withdrawn_by) == (NOW + DAY, "Kim")
+    taken = take_back(tenant, wrong.pk, now=CONTEXT_NOW + DAY)
+    assert (taken.withdrawn_at, taken.withdrawn_by) == (CONTEXT_NOW + DAY, "Kim")
     assert score(memory) == pytest.approx(2 / 3)
-    again = take_back(tenant, wrong.pk, by=AGENT, now=NOW + 2 * DAY)
-    assert (again.withdrawn_at, again.withdrawn_by) == (NOW + DAY, "Kim")
+    again = take_back(tenant, wrong.pk, by=AGENT, now=CONTEXT_NOW + 2 * DAY)
+    assert (again.withdrawn_at, again.withdrawn_by) == (CONTEXT_NOW + DAY, "Kim")
     assert len(votes(tenant)) == 2
     with tenant_scope(tenant.pk):
         assert AuditEntry.objects.for_tenant(tenant.pk).filter(verb="withdraw_feedback").count() == 1
 
 
 def test_memory_without_votes_keeps_what_it_brought_and_returns_to_it() -> None:
-    tenant = new_tenant()
+    tenant = make_empty_tenant()
     memory, other = make_memory(tenant), make_memory(tenant)
     with tenant_scope(tenant.pk):
-        brought = Counters(usefulness_score=0.9, retrieval_count=4, last_retrieved_at=None)
-        adopt_counters(tenant_id=tenant.pk, counters={memory.pk: brought, other.pk: brought}, by=KIM, now=NOW)
+        brought = MemoryCounters(usefulness_score=0.9, retrieval_count=4, last_retrieved_at=None)
+        import_counters(tenant_id=tenant.pk, counters={memory.pk: brought, other.pk: brought}, by=KIM, now=CONTEXT_NOW)
     for minutes, feedback in enumerate(("NEGATIVE", "POSITIVE")):
-        vote(tenant, feedback, memory_id=memory.pk, now=NOW + timedelta(minutes=minutes))
+        vote(tenant, feedback, memory_id=memory.pk, now=CONTEXT_NOW + timedelta(minutes=minutes))
     assert (score(memory), score(other)) == (0.5, 0.9)
     for row in votes(tenant):
         take_back(tenant, row.pk)
@@ -172,23 +192,23 @@ def test_memory_without_votes_keeps_what_it_brought_and_returns_to_it() -> None:
 
 
 def test_vote_that_was_asked_for_first_and_counted_last_does_not_change_where_a_memory_returns_to() -> None:
-    tenant = new_tenant()
+    tenant = make_empty_tenant()
     memory = make_memory(tenant)
     for minutes, feedback in ((2, "VERY_NEGATIVE"), (1, "POSITIVE")):
-        vote(tenant, feedback, memory_id=memory.pk, now=NOW + timedelta(minutes=minutes))
+        vote(tenant, feedback, memory_id=memory.pk, now=CONTEXT_NOW + timedelta(minutes=minutes))
     for row in votes(tenant):
         take_back(tenant, row.pk)
     assert score(memory) == 0.5
 
 
 def test_vote_survives_an_edit_and_opens_no_version() -> None:
-    tenant = new_tenant()
+    tenant = make_empty_tenant()
     memory = make_memory(tenant)
     vote(tenant, memory_id=memory.pk)
-    assert stored(memory).version == 1
+    assert reread_memory(memory).version == 1
     with tenant_scope(tenant.pk):
-        update_memory(memory=memory, changes={"content": "something else"}, by=KIM, now=NOW + DAY)
-    vote(tenant, memory_id=memory.pk, now=NOW + DAY)
+        update_memory(memory=memory, changes={"content": "something else"}, by=KIM, now=CONTEXT_NOW + DAY)
+    vote(tenant, memory_id=memory.pk, now=CONTEXT_NOW + DAY)
     assert score(memory) == pytest.approx(3 / 4)
 
 
@@ -207,7 +227,7 @@ def test_vote_survives_an_edit_and_opens_no_version() -> None:
     ],
 )
 def test_what_cannot_be_judged_is_refused(wishes: dict[str, Any], field: str, code: str) -> None:
-    tenant = new_tenant()
+    tenant = make_empty_tenant()
     with pytest.raises((InvalidInput, NotFound)) as refused:
         vote(tenant, **{"feedback": "POSITIVE", **wishes})
     assert (refused.value.field, refused.value.code) == (field, code)
@@ -216,10 +236,10 @@ def test_what_cannot_be_judged_is_refused(wishes: dict[str, Any], field: str, co
 
 def test_archived_memory_is_not_judged_and_skipped_in_a_context() -> None:
     tenant = bakery()
-    context = ask(tenant, "sourdough bread")
+    context = assemble_test_context(tenant, "sourdough bread")
     bread = bread_of(tenant)
     with tenant_scope(tenant.pk):
-        archive_memory(memory=bread, by=KIM, now=NOW)
+        archive_memory(memory=bread, by=KIM, now=CONTEXT_NOW)
     with pytest.raises(NotFound) as refused:
         vote(tenant, memory_id=bread.pk)
     assert refused.value.code == "archived"
@@ -231,7 +251,7 @@ def test_archived_memory_is_not_judged_and_skipped_in_a_context() -> None:
 
 def test_erased_memory_is_skipped() -> None:
     tenant = bakery()
-    context = ask(tenant, "sourdough bread")
+    context = assemble_test_context(tenant, "sourdough bread")
     bread = bread_of(tenant)
     with tenant_scope(tenant.pk):
         Memory.objects.for_tenant(tenant.pk).with_id(bread.pk).delete()
@@ -241,7 +261,7 @@ def test_erased_memory_is_skipped() -> None:
 
 def test_reach_of_a_key_confines_what_it_judges() -> None:
     tenant = bakery()
-    context = ask(tenant, "sourdough bread", partition="user=alex")
+    context = assemble_test_context(tenant, "sourdough bread", partition="user=alex")
     memory = bread_of(tenant)
     (given,) = vote(tenant, memory_id=memory.pk, reach="user=alex").votes
     for target in ({"memory_id": memory.pk}, {"receipt_id": context.id}):
@@ -257,7 +277,7 @@ def test_reach_of_a_key_confines_what_it_judges() -> None:
 
 
 def test_votes_of_another_tenant_are_out_of_sight() -> None:
-    tenant, other = new_tenant(), new_tenant()
+    tenant, other = make_empty_tenant(), make_empty_tenant()
     memory = make_memory(tenant)
     vote(tenant, memory_id=memory.pk)
     with pytest.raises(NotFound):
@@ -272,7 +292,7 @@ def test_votes_of_another_tenant_are_out_of_sight() -> None:
 
 def test_answer_that_uses_a_memory_counts_a_quarter() -> None:
     tenant = bakery()
-    context = ask(tenant, "What does Alex do?")
+    context = assemble_test_context(tenant, "What does Alex do?")
     outcome = answered(tenant, context.id, SOURDOUGH)
     bread = bread_of(tenant)
     assert outcome.used == [bread.pk]
@@ -283,13 +303,13 @@ def test_answer_that_uses_a_memory_counts_a_quarter() -> None:
         assert AuditEntry.objects.for_tenant(tenant.pk).filter(verb="record_outcome").count() == 1
 
 
-def codes_of(outcome: Outcome) -> list[str]:
+def codes_of(outcome: AnswerUsage) -> list[str]:
     return [notice.code for notice in outcome.warnings]
 
 
 def test_answer_in_other_words_is_recognised_by_its_meaning() -> None:
     tenant = bakery()
-    context = ask(tenant, "What does Alex do?")
+    context = assemble_test_context(tenant, "What does Alex do?")
     outcome = answered(tenant, context.id, "No idea. Alex bakes bread on Saturday mornings!")
     assert outcome.overlaps[bread_of(tenant).pk].similarity > 0.6
 
@@ -297,24 +317,24 @@ def test_answer_in_other_words_is_recognised_by_its_meaning() -> None:
 @pytest.mark.parametrize("answer", ["I do not know.", "…", "42", "???"])
 def test_answer_that_uses_nothing_leaves_no_trace(answer: str) -> None:
     tenant = bakery()
-    context = ask(tenant, "What does Alex do?")
+    context = assemble_test_context(tenant, "What does Alex do?")
     assert answered(tenant, context.id, answer).used == []
     assert votes(tenant) == []
 
 
 def test_memory_is_implied_at_most_once_a_day_by_whatever_context() -> None:
     tenant = bakery()
-    contexts = [ask(tenant, query) for query in ("What does Alex do?", "sourdough")]
+    contexts = [assemble_test_context(tenant, query) for query in ("What does Alex do?", "sourdough")]
     for context in (contexts[0], contexts[0], contexts[1]):
         answered(tenant, context.id, SOURDOUGH)
-    answered(tenant, contexts[0].id, SOURDOUGH, now=NOW + DAY)
-    assert [row.on_day for row in votes(tenant)] == [(NOW + DAY).date(), NOW.date()]
+    answered(tenant, contexts[0].id, SOURDOUGH, now=CONTEXT_NOW + DAY)
+    assert [row.on_day for row in votes(tenant)] == [(CONTEXT_NOW + DAY).date(), CONTEXT_NOW.date()]
     assert score(bread_of(tenant)) == pytest.approx(1.5 / 2.5)
 
 
 def test_implied_vote_that_was_taken_back_is_not_given_again_that_day() -> None:
     tenant = bakery()
-    context = ask(tenant, "What does Alex do?")
+    context = assemble_test_context(tenant, "What does Alex do?")
     answered(tenant, context.id, SOURDOUGH)
     take_back(tenant, votes(tenant)[0].pk)
     answered(tenant, context.id, SOURDOUGH)
@@ -324,7 +344,7 @@ def test_implied_vote_that_was_taken_back_is_not_given_again_that_day() -> None:
 
 def test_answer_does_not_speak_for_a_memory_that_was_judged_in_the_same_context() -> None:
     tenant = bakery()
-    context = ask(tenant, "What does Alex do?")
+    context = assemble_test_context(tenant, "What does Alex do?")
     given = vote(tenant, "NEGATIVE", receipt_id=context.id)
     outcome = answered(tenant, context.id, SOURDOUGH)
     assert not outcome.given.votes
@@ -336,10 +356,10 @@ def test_answer_does_not_speak_for_a_memory_that_was_judged_in_the_same_context(
 
 def test_memory_edited_since_is_compared_as_it_was_shown() -> None:
     tenant = bakery()
-    context = ask(tenant, "What does Alex do?")
+    context = assemble_test_context(tenant, "What does Alex do?")
     bread = bread_of(tenant)
     with tenant_scope(tenant.pk):
-        update_memory(memory=bread, changes={"content": "Nothing of the kind."}, by=KIM, now=NOW)
+        update_memory(memory=bread, changes={"content": "Nothing of the kind."}, by=KIM, now=CONTEXT_NOW)
     assert answered(tenant, context.id, SOURDOUGH).used == [bread.pk]
 
 
@@ -354,7 +374,7 @@ def test_memory_edited_since_is_compared_as_it_was_shown() -> None:
     ],
 )
 def test_answer_that_is_no_text_is_refused(answer: str, code: str) -> None:
-    tenant = new_tenant()
+    tenant = make_empty_tenant()
     with pytest.raises(InvalidInput) as refused:
         answered(tenant, uuid4(), answer)
     assert (refused.value.field, refused.value.code) == ("answer", code)
@@ -362,12 +382,12 @@ def test_answer_that_is_no_text_is_refused(answer: str, code: str) -> None:
 
 def test_outcome_of_an_absent_context_is_refused() -> None:
     with pytest.raises(NotFound):
-        answered(new_tenant(), uuid4(), "An answer.")
+        answered(make_empty_tenant(), uuid4(), "An answer.")
 
 
 def test_without_an_embedder_words_decide_with_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
     tenant = bakery()
-    context = ask(tenant, "What does Alex do?")
+    context = assemble_test_context(tenant, "What does Alex do?")
 
     def away(_: UUID) -> Any:
         raise EmbeddingError("The provider does not answer.", is_permanent=False)
@@ -381,7 +401,7 @@ def test_without_an_embedder_words_decide_with_a_warning(monkeypatch: pytest.Mon
 
 def test_sentences_are_embedded_outside_of_any_transaction(monkeypatch: pytest.MonkeyPatch) -> None:
     tenant = bakery()
-    context = ask(tenant, "What does Alex do?")
+    context = assemble_test_context(tenant, "What does Alex do?")
     depths = []
     embedder = outcomes.embedder_of(tenant.pk)
 
@@ -400,28 +420,28 @@ def test_sentences_are_embedded_outside_of_any_transaction(monkeypatch: pytest.M
 
 def test_answer_of_any_length_and_script_is_taken() -> None:
     tenant = bakery()
-    context = ask(tenant, "What does Alex do?")
+    context = assemble_test_context(tenant, "What does Alex do?")
     assert answered(tenant, context.id, "Ein Satz. " * 20_000).used == []
     assert answered(tenant, context.id, "東京。" * 300 + SOURDOUGH).used == [bread_of(tenant).pk]
 
 
 @pytest.mark.django_db(transaction=True)
 def test_votes_at_the_same_moment_are_all_counted() -> None:
-    tenant = new_tenant()
+    tenant = make_empty_tenant()
     memories = [make_memory(tenant) for _ in range(3)]
 
     def work(number: int) -> None:
         for memory in memories if number % 2 else memories[::-1]:
             vote(tenant, memory_id=memory.pk, by=Actor("key", str(number), "an agent"))
 
-    assert codes_at_once([partial(work, number) for number in range(6)]) == [""] * 6
+    assert concurrent_refusal_codes([partial(work, number) for number in range(6)]) == [""] * 6
     assert [score(memory) for memory in memories] == [pytest.approx(7 / 8)] * 3
 
 
 @pytest.mark.django_db(transaction=True)
 def test_outcomes_at_the_same_moment_count_a_memory_once() -> None:
     tenant = bakery()
-    context = ask(tenant, "What does Alex do?")
-    assert codes(context) == []
-    assert codes_at_once([partial(answered, tenant, context.id, SOURDOUGH)] * 4) == [""] * 4
+    context = assemble_test_context(tenant, "What does Alex do?")
+    assert warning_codes(context) == []
+    assert concurrent_refusal_codes([partial(answered, tenant, context.id, SOURDOUGH)] * 4) == [""] * 4
     assert len(votes(tenant)) == 1

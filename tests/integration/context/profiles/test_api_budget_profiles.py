@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from rest_framework.test import APIClient
 
-from context.profiles.serializers.budget_profiles import AssignmentShape, ProfileShape
+from context.profiles.serializers.budget_profiles import BudgetProfileAssignmentOutput, BudgetProfileOutput
 from memories.models import Tenant
-from tests.integration.rest_helpers import CONTEXT, assert_problem, every_page, query_count, remember
+from tests.integration.rest_helpers import CONTEXT, assert_problem, every_page, post_memory, query_count
 from tests.users import api_client, new_key
 
 PROFILES = "/api/v1/budget-profiles"
@@ -36,7 +36,7 @@ def chat(admin: APIClient) -> dict[str, Any]:
 
 def test_default_is_there_before_anything_was_saved(api: APIClient) -> None:
     (row,) = api.get(PROFILES).json()["results"]
-    assert set(row) == set(ProfileShape().fields)
+    assert set(row) == set(BudgetProfileOutput().fields)
     assert (row["name"], row["version"], row["default_tokens"], row["recorded_from"]) == ("default", 0, 4000, None)
     assert api.get(f"{PROFILES}/default").json() == row
     assert [version["version"] for version in api.get(f"{PROFILES}/default/versions").json()["results"]] == [0]
@@ -173,9 +173,9 @@ def test_changing_takes_an_admin_key_of_the_whole_tenant(api: APIClient, tenant:
 def test_profile_is_assigned_to_keys_and_partitions(
     admin: APIClient, api: APIClient, api_key: str, chat: dict[str, Any]
 ) -> None:
-    remember(api, "Alex lives in Porto.", partition="user=alex")
+    post_memory(api, "Alex lives in Porto.", partition="user=alex")
     of_tree = admin.put(ASSIGNMENTS, {"budget_profile": "chat", "partition": "user=alex"}).json()
-    assert set(of_tree) == set(AssignmentShape().fields)
+    assert set(of_tree) == set(BudgetProfileAssignmentOutput().fields)
     assert (of_tree["partition"], of_tree["key"], of_tree["recorded_to"]) == ("user=alex", None, None)
     key_id = api_key.partition(".")[0]
     of_key = admin.put(ASSIGNMENTS, {"budget_profile": "default", "key": key_id}).json()

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from rest_framework.test import APIClient
 
 from context.models import ScoringProfileVersion
-from context.profiles.serializers.scoring_profiles import ScoringAssignmentShape, ScoringProfileShape
+from context.profiles.serializers.scoring_profiles import ScoringAssignmentOutput, ScoringProfileOutput
 from context.services.profiles.scoring_profiles import ADR_0040, SHIPPED_PROFILES
 from memories.models import AuditEntry, Tenant
 from memories.tenancy.scopes import tenant_scope
 from tests.integration.rest_helpers import assert_problem, every_page, query_count
-from tests.integration.scoring_helpers import BY_WORDS, evaluated
+from tests.integration.scoring_helpers import BY_WORDS, finished_evaluation
 from tests.users import api_client, new_key
 
 PROFILES = "/api/v1/profiles"
@@ -41,7 +41,7 @@ def numbers_of(answer: dict[str, Any]) -> dict[str, Any]:
 
 
 def prove(tenant: Tenant, answer: dict[str, Any], **fields: Any) -> str:
-    return str(evaluated(tenant, numbers_of(answer), **fields).pk)
+    return str(finished_evaluation(tenant, numbers_of(answer), **fields).pk)
 
 
 def publish(admin: APIClient, tenant: Tenant, answer: dict[str, Any]) -> dict[str, Any]:
@@ -62,7 +62,7 @@ def test_shipped_profiles_are_there_published_and_locked(api: APIClient, admin: 
     rows = api.get(PROFILES).json()["results"]
     assert [row["name"] for row in rows] == sorted(SHIPPED_PROFILES)
     for row in rows:
-        assert set(row) == set(ScoringProfileShape().fields)
+        assert set(row) == set(ScoringProfileOutput().fields)
         assert (row["state"], row["in_force"], row["locked"], row["recorded_from"]) == ("published", True, True, None)
         assert numbers_of(row) == SHIPPED_PROFILES[row["name"]].to_numbers()
         url = f"{PROFILES}/{row['name']}"
@@ -273,7 +273,7 @@ def test_profile_is_assigned_and_ends(admin: APIClient, tenant: Tenant, own: dic
     assert_problem(admin.put(ASSIGNMENTS, {"profile": "own"}), 400, "one_target", "key")
     publish(admin, tenant, own)
     row = admin.put(ASSIGNMENTS, {"profile": "own", "partition": "user=alex"}).json()
-    assert set(row) == set(ScoringAssignmentShape().fields)
+    assert set(row) == set(ScoringAssignmentOutput().fields)
     assert (row["profile"], row["partition"], row["key"]) == ("own", "user=alex", None)
     shipped = admin.put(ASSIGNMENTS, {"profile": "conversation-recall", "partition": "user=alex"}).json()
     assert [each["profile"] for each in admin.get(ASSIGNMENTS).json()["results"]] == ["conversation-recall"]

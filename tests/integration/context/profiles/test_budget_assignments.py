@@ -27,9 +27,9 @@ from memories.models import ApiKey, AuditEntry, Tenant
 from memories.tenancy.audit import Actor
 from memories.tenancy.exceptions import Conflict, InvalidInput, NotFound
 from memories.tenancy.scopes import operator_read_scope, tenant_scope
-from tests.concurrency import at_once, codes_at_once
+from tests.concurrency import concurrent_refusal_codes, run_concurrently
 from tests.factories import make_key
-from tests.integration.context_helpers import NOW, new_tenant
+from tests.integration.context_helpers import CONTEXT_NOW, make_empty_tenant
 
 pytestmark = pytest.mark.django_db
 
@@ -38,7 +38,7 @@ HOUR = timedelta(hours=1)
 
 
 def create(
-    tenant: Tenant, name: str, *, based_on: str = "default", now: datetime = NOW, **changes: Any
+    tenant: Tenant, name: str, *, based_on: str = "default", now: datetime = CONTEXT_NOW, **changes: Any
 ) -> BudgetProfile:
     with tenant_scope(tenant.pk):
         return create_budget_profile(
@@ -46,12 +46,12 @@ def create(
         )
 
 
-def assign(tenant: Tenant, name: str, *, now: datetime = NOW, **target: Any) -> BudgetProfileAssignment:
+def assign(tenant: Tenant, name: str, *, now: datetime = CONTEXT_NOW, **target: Any) -> BudgetProfileAssignment:
     with tenant_scope(tenant.pk):
         return assign_budget_profile(tenant_id=tenant.pk, profile_name=name, by=KIM, now=now, **target)
 
 
-def unassign(tenant: Tenant, *, now: datetime = NOW, **target: Any) -> BudgetProfileAssignment:
+def unassign(tenant: Tenant, *, now: datetime = CONTEXT_NOW, **target: Any) -> BudgetProfileAssignment:
     with tenant_scope(tenant.pk):
         return unassign_budget_profile(tenant_id=tenant.pk, by=KIM, now=now, **target)
 
@@ -71,14 +71,14 @@ def applies(
 
 def shop() -> Tenant:
     """A tenant with three profiles beside the default."""
-    tenant = new_tenant()
+    tenant = make_empty_tenant()
     for name in ("small", "large", "long"):
         create(tenant, name)
     return tenant
 
 
 def test_named_profile_begins_with_the_numbers_in_force_and_is_version_1() -> None:
-    tenant = new_tenant()
+    tenant = make_empty_tenant()
     profile = create(tenant, "support", default_tokens=1200)
     other = create(tenant, "support-short", based_on="support", minimum_score=0.2)
     assert (profile.version, profile.default_tokens, profile.created_by) == (1, 1200, "Kim")
@@ -92,7 +92,7 @@ def test_named_profile_begins_with_the_numbers_in_force_and_is_version_1() -> No
 @pytest.mark.parametrize("name", ["", "Support", "two words", "9lives", "a" * 65, "söhne", "x\n"])
 def test_name_that_is_no_word_is_refused(name: str) -> None:
     with pytest.raises(InvalidInput) as refused:
-        create(new_tenant(), name)
+        create(make_empty_tenant(), name)
     assert (refused.value.field, refused.value.code) == ("name", "bad_name")
 
 
@@ -104,7 +104,7 @@ def test_name_that_is_taken_is_a_conflict(name: str) -> None:
 
 
 def test_new_profile_with_a_value_out_of_bounds_or_an_unknown_base_is_refused() -> None:
-    tenant = new_tenant()
+    tenant = make_empty_tenant()
     with pytest.raises(InvalidInput) as refused:
         create(tenant, "small", receipt_days=0)
     assert refused.value.field == "receipt_days"
@@ -114,7 +114,7 @@ def test_new_profile_with_a_value_out_of_bounds_or_an_unknown_base_is_refused() 
 
 
 def test_versions_of_a_name_and_comparison_of_any_two() -> None:
-    tenant = new_tenant()
+    tenant = make_empty_tenant()
     create(tenant, "small", default_tokens=500)
     with tenant_scope(tenant.pk):
         save_budget_profile(
@@ -123,10 +123,10 @@ def test_versions_of_a_name_and_comparison_of_any_two() -> None:
             changes={"default_tokens": 700, "sections": {"memories": {"share": 0.5}}},
             edited_from=1,
             by=KIM,
-            now=NOW + HOUR,
+            now=CONTEXT_NOW + HOUR,
         )
         roll_back_budget_profile(
-            tenant_id=tenant.pk, name="small", version=1, edited_from=2, by=KIM, now=NOW + 2 * HOUR
+            tenant_id=tenant.pk, name="small", version=1, edited_from=2, by=KIM, now=CONTEXT_NOW + 2 * HOUR
         )
         assert [row.version for row in budget_profile_versions(tenant.pk, "small")] == [3, 2, 1]
         assert [row.version for row in budget_profile_versions(tenant.pk, "default")] == [0]
@@ -182,10 +182,10 @@ def test_profile_that_applies_is_found_in_one_query() -> None:
 
 def test_history_of_assignments_is_kept_and_any_moment_can_be_read() -> None:
     tenant = shop()
-    assign(tenant, "small", partition_path="user=alex", now=NOW)
-    assign(tenant, "large", partition_path="user=alex", now=NOW + HOUR)
-    unassign(tenant, partition_path="user=alex", now=NOW + 2 * HOUR)
-    moments = [NOW - HOUR, NOW, NOW + HOUR, NOW + 2 * HOUR]
+    assign(tenant, "small", partition_path="user=alex", now=CONTEXT_NOW)
+    assign(tenant, "large", partition_path="user=alex", now=CONTEXT_NOW + HOUR)
+    unassign(tenant, partition_path="user=alex", now=CONTEXT_NOW + 2 * HOUR)
+    moments = [CONTEXT_NOW - HOUR, CONTEXT_NOW, CONTEXT_NOW + HOUR, CONTEXT_NOW + 2 * HOUR]
     assert [applies(tenant, "user=alex", at=moment)[0] for moment in moments] == [
         "default",
         "small",
@@ -195,8 +195,8 @@ def test_history_of_assignments_is_kept_and_any_moment_can_be_read() -> None:
     with tenant_scope(tenant.pk):
         rows = BudgetProfileAssignment.objects.for_tenant(tenant.pk).newest_first()
         assert [(row.profile_name, row.recorded_to) for row in rows] == [
-            ("large", NOW + 2 * HOUR),
-            ("small", NOW + HOUR),
+            ("large", CONTEXT_NOW + 2 * HOUR),
+            ("small", CONTEXT_NOW + HOUR),
         ]
         verbs = AuditEntry.objects.for_tenant(tenant.pk).filter(target_ids__contains=["user=alex"]).order_by("at")
         assert [(entry.verb, entry.target_ids[0]) for entry in verbs] == [
@@ -207,35 +207,40 @@ def test_history_of_assignments_is_kept_and_any_moment_can_be_read() -> None:
 
 
 def test_earlier_version_counts_at_an_earlier_moment() -> None:
-    tenant = new_tenant()
-    create(tenant, "small", now=NOW)
+    tenant = make_empty_tenant()
+    create(tenant, "small", now=CONTEXT_NOW)
     with tenant_scope(tenant.pk):
         save_budget_profile(
-            tenant_id=tenant.pk, name="small", changes={"default_tokens": 9}, edited_from=1, by=KIM, now=NOW + HOUR
+            tenant_id=tenant.pk,
+            name="small",
+            changes={"default_tokens": 9},
+            edited_from=1,
+            by=KIM,
+            now=CONTEXT_NOW + HOUR,
         )
-    assign(tenant, "small", partition_path="", now=NOW)
-    assert [applies(tenant, at=moment) for moment in (NOW, NOW + HOUR)] == [("small", 1), ("small", 2)]
-    assert applies(tenant, name="small", at=NOW) == ("small", 1)
+    assign(tenant, "small", partition_path="", now=CONTEXT_NOW)
+    assert [applies(tenant, at=moment) for moment in (CONTEXT_NOW, CONTEXT_NOW + HOUR)] == [("small", 1), ("small", 2)]
+    assert applies(tenant, name="small", at=CONTEXT_NOW) == ("small", 1)
 
 
 @pytest.mark.parametrize("is_ended", [False, True])
 def test_assignment_begins_when_the_last_one_ended_whichever_request_came_first(is_ended: bool) -> None:
-    tenant = new_tenant()
+    tenant = make_empty_tenant()
     for name in ("brief", "chat"):
         create(tenant, name)
-    last = assign(tenant, "brief", partition_path="", now=NOW + HOUR)
+    last = assign(tenant, "brief", partition_path="", now=CONTEXT_NOW + HOUR)
     if is_ended:
-        last = unassign(tenant, partition_path="", now=NOW + 2 * HOUR)
-    row = assign(tenant, "chat", partition_path="", now=NOW)
+        last = unassign(tenant, partition_path="", now=CONTEXT_NOW + 2 * HOUR)
+    row = assign(tenant, "chat", partition_path="", now=CONTEXT_NOW)
     with tenant_scope(tenant.pk):
         last.refresh_from_db()
-    assert row.recorded_from == last.recorded_to == NOW + (2 if is_ended else 1) * HOUR
+    assert row.recorded_from == last.recorded_to == CONTEXT_NOW + (2 if is_ended else 1) * HOUR
 
 
 def test_assigning_the_same_again_changes_nothing() -> None:
     tenant = shop()
     first = assign(tenant, "small", partition_path="user=alex")
-    assert assign(tenant, "small", partition_path="user=%61lex", now=NOW + HOUR).pk == first.pk
+    assert assign(tenant, "small", partition_path="user=%61lex", now=CONTEXT_NOW + HOUR).pk == first.pk
 
 
 @pytest.mark.parametrize(
@@ -286,7 +291,7 @@ def test_key_that_is_deleted_takes_its_assignment_along() -> None:
 
 
 def test_key_and_profile_of_another_tenant_are_out_of_reach() -> None:
-    tenant, other = shop(), new_tenant()
+    tenant, other = shop(), make_empty_tenant()
     create(other, "theirs")
     foreign_key, _ = make_key(other)
     with pytest.raises(NotFound):
@@ -305,8 +310,8 @@ def test_of_two_who_assign_one_target_at_the_same_moment_none_is_lost_unseen(is_
     tenant = shop()
     if is_assigned:
         assign(tenant, "long", partition_path="")
-    take = partial(assign, tenant, partition_path="", now=NOW + HOUR)
-    found = at_once([partial(take, name) for name in ("small", "large")])
+    take = partial(assign, tenant, partition_path="", now=CONTEXT_NOW + HOUR)
+    found = run_concurrently([partial(take, name) for name in ("small", "large")])
     outcomes = [each.profile_name for each in found if isinstance(each, BudgetProfileAssignment)]
     with tenant_scope(tenant.pk):
         (row,) = BudgetProfileAssignment.objects.for_tenant(tenant.pk).current()
@@ -316,5 +321,5 @@ def test_of_two_who_assign_one_target_at_the_same_moment_none_is_lost_unseen(is_
 
 @pytest.mark.django_db(transaction=True)
 def test_of_two_who_take_one_name_one_gets_a_conflict() -> None:
-    tenant = new_tenant()
-    assert sorted(codes_at_once([partial(create, tenant, "small")] * 2)) == ["", "duplicate"]
+    tenant = make_empty_tenant()
+    assert sorted(concurrent_refusal_codes([partial(create, tenant, "small")] * 2)) == ["", "duplicate"]

@@ -10,12 +10,17 @@ from django.db import connection
 
 from context.models import BudgetProfile
 from context.profiles.actions.budget_profiles import roll_back_budget_profile, save_budget_profile
-from context.profiles.budget_profiles import changed_fields, current_budget_profile, draft_budget_profile, settings_of
+from context.profiles.budget_profiles import (
+    budget_profile_settings,
+    changed_profile_fields,
+    current_budget_profile,
+    draft_budget_profile,
+)
 from memories.models import AuditEntry, Tenant
 from memories.tenancy.audit import Actor
 from memories.tenancy.exceptions import Conflict, InvalidInput
 from memories.tenancy.scopes import tenant_scope
-from tests.integration.context_helpers import NOW, ask, bakery, new_tenant
+from tests.integration.context_helpers import CONTEXT_NOW, assemble_test_context, bakery, make_empty_tenant
 
 pytestmark = pytest.mark.django_db
 
@@ -29,14 +34,14 @@ def save(tenant: Tenant, edited_from: int, **changes: Any) -> BudgetProfile:
             changes=changes,
             edited_from=edited_from,
             by=KIM,
-            now=NOW + timedelta(hours=edited_from),
+            now=CONTEXT_NOW + timedelta(hours=edited_from),
         )
 
 
 def roll_back(tenant: Tenant, version: int, edited_from: int) -> BudgetProfile:
     with tenant_scope(tenant.pk):
         return roll_back_budget_profile(
-            tenant_id=tenant.pk, version=version, edited_from=edited_from, by=KIM, now=NOW + timedelta(hours=9)
+            tenant_id=tenant.pk, version=version, edited_from=edited_from, by=KIM, now=CONTEXT_NOW + timedelta(hours=9)
         )
 
 
@@ -51,9 +56,9 @@ def versions(tenant: Tenant) -> list[BudgetProfile]:
 
 
 def test_tenant_without_rows_has_the_defaults_as_version_0() -> None:
-    profile = current(new_tenant())
+    profile = current(make_empty_tenant())
     assert profile.version == 0
-    assert settings_of(profile) == {
+    assert budget_profile_settings(profile) == {
         "default_tokens": 4000,
         "overfetch_ratio": 1.25,
         "minimum_score": 0.0,
@@ -77,24 +82,24 @@ def test_tenant_without_rows_has_the_defaults_as_version_0() -> None:
 
 
 def test_saving_opens_a_version_and_closes_the_one_before() -> None:
-    tenant = new_tenant()
+    tenant = make_empty_tenant()
     save(tenant, 0, default_tokens=2000)
     save(tenant, 1, ordering="u_curve")
     new, old = versions(tenant)
     assert (new.version, new.default_tokens, new.ordering, new.recorded_to) == (2, 2000, "u_curve", None)
     assert (old.version, old.default_tokens, old.ordering) == (1, 2000, "top_down")
-    assert old.recorded_to == new.recorded_from == NOW + timedelta(hours=1)
+    assert old.recorded_to == new.recorded_from == CONTEXT_NOW + timedelta(hours=1)
     assert new.created_by == "Kim"
 
 
 def test_saving_without_a_difference_makes_no_version() -> None:
-    tenant = new_tenant()
+    tenant = make_empty_tenant()
     assert save(tenant, 0, default_tokens=4000).version == 0
     assert versions(tenant) == []
 
 
 def test_audit_names_who_and_which_fields() -> None:
-    tenant = new_tenant()
+    tenant = make_empty_tenant()
     save(tenant, 0, default_tokens=2000, minimum_score=0.2, packer="greedy")
     with tenant_scope(tenant.pk):
         entry = AuditEntry.objects.for_tenant(tenant.pk).get(verb="save_budget_profile")
@@ -103,7 +108,7 @@ def test_audit_names_who_and_which_fields() -> None:
 
 
 def test_editor_of_a_version_that_is_no_longer_in_force_gets_a_conflict() -> None:
-    tenant = new_tenant()
+    tenant = make_empty_tenant()
     save(tenant, 0, default_tokens=2000)
     with pytest.raises(Conflict):
         save(tenant, 0, default_tokens=3000)
@@ -113,7 +118,7 @@ def test_editor_of_a_version_that_is_no_longer_in_force_gets_a_conflict() -> Non
 
 
 def test_version_never_ends_before_it_began_whichever_request_came_first() -> None:
-    tenant = new_tenant()
+    tenant = make_empty_tenant()
     for version, seconds in enumerate((1, 0)):
         with tenant_scope(tenant.pk):
             save_budget_profile(
@@ -121,21 +126,21 @@ def test_version_never_ends_before_it_began_whichever_request_came_first() -> No
                 changes={"default_tokens": 100 + version},
                 edited_from=version,
                 by=KIM,
-                now=NOW + timedelta(seconds=seconds),
+                now=CONTEXT_NOW + timedelta(seconds=seconds),
             )
     with tenant_scope(tenant.pk):
         first, second = BudgetProfile.objects.for_tenant(tenant.pk).order_by("version")
-    assert first.recorded_from == first.recorded_to == second.recorded_from == NOW + timedelta(seconds=1)
+    assert first.recorded_from == first.recorded_to == second.recorded_from == CONTEXT_NOW + timedelta(seconds=1)
     assert second.recorded_to is None
 
 
 def test_roll_back_copies_an_older_version_as_a_new_one() -> None:
-    tenant = new_tenant()
+    tenant = make_empty_tenant()
     save(tenant, 0, default_tokens=2000, ordering="u_curve")
     save(tenant, 1, default_tokens=500)
     restored = roll_back(tenant, 1, edited_from=2)
     assert (restored.version, restored.default_tokens, restored.ordering) == (3, 2000, "u_curve")
-    assert settings_of(roll_back(tenant, 0, edited_from=3)) == settings_of(BudgetProfile())
+    assert budget_profile_settings(roll_back(tenant, 0, edited_from=3)) == budget_profile_settings(BudgetProfile())
     with tenant_scope(tenant.pk):
         entries = AuditEntry.objects.for_tenant(tenant.pk).filter(verb="roll_back_budget_profile")
         assert sorted(entry.fields for entry in entries) == [["default_tokens"], ["default_tokens", "ordering"]]
@@ -143,7 +148,7 @@ def test_roll_back_copies_an_older_version_as_a_new_one() -> None:
 
 def test_roll_back_to_an_absent_version_is_refused() -> None:
     with pytest.raises(InvalidInput) as refused:
-        roll_back(new_tenant(), 4, edited_from=0)
+        roll_back(make_empty_tenant(), 4, edited_from=0)
     assert refused.value.field == "version"
 
 
@@ -206,7 +211,7 @@ def test_roll_back_to_an_absent_version_is_refused() -> None:
     ],
 )
 def test_value_out_of_bounds_is_refused_by_field_and_nothing_is_written(field: str, value: Any) -> None:
-    tenant = new_tenant()
+    tenant = make_empty_tenant()
     with pytest.raises(InvalidInput) as refused:
         save(tenant, 0, **{field: value})
     assert refused.value.field == field
@@ -214,20 +219,20 @@ def test_value_out_of_bounds_is_refused_by_field_and_nothing_is_written(field: s
 
 
 def test_every_wrong_field_is_named_at_once() -> None:
-    tenant = new_tenant()
+    tenant = make_empty_tenant()
     with pytest.raises(InvalidInput) as refused:
         save(tenant, 0, default_tokens=0, minimum_score=math.nan, colour="red")
     assert {problem.field for problem in refused.value.problems} == {"default_tokens", "minimum_score", "colour"}
 
 
 def test_bounds_are_inclusive() -> None:
-    tenant = new_tenant()
+    tenant = make_empty_tenant()
     saved = save(tenant, 0, default_tokens=1, overfetch_ratio=10.0, minimum_score=1.0, include_memories_top_k=200)
     assert current(tenant) == saved
 
 
 def test_new_fields_are_stored_as_given_and_levels_in_order() -> None:
-    tenant = new_tenant()
+    tenant = make_empty_tenant()
     sections = {"tenant_memo": {"tokens": 0}, "memories": {"share": 0.7}, "focus": {"share": 0.3}}
     save(tenant, 0, sections=sections, include_summaries_at=[2, 0, 2], packer="elastic", elastic_max_tokens=120)
     saved = current(tenant)
@@ -236,11 +241,11 @@ def test_new_fields_are_stored_as_given_and_levels_in_order() -> None:
 
 
 def test_draft_is_checked_and_never_saved() -> None:
-    tenant = new_tenant()
+    tenant = make_empty_tenant()
     base = current(tenant)
     draft = draft_budget_profile(base, {"default_tokens": 300})
     assert draft.pk is None
-    assert changed_fields(base, draft) == ["default_tokens"]
+    assert changed_profile_fields(base, draft) == ["default_tokens"]
     with pytest.raises(InvalidInput):
         draft_budget_profile(base, {"default_tokens": 0})
     assert versions(tenant) == []
@@ -249,22 +254,22 @@ def test_draft_is_checked_and_never_saved() -> None:
 def test_profile_in_force_is_the_one_a_context_uses_and_names() -> None:
     tenant = bakery()
     save(tenant, 0, default_tokens=60, include_tenant_memo=False, include_memories_top_k=1)
-    context = ask(tenant, partition="user=alex")
+    context = assemble_test_context(tenant, partition="user=alex")
     assert context.budget.max_tokens == 60
     assert context.budget_profile == {"name": "default", "version": 1}
     assert len(context.blocks) == 1
-    assert ask(tenant, partition="user=alex", max_tokens=500).budget.max_tokens == 500
+    assert assemble_test_context(tenant, partition="user=alex", max_tokens=500).budget.max_tokens == 500
 
 
 def test_profiles_of_another_tenant_are_out_of_sight() -> None:
-    save(new_tenant(), 0, default_tokens=77)
-    assert current(new_tenant()).version == 0
+    save(make_empty_tenant(), 0, default_tokens=77)
+    assert current(make_empty_tenant()).version == 0
 
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("start", [0, 1])
 def test_of_two_editors_at_the_same_moment_one_gets_a_conflict(start: int) -> None:
-    tenant = new_tenant()
+    tenant = make_empty_tenant()
     if start:
         save(tenant, 0, default_tokens=100)
     outcomes: list[object] = []

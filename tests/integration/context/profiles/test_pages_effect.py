@@ -12,13 +12,20 @@ from django.test.utils import CaptureQueriesContext
 
 from context.models import ScoringProfileVersion
 from context.profiles.budget_profiles import current_budget_profile
-from context.profiles.scoring_fields import typed_from
+from context.profiles.scoring_fields import scoring_profile_form_values
 from context.services.profiles.scoring_profiles import ADR_0040
-from context.workbench.saved_questions import QUESTIONS_MAX, SavedQuestion, saved_questions
+from context.workbench.saved_questions import SAVED_QUESTIONS_MAX, SavedQuestion, saved_questions
 from memories.models import Tenant
 from memories.tenancy.scopes import tenant_scope
-from tests.integration.evaluation_helpers import counted, golden
-from tests.integration.page_helpers import HTMX, client_of, page, remember, text_of, workshop
+from tests.integration.evaluation_helpers import counted_rows, golden
+from tests.integration.page_helpers import (
+    HTMX,
+    client_of,
+    make_bakery_memories,
+    page,
+    store_memories_for_pages,
+    text_of,
+)
 from tests.integration.scoring_helpers import BY_WORDS, new_version
 from tests.users import new_operator
 
@@ -36,7 +43,11 @@ def budget_effect(client: Client, tenant: Tenant, headers: Any = None, **typed: 
 
 
 def scoring_fields(**changes: Any) -> dict[str, Any]:
-    fields = {name: value for name, value in typed_from(NUMBERS).items() if value is not None and value is not False}
+    fields = {
+        name: value
+        for name, value in scoring_profile_form_values(NUMBERS).items()
+        if value is not None and value is not False
+    }
     return fields | {"version": "1"} | changes
 
 
@@ -46,9 +57,9 @@ def scoring_effect(client: Client, tenant: Tenant, headers: Any = None, **change
 
 
 def test_smaller_budget_loses_evidence_and_says_so(client: Client, tenant: Tenant) -> None:
-    memories = workshop(tenant)
+    memories = make_bakery_memories(tenant)
     golden(tenant, QUESTION, memories[1], memories[2])
-    before = counted()
+    before = counted_rows()
     response = budget_effect(client, tenant, default_tokens=40, include_tenant_memo="on")
     effect = response.context["effect"]
     assert (effect.wanted, effect.held_before, effect.worse) == (2, 2, 1)
@@ -62,13 +73,13 @@ def test_smaller_budget_loses_evidence_and_says_so(client: Client, tenant: Tenan
         "Nothing is saved or counted",
     ):
         assert words in shown, words
-    assert counted() == before
+    assert counted_rows() == before
     with tenant_scope(tenant.pk):
         assert current_budget_profile(tenant.pk).version == 0
 
 
 def test_untouched_numbers_change_nothing_and_ask_each_question_once(client: Client, tenant: Tenant) -> None:
-    golden(tenant, QUESTION, workshop(tenant)[1])
+    golden(tenant, QUESTION, make_bakery_memories(tenant)[1])
 
     def count(**typed: Any) -> int:
         with CaptureQueriesContext(connection) as queries:
@@ -82,9 +93,9 @@ def test_untouched_numbers_change_nothing_and_ask_each_question_once(client: Cli
 
 
 def test_other_weights_bring_other_blocks(client: Client, tenant: Tenant) -> None:
-    memories = workshop(tenant)
+    memories = make_bakery_memories(tenant)
     for number in range(12):
-        remember(
+        store_memories_for_pages(
             tenant, (f"ERR_4012 was seen on bike {number} of the fleet, {'again ' * 30}.", "agent=service", "fact")
         )
     golden(tenant, QUESTION, memories[4])
@@ -101,7 +112,7 @@ def test_other_weights_bring_other_blocks(client: Client, tenant: Tenant) -> Non
 
 
 def test_effect_comes_as_a_fragment_and_without_scripts_as_part_of_the_page(client: Client, tenant: Tenant) -> None:
-    golden(tenant, QUESTION, workshop(tenant)[1])
+    golden(tenant, QUESTION, make_bakery_memories(tenant)[1])
     new_version(tenant, "own")
     for fragment in (
         text_of(scoring_effect(client, tenant, HTMX, pool_size="50")),
@@ -119,7 +130,7 @@ def test_effect_comes_as_a_fragment_and_without_scripts_as_part_of_the_page(clie
 
 
 def test_refused_numbers_are_told_and_not_asked(client: Client, tenant: Tenant) -> None:
-    golden(tenant, QUESTION, workshop(tenant)[1])
+    golden(tenant, QUESTION, make_bakery_memories(tenant)[1])
     new_version(tenant, "own")
     for refused, words in (
         (scoring_effect(client, tenant, weight_relevance="0.9"), "sum to 1.2, not to 1"),
@@ -132,22 +143,22 @@ def test_refused_numbers_are_told_and_not_asked(client: Client, tenant: Tenant) 
 
 
 def test_golden_questions_come_first_and_no_more_than_a_few(client: Client, tenant: Tenant) -> None:
-    memory = workshop(tenant)[1]
-    for number in range(QUESTIONS_MAX + 3):
+    memory = make_bakery_memories(tenant)[1]
+    for number in range(SAVED_QUESTIONS_MAX + 3):
         golden(tenant, f"Question {number} about ERR_4012?", memory)
     with tenant_scope(tenant.pk):
         found, known = saved_questions(tenant.pk, tenant.name)
-    assert (len(found), known) == (QUESTIONS_MAX, QUESTIONS_MAX + 3)
+    assert (len(found), known) == (SAVED_QUESTIONS_MAX, SAVED_QUESTIONS_MAX + 3)
     assert all(each.wanted == [memory.pk] for each in found)
     shown = " ".join(text_of(client.get(page("budgets", tenant))).split())
-    assert f"The newest {QUESTIONS_MAX} of {QUESTIONS_MAX + 3} golden questions" in shown
+    assert f"The newest {SAVED_QUESTIONS_MAX} of {SAVED_QUESTIONS_MAX + 3} golden questions" in shown
     assert "shown when a number changes" in shown
 
 
 def test_no_further_question_is_asked_when_the_time_is_over(
     client: Client, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    memory = workshop(tenant)[1]
+    memory = make_bakery_memories(tenant)[1]
     for number in range(3):
         golden(tenant, f"Question {number} about ERR_4012?", memory)
     monkeypatch.setattr("context.workbench.saved_questions.SECONDS_MAX", 0.0)
@@ -158,7 +169,7 @@ def test_no_further_question_is_asked_when_the_time_is_over(
 
 
 def test_link_to_a_question_of_an_early_year_opens(client: Client, tenant: Tenant) -> None:
-    workshop(tenant)
+    make_bakery_memories(tenant)
     link = SavedQuestion(QUESTION, "", as_of=datetime(1, 1, 1, tzinfo=UTC)).query_string
     assert "as_of=0001-01-01T00%3A00%3A00" in link
     assert client.get(f"{page('context-preview', tenant)}?{link}").status_code == 200
@@ -171,7 +182,7 @@ def test_pages_of_a_profile_show_the_questions_without_asking_them(client: Clien
         return len(queries)
 
     new_version(tenant, "own")
-    memory = workshop(tenant)[1]
+    memory = make_bakery_memories(tenant)[1]
     golden(tenant, QUESTION, memory)
     few = count()
     for number in range(4):

@@ -5,9 +5,9 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from context.models import BudgetProfile
-from context.profiles.budget_fields import BudgetProfileForm, typed_from
+from context.profiles.budget_fields import BudgetProfileForm, budget_profile_form_values
 from context.profiles.budget_profiles import current_budget_profile
-from context.profiles.policy_fields import GROUPS, PREFIX, policy_words, typed_policy
+from context.profiles.policy_fields import GROUPS, PREFIX, policy_form_values, policy_value_text
 from context.services.profiles.compaction_policy import DEFAULT_POLICY, POLICY_FIELDS
 from memories.models import Tenant
 from memories.tenancy.scopes import tenant_scope
@@ -30,7 +30,7 @@ def test_every_number_has_a_field_in_one_group() -> None:
 
 def test_form_gives_back_the_policy_it_was_filled_with() -> None:
     chosen = {"target": 0.33, "sleep_threshold": 0.615, "has_masking": False, "decision": "review", "idle_minutes": 3}
-    form = BudgetProfileForm(typed_from(BudgetProfile(compaction=chosen)))
+    form = BudgetProfileForm(budget_profile_form_values(BudgetProfile(compaction=chosen)))
     assert form.is_valid(), form.errors
     assert form.changes()["compaction"] == chosen
 
@@ -44,7 +44,7 @@ def test_numbers_are_shown_with_their_units(client: Client, tenant: Tenant) -> N
 
 
 def test_only_what_differs_from_the_defaults_is_stored(client: Client, tenant: Tenant) -> None:
-    typed = typed_policy(DEFAULT_POLICY) | {"compaction_target": "40", "compaction_decision": "review"}
+    typed = policy_form_values(DEFAULT_POLICY) | {"compaction_target": "40", "compaction_decision": "review"}
     response = client.post(
         page("budgets", tenant), {"edited_from": "0", "default_tokens": "4000", **typed}, follow=True
     )
@@ -97,4 +97,4 @@ def test_two_versions_are_compared_in_words(client: Client, tenant: Tenant) -> N
     ],
 )
 def test_number_reads_with_its_unit(name: str, value: object, words: str) -> None:
-    assert policy_words(name, value) == words
+    assert policy_value_text(name, value) == words

@@ -12,14 +12,14 @@ from django.utils import timezone
 
 from context.evaluation.runs import run_evaluation
 from context.models import EvaluationRun, ScoringProfileAssignment, ScoringProfileVersion
-from context.profiles.scoring_fields import PART_WORDS, typed_from, weights_of
+from context.profiles.scoring_fields import PART_WORDS, scoring_profile_form_values, weight_views
 from context.services.profiles.scoring_profiles import ADR_0040, CONVERSATION_RECALL, PART_NAMES
 from memories.models import Tenant
 from memories.tenancy.scopes import tenant_scope
-from tests.integration.context_helpers import NOW
+from tests.integration.context_helpers import CONTEXT_NOW
 from tests.integration.evaluation_helpers import golden, requested
-from tests.integration.page_helpers import HTMX, client_of, page, text_of, undo_of, workshop
-from tests.integration.scoring_helpers import BY_WORDS, evaluated, new_version, published
+from tests.integration.page_helpers import HTMX, client_of, make_bakery_memories, page, text_of, undo_of
+from tests.integration.scoring_helpers import BY_WORDS, finished_evaluation, new_version, published
 from tests.users import new_operator
 
 NUMBERS = {**ADR_0040.to_numbers(), "weights": BY_WORDS}
@@ -42,7 +42,11 @@ def viewer(tenant: Tenant) -> Client:
 
 def typed(**changes: Any) -> dict[str, Any]:
     """What the form sends for these numbers."""
-    fields = {name: value for name, value in typed_from(NUMBERS).items() if value is not None and value is not False}
+    fields = {
+        name: value
+        for name, value in scoring_profile_form_values(NUMBERS).items()
+        if value is not None and value is not False
+    }
     return fields | {"edited_from": "1"} | changes
 
 
@@ -99,13 +103,13 @@ def test_queries_of_a_profile_do_not_grow_with_its_versions(client: Client, tena
     published(tenant, "own")
     few = count()
     for number in range(2, 6):
-        published(tenant, "own", number, recorded_to=NOW)
+        published(tenant, "own", number, recorded_to=CONTEXT_NOW)
     assert count() == few
 
 
 def test_shipped_profile_shows_its_weights_and_cannot_be_edited(client: Client, tenant: Tenant) -> None:
     shown = text_of(client.get(page("scoring-profile", tenant, "conversation-recall")))
-    for weight in weights_of(CONVERSATION_RECALL.to_numbers()):
+    for weight in weight_views(CONVERSATION_RECALL.to_numbers()):
         assert weight.sentence.replace("'", "&#x27;") in shown
     assert "Save as a new draft" not in shown
     assert "Copy to a draft" in shown
@@ -151,7 +155,7 @@ def test_edit_is_a_new_draft_and_says_what_differs(client: Client, tenant: Tenan
 def test_form_that_nobody_touched_changes_no_number(client: Client, tenant: Tenant) -> None:
     thirds = {"relevance": 1 / 3, "recency": 1 / 3, "usefulness": 1 - 2 / 3}
     new_version(tenant, "own", numbers={**NUMBERS, "weights": thirds, "half_life_days_by_kind": {"fact": 3.5}})
-    fields = {name: value for name, value in typed_from(versions(tenant)[0].numbers).items() if value}
+    fields = {name: value for name, value in scoring_profile_form_values(versions(tenant)[0].numbers).items() if value}
     response = client.post(page("scoring-profile", tenant, "own"), {**fields, "edited_from": "1"}, follow=True)
     assert "Nothing differs" not in text_of(response) or len(versions(tenant)) == 1
     assert versions(tenant)[0].numbers["weights"] == thirds
@@ -210,7 +214,7 @@ def test_gate_names_what_is_missing_and_publishing_needs_both(admin: Client, ten
     refused = admin.post(url, fields)
     assert refused.status_code == 422
     assert "No finished evaluation" in text_of(refused)
-    evaluated(tenant, NUMBERS)
+    finished_evaluation(tenant, NUMBERS)
     for reference in ("", "78"):
         refused = admin.post(url, {"adr_reference": reference, "replaces": "0"})
         assert refused.status_code == 422
@@ -241,7 +245,7 @@ def test_refusal_names_evaluation_and_decision_together(admin: Client, tenant: T
 
 
 def test_gate_shows_what_was_measured_beside_what_counts_today(admin: Client, tenant: Tenant) -> None:
-    memories = workshop(tenant)
+    memories = make_bakery_memories(tenant)
     golden(tenant, "What does ERR_4012 mean?", memories[1])
     new_version(tenant, "own")
     for profile in ("adr-0040", "own@1"):
@@ -257,7 +261,7 @@ def test_gate_shows_what_was_measured_beside_what_counts_today(admin: Client, te
 
 def test_verbs_ask_first_with_what_would_change(admin: Client, tenant: Tenant) -> None:
     published(tenant, "own")
-    published(tenant, "own", 2, numbers={**NUMBERS, "pool_size": 50}, recorded_to=NOW)
+    published(tenant, "own", 2, numbers={**NUMBERS, "pool_size": 50}, recorded_to=CONTEXT_NOW)
     asked = text_of(admin.get(page("scoring-roll-back", tenant, "own", 2)))
     assert "Go forward to version 2 of own?" in asked
     assert "50 candidates" in asked
@@ -339,7 +343,11 @@ def test_calibrated_profile_shows_its_coefficients(client: Client, tenant: Tenan
     shown = text_of(client.get(page("scoring-profile", tenant, "own")))
     for words in ("calibrated", "4.2500", "−0.5000", "−3.1250", "held-out candidates 900", "Keep the calibration"):
         assert words in shown, words
-    fields = {name: value for name, value in typed_from(numbers).items() if value is not None and value is not False}
+    fields = {
+        name: value
+        for name, value in scoring_profile_form_values(numbers).items()
+        if value is not None and value is not False
+    }
     url = page("scoring-profile", tenant, "own")
     client.post(url, {**fields, "edited_from": "1", "pool_size": "50"})
     assert versions(tenant)[0].numbers["coefficients"] == numbers["coefficients"]

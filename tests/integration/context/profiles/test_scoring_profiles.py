@@ -16,11 +16,11 @@ from context.profiles.actions.scoring_profiles import (
 )
 from memories.models import Tenant
 from memories.tenancy.scopes import tenant_scope
-from tests.concurrency import codes_at_once
-from tests.integration.context_helpers import NOW, new_tenant
-from tests.integration.scoring_helpers import KIM, evaluated, new_version, published
+from tests.concurrency import concurrent_refusal_codes
+from tests.integration.context_helpers import CONTEXT_NOW, make_empty_tenant
+from tests.integration.scoring_helpers import KIM, finished_evaluation, new_version, published
 
-TIMES = {"by": KIM, "now": NOW}
+TIMES = {"by": KIM, "now": CONTEXT_NOW}
 
 
 def each_within(tenant: Tenant, *works: Callable[[], object]) -> list[str]:
@@ -30,7 +30,7 @@ def each_within(tenant: Tenant, *works: Callable[[], object]) -> list[str]:
         with tenant_scope(tenant.pk):
             work()
 
-    return codes_at_once([partial(within, work) for work in works])
+    return concurrent_refusal_codes([partial(within, work) for work in works])
 
 
 def in_force(tenant: Tenant) -> list[int]:
@@ -46,11 +46,11 @@ def publishing(tenant: Tenant, version: int, replaces: int) -> Callable[[], obje
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("is_in_force", [False, True])
 def test_of_two_admins_who_publish_at_once_one_wins(is_in_force: bool) -> None:
-    tenant = new_tenant()
+    tenant = make_empty_tenant()
     first = published(tenant, "own", 1) if is_in_force else new_version(tenant, "own", 1)
     new_version(tenant, "own", 2)
     new_version(tenant, "own", 3)
-    evaluated(tenant, first.numbers)
+    finished_evaluation(tenant, first.numbers)
     seen = 1 if is_in_force else 0
     outcomes = each_within(tenant, publishing(tenant, 2, seen), publishing(tenant, 3, seen))
     assert sorted(outcomes) == ["", "profile_changed"]
@@ -59,8 +59,8 @@ def test_of_two_admins_who_publish_at_once_one_wins(is_in_force: bool) -> None:
 
 @pytest.mark.django_db(transaction=True)
 def test_of_two_admins_who_publish_the_same_version_one_wins() -> None:
-    tenant = new_tenant()
-    evaluated(tenant, new_version(tenant, "own", 1).numbers)
+    tenant = make_empty_tenant()
+    finished_evaluation(tenant, new_version(tenant, "own", 1).numbers)
     outcomes = each_within(tenant, publishing(tenant, 1, 0), publishing(tenant, 1, 0))
     assert sorted(outcomes) == ["", "already_published"]
     assert in_force(tenant) == [1]
@@ -68,8 +68,8 @@ def test_of_two_admins_who_publish_the_same_version_one_wins() -> None:
 
 @pytest.mark.django_db(transaction=True)
 def test_publishing_and_rolling_back_at_once_leave_one_version_in_force() -> None:
-    tenant = new_tenant()
-    published(tenant, "own", 1, recorded_to=NOW)
+    tenant = make_empty_tenant()
+    published(tenant, "own", 1, recorded_to=CONTEXT_NOW)
     published(tenant, "own", 2)
     new_version(tenant, "own", 3)
     back: dict[str, Any] = {"tenant_id": tenant.pk, "name": "own", "version": 1, "replaces": 2, **TIMES}
@@ -80,7 +80,7 @@ def test_publishing_and_rolling_back_at_once_leave_one_version_in_force() -> Non
 
 @pytest.mark.django_db(transaction=True)
 def test_profile_is_not_retired_while_it_is_being_assigned() -> None:
-    tenant = new_tenant()
+    tenant = make_empty_tenant()
     published(tenant, "own", 1)
     outcomes = each_within(
         tenant,
@@ -95,7 +95,7 @@ def test_profile_is_not_retired_while_it_is_being_assigned() -> None:
 
 @pytest.mark.django_db(transaction=True)
 def test_of_two_who_edit_one_draft_at_once_one_is_told() -> None:
-    tenant = new_tenant()
+    tenant = make_empty_tenant()
     new_version(tenant, "own", 1)
     named: dict[str, Any] = {"tenant_id": tenant.pk, "name": "own", "edited_from": 1, **TIMES}
     outcomes = each_within(

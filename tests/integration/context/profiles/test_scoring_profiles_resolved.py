@@ -8,18 +8,18 @@ from django.test.utils import CaptureQueriesContext
 
 from context.models import ScoringProfileAssignment, ScoringProfileVersion
 from context.profiles.scoring_profiles import (
-    note_evaluation,
+    listed_scoring_profiles,
+    mark_drafts_evaluated,
     resolve_scoring_profile,
     scoring_profile_at,
-    shown_scoring_profiles,
 )
 from context.services.profiles.scoring_profiles import ADR_0040, SHIPPED_PROFILES, ScoringProfile
 from memories.models import ApiKey, Tenant
 from memories.tenancy.exceptions import InvalidInput
 from memories.tenancy.scopes import tenant_scope
 from tests.factories import make_key
-from tests.integration.context_helpers import NOW, new_tenant
-from tests.integration.scoring_helpers import BY_WORDS, evaluated, new_version, published
+from tests.integration.context_helpers import CONTEXT_NOW, make_empty_tenant
+from tests.integration.scoring_helpers import BY_WORDS, finished_evaluation, new_version, published
 
 pytestmark = pytest.mark.django_db
 
@@ -33,11 +33,11 @@ def resolved(
 
 def assigned(tenant: Tenant, name: str, **target: Any) -> None:
     with tenant_scope(tenant.pk):
-        ScoringProfileAssignment.objects.create(tenant=tenant, profile_name=name, recorded_from=NOW, **target)
+        ScoringProfileAssignment.objects.create(tenant=tenant, profile_name=name, recorded_from=CONTEXT_NOW, **target)
 
 
 def test_default_counts_where_nothing_is_assigned_and_costs_one_query() -> None:
-    tenant = new_tenant()
+    tenant = make_empty_tenant()
     with tenant_scope(tenant.pk), CaptureQueriesContext(connection) as queries:
         profile = resolve_scoring_profile(tenant.pk, "", "user=alex/topic=meetings", None)
     assert profile is ADR_0040
@@ -46,14 +46,14 @@ def test_default_counts_where_nothing_is_assigned_and_costs_one_query() -> None:
 
 @pytest.mark.parametrize("name", sorted(SHIPPED_PROFILES))
 def test_shipped_profile_may_be_named_without_a_query(name: str) -> None:
-    tenant = new_tenant()
+    tenant = make_empty_tenant()
     with tenant_scope(tenant.pk), CaptureQueriesContext(connection) as queries:
         assert resolve_scoring_profile(tenant.pk, name, "", None) is SHIPPED_PROFILES[name]
     assert not queries
 
 
 def test_key_outranks_the_longest_partition_which_outranks_the_tenant() -> None:
-    tenant = new_tenant()
+    tenant = make_empty_tenant()
     key, _ = make_key(tenant)
     other, _ = make_key(tenant)
     for name in ("of-tenant", "of-user", "of-topic", "of-key"):
@@ -70,14 +70,14 @@ def test_key_outranks_the_longest_partition_which_outranks_the_tenant() -> None:
 
 
 def test_shipped_profile_can_be_assigned() -> None:
-    tenant = new_tenant()
+    tenant = make_empty_tenant()
     assigned(tenant, "conversation-recall", partition_path="")
     assert resolved(tenant).name == "conversation-recall"
 
 
 def test_agent_gets_the_version_in_force_and_never_a_draft() -> None:
-    tenant = new_tenant()
-    published(tenant, "own", 1, recorded_to=NOW)
+    tenant = make_empty_tenant()
+    published(tenant, "own", 1, recorded_to=CONTEXT_NOW)
     published(tenant, "own", 2)
     new_version(tenant, "own", 3)
     new_version(tenant, "idea", 1)
@@ -90,8 +90,8 @@ def test_agent_gets_the_version_in_force_and_never_a_draft() -> None:
 
 
 def test_operator_previews_drafts_by_name_and_by_version() -> None:
-    tenant = new_tenant()
-    published(tenant, "own", 1, recorded_to=NOW)
+    tenant = make_empty_tenant()
+    published(tenant, "own", 1, recorded_to=CONTEXT_NOW)
     published(tenant, "own", 2)
     new_version(tenant, "own", 3)
     new_version(tenant, "idea", 1)
@@ -104,8 +104,8 @@ def test_operator_previews_drafts_by_name_and_by_version() -> None:
 
 
 def test_any_version_of_a_receipt_is_found_again_in_any_state() -> None:
-    tenant, other = new_tenant(), new_tenant()
-    published(tenant, "own", 1, recorded_to=NOW)
+    tenant, other = make_empty_tenant(), make_empty_tenant()
+    published(tenant, "own", 1, recorded_to=CONTEXT_NOW)
     new_version(tenant, "own", 2, state="retired")
     with tenant_scope(tenant.pk):
         assert [scoring_profile_at(tenant.pk, "own", number).version for number in (1, 2)] == [1, 2]
@@ -118,7 +118,7 @@ def test_any_version_of_a_receipt_is_found_again_in_any_state() -> None:
 
 
 def test_numbers_that_the_program_no_longer_knows_are_refused_by_name() -> None:
-    tenant = new_tenant()
+    tenant = make_empty_tenant()
     published(tenant, "old", numbers={"weights": {"relevance": 0.5, "phase_of_the_moon": 0.5}})
     with pytest.raises(InvalidInput) as refused:
         resolved(tenant, "old")
@@ -127,12 +127,12 @@ def test_numbers_that_the_program_no_longer_knows_are_refused_by_name() -> None:
 
 
 def test_another_tenants_profile_is_absent() -> None:
-    tenant, other = new_tenant(), new_tenant()
+    tenant, other = make_empty_tenant(), make_empty_tenant()
     published(tenant, "own")
     with pytest.raises(InvalidInput):
         resolved(other, "own")
     with tenant_scope(other.pk):
-        assert [row.name for row in shown_scoring_profiles(other.pk)] == list(SHIPPED_PROFILES)
+        assert [row.name for row in listed_scoring_profiles(other.pk)] == list(SHIPPED_PROFILES)
 
 
 @pytest.mark.parametrize(
@@ -147,23 +147,23 @@ def test_another_tenants_profile_is_absent() -> None:
     ],
 )
 def test_row_that_breaks_a_rule_is_refused_by_postgres(fields: dict[str, Any], constraint: str) -> None:
-    tenant = new_tenant()
+    tenant = make_empty_tenant()
     new_version(tenant, "own", 1)
     with pytest.raises(IntegrityError, match=constraint), transaction.atomic():
         new_version(tenant, **{"name": "own", "version": 2, **fields})
 
 
 def test_only_one_version_of_a_name_is_in_force() -> None:
-    tenant = new_tenant()
+    tenant = make_empty_tenant()
     published(tenant, "own", 1)
     with pytest.raises(IntegrityError, match="scoring_profile_has_one_in_force"), transaction.atomic():
         published(tenant, "own", 2)
 
 
 def test_evaluation_of_another_tenant_proves_nothing() -> None:
-    tenant, other = new_tenant(), new_tenant()
+    tenant, other = make_empty_tenant(), make_empty_tenant()
     row = new_version(tenant, "own", 1)
-    run = evaluated(other, row.numbers)
+    run = finished_evaluation(other, row.numbers)
 
     def borrow() -> None:
         with transaction.atomic(), tenant_scope(tenant.pk):
@@ -173,16 +173,16 @@ def test_evaluation_of_another_tenant_proves_nothing() -> None:
     with pytest.raises(IntegrityError, match="same_tenant"):
         borrow()
     with tenant_scope(other.pk):
-        assert note_evaluation(run) == 0
+        assert mark_drafts_evaluated(run) == 0
 
 
 def test_finished_run_marks_the_drafts_with_its_numbers_and_no_others() -> None:
-    tenant = new_tenant()
+    tenant = make_empty_tenant()
     row = new_version(tenant, "own", 1)
     other = new_version(tenant, "own", 2, numbers={**row.numbers, "pool_size": 100})
-    run = evaluated(tenant, row.numbers)
+    run = finished_evaluation(tenant, row.numbers)
     with tenant_scope(tenant.pk):
-        assert note_evaluation(run) == 1
+        assert mark_drafts_evaluated(run) == 1
         row.refresh_from_db()
         other.refresh_from_db()
     assert (row.state, row.evaluation_run_id, other.state) == ("evaluated", run.pk, "draft")

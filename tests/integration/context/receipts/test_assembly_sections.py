@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from context.models import BudgetProfile
 from context.receipts.results import Anchor, AssembledContext, Focus
 from context.receipts.storing import read_receipt
-from context.services.rendering import STYLES
+from context.services.rendering import RENDER_STYLES
 from memories.models import Memory, PartitionSummary, Tenant
 from memories.partitions.actions.links import link_memories
 from memories.partitions.actions.summaries import save_summary, withdraw_summary
@@ -21,16 +21,16 @@ from memories.tenancy.exceptions import Forbidden, InvalidInput, NotFound
 from memories.tenancy.scopes import tenant_scope
 from tests.integration.context.assembly.test_assembly import MEMO, QUESTION, RYE, SCOPE_STATEMENT
 from tests.integration.context_helpers import (
-    NOW,
+    CONTEXT_NOW,
     SYSTEM,
-    ask,
+    assemble_test_context,
     bakery,
-    codes,
+    block_texts,
+    make_empty_tenant,
     new_row,
-    new_tenant,
     recounted,
     store,
-    texts,
+    warning_codes,
 )
 from tests.reading_back import parse_context
 
@@ -50,7 +50,7 @@ def summarise(tenant: Tenant, path: str, content: str, *, style: str = "compact"
             content=content,
             origin="operator",
             by=SYSTEM,
-            now=NOW - timedelta(days=days_ago),
+            now=CONTEXT_NOW - timedelta(days=days_ago),
         )
     return row.summary_id
 
@@ -58,7 +58,9 @@ def summarise(tenant: Tenant, path: str, content: str, *, style: str = "compact"
 def link(tenant: Tenant, source: Memory, *targets: Memory, days_ago: float = 1) -> None:
     with tenant_scope(tenant.pk):
         for target in targets:
-            link_memories(source=source, target=target, kind="about", by=SYSTEM, now=NOW - timedelta(days=days_ago))
+            link_memories(
+                source=source, target=target, kind="about", by=SYSTEM, now=CONTEXT_NOW - timedelta(days=days_ago)
+            )
 
 
 def kinds(context: AssembledContext) -> list[str]:
@@ -101,8 +103,8 @@ def linked(tenant: Tenant) -> tuple[Tenant, Memory, list[Memory]]:
 
 
 def test_summaries_lead_from_the_root_down_to_the_partition_at_the_profiles_levels(tenant: Tenant) -> None:
-    context = ask(tenant, QUESTION, partition="user=alex/topic=food/kind=bread")
-    assert texts(context)[:3] == [MEMO, ALEX, FOOD]
+    context = assemble_test_context(tenant, QUESTION, partition="user=alex/topic=food/kind=bread")
+    assert block_texts(context)[:3] == [MEMO, ALEX, FOOD]
     assert kinds(context)[:3] == ["tenant_memo", "partition_summary", "partition_summary"]
     assert context.blocks[1].anchor.type == "partition_summary"
     assert context.blocks[1].score is None
@@ -112,42 +114,48 @@ def test_summaries_lead_from_the_root_down_to_the_partition_at_the_profiles_leve
     ("levels", "expected"), [([], []), ([0], [ALEX]), ([2], [DEEP]), ([0, 2], [ALEX, DEEP]), ([5], [])]
 )
 def test_levels_can_be_asked_for(tenant: Tenant, levels: list[int], expected: list[str]) -> None:
-    context = ask(tenant, QUESTION, partition="user=alex/topic=food/kind=bread", include_summaries_at=levels)
+    context = assemble_test_context(
+        tenant, QUESTION, partition="user=alex/topic=food/kind=bread", include_summaries_at=levels
+    )
     assert [block.text for block in context.blocks if block.kind == "partition_summary"] == expected
 
 
 def test_summaries_below_or_beside_the_partition_stay_out(tenant: Tenant) -> None:
     summarise(tenant, "user=sam", "All about Sam.")
-    context = ask(tenant, QUESTION, partition="user=alex")
+    context = assemble_test_context(tenant, QUESTION, partition="user=alex")
     assert [block.text for block in context.blocks if block.kind == "partition_summary"] == [ALEX]
-    assert "partition_summary" not in kinds(ask(tenant, QUESTION))
+    assert "partition_summary" not in kinds(assemble_test_context(tenant, QUESTION))
 
 
 def test_style_is_the_profiles_unless_asked_for(tenant: Tenant) -> None:
     summarise(tenant, "user=alex", "All about Alex, at length.", style="detailed")
-    assert ALEX in texts(ask(tenant, QUESTION, partition="user=alex"))
-    assert "All about Alex, at length." in texts(ask(tenant, QUESTION, partition="user=alex", summary_style="detailed"))
+    assert ALEX in block_texts(assemble_test_context(tenant, QUESTION, partition="user=alex"))
+    assert "All about Alex, at length." in block_texts(
+        assemble_test_context(tenant, QUESTION, partition="user=alex", summary_style="detailed")
+    )
     draft = BudgetProfile(tenant_id=tenant.pk, version=0, summary_style="detailed")
-    assert texts(ask(tenant, QUESTION, partition="user=alex", draft=draft, preview=True))[1].endswith("at length.")
+    assert block_texts(assemble_test_context(tenant, QUESTION, partition="user=alex", draft=draft, preview=True))[
+        1
+    ].endswith("at length.")
 
 
 def test_key_does_not_read_summaries_above_its_reach(tenant: Tenant) -> None:
-    context = ask(tenant, QUESTION, partition="user=alex/topic=food", reach="user=alex/topic=food")
+    context = assemble_test_context(tenant, QUESTION, partition="user=alex/topic=food", reach="user=alex/topic=food")
     assert [block.text for block in context.blocks if block.kind == "partition_summary"] == [FOOD]
 
 
 def test_withdrawn_summary_stays_out(tenant: Tenant) -> None:
     with tenant_scope(tenant.pk):
         row = PartitionSummary.objects.for_tenant(tenant.pk).of_partition("user=alex").current().get()
-        withdraw_summary(summary=row, by=SYSTEM, now=NOW - timedelta(hours=1))
-    assert ALEX not in texts(ask(tenant, QUESTION, partition="user=alex"))
+        withdraw_summary(summary=row, by=SYSTEM, now=CONTEXT_NOW - timedelta(hours=1))
+    assert ALEX not in block_texts(assemble_test_context(tenant, QUESTION, partition="user=alex"))
 
 
 def test_summary_that_does_not_fit_gives_way_to_what_follows(tenant: Tenant) -> None:
     summarise(tenant, "user=alex", "Everything there is to know of Alex, told again and again. " * 30)
-    context = ask(tenant, QUESTION, partition="user=alex/topic=food", max_tokens=120)
-    assert texts(context)[:2] == [MEMO, FOOD]
-    assert RYE in texts(context)
+    context = assemble_test_context(tenant, QUESTION, partition="user=alex/topic=food", max_tokens=120)
+    assert block_texts(context)[:2] == [MEMO, FOOD]
+    assert RYE in block_texts(context)
     assert context.omitted[0].anchor.type == "partition_summary"
 
 
@@ -158,9 +166,9 @@ def test_focus_on_a_memory_brings_the_summaries_of_its_place_itself_and_what_it_
     linked: tuple[Tenant, Memory, list[Memory]],
 ) -> None:
     tenant, focus, _ = linked
-    context = ask(tenant, focus=Focus(memory_id=focus.pk))
+    context = assemble_test_context(tenant, focus=Focus(memory_id=focus.pk))
     assert kinds(context) == ["tenant_memo", "partition_summary", "memory"] + ["linked_memory"] * 3
-    assert texts(context)[1:4] == [ALEX, focus.content, "The river floods in March."]
+    assert block_texts(context)[1:4] == [ALEX, focus.content, "The river floods in March."]
     assert context.blocks[3].anchor.type == "memory"
     assert context.blocks[3].score is not None
 
@@ -172,30 +180,36 @@ def test_links_are_followed_one_hop_outwards_and_within_the_keys_reach(
     further, backwards = store(tenant, [new_row("Two hops away.", "user=alex"), new_row("Links here.", "user=alex")])
     link(tenant, targets[0], further)
     link(tenant, backwards, focus)
-    context = ask(tenant, focus=Focus(memory_id=focus.pk), reach="user=alex")
+    context = assemble_test_context(tenant, focus=Focus(memory_id=focus.pk), reach="user=alex")
     held = [block.text for block in context.blocks if block.kind == "linked_memory"]
     assert held == ["The river floods in March.", "The second shop stands by the river."]
 
 
 def test_links_can_be_left_out(linked: tuple[Tenant, Memory, list[Memory]]) -> None:
     tenant, focus, _ = linked
-    assert "linked_memory" not in kinds(ask(tenant, focus=Focus(memory_id=focus.pk), include_linked_memories=False))
+    assert "linked_memory" not in kinds(
+        assemble_test_context(tenant, focus=Focus(memory_id=focus.pk), include_linked_memories=False)
+    )
     draft = BudgetProfile(tenant_id=tenant.pk, version=0, include_linked_memories=False)
-    assert "linked_memory" not in kinds(ask(tenant, focus=Focus(memory_id=focus.pk), draft=draft, preview=True))
+    assert "linked_memory" not in kinds(
+        assemble_test_context(tenant, focus=Focus(memory_id=focus.pk), draft=draft, preview=True)
+    )
 
 
 def test_archived_memory_is_linked_to_no_more(linked: tuple[Tenant, Memory, list[Memory]]) -> None:
     tenant, focus, targets = linked
     with tenant_scope(tenant.pk):
-        archive_memory(memory=targets[0], by=SYSTEM, now=NOW - timedelta(hours=1))
-    assert targets[0].content not in texts(ask(tenant, focus=Focus(memory_id=focus.pk)))
+        archive_memory(memory=targets[0], by=SYSTEM, now=CONTEXT_NOW - timedelta(hours=1))
+    assert targets[0].content not in block_texts(assemble_test_context(tenant, focus=Focus(memory_id=focus.pk)))
 
 
 def test_with_a_query_the_best_memories_follow_and_each_memory_stands_once(
     linked: tuple[Tenant, Memory, list[Memory]],
 ) -> None:
     tenant, focus, targets = linked
-    context = ask(tenant, "Where is the second shop of Alex?", focus=Focus(memory_id=focus.pk), explain=True)
+    context = assemble_test_context(
+        tenant, "Where is the second shop of Alex?", focus=Focus(memory_id=focus.pk), explain=True
+    )
     anchors = [block.anchor for block in context.blocks]
     assert len(set(anchors)) == len(anchors)
     assert kinds(context)[-1] == "memory"
@@ -208,23 +222,25 @@ def test_focus_on_a_memory_without_query_holds_other_memories_only_when_asked(
     linked: tuple[Tenant, Memory, list[Memory]],
 ) -> None:
     tenant, focus, _ = linked
-    focus_only = ask(tenant, focus=Focus(memory_id=focus.pk))
+    focus_only = assemble_test_context(tenant, focus=Focus(memory_id=focus.pk))
     assert kinds(focus_only).count("memory") == 1
-    asked = ask(tenant, focus=Focus(memory_id=focus.pk), partition="user=sam", include_memories_top_k=3)
-    assert texts(asked)[-1] == "Sam collects vintage motorcycles."
+    asked = assemble_test_context(
+        tenant, focus=Focus(memory_id=focus.pk), partition="user=sam", include_memories_top_k=3
+    )
+    assert block_texts(asked)[-1] == "Sam collects vintage motorcycles."
 
 
 def test_focus_on_a_summary_shows_it_once_below_those_above(tenant: Tenant) -> None:
     focus = summarise(tenant, "user=alex/topic=food", "What Alex eats, in detail.", style="detailed")
-    context = ask(tenant, focus=Focus(summary_id=focus), summary_style="detailed")
-    assert texts(context) == [MEMO, "What Alex eats, in detail."]
-    compact = ask(tenant, focus=Focus(summary_id=focus))
-    assert texts(compact) == [MEMO, ALEX, FOOD, "What Alex eats, in detail."]
+    context = assemble_test_context(tenant, focus=Focus(summary_id=focus), summary_style="detailed")
+    assert block_texts(context) == [MEMO, "What Alex eats, in detail."]
+    compact = assemble_test_context(tenant, focus=Focus(summary_id=focus))
+    assert block_texts(compact) == [MEMO, ALEX, FOOD, "What Alex eats, in detail."]
 
 
 def test_focus_on_a_partition_is_the_partition(tenant: Tenant) -> None:
-    by_focus = ask(tenant, focus=Focus(partition="user=alex"), preview=True)
-    plain = ask(tenant, partition="user=alex", preview=True)
+    by_focus = assemble_test_context(tenant, focus=Focus(partition="user=alex"), preview=True)
+    plain = assemble_test_context(tenant, partition="user=alex", preview=True)
     assert by_focus.text == plain.text
     assert len([kind for kind in kinds(by_focus) if kind == "memory"]) == 4
 
@@ -249,7 +265,7 @@ def test_focus_that_cannot_be_granted_is_refused_by_field(
     tenant: Tenant, wish: dict[str, Any], error: type[Exception], field: str
 ) -> None:
     with pytest.raises(error) as refused:
-        ask(tenant, QUESTION, reach="user=alex", **wish)
+        assemble_test_context(tenant, QUESTION, reach="user=alex", **wish)
     assert refused.value.field == field  # type: ignore[attr-defined]
 
 
@@ -258,9 +274,9 @@ def test_focus_out_of_reach_or_of_another_tenant_is_not_found(tenant: Tenant) ->
     summary = summarise(tenant, "user=sam", "All about Sam.")
     for focus in (Focus(memory_id=sams.pk), Focus(summary_id=summary)):
         with pytest.raises(NotFound):
-            ask(tenant, focus=focus, reach="user=alex")
+            assemble_test_context(tenant, focus=focus, reach="user=alex")
         with pytest.raises(NotFound):
-            ask(new_tenant(), focus=focus)
+            assemble_test_context(make_empty_tenant(), focus=focus)
 
 
 # --- Room -----------------------------------------------------------------------------------------------------------
@@ -278,14 +294,14 @@ def loaves(tenant: Tenant, **sections: dict[str, float]) -> BudgetProfile:
 
 def test_section_has_the_room_of_the_profile_and_no_more(tenant: Tenant) -> None:
     draft = loaves(tenant, memories={"tokens": 60})
-    context = ask(tenant, QUESTION, partition="user=alex", draft=draft, preview=True, max_tokens=1000)
+    context = assemble_test_context(tenant, QUESTION, partition="user=alex", draft=draft, preview=True, max_tokens=1000)
     taken = sum(block.tokens + 1 for block in context.blocks if block.kind == "memory")
     assert 40 < taken <= 60
 
 
 def test_unused_room_of_a_section_goes_to_the_next(tenant: Tenant) -> None:
     draft = loaves(tenant, tenant_memo={"share": 0.25}, partition_summaries={"share": 0.25}, memories={"share": 0.5})
-    context = ask(tenant, QUESTION, partition="user=alex", draft=draft, preview=True, max_tokens=400)
+    context = assemble_test_context(tenant, QUESTION, partition="user=alex", draft=draft, preview=True, max_tokens=400)
     taken = sum(block.tokens + 1 for block in context.blocks if block.kind == "memory")
     assert taken > 0.7 * 376
     assert recounted(context) <= 400
@@ -293,8 +309,8 @@ def test_unused_room_of_a_section_goes_to_the_next(tenant: Tenant) -> None:
 
 def test_memo_too_long_for_its_share_gives_way_though_the_budget_would_hold_it(tenant: Tenant) -> None:
     draft = profile(tenant, sections={"tenant_memo": {"tokens": 3}})
-    context = ask(tenant, QUESTION, partition="user=alex", draft=draft, preview=True)
-    assert MEMO not in texts(context)
+    context = assemble_test_context(tenant, QUESTION, partition="user=alex", draft=draft, preview=True)
+    assert MEMO not in block_texts(context)
     assert context.omitted[0].anchor.type == "tenant_memo"
 
 
@@ -303,8 +319,8 @@ def test_memory_that_one_section_had_no_room_for_may_stand_in_another(
 ) -> None:
     tenant, focus, _ = linked
     draft = profile(tenant, sections={"focus": {"tokens": 2}})
-    context = ask(tenant, "second shop", focus=Focus(memory_id=focus.pk), draft=draft, preview=True)
-    assert focus.content in texts(context)
+    context = assemble_test_context(tenant, "second shop", focus=Focus(memory_id=focus.pk), draft=draft, preview=True)
+    assert focus.content in block_texts(context)
     assert str(focus.pk) not in reasons(context)
 
 
@@ -341,14 +357,15 @@ def test_pinned_memories_come_first_in_their_share_and_crowd_no_question(
     wish: dict[str, Any] = {"partition": "user=alex", "packer": packer, "preview": True, "include_summaries_at": []}
     wish |= {"max_tokens": max_tokens, "include_tenant_memo": False, "ordering": "top_down"}
     shared, whole, none = (
-        held(ask(tenant, QUESTION, draft=profile(tenant, pinned_share=share), **wish)) for share in (0.5, 1.0, 0.0)
+        held(assemble_test_context(tenant, QUESTION, draft=profile(tenant, pinned_share=share), **wish))
+        for share in (0.5, 1.0, 0.0)
     )
     assert RYE in shared
     assert shared[0] in rules
     assert set(whole) <= rules
     assert RYE in none
     assert none[0] not in rules
-    again = held(ask(tenant, "", draft=profile(tenant), **wish))
+    again = held(assemble_test_context(tenant, "", draft=profile(tenant), **wish))
     assert again
     assert set(again) <= rules
 
@@ -356,8 +373,8 @@ def test_pinned_memories_come_first_in_their_share_and_crowd_no_question(
 def test_many_pinned_memories_leave_the_question_its_candidates(tenant: Tenant) -> None:
     rows = [new_row(f"{rule} So says rule {n}.", "user=alex", pinned=True) for n in range(8) for rule in RULES]
     store(tenant, rows)
-    context = ask(tenant, QUESTION, partition="user=alex", max_tokens=150, preview=True)
-    assert RYE in texts(context)
+    context = assemble_test_context(tenant, QUESTION, partition="user=alex", max_tokens=150, preview=True)
+    assert RYE in block_texts(context)
     assert context.plan["pinned"]["rows"] == len(rows)
     assert len(context.candidates) < len(rows)
 
@@ -367,7 +384,7 @@ def test_many_pinned_memories_leave_the_question_its_candidates(tenant: Tenant) 
 
 def test_near_duplicate_of_a_kept_memory_is_left_out_with_that_reason(tenant: Tenant) -> None:
     again = store(tenant, [new_row(f"{RYE}.", "user=alex"), new_row(f"{RYE}!", "user=alex")])
-    context = ask(tenant, QUESTION, partition="user=alex")
+    context = assemble_test_context(tenant, QUESTION, partition="user=alex")
     ids = {str(row.pk) for row in again}
     said = [block for block in context.blocks if block.text.startswith("Alex prefers rye")]
     assert len(said) == 1
@@ -390,7 +407,9 @@ def test_near_duplicate_of_what_had_to_go_in_the_end_lacked_the_room_as_well(
     # as if nothing stood around the texts: what was packed is too long, and the last blocks go
     monkeypatch.setattr("context.assembly.orchestrator.EXPECTED_OVERHEAD_TOKENS", {"markdown": (0, 0)})
     for max_tokens in range(8, 60):
-        context = ask(tenant, QUESTION, partition="user=alex", max_tokens=max_tokens, preview=True, explain=True)
+        context = assemble_test_context(
+            tenant, QUESTION, partition="user=alex", max_tokens=max_tokens, preview=True, explain=True
+        )
         outcomes = {row.anchor.id: row.outcome for row in context.candidates if row.outcome != "kept"}
         assert {row.anchor.id: row.reason for row in context.omitted if row.anchor.type == "memory"} == outcomes
         assert {row.twin for row in context.omitted} - {None} <= {block.anchor for block in context.blocks}
@@ -399,9 +418,11 @@ def test_near_duplicate_of_what_had_to_go_in_the_end_lacked_the_room_as_well(
 
 def test_threshold_of_the_profile_decides_what_is_near(tenant: Tenant) -> None:
     store(tenant, [new_row(f"{RYE}.", "user=alex")])
-    everything = ask(tenant, QUESTION, draft=profile(tenant, near_duplicate_threshold=1.0), preview=True)
+    everything = assemble_test_context(
+        tenant, QUESTION, draft=profile(tenant, near_duplicate_threshold=1.0), preview=True
+    )
     assert "near_duplicate" not in reasons(everything).values()
-    little = ask(tenant, QUESTION, draft=profile(tenant, near_duplicate_threshold=0.0), preview=True)
+    little = assemble_test_context(tenant, QUESTION, draft=profile(tenant, near_duplicate_threshold=0.0), preview=True)
     assert list(reasons(little).values()).count("near_duplicate") >= 3
 
 
@@ -410,18 +431,21 @@ def test_near_duplicate_of_the_focus_or_of_a_linked_memory_is_left_out(
 ) -> None:
     tenant, focus, targets = linked
     again = store(tenant, [new_row(f"{row.content}.", "user=alex") for row in (focus, targets[0])])
-    context = ask(tenant, "Where is the second shop of Alex?", focus=Focus(memory_id=focus.pk))
+    context = assemble_test_context(tenant, "Where is the second shop of Alex?", focus=Focus(memory_id=focus.pk))
     assert [reasons(context)[str(row.pk)] for row in again] == ["near_duplicate"] * 2
     assert [twins(context)[str(row.pk)].id for row in again] == [str(focus.pk), str(targets[0].pk)]
 
 
 def test_shorter_near_duplicate_stands_where_the_better_one_has_no_room() -> None:
-    tenant = new_tenant()
+    tenant = make_empty_tenant()
     long = "The oven is hot and the oven is hot and the oven is hot. " * 12
     store(tenant, [new_row(long.strip()), new_row("The oven is hot and the oven is hot.")])
     draft = profile(tenant, near_duplicate_threshold=0.8)
-    assert len(texts(ask(tenant, "Is the oven hot?", draft=draft, preview=True, max_tokens=4000))) == 1
-    assert texts(ask(tenant, "Is the oven hot?", draft=draft, preview=True, max_tokens=60)) == [
+    assert (
+        len(block_texts(assemble_test_context(tenant, "Is the oven hot?", draft=draft, preview=True, max_tokens=4000)))
+        == 1
+    )
+    assert block_texts(assemble_test_context(tenant, "Is the oven hot?", draft=draft, preview=True, max_tokens=60)) == [
         "The oven is hot and the oven is hot."
     ]
 
@@ -429,14 +453,14 @@ def test_shorter_near_duplicate_stands_where_the_better_one_has_no_room() -> Non
 # --- All together ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("render", STYLES)
+@pytest.mark.parametrize("render", RENDER_STYLES)
 @pytest.mark.parametrize("max_tokens", [10, 60, 90, 130, 400])
 def test_every_section_together_holds_the_budget_and_can_be_parsed(
     linked: tuple[Tenant, Memory, list[Memory]], render: str, max_tokens: int
 ) -> None:
     tenant, focus, _ = linked
     for packer in ("greedy", "elastic", "optimal"):
-        context = ask(
+        context = assemble_test_context(
             tenant,
             "Where is the second shop?",
             focus=Focus(memory_id=focus.pk),
@@ -464,7 +488,7 @@ def test_number_of_queries_does_not_grow_with_summaries_links_and_memories(
         more = store(tenant, [new_row(f"Brick {n} of {extra} lies by the river.", "user=alex") for n in range(extra)])
         link(tenant, focus, *more)
         with CaptureQueriesContext(connection) as captured:
-            context = ask(tenant, "Where is the shop?", focus=Focus(memory_id=focus.pk), preview=True)
-        assert codes(context) == []
+            context = assemble_test_context(tenant, "Where is the shop?", focus=Focus(memory_id=focus.pk), preview=True)
+        assert warning_codes(context) == []
         counts.append(len([query for query in captured if not SCOPE_STATEMENT.match(query["sql"])]))
     assert counts == [QUERIES_OF_A_FULL_PREVIEW] * 2

@@ -14,8 +14,17 @@ from memories.hygiene.actions import merge_memories
 from memories.models import Memory, Tenant
 from memories.store.actions.edit import archive_memory
 from memories.tenancy.scopes import tenant_scope
-from tests.console_pages import whole
-from tests.integration.page_helpers import HTMX, TESTER, as_stored, client_of, page, text_of, undo_of, workshop
+from tests.console_pages import with_result_address
+from tests.integration.page_helpers import (
+    HTMX,
+    TESTER,
+    as_stored,
+    client_of,
+    make_bakery_memories,
+    page,
+    text_of,
+    undo_of,
+)
 from tests.users import new_operator
 
 QUESTION = "What does ERR_4012 mean?"
@@ -40,7 +49,7 @@ def test_no_context_yet_says_how_one_comes_about(client: Client, tenant: Tenant)
 
 
 def test_contexts_are_listed_and_filtered(client: Client, tenant: Tenant, api: Any) -> None:
-    workshop(tenant)
+    make_bakery_memories(tenant)
     ask(api, partition="agent=support")
     ask(api, query="When does Kiel close?")
 
@@ -67,8 +76,8 @@ def test_filter_that_is_none_is_answered_422(query: str, client: Client, tenant:
 def test_lists_of_contexts_go_on_page_by_page(
     client: Client, tenant: Tenant, api: Any, monkeypatch: pytest.MonkeyPatch, django_assert_max_num_queries: Any
 ) -> None:
-    monkeypatch.setattr("memory_platform.web.tables.PAGE_SIZE", 2)
-    workshop(tenant)
+    monkeypatch.setattr("memory_platform.web.tables.TABLE_PAGE_SIZE", 2)
+    make_bakery_memories(tenant)
     for number in range(3):
         ask(api, query=f"Question {number}")
     first = client.get(page("receipts", tenant))
@@ -77,13 +86,13 @@ def test_lists_of_contexts_go_on_page_by_page(
     assert [row.query for row in rest.context["table"].rows] == ["Question 0"]
     with django_assert_max_num_queries(40) as few:
         client.get(page("receipts", tenant))
-    monkeypatch.setattr("memory_platform.web.tables.PAGE_SIZE", 50)
+    monkeypatch.setattr("memory_platform.web.tables.TABLE_PAGE_SIZE", 50)
     with django_assert_max_num_queries(len(few)):
         client.get(page("receipts", tenant))
 
 
 def test_context_is_shown_as_it_was_after_an_edit_and_beside_today(client: Client, tenant: Tenant, api: Any) -> None:
-    memories = workshop(tenant)
+    memories = make_bakery_memories(tenant)
     receipt_id = ask(api)
     with tenant_scope(tenant.pk):
         archive_memory(memory=memories[1], by=TESTER, now=timezone.now())
@@ -96,7 +105,7 @@ def test_context_is_shown_as_it_was_after_an_edit_and_beside_today(client: Clien
     first = client.get(address)
     assert "Falls out" not in text_of(first)
     assert f'hx-get="{address}" hx-trigger="load"' in text_of(first)
-    part, today = client.get(address, headers=HTMX), client.get(whole(address))
+    part, today = client.get(address, headers=HTMX), client.get(with_result_address(address))
     assert f"{len(today.context['change'].entered)} block" in text_of(part)
     assert " in, 1 out since then</div>" in text_of(part)
     assert "<html" not in text_of(part)
@@ -105,14 +114,14 @@ def test_context_is_shown_as_it_was_after_an_edit_and_beside_today(client: Clien
 
 
 def test_context_of_another_tenant_is_absent(client: Client, tenant: Tenant, other_tenant: Tenant, api: Any) -> None:
-    workshop(tenant)
+    make_bakery_memories(tenant)
     stranger = client_of(new_operator("xenia", "viewer", other_tenant))
     assert stranger.get(page("receipt", other_tenant, ask(api))).status_code == 404
     assert client.get(page("receipt", tenant, uuid4())).status_code == 404
 
 
 def test_vote_is_given_counts_and_is_taken_back(client: Client, tenant: Tenant, api: Any) -> None:
-    memory = workshop(tenant)[1]
+    memory = make_bakery_memories(tenant)[1]
     ask(api)
     address = page("memory-votes", tenant, memory.pk)
     text = text_of(client.get(address))
@@ -134,13 +143,13 @@ def test_vote_is_given_counts_and_is_taken_back(client: Client, tenant: Tenant, 
 
 @pytest.mark.parametrize("typed", [{"feedback": "SPLENDID"}, {}, {"feedback": "POSITIVE", "reason": "x" * 501}])
 def test_vote_that_is_none_is_answered_422(typed: dict[str, str], client: Client, tenant: Tenant) -> None:
-    memory = workshop(tenant)[0]
+    memory = make_bakery_memories(tenant)[0]
     assert client.post(page("memory-votes", tenant, memory.pk), typed).status_code == 422
     assert votes(tenant) == []
 
 
 def test_viewer_reads_votes_and_gives_none(tenant: Tenant) -> None:
-    memory: Memory = workshop(tenant)[0]
+    memory: Memory = make_bakery_memories(tenant)[0]
     viewer = client_of(new_operator("vera", "viewer", tenant))
     assert viewer.get(page("memory-votes", tenant, memory.pk)).status_code == 200
     assert viewer.post(page("memory-votes", tenant, memory.pk), {"feedback": "POSITIVE"}).status_code == 403
@@ -149,8 +158,8 @@ def test_viewer_reads_votes_and_gives_none(tenant: Tenant) -> None:
 
 
 def test_memory_or_vote_that_is_not_there_is_absent(client: Client, tenant: Tenant, other_tenant: Tenant) -> None:
-    foreign = workshop(other_tenant)[0]
-    own = workshop(tenant)[0]
+    foreign = make_bakery_memories(other_tenant)[0]
+    own = make_bakery_memories(tenant)[0]
     assert client.get(page("memory-votes", tenant, foreign.pk)).status_code == 404
     assert client.post(page("memory-votes", tenant, foreign.pk), {"feedback": "POSITIVE"}).status_code == 404
     assert client.post(page("vote-withdraw", tenant, own.pk, uuid4())).status_code == 404
@@ -160,7 +169,7 @@ def test_memory_or_vote_that_is_not_there_is_absent(client: Client, tenant: Tena
 
 
 def test_vote_on_a_memory_merged_into_this_one_is_not_given_to_this_one(client: Client, tenant: Tenant) -> None:
-    kept, merged = workshop(tenant)[:2]
+    kept, merged = make_bakery_memories(tenant)[:2]
     client.post(page("memory-votes", tenant, merged.pk), {"feedback": "NEGATIVE"})
     with tenant_scope(tenant.pk):
         merge_memories(tenant_id=tenant.pk, groups={kept.pk: [merged.pk]}, by=TESTER, now=timezone.now())

@@ -11,10 +11,17 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from context.models import Receipt
-from context.receipts.storing import anchors_of
+from context.receipts.storing import receipt_anchors
 from memories.models import Memory, RetrievalTick, Tenant
 from memories.tenancy.scopes import tenant_scope
-from tests.integration.context_helpers import NOW, ask, bakery, new_row, new_tenant, store
+from tests.integration.context_helpers import (
+    CONTEXT_NOW,
+    assemble_test_context,
+    bakery,
+    make_empty_tenant,
+    new_row,
+    store,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -33,18 +40,18 @@ def held(tenant: Tenant) -> dict[UUID, list[UUID]]:
 
 
 def test_memory_is_found_in_its_oldest_receipt_behind_many_others() -> None:
-    tenant = new_tenant()
+    tenant = make_empty_tenant()
     old, new = store(tenant, [new_row("The shop opens at nine.", "user=a"), new_row("The oven is hot.", "user=b")])
-    first = ask(tenant, partition="user=a", now=NOW - 300 * DAY)
+    first = assemble_test_context(tenant, partition="user=a", now=CONTEXT_NOW - 300 * DAY)
     for day in range(60):
-        ask(tenant, partition="user=b", now=NOW - day * DAY)
+        assemble_test_context(tenant, partition="user=b", now=CONTEXT_NOW - day * DAY)
     assert holding(tenant, old.pk) == {first.id}
     assert len(holding(tenant, new.pk)) == 60
 
 
 def test_candidate_that_was_not_packed_is_not_held() -> None:
     tenant = bakery()
-    given = ask(tenant, QUESTION, max_tokens=60)
+    given = assemble_test_context(tenant, QUESTION, max_tokens=60)
     kept = {UUID(block.anchor.id) for block in given.blocks if block.anchor.type == "memory"}
     considered = {UUID(candidate.anchor.id) for candidate in given.candidates}
     assert kept
@@ -54,15 +61,15 @@ def test_candidate_that_was_not_packed_is_not_held() -> None:
 
 
 def test_another_tenants_receipts_hold_nothing_for_us() -> None:
-    tenant, other = bakery(), new_tenant()
-    ask(tenant, QUESTION)
+    tenant, other = bakery(), make_empty_tenant()
+    assemble_test_context(tenant, QUESTION)
     memory_id = next(iter(held(tenant).values()))[0]
     assert holding(other, memory_id) == set()
 
 
 def test_receipts_are_found_without_reading_what_they_considered() -> None:
     tenant = bakery()
-    ask(tenant, QUESTION)
+    assemble_test_context(tenant, QUESTION)
     with tenant_scope(tenant.pk):
         memory = Memory.objects.for_tenant(tenant.pk).latest("pk")
         with CaptureQueriesContext(connection) as queries:
@@ -72,14 +79,14 @@ def test_receipts_are_found_without_reading_what_they_considered() -> None:
 
 
 def test_receipts_stored_before_the_column_are_filled() -> None:
-    tenant, empty = bakery(), new_tenant()
+    tenant, empty = bakery(), make_empty_tenant()
     for question in (QUESTION, "When does the warehouse close?"):
-        ask(tenant, question, max_tokens=80)
-    ask(empty, QUESTION)
+        assemble_test_context(tenant, question, max_tokens=80)
+    assemble_test_context(empty, QUESTION)
     written = held(tenant)
     with tenant_scope(tenant.pk):
         for row in Receipt.objects.for_tenant(tenant.pk):
-            assert row.memory_ids == [UUID(anchor.id) for anchor in anchors_of(row) if anchor.type == "memory"]
+            assert row.memory_ids == [UUID(anchor.id) for anchor in receipt_anchors(row) if anchor.type == "memory"]
         Receipt.objects.for_tenant(tenant.pk).update(memory_ids=[])
     with connection.schema_editor(atomic=False) as editor:
         import_module("context.migrations.0004_memories_of_receipts").fill(apps, editor)
@@ -89,14 +96,14 @@ def test_receipts_stored_before_the_column_are_filled() -> None:
 
 @pytest.mark.parametrize("memory_ids", [[], [str(uuid4()), str(uuid4())]])
 def test_inserted_receipt_is_the_one_that_save_would_store(memory_ids: list[str]) -> None:
-    tenant = new_tenant()
+    tenant = make_empty_tenant()
     odd = "He said: 'it''s {5,6} %s \\ \"ünïcode\" 🥐'\nand left"
     values: dict[str, Any] = {
         "tenant_id": tenant.pk,
-        "created_at": NOW,
+        "created_at": CONTEXT_NOW,
         "query": odd,
         "partition_path": "user=alex",
-        "request": {"query": odd, "nothing": None, "flag": True, "at": NOW, "id": uuid4()},
+        "request": {"query": odd, "nothing": None, "flag": True, "at": CONTEXT_NOW, "id": uuid4()},
         "profile": {},
         "budget_profile": {"name": "default", "version": 0},
         "budget": {"used": 3},
@@ -107,7 +114,7 @@ def test_inserted_receipt_is_the_one_that_save_would_store(memory_ids: list[str]
         "plan": {"ms": 0.25, "tiny": 1e-12},
         "warnings": [{"detail": odd}],
         "text_sha256": "0" * 64,
-        "as_of": NOW - DAY,
+        "as_of": CONTEXT_NOW - DAY,
         "memory_ids": memory_ids,
     }
     saved, inserted = Receipt(**values), Receipt(**values)
@@ -120,9 +127,9 @@ def test_inserted_receipt_is_the_one_that_save_would_store(memory_ids: list[str]
 
 
 def test_what_json_does_not_know_is_refused_before_the_database_is_asked() -> None:
-    tenant = new_tenant()
+    tenant = make_empty_tenant()
     with pytest.raises(TypeError):
-        Receipt.objects.insertion(Receipt(tenant_id=tenant.pk, created_at=NOW, request={"what": object()}))
+        Receipt.objects.insertion(Receipt(tenant_id=tenant.pk, created_at=CONTEXT_NOW, request={"what": object()}))
 
 
 def test_batches_of_the_filling_reach_every_receipt(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -130,7 +137,7 @@ def test_batches_of_the_filling_reach_every_receipt(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(migration, "ROWS_PER_BATCH", 2)
     tenant = bakery()
     for _ in range(5):
-        ask(tenant, QUESTION)
+        assemble_test_context(tenant, QUESTION)
     written = held(tenant)
     with tenant_scope(tenant.pk):
         Receipt.objects.for_tenant(tenant.pk).update(memory_ids=[])
@@ -142,7 +149,7 @@ def test_batches_of_the_filling_reach_every_receipt(monkeypatch: pytest.MonkeyPa
 def test_receipt_and_what_it_leaves_behind_are_one_statement() -> None:
     tenant = bakery()
     with CaptureQueriesContext(connection) as queries:
-        given = ask(tenant, QUESTION)
+        given = assemble_test_context(tenant, QUESTION)
     inserts = [query["sql"] for query in queries if "INSERT" in query["sql"]]
     assert len(inserts) == 1
     with tenant_scope(tenant.pk):

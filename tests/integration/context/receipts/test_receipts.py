@@ -12,13 +12,22 @@ from django.test.utils import CaptureQueriesContext
 from context.models import Receipt
 from context.receipts.storing import StoredContext, read_receipt
 from memories.models import Memory, Tenant
-from memories.partitions.actions.memo import set_memo
+from memories.partitions.actions.memo import set_tenant_memo
 from memories.store.actions.edit import archive_memory, update_memory
 from memories.tenancy.actions.tenants import create_api_key
 from memories.tenancy.audit import Actor
 from memories.tenancy.exceptions import NotFound
 from memories.tenancy.scopes import tenant_scope
-from tests.integration.context_helpers import NOW, SYSTEM, ask, bakery, new_row, new_tenant, store, texts
+from tests.integration.context_helpers import (
+    CONTEXT_NOW,
+    SYSTEM,
+    assemble_test_context,
+    bakery,
+    block_texts,
+    make_empty_tenant,
+    new_row,
+    store,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -41,42 +50,44 @@ def row_of(tenant: Tenant, receipt_id: uuid.UUID | None) -> Receipt:
 @pytest.mark.parametrize("ordering", ["top_down", "u_curve"])
 def test_receipt_gives_the_context_back(render: str, ordering: str) -> None:
     tenant = bakery()
-    given = ask(tenant, QUESTION, render=render, ordering=ordering, max_tokens=90)
+    given = assemble_test_context(tenant, QUESTION, render=render, ordering=ordering, max_tokens=90)
     stored = read(tenant, given.id)
     assert stored.is_verified
     assert stored.context.text == given.text
     assert stored.context.as_answer(explain=True) | {"timings": 0} == given.as_answer(explain=True) | {"timings": 0}
     assert stored.as_answer()["request"]["query"] == QUESTION
-    assert stored.as_answer()["created_at"] == NOW.isoformat()
+    assert stored.as_answer()["created_at"] == CONTEXT_NOW.isoformat()
     json.dumps(stored.as_answer(explain=True))
 
 
 def test_receipt_of_an_empty_context_is_read_back() -> None:
-    tenant = new_tenant()
-    given = ask(tenant, QUESTION)
+    tenant = make_empty_tenant()
+    given = assemble_test_context(tenant, QUESTION)
     assert read(tenant, given.id).context.text == ""
     assert read(tenant, given.id).is_verified
 
 
 def test_text_is_given_back_through_edits_archives_and_a_new_memo() -> None:
     tenant = bakery()
-    given = ask(tenant, QUESTION)
+    given = assemble_test_context(tenant, QUESTION)
     with tenant_scope(tenant.pk):
         first, second, third, *_ = list(Memory.objects.for_tenant(tenant.pk).order_by("pk"))
-        update_memory(memory=first, changes={"content": "Rewritten."}, by=SYSTEM, now=NOW + timedelta(hours=1))
-        update_memory(memory=first, changes={"content": "Rewritten again."}, by=SYSTEM, now=NOW + timedelta(hours=2))
-        archive_memory(memory=second, by=SYSTEM, now=NOW + timedelta(hours=1))
-        update_memory(memory=third, changes={"confidence": 0.1}, by=SYSTEM, now=NOW + timedelta(hours=1))
-        set_memo(tenant=tenant, content="Another memo.", by=SYSTEM, now=NOW + timedelta(hours=1))
+        update_memory(memory=first, changes={"content": "Rewritten."}, by=SYSTEM, now=CONTEXT_NOW + timedelta(hours=1))
+        update_memory(
+            memory=first, changes={"content": "Rewritten again."}, by=SYSTEM, now=CONTEXT_NOW + timedelta(hours=2)
+        )
+        archive_memory(memory=second, by=SYSTEM, now=CONTEXT_NOW + timedelta(hours=1))
+        update_memory(memory=third, changes={"confidence": 0.1}, by=SYSTEM, now=CONTEXT_NOW + timedelta(hours=1))
+        set_tenant_memo(tenant=tenant, content="Another memo.", by=SYSTEM, now=CONTEXT_NOW + timedelta(hours=1))
     stored = read(tenant, given.id)
     assert stored.is_verified
     assert stored.context.text == given.text
-    assert texts(ask(tenant, QUESTION, preview=True)) != texts(given)
+    assert block_texts(assemble_test_context(tenant, QUESTION, preview=True)) != block_texts(given)
 
 
 def test_context_whose_memory_was_erased_says_that_it_is_not_the_same() -> None:
     tenant = bakery()
-    given = ask(tenant, QUESTION)
+    given = assemble_test_context(tenant, QUESTION)
     gone = next(block.anchor.id for block in given.blocks if block.anchor.type == "memory")
     with tenant_scope(tenant.pk):
         Memory.objects.for_tenant(tenant.pk).filter(pk=gone).delete()
@@ -87,14 +98,14 @@ def test_context_whose_memory_was_erased_says_that_it_is_not_the_same() -> None:
 
 def test_another_secret_is_noticed(settings: Any) -> None:
     tenant = bakery()
-    given = ask(tenant, QUESTION)
+    given = assemble_test_context(tenant, QUESTION)
     settings.SECRET_KEY = "another secret"
     assert not read(tenant, given.id).is_verified
 
 
 def test_receipt_holds_no_text_of_a_memory() -> None:
     tenant = bakery()
-    row = row_of(tenant, ask(tenant, QUESTION, max_tokens=80).id)
+    row = row_of(tenant, assemble_test_context(tenant, QUESTION, max_tokens=80).id)
     kept = json.dumps([row.blocks, row.omitted, row.candidates, row.plan, row.warnings, row.request, row.budget])
     assert "rye" not in kept
     assert "bakery" not in kept
@@ -104,16 +115,16 @@ def test_receipt_holds_no_text_of_a_memory() -> None:
 def test_receipt_names_the_key_that_asked() -> None:
     tenant = bakery()
     with tenant_scope(tenant.pk):
-        key, _ = create_api_key(tenant=tenant, name="agent", scopes=["write"], by=SYSTEM, now=NOW)
-    assert row_of(tenant, ask(tenant, QUESTION, actor=Actor.key(key)).id).api_key_id == key.pk
-    assert row_of(tenant, ask(tenant, QUESTION, actor=Actor.operator(1, "Kim")).id).api_key_id is None
+        key, _ = create_api_key(tenant=tenant, name="agent", scopes=["write"], by=SYSTEM, now=CONTEXT_NOW)
+    assert row_of(tenant, assemble_test_context(tenant, QUESTION, actor=Actor.key(key)).id).api_key_id == key.pk
+    assert row_of(tenant, assemble_test_context(tenant, QUESTION, actor=Actor.operator(1, "Kim")).id).api_key_id is None
 
 
 def test_key_reads_only_receipts_within_its_reach() -> None:
     tenant = bakery()
-    alex = ask(tenant, QUESTION, partition="user=alex/topic=food").id
-    whole = ask(tenant, QUESTION).id
-    sibling = ask(tenant, QUESTION, partition="user=alexander").id
+    alex = assemble_test_context(tenant, QUESTION, partition="user=alex/topic=food").id
+    whole = assemble_test_context(tenant, QUESTION).id
+    sibling = assemble_test_context(tenant, QUESTION, partition="user=alexander").id
     assert read(tenant, alex, "user=alex").context.id == alex
     for hidden in (whole, sibling):
         with pytest.raises(NotFound):
@@ -121,9 +132,9 @@ def test_key_reads_only_receipts_within_its_reach() -> None:
 
 
 def test_another_tenants_receipt_is_not_found() -> None:
-    given = ask(bakery(), QUESTION)
+    given = assemble_test_context(bakery(), QUESTION)
     with pytest.raises(NotFound):
-        read(new_tenant(), given.id)
+        read(make_empty_tenant(), given.id)
 
 
 def test_reading_a_receipt_takes_the_same_queries_however_many_blocks_it_has() -> None:
@@ -131,7 +142,7 @@ def test_reading_a_receipt_takes_the_same_queries_however_many_blocks_it_has() -
     counts = []
     for extra in (0, 40):
         store(tenant, [new_row(f"Loaf {n} takes flour.") for n in range(extra)])
-        given = ask(tenant, QUESTION)
+        given = assemble_test_context(tenant, QUESTION)
         with tenant_scope(tenant.pk), CaptureQueriesContext(connection) as queries:
             read_receipt(tenant_id=tenant.pk, receipt_id=given.id or uuid.uuid4(), reach="")
         counts.append(len(queries))

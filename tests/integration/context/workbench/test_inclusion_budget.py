@@ -9,16 +9,18 @@ from typing import Any
 import pytest
 
 from context.receipts.results import AssembledContext, ContextRequest
-from context.workbench.inclusion_budget import Admission, find_admission
+from context.workbench.inclusion_budget import InclusionBudget, find_inclusion_budget
 from memories.models import Tenant
-from tests.integration.context_helpers import NOW, SYSTEM, ask, bakery, new_row, store
+from tests.integration.context_helpers import CONTEXT_NOW, SYSTEM, assemble_test_context, bakery, new_row, store
 
 QUERY = "What does Alex bake, and in which oven?"
 
 
-def admission(tenant: Tenant, anchor_id: str, clock: Callable[[], float] = lambda: 0.0, **wishes: Any) -> Admission:
+def admission(
+    tenant: Tenant, anchor_id: str, clock: Callable[[], float] = lambda: 0.0, **wishes: Any
+) -> InclusionBudget:
     request = ContextRequest(query=QUERY, preview=True, explain=True, **wishes)
-    return find_admission(request, anchor_id, tenant_id=tenant.pk, actor=SYSTEM, now=NOW, clock=clock)
+    return find_inclusion_budget(request, anchor_id, tenant_id=tenant.pk, actor=SYSTEM, now=CONTEXT_NOW, clock=clock)
 
 
 def holds(context: AssembledContext, anchor_id: str) -> bool:
@@ -35,7 +37,7 @@ def kitchen(transactional_db: None) -> Tenant:
             f"{text}.",
             "user=alex/topic=food",
             pinned=n % 9 == 0,
-            created_at=NOW - timedelta(days=30, minutes=n),
+            created_at=CONTEXT_NOW - timedelta(days=30, minutes=n),
         )
         for n, text in enumerate(texts)
     ]
@@ -49,7 +51,7 @@ def kitchen(transactional_db: None) -> Tenant:
 )
 def test_budget_is_the_smallest_at_which_a_real_context_holds_it(kitchen: Tenant, packer: str, profile: str) -> None:
     wishes: dict[str, Any] = {"max_tokens": 90, "packer": packer, "profile": profile, "partition": "user=alex"}
-    left_out = [row.anchor.id for row in ask(kitchen, QUERY, preview=True, **wishes).omitted]
+    left_out = [row.anchor.id for row in assemble_test_context(kitchen, QUERY, preview=True, **wishes).omitted]
     admissions = {anchor_id: admission(kitchen, anchor_id, **wishes) for anchor_id in left_out}
     # a near duplicate of a text that is in enters at no budget; the elastic packer stops at a number of texts
     reasons = {"near_duplicate"} | ({"over_budget"} if packer == "elastic" else set())
@@ -60,7 +62,10 @@ def test_budget_is_the_smallest_at_which_a_real_context_holds_it(kitchen: Tenant
     for found in admissions.values():
         if found.entry:
             looked_at |= set(range(max(91, found.entry.budget - 8), found.entry.budget + 1))
-    contexts = {budget: ask(kitchen, QUERY, preview=True, **wishes | {"max_tokens": budget}) for budget in looked_at}
+    contexts = {
+        budget: assemble_test_context(kitchen, QUERY, preview=True, **wishes | {"max_tokens": budget})
+        for budget in looked_at
+    }
     for anchor_id, found in admissions.items():
         standing = sorted(budget for budget, context in contexts.items() if holds(context, anchor_id))
         if found.entry is None:
@@ -72,26 +77,26 @@ def test_budget_is_the_smallest_at_which_a_real_context_holds_it(kitchen: Tenant
 
 
 def test_memo_and_what_stands_already_are_told_too(kitchen: Tenant) -> None:
-    context = ask(kitchen, QUERY, preview=True, max_tokens=30)
+    context = assemble_test_context(kitchen, QUERY, preview=True, max_tokens=30)
     memo = str(kitchen.pk)
     assert not holds(context, memo)
     found = admission(kitchen, memo, max_tokens=30)
     assert found.entry
-    assert holds(ask(kitchen, QUERY, preview=True, max_tokens=found.entry.budget), memo)
+    assert holds(assemble_test_context(kitchen, QUERY, preview=True, max_tokens=found.entry.budget), memo)
     standing = admission(kitchen, memo, max_tokens=found.entry.budget)
     assert standing.is_in_already
     assert standing.more_tokens == 0
 
 
 def test_no_budget_lets_in_what_is_no_candidate(kitchen: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr("context.assembly.repacking.Gathered.holds")  # not packed for at all
+    monkeypatch.delattr("context.assembly.repacking.RepackableContext.holds")  # not packed for at all
     found = admission(kitchen, "00000000-0000-0000-0000-000000000000", max_tokens=90)
     assert (found.entry, found.outcome) == (None, "")
     assert found.looked_up_to == 32_000
 
 
 def test_search_is_cut_when_its_time_is_over_and_says_how_far_it_looked(kitchen: Tenant) -> None:
-    left_out = ask(kitchen, QUERY, preview=True, max_tokens=90, partition="user=alex").omitted
+    left_out = assemble_test_context(kitchen, QUERY, preview=True, max_tokens=90, partition="user=alex").omitted
     ticks = count()
     found = admission(kitchen, left_out[0].anchor.id, lambda: float(next(ticks)), max_tokens=90, partition="user=alex")
     assert (found.entry, found.is_cut) == (None, True)
@@ -101,4 +106,4 @@ def test_search_is_cut_when_its_time_is_over_and_says_how_far_it_looked(kitchen:
 def test_only_a_preview_is_asked(kitchen: Tenant) -> None:
     request = replace(ContextRequest(query=QUERY), preview=False)
     with pytest.raises(ValueError, match="previews"):
-        find_admission(request, "x", tenant_id=kitchen.pk, actor=SYSTEM, now=NOW, clock=lambda: 0.0)
+        find_inclusion_budget(request, "x", tenant_id=kitchen.pk, actor=SYSTEM, now=CONTEXT_NOW, clock=lambda: 0.0)

@@ -13,8 +13,15 @@ from context.profiles.budget_profiles import current_budget_profile
 from context.services.profiles.scoring_profiles import ADR_0040
 from memories.models import Tenant
 from memories.tenancy.scopes import tenant_scope
-from tests.integration.evaluation_helpers import counted
-from tests.integration.page_helpers import HTMX, client_of, page, remember, text_of, workshop
+from tests.integration.evaluation_helpers import counted_rows
+from tests.integration.page_helpers import (
+    HTMX,
+    client_of,
+    make_bakery_memories,
+    page,
+    store_memories_for_pages,
+    text_of,
+)
 from tests.integration.scoring_helpers import new_version
 
 QUESTION = "What does ERR_4012 mean?"
@@ -33,10 +40,10 @@ def compare(client: Client, tenant: Tenant, headers: Any = None, **wishes: Any) 
 
 
 def test_both_contexts_stand_side_by_side_with_lines_and_a_table(client: Client, tenant: Tenant) -> None:
-    workshop(tenant)
-    remember(tenant, ("The sun rises over the harbour.", "agent=support", "fact"), confidence=1.0)
+    make_bakery_memories(tenant)
+    store_memories_for_pages(tenant, ("The sun rises over the harbour.", "agent=support", "fact"), confidence=1.0)
     new_version(tenant, "sure", numbers=ONLY_CONFIDENCE)
-    before = counted()
+    before = counted_rows()
     response = compare(client, tenant, query=QUESTION, max_tokens=90, left="adr-0040", right="sure@1")
     shown = " ".join(text_of(response).split())
     pair = response.context["pair"]
@@ -48,11 +55,11 @@ def test_both_contexts_stand_side_by_side_with_lines_and_a_table(client: Client,
     assert shown.count('<td class="memory-cell">') == len(pair.changes)
     for words in ("adr-0040 1", "sure 1", "Sum of scores", "As a table", "overlap", "slope-in", "slope-out", "new"):
         assert words in shown, words
-    assert counted() == before
+    assert counted_rows() == before
 
 
 def test_sides_are_the_workbench_run_and_another_one_where_nobody_chose(client: Client, tenant: Tenant) -> None:
-    workshop(tenant)
+    make_bakery_memories(tenant)
     response = compare(
         client, tenant, query=QUESTION, profile="conversation-recall", packer="elastic", before="query=x"
     )
@@ -67,7 +74,7 @@ def test_sides_are_the_workbench_run_and_another_one_where_nobody_chose(client: 
 
 
 def test_older_version_stays_chosen_in_the_form(client: Client, tenant: Tenant) -> None:
-    workshop(tenant)
+    make_bakery_memories(tenant)
     new_version(tenant, "own")
     new_version(tenant, "own", 2)
     shown = text_of(compare(client, tenant, query=QUESTION, left="own@1", right="own"))
@@ -76,7 +83,7 @@ def test_older_version_stays_chosen_in_the_form(client: Client, tenant: Tenant) 
 
 
 def test_budget_profiles_are_compared_as_well(client: Client, tenant: Tenant) -> None:
-    workshop(tenant)
+    make_bakery_memories(tenant)
     client.post(page("budget-create", tenant), {"name": "short"})
     client.post(page("budget", tenant, "short"), {"default_tokens": 60, "edited_from": 1})
     with tenant_scope(tenant.pk):
@@ -90,7 +97,7 @@ def test_budget_profiles_are_compared_as_well(client: Client, tenant: Tenant) ->
 
 
 def test_fragment_is_the_result_alone_and_speaks_to_a_screen_reader(client: Client, tenant: Tenant) -> None:
-    workshop(tenant)
+    make_bakery_memories(tenant)
     shown = text_of(compare(client, tenant, HTMX, query=QUESTION, left="adr-0040", right="conversation-recall"))
     assert "<html" not in shown
     assert 'id="live"' in shown
@@ -125,7 +132,7 @@ def test_refused_choice_stands_at_its_field(client: Client, tenant: Tenant, wish
 
 
 def test_nothing_fits_is_said(client: Client, tenant: Tenant) -> None:
-    workshop(tenant)
+    make_bakery_memories(tenant)
     assert "Nothing fits on either side" in text_of(compare(client, tenant, query=QUESTION, max_tokens=1))
 
 
@@ -144,5 +151,5 @@ def test_queries_do_not_grow_with_the_blocks(client: Client, tenant: Tenant) -> 
             assert response.context["pair"].changes
         return len(queries)
 
-    workshop(tenant)
+    make_bakery_memories(tenant)
     assert count(120) == count(4000)

@@ -19,8 +19,16 @@ from memories.models import Memory, Tenant
 from memories.services.tokens import count_tokens
 from memories.tenancy.audit import Actor
 from memories.tenancy.scopes import tenant_scope
-from tests.console_pages import whole
-from tests.integration.page_helpers import HTMX, as_stored, client_of, page, remember, text_of, workshop
+from tests.console_pages import with_result_address
+from tests.integration.page_helpers import (
+    HTMX,
+    as_stored,
+    client_of,
+    make_bakery_memories,
+    page,
+    store_memories_for_pages,
+    text_of,
+)
 from tests.integration.scoring_helpers import new_version
 
 QUESTION = "What does ERR_4012 mean?"
@@ -43,7 +51,7 @@ def client(operator: User) -> Client:
 
 def preview(client: Client, tenant: Tenant, *, headers: dict[str, str] | None = None, **wishes: Any) -> Any:
     address = f"{page('context-preview', tenant)}?{urlencode(wishes)}"
-    return client.get(address, headers=headers) if headers else client.get(whole(address))
+    return client.get(address, headers=headers) if headers else client.get(with_result_address(address))
 
 
 def in_force(tenant: Tenant) -> BudgetProfile:
@@ -52,7 +60,7 @@ def in_force(tenant: Tenant) -> BudgetProfile:
 
 
 def test_preview_shows_what_fits_its_score_and_the_text(client: Client, tenant: Tenant) -> None:
-    workshop(tenant)
+    make_bakery_memories(tenant)
     response = preview(client, tenant, query=QUESTION, max_tokens=400)
     shown = response.context["preview"]
     text = text_of(response)
@@ -64,7 +72,7 @@ def test_preview_shows_what_fits_its_score_and_the_text(client: Client, tenant: 
 
 
 def test_preview_says_what_was_left_out_and_how_much_room_it_lacks(client: Client, tenant: Tenant) -> None:
-    workshop(tenant)
+    make_bakery_memories(tenant)
     response = preview(client, tenant, query=QUESTION, max_tokens=60)
     left_out = response.context["preview"].left_out
     assert left_out
@@ -73,8 +81,8 @@ def test_preview_says_what_was_left_out_and_how_much_room_it_lacks(client: Clien
 
 
 def test_near_duplicate_leads_to_the_memory_that_says_the_same(client: Client, tenant: Tenant, api: Any) -> None:
-    memories = workshop(tenant)
-    remember(tenant, (f"{memories[1].content[:-1]}!", "agent=service", "fact"))
+    memories = make_bakery_memories(tenant)
+    store_memories_for_pages(tenant, (f"{memories[1].content[:-1]}!", "agent=service", "fact"))
     given = api.post("/api/v1/context", {"query": QUESTION}, format="json").json()
     left_out = next(row for row in given["omitted"] if row["reason"] == "near_duplicate")
     twin = left_out["near_duplicate_of"]
@@ -85,7 +93,7 @@ def test_near_duplicate_leads_to_the_memory_that_says_the_same(client: Client, t
 
 
 def test_preview_of_a_budget_too_small_for_anything_says_so(client: Client, tenant: Tenant) -> None:
-    workshop(tenant)
+    make_bakery_memories(tenant)
     assert "Nothing fits" in text_of(preview(client, tenant, query=QUESTION, max_tokens=3))
 
 
@@ -94,7 +102,7 @@ def test_preview_of_an_empty_tenant_leads_to_the_memories(client: Client, tenant
 
 
 def test_preview_without_a_question_offers_those_asked_lately(client: Client, tenant: Tenant, api: Any) -> None:
-    workshop(tenant)
+    make_bakery_memories(tenant)
     assert "Asked here lately" not in text_of(client.get(page("context-preview", tenant)))
     api.post("/api/v1/context", {"query": QUESTION, "partition": "agent=service"}, format="json")
     text = text_of(client.get(page("context-preview", tenant)))
@@ -103,7 +111,7 @@ def test_preview_without_a_question_offers_those_asked_lately(client: Client, te
 
 
 def test_preview_changes_nothing(client: Client, tenant: Tenant) -> None:
-    memories = workshop(tenant)
+    memories = make_bakery_memories(tenant)
     preview(client, tenant, query=QUESTION, max_tokens=400)
     with tenant_scope(tenant.pk):
         assert not Receipt.objects.for_tenant(tenant.pk).exists()
@@ -111,7 +119,7 @@ def test_preview_changes_nothing(client: Client, tenant: Tenant) -> None:
 
 
 def test_preview_is_the_context_that_an_agent_gets(client: Client, tenant: Tenant, api: Any) -> None:
-    workshop(tenant)
+    make_bakery_memories(tenant)
     shown = preview(client, tenant, query=QUESTION, partition="agent=support", max_tokens=90).context["preview"]
     wish = {"query": QUESTION, "partition": "agent=support", "max_tokens": 90}
     assert api.post("/api/v1/context", wish, format="json").json()["text"] == shown.context.text
@@ -120,14 +128,14 @@ def test_preview_is_the_context_that_an_agent_gets(client: Client, tenant: Tenan
 @pytest.mark.parametrize("style", ["xml", "json", "markdown"])
 @pytest.mark.parametrize("ordering", ["u_curve", "head_tail", "top_down", ""])
 def test_style_and_order_are_those_of_the_address(style: str, ordering: str, client: Client, tenant: Tenant) -> None:
-    workshop(tenant)
+    make_bakery_memories(tenant)
     response = preview(client, tenant, query=QUESTION, style=style, ordering=ordering, max_tokens=300)
     request = response.context["preview"].context.request
     assert (request["render"], request["ordering"]) == (style, ordering or "top_down")
 
 
 def test_unknown_model_is_a_warning_on_the_page(client: Client, tenant: Tenant) -> None:
-    workshop(tenant)
+    make_bakery_memories(tenant)
     assert "not in the catalog" in text_of(preview(client, tenant, query=QUESTION, model="homegrown-1"))
 
 
@@ -146,7 +154,7 @@ def test_unknown_model_is_a_warning_on_the_page(client: Client, tenant: Tenant) 
     ],
 )
 def test_invalid_wish_is_answered_422_at_its_field(wish: dict[str, str], client: Client, tenant: Tenant) -> None:
-    workshop(tenant)
+    make_bakery_memories(tenant)
     for headers in ({}, HTMX):
         response = preview(client, tenant, headers=headers, **{"query": "x", **wish})
         assert response.status_code == 422
@@ -154,7 +162,7 @@ def test_invalid_wish_is_answered_422_at_its_field(wish: dict[str, str], client:
 
 
 def test_page_leaves_its_result_for_later_where_the_form_is_valid(client: Client, tenant: Tenant) -> None:
-    workshop(tenant)
+    make_bakery_memories(tenant)
     address = f"{page('context-preview', tenant)}?{urlencode({'query': QUESTION, 'max_tokens': 400})}"
     first = client.get(address)
     assert "preview" not in first.context
@@ -167,7 +175,7 @@ def test_page_leaves_its_result_for_later_where_the_form_is_valid(client: Client
 
 
 def test_fragment_of_the_preview_announces_itself_and_moves_the_address(client: Client, tenant: Tenant) -> None:
-    workshop(tenant)
+    make_bakery_memories(tenant)
     here = f"http://testserver{page('context-preview', tenant)}?query=x&max_tokens=100"
     moved = preview(client, tenant, headers={**HTMX, "HX-Current-URL": here}, query="x", max_tokens=150)
     asked = preview(client, tenant, headers={**HTMX, "HX-Current-URL": here}, query="y", max_tokens=150)
@@ -179,7 +187,7 @@ def test_fragment_of_the_preview_announces_itself_and_moves_the_address(client: 
 
 
 def test_memory_text_is_escaped(client: Client, tenant: Tenant) -> None:
-    remember(tenant, ("<script>alert('x')</script> & more", "", "fact"))
+    store_memories_for_pages(tenant, ("<script>alert('x')</script> & more", "", "fact"))
     text = text_of(preview(client, tenant, query="alert", max_tokens=200))
     assert "<script>alert" not in text
     assert "&lt;script&gt;alert" in text
@@ -188,24 +196,26 @@ def test_memory_text_is_escaped(client: Client, tenant: Tenant) -> None:
 def test_query_count_of_the_preview_does_not_grow(
     client: Client, tenant: Tenant, django_assert_max_num_queries: Any
 ) -> None:
-    workshop(tenant)
+    make_bakery_memories(tenant)
     with django_assert_max_num_queries(70) as few:
         preview(client, tenant, query=QUESTION)
     count = len(few)
-    remember(tenant, *[(f"Bike number {n} has ERR_4012.", f"agent=shop/user=u-{n}", "fact") for n in range(40)])
+    store_memories_for_pages(
+        tenant, *[(f"Bike number {n} has ERR_4012.", f"agent=shop/user=u-{n}", "fact") for n in range(40)]
+    )
     with django_assert_max_num_queries(count):
         preview(client, tenant, query=QUESTION)
 
 
 def test_budget_page_shows_the_defaults_in_force(client: Client, tenant: Tenant) -> None:
-    workshop(tenant)
+    make_bakery_memories(tenant)
     text = text_of(client.get(page("budgets", tenant), {"whole": 1}))
     assert "In force: the defaults" in text
     assert "Save as version" not in text
 
 
 def test_draft_shows_its_effect_on_a_question_and_saves_nothing(client: Client, tenant: Tenant) -> None:
-    workshop(tenant)
+    make_bakery_memories(tenant)
     draft = NUMBERS | {"default_tokens": 60, "query": QUESTION}
     first = client.get(f"{page('budgets', tenant)}?{urlencode(draft)}")
     assert 'hx-target="#effect" hx-swap="innerHTML" hx-sync="#numbers:abort"' in text_of(first)
@@ -224,7 +234,7 @@ def test_draft_shows_its_effect_on_a_question_and_saves_nothing(client: Client, 
 
 
 def test_saved_budget_rules_the_next_context_and_can_be_rolled_back(client: Client, tenant: Tenant, api: Any) -> None:
-    workshop(tenant)
+    make_bakery_memories(tenant)
     typed = NUMBERS | {"default_tokens": 60, "edited_from": 0}
     response = client.post(page("budgets", tenant), typed, follow=True)
     assert "Version 1 is in force." in text_of(response)
@@ -293,7 +303,7 @@ def test_each_wrong_number_is_told_by_the_name_it_has_on_the_page(client: Client
 
 
 def test_draft_says_which_profile_serves_the_partition_it_does_not_reach(client: Client, tenant: Tenant) -> None:
-    workshop(tenant)
+    make_bakery_memories(tenant)
     client.post(page("budget-create", tenant), {"name": "short", "based_on": "default"})
     with tenant_scope(tenant.pk):
         assign_budget_profile(
@@ -338,14 +348,14 @@ def test_saved_numbers_belong_to_one_tenant(client: Client, tenant: Tenant, othe
 
 
 def test_every_memory_of_the_page_is_of_the_tenant(client: Client, tenant: Tenant, other_tenant: Tenant) -> None:
-    own: list[Memory] = workshop(tenant)
-    remember(other_tenant, ("ERR_4012 is a secret of Globex.", "agent=service", "fact"))
+    own: list[Memory] = make_bakery_memories(tenant)
+    store_memories_for_pages(other_tenant, ("ERR_4012 is a secret of Globex.", "agent=service", "fact"))
     shown = preview(client, tenant, query=QUESTION).context["preview"]
     assert {row.memory.pk for row in shown.kept if row.memory} <= {memory.pk for memory in own}
 
 
 def test_preview_is_ranked_by_the_chosen_profile_even_a_draft(client: Client, tenant: Tenant) -> None:
-    workshop(tenant)
+    make_bakery_memories(tenant)
     new_version(tenant, "by-words")
     for chosen, told in (("conversation-recall", "conversation-recall"), ("by-words@1", "by-words")):
         shown = text_of(preview(client, tenant, query=QUESTION, profile=chosen))

@@ -17,8 +17,17 @@ from context.profiles.actions.budget_profiles import create_budget_profile
 from memories.models import Tenant
 from memories.store.actions.edit import archive_memory
 from memories.tenancy.scopes import maintenance_scope, tenant_scope
-from tests.console_pages import whole
-from tests.integration.page_helpers import HTMX, TESTER, client_of, named_moment, page, remember, text_of, workshop
+from tests.console_pages import with_result_address
+from tests.integration.page_helpers import (
+    HTMX,
+    TESTER,
+    client_of,
+    make_bakery_memories,
+    make_snapshot,
+    page,
+    store_memories_for_pages,
+    text_of,
+)
 from tests.integration.scoring_helpers import new_version
 
 QUESTION = "What does ERR_4012 mean?"
@@ -30,7 +39,7 @@ def client(operator: User) -> Client:
 
 
 def ask(client: Client, tenant: Tenant, name: str = "context-preview", **wishes: Any) -> Any:
-    return client.get(whole(f"{page(name, tenant)}?{urlencode(wishes)}"))
+    return client.get(with_result_address(f"{page(name, tenant)}?{urlencode(wishes)}"))
 
 
 def given(api: Any, **wish: Any) -> str:
@@ -42,7 +51,7 @@ def parts_of(response: Any) -> dict[str, int]:
 
 
 def test_window_is_told_whole(client: Client, tenant: Tenant) -> None:
-    workshop(tenant)
+    make_bakery_memories(tenant)
     response = ask(client, tenant, query=QUESTION, max_tokens=400, directive=1200)
     parts = parts_of(response)
     assert sum(parts.values()) == response.context["window"].window == 128_000
@@ -53,7 +62,7 @@ def test_window_is_told_whole(client: Client, tenant: Tenant) -> None:
 
 
 def test_item_left_out_leads_to_the_budget_at_which_it_enters(client: Client, tenant: Tenant) -> None:
-    workshop(tenant)
+    make_bakery_memories(tenant)
     first = ask(client, tenant, query=QUESTION, max_tokens=60)
     row = next(one for one in first.context["preview"].left_out if one.is_for_the_budget)
     item = row.omission.anchor.id
@@ -65,7 +74,7 @@ def test_item_left_out_leads_to_the_budget_at_which_it_enters(client: Client, te
         assert ("<html" in text_of(answer)) == (answer is told)
     query = parse_qs(told.context["entry_query"])
     assert query["max_tokens"] == [str(told.context["found"].entry.budget)]
-    then = client.get(whole(f"{page('context-preview', tenant)}?{told.context['entry_query']}"))
+    then = client.get(with_result_address(f"{page('context-preview', tenant)}?{told.context['entry_query']}"))
     assert item in [kept.block.anchor.id for kept in then.context["preview"].kept]
     assert item in [one.row.block.anchor.id for one in then.context["change"].entered]
     assert f"Before: needs {row.omission.tokens_missing} more token" in text_of(then)
@@ -81,14 +90,14 @@ def test_entry_that_cannot_be_asked_is_answered_422(wish: dict[str, Any], client
 
 
 def test_no_budget_for_what_is_nowhere_is_said(client: Client, tenant: Tenant) -> None:
-    workshop(tenant)
+    make_bakery_memories(tenant)
     assert "No budget up to 32,000 tokens lets it in" in text_of(
         ask(client, tenant, "context-entry", query=QUESTION, max_tokens=60, item=uuid4())
     )
 
 
 def test_minimum_score_is_told_beside_the_score(client: Client, tenant: Tenant) -> None:
-    workshop(tenant)
+    make_bakery_memories(tenant)
     with tenant_scope(tenant.pk):
         create_budget_profile(
             tenant_id=tenant.pk, name="strict", changes={"minimum_score": 0.999}, by=TESTER, now=timezone.now()
@@ -100,7 +109,7 @@ def test_minimum_score_is_told_beside_the_score(client: Client, tenant: Tenant) 
 
 
 def test_memories_are_looked_up_for_the_focus_by_words_or_id(client: Client, tenant: Tenant) -> None:
-    memory = workshop(tenant)[3]
+    memory = make_bakery_memories(tenant)[3]
     address = page("context-suggest", tenant)
     for words in ("Brodersen e-mail", str(memory.pk)[:13]):
         options = text_of(client.get(f"{address}?{urlencode({'focus_memory': words})}", headers=HTMX))
@@ -115,18 +124,18 @@ def test_memories_are_looked_up_for_the_focus_by_words_or_id(client: Client, ten
 
 
 def test_words_for_a_focus_offer_the_memories_that_may_be_meant(client: Client, tenant: Tenant) -> None:
-    memory = workshop(tenant)[3]
+    memory = make_bakery_memories(tenant)[3]
     response = ask(client, tenant, query=QUESTION, focus_memory="Brodersen", max_tokens=300)
     assert "Which memory is meant by “Brodersen”?" in text_of(response)
     chosen = next(query for found, query in response.context["foci"] if found.pk == memory.pk)
-    focused = client.get(whole(f"{page('context-preview', tenant)}?{chosen}"))
+    focused = client.get(with_result_address(f"{page('context-preview', tenant)}?{chosen}"))
     assert [row.memory.pk for row in focused.context["preview"].kept if row.is_focus] == [memory.pk]
     assert focused.context["preview"].context.budget.max_tokens == 300
     assert "No live memory holds these words" in text_of(ask(client, tenant, focus_memory="zeppelin"))
 
 
 def test_context_is_compared_with_a_receipt_with_reasons(client: Client, tenant: Tenant, api: Any) -> None:
-    memories = workshop(tenant)
+    memories = make_bakery_memories(tenant)
     receipt = given(api, max_tokens=400)
     with tenant_scope(tenant.pk):
         archive_memory(memory=memories[1], by=TESTER, now=timezone.now())
@@ -140,9 +149,11 @@ def test_context_is_compared_with_a_receipt_with_reasons(client: Client, tenant:
 
 
 def test_context_is_compared_with_a_snapshot(client: Client, tenant: Tenant) -> None:
-    workshop(tenant)
-    named_moment(tenant, "before the letters", timedelta(hours=1))
-    late = remember(tenant, ("ERR_4012 is answered by letter.", "agent=service", "fact"), now=timezone.now())
+    make_bakery_memories(tenant)
+    make_snapshot(tenant, "before the letters", timedelta(hours=1))
+    late = store_memories_for_pages(
+        tenant, ("ERR_4012 is answered by letter.", "agent=service", "fact"), now=timezone.now()
+    )
     response = ask(client, tenant, query=QUESTION, against="snapshot", snapshot="before the letters")
     assert str(late[0].pk) in [one.row.block.anchor.id for one in response.context["change"].entered]
     assert "Against the snapshot before the letters" in text_of(response)
@@ -166,14 +177,14 @@ def test_context_is_compared_with_a_snapshot(client: Client, tenant: Tenant) -> 
 def test_comparison_that_cannot_be_made_is_answered_422(
     wish: dict[str, Any], field: str, client: Client, tenant: Tenant
 ) -> None:
-    named_moment(tenant, "now")
+    make_snapshot(tenant, "now")
     response = ask(client, tenant, query=QUESTION, **wish)
     assert response.status_code == 422
     assert response.context["form"].errors[field]
 
 
 def test_request_of_the_api_gives_the_same_context(client: Client, tenant: Tenant, api: Any) -> None:
-    workshop(tenant)
+    make_bakery_memories(tenant)
     wishes: dict[str, Any] = {"query": QUESTION, "partition": "agent=support", "max_tokens": 90, "packer": "elastic"}
     wishes["style"] = "xml"
     for more in ({}, {"profile": "conversation-recall", "ordering": "u_curve"}):
@@ -188,25 +199,27 @@ def test_request_of_the_api_gives_the_same_context(client: Client, tenant: Tenan
 
 
 def test_draft_is_named_as_nothing_for_the_api(client: Client, tenant: Tenant) -> None:
-    workshop(tenant)
+    make_bakery_memories(tenant)
     new_version(tenant, "by-words")
     assert "A draft is for previews here" in text_of(ask(client, tenant, query=QUESTION, profile="by-words@1"))
     assert "A draft is for previews here" not in text_of(ask(client, tenant, query=QUESTION))
 
 
 def test_reset_keeps_the_question_and_drops_the_numbers(client: Client, tenant: Tenant) -> None:
-    workshop(tenant)
+    make_bakery_memories(tenant)
     response = ask(client, tenant, query=QUESTION, partition="agent=support", packer="optimal", max_tokens=90)
     assert parse_qs(response.context["reset_query"]) == {"query": [QUESTION], "partition": ["agent=support"]}
 
 
 def test_receipt_opens_in_the_workbench_as_it_was_asked(client: Client, tenant: Tenant, api: Any) -> None:
-    memory = workshop(tenant)[3]
+    memory = make_bakery_memories(tenant)[3]
     wish = {"partition": "agent=service", "packer": "elastic", "ordering": "u_curve", "render": "xml"}
     for more in ({}, {"focus": {"memory_id": str(memory.pk)}, "partition": None}):
         receipt = given(api, **wish | more)
         shown = client.get(page("receipt", tenant, receipt))
-        opened = client.get(whole(f"{page('context-preview', tenant)}?{shown.context['workbench_query']}"))
+        opened = client.get(
+            with_result_address(f"{page('context-preview', tenant)}?{shown.context['workbench_query']}")
+        )
         asked, was = (one.context["preview"].context.request for one in (opened, shown))
         same = ("query", "partition", "max_tokens", "packer", "ordering", "render", "focus", "profile")
         assert [asked[name] for name in same] == [was[name] for name in same]
@@ -228,8 +241,8 @@ def rows_of_tables() -> dict[str, Any]:
 
 
 def test_looking_changes_no_row(client: Client, tenant: Tenant, api: Any) -> None:
-    memory = workshop(tenant)[3]
-    named_moment(tenant, "now")
+    memory = make_bakery_memories(tenant)[3]
+    make_snapshot(tenant, "now")
     receipt = given(api)
     before = rows_of_tables()
     assert before["memories_memory"][0] == 5
@@ -245,12 +258,12 @@ def test_looking_changes_no_row(client: Client, tenant: Tenant, api: Any) -> Non
         for headers in ({}, HTMX):
             answer = client.get(f"{page(name, tenant)}?{urlencode(wish)}", headers=headers)
             assert answer.status_code in (200, 302), urlsplit(name)
-    assert client.get(whole(page("receipt", tenant, receipt) + "?with=today")).status_code == 200
+    assert client.get(with_result_address(page("receipt", tenant, receipt) + "?with=today")).status_code == 200
     assert rows_of_tables() == before
 
 
 def test_query_counts_do_not_grow(client: Client, tenant: Tenant, api: Any, django_assert_max_num_queries: Any) -> None:
-    workshop(tenant)
+    make_bakery_memories(tenant)
     receipt = given(api)
     looks: list[dict[str, Any]] = [
         {"before": urlencode({"query": QUESTION, "max_tokens": 60})},
@@ -261,7 +274,9 @@ def test_query_counts_do_not_grow(client: Client, tenant: Tenant, api: Any, djan
         with django_assert_max_num_queries(110) as few:
             ask(client, tenant, query=QUESTION, **look)
         counts.append(len(few))
-    remember(tenant, *[(f"Bike number {n} has ERR_4012.", f"agent=shop/user=u-{n}", "fact") for n in range(30)])
+    store_memories_for_pages(
+        tenant, *[(f"Bike number {n} has ERR_4012.", f"agent=shop/user=u-{n}", "fact") for n in range(30)]
+    )
     for _ in range(3):
         given(api)
     for look, count in zip(looks, counts, strict=True):

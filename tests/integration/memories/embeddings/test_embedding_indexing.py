@@ -14,18 +14,25 @@ from django.core.cache import cache
 from kombu.exceptions import OperationalError as BrokerError
 
 from memories import tasks
-from memories.embeddings import indexer
+from memories.embeddings import indexer, maintenance
 from memories.embeddings.providers import EmbeddingError
 from memories.embeddings.providers.hashed_embedder import HashedNgramEmbedder
-from memories.embeddings.providers.protocol import Vectors
+from memories.embeddings.providers.protocol import EmbeddingVectors
 from memories.models import IdempotencyRecord, Memory, MemoryEmbedding, RecalledText, Tenant
-from memories.store import maintenance
 from memories.store.actions.edit import archive_memory, update_memory
 from memories.store.actions.store import store_memory
+from memories.store.maintenance import delete_expired_records
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.celery import app
-from tests.factories import NOW, TESTER, make_key, make_memory, make_tenant, stored
-from tests.fakes.embedding_server import DIMENSION, KEY, MODEL, EmbeddingServer, failing, running_embedding_server
+from tests.factories import FACTORY_NOW, TESTER, make_key, make_memory, make_tenant, reread_memory
+from tests.fakes.embedding_server import (
+    DIMENSION,
+    FAKE_EMBEDDING_API_KEY,
+    FAKE_EMBEDDING_MODEL,
+    EmbeddingServer,
+    failing_embedding,
+    running_embedding_server,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -36,7 +43,7 @@ class Interrupted(HashedNgramEmbedder):
     def __init__(self, interruption: Callable[[], object]) -> None:
         self.interruption = interruption
 
-    def embed(self, texts: Sequence[str]) -> Vectors:
+    def embed(self, texts: Sequence[str]) -> EmbeddingVectors:
         self.interruption()
         return super().embed(texts)
 
@@ -46,8 +53,8 @@ def server(settings: Any) -> Iterator[EmbeddingServer]:
     """A remote provider that settings name."""
     with running_embedding_server() as server:
         settings.EMBEDDING_PROVIDER = "openai"
-        settings.EMBEDDING_BASE_URL, settings.EMBEDDING_API_KEY = server.base_url, KEY
-        settings.EMBEDDING_MODEL, settings.EMBEDDING_DIMENSION = MODEL, DIMENSION
+        settings.EMBEDDING_BASE_URL, settings.EMBEDDING_API_KEY = server.base_url, FAKE_EMBEDDING_API_KEY
+        settings.EMBEDDING_MODEL, settings.EMBEDDING_DIMENSION = FAKE_EMBEDDING_MODEL, DIMENSION
         yield server
         settings.EMBEDDING_PROVIDER = "hashed"
 
@@ -60,14 +67,16 @@ def vectors_of(memory: Memory) -> list[tuple[int, str]]:
 
 def edit(memory: Memory, content: str) -> Memory:
     with tenant_scope(memory.tenant_id):
-        return update_memory(memory=memory, changes={"content": content}, by=TESTER, now=NOW + timedelta(hours=1))
+        return update_memory(
+            memory=memory, changes={"content": content}, by=TESTER, now=FACTORY_NOW + timedelta(hours=1)
+        )
 
 
 def test_vector_is_stored_with_its_model_and_dimension(tenant: Tenant) -> None:
     memory = make_memory(tenant, "Alex prefers tea.")
     assert memory.embedding_state == "pending"
     indexer.index_now(tenant.pk, [memory.pk])
-    assert stored(memory).embedding_state == "ready"
+    assert reread_memory(memory).embedding_state == "ready"
     with tenant_scope(tenant.pk):
         (row,) = MemoryEmbedding.objects.for_tenant(tenant.pk)
     assert (row.model, row.dimension, row.version) == ("wordllama-l2-supercat-256", 256, 1)
@@ -83,16 +92,16 @@ def test_indexing_again_does_nothing(tenant: Tenant) -> None:
 def test_memory_of_another_tenant_is_not_embedded(tenant: Tenant, other_tenant: Tenant) -> None:
     memory = make_memory(other_tenant)
     assert indexer.index_memories(tenant.pk, [memory.pk]) == 0
-    assert stored(memory).embedding_state == "pending"
+    assert reread_memory(memory).embedding_state == "pending"
 
 
 def test_edit_while_embedding_leaves_the_new_version_pending(tenant: Tenant) -> None:
     memory = make_memory(tenant, "before")
     indexer.index_memories(tenant.pk, [memory.pk], Interrupted(lambda: edit(memory, "after")))
-    assert stored(memory).embedding_state == "pending"
+    assert reread_memory(memory).embedding_state == "pending"
     assert [version for version, _ in vectors_of(memory)] == [1]
     indexer.index_memories(tenant.pk, [memory.pk])
-    assert stored(memory).embedding_state == "ready"
+    assert reread_memory(memory).embedding_state == "ready"
     assert [version for version, _ in vectors_of(memory)] == [1, 2]
 
 
@@ -102,7 +111,7 @@ def test_second_worker_that_was_faster_is_no_error(tenant: Tenant) -> None:
     late = Interrupted(lambda: indexer.index_memories(tenant.pk, [memory.pk], embedder))
     indexer.index_memories(tenant.pk, [memory.pk], late)
     assert vectors_of(memory) == [(1, "hashed-ngram-512")]
-    assert stored(memory).embedding_state == "ready"
+    assert reread_memory(memory).embedding_state == "ready"
 
 
 def test_memory_erased_while_embedding_is_passed_over(tenant: Tenant) -> None:
@@ -113,7 +122,7 @@ def test_memory_erased_while_embedding_is_passed_over(tenant: Tenant) -> None:
             Memory.objects.filter(pk=gone.pk).delete()
 
     assert indexer.index_memories(tenant.pk, [gone.pk, kept.pk], Interrupted(erase)) == 1
-    assert stored(kept).embedding_state == "ready"
+    assert reread_memory(kept).embedding_state == "ready"
 
 
 # --- A remote provider ---------------------------------------------------------------------------------------------
@@ -134,15 +143,15 @@ def test_write_with_a_remote_provider_enqueues_after_the_commit(server: Embeddin
     tenant = make_tenant()
     queued()
     with tenant_scope(tenant.pk):
-        memory = store_memory(tenant=tenant, content="Alex prefers tea.", by=TESTER, now=NOW).memory
+        memory = store_memory(tenant=tenant, content="Alex prefers tea.", by=TESTER, now=FACTORY_NOW).memory
         assert memory is not None
         assert queued() == []
     assert queued() == [("memories.tasks.embed_memory", [str(tenant.pk), str(memory.pk)])]
     indexer.index_now(tenant.pk, [memory.pk])
-    assert (stored(memory).embedding_state, server.requests) == ("pending", [])
+    assert (reread_memory(memory).embedding_state, server.requests) == ("pending", [])
     tasks.embed_memory.apply(args=(str(tenant.pk), str(memory.pk)), throw=True)
-    assert stored(memory).embedding_state == "ready"
-    assert vectors_of(memory) == [(1, MODEL)]
+    assert reread_memory(memory).embedding_state == "ready"
+    assert vectors_of(memory) == [(1, FAKE_EMBEDDING_MODEL)]
 
 
 @pytest.mark.django_db(transaction=True)
@@ -163,24 +172,24 @@ def test_broker_that_is_away_does_not_fail_the_write(
 
 def test_temporary_failure_leaves_the_memory_pending_with_its_reason(tenant: Tenant, server: EmbeddingServer) -> None:
     memory = make_memory(tenant)
-    server.faults.append(failing(503))
+    server.faults.append(failing_embedding(503))
     with pytest.raises(EmbeddingError):
         indexer.index_memories(tenant.pk, [memory.pk])
-    assert (stored(memory).embedding_state, stored(memory).embedding_error) == (
+    assert (reread_memory(memory).embedding_state, reread_memory(memory).embedding_error) == (
         "pending",
         "The embedding endpoint answered 503.",
     )
     indexer.index_memories(tenant.pk, [memory.pk])
-    assert (stored(memory).embedding_state, stored(memory).embedding_error) == ("ready", "")
+    assert (reread_memory(memory).embedding_state, reread_memory(memory).embedding_error) == ("ready", "")
 
 
 def test_text_that_is_refused_fails_alone(tenant: Tenant, server: EmbeddingServer) -> None:
     memories = [make_memory(tenant, f"text {number}") for number in range(9)]
     server.refuses = "text 4"
     assert indexer.index_memories(tenant.pk, [memory.pk for memory in memories]) == 8
-    states = [stored(memory).embedding_state for memory in memories]
+    states = [reread_memory(memory).embedding_state for memory in memories]
     assert states == ["ready"] * 4 + ["failed"] + ["ready"] * 4
-    assert stored(memories[4]).embedding_error == "The embedding endpoint answered 400."
+    assert reread_memory(memories[4]).embedding_error == "The embedding endpoint answered 400."
 
 
 def test_edited_text_that_had_failed_is_tried_again(tenant: Tenant, server: EmbeddingServer) -> None:
@@ -212,34 +221,38 @@ def no_sweep_is_running() -> Iterator[None]:
 
 def test_sweep_embeds_what_was_left_behind_in_every_tenant(tenant: Tenant, other_tenant: Tenant) -> None:
     left = [make_memory(tenant), make_memory(other_tenant)]
-    young = make_memory(tenant, now=NOW + timedelta(seconds=55))
+    young = make_memory(tenant, now=FACTORY_NOW + timedelta(seconds=55))
     archived = make_memory(tenant)
     with tenant_scope(tenant.pk):
-        archive_memory(memory=archived, by=TESTER, now=NOW)
-    assert maintenance.embed_left_behind(now=NOW + timedelta(seconds=60)) == 2
-    assert [stored(memory).embedding_state for memory in left] == ["ready", "ready"]
-    assert [stored(memory).embedding_state for memory in (young, archived)] == ["pending", "pending"]
+        archive_memory(memory=archived, by=TESTER, now=FACTORY_NOW)
+    assert maintenance.embed_pending_memories(now=FACTORY_NOW + timedelta(seconds=60)) == 2
+    assert [reread_memory(memory).embedding_state for memory in left] == ["ready", "ready"]
+    assert [reread_memory(memory).embedding_state for memory in (young, archived)] == ["pending", "pending"]
 
 
 def test_sweep_takes_a_bounded_batch_oldest_first(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(maintenance, "SWEEP_BATCH", 2)
-    newest, middle, oldest = (make_memory(tenant, now=NOW - timedelta(hours=hours)) for hours in range(3))
-    assert maintenance.embed_left_behind(now=NOW + timedelta(minutes=1)) == 2
-    assert [stored(memory).embedding_state for memory in (newest, middle, oldest)] == ["pending", "ready", "ready"]
+    newest, middle, oldest = (make_memory(tenant, now=FACTORY_NOW - timedelta(hours=hours)) for hours in range(3))
+    assert maintenance.embed_pending_memories(now=FACTORY_NOW + timedelta(minutes=1)) == 2
+    assert [reread_memory(memory).embedding_state for memory in (newest, middle, oldest)] == [
+        "pending",
+        "ready",
+        "ready",
+    ]
 
 
 def test_sweep_stops_at_a_provider_that_is_away(tenant: Tenant, other_tenant: Tenant, server: EmbeddingServer) -> None:
     make_memory(tenant)
     make_memory(other_tenant)
-    server.faults.append(failing(503))
-    assert maintenance.embed_left_behind(now=NOW + timedelta(minutes=1)) == 0
+    server.faults.append(failing_embedding(503))
+    assert maintenance.embed_pending_memories(now=FACTORY_NOW + timedelta(minutes=1)) == 0
     assert len(server.requests) == 1
 
 
 def test_one_sweep_runs_at_a_time(tenant: Tenant) -> None:
     make_memory(tenant)
     cache.add(maintenance.SWEEP_LOCK, True, 10)
-    assert maintenance.embed_left_behind(now=NOW + timedelta(minutes=1)) == 0
+    assert maintenance.embed_pending_memories(now=FACTORY_NOW + timedelta(minutes=1)) == 0
     cache.delete(maintenance.SWEEP_LOCK)
     assert tasks.sweep_pending_embeddings.apply(throw=True).get() == 1
 
@@ -251,12 +264,16 @@ def test_old_records_are_forgotten_in_every_tenant(tenant: Tenant, other_tenant:
         with tenant_scope(owner.pk):
             for number, age in enumerate(ages):
                 RecalledText.objects.create(
-                    tenant=owner, memory=memory, recalled_hash=str(number), recalled_at=NOW - age
+                    tenant=owner, memory=memory, recalled_hash=str(number), recalled_at=FACTORY_NOW - age
                 )
                 IdempotencyRecord.objects.create(
-                    tenant=owner, api_key=key, idempotency_key=str(number), request_hash="h", created_at=NOW - age
+                    tenant=owner,
+                    api_key=key,
+                    idempotency_key=str(number),
+                    request_hash="h",
+                    created_at=FACTORY_NOW - age,
                 )
-    assert maintenance.forget_old_records(now=NOW) == 2 * (1 + 3)
+    assert delete_expired_records(now=FACTORY_NOW) == 2 * (1 + 3)
     with tenant_scope(tenant.pk):
         assert list(RecalledText.objects.values_list("recalled_hash", flat=True)) == ["0", "1", "2"]
         assert list(IdempotencyRecord.objects.values_list("idempotency_key", flat=True)) == ["0"]

@@ -13,8 +13,14 @@ from memories.embeddings import reembedding
 from memories.models import EmbeddingModel, Tenant
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.embedded.environment import EmbeddingEndpoint
-from tests.fakes.embedding_server import DIMENSION, KEY, MODEL, EmbeddingServer, running_embedding_server
-from tests.integration.page_helpers import HTMX, client_of, page, text_of, workshop
+from tests.fakes.embedding_server import (
+    DIMENSION,
+    FAKE_EMBEDDING_API_KEY,
+    FAKE_EMBEDDING_MODEL,
+    EmbeddingServer,
+    running_embedding_server,
+)
+from tests.integration.page_helpers import HTMX, client_of, make_bakery_memories, page, text_of
 from tests.users import new_operator
 
 FIRST, SECOND = "wordllama-l2-supercat-256", "hashed-ngram-512"
@@ -27,14 +33,16 @@ def client(operator: User) -> Client:
 
 @pytest.fixture
 def admin(tenant: Tenant) -> Client:
-    workshop(tenant)
+    make_bakery_memories(tenant)
     return client_of(new_operator("anna", "admin", tenant))
 
 
 @pytest.fixture
 def server(settings: Any) -> Iterator[EmbeddingServer]:
     with running_embedding_server() as server:
-        settings.EMBEDDING_ENDPOINTS = (EmbeddingEndpoint(MODEL, DIMENSION, server.base_url, KEY),)
+        settings.EMBEDDING_ENDPOINTS = (
+            EmbeddingEndpoint(FAKE_EMBEDDING_MODEL, DIMENSION, server.base_url, FAKE_EMBEDDING_API_KEY),
+        )
         yield server
         settings.EMBEDDING_ENDPOINTS = ()
 
@@ -46,7 +54,7 @@ def row(tenant: Tenant, name: str) -> EmbeddingModel:
 
 
 def work(tenant: Tenant, name: str) -> None:
-    reembedding.work_on(tenant.pk, row(tenant, name).pk, goes_on=lambda: True, clock=timezone.now)
+    reembedding.advance_embedding_model(tenant.pk, row(tenant, name).pk, goes_on=lambda: True, clock=timezone.now)
 
 
 def begin(admin: Client, tenant: Tenant, model: str = SECOND, **more: str) -> Any:
@@ -100,29 +108,29 @@ def test_refused_texts_are_listed_with_the_reason_and_tried_again(
     admin: Client, tenant: Tenant, server: EmbeddingServer
 ) -> None:
     server.refuses = "Brodersen"
-    begin(admin, tenant, MODEL)
-    work(tenant, MODEL)
+    begin(admin, tenant, FAKE_EMBEDDING_MODEL)
+    work(tenant, FAKE_EMBEDDING_MODEL)
     text = text_of(admin.get(page("embeddings", tenant)))
     assert "Texts that a model refused" in text
     assert "The embedding endpoint answered 400." in text
     assert "Brodersen" not in text
-    switch = page("embedding-switch", tenant, row(tenant, MODEL).pk)
+    switch = page("embedding-switch", tenant, row(tenant, FAKE_EMBEDDING_MODEL).pk)
     assert "1 text was refused by this model" in text_of(admin.get(switch))
     refusal = text_of(admin.post(switch, follow=True))
     assert "refused 1 texts" in refusal
-    assert row(tenant, MODEL).state == "standby"
+    assert row(tenant, FAKE_EMBEDDING_MODEL).state == "standby"
     server.refuses = None
-    again = admin.post(page("embedding-retry", tenant, row(tenant, MODEL).pk), follow=True)
+    again = admin.post(page("embedding-retry", tenant, row(tenant, FAKE_EMBEDDING_MODEL).pk), follow=True)
     assert "1 text is tried again." in text_of(again)
-    work(tenant, MODEL)
+    work(tenant, FAKE_EMBEDDING_MODEL)
     admin.post(switch)
-    assert row(tenant, MODEL).state == "active"
+    assert row(tenant, FAKE_EMBEDDING_MODEL).state == "active"
 
 
 def test_provider_that_is_away_is_told_at_the_form_and_nothing_begins(
     admin: Client, tenant: Tenant, server: EmbeddingServer, settings: Any
 ) -> None:
-    settings.EMBEDDING_ENDPOINTS = (EmbeddingEndpoint("gone", 8, "http://127.0.0.1:9/v1", KEY, 0.5),)
+    settings.EMBEDDING_ENDPOINTS = (EmbeddingEndpoint("gone", 8, "http://127.0.0.1:9/v1", FAKE_EMBEDDING_API_KEY, 0.5),)
     response = begin(admin, tenant, "gone")
     assert response.status_code == 422
     assert "The embedding endpoint cannot be reached." in text_of(response)

@@ -10,7 +10,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from memories.embeddings import indexer, reembedding
+from memories.embeddings import indexer, maintenance, reembedding
 from memories.embeddings.actions.reembedding import (
     retire_embedding_model,
     retry_refused_vectors,
@@ -18,24 +18,30 @@ from memories.embeddings.actions.reembedding import (
     start_reembedding,
     switch_embedding_model,
 )
-from memories.embeddings.checks import stored_models_fit_settings, tell_of_model_problems
+from memories.embeddings.checks import log_model_problems, stored_models_fit_settings
 from memories.embeddings.embedders import embedder_of, model_problems
 from memories.embeddings.providers import Embedder, EmbeddingError, selection
 from memories.embeddings.providers.checked import CheckedEmbedder
 from memories.embeddings.providers.hashed_embedder import HashedNgramEmbedder
-from memories.embeddings.providers.protocol import Vectors
+from memories.embeddings.providers.protocol import EmbeddingVectors
 from memories.embeddings.providers.selection import LOCAL_MODELS, get_embedder
 from memories.embeddings.providers.wordllama_embedder import WordLlamaEmbedder
-from memories.embeddings.status import ModelStatus, statuses_of
+from memories.embeddings.status import ModelStatus, model_statuses
 from memories.models import AuditEntry, EmbeddingModel, Memory, MemoryEmbedding, MemoryVersion, MissingVector, Tenant
 from memories.search.retrieval import Retrieval, retrieve
-from memories.store import maintenance
 from memories.store.actions.edit import archive_memory, update_memory
 from memories.tenancy.exceptions import Conflict, InvalidInput
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.embedded.environment import EmbeddingEndpoint
-from tests.factories import NOW, TESTER, make_memory, stored
-from tests.fakes.embedding_server import DIMENSION, KEY, MODEL, EmbeddingServer, failing, running_embedding_server
+from tests.factories import FACTORY_NOW, TESTER, make_memory, reread_memory
+from tests.fakes.embedding_server import (
+    DIMENSION,
+    FAKE_EMBEDDING_API_KEY,
+    FAKE_EMBEDDING_MODEL,
+    EmbeddingServer,
+    failing_embedding,
+    running_embedding_server,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -43,14 +49,16 @@ FIRST, SECOND = "wordllama-l2-supercat-256", "hashed-ngram-512"
 TEXTS = ["Alex prefers green tea.", "The gate code is 4012.", "Mira bakes rye bread.", "The office closes at six."]
 #: Its cosines to the texts differ, and their order differs between the models.
 QUERY = "Is the code of the office for Alex and Mira?"
-AT = {"by": TESTER, "now": NOW}
+AT = {"by": TESTER, "now": FACTORY_NOW}
 
 
 @pytest.fixture
 def server(settings: Any) -> Iterator[EmbeddingServer]:
     """A second provider, reached over HTTP, that settings name beside the default."""
     with running_embedding_server() as server:
-        settings.EMBEDDING_ENDPOINTS = (EmbeddingEndpoint(MODEL, DIMENSION, server.base_url, KEY),)
+        settings.EMBEDDING_ENDPOINTS = (
+            EmbeddingEndpoint(FAKE_EMBEDDING_MODEL, DIMENSION, server.base_url, FAKE_EMBEDDING_API_KEY),
+        )
         yield server
         settings.EMBEDDING_ENDPOINTS = ()
 
@@ -65,9 +73,11 @@ def start(tenant: Tenant, model: str = SECOND, *, switches: bool = False) -> Emb
         return start_reembedding(tenant=tenant, model=model, switches_when_filled=switches, **AT)
 
 
-def work(tenant: Tenant, model: EmbeddingModel, *, batches: int = 1_000, now: Any = NOW) -> bool:
+def work(tenant: Tenant, model: EmbeddingModel, *, batches: int = 1_000, now: Any = FACTORY_NOW) -> bool:
     left = iter(range(batches))
-    return reembedding.work_on(tenant.pk, model.pk, goes_on=lambda: next(left, None) is not None, clock=lambda: now)
+    return reembedding.advance_embedding_model(
+        tenant.pk, model.pk, goes_on=lambda: next(left, None) is not None, clock=lambda: now
+    )
 
 
 def switch(tenant: Tenant, **options: Any) -> bool:
@@ -92,7 +102,7 @@ def states(tenant: Tenant) -> dict[str, str]:
 
 def status(tenant: Tenant, name: str) -> ModelStatus:
     with tenant_scope(tenant.pk):
-        return next(each for each in statuses_of(tenant.pk, NOW) if each.model.name == name)
+        return next(each for each in model_statuses(tenant.pk, FACTORY_NOW) if each.model.name == name)
 
 
 def vectors(tenant: Tenant, model: str) -> set[tuple[str, int]]:
@@ -110,7 +120,9 @@ def versions(tenant: Tenant) -> set[tuple[str, int]]:
 
 
 def search(tenant: Tenant, query: str, **options: Any) -> Retrieval:
-    return retrieve(tenant_id=tenant.pk, query=query, now=NOW, token_budget=4_000, overfetch_ratio=1.25, **options)
+    return retrieve(
+        tenant_id=tenant.pk, query=query, now=FACTORY_NOW, token_budget=4_000, overfetch_ratio=1.25, **options
+    )
 
 
 def order(tenant: Tenant, query: str) -> list[str]:
@@ -126,7 +138,7 @@ def expected(embedder: Embedder, texts: Sequence[str], query: str) -> list[str]:
 
 def edit(memory: Memory, **changes: Any) -> Memory:
     with tenant_scope(memory.tenant_id):
-        return update_memory(memory=memory, changes=changes, by=TESTER, now=NOW + timedelta(hours=1))
+        return update_memory(memory=memory, changes=changes, by=TESTER, now=FACTORY_NOW + timedelta(hours=1))
 
 
 # --- Filling and switching -----------------------------------------------------------------------------------------
@@ -165,7 +177,7 @@ def test_superseded_and_archived_versions_get_vectors_too(tenant: Tenant, memori
     edit(memories[0], content="Alex prefers coffee.")
     indexer.index_memories(tenant.pk, [memories[0].pk])
     with tenant_scope(tenant.pk):
-        archive_memory(memory=memories[1], by=TESTER, now=NOW + timedelta(hours=1))
+        archive_memory(memory=memories[1], by=TESTER, now=FACTORY_NOW + timedelta(hours=1))
     work(tenant, start(tenant, switches=True))
     assert vectors(tenant, SECOND) == versions(tenant) == vectors(tenant, FIRST)
     assert len(versions(tenant)) == 5
@@ -183,7 +195,7 @@ def test_version_superseded_before_it_had_a_vector_gets_one_of_every_model(
         assert (str(new.pk), 1) not in vectors(tenant, name)
     assert len(maintenance.embedding_models_with_work()) == 2
     for tenant_id, model_id in maintenance.embedding_models_with_work():
-        reembedding.work_on(tenant_id, model_id, goes_on=lambda: True, clock=lambda: NOW)
+        reembedding.advance_embedding_model(tenant_id, model_id, goes_on=lambda: True, clock=lambda: FACTORY_NOW)
     assert vectors(tenant, FIRST) == vectors(tenant, SECOND) == versions(tenant)
     assert maintenance.embedding_models_with_work() == []
 
@@ -211,31 +223,34 @@ def test_writes_after_the_switch_keep_the_former_model_complete(tenant: Tenant, 
 def test_remote_model_is_filled_over_http_and_what_is_written_meanwhile_follows(
     tenant: Tenant, memories: list[Memory], server: EmbeddingServer
 ) -> None:
-    model = start(tenant, MODEL)
+    model = start(tenant, FAKE_EMBEDDING_MODEL)
     new = make_memory(tenant, "Written while filling.", is_embedded=True)
-    assert stored(new).embedding_state == "ready"
+    assert reread_memory(new).embedding_state == "ready"
     work(tenant, model)
     assert sorted(text for request in server.requests for text in request) == sorted([*TEXTS, new.content])
     assert switch(tenant)
     later = make_memory(tenant, "Written after the switch.")
     indexer.index_memories(tenant.pk, [later.pk])
-    assert vectors(tenant, MODEL) == vectors(tenant, FIRST) == versions(tenant)
+    assert vectors(tenant, FAKE_EMBEDDING_MODEL) == vectors(tenant, FIRST) == versions(tenant)
     assert roll_back(tenant)
     later_still = make_memory(tenant, "Written after the roll-back.", is_embedded=True)
-    assert (str(later_still.pk), 1) not in vectors(tenant, MODEL)
-    assert (status(tenant, MODEL).waiting, status(tenant, MODEL).is_unfinished) == (1, True)
+    assert (str(later_still.pk), 1) not in vectors(tenant, FAKE_EMBEDDING_MODEL)
+    assert (status(tenant, FAKE_EMBEDDING_MODEL).waiting, status(tenant, FAKE_EMBEDDING_MODEL).is_unfinished) == (
+        1,
+        True,
+    )
     work(tenant, model)
-    assert vectors(tenant, MODEL) == versions(tenant)
+    assert vectors(tenant, FAKE_EMBEDDING_MODEL) == versions(tenant)
 
 
 def test_switch_that_would_lose_vectors_waits_for_them(
     tenant: Tenant, memories: list[Memory], server: EmbeddingServer
 ) -> None:
-    model = start(tenant, MODEL)
+    model = start(tenant, FAKE_EMBEDDING_MODEL)
     assert not switch(tenant)
     assert states(tenant)[FIRST] == "active"
     work(tenant, model)
-    assert states(tenant)[MODEL] == "active"
+    assert states(tenant)[FAKE_EMBEDDING_MODEL] == "active"
 
 
 def test_switch_that_is_forced_leaves_the_rest_to_words_until_it_has_vectors(
@@ -246,8 +261,8 @@ def test_switch_that_is_forced_leaves_the_rest_to_words_until_it_has_vectors(
     found = search(tenant, "green tea")
     assert [(each.content, each.similarity) for each in found.candidates] == [(TEXTS[0], None)]
     assert [warning.code for warning in found.warnings] == ["no_embeddings"]
-    assert {stored(memory).embedding_state for memory in memories} == {"pending"}
-    assert maintenance.embed_left_behind(now=NOW + timedelta(minutes=1)) == 4
+    assert {reread_memory(memory).embedding_state for memory in memories} == {"pending"}
+    assert maintenance.embed_pending_memories(now=FACTORY_NOW + timedelta(minutes=1)) == 4
     work(tenant, model)
     assert order(tenant, QUERY) == expected(get_embedder(SECOND), TEXTS, QUERY)
 
@@ -299,58 +314,58 @@ def test_what_a_killed_worker_held_is_taken_up_without_doubling(
     with tenant_scope(tenant.pk):
         ids = list(Memory.objects.for_tenant(tenant.pk).values_list("pk", flat=True))
     indexer.index_memories(tenant.pk, ids)
-    model = start(tenant, MODEL, switches=True)
+    model = start(tenant, FAKE_EMBEDDING_MODEL, switches=True)
     monkeypatch.setattr(reembedding._Turn, "let_go", lambda _: None)
     assert work(tenant, model, batches=2)
     monkeypatch.undo()
-    assert len(vectors(tenant, MODEL)) == 20
+    assert len(vectors(tenant, FAKE_EMBEDDING_MODEL)) == 20
     assert maintenance.embedding_models_with_work() == []
     assert not work(tenant, model)
-    assert len(vectors(tenant, MODEL)) == 20
+    assert len(vectors(tenant, FAKE_EMBEDDING_MODEL)) == 20
     with tenant_scope(tenant.pk):
         EmbeddingModel.objects.filter(pk=model.pk).update(claimed_until=timezone.now() - timedelta(seconds=1))
     assert maintenance.embedding_models_with_work() == [(tenant.pk, model.pk)]
     work(tenant, model)
-    assert states(tenant)[MODEL] == "active"
+    assert states(tenant)[FAKE_EMBEDDING_MODEL] == "active"
     assert sorted(text for request in server.requests for text in request) == sorted(texts)
 
 
 def test_provider_that_is_away_is_noted_and_the_next_turn_goes_on(
     tenant: Tenant, memories: list[Memory], server: EmbeddingServer
 ) -> None:
-    model = start(tenant, MODEL, switches=True)
-    server.faults.append(failing(503))
+    model = start(tenant, FAKE_EMBEDDING_MODEL, switches=True)
+    server.faults.append(failing_embedding(503))
     with pytest.raises(EmbeddingError):
         work(tenant, model)
-    assert status(tenant, MODEL).model.error == "The embedding endpoint answered 503."
+    assert status(tenant, FAKE_EMBEDDING_MODEL).model.error == "The embedding endpoint answered 503."
     assert order(tenant, "tea") == expected(get_embedder(FIRST), TEXTS, "tea")
     work(tenant, model)
-    assert (states(tenant)[MODEL], status(tenant, MODEL).model.error) == ("active", "")
+    assert (states(tenant)[FAKE_EMBEDDING_MODEL], status(tenant, FAKE_EMBEDDING_MODEL).model.error) == ("active", "")
 
 
 def test_refused_text_is_found_alone_keeps_the_switch_waiting_and_can_be_tried_again(
     tenant: Tenant, memories: list[Memory], server: EmbeddingServer
 ) -> None:
     server.refuses = "rye"
-    model = start(tenant, MODEL, switches=True)
+    model = start(tenant, FAKE_EMBEDDING_MODEL, switches=True)
     work(tenant, model)
-    far = status(tenant, MODEL)
+    far = status(tenant, FAKE_EMBEDDING_MODEL)
     assert (far.model.state, far.refused, far.waiting, far.with_vector) == ("standby", 1, 0, 3)
     assert "refused" in far.model.error
     with pytest.raises(Conflict) as refusal:
         switch(tenant)
     assert refusal.value.code == "refused_texts"
     assert switch(tenant, accepts_missing=True)
-    rye = stored(memories[2])
+    rye = reread_memory(memories[2])
     assert (rye.embedding_state, rye.embedding_error) == ("failed", "The embedding endpoint answered 400.")
     assert [each.content for each in search(tenant, "rye bread", mode="lexical").candidates] == [TEXTS[2]]
     assert roll_back(tenant)
-    assert stored(memories[2]).embedding_state == "ready"
+    assert reread_memory(memories[2]).embedding_state == "ready"
     server.refuses = None
     with tenant_scope(tenant.pk):
-        assert retry_refused_vectors(tenant=tenant, model=MODEL, **AT) == 1
+        assert retry_refused_vectors(tenant=tenant, model=FAKE_EMBEDDING_MODEL, **AT) == 1
     work(tenant, model)
-    assert vectors(tenant, MODEL) == versions(tenant)
+    assert vectors(tenant, FAKE_EMBEDDING_MODEL) == versions(tenant)
     assert switch(tenant)
 
 
@@ -363,7 +378,7 @@ def test_retired_vectors_go_once_no_search_can_need_them(tenant: Tenant, memorie
     former = retire(tenant, "wordllama")
     assert not work(tenant, former)
     assert len(vectors(tenant, FIRST)) == 4
-    work(tenant, former, now=NOW + timedelta(seconds=61))
+    work(tenant, former, now=FACTORY_NOW + timedelta(seconds=61))
     assert (states(tenant), vectors(tenant, FIRST)) == ({FIRST: "retired", SECOND: "active"}, set())
     make_memory(tenant, "Later.", is_embedded=True)
     assert vectors(tenant, FIRST) == set()
@@ -397,7 +412,7 @@ def test_unknown_model_is_refused_with_those_that_are_known(tenant: Tenant) -> N
     assert (refusal.value.code, refusal.value.field) == ("unknown_model", "model")
 
 
-@pytest.mark.parametrize("second", [SECOND, MODEL])
+@pytest.mark.parametrize("second", [SECOND, FAKE_EMBEDDING_MODEL])
 def test_one_model_is_filled_at_a_time(
     tenant: Tenant, memories: list[Memory], server: EmbeddingServer, second: str
 ) -> None:
@@ -413,8 +428,8 @@ class Wrong(HashedNgramEmbedder):
     def __init__(self, change: Any) -> None:
         self.change = change
 
-    def embed(self, texts: Sequence[str]) -> Vectors:
-        changed: Vectors = self.change(super().embed(texts))
+    def embed(self, texts: Sequence[str]) -> EmbeddingVectors:
+        changed: EmbeddingVectors = self.change(super().embed(texts))
         return changed
 
 
@@ -449,7 +464,7 @@ def test_another_dimension_than_the_registered_one_is_refused_at_write_and_at_se
         indexer.index_memories(tenant.pk, [new.pk])
     with pytest.raises(EmbeddingError, match="registered with 300 numbers"):
         indexer.index_memories(tenant.pk, [new.pk], WordLlamaEmbedder())
-    assert (stored(new).embedding_state, len(vectors(tenant, FIRST))) == ("pending", 4)
+    assert (reread_memory(new).embedding_state, len(vectors(tenant, FIRST))) == ("pending", 4)
     found = search(tenant, "tea")
     assert [warning.code for warning in found.warnings] == ["embedder_unavailable"]
     assert {each.content for each in found.candidates} == {"A new tea.", TEXTS[0]}
@@ -477,7 +492,7 @@ def test_changed_settings_leave_the_model_of_stored_vectors_and_say_so(
     answer = client.get("/readyz")
     assert (answer.status_code, answer.json()["parts"]["embedding_models"]["detail"]) == (503, problem.detail)
     with caplog.at_level(logging.ERROR):
-        tell_of_model_problems()
+        log_model_problems()
     assert caplog.messages[-1] == f"memories.E003: {problem.detail}"
     work(tenant, start(tenant, "hashed", switches=True))
     assert model_problems() == []
@@ -487,7 +502,7 @@ def test_changed_settings_leave_the_model_of_stored_vectors_and_say_so(
 def test_model_that_settings_no_longer_name_leaves_words_and_is_told(
     tenant: Tenant, memories: list[Memory], server: EmbeddingServer, settings: Any
 ) -> None:
-    work(tenant, start(tenant, MODEL, switches=True))
+    work(tenant, start(tenant, FAKE_EMBEDDING_MODEL, switches=True))
     settings.EMBEDDING_ENDPOINTS = ()
     found = search(tenant, "tea")
     assert [warning.code for warning in found.warnings] == ["embedder_unavailable"]

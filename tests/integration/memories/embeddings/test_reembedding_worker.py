@@ -30,7 +30,14 @@ from memories.tenancy.scopes import tenant_scope
 from memory_platform.celery import app
 from memory_platform.embedded.environment import EmbeddingEndpoint
 from tests.factories import TESTER, make_tenant
-from tests.fakes.embedding_server import DIMENSION, KEY, MODEL, EmbeddingServer, running_embedding_server, slow
+from tests.fakes.embedding_server import (
+    DIMENSION,
+    FAKE_EMBEDDING_API_KEY,
+    FAKE_EMBEDDING_MODEL,
+    EmbeddingServer,
+    running_embedding_server,
+    slow_embedding,
+)
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -44,7 +51,9 @@ BATCH = 100
 @pytest.fixture
 def server(settings: Any) -> Iterator[EmbeddingServer]:
     with running_embedding_server() as server:
-        settings.EMBEDDING_ENDPOINTS = (EmbeddingEndpoint(MODEL, DIMENSION, server.base_url, KEY),)
+        settings.EMBEDDING_ENDPOINTS = (
+            EmbeddingEndpoint(FAKE_EMBEDDING_MODEL, DIMENSION, server.base_url, FAKE_EMBEDDING_API_KEY),
+        )
         yield server
         settings.EMBEDDING_ENDPOINTS = ()
 
@@ -65,7 +74,12 @@ class Worker:
     """A Celery worker in a process of its own."""
 
     def __init__(self, folder: Path, server: EmbeddingServer) -> None:
-        endpoint = {"model": MODEL, "dimension": DIMENSION, "base_url": server.base_url, "api_key": KEY}
+        endpoint = {
+            "model": FAKE_EMBEDDING_MODEL,
+            "dimension": DIMENSION,
+            "base_url": server.base_url,
+            "api_key": FAKE_EMBEDDING_API_KEY,
+        }
         environment = {**os.environ, "EMBEDDING_ENDPOINTS": json.dumps([endpoint])}
         command = ["-m", "celery", "-A", "memory_platform", "worker", "--pool", "threads", "-c", "2", "-l", "WARNING"]
         self.log = (folder / f"worker-{time.monotonic_ns()}.log").open("w+")
@@ -102,7 +116,7 @@ def wait_for(condition: Callable[[], bool], worker: Worker) -> None:
         time.sleep(0.05)
 
 
-def model_of(tenant: Tenant, name: str = MODEL) -> EmbeddingModel:
+def model_of(tenant: Tenant, name: str = FAKE_EMBEDDING_MODEL) -> EmbeddingModel:
     with tenant_scope(tenant.pk):
         row: EmbeddingModel = EmbeddingModel.objects.for_tenant(tenant.pk).named(name).get()
         return row
@@ -176,17 +190,19 @@ class Writer(threading.Thread):
 def test_worker_killed_in_the_middle_loses_and_doubles_nothing_while_others_write_and_search(
     tenant: Tenant, server: EmbeddingServer, new_worker: Callable[[], Worker]
 ) -> None:
-    server.faults.extend([slow(0.4)] * 1_000)
+    server.faults.extend([slow_embedding(0.4)] * 1_000)
     writers = [Writer(tenant, name) for name in ("one", "two")]
     with tenant_scope(tenant.pk):
-        start_reembedding(tenant=tenant, model=MODEL, switches_when_filled=True, by=TESTER, now=timezone.now())
+        start_reembedding(
+            tenant=tenant, model=FAKE_EMBEDDING_MODEL, switches_when_filled=True, by=TESTER, now=timezone.now()
+        )
     worker = new_worker()
     for writer in writers:
         writer.start()
     try:
-        wait_for(lambda: len(vectors(tenant, MODEL)) >= 3 * BATCH, worker)
+        wait_for(lambda: len(vectors(tenant, FAKE_EMBEDDING_MODEL)) >= 3 * BATCH, worker)
         worker.kill()
-        held = len(vectors(tenant, MODEL))
+        held = len(vectors(tenant, FAKE_EMBEDDING_MODEL))
         assert held < len(TEXTS)
         assert found_models(tenant, [*TEXTS[::200], *writers[0].texts[:3]]) == {FIRST}
         server.faults.clear()
@@ -197,7 +213,7 @@ def test_worker_killed_in_the_middle_loses_and_doubles_nothing_while_others_writ
         worker = new_worker()
         wait_for(lambda: model_of(tenant).state == "active", worker)
         written = [text for writer in writers for text in writer.texts[:3]]
-        assert found_models(tenant, [*TEXTS[::200], *written]) <= {MODEL}
+        assert found_models(tenant, [*TEXTS[::200], *written]) <= {FAKE_EMBEDDING_MODEL}
     finally:
         for writer in writers:
             writer.ended.set()
@@ -205,10 +221,10 @@ def test_worker_killed_in_the_middle_loses_and_doubles_nothing_while_others_writ
             writer.join()
     assert [writer.error for writer in writers] == [None, None]
     # What was written at the very end waits for the worker, as every write with a remote model does.
-    wait_for(lambda: vectors(tenant, MODEL) >= versions(tenant) or swept(), worker)
+    wait_for(lambda: vectors(tenant, FAKE_EMBEDDING_MODEL) >= versions(tenant) or swept(), worker)
     call_command("reembed", "--rollback", "--wait", "--tenant", tenant.name)
     assert model_of(tenant, FIRST).state == "active"
-    assert vectors(tenant, FIRST) == vectors(tenant, MODEL) == versions(tenant)
+    assert vectors(tenant, FIRST) == vectors(tenant, FAKE_EMBEDDING_MODEL) == versions(tenant)
     assert found_models(tenant, [*TEXTS[::200], *(text for writer in writers for text in writer.texts)]) == {FIRST}
     sent = Counter(text for request in server.requests for text in request if text.startswith("Shelf"))
     again = sum(count - 1 for count in sent.values())

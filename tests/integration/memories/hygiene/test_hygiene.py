@@ -7,22 +7,26 @@ import pytest
 from django.core.cache import cache
 from django.utils import timezone
 
-from context.feedback.actions import give_feedback
-from context.receipts.retention import find_unhelpful
+from context.feedback.actions import record_feedback
+from context.receipts.retention import find_unhelpful_memories
 from memories.embeddings.indexer import index_memories
 from memories.hygiene import pair_detection
 from memories.hygiene.actions import archive_memories, dismiss_findings, merge_memories, undo_hygiene
-from memories.hygiene.maintenance import COMPARE_LOCK, compare_new_memories, find_faults
+from memories.hygiene.maintenance import (
+    COMPARE_LOCK,
+    compare_new_memories_of_tenants,
+    find_unused_and_expiring_memories,
+)
 from memories.models import AuditEntry, Memory, MemoryFinding, MemoryLink, MemoryPair, Tenant, UncomparedMemory
 from memories.partitions.actions.links import link_memories
 from memories.services.hygiene.rules import LOOP_WINDOW, NEVER_RETRIEVED_AFTER, UNHELPFUL_RETRIEVALS_MIN
-from memories.store.actions.counters import Counters, adopt_counters
+from memories.store.actions.counters import MemoryCounters, import_counters
 from memories.store.actions.edit import archive_memory, restore_memory, update_memory
 from memories.store.actions.store import store_memory
-from memories.store.recall import fold_retrievals, remember_recall
+from memories.store.recall import fold_tenant_retrievals, record_retrieval_tick
 from memories.tenancy.exceptions import Conflict, InvalidInput, NotFound
 from memories.tenancy.scopes import tenant_scope
-from tests.factories import NOW, TESTER, make_memory, make_tenant, stored
+from tests.factories import FACTORY_NOW, TESTER, make_memory, make_tenant, reread_memory
 
 pytestmark = pytest.mark.django_db
 
@@ -37,7 +41,7 @@ def memory(tenant: Tenant, text: str, partition: str = "user=alex", **fields: An
 
 
 def compare(tenant: Tenant) -> list[MemoryPair]:
-    while pair_detection.compare_batch(tenant.pk, now=NOW + timedelta(hours=1)):
+    while pair_detection.detect_pairs_in_batch(tenant.pk, now=FACTORY_NOW + timedelta(hours=1)):
         pass
     return pairs(tenant)
 
@@ -53,16 +57,16 @@ def in_list(tenant: Tenant, kind: str) -> list[Memory]:
 
 
 def count(tenant: Tenant, *memories: Memory, times: int, usefulness: float = 0.5) -> None:
-    counters = {row.pk: Counters(usefulness, times, NOW if times else None) for row in memories}
+    counters = {row.pk: MemoryCounters(usefulness, times, FACTORY_NOW if times else None) for row in memories}
     with tenant_scope(tenant.pk):
-        adopt_counters(tenant_id=tenant.pk, counters=counters, by=TESTER, now=NOW)
+        import_counters(tenant_id=tenant.pk, counters=counters, by=TESTER, now=FACTORY_NOW)
 
 
 # --- Pairs ---------------------------------------------------------------------------------------------------------
 
 
 def test_texts_that_say_nearly_the_same_become_a_pair(tenant: Tenant) -> None:
-    older = memory(tenant, BAKER, created_at=NOW - timedelta(days=3))
+    older = memory(tenant, BAKER, created_at=FACTORY_NOW - timedelta(days=3))
     newer = memory(tenant, BAKER_AGAIN)
     memory(tenant, "The warehouse closes at six.")
     (pair,) = compare(tenant)
@@ -87,31 +91,34 @@ def test_texts_that_differ_in_a_date_are_a_contradiction_and_no_duplicates(tenan
 
 
 def test_text_that_was_shown_shortly_before_is_a_loop(tenant: Tenant) -> None:
-    shown = memory(tenant, BAKER, created_at=NOW - timedelta(days=30))
-    at = NOW - LOOP_WINDOW + timedelta(hours=1)
+    shown = memory(tenant, BAKER, created_at=FACTORY_NOW - timedelta(days=30))
+    at = FACTORY_NOW - LOOP_WINDOW + timedelta(hours=1)
     with tenant_scope(tenant.pk):
-        remember_recall(tenant_id=tenant.pk, texts={shown.pk: BAKER}, ids=[shown.pk], now=at)
-    fold_retrievals(tenant.pk)
+        record_retrieval_tick(tenant_id=tenant.pk, texts={shown.pk: BAKER}, ids=[shown.pk], now=at)
+    fold_tenant_retrievals(tenant.pk)
     memory(tenant, BAKER_AGAIN)
     assert [pair.kind for pair in compare(tenant)] == ["recall_loop"]
 
 
 def test_text_that_was_shown_long_before_or_only_later_is_no_loop(tenant: Tenant) -> None:
     early, late = memory(tenant, BAKER, partition="user=a"), memory(tenant, BAKER, partition="user=b")
-    memory(tenant, BAKER_AGAIN, partition="user=a", created_at=NOW)
-    memory(tenant, BAKER_AGAIN, partition="user=b", created_at=NOW)
-    for shown, at in ((early, NOW - LOOP_WINDOW - timedelta(hours=1)), (late, NOW + timedelta(minutes=5))):
+    memory(tenant, BAKER_AGAIN, partition="user=a", created_at=FACTORY_NOW)
+    memory(tenant, BAKER_AGAIN, partition="user=b", created_at=FACTORY_NOW)
+    for shown, at in (
+        (early, FACTORY_NOW - LOOP_WINDOW - timedelta(hours=1)),
+        (late, FACTORY_NOW + timedelta(minutes=5)),
+    ):
         with tenant_scope(tenant.pk):
-            remember_recall(tenant_id=tenant.pk, texts={shown.pk: "another text"}, ids=[shown.pk], now=at)
-    fold_retrievals(tenant.pk)
+            record_retrieval_tick(tenant_id=tenant.pk, texts={shown.pk: "another text"}, ids=[shown.pk], now=at)
+    fold_tenant_retrievals(tenant.pk)
     assert {pair.kind for pair in compare(tenant)} == {"near_duplicate"}
 
 
 def test_shown_text_stored_in_another_partition_is_a_loop(tenant: Tenant) -> None:
-    shown = memory(tenant, "The warehouse opens at eight.", created_at=NOW - timedelta(days=2))
+    shown = memory(tenant, "The warehouse opens at eight.", created_at=FACTORY_NOW - timedelta(days=2))
     with tenant_scope(tenant.pk):
-        remember_recall(tenant_id=tenant.pk, texts={shown.pk: shown.content}, ids=[shown.pk], now=NOW)
-    fold_retrievals(tenant.pk)
+        record_retrieval_tick(tenant_id=tenant.pk, texts={shown.pk: shown.content}, ids=[shown.pk], now=FACTORY_NOW)
+    fold_tenant_retrievals(tenant.pk)
     repeated = memory(tenant, "THE WAREHOUSE  opens at eight", partition="agent=writer")
     (pair,) = compare(tenant)
     assert (pair.kind, pair.older_id, pair.newer_id) == ("recall_loop", shown.pk, repeated.pk)
@@ -122,7 +129,7 @@ def test_edit_is_compared_again_and_its_former_pair_is_forgotten(tenant: Tenant)
     edited = memory(tenant, BAKER_AGAIN)
     assert len(compare(tenant)) == 1
     with tenant_scope(tenant.pk):
-        update_memory(memory=edited, changes={"content": "Quite another thing."}, by=TESTER, now=NOW)
+        update_memory(memory=edited, changes={"content": "Quite another thing."}, by=TESTER, now=FACTORY_NOW)
     index_memories(tenant.pk, [edited.pk])
     assert compare(tenant) == []
 
@@ -132,12 +139,12 @@ def test_dismissed_pair_stays_dismissed_until_a_text_changes(tenant: Tenant) -> 
     newer = memory(tenant, DUE_LATER)
     (pair,) = compare(tenant)
     with tenant_scope(tenant.pk):
-        dismiss_findings(tenant_id=tenant.pk, pair_ids=[pair.pk], by=TESTER, now=NOW)
-        update_memory(memory=newer, changes={"pinned": True}, by=TESTER, now=NOW)
-    assert compare(tenant)[0].dismissed_at == NOW
+        dismiss_findings(tenant_id=tenant.pk, pair_ids=[pair.pk], by=TESTER, now=FACTORY_NOW)
+        update_memory(memory=newer, changes={"pinned": True}, by=TESTER, now=FACTORY_NOW)
+    assert compare(tenant)[0].dismissed_at == FACTORY_NOW
     with tenant_scope(tenant.pk):
         changes = {"content": DUE_LATER.replace("14", "15")}
-        update_memory(memory=stored(newer), changes=changes, by=TESTER, now=NOW)
+        update_memory(memory=reread_memory(newer), changes=changes, by=TESTER, now=FACTORY_NOW)
     index_memories(tenant.pk, [newer.pk])
     assert [row.dismissed_at for row in compare(tenant)] == [None]
 
@@ -152,7 +159,7 @@ def test_worker_that_was_killed_leaves_what_waited(tenant: Tenant, monkeypatch: 
     with monkeypatch.context() as patch:
         patch.setattr(pair_detection, "_record", die)
         with pytest.raises(KeyboardInterrupt):
-            pair_detection.compare_batch(tenant.pk, now=NOW)
+            pair_detection.detect_pairs_in_batch(tenant.pk, now=FACTORY_NOW)
     assert pairs(tenant) == []
     assert len(compare(tenant)) == 1
 
@@ -173,9 +180,9 @@ def test_sweep_takes_every_tenant_and_one_sweep_runs_at_a_time() -> None:
         memory(tenant, BAKER)
         memory(tenant, BAKER_AGAIN)
     cache.add(COMPARE_LOCK, True, 60)
-    assert compare_new_memories(now=NOW) == 0
+    assert compare_new_memories_of_tenants(now=FACTORY_NOW) == 0
     cache.delete(COMPARE_LOCK)
-    assert compare_new_memories(now=NOW) == 4
+    assert compare_new_memories_of_tenants(now=FACTORY_NOW) == 4
     assert len(pairs(first)) == len(pairs(second)) == 1
 
 
@@ -186,22 +193,22 @@ def test_never_retrieved_are_old_enough_live_and_were_never_in_a_context(tenant:
     old = memory(tenant, "old and unused")
     used, gone = memory(tenant, "old and used"), memory(tenant, "old and archived")
     count(tenant, used, times=1)
-    later = NOW + NEVER_RETRIEVED_AFTER + timedelta(minutes=1)
+    later = FACTORY_NOW + NEVER_RETRIEVED_AFTER + timedelta(minutes=1)
     memory(tenant, "new", now=later)
     with tenant_scope(tenant.pk):
-        archive_memory(memory=gone, by=TESTER, now=NOW)
-    find_faults(now=later)
+        archive_memory(memory=gone, by=TESTER, now=FACTORY_NOW)
+    find_unused_and_expiring_memories(now=later)
     assert in_list(tenant, "never_retrieved") == [old]
     count(tenant, old, times=1)
-    find_faults(now=later)
+    find_unused_and_expiring_memories(now=later)
     assert in_list(tenant, "never_retrieved") == []
 
 
 def test_memories_that_expire_within_the_week_are_listed(tenant: Tenant) -> None:
-    soon = memory(tenant, "soon", expires_at=NOW + timedelta(days=7))
-    memory(tenant, "late", expires_at=NOW + timedelta(days=8))
-    memory(tenant, "gone", expires_at=NOW + timedelta(minutes=1))
-    find_faults(now=NOW + timedelta(hours=1))
+    soon = memory(tenant, "soon", expires_at=FACTORY_NOW + timedelta(days=7))
+    memory(tenant, "late", expires_at=FACTORY_NOW + timedelta(days=8))
+    memory(tenant, "gone", expires_at=FACTORY_NOW + timedelta(minutes=1))
+    find_unused_and_expiring_memories(now=FACTORY_NOW + timedelta(hours=1))
     assert in_list(tenant, "expires_soon") == [soon]
 
 
@@ -210,12 +217,12 @@ def test_unhelpful_are_shown_often_and_never_voted_for(tenant: Tenant) -> None:
     seldom = memory(tenant, "seldom")
     count(tenant, useless, useful, disliked, times=UNHELPFUL_RETRIEVALS_MIN)
     count(tenant, seldom, times=UNHELPFUL_RETRIEVALS_MIN - 1)
-    find_unhelpful(now=NOW)
+    find_unhelpful_memories(now=FACTORY_NOW)
     assert in_list(tenant, "unhelpful") == [], "nobody ever gave feedback, so silence says nothing"
     for row, vote in ((useful, "POSITIVE"), (disliked, "VERY_NEGATIVE")):
         with tenant_scope(tenant.pk):
-            give_feedback(tenant_id=tenant.pk, memory_id=row.pk, feedback=vote, by=TESTER, now=NOW)
-    find_unhelpful(now=NOW)
+            record_feedback(tenant_id=tenant.pk, memory_id=row.pk, feedback=vote, by=TESTER, now=FACTORY_NOW)
+    find_unhelpful_memories(now=FACTORY_NOW)
     assert {row.pk for row in in_list(tenant, "unhelpful")} == {useless.pk, disliked.pk}
 
 
@@ -236,7 +243,7 @@ def state(tenant: Tenant) -> dict[str, Any]:
 
 def linked(tenant: Tenant, source: Memory, kind: str, target: Memory) -> None:
     with tenant_scope(tenant.pk):
-        link_memories(source=source, target=target, kind=kind, by=TESTER, now=NOW)
+        link_memories(source=source, target=target, kind=kind, by=TESTER, now=FACTORY_NOW)
 
 
 def edges(tenant: Tenant) -> set[tuple[Any, str, Any]]:
@@ -248,12 +255,12 @@ def edges(tenant: Tenant) -> set[tuple[Any, str, Any]]:
 def merge(tenant: Tenant, groups: dict[Memory, list[Memory]]) -> Any:
     with tenant_scope(tenant.pk):
         wanted = {kept.pk: [row.pk for row in others] for kept, others in groups.items()}
-        return merge_memories(tenant_id=tenant.pk, groups=wanted, by=TESTER, now=NOW + timedelta(hours=2))
+        return merge_memories(tenant_id=tenant.pk, groups=wanted, by=TESTER, now=FACTORY_NOW + timedelta(hours=2))
 
 
 def undo(tenant: Tenant, act: Any) -> Any:
     with tenant_scope(tenant.pk):
-        return undo_hygiene(tenant_id=tenant.pk, act_id=act.pk, by=TESTER, now=NOW + timedelta(hours=3))
+        return undo_hygiene(tenant_id=tenant.pk, act_id=act.pk, by=TESTER, now=FACTORY_NOW + timedelta(hours=3))
 
 
 def test_merge_keeps_one_with_links_pin_and_counters_of_all(tenant: Tenant) -> None:
@@ -265,10 +272,10 @@ def test_merge_keeps_one_with_links_pin_and_counters_of_all(tenant: Tenant) -> N
     count(tenant, kept, times=3, usefulness=0.8)
     count(tenant, other, times=1, usefulness=0.2)
     merge(tenant, {kept: [other]})
-    after = stored(kept)
+    after = reread_memory(kept)
     assert (after.content, after.pinned, after.retrieval_count) == (BAKER, True, 4)
     assert after.usefulness_score == pytest.approx((0.8 * 4 + 0.2 * 2) / 6)
-    assert stored(other).archived_at is not None
+    assert reread_memory(other).archived_at is not None
     drawn = {(kept.pk, "about", topic.pk), (topic.pk, "names", kept.pk), (other.pk, "merged_into", kept.pk)}
     assert drawn <= edges(tenant)
     assert not any(source == target for source, _, target in edges(tenant))
@@ -298,13 +305,13 @@ def test_undo_of_a_merge_keeps_what_was_counted_since(tenant: Tenant) -> None:
     count(tenant, other, times=5)
     act = merge(tenant, {kept: [other]})
     with tenant_scope(tenant.pk):
-        remember_recall(tenant_id=tenant.pk, texts={}, ids=[kept.pk], now=NOW + timedelta(hours=2))
-        give_feedback(tenant_id=tenant.pk, memory_id=kept.pk, feedback="POSITIVE", by=TESTER, now=NOW)
-    fold_retrievals(tenant.pk)
-    voted = stored(kept).usefulness_score
+        record_retrieval_tick(tenant_id=tenant.pk, texts={}, ids=[kept.pk], now=FACTORY_NOW + timedelta(hours=2))
+        record_feedback(tenant_id=tenant.pk, memory_id=kept.pk, feedback="POSITIVE", by=TESTER, now=FACTORY_NOW)
+    fold_tenant_retrievals(tenant.pk)
+    voted = reread_memory(kept).usefulness_score
     undo(tenant, act)
-    assert (stored(kept).retrieval_count, stored(kept).usefulness_score) == (1, voted)
-    assert stored(other).retrieval_count == 5
+    assert (reread_memory(kept).retrieval_count, reread_memory(kept).usefulness_score) == (1, voted)
+    assert reread_memory(other).retrieval_count == 5
 
 
 def test_undo_is_refused_whole_where_a_text_was_stored_anew(tenant: Tenant) -> None:
@@ -317,17 +324,17 @@ def test_undo_is_refused_whole_where_a_text_was_stored_anew(tenant: Tenant) -> N
     assert caught.value.code == "duplicate"
     assert state(tenant) == before
     with tenant_scope(tenant.pk):
-        archive_memory(memory=again, by=TESTER, now=NOW)
+        archive_memory(memory=again, by=TESTER, now=FACTORY_NOW)
     undo(tenant, act)
-    assert stored(third).archived_at is None
+    assert reread_memory(third).archived_at is None
 
 
 def test_archive_of_several_and_its_undo(tenant: Tenant) -> None:
     rows = [memory(tenant, text) for text in (BAKER, DUE, "third")]
     before = state(tenant)
     with tenant_scope(tenant.pk):
-        act = archive_memories(tenant_id=tenant.pk, memory_ids=[row.pk for row in rows[:2]], by=TESTER, now=NOW)
-    assert [bool(stored(row).archived_at) for row in rows] == [True, True, False]
+        act = archive_memories(tenant_id=tenant.pk, memory_ids=[row.pk for row in rows[:2]], by=TESTER, now=FACTORY_NOW)
+    assert [bool(reread_memory(row).archived_at) for row in rows] == [True, True, False]
     undo(tenant, act)
     assert state(tenant) == before
 
@@ -337,25 +344,25 @@ def test_undo_of_a_merge_leaves_those_that_were_changed_by_hand_since(tenant: Te
     act = merge(tenant, {kept: [other, third]})
     with tenant_scope(tenant.pk):
         for step in (restore_memory, archive_memory):
-            step(memory=other, by=TESTER, now=NOW + timedelta(hours=2))
+            step(memory=other, by=TESTER, now=FACTORY_NOW + timedelta(hours=2))
         for pinned in (False, True):
-            update_memory(memory=kept, changes={"pinned": pinned}, by=TESTER, now=NOW + timedelta(hours=2))
+            update_memory(memory=kept, changes={"pinned": pinned}, by=TESTER, now=FACTORY_NOW + timedelta(hours=2))
     undone = undo(tenant, act)
     assert (undone.count, undone.left) == (1, 2)
-    assert stored(kept).pinned
-    assert [bool(stored(row).archived_at) for row in (other, third)] == [True, False]
+    assert reread_memory(kept).pinned
+    assert [bool(reread_memory(row).archived_at) for row in (other, third)] == [True, False]
 
 
 def test_dismissal_of_pairs_and_findings_is_undone(tenant: Tenant) -> None:
     memory(tenant, BAKER)
     memory(tenant, BAKER_AGAIN)
     (pair,) = compare(tenant)
-    later = NOW + NEVER_RETRIEVED_AFTER + timedelta(days=1)
-    find_faults(now=later)
+    later = FACTORY_NOW + NEVER_RETRIEVED_AFTER + timedelta(days=1)
+    find_unused_and_expiring_memories(now=later)
     with tenant_scope(tenant.pk):
         finding = MemoryFinding.objects.for_tenant(tenant.pk).first()
         act = dismiss_findings(tenant_id=tenant.pk, pair_ids=[pair.pk], finding_ids=[finding.pk], by=TESTER, now=later)
-    find_faults(now=later)
+    find_unused_and_expiring_memories(now=later)
     assert len(in_list(tenant, "never_retrieved")) == 1
     assert pairs(tenant)[0].dismissed_at == later
     assert str(undo(tenant, act)) == "Undone: 2 findings are as they were."
@@ -367,10 +374,10 @@ def test_restored_memory_is_compared_again(tenant: Tenant) -> None:
     memory(tenant, BAKER)
     newer = memory(tenant, BAKER_AGAIN)
     with tenant_scope(tenant.pk):
-        archive_memory(memory=newer, by=TESTER, now=NOW)
+        archive_memory(memory=newer, by=TESTER, now=FACTORY_NOW)
     assert compare(tenant) == []
     with tenant_scope(tenant.pk):
-        restore_memory(memory=newer, by=TESTER, now=NOW)
+        restore_memory(memory=newer, by=TESTER, now=FACTORY_NOW)
     assert len(compare(tenant)) == 1
 
 
@@ -387,15 +394,15 @@ def test_acts_refuse_nonsense_and_change_nothing(tenant: Tenant, other_tenant: T
         with pytest.raises(error):
             merge(tenant, groups)
     with pytest.raises(NotFound), tenant_scope(tenant.pk):
-        dismiss_findings(tenant_id=tenant.pk, pair_ids=[10**9], by=TESTER, now=NOW)
+        dismiss_findings(tenant_id=tenant.pk, pair_ids=[10**9], by=TESTER, now=FACTORY_NOW)
     act = merge(other_tenant, {foreign: [memory(other_tenant, DUE)]})
     with pytest.raises(NotFound):
         undo(tenant, act)
     with tenant_scope(tenant.pk):
-        archive_memory(memory=other, by=TESTER, now=NOW)
+        archive_memory(memory=other, by=TESTER, now=FACTORY_NOW)
     with pytest.raises(Conflict):
         merge(tenant, {kept: [other]})
-    assert stored(kept).version == 1
+    assert reread_memory(kept).version == 1
     assert before["rows"][0]["id"] in {row["id"] for row in state(tenant)["rows"]}
 
 

@@ -13,12 +13,12 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from memories.hygiene import findings
-from memories.hygiene.maintenance import find_faults
-from memories.hygiene.pair_detection import compare_batch
+from memories.hygiene.maintenance import find_unused_and_expiring_memories
+from memories.hygiene.pair_detection import detect_pairs_in_batch
 from memories.models import Memory, MemoryFinding, MemoryPair, Tenant
 from memories.services.hygiene.rules import LISTS, NEVER_RETRIEVED_AFTER
 from memories.tenancy.scopes import tenant_scope
-from tests.integration.page_helpers import HTMX, as_stored, client_of, page, remember, text_of, undo_of
+from tests.integration.page_helpers import HTMX, as_stored, client_of, page, store_memories_for_pages, text_of, undo_of
 from tests.users import new_operator
 
 KINDS = tuple(LISTS)
@@ -43,10 +43,13 @@ def found(tenant: Tenant, *texts: str, partition: str = "user=alex") -> list[Mem
     now = timezone.now()
     before = now - NEVER_RETRIEVED_AFTER - timedelta(days=1)
     moments = (before + timedelta(minutes=number) for number in range(len(texts)))
-    memories = [remember(tenant, (text, partition, "fact"), now=at)[0] for text, at in zip(texts, moments, strict=True)]
-    while compare_batch(tenant.pk, now=now):
+    memories = [
+        store_memories_for_pages(tenant, (text, partition, "fact"), now=at)[0]
+        for text, at in zip(texts, moments, strict=True)
+    ]
+    while detect_pairs_in_batch(tenant.pk, now=now):
         pass
-    find_faults(now=now)
+    find_unused_and_expiring_memories(now=now)
     return memories
 
 
@@ -77,12 +80,12 @@ def test_each_list_says_what_it_means_and_is_empty_in_words(kind: str, client: C
 
 
 def test_progress_of_comparing_asks_again_until_all_are_compared(client: Client, tenant: Tenant) -> None:
-    remember(tenant, (BREAD, "user=alex", "fact"))
+    store_memories_for_pages(tenant, (BREAD, "user=alex", "fact"))
     assert "1 memory waits" in text_of(client.get(page("hygiene", tenant)))
     waits = text_of(client.get(page("hygiene-progress", tenant), headers=HTMX))
     assert "1 memory waits" in waits
     assert 'hx-trigger="every 5s"' in waits
-    while compare_batch(tenant.pk, now=timezone.now()):
+    while detect_pairs_in_batch(tenant.pk, now=timezone.now()):
         pass
     done = text_of(client.get(page("hygiene-progress", tenant), headers=HTMX))
     assert "All memories are compared" in done
@@ -127,8 +130,8 @@ def test_merge_from_a_row_keeps_the_chosen_and_undo_brings_both_back(client: Cli
 
 def test_bulk_shows_its_effect_before_and_changes_nothing_by_showing(client: Client, tenant: Tenant) -> None:
     memories = found(tenant, BREAD, BREAD_AGAIN, RENT)
-    remember(tenant, (RENT.replace("Kiel", "Kiel itself"), "user=alex", "fact"))
-    compare_batch(tenant.pk, now=timezone.now())
+    store_memories_for_pages(tenant, (RENT.replace("Kiel", "Kiel itself"), "user=alex", "fact"))
+    detect_pairs_in_batch(tenant.pk, now=timezone.now())
     ids = pair_ids(tenant, "near_duplicate")
     assert len(ids) == 2
     query = urlencode([("act", "merge"), *(("id", number) for number in ids)])

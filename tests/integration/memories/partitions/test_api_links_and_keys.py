@@ -6,10 +6,10 @@ import pytest
 from rest_framework.test import APIClient
 
 from memories.models import AuditEntry, IdempotencyRecord, Tenant
-from memories.partitions.serializers.links import EdgeShape
+from memories.partitions.serializers.links import LinkOutput
 from memories.tenancy.scopes import tenant_scope
-from memories.tenancy.serializers.keys import KeyShape, NewKeyShape
-from tests.integration.rest_helpers import MEMORIES, NOWHERE, assert_problem, every_page, query_count, remember
+from memories.tenancy.serializers.keys import ApiKeyOutput, NewApiKeyOutput
+from tests.integration.rest_helpers import MEMORIES, NOWHERE, assert_problem, every_page, post_memory, query_count
 from tests.users import api_client, new_key
 
 LINKS = "/api/v1/links"
@@ -23,7 +23,7 @@ def admin(admin_key: str) -> APIClient:
 
 @pytest.fixture
 def ends(api: APIClient) -> tuple[str, str]:
-    return remember(api, "Sam moved.")["id"], remember(api, "Sam found a job in Porto.")["id"]
+    return post_memory(api, "Sam moved.")["id"], post_memory(api, "Sam found a job in Porto.")["id"]
 
 
 def test_edge_is_made_once_listed_and_ended(api: APIClient, ends: tuple[str, str]) -> None:
@@ -32,7 +32,7 @@ def test_edge_is_made_once_listed_and_ended(api: APIClient, ends: tuple[str, str
     made = api.post(LINKS, wish)
     assert made.status_code == 201
     edge = made.json()
-    assert set(edge) == set(EdgeShape().fields)
+    assert set(edge) == set(LinkOutput().fields)
     assert (edge["source_id"], edge["target_id"], edge["kind"]) == (source, target, "because")
     again = api.post(LINKS, wish)
     assert (again.status_code, again.json()) == (200, edge)
@@ -78,8 +78,8 @@ def test_bad_edge_is_refused_by_name(api: APIClient, ends: tuple[str, str]) -> N
 
 def test_both_ends_of_an_edge_are_within_the_reach(api: APIClient, tenant: Tenant) -> None:
     confined = api_client(new_key(tenant, "read", "write", partition="user=alex"))
-    own = [remember(confined, f"Alex {number}")["id"] for number in range(2)]
-    foreign = [remember(api, f"Sam {number}", partition="user=sam")["id"] for number in range(2)]
+    own = [post_memory(confined, f"Alex {number}")["id"] for number in range(2)]
+    foreign = [post_memory(api, f"Sam {number}", partition="user=sam")["id"] for number in range(2)]
     for source, target, field in (
         (own[0], foreign[0], "target_id"),
         (foreign[0], own[0], "source_id"),
@@ -119,11 +119,11 @@ def test_key_is_shown_once_and_works_until_it_is_revoked(admin: APIClient, tenan
     made = admin.post(KEYS, {"name": "planner", "scopes": ["read", "write"], "partition": "user=alex"})
     assert made.status_code == 201
     answer = made.json()
-    assert set(answer) == set(NewKeyShape().fields)
+    assert set(answer) == set(NewApiKeyOutput().fields)
     agent = api_client(answer["key"])
-    assert remember(agent, "Alex likes tea.")["partition"] == "user=alex"
+    assert post_memory(agent, "Alex likes tea.")["partition"] == "user=alex"
     rows = admin.get(KEYS).json()["results"]
-    assert rows[0] == {name: answer[name] for name in KeyShape().fields}
+    assert rows[0] == {name: answer[name] for name in ApiKeyOutput().fields}
     assert [row["id"] for row in rows] == [answer["id"], rows[1]["id"]]
     assert answer["key"].partition(".")[2] not in str(rows)
     assert admin.delete(f"{KEYS}/{answer['id']}").status_code == 204

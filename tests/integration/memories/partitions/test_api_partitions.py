@@ -7,8 +7,8 @@ import pytest
 from rest_framework.test import APIClient
 
 from memories.models import Tenant
-from memories.partitions.serializers.partitions import MemoShape, PartitionShape, SummaryShape
-from tests.integration.rest_helpers import CONTEXT, MEMORIES, assert_problem, every_page, query_count, remember
+from memories.partitions.serializers.partitions import PartitionOutput, PartitionSummaryOutput, TenantMemoOutput
+from tests.integration.rest_helpers import CONTEXT, MEMORIES, assert_problem, every_page, post_memory, query_count
 from tests.users import api_client, new_key
 
 PARTITIONS = "/api/v1/partitions"
@@ -36,13 +36,13 @@ def paths(client: APIClient, **query: str) -> list[str]:
 
 
 def test_partitions_stand_in_the_order_of_their_paths_with_what_they_hold(api: APIClient) -> None:
-    remember(api, "One", partition="user=alex/topic=home")
-    gone = remember(api, "Two", partition="user=alex/topic=home")
+    post_memory(api, "One", partition="user=alex/topic=home")
+    gone = post_memory(api, "Two", partition="user=alex/topic=home")
     api.delete(f"{MEMORIES}/{gone['id']}")
-    remember(api, "Three", partition="user=al-2")
+    post_memory(api, "Three", partition="user=al-2")
     api.put(summaries("user=alex"), {"content": TEXT, "style": "detailed"})
     rows = api.get(PARTITIONS).json()["results"]
-    assert set(rows[0]) == set(PartitionShape().fields)
+    assert set(rows[0]) == set(PartitionOutput().fields)
     assert [(row["partition"], row["depth"], row["memory_count"], row["summary_styles"]) for row in rows] == [
         ("", 0, 0, []),
         ("user=al-2", 1, 1, []),
@@ -71,7 +71,7 @@ def test_partitions_are_paged_and_queries_do_not_grow(api: APIClient) -> None:
     api.post(PARTITIONS, {"user_id": "zoe"})
     few = query_count(api, PARTITIONS)
     for number in range(5):
-        remember(api, "One", user_id=f"u{number}")
+        post_memory(api, "One", user_id=f"u{number}")
         api.put(summaries(f"user=u{number}"), {"content": TEXT})
     assert query_count(api, PARTITIONS) == few
     pages = [[row["partition"] for row in page] for page in every_page(api, f"{PARTITIONS}?page_size=3")]
@@ -94,7 +94,7 @@ def test_summary_of_any_path_is_set_and_read(api: APIClient, path: str) -> None:
     made = api.put(summaries(path), {"content": f"  {TEXT} "})
     assert made.status_code == 201, made.content
     row = made.json()
-    assert set(row) == set(SummaryShape().fields)
+    assert set(row) == set(PartitionSummaryOutput().fields)
     assert (row["partition"], row["content"], row["style"], row["version"]) == (path, TEXT, "compact", 1)
     assert (row["origin"], row["recorded_to"]) == ("agent", None)
     assert api.get(summaries(path)).json()["results"] == [row]
@@ -186,7 +186,7 @@ def test_summaries_are_confined_too(api: APIClient, confined: APIClient, tenant:
 
 def test_memo_is_set_read_and_taken_out(admin: APIClient, api: APIClient) -> None:
     none = api.get(MEMO)
-    assert set(none.json()) == set(MemoShape().fields)
+    assert set(none.json()) == set(TenantMemoOutput().fields)
     assert (none.json()["content"], none.json()["version"]) == ("", 0)
     saved = admin.put(MEMO, {"content": " You help Sam. "}, headers={"If-Match": none["ETag"]})
     assert (saved.status_code, saved.json()["content"], saved.json()["version"]) == (200, "You help Sam.", 1)

@@ -7,8 +7,16 @@ from django.utils import timezone
 from rest_framework.test import APIClient
 
 from memories.models import Tenant
-from memories.partitions.serializers.snapshots import SnapshotComparisonShape, SnapshotShape
-from tests.integration.rest_helpers import MEMORIES, NOWHERE, assert_problem, every_page, query_count, remember, stored
+from memories.partitions.serializers.snapshots import SnapshotComparisonOutput, SnapshotOutput
+from tests.integration.rest_helpers import (
+    MEMORIES,
+    NOWHERE,
+    all_stored_memories,
+    assert_problem,
+    every_page,
+    post_memory,
+    query_count,
+)
 from tests.users import api_client, new_key
 
 SNAPSHOTS = "/api/v1/snapshots"
@@ -30,16 +38,16 @@ def compare(client: APIClient, snapshot: dict[str, Any], **query: Any) -> dict[s
     response = client.get(f"{SNAPSHOTS}/{snapshot['id']}/compare", query)
     assert response.status_code == 200, response.content
     answer: dict[str, Any] = response.json()
-    assert set(answer) == set(SnapshotComparisonShape().fields)
+    assert set(answer) == set(SnapshotComparisonOutput().fields)
     return answer
 
 
 def test_snapshot_names_a_time_and_deleting_it_deletes_the_name_alone(
     api: APIClient, admin: APIClient, tenant: Tenant
 ) -> None:
-    remember(api, "Sam lives in Porto.")
+    post_memory(api, "Sam lives in Porto.")
     made = snap(admin, "before the import")
-    assert set(made) == set(SnapshotShape().fields)
+    assert set(made) == set(SnapshotOutput().fields)
     assert made["recorded_at"] == made["created_at"]
     assert api.get(SNAPSHOTS).json()["results"] == [made]
     assert api.get(f"{SNAPSHOTS}/{made['id']}").json() == made
@@ -47,18 +55,18 @@ def test_snapshot_names_a_time_and_deleting_it_deletes_the_name_alone(
     assert admin.delete(f"{SNAPSHOTS}/{made['id']}").status_code == 204
     assert_problem(admin.delete(f"{SNAPSHOTS}/{made['id']}"), 404, "not_found")
     assert api.get(SNAPSHOTS).json()["results"] == []
-    assert len(stored(tenant)) == 1
+    assert len(all_stored_memories(tenant)) == 1
     snap(admin, "before the import", recorded_at="2026-01-01T00:00:00+02:00")
     assert api.get(SNAPSHOTS).json()["results"][0]["recorded_at"] == "2025-12-31T22:00:00Z"
 
 
 def test_comparison_counts_and_lists_what_became_of_memories(api: APIClient, admin: APIClient) -> None:
-    edited, gone, _ = (remember(api, text) for text in ("edited", "gone", "kept"))
+    edited, gone, _ = (post_memory(api, text) for text in ("edited", "gone", "kept"))
     first = snap(admin, "first")
     api.patch(f"{MEMORIES}/{edited['id']}", {"content": "edited anew"})
     api.delete(f"{MEMORIES}/{gone['id']}")
     second = snap(admin, "second")
-    new = remember(api, "new", metadata={"a": 1})
+    new = post_memory(api, "new", metadata={"a": 1})
     answer = compare(api, first)
     assert answer["counts"] == {"added": 1, "changed": 1, "removed": 1}
     assert answer["before"] == {name: first[name] for name in ("id", "name", "recorded_at")}
@@ -83,10 +91,10 @@ def test_comparison_counts_and_lists_what_became_of_memories(api: APIClient, adm
 def test_long_lists_go_on_and_queries_do_not_grow(api: APIClient, admin: APIClient) -> None:
     before = snap(admin, "before")
     url = f"{SNAPSHOTS}/{before['id']}/compare"
-    remember(api, "memory")
+    post_memory(api, "memory")
     few = query_count(api, url)
     for number in range(6):
-        remember(api, f"memory {number}")
+        post_memory(api, f"memory {number}")
     assert query_count(api, url) == few
     first = compare(api, before, page_size=3)
     assert (first["counts"]["added"], len(first["added"])) == (7, 3)
@@ -105,8 +113,8 @@ def test_long_lists_go_on_and_queries_do_not_grow(api: APIClient, admin: APIClie
 
 def test_comparison_stays_within_the_reach(api: APIClient, admin: APIClient, tenant: Tenant) -> None:
     before = snap(admin, "before")
-    remember(api, "Sam lives in Porto.", partition="user=sam")
-    own = remember(api, "Alex lives in Porto.", partition="user=alex/topic=home")
+    post_memory(api, "Sam lives in Porto.", partition="user=sam")
+    own = post_memory(api, "Alex lives in Porto.", partition="user=alex/topic=home")
     confined = api_client(new_key(tenant, "read", "admin", partition="user=alex"))
     answer = compare(confined, before)
     assert answer["counts"] == {"added": 1, "changed": 0, "removed": 0}

@@ -18,12 +18,12 @@ from tests.integration.page_helpers import (
     HTMX,
     TESTER,
     client_of,
-    named_moment,
+    make_bakery_memories,
+    make_snapshot,
     page,
-    remember,
+    store_memories_for_pages,
     text_of,
     undo_of,
-    workshop,
 )
 from tests.users import new_operator
 
@@ -82,7 +82,7 @@ def test_older_memo_is_made_current_again_and_tells_who_saved_it(client: Client,
 
 
 def test_older_summary_is_made_current_again_also_once_it_is_withdrawn(client: Client, tenant: Tenant) -> None:
-    workshop(tenant)
+    make_bakery_memories(tenant)
     client.post(at(tenant, **SUPPORT), {"style": "compact", "seen_version": 0, "content": "Free."})
     client.post(page("summary-withdraw", tenant), {**SUPPORT, "style": "compact"})
     again = fields_of_again(client.get(at(tenant, **SUPPORT)))
@@ -119,13 +119,13 @@ def test_refused_memo_keeps_what_was_typed(typed: dict[str, Any], client: Client
 
 
 def test_viewer_reads_the_memo_and_saves_none(viewer: Client, tenant: Tenant) -> None:
-    workshop(tenant)
+    make_bakery_memories(tenant)
     assert "We repair cargo bikes." in text_of(viewer.get(page("memo", tenant)))
     assert viewer.post(page("memo", tenant), {"seen_version": 1, "content": "x"}).status_code == 403
 
 
 def test_summaries_of_a_partition_are_edited_style_by_style_in_versions(client: Client, tenant: Tenant) -> None:
-    workshop(tenant)
+    make_bakery_memories(tenant)
     typed = {"style": "compact", "seen_version": 0, "content": "Support answers for free."}
     assert "Version 1 is in force." in text_of(client.post(at(tenant, **SUPPORT), typed, follow=True))
     client.post(at(tenant, **SUPPORT), typed | {"seen_version": 1, "content": "Support is free."})
@@ -142,7 +142,7 @@ def test_summaries_of_a_partition_are_edited_style_by_style_in_versions(client: 
 
 
 def test_withdrawn_summary_stays_in_its_versions(client: Client, tenant: Tenant) -> None:
-    workshop(tenant)
+    make_bakery_memories(tenant)
     client.post(at(tenant, **SUPPORT), {"style": "detailed", "seen_version": 0, "content": "All of it."})
     response = client.post(page("summary-withdraw", tenant), SUPPORT | {"style": "detailed"}, follow=True)
     assert "stands in no context any more" in text_of(response)
@@ -151,7 +151,7 @@ def test_withdrawn_summary_stays_in_its_versions(client: Client, tenant: Tenant)
 
 
 def test_withdrawal_of_a_summary_is_undone_with_one_click_and_only_once(client: Client, tenant: Tenant) -> None:
-    workshop(tenant)
+    make_bakery_memories(tenant)
     client.post(at(tenant, **SUPPORT), {"style": "detailed", "seen_version": 0, "content": "All of it."})
     undo = undo_of(client.post(page("summary-withdraw", tenant), SUPPORT | {"style": "detailed"}, follow=True))
     assert client.get(undo).status_code == 405
@@ -173,7 +173,7 @@ def test_withdrawal_of_a_summary_is_undone_with_one_click_and_only_once(client: 
     ],
 )
 def test_refused_summary_is_answered_422(typed: dict[str, Any], client: Client, tenant: Tenant) -> None:
-    workshop(tenant)
+    make_bakery_memories(tenant)
     assert client.post(at(tenant, **SUPPORT), typed).status_code == 422
     assert summary_texts(tenant) == []
 
@@ -184,7 +184,7 @@ def test_partition_that_is_none_is_refused(client: Client, tenant: Tenant) -> No
 
 
 def test_viewer_changes_no_summary_and_no_snapshot(viewer: Client, tenant: Tenant) -> None:
-    named = named_moment(tenant, "then")
+    named = make_snapshot(tenant, "then")
     assert (
         viewer.post(at(tenant, **SUPPORT), {"style": "compact", "seen_version": 0, "content": "x"}).status_code == 403
     )
@@ -211,18 +211,18 @@ def test_snapshot_is_created_listed_and_deleted_after_a_question(client: Client,
     "typed", [{"name": ""}, {"name": "then"}, {"name": "x", "recorded_at": "2999-01-01T00:00"}, {"name": "y" * 101}]
 )
 def test_refused_snapshot_is_answered_422(typed: dict[str, str], client: Client, tenant: Tenant) -> None:
-    named_moment(tenant, "then")
+    make_snapshot(tenant, "then")
     assert client.post(page("snapshots", tenant), typed).status_code == 422
 
 
 def test_snapshots_compare_with_today_and_with_each_other(client: Client, tenant: Tenant) -> None:
-    memories = workshop(tenant)
-    before = named_moment(tenant, "before")
+    memories = make_bakery_memories(tenant)
+    before = make_snapshot(tenant, "before")
     with tenant_scope(tenant.pk):
         update_memory(memory=memories[0], changes={"content": "Now in 30 minutes."}, by=TESTER, now=timezone.now())
         archive_memory(memory=memories[1], by=TESTER, now=timezone.now())
-    remember(tenant, ("A new one.", "agent=support", "fact"), now=timezone.now())
-    after = named_moment(tenant, "after")
+    store_memories_for_pages(tenant, ("A new one.", "agent=support", "fact"), now=timezone.now())
+    after = make_snapshot(tenant, "after")
     first = client.get(page("snapshot", tenant, before.pk))
     assert "difference" not in first.context
     assert 'hx-trigger="load" hx-target="#result"' in text_of(first)
@@ -250,17 +250,17 @@ def test_snapshots_compare_with_today_and_with_each_other(client: Client, tenant
 
 
 def test_query_counts_of_lists_do_not_grow(client: Client, tenant: Tenant, django_assert_max_num_queries: Any) -> None:
-    workshop(tenant)
-    first = named_moment(tenant, "first", timedelta(days=2))
+    make_bakery_memories(tenant)
+    first = make_snapshot(tenant, "first", timedelta(days=2))
     addresses = [page("snapshots", tenant), page("snapshot", tenant, first.pk) + "?whole=1"]
     counts = []
     for address in addresses:
         with django_assert_max_num_queries(40) as queries:
             client.get(address)
         counts.append(len(queries))
-    remember(tenant, *[(f"Memory {n}.", f"agent=shop/user=u-{n}", "fact") for n in range(20)])
+    store_memories_for_pages(tenant, *[(f"Memory {n}.", f"agent=shop/user=u-{n}", "fact") for n in range(20)])
     for n in range(10):
-        named_moment(tenant, f"snapshot {n}")
+        make_snapshot(tenant, f"snapshot {n}")
     for address, count in zip(addresses, counts, strict=True):
         with django_assert_max_num_queries(count):
             client.get(address)

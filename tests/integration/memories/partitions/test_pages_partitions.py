@@ -15,8 +15,16 @@ from memories.services.partitions.paths import parse_partition
 from memories.store.actions.edit import archive_memory, update_memory
 from memories.store.live_rows import ensure_partitions
 from memories.tenancy.scopes import tenant_scope
-from tests.integration.page_helpers import HTMX, TESTER, client_of, page, remember, text_of, workshop
-from tests.integration.session_scripts import talk
+from tests.integration.page_helpers import (
+    HTMX,
+    TESTER,
+    client_of,
+    make_bakery_memories,
+    page,
+    store_memories_for_pages,
+    text_of,
+)
+from tests.integration.session_scripts import make_long_session
 from tests.users import new_operator
 
 
@@ -56,12 +64,14 @@ def figures(client: Client, tenant: Tenant, path: str) -> dict[str, tuple[int, i
 
 
 def test_tree_counts_what_stands_in_each_node_and_below_it(client: Client, tenant: Tenant) -> None:
-    rows = workshop(tenant)
+    rows = make_bakery_memories(tenant)
     with tenant_scope(tenant.pk):
         archive_memory(memory=rows[2], by=TESTER, now=timezone.now())
         update_memory(memory=rows[3], changes={"pinned": True}, by=TESTER, now=timezone.now())
-    remember(tenant, ("Gone.", "agent=support", "fact"), expires_at=timezone.now() - timedelta(minutes=5))
-    talk(tenant, turns=1, path="agent=support/user=c-1")
+    store_memories_for_pages(
+        tenant, ("Gone.", "agent=support", "fact"), expires_at=timezone.now() - timedelta(minutes=5)
+    )
+    make_long_session(tenant, turns=1, path="agent=support/user=c-1")
     assert figures(client, tenant, "agent=support") == {"memories": (1, 2), "pinned": (0, 1), "sessions": (0, 1)}
     assert figures(client, tenant, "agent=support/user=c-1") == {
         "memories": (1, 1),
@@ -75,7 +85,9 @@ def test_tree_counts_what_stands_in_each_node_and_below_it(client: Client, tenan
 
 
 def test_partition_beginning_like_another_is_not_below_it(client: Client, tenant: Tenant) -> None:
-    remember(tenant, ("One.", "user=al", "fact"), ("Two.", "user=al-2", "fact"), ("Three.", "user=al/topic=x", "fact"))
+    store_memories_for_pages(
+        tenant, ("One.", "user=al", "fact"), ("Two.", "user=al-2", "fact"), ("Three.", "user=al/topic=x", "fact")
+    )
     assert figures(client, tenant, "user=al")["memories"] == (1, 2)
     assert figures(client, tenant, "user=al-2")["memories"] == (1, 1)
     made(tenant, "user=al-2/topic=y", "user=al-2/topic=z", "user=al 3", "user=al0")
@@ -89,7 +101,9 @@ def test_unlisted_siblings_count_for_the_node_above_alone(
     monkeypatch.setattr("memories.partitions.tree.WHOLE_MAX", 0)
     monkeypatch.setattr("memories.partitions.tree.SIBLINGS_MAX", 1)
     places = ("agent=a", "agent=a/user=x", "agent=a b", "agent=ab", "agent=a0/user=y", "agent=b")
-    rows = remember(tenant, *((f"Memory {number}.", path, "fact") for number, path in enumerate(places)))
+    rows = store_memories_for_pages(
+        tenant, *((f"Memory {number}.", path, "fact") for number, path in enumerate(places))
+    )
     tree = client.get(address(tenant)).context["tree"]
     assert list(nodes_of(tree)) == ["agent=a"]
     assert figures(client, tenant, "agent=a")["memories"] == (1, 2)
@@ -97,7 +111,7 @@ def test_unlisted_siblings_count_for_the_node_above_alone(
 
 
 def test_tree_as_page_and_as_fragment(client: Client, tenant: Tenant) -> None:
-    workshop(tenant)
+    make_bakery_memories(tenant)
     for headers in ({}, HTMX):
         text = text_of(client.get(address(tenant), headers=headers))
         assert "agent%3Dsupport/user%3Dc-1" in text
@@ -121,7 +135,7 @@ def test_stranger_and_other_tenant_see_no_tree(operator: User, tenant: Tenant, o
 
 
 def test_summary_says_whether_memories_came_after_it(client: Client, tenant: Tenant) -> None:
-    workshop(tenant)
+    make_bakery_memories(tenant)
     with tenant_scope(tenant.pk):
         save_summary(
             tenant=tenant,
@@ -138,13 +152,13 @@ def test_summary_says_whether_memories_came_after_it(client: Client, tenant: Ten
         return nodes_of(tree)["agent=service"].facts.standing.summaries[0]
 
     assert (state().style, state().is_behind) == ("compact", False)
-    remember(tenant, ("A new one.", "agent=service", "fact"), now=timezone.now())
+    store_memories_for_pages(tenant, ("A new one.", "agent=service", "fact"), now=timezone.now())
     assert state().is_behind
     assert "older than its memories" in text_of(client.get(address(tenant, partition="agent=service")))
 
 
 def test_chosen_partition_leads_to_what_is_filtered_to_it(client: Client, tenant: Tenant) -> None:
-    workshop(tenant)
+    make_bakery_memories(tenant)
     text = text_of(client.get(address(tenant, partition="agent=support/user=c-1")))
     for name in ("memories", "sessions", "receipts", "context-preview"):
         assert f"{page(name, tenant)}?partition=agent%3Dsupport/user%3Dc-1" in text
@@ -216,14 +230,14 @@ def test_partitions_are_found_by_a_part_of_their_path(client: Client, big: Tenan
 def test_number_of_queries_does_not_grow_with_the_partitions(
     client: Client, tenant: Tenant, django_assert_max_num_queries: Any
 ) -> None:
-    workshop(tenant)
+    make_bakery_memories(tenant)
     addresses = [address(tenant), address(tenant, partition="agent=support"), address(tenant, q="agent")]
     counts = []
     for each in addresses:
         with django_assert_max_num_queries(40) as queries:
             client.get(each)
         counts.append(len(queries))
-    remember(tenant, *[(f"Memory {n}.", f"agent=shop/user=u-{n}/topic=t", "fact") for n in range(30)])
+    store_memories_for_pages(tenant, *[(f"Memory {n}.", f"agent=shop/user=u-{n}/topic=t", "fact") for n in range(30)])
     made(tenant, *(f"agent=mill/user=m{number}" for number in range(300)))
     with tenant_scope(tenant.pk):
         assert Partition.objects.for_tenant(tenant.pk).how_many() > 350

@@ -8,28 +8,28 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from memories.models import Memory, Tenant
-from memories.partitions.snapshot_comparison import Comparison, compare_moments
+from memories.partitions.snapshot_comparison import SnapshotDiff, diff_points_in_time
 from memories.services.partitions.paths import parse_partition
 from memories.services.store.drafts import NewMemory
-from memories.services.store.moments import Moment
+from memories.services.store.moments import PointInTime
 from memories.store.actions.edit import archive_memory, restore_memory, update_memory
 from memories.store.actions.store import store_memories
 from memories.tenancy.scopes import tenant_scope
-from tests.factories import NOW, TESTER, make_memory
+from tests.factories import FACTORY_NOW, TESTER, make_memory
 
 pytestmark = pytest.mark.django_db
 
 
 def at(hours: float) -> datetime:
-    return NOW + timedelta(hours=hours)
+    return FACTORY_NOW + timedelta(hours=hours)
 
 
-def compare(tenant: Tenant, before: Moment, after: Moment, **options: Any) -> Comparison:
+def compare(tenant: Tenant, before: PointInTime, after: PointInTime, **options: Any) -> SnapshotDiff:
     with tenant_scope(tenant.pk):
-        return compare_moments(tenant_id=tenant.pk, before=before, after=after, **{"reach": ""} | options)
+        return diff_points_in_time(tenant_id=tenant.pk, before=before, after=after, **{"reach": ""} | options)
 
 
-def told(found: Comparison) -> dict[str, list[tuple[str | None, str | None]]]:
+def told(found: SnapshotDiff) -> dict[str, list[tuple[str | None, str | None]]]:
     """The texts before and after of each list, sorted."""
     return {
         kind: sorted((row.before and row.before.content, row.after and row.after.content) for row in rows)
@@ -70,7 +70,7 @@ def story(tenant: Tenant, other_tenant: Tenant) -> dict[str, Memory]:
 
 
 def test_everything_that_happened_is_told(tenant: Tenant, story: dict[str, Memory]) -> None:
-    found = compare(tenant, Moment.recorded(at(0)), Moment.recorded(at(4)))
+    found = compare(tenant, PointInTime.recorded(at(0)), PointInTime.recorded(at(4)))
     assert told(found) == {
         "added": [(None, "imported"), (None, "new")],
         "changed": [
@@ -90,13 +90,13 @@ def test_everything_that_happened_is_told(tenant: Tenant, story: dict[str, Memor
 
 
 def test_comparison_reads_backwards_and_against_now_and_valid_time(tenant: Tenant, story: dict[str, Memory]) -> None:
-    back = compare(tenant, Moment.recorded(at(4)), Moment.recorded(at(0)))
+    back = compare(tenant, PointInTime.recorded(at(4)), PointInTime.recorded(at(0)))
     assert back.counts == {"added": 2, "changed": 4, "removed": 2}
     assert told(back)["removed"] == [("imported", None), ("new", None)]
-    forth = compare(tenant, Moment.recorded(at(0)), Moment.recorded(at(4)))
-    assert told(compare(tenant, Moment.recorded(at(0)), Moment.now(at(4)))) == told(forth)
-    assert told(compare(tenant, Moment.valid(at(0)), Moment.valid(at(4))))["added"] == [(None, "new")]
-    same = compare(tenant, Moment.recorded(at(4)), Moment.now(at(4)))
+    forth = compare(tenant, PointInTime.recorded(at(0)), PointInTime.recorded(at(4)))
+    assert told(compare(tenant, PointInTime.recorded(at(0)), PointInTime.now(at(4)))) == told(forth)
+    assert told(compare(tenant, PointInTime.valid(at(0)), PointInTime.valid(at(4))))["added"] == [(None, "new")]
+    same = compare(tenant, PointInTime.recorded(at(4)), PointInTime.now(at(4)))
     assert same.counts == {"added": 0, "changed": 0, "removed": 0}
     assert same.changes == {"added": [], "changed": [], "removed": []}
 
@@ -108,7 +108,7 @@ def test_comparison_reads_backwards_and_against_now_and_valid_time(tenant: Tenan
 def test_comparison_ends_where_the_reach_ends(
     tenant: Tenant, story: dict[str, Memory], reach: str, expected: Any
 ) -> None:
-    found = told(compare(tenant, Moment.recorded(at(0)), Moment.recorded(at(4)), reach=reach))
+    found = told(compare(tenant, PointInTime.recorded(at(0)), PointInTime.recorded(at(4)), reach=reach))
     kind, row = expected or ("added", None)
     assert found == {"added": [], "changed": [], "removed": []} | ({kind: [row]} if row else {})
 
@@ -122,7 +122,7 @@ def store_many(tenant: Tenant, count: int, hours: float) -> None:
 def test_lists_are_bounded_and_read_page_by_page(tenant: Tenant) -> None:
     store_many(tenant, 3, 0)
     store_many(tenant, 12, 2)
-    moments = Moment.recorded(at(1)), Moment.recorded(at(3))
+    moments = PointInTime.recorded(at(1)), PointInTime.recorded(at(3))
     first = compare(tenant, *moments, limit=5)
     assert (first.counts["added"], len(first.changes["added"]), first.follows) == (12, 5, ["added"])
     seen, behind = [], None
@@ -140,8 +140,12 @@ def test_lists_are_bounded_and_read_page_by_page(tenant: Tenant) -> None:
 def test_queries_do_not_grow_with_the_rows(tenant: Tenant, story: dict[str, Memory]) -> None:
     def count() -> int:
         with tenant_scope(tenant.pk), CaptureQueriesContext(connection) as queries:
-            compare_moments(
-                tenant_id=tenant.pk, before=Moment.recorded(at(0)), after=Moment.valid(at(4)), reach="", limit=100
+            diff_points_in_time(
+                tenant_id=tenant.pk,
+                before=PointInTime.recorded(at(0)),
+                after=PointInTime.valid(at(4)),
+                reach="",
+                limit=100,
             )
         return len(queries)
 

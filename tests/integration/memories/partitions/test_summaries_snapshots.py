@@ -12,19 +12,19 @@ from django.test.utils import CaptureQueriesContext
 from memories.models import AuditEntry, Memory, Partition, PartitionSummary, Snapshot, Tenant
 from memories.partitions.actions.snapshots import create_snapshot, delete_snapshot
 from memories.partitions.actions.summaries import save_summary, withdraw_summary
-from memories.search.lookup import summaries_for, summary_at
+from memories.search.lookup import read_partition_summaries, summary_at_time
 from memories.services.partitions.paths import parse_partition
-from memories.services.store.moments import Moment
+from memories.services.store.moments import PointInTime
 from memories.services.tokens import token_counts
 from memories.tenancy.exceptions import Conflict, InvalidInput, StaleVersion
 from memories.tenancy.scopes import tenant_scope
-from tests.factories import NOW, TESTER, make_memory
+from tests.factories import FACTORY_NOW, TESTER, make_memory
 
 pytestmark = pytest.mark.django_db
 
 
 def at(hours: float) -> datetime:
-    return NOW + timedelta(hours=hours)
+    return FACTORY_NOW + timedelta(hours=hours)
 
 
 def save(
@@ -41,9 +41,9 @@ def withdraw(summary: PartitionSummary, hours: float) -> PartitionSummary:
 
 
 def summaries(tenant: Tenant, path: str, *levels: int, reach: str = "", **options: Any) -> list[str]:
-    values: dict[str, Any] = {"style": "compact", "moment": Moment.now(NOW)} | options
+    values: dict[str, Any] = {"style": "compact", "moment": PointInTime.now(FACTORY_NOW)} | options
     with tenant_scope(tenant.pk):
-        found = summaries_for(tenant_id=tenant.pk, path=path, levels=levels, reach=reach, **values)
+        found = read_partition_summaries(tenant_id=tenant.pk, path=path, levels=levels, reach=reach, **values)
     return [summary.content for summary in found]
 
 
@@ -52,7 +52,12 @@ def summaries(tenant: Tenant, path: str, *levels: int, reach: str = "", **option
 
 def test_summary_makes_its_partition_and_counts_its_tokens(tenant: Tenant) -> None:
     saved = save(tenant, "  Alex likes tea. ", path="user=alex/topic=drinks")
-    assert (saved.content, saved.version, saved.recorded_from, saved.recorded_to) == ("Alex likes tea.", 1, NOW, None)
+    assert (saved.content, saved.version, saved.recorded_from, saved.recorded_to) == (
+        "Alex likes tea.",
+        1,
+        FACTORY_NOW,
+        None,
+    )
     assert saved.token_counts == token_counts("Alex likes tea.")
     with tenant_scope(tenant.pk):
         assert saved.partition.path == "user=alex/topic=drinks"
@@ -159,27 +164,27 @@ def test_summaries_above_the_reach_of_a_key_stay_unread(tenant: Tenant) -> None:
     assert found == ["summary of team=a/user=alex", f"summary of {PATH}"]
     with tenant_scope(tenant.pk):
         for summary, is_read in zip(saved, (False, True, True), strict=True):
-            read = summary_at(
+            read = summary_at_time(
                 tenant_id=tenant.pk,
                 summary_id=summary.summary_id,
-                moment=Moment.now(NOW),
+                moment=PointInTime.now(FACTORY_NOW),
                 reach="team=a/user=alex",
             )
             assert (read == summary) == is_read
 
 
-@pytest.mark.parametrize("moment", [Moment.valid, Moment.recorded])
-def test_summaries_are_read_as_they_were(tenant: Tenant, moment: Callable[[datetime], Moment]) -> None:
+@pytest.mark.parametrize("moment", [PointInTime.valid, PointInTime.recorded])
+def test_summaries_are_read_as_they_were(tenant: Tenant, moment: Callable[[datetime], PointInTime]) -> None:
     saved = save(tenant, "one", 1)
     withdraw(save(tenant, "two", 3), 5)
     found = [summaries(tenant, "user=alex", 0, moment=moment(at(hour))) for hour in (0, 1, 3, 4.9, 5)]
     assert found == [[], ["one"], ["two"], ["two"], []]
     with tenant_scope(tenant.pk):
         options: dict[str, Any] = {"tenant_id": tenant.pk, "summary_id": saved.summary_id, "reach": ""}
-        read = [summary_at(moment=moment(at(hour)), **options) for hour in (0, 2, 4, 9)]
+        read = [summary_at_time(moment=moment(at(hour)), **options) for hour in (0, 2, 4, 9)]
         assert [summary and summary.content for summary in read] == [None, "one", "two", None]
         with CaptureQueriesContext(connection) as queries:
-            summaries_for(
+            read_partition_summaries(
                 tenant_id=tenant.pk, path=PATH, levels=[0, 1, 2], style="compact", moment=moment(at(1)), reach=""
             )
     assert len(queries) == 1

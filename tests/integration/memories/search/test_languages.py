@@ -12,21 +12,20 @@ from django.utils import timezone
 
 from memories import tasks
 from memories.models import AuditEntry, CommonLexeme, Memory, MemoryVersion, Tenant
-from memories.search import languages, retrievers
-from memories.search.actions import set_language
-from memories.search.queries.lexemes import lexemes_of, lexemes_of_tenant, text_search_configs
+from memories.search import languages, maintenance, retrievers
+from memories.search.actions import set_tenant_language
+from memories.search.queries.lexemes import query_lexemes, tenant_query_lexemes, text_search_configs
 from memories.search.retrieval import retrieve
 from memories.services.search import text_query
 from memories.services.store.drafts import NewMemory
-from memories.services.store.moments import Moment
-from memories.store import maintenance
+from memories.services.store.moments import PointInTime
 from memories.store.actions.edit import update_memory
 from memories.store.actions.store import store_memories
 from memories.store.readings import SearchScope
 from memories.tenancy.actions.tenants import create_tenant
 from memories.tenancy.exceptions import InvalidInput
 from memories.tenancy.scopes import admin_write_scope, tenant_scope
-from tests.factories import NOW, TESTER, make_memory
+from tests.factories import FACTORY_NOW, TESTER, make_memory
 from tests.users import new_operator
 
 pytestmark = pytest.mark.django_db
@@ -34,16 +33,16 @@ pytestmark = pytest.mark.django_db
 
 def german_tenant() -> Tenant:
     with admin_write_scope():
-        return create_tenant(name="Globus", language="german", by=TESTER, now=NOW)
+        return create_tenant(name="Globus", language="german", by=TESTER, now=FACTORY_NOW)
 
 
 def change_language(tenant: Tenant, language: str, now: datetime | None = None) -> Tenant:
     with admin_write_scope():
-        return set_language(tenant=tenant, language=language, by=TESTER, now=now or timezone.now())
+        return set_tenant_language(tenant=tenant, language=language, by=TESTER, now=now or timezone.now())
 
 
 def found(tenant: Tenant, query: str, **options: Any) -> list[str]:
-    values: dict[str, Any] = {"now": NOW, "token_budget": 4000, "overfetch_ratio": 1.25, "mode": "lexical"}
+    values: dict[str, Any] = {"now": FACTORY_NOW, "token_budget": 4000, "overfetch_ratio": 1.25, "mode": "lexical"}
     answer = retrieve(tenant_id=tenant.pk, query=query, **values | options)
     return sorted(candidate.content for candidate in answer.candidates)
 
@@ -68,7 +67,7 @@ def test_words_are_cut_in_the_language_of_the_tenant(tenant: Tenant) -> None:
         make_memory(one, "Die Häuser gehören den Nachbarn")
     assert found(german, "Haus Nachbar") == ["Die Häuser gehören den Nachbarn"]
     assert found(tenant, "Haus") == []
-    assert lexemes_of("die Häuser", "german") == ["haus"]
+    assert query_lexemes("die Häuser", "german") == ["haus"]
     # what one language drops is a word of another
     assert found(german, "die") == ["Die Häuser gehören den Nachbarn"]
 
@@ -82,7 +81,7 @@ def test_simple_is_a_language_without_endings_and_stop_words(tenant: Tenant) -> 
 def test_change_is_searched_correctly_before_during_and_after(tenant: Tenant) -> None:
     memory = make_memory(tenant, "Die Häuser gehören den Nachbarn")
     with tenant_scope(tenant.pk):
-        update_memory(memory=memory, changes={"pinned": True}, by=TESTER, now=NOW)
+        update_memory(memory=memory, changes={"pinned": True}, by=TESTER, now=FACTORY_NOW)
     make_memory(tenant, "Her houses are old")
     changed = change_language(tenant, "german")
     assert (changed.text_search_config, changed.former_text_search_configs) == ("german", ["english"])
@@ -91,10 +90,10 @@ def test_change_is_searched_correctly_before_during_and_after(tenant: Tenant) ->
     assert languages_of(tenant) == {"english", "german"}
     assert found(tenant, "house") == ["Her houses are old"]
     assert found(tenant, "Haus") == ["Zwei alte Häuser stehen leer"]
-    assert languages.derive_anew(tenant.pk) == 3
+    assert languages.rederive_search_columns(tenant.pk) == 3
     assert languages_of(tenant) == {"german"}
     assert found(tenant, "Haus") == ["Die Häuser gehören den Nachbarn", "Zwei alte Häuser stehen leer"]
-    assert languages.derive_anew(tenant.pk) == 0
+    assert languages.rederive_search_columns(tenant.pk) == 0
 
 
 def test_former_languages_are_asked_in_until_no_writer_can_use_them(tenant: Tenant) -> None:
@@ -103,10 +102,12 @@ def test_former_languages_are_asked_in_until_no_writer_can_use_them(tenant: Tena
     change_language(tenant, "german", now)
     change_language(tenant, "german", now + timedelta(hours=5))
     assert reread(tenant).former_text_search_configs == ["english", "french"]
-    assert maintenance.leave_former_languages(now=now + languages.FORMER_ASKED_FOR) == 0
-    assert maintenance.leave_former_languages(now=now + languages.FORMER_ASKED_FOR + timedelta(seconds=1)) == 1
+    assert maintenance.drop_former_languages_of_tenants(now=now + languages.FORMER_ASKED_FOR) == 0
+    assert (
+        maintenance.drop_former_languages_of_tenants(now=now + languages.FORMER_ASKED_FOR + timedelta(seconds=1)) == 1
+    )
     assert reread(tenant).former_text_search_configs == []
-    assert maintenance.leave_former_languages(now=now + timedelta(days=1)) == 0
+    assert maintenance.drop_former_languages_of_tenants(now=now + timedelta(days=1)) == 0
 
 
 def test_sweep_derives_what_a_killed_worker_left(tenant: Tenant) -> None:
@@ -120,9 +121,9 @@ def test_many_rows_are_derived_in_batches(tenant: Tenant, monkeypatch: pytest.Mo
     monkeypatch.setattr(languages, "DERIVED_AT_ONCE", 4)
     with tenant_scope(tenant.pk):
         rows = [NewMemory(f"Haus {number}") for number in range(10)]
-        store_memories(tenant=tenant, rows=rows, by=TESTER, now=NOW)
+        store_memories(tenant=tenant, rows=rows, by=TESTER, now=FACTORY_NOW)
     change_language(tenant, "german")
-    assert tasks.derive_in_new_language(str(tenant.pk)) == 10
+    assert tasks.rederive_search_columns_task(str(tenant.pk)) == 10
     assert len(found(tenant, "Häuser")) == 10
 
 
@@ -182,30 +183,37 @@ def crowd(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> Tenant:
     monkeypatch.setattr(text_query, "NEWEST_ROWS", 5)
     monkeypatch.setattr("memories.search.queries.lexemes.COMMON_ROWS_MIN", 8)
     rows = [
-        NewMemory(f"project {'budget' if number % 2 else 'plan'} {number}", created_at=NOW - timedelta(hours=number))
+        NewMemory(
+            f"project {'budget' if number % 2 else 'plan'} {number}", created_at=FACTORY_NOW - timedelta(hours=number)
+        )
         for number in range(60)
     ]
     with tenant_scope(tenant.pk):
-        store_memories(tenant=tenant, rows=[*rows, NewMemory("a zebra project")], by=TESTER, now=NOW)
-    maintenance.count_common_words()
+        store_memories(tenant=tenant, rows=[*rows, NewMemory("a zebra project")], by=TESTER, now=FACTORY_NOW)
+    maintenance.count_common_lexemes_of_tenants()
     return tenant
 
 
 def test_common_words_are_counted_per_tenant(crowd: Tenant, other_tenant: Tenant) -> None:
     with tenant_scope(crowd.pk):
         assert CommonLexeme.objects.for_tenant(crowd.pk).rows_by_lexeme() == {"project": 61, "budget": 30, "plan": 30}
-        assert lexemes_of_tenant(crowd.pk, "zebra projects") == {"project": 61, "zebra": 0}
+        assert tenant_query_lexemes(crowd.pk, "zebra projects") == {"project": 61, "zebra": 0}
     with tenant_scope(other_tenant.pk):
-        assert lexemes_of_tenant(other_tenant.pk, "zebra projects") == {"project": 0, "zebra": 0}
-    assert languages.count_common_words(crowd.pk) == 3
-    assert languages.count_common_words(other_tenant.pk) == 0
+        assert tenant_query_lexemes(other_tenant.pk, "zebra projects") == {"project": 0, "zebra": 0}
+    assert languages.recount_common_lexemes(crowd.pk) == 3
+    assert languages.recount_common_lexemes(other_tenant.pk) == 0
 
 
 def test_common_word_ranks_but_does_not_match(crowd: Tenant) -> None:
     make_memory(crowd, "zebra alone")
     assert found(crowd, "zebra project") == ["a zebra project", "zebra alone"]
     answer = retrieve(
-        tenant_id=crowd.pk, query="zebra project", mode="lexical", now=NOW, token_budget=4000, overfetch_ratio=1.0
+        tenant_id=crowd.pk,
+        query="zebra project",
+        mode="lexical",
+        now=FACTORY_NOW,
+        token_budget=4000,
+        overfetch_ratio=1.0,
     )
     assert [row.content for row in answer.candidates] == ["a zebra project", "zebra alone"]
     assert {key: answer.plan["lexical"][key] for key in ("lexemes", "matched")} == {"lexemes": 2, "matched": 1}
@@ -223,13 +231,13 @@ def test_small_scope_is_matched_by_every_word(crowd: Tenant) -> None:
     make_memory(crowd, "zebra in a corner", partition="user=ann")
     assert len(found(crowd, "zebra project", partition="user=ann")) == 4
     with tenant_scope(crowd.pk):
-        scope = SearchScope(crowd.pk, "user=ann", Moment.now(NOW))
-        assert not retrievers.asked_in_words(scope, "zebra project").has_dropped
+        scope = SearchScope(crowd.pk, "user=ann", PointInTime.now(FACTORY_NOW))
+        assert not retrievers.build_text_query(scope, "zebra project").has_dropped
 
 
 def test_counting_again_forgets_words_that_became_rare(crowd: Tenant) -> None:
     with tenant_scope(crowd.pk):
-        Memory.objects.for_tenant(crowd.pk).filter(content__contains="budget").update(archived_at=NOW)
-    tasks.count_common_words()
+        Memory.objects.for_tenant(crowd.pk).filter(content__contains="budget").update(archived_at=FACTORY_NOW)
+    tasks.count_common_lexemes_task()
     with tenant_scope(crowd.pk):
         assert CommonLexeme.objects.for_tenant(crowd.pk).rows_by_lexeme() == {"project": 31, "plan": 30}

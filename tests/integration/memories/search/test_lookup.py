@@ -12,31 +12,33 @@ from django.test.utils import CaptureQueriesContext
 from memories.embeddings.providers import get_embedder
 from memories.models import Memory, Tenant
 from memories.partitions.actions.links import link_memories, unlink_memories
-from memories.search.lookup import linked_from, memories_at, vectors_of
-from memories.services.store.moments import Moment
+from memories.search.lookup import linked_memories, memories_at_time, version_vectors
+from memories.services.store.moments import PointInTime
 from memories.store.actions.edit import archive_memory, update_memory
 from memories.tenancy.scopes import tenant_scope
-from tests.factories import NOW, TESTER, make_memory
+from tests.factories import FACTORY_NOW, TESTER, make_memory
 
 pytestmark = pytest.mark.django_db
 
-PRESENT = Moment.now(NOW)
+PRESENT = PointInTime.now(FACTORY_NOW)
 
 
 def at(hours: float) -> datetime:
-    return NOW + timedelta(hours=hours)
+    return FACTORY_NOW + timedelta(hours=hours)
 
 
-def read(tenant: Tenant, *memories: Memory, moment: Moment = PRESENT, reach: str = "", **options: Any) -> list[str]:
+def read(
+    tenant: Tenant, *memories: Memory, moment: PointInTime = PRESENT, reach: str = "", **options: Any
+) -> list[str]:
     with tenant_scope(tenant.pk):
         ids = [memory.pk for memory in memories]
-        found = memories_at(tenant_id=tenant.pk, ids=ids, moment=moment, reach=reach, **options)
+        found = memories_at_time(tenant_id=tenant.pk, ids=ids, moment=moment, reach=reach, **options)
     return [candidate.content for candidate in found]
 
 
-def linked(tenant: Tenant, memory: Memory, moment: Moment = PRESENT, reach: str = "") -> list[str]:
+def linked(tenant: Tenant, memory: Memory, moment: PointInTime = PRESENT, reach: str = "") -> list[str]:
     with tenant_scope(tenant.pk):
-        found = linked_from(tenant_id=tenant.pk, memory_id=memory.pk, moment=moment, reach=reach)
+        found = linked_memories(tenant_id=tenant.pk, memory_id=memory.pk, moment=moment, reach=reach)
     return [candidate.content for candidate in found]
 
 
@@ -52,7 +54,7 @@ def test_memories_come_in_the_order_asked_for_each_once_within_reach(tenant: Ten
     assert read(tenant, second, first, reach="user=a") == ["first"]
     assert read(tenant) == []
     with tenant_scope(tenant.pk):
-        assert memories_at(tenant_id=tenant.pk, ids=[uuid4()], moment=PRESENT, reach="") == []
+        assert memories_at_time(tenant_id=tenant.pk, ids=[uuid4()], moment=PRESENT, reach="") == []
 
 
 def test_memories_are_read_as_they_held_then(tenant: Tenant) -> None:
@@ -60,10 +62,10 @@ def test_memories_are_read_as_they_held_then(tenant: Tenant) -> None:
     with tenant_scope(tenant.pk):
         update_memory(memory=memory, changes={"content": "new text"}, by=TESTER, now=at(2))
         archive_memory(memory=memory, by=TESTER, now=at(4))
-    for moment in (Moment.valid, Moment.recorded):
+    for moment in (PointInTime.valid, PointInTime.recorded):
         found = [read(tenant, memory, moment=moment(at(hour))) for hour in (-1, 1, 3, 5)]
         assert found == [[], ["old text"], ["new text"], []]
-    assert read(tenant, memory, moment=Moment.now(at(5))) == []
+    assert read(tenant, memory, moment=PointInTime.now(at(5))) == []
 
 
 def test_memories_come_with_their_similarity_where_a_vector_is_given(tenant: Tenant) -> None:
@@ -73,8 +75,8 @@ def test_memories_come_with_their_similarity_where_a_vector_is_given(tenant: Ten
         query, text = get_embedder().embed(["tea", "Alex prefers green tea."])
         options: dict[str, Any] = {"tenant_id": tenant.pk, "ids": [memory.pk], "reach": ""}
         options |= {"query_vector": query, "model": get_embedder().name}
-        (then,) = memories_at(moment=Moment.valid(at(1)), **options)
-        (now,) = memories_at(moment=Moment.now(at(3)), **options)
+        (then,) = memories_at_time(moment=PointInTime.valid(at(1)), **options)
+        (now,) = memories_at_time(moment=PointInTime.now(at(3)), **options)
     assert then.similarity == pytest.approx(float(query @ text), abs=2e-3)
     assert now.similarity is None
 
@@ -103,10 +105,10 @@ def test_links_end_where_the_reach_ends_and_dead_memories_are_not_linked(tenant:
         link(focus, target)
     with tenant_scope(tenant.pk):
         archive_memory(memory=gone, by=TESTER, now=at(2))
-    later = Moment.now(at(3))
+    later = PointInTime.now(at(3))
     assert linked(tenant, focus, later, reach="user=a") == ["near"]
     assert linked(tenant, focus, later) == ["near", "outside"]
-    assert linked(tenant, focus, Moment.recorded(at(1)), reach="user=a") == ["near", "gone"]
+    assert linked(tenant, focus, PointInTime.recorded(at(1)), reach="user=a") == ["near", "gone"]
 
 
 def test_links_are_those_recorded_then(tenant: Tenant) -> None:
@@ -114,7 +116,7 @@ def test_links_are_those_recorded_then(tenant: Tenant) -> None:
     drawn = link(focus, target, 1)
     with tenant_scope(tenant.pk):
         unlink_memories(link=drawn, by=TESTER, now=at(3))
-    for moment in (Moment.valid, Moment.recorded):
+    for moment in (PointInTime.valid, PointInTime.recorded):
         assert [linked(tenant, focus, moment(at(hour))) for hour in (0.5, 1, 3)] == [[], ["target"], []]
     assert linked(tenant, focus) == []
 
@@ -123,9 +125,9 @@ def test_vectors_are_read_by_version(tenant: Tenant) -> None:
     memory = make_memory(tenant, "Alex prefers green tea.", is_embedded=True)
     with tenant_scope(tenant.pk):
         update_memory(memory=memory, changes={"content": "Alex prefers coffee."}, by=TESTER, now=at(1))
-        found = vectors_of([(memory.pk, 1), (memory.pk, 2)], get_embedder().name, tenant_id=tenant.pk)
-        assert vectors_of([(memory.pk, 1)], "another-model", tenant_id=tenant.pk) == {}
-        assert vectors_of([], get_embedder().name, tenant_id=tenant.pk) == {}
+        found = version_vectors([(memory.pk, 1), (memory.pk, 2)], get_embedder().name, tenant_id=tenant.pk)
+        assert version_vectors([(memory.pk, 1)], "another-model", tenant_id=tenant.pk) == {}
+        assert version_vectors([], get_embedder().name, tenant_id=tenant.pk) == {}
     assert list(found) == [(memory.pk, 1)]
     (text,) = get_embedder().embed(["Alex prefers green tea."])
     assert np.allclose(found[memory.pk, 1], text, atol=2e-3)
@@ -133,13 +135,13 @@ def test_vectors_are_read_by_version(tenant: Tenant) -> None:
 
 
 def test_queries_do_not_grow(tenant: Tenant) -> None:
-    def count(moment: Moment) -> int:
+    def count(moment: PointInTime) -> int:
         with tenant_scope(tenant.pk), CaptureQueriesContext(connection) as queries:
-            linked_from(tenant_id=tenant.pk, memory_id=focus.pk, moment=moment, reach="")
+            linked_memories(tenant_id=tenant.pk, memory_id=focus.pk, moment=moment, reach="")
         return len(queries)
 
     focus = make_memory(tenant, "focus")
-    moments = (PRESENT, Moment.valid(at(9)))
+    moments = (PRESENT, PointInTime.valid(at(9)))
     for number in range(2):
         link(focus, make_memory(tenant, f"target {number}"))
     few = [count(moment) for moment in moments]

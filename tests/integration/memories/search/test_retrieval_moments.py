@@ -13,22 +13,22 @@ from memories.models import Memory, Tenant
 from memories.search.retrieval import Candidate, Retrieval, retrieve
 from memories.services.partitions.paths import parse_partition
 from memories.services.store.drafts import NewMemory
-from memories.services.store.moments import Moment
+from memories.services.store.moments import PointInTime
 from memories.store.actions.edit import archive_memory, restore_memory, update_memory
 from memories.store.actions.store import store_memories
-from memories.store.recall import fold_retrievals, remember_recall
+from memories.store.recall import fold_tenant_retrievals, record_retrieval_tick
 from memories.tenancy.scopes import tenant_scope
-from tests.factories import NOW, TESTER, make_memory, stored
+from tests.factories import FACTORY_NOW, TESTER, make_memory, reread_memory
 
 pytestmark = pytest.mark.django_db
 
 SUBJECTS = ("tea", "green tea", "coffee", "the oven", "a train ticket")
-THEN = NOW + timedelta(hours=1)
-SINCE = NOW + timedelta(hours=2)
-LATER = NOW + timedelta(hours=9)
+THEN = FACTORY_NOW + timedelta(hours=1)
+SINCE = FACTORY_NOW + timedelta(hours=2)
+LATER = FACTORY_NOW + timedelta(hours=9)
 
 
-def search(tenant: Tenant, query: str | None, moment: Moment | None = None, **options: Any) -> Retrieval:
+def search(tenant: Tenant, query: str | None, moment: PointInTime | None = None, **options: Any) -> Retrieval:
     values: dict[str, Any] = {"now": LATER, "token_budget": 4000, "overfetch_ratio": 1.25}
     return retrieve(tenant_id=tenant.pk, query=query, moment=moment, **values | options)
 
@@ -61,7 +61,7 @@ def fill(tenant: Tenant, count: int) -> list[UUID]:
         for number in range(count)
     ]
     with tenant_scope(tenant.pk):
-        results = store_memories(tenant=tenant, rows=rows, by=TESTER, now=NOW)
+        results = store_memories(tenant=tenant, rows=rows, by=TESTER, now=FACTORY_NOW)
     ids = [result.memory.pk for result in results if result.memory]
     index_memories(tenant.pk, ids)
     return ids
@@ -89,7 +89,7 @@ def change_everything(tenant: Tenant, ids: list[UUID], at: datetime) -> None:
     index_memories(tenant.pk, ids)
 
 
-@pytest.mark.parametrize("kind", [Moment.valid, Moment.recorded])
+@pytest.mark.parametrize("kind", [PointInTime.valid, PointInTime.recorded])
 @pytest.mark.parametrize(
     ("query", "options"),
     [
@@ -121,27 +121,27 @@ def test_version_is_found_by_its_own_text_and_vector(tenant: Tenant) -> None:
     memory = make_memory(tenant, "Alex prefers green tea.", confidence=0.9, is_embedded=True)
     edit(memory, SINCE, content="The oven needs repair.", confidence=0.2)
     with tenant_scope(tenant.pk):
-        remember_recall(tenant_id=tenant.pk, texts={}, ids=[memory.pk], now=LATER)
-    fold_retrievals(tenant.pk)
-    (then,) = search(tenant, "hot drink", Moment.valid(THEN), mode="vector").candidates
+        record_retrieval_tick(tenant_id=tenant.pk, texts={}, ids=[memory.pk], now=LATER)
+    fold_tenant_retrievals(tenant.pk)
+    (then,) = search(tenant, "hot drink", PointInTime.valid(THEN), mode="vector").candidates
     assert (then.version, then.content, then.confidence, then.retrieval_count) == (
         1,
         "Alex prefers green tea.",
         0.9,
         1,
     )
-    assert search(tenant, "oven", Moment.valid(THEN), mode="lexical").candidates == []
-    (now,) = search(tenant, "oven", Moment.valid(SINCE)).candidates
+    assert search(tenant, "oven", PointInTime.valid(THEN), mode="lexical").candidates == []
+    (now,) = search(tenant, "oven", PointInTime.valid(SINCE)).candidates
     assert (now.version, now.content) == (2, "The oven needs repair.")
     assert then.similarity is not None
     assert now.similarity is not None
-    assert stored(memory).content == "The oven needs repair."
+    assert reread_memory(memory).content == "The oven needs repair."
 
 
 def test_version_that_was_never_embedded_is_found_by_its_words(tenant: Tenant) -> None:
     memory = make_memory(tenant, "Alex prefers green tea.")
     edit(memory, SINCE, content="Alex prefers coffee.")
-    (then,) = search(tenant, "tea", Moment.recorded(THEN)).candidates
+    (then,) = search(tenant, "tea", PointInTime.recorded(THEN)).candidates
     assert (then.similarity, then.vector_rank, then.text_rank) == (None, None, 1)
 
 
@@ -150,29 +150,29 @@ def test_archived_memory_is_read_as_live_where_it_was(tenant: Tenant) -> None:
     with tenant_scope(tenant.pk):
         archive_memory(memory=memory, by=TESTER, now=SINCE)
     assert search(tenant, "tea").candidates == []
-    (then,) = search(tenant, "tea", Moment.valid(THEN)).candidates
+    (then,) = search(tenant, "tea", PointInTime.valid(THEN)).candidates
     assert then.version == 1
 
 
 def test_back_dated_import_was_true_before_it_was_known(tenant: Tenant) -> None:
-    make_memory(tenant, "green tea", created_at=NOW - timedelta(days=90), is_embedded=True)
-    month_ago = NOW - timedelta(days=30)
-    assert len(search(tenant, "tea", Moment.valid(month_ago)).candidates) == 1
-    assert search(tenant, "tea", Moment.recorded(month_ago)).candidates == []
+    make_memory(tenant, "green tea", created_at=FACTORY_NOW - timedelta(days=90), is_embedded=True)
+    month_ago = FACTORY_NOW - timedelta(days=30)
+    assert len(search(tenant, "tea", PointInTime.valid(month_ago)).candidates) == 1
+    assert search(tenant, "tea", PointInTime.recorded(month_ago)).candidates == []
 
 
 def test_present_reads_one_table_and_the_past_both_in_fixed_numbers_of_queries(tenant: Tenant) -> None:
-    def tables(moment: Moment | None) -> list[str]:
+    def tables(moment: PointInTime | None) -> list[str]:
         with CaptureQueriesContext(connection) as queries:
             search(tenant, "tea note", moment, with_pinned=True)
         return [query["sql"] for query in queries]
 
     ids = fill(tenant, 5)
     change_everything(tenant, ids, SINCE)
-    few = {moment: len(tables(moment)) for moment in (None, Moment.valid(THEN), Moment.recorded(THEN))}
+    few = {moment: len(tables(moment)) for moment in (None, PointInTime.valid(THEN), PointInTime.recorded(THEN))}
     change_everything(tenant, fill(tenant, 70), SINCE)
     assert {moment: len(tables(moment)) for moment in few} == few
     present = tables(None)
     assert not [sql for sql in present if "memories_memoryversion" in sql]
     # Both tables for the vectors, the words, the pinned and the rows; the present asks how large the scope is.
-    assert few[Moment.valid(THEN)] == few[Moment.recorded(THEN)] == len(present) + 4 - 1
+    assert few[PointInTime.valid(THEN)] == few[PointInTime.recorded(THEN)] == len(present) + 4 - 1

@@ -12,14 +12,14 @@ from memories.embeddings.indexer import index_memories
 from memories.embeddings.providers import get_embedder
 from memories.models import Memory, Tenant
 from memories.search.retrieval import Retrieval, retrieve
-from memories.services.store.moments import Moment
+from memories.services.store.moments import PointInTime
 from memories.store.actions.edit import archive_memory, update_memory
 from memories.tenancy.scopes import tenant_scope
-from tests.factories import NOW, TESTER, make_memory
+from tests.factories import FACTORY_NOW, TESTER, make_memory
 
 pytestmark = pytest.mark.django_db
 
-LATER = NOW + timedelta(hours=2)
+LATER = FACTORY_NOW + timedelta(hours=2)
 
 
 def search(tenant: Tenant, query: str | None, **options: Any) -> Retrieval:
@@ -39,7 +39,7 @@ def make_talk(tenant: Tenant, session: str, texts: list[str], partition: str = "
             partition=partition,
             session=session,
             position=position,
-            created_at=NOW + timedelta(seconds=position),
+            created_at=FACTORY_NOW + timedelta(seconds=position),
         )
         for position, text in enumerate(texts)
     ]
@@ -88,14 +88,14 @@ def test_neighbours_are_of_the_same_partition_and_in_scope(tenant: Tenant, other
     gone = make_memory(tenant, "archived", session="one", position=1, partition="user=al")
     make_memory(tenant, "expired", session="one", position=1, partition="user=al", expires_at=LATER)
     with tenant_scope(tenant.pk):
-        archive_memory(memory=gone, by=TESTER, now=NOW)
+        archive_memory(memory=gone, by=TESTER, now=FACTORY_NOW)
     wide = search(tenant, "tea", pool_size=5, neighbour_reach=1)
     assert set(contents(wide)) == {*texts, "another kind"}
     narrow = search(tenant, "tea", pool_size=5, neighbour_reach=1, filters={"kind": "fact"}, partition="user=al")
     assert contents(narrow) == ["tea", "before", "after"]
 
 
-@pytest.mark.parametrize("kind", [Moment.valid, Moment.recorded])
+@pytest.mark.parametrize("kind", [PointInTime.valid, PointInTime.recorded])
 def test_neighbours_of_a_past_moment_are_as_they_were_then(tenant: Tenant, kind: Any) -> None:
     before, _, after = make_talk(tenant, "one", ["before", "tea", "after"])
     with tenant_scope(tenant.pk):
@@ -104,7 +104,7 @@ def test_neighbours_of_a_past_moment_are_as_they_were_then(tenant: Tenant, kind:
     late = LATER + timedelta(hours=1)
     options = {"pool_size": 4, "neighbour_reach": 1}
     assert contents(search(tenant, "tea", now=late, **options)) == ["tea", "rewritten"]
-    then = search(tenant, "tea", now=late, moment=kind(NOW + timedelta(hours=1)), **options)
+    then = search(tenant, "tea", now=late, moment=kind(FACTORY_NOW + timedelta(hours=1)), **options)
     assert contents(then) == ["tea", "before", "after"]
 
 
@@ -131,7 +131,7 @@ def test_vectors_are_those_of_the_versions_that_were_found(tenant: Tenant) -> No
     with tenant_scope(tenant.pk):
         update_memory(memory=memory, changes={"content": "black tea"}, by=TESTER, now=LATER)
     index_memories(tenant.pk, [memory.pk])
-    then, now = Moment.valid(NOW + timedelta(hours=1)), None
+    then, now = PointInTime.valid(FACTORY_NOW + timedelta(hours=1)), None
     for moment, text in ((then, "green tea"), (now, "black tea")):
         found = search(tenant, "tea", mode="hybrid", moment=moment, with_vectors=True, now=LATER)
         assert list(found.vectors) == [memory.pk]

@@ -11,10 +11,10 @@ from django.test.utils import CaptureQueriesContext
 from memories.embeddings.indexer import index_memories
 from memories.embeddings.providers import EmbeddingError, get_embedder
 from memories.embeddings.providers.hashed_embedder import HashedNgramEmbedder
-from memories.embeddings.providers.protocol import Vectors
+from memories.embeddings.providers.protocol import EmbeddingVectors
 from memories.models import Memory, Tenant
 from memories.search import retrieval
-from memories.search.queries.lexemes import lexemes_of
+from memories.search.queries.lexemes import query_lexemes
 from memories.search.retrieval import Retrieval, retrieve
 from memories.services.partitions.paths import parse_partition
 from memories.services.store.drafts import NewMemory
@@ -22,13 +22,13 @@ from memories.store.actions.edit import archive_memory, update_memory
 from memories.store.actions.store import store_memories
 from memories.tenancy.exceptions import InvalidInput
 from memories.tenancy.scopes import tenant_scope
-from tests.factories import NOW, TESTER, make_memory
+from tests.factories import FACTORY_NOW, TESTER, make_memory
 
 pytestmark = pytest.mark.django_db
 
 
 def search(tenant: Tenant, query: str | None, **options: Any) -> Retrieval:
-    values: dict[str, Any] = {"partition": "", "now": NOW, "token_budget": 4000, "overfetch_ratio": 1.25}
+    values: dict[str, Any] = {"partition": "", "now": FACTORY_NOW, "token_budget": 4000, "overfetch_ratio": 1.25}
     return retrieve(tenant_id=tenant.pk, query=query, **values | options)
 
 
@@ -69,7 +69,7 @@ def test_pending_memory_is_found_by_text_without_a_similarity(tenant: Tenant) ->
 def test_edited_memory_is_found_by_its_new_text_alone(tenant: Tenant) -> None:
     memory = make_memory(tenant, "Alex prefers green tea.", is_embedded=True)
     with tenant_scope(tenant.pk):
-        update_memory(memory=memory, changes={"content": "Alex prefers espresso."}, by=TESTER, now=NOW)
+        update_memory(memory=memory, changes={"content": "Alex prefers espresso."}, by=TESTER, now=FACTORY_NOW)
     assert contents(search(tenant, "tea")) == []
     assert contents(search(tenant, "espresso")) == ["Alex prefers espresso."]
     index_memories(tenant.pk, [memory.pk])
@@ -78,12 +78,14 @@ def test_edited_memory_is_found_by_its_new_text_alone(tenant: Tenant) -> None:
 
 
 def test_expired_archived_and_foreign_memories_never_appear(tenant: Tenant, other_tenant: Tenant) -> None:
-    make_memory(tenant, "tea: live", expires_at=NOW + timedelta(seconds=1), is_embedded=True)
-    make_memory(tenant, "tea: expired", created_at=NOW - timedelta(days=2), expires_at=NOW, is_embedded=True)
+    make_memory(tenant, "tea: live", expires_at=FACTORY_NOW + timedelta(seconds=1), is_embedded=True)
+    make_memory(
+        tenant, "tea: expired", created_at=FACTORY_NOW - timedelta(days=2), expires_at=FACTORY_NOW, is_embedded=True
+    )
     archived = make_memory(tenant, "tea: archived", is_embedded=True)
     make_memory(other_tenant, "tea: foreign", is_embedded=True)
     with tenant_scope(tenant.pk):
-        archive_memory(memory=archived, by=TESTER, now=NOW)
+        archive_memory(memory=archived, by=TESTER, now=FACTORY_NOW)
     for query in ("tea", None):
         assert contents(search(tenant, query)) == ["tea: live"]
 
@@ -132,7 +134,7 @@ def test_partition_is_searched_as_a_subtree(tenant: Tenant, scope: dict[str, Any
     ],
 )
 def test_filters_narrow_the_search(tenant: Tenant, filters: dict[str, Any], expected: str) -> None:
-    early = NOW - timedelta(days=60)
+    early = FACTORY_NOW - timedelta(days=60)
     make_memory(
         tenant, "tea a", pinned=True, confidence=0.9, created_at=early, metadata={"colour": "red"}, is_embedded=True
     )
@@ -175,7 +177,7 @@ def test_filter_that_cannot_be_asked_is_refused(tenant: Tenant, filters: Any, fi
 def fill(tenant: Tenant, count: int) -> None:
     rows = [NewMemory(f"tea number {number} of the long list", position=number) for number in range(count)]
     with tenant_scope(tenant.pk):
-        results = store_memories(tenant=tenant, rows=rows, by=TESTER, now=NOW)
+        results = store_memories(tenant=tenant, rows=rows, by=TESTER, now=FACTORY_NOW)
     index_memories(tenant.pk, [result.memory.pk for result in results if result.memory])
 
 
@@ -199,7 +201,7 @@ def test_candidates_are_gated_by_tokens(tenant: Tenant) -> None:
 
 def test_pinned_then_newest_come_without_a_query(tenant: Tenant) -> None:
     for name, days, pinned in (("old", 9, False), ("pinned", 5, True), ("new", 1, False)):
-        make_memory(tenant, name, created_at=NOW - timedelta(days=days), pinned=pinned)
+        make_memory(tenant, name, created_at=FACTORY_NOW - timedelta(days=days), pinned=pinned)
     found = search(tenant, None)
     assert contents(found) == ["pinned", "new", "old"]
     assert contents(search(tenant, "  ")) == ["pinned", "new", "old"]
@@ -239,7 +241,7 @@ def test_same_search_gives_the_same_order(tenant: Tenant) -> None:
 
 
 class Broken(HashedNgramEmbedder):
-    def embed(self, texts: Sequence[str]) -> Vectors:
+    def embed(self, texts: Sequence[str]) -> EmbeddingVectors:
         raise EmbeddingError("The embedding endpoint cannot be reached.", is_permanent=False)
 
 
@@ -301,8 +303,8 @@ def test_text_is_found_whatever_its_case_and_ending(tenant: Tenant, stored: str,
 
 
 def test_lexemes_are_those_of_the_stored_text(tenant: Tenant) -> None:
-    assert lexemes_of("The running of the universities") == ["run", "univers"]
-    assert lexemes_of("the of") == ["=of", "=the"]
+    assert query_lexemes("The running of the universities") == ["run", "univers"]
+    assert query_lexemes("the of") == ["=of", "=the"]
 
 
 def test_row_tells_which_of_the_asked_lexemes_it_holds(tenant: Tenant) -> None:

@@ -15,36 +15,36 @@ from numpy.typing import NDArray
 from memories.embeddings.indexer import index_memories
 from memories.embeddings.providers import get_embedder
 from memories.models import Memory, MemoryEmbedding, PartitionCount, PartitionCountChange, Tenant
-from memories.partitions.maintenance import fold_counts
-from memories.search.nearest import Nearest, find_nearest, follow, size_of
-from memories.search.queries.nearest import along_the_index, index_name
+from memories.partitions.maintenance import fold_partition_counts
+from memories.search.nearest import NearestResult, execute_vector_plan, find_nearest, scope_size
+from memories.search.queries.nearest import force_index_scan, index_name
 from memories.search.retrieval import retrieve
 from memories.services.partitions.paths import parse_partition
 from memories.services.search.filters import parse_filters
 from memories.services.search.lexemes import search_columns
-from memories.services.search.plan import Reason, Search, VectorPlan
+from memories.services.search.plan import SearchMethod, SearchPlanReason, VectorPlan
 from memories.services.store.drafts import NewMemory
-from memories.services.store.moments import Moment
+from memories.services.store.moments import PointInTime
 from memories.store.actions.edit import archive_memory, restore_memory, update_memory
 from memories.store.actions.store import store_memories
 from memories.store.live_rows import ensure_partitions
 from memories.store.readings import SearchScope
 from memories.tenancy.scopes import admin_write_scope, tenant_scope
-from tests.factories import NOW, TESTER, make_memory, stored
+from tests.factories import FACTORY_NOW, TESTER, make_memory, reread_memory
 
 pytestmark = pytest.mark.django_db
 
 MODEL, DIMENSION = "wordllama-l2-supercat-256", 256
-LATER = NOW + timedelta(hours=1)
+LATER = FACTORY_NOW + timedelta(hours=1)
 
 
 def scope_of(tenant: Tenant, path: str = "", **narrowed: Any) -> SearchScope:
-    return SearchScope(tenant.pk, path, Moment.now(LATER), **narrowed)
+    return SearchScope(tenant.pk, path, PointInTime.now(LATER), **narrowed)
 
 
 def rows_in(tenant: Tenant, path: str = "", **narrowed: Any) -> int:
     with tenant_scope(tenant.pk):
-        return size_of(scope_of(tenant, path, **narrowed), np.zeros(DIMENSION), MODEL).rows
+        return scope_size(scope_of(tenant, path, **narrowed), np.zeros(DIMENSION), MODEL).rows
 
 
 # --- Counts ---------------------------------------------------------------------------------------------------------
@@ -60,17 +60,17 @@ def test_counts_follow_every_write_folded_or_not(tenant: Tenant, other_tenant: T
         return {path: rows_in(tenant, path) for path in expected}
 
     assert counted() == expected
-    assert fold_counts() == 7
+    assert fold_partition_counts() == 7
     assert counted() == expected
     with tenant_scope(tenant.pk):
-        archive_memory(memory=memories[2], by=TESTER, now=NOW)
-        update_memory(memory=memories[4], changes={"partition": parse_partition("user=al")}, by=TESTER, now=NOW)
-        archive_memory(memory=memories[5], by=TESTER, now=NOW)
-        restore_memory(memory=memories[5], by=TESTER, now=NOW)
-        update_memory(memory=memories[1], changes={"content": "another text"}, by=TESTER, now=NOW)
+        archive_memory(memory=memories[2], by=TESTER, now=FACTORY_NOW)
+        update_memory(memory=memories[4], changes={"partition": parse_partition("user=al")}, by=TESTER, now=FACTORY_NOW)
+        archive_memory(memory=memories[5], by=TESTER, now=FACTORY_NOW)
+        restore_memory(memory=memories[5], by=TESTER, now=FACTORY_NOW)
+        update_memory(memory=memories[1], changes={"content": "another text"}, by=TESTER, now=FACTORY_NOW)
     expected |= {"": 5, "user=al/topic=x": 1, "user=al-2": 0}
     assert counted() == expected
-    fold_counts()
+    fold_partition_counts()
     assert counted() == expected
     assert (rows_in(tenant, "user=al", is_exact=True), rows_in(tenant, "", is_exact=True)) == (2, 1)
     assert rows_in(tenant, segments={"user": "al"}) == 4
@@ -78,7 +78,7 @@ def test_counts_follow_every_write_folded_or_not(tenant: Tenant, other_tenant: T
     with tenant_scope(tenant.pk):
         Memory.objects.for_tenant(tenant.pk).delete()
     assert counted() == dict.fromkeys(expected, 0)
-    fold_counts()
+    fold_partition_counts()
     assert counted() == dict.fromkeys(expected, 0)
     with tenant_scope(tenant.pk):
         assert not PartitionCount.objects.for_tenant(tenant.pk).exists()
@@ -88,7 +88,7 @@ def test_counts_follow_every_write_folded_or_not(tenant: Tenant, other_tenant: T
 def test_bulk_write_leaves_one_change_for_each_partition(tenant: Tenant) -> None:
     rows = [NewMemory(f"note {number}", partition=parse_partition(f"user=u{number % 3}")) for number in range(30)]
     with tenant_scope(tenant.pk):
-        store_memories(tenant=tenant, rows=rows, by=TESTER, now=NOW)
+        store_memories(tenant=tenant, rows=rows, by=TESTER, now=FACTORY_NOW)
         changes = PartitionCountChange.objects.for_tenant(tenant.pk).values_list("path", "rows")
         assert sorted(changes) == [(f"user=u{number}", 10) for number in range(3)]
 
@@ -97,7 +97,7 @@ def test_counts_of_another_tenant_are_out_of_reach(tenant: Tenant, other_tenant:
     make_memory(other_tenant)
     with tenant_scope(tenant.pk):
         assert not PartitionCountChange.objects.exists()
-    fold_counts()
+    fold_partition_counts()
     with tenant_scope(tenant.pk):
         assert not PartitionCount.objects.exists()
     with tenant_scope(other_tenant.pk):
@@ -108,7 +108,7 @@ def test_deleted_tenant_leaves_no_counts(tenant: Tenant) -> None:
     memory = make_memory(tenant, partition="user=al")
     with admin_write_scope():
         memory.delete()
-    fold_counts()
+    fold_partition_counts()
     with admin_write_scope():
         assert not PartitionCount.objects.filter(tenant_id=tenant.pk).exists()
 
@@ -126,26 +126,26 @@ def test_vectors_are_current_as_long_as_their_version(tenant: Tenant) -> None:
     memory = make_memory(tenant, "green tea", partition="user=al", is_embedded=True)
     assert current_versions(memory) == [(1, "user=al")]
     with tenant_scope(tenant.pk):
-        update_memory(memory=memory, changes={"content": "black tea"}, by=TESTER, now=NOW)
+        update_memory(memory=memory, changes={"content": "black tea"}, by=TESTER, now=FACTORY_NOW)
     assert current_versions(memory) == []
     index_memories(tenant.pk, [memory.pk])
     assert current_versions(memory) == [(2, "user=al")]
     with tenant_scope(tenant.pk):
         moved = {"partition": parse_partition("user=bo/topic=x")}
-        update_memory(memory=stored(memory), changes=moved, by=TESTER, now=NOW)
+        update_memory(memory=reread_memory(memory), changes=moved, by=TESTER, now=FACTORY_NOW)
     assert current_versions(memory) == [(3, "user=bo/topic=x")]
     with tenant_scope(tenant.pk):
-        archive_memory(memory=stored(memory), by=TESTER, now=NOW)
+        archive_memory(memory=reread_memory(memory), by=TESTER, now=FACTORY_NOW)
     assert current_versions(memory) == []
     with tenant_scope(tenant.pk):
-        restore_memory(memory=stored(memory), by=TESTER, now=LATER)
+        restore_memory(memory=reread_memory(memory), by=TESTER, now=LATER)
     assert current_versions(memory) == [(4, "user=bo/topic=x")]
 
 
 def test_vector_of_an_old_version_that_comes_late_is_not_current(tenant: Tenant) -> None:
     memory = make_memory(tenant, "green tea")
     with tenant_scope(tenant.pk):
-        update_memory(memory=memory, changes={"content": "black tea"}, by=TESTER, now=NOW)
+        update_memory(memory=memory, changes={"content": "black tea"}, by=TESTER, now=FACTORY_NOW)
         own = {"tenant_id": tenant.pk, "memory_id": memory.pk, "model": MODEL, "dimension": 2, "vector": [1.0, 0.0]}
         MemoryEmbedding.objects.create(version=1, **own)
     assert current_versions(memory) == []
@@ -169,12 +169,16 @@ def fill(tenant: Tenant, vectors: NDArray[np.float32], paths: Sequence[str], **f
         rows = []
         for number in range(len(vectors)):
             path = paths[number % len(paths)]
-            values = {"kind": "episode" if number % 4 == 0 else "fact", "created_at": NOW, "valid_from": NOW} | fields
+            values = {
+                "kind": "episode" if number % 4 == 0 else "fact",
+                "created_at": FACTORY_NOW,
+                "valid_from": FACTORY_NOW,
+            } | fields
             place = {"tenant_id": tenant.pk, "partition": partitions[path], "partition_path": path}
             tokens = {"tokens_o200k_base": 3, "tokens_cl100k_base": 3, "embedding_state": "ready"}
             content = f"note {number}"
             text = {"content": content, "content_hash": uuid4().hex * 2, **search_columns(content)}
-            rows.append(Memory(recorded_from=NOW, **place, **tokens, **text, **values))
+            rows.append(Memory(recorded_from=FACTORY_NOW, **place, **tokens, **text, **values))
         Memory.objects.bulk_create(rows)
         own = {"tenant_id": tenant.pk, "version": 1, "model": MODEL, "dimension": DIMENSION}
         embeddings = [
@@ -184,26 +188,32 @@ def fill(tenant: Tenant, vectors: NDArray[np.float32], paths: Sequence[str], **f
     return rows
 
 
-def along(scope: SearchScope, vector: NDArray[np.float32], **changed: Any) -> Nearest:
+def along(scope: SearchScope, vector: NDArray[np.float32], **changed: Any) -> NearestResult:
     values: dict[str, Any] = {"limit": 100, "ef_search": 400, "max_scan_tuples": 20_000} | changed
     with tenant_scope(scope.tenant_id):
-        return follow(VectorPlan(Search.HNSW, Reason.MANY_ROWS, **values), scope, vector, MODEL, "tokens_o200k_base")
+        return execute_vector_plan(
+            VectorPlan(SearchMethod.HNSW, SearchPlanReason.MANY_ROWS, **values),
+            scope,
+            vector,
+            MODEL,
+            "tokens_o200k_base",
+        )
 
 
-def whole(scope: SearchScope, vector: NDArray[np.float32], **changed: Any) -> Nearest:
-    plan = VectorPlan(Search.EXACT, Reason.FEW_ROWS, 100, **changed)
+def whole(scope: SearchScope, vector: NDArray[np.float32], **changed: Any) -> NearestResult:
+    plan = VectorPlan(SearchMethod.EXACT, SearchPlanReason.FEW_ROWS, 100, **changed)
     with tenant_scope(scope.tenant_id):
-        return follow(plan, scope, vector, MODEL, "tokens_o200k_base")
+        return execute_vector_plan(plan, scope, vector, MODEL, "tokens_o200k_base")
 
 
 def test_index_finds_nearly_all_that_is_nearest_in_every_scope(tenant: Tenant, other_tenant: Tenant) -> None:
     paths = ["user=al", "user=al/topic=x", "user=bo", "user=al-2"]
     memories = fill(tenant, clustered(3_000, 1), paths)
-    fill(tenant, clustered(100, 3), paths, expires_at=NOW + timedelta(minutes=1))
+    fill(tenant, clustered(100, 3), paths, expires_at=FACTORY_NOW + timedelta(minutes=1))
     fill(other_tenant, clustered(1_000, 2), paths)
     with tenant_scope(tenant.pk):
         for memory in memories[:40]:
-            archive_memory(memory=memory, by=TESTER, now=NOW)
+            archive_memory(memory=memory, by=TESTER, now=FACTORY_NOW)
     episodes = parse_filters({"kind": "episode"})
     scopes = {
         "tenant": (scope_of(tenant), False),
@@ -217,7 +227,7 @@ def test_index_finds_nearly_all_that_is_nearest_in_every_scope(tenant: Tenant, o
         for vector in clustered(12, 9):
             found = along(scope, vector, reads_memories=reads_memories, ef_search=800)
             by_vectors, by_memory = whole(scope, vector), whole(scope, vector, reads_memories=True)
-            assert found.told["search"] == Search.HNSW, name
+            assert found.told["search"] == SearchMethod.HNSW, name
             if not reads_memories:
                 assert by_vectors.rows == by_memory.rows
             nearest = {pk for pk, _ in by_memory.rows}
@@ -230,7 +240,7 @@ def test_scan_along_the_index_uses_it_and_leaves_sorting_as_it_was(tenant: Tenan
     fill(tenant, clustered(50, 1), ["user=al"])
     with tenant_scope(tenant.pk):
         rows = MemoryEmbedding.objects.for_tenant(tenant.pk).current_of(MODEL).within("user=al")
-        with along_the_index(ef_search=40, max_scan_tuples=1_000):
+        with force_index_scan(ef_search=40, max_scan_tuples=1_000):
             assert index_name(MODEL) in rows.nearest_by_index(clustered(1, 2)[0])[:10].explain()
         with connection.cursor() as cursor:
             cursor.execute("SHOW enable_sort")
@@ -245,17 +255,17 @@ def test_scan_that_finds_too_little_gives_way_to_reading_the_scope(tenant: Tenan
         (scope_of(tenant, conditions=parse_filters({"kind": "procedure"})), True),
     ):
         found = along(scope, vector, limit=1_000, ef_search=40, max_scan_tuples=1, reads_memories=reads_memories)
-        assert (found.told["search"], found.told["reason"]) == (Search.EXACT, Reason.TOO_FEW_FOUND)
+        assert (found.told["search"], found.told["reason"]) == (SearchMethod.EXACT, SearchPlanReason.TOO_FEW_FOUND)
         assert len(found.rows) == (0 if reads_memories else 300)
 
 
 def test_expired_memories_do_not_take_the_place_of_others(tenant: Tenant) -> None:
     vectors = clustered(200, 1)
-    fill(tenant, vectors[:150], ["user=al"], expires_at=NOW + timedelta(minutes=1))
+    fill(tenant, vectors[:150], ["user=al"], expires_at=FACTORY_NOW + timedelta(minutes=1))
     fill(tenant, vectors[150:], ["user=al"])
     with tenant_scope(tenant.pk):
-        plan = VectorPlan(Search.EXACT, Reason.FEW_ROWS, 40)
-        found = follow(plan, scope_of(tenant), vectors[0], MODEL, "tokens_o200k_base")
+        plan = VectorPlan(SearchMethod.EXACT, SearchPlanReason.FEW_ROWS, 40)
+        found = execute_vector_plan(plan, scope_of(tenant), vectors[0], MODEL, "tokens_o200k_base")
     assert len(found.rows) == 40
 
 
@@ -266,7 +276,7 @@ def test_receipt_says_how_and_why(tenant: Tenant) -> None:
     plan = retrieve(partition="user=al", **options).plan["vector"]
     assert (plan["search"], plan["reason"], plan["rows_in_scope"], plan["rows"]) == ("exact", "few_rows", 1, 1)
     assert plan["limit"] == 1_000
-    then = retrieve(moment=Moment.valid(LATER), **options).plan["vector"]
+    then = retrieve(moment=PointInTime.valid(LATER), **options).plan["vector"]
     assert (then["search"], then["reason"], then["rows"]) == ("exact", "history", 2)
 
 
@@ -290,8 +300,8 @@ def test_large_scope_is_planned_along_the_index(tenant: Tenant, monkeypatch: pyt
 def test_migrated_database_has_the_index_of_the_default_model(tenant: Tenant) -> None:
     assert get_embedder().name == MODEL
     with tenant_scope(tenant.pk):
-        assert size_of(scope_of(tenant), np.zeros(DIMENSION), MODEL).index_rows is not None
-        assert size_of(scope_of(tenant), np.zeros(DIMENSION), "unknown").index_rows is None
+        assert scope_size(scope_of(tenant), np.zeros(DIMENSION), MODEL).index_rows is not None
+        assert scope_size(scope_of(tenant), np.zeros(DIMENSION), "unknown").index_rows is None
 
 
 @pytest.mark.django_db(transaction=True)

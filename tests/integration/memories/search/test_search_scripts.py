@@ -7,13 +7,13 @@ from django.db import IntegrityError, connection, transaction
 from rest_framework.test import APIClient
 
 from memories.models import Memory, MemoryVersion, Tenant
-from memories.search.queries.lexemes import lexemes_of
+from memories.search.queries.lexemes import query_lexemes
 from memories.services.store.drafts import NewMemory
 from memories.store.actions.edit import archive_memory, restore_memory, update_memory
 from memories.store.actions.store import store_memories
 from memories.tenancy.scopes import admin_write_scope, tenant_scope
-from tests.factories import NOW, TESTER, make_memory
-from tests.integration.rest_helpers import MEMORIES, SEARCH, remember
+from tests.factories import FACTORY_NOW, TESTER, make_memory
+from tests.integration.rest_helpers import MEMORIES, SEARCH, post_memory
 
 pytestmark = pytest.mark.django_db
 
@@ -66,7 +66,7 @@ def found_by_words(api: APIClient, query: str) -> list[str]:
 )
 def test_text_is_found_in_its_script(api: APIClient, stored: str, query: str) -> None:
     for content in (stored, *OTHERS):
-        remember(api, content)
+        post_memory(api, content)
     assert found_by_words(api, query)[:1] == [stored]
 
 
@@ -93,7 +93,7 @@ def test_text_is_found_in_its_script(api: APIClient, stored: str, query: str) ->
 )
 def test_accents_are_no_hurdle_in_either_direction(api: APIClient, one: str, other: str) -> None:
     for content in (one, *OTHERS):
-        remember(api, content)
+        post_memory(api, content)
     assert found_by_words(api, other) == [one]
 
 
@@ -117,7 +117,7 @@ UUID_TEXT = "550e8400-e29b-41d4-a716-446655440000"
 def test_identifier_is_found_whole_and_by_its_parts(api: APIClient, whole: str, parts: list[str]) -> None:
     wanted = f"Remember {whole}, please."
     for content in (wanted, "Remember nothing else", *OTHERS):
-        remember(api, content)
+        post_memory(api, content)
     for query in (whole, *parts):
         assert found_by_words(api, query) == [wanted], query
 
@@ -132,16 +132,16 @@ def test_whole_identifier_ranks_before_its_scattered_parts(tenant: Tenant) -> No
 
 
 def test_query_of_words_that_the_language_drops_still_finds(api: APIClient) -> None:
-    remember(api, "To be or not to be")
-    remember(api, "Nothing alike")
+    post_memory(api, "To be or not to be")
+    post_memory(api, "Nothing alike")
     assert found_by_words(api, "to be") == ["To be or not to be"]
     # beside a word that tells more they are left aside
     assert found_by_words(api, "to be alike") == ["Nothing alike"]
 
 
 def test_list_is_searched_alike(api: APIClient) -> None:
-    remember(api, "我喜欢吃苹果")
-    remember(api, "café")
+    post_memory(api, "我喜欢吃苹果")
+    post_memory(api, "café")
     for query, content in (("苹果", "我喜欢吃苹果"), ("cafe", "café")):
         results = api.get(MEMORIES, {"q": query}).json()["results"]
         assert [row["content"] for row in results] == [content]
@@ -150,12 +150,12 @@ def test_list_is_searched_alike(api: APIClient) -> None:
 def test_every_write_keeps_the_text_findable(api: APIClient, tenant: Tenant) -> None:
     memory = make_memory(tenant, "旧文本 ERR_1")
     with tenant_scope(tenant.pk):
-        memory = update_memory(memory=memory, changes={"content": "新内容 ERR_2"}, by=TESTER, now=NOW)
+        memory = update_memory(memory=memory, changes={"content": "新内容 ERR_2"}, by=TESTER, now=FACTORY_NOW)
         assert found_by_words(api, "内容") == ["新内容 ERR_2"]
         assert found_by_words(api, "文本") == []
-        memory = archive_memory(memory=memory, by=TESTER, now=NOW)
-        restore_memory(memory=memory, by=TESTER, now=NOW)
-        store_memories(tenant=tenant, rows=[NewMemory("批量 one"), NewMemory("批量 two")], by=TESTER, now=NOW)
+        memory = archive_memory(memory=memory, by=TESTER, now=FACTORY_NOW)
+        restore_memory(memory=memory, by=TESTER, now=FACTORY_NOW)
+        store_memories(tenant=tenant, rows=[NewMemory("批量 one"), NewMemory("批量 two")], by=TESTER, now=FACTORY_NOW)
         held = (
             MemoryVersion.objects.for_tenant(tenant.pk).with_lexemes_held(["文本", "err_1", "内容"]).order_by("version")
         )
@@ -169,7 +169,7 @@ def test_no_row_can_hold_another_texts_lexemes(tenant: Tenant, model: type[Memor
     """Whatever path writes a text without deriving its columns is refused by the database."""
     memory = make_memory(tenant, "旧文本")
     with tenant_scope(tenant.pk):
-        update_memory(memory=memory, changes={"pinned": True}, by=TESTER, now=NOW)
+        update_memory(memory=memory, changes={"pinned": True}, by=TESTER, now=FACTORY_NOW)
         with pytest.raises(IntegrityError, match="search_is_of_its_text"), transaction.atomic():
             model.objects.for_tenant(tenant.pk).update(content="新内容")
 
@@ -181,7 +181,7 @@ def test_existing_rows_are_derived_by_the_migration(tenant: Tenant) -> None:
     migration = import_module("memories.migrations.0009_text_in_every_script")
     texts = ["plain words", "我喜欢吃苹果", "ERR_4012 café", *(f"v1.2.{number}" for number in range(30))]
     with tenant_scope(tenant.pk):
-        store_memories(tenant=tenant, rows=[NewMemory(text) for text in texts], by=TESTER, now=NOW)
+        store_memories(tenant=tenant, rows=[NewMemory(text) for text in texts], by=TESTER, now=FACTORY_NOW)
         before = {row.pk: row for row in Memory.objects.filter(tenant_id=tenant.pk)}
         Memory.objects.update(search_words="", search_lexemes=[])
     migration.ROWS_AT_ONCE, kept = 7, migration.ROWS_AT_ONCE
@@ -201,7 +201,7 @@ def test_existing_rows_are_derived_by_the_migration(tenant: Tenant) -> None:
 
 @pytest.mark.parametrize("word", ["हिन्दी" * 200, "ก" + "ิ" * 1_000, "か" + "\u3099" * 1_000])
 def test_word_without_end_breaks_no_search(api: APIClient, word: str) -> None:
-    remember(api, f"{word} ERR_4012")
+    post_memory(api, f"{word} ERR_4012")
     assert found_by_words(api, f"{word} ERR_4012") == [f"{word} ERR_4012"]
 
 
@@ -209,7 +209,7 @@ def test_word_without_end_breaks_no_search(api: APIClient, word: str) -> None:
 def test_run_without_end_is_parsed_in_no_time(unit: str) -> None:
     def seconds(text: str) -> float:
         started = time.perf_counter()
-        lexemes_of(text)
+        query_lexemes(text)
         return time.perf_counter() - started
 
     plain = min(seconds("word " * 4_000) for _ in range(3))
@@ -217,5 +217,5 @@ def test_run_without_end_is_parsed_in_no_time(unit: str) -> None:
 
 
 def test_signs_of_an_address_of_usual_length_stay(api: APIClient) -> None:
-    remember(api, "Write to first_last@example.com about ~/notes.")
+    post_memory(api, "Write to first_last@example.com about ~/notes.")
     assert found_by_words(api, "first_last@example.com") == ["Write to first_last@example.com about ~/notes."]

@@ -13,7 +13,7 @@ from memories.models import ApiKey, AuditEntry, Membership, Memory, MemoryVersio
 from memories.services.tokens import token_counts
 from memories.store.actions.edit import archive_memory, update_memory
 from memories.tenancy.scopes import admin_write_scope, authentication_scope, tenant_scope
-from tests.factories import NOW, TESTER, make_key, make_memory, stored
+from tests.factories import FACTORY_NOW, TESTER, make_key, make_memory, reread_memory
 from tests.users import new_operator
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -58,7 +58,7 @@ def test_edit_opens_a_version_counts_and_embeds(client: Client, tenant: Tenant) 
     assert b"Alex works at Acme." in client.get(url).content
     response = client.post(url, values_of(memory, content="Alex works at Globex now."))
     assert response.status_code == 302, response.content.decode()
-    current = stored(memory)
+    current = reread_memory(memory)
     assert (current.version, current.content) == (2, "Alex works at Globex now.")
     assert current.token_counts == token_counts(current.content)
     assert current.embedding_state == "ready"
@@ -73,7 +73,7 @@ def test_edit_opens_a_version_counts_and_embeds(client: Client, tenant: Tenant) 
 def test_saving_without_a_change_makes_no_version(client: Client, tenant: Tenant) -> None:
     memory = make_memory(tenant, "steady")
     client.post(page("memory_change", memory.pk), values_of(memory))
-    assert stored(memory).version == 1
+    assert reread_memory(memory).version == 1
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_bad_edit_is_shown_at_its_field(client: Client, tenant: Tenant, changes:
     response = client.post(page("memory_change", memory.pk), values_of(memory, **changes))
     assert response.status_code == 200
     assert sentence in response.content.decode()
-    assert stored(memory).version == 1
+    assert reread_memory(memory).version == 1
 
 
 def test_edit_onto_a_duplicate_says_so_and_changes_nothing(client: Client, tenant: Tenant) -> None:
@@ -105,16 +105,16 @@ def test_edit_onto_a_duplicate_says_so_and_changes_nothing(client: Client, tenan
     memory = make_memory(tenant, "free")
     response = client.post(page("memory_change", memory.pk), values_of(memory, content="taken"), follow=True)
     assert "holds the same text" in response.content.decode()
-    assert stored(memory).content == "free"
+    assert reread_memory(memory).content == "free"
 
 
 def test_edit_of_an_older_version_says_so_and_changes_nothing(client: Client, tenant: Tenant) -> None:
     memory = make_memory(tenant, "first")
     with tenant_scope(tenant.pk):
-        update_memory(memory=memory, changes={"content": "second"}, by=TESTER, now=NOW)
+        update_memory(memory=memory, changes={"content": "second"}, by=TESTER, now=FACTORY_NOW)
     response = client.post(page("memory_change", memory.pk), values_of(memory, content="third"), follow=True)
     assert "at version 2, not 1" in response.content.decode()
-    assert stored(memory).content == "second"
+    assert reread_memory(memory).content == "second"
 
 
 def test_delete_archives_and_restore_brings_back(client: Client, tenant: Tenant) -> None:
@@ -124,13 +124,13 @@ def test_delete_archives_and_restore_brings_back(client: Client, tenant: Tenant)
     client.post(
         page("memory_changelist"), {"action": "delete_selected", "_selected_action": [str(other.pk)], "post": "yes"}
     )
-    assert stored(memory).archived_at is not None
-    assert stored(other).archived_at is not None
+    assert reread_memory(memory).archived_at is not None
+    assert reread_memory(other).archived_at is not None
     assert b'name="_save"' not in client.get(page("memory_change", memory.pk)).content
     chosen = {"action": "restore_selected", "_selected_action": [str(memory.pk), str(other.pk)]}
     client.post(page("memory_changelist"), chosen)
-    assert (stored(memory).archived_at, stored(memory).version) == (None, 2)
-    assert stored(other).embedding_state == "ready"
+    assert (reread_memory(memory).archived_at, reread_memory(memory).version) == (None, 2)
+    assert reread_memory(other).embedding_state == "ready"
     with tenant_scope(tenant.pk):
         assert MemoryVersion.objects.for_tenant(tenant.pk).count() == 2
 
@@ -139,12 +139,12 @@ def test_restore_onto_a_duplicate_restores_none(client: Client, tenant: Tenant) 
     free, taken = make_memory(tenant, "free"), make_memory(tenant, "taken")
     with tenant_scope(tenant.pk):
         for memory in (free, taken):
-            archive_memory(memory=memory, by=TESTER, now=NOW)
+            archive_memory(memory=memory, by=TESTER, now=FACTORY_NOW)
     make_memory(tenant, "taken")
     chosen = {"action": "restore_selected", "_selected_action": [str(free.pk), str(taken.pk)]}
     response = client.post(page("memory_changelist"), chosen, follow=True)
     assert "holds the same text" in response.content.decode()
-    assert stored(free).archived_at is not None
+    assert reread_memory(free).archived_at is not None
 
 
 def test_failed_embedding_is_tried_again_by_a_button(client: Client, tenant: Tenant) -> None:
@@ -152,7 +152,7 @@ def test_failed_embedding_is_tried_again_by_a_button(client: Client, tenant: Ten
     with tenant_scope(tenant.pk):
         Memory.objects.for_tenant(tenant.pk).update(embedding_state="failed", embedding_error="refused")
     client.post(page("memory_changelist"), {"action": "embed_selected", "_selected_action": [str(memory.pk)]})
-    assert (stored(memory).embedding_state, stored(memory).embedding_error) == ("ready", "")
+    assert (reread_memory(memory).embedding_state, reread_memory(memory).embedding_error) == ("ready", "")
     with tenant_scope(tenant.pk):
         assert AuditEntry.objects.for_tenant(tenant.pk).about(memory.pk).filter(verb="retry_embeddings").exists()
 
@@ -210,7 +210,7 @@ def test_other_roles_see_nothing_here(tenant: Tenant, role: str) -> None:
     for url in (page("memory_changelist"), page("memory_change", memory.pk), page("tenant_changelist")):
         assert client.get(url).status_code == 403
         assert client.post(url, values_of(memory, content="mine")).status_code == 403
-    assert stored(memory).version == 1
+    assert reread_memory(memory).version == 1
 
 
 def test_pages_hold_under_the_content_security_policy(client: Client, tenant: Tenant) -> None:

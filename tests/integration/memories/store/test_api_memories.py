@@ -7,9 +7,9 @@ import pytest
 from rest_framework.test import APIClient
 
 from memories.models import ApiKey, AuditEntry, Tenant
-from memories.store.serializers.answers import MemoryShape, StoredMemoryShape, VersionShape
+from memories.store.serializers.answers import MemoryOutput, MemoryVersionOutput, StoredMemoryOutput
 from memories.tenancy.scopes import tenant_scope
-from tests.integration.rest_helpers import BULK, MEMORIES, NOWHERE, assert_problem, remember, stored
+from tests.integration.rest_helpers import BULK, MEMORIES, NOWHERE, all_stored_memories, assert_problem, post_memory
 from tests.users import api_client, new_key
 
 ALL_FIELDS = {
@@ -39,18 +39,18 @@ def test_new_memory_is_answered_with_all_fields_but_the_vector(api: APIClient) -
     assert (answer["usefulness_score"], answer["retrieval_count"], answer["archived_at"]) == (0.5, 0, None)
     assert set(answer["token_counts"]) == {"o200k_base", "cl100k_base"}
     assert response["Location"].endswith(f"{MEMORIES}/{answer['id']}")
-    assert set(answer) == set(StoredMemoryShape().fields)
+    assert set(answer) == set(StoredMemoryOutput().fields)
 
 
 def test_memory_is_embedded_in_the_request(api: APIClient) -> None:
-    answer = remember(api, "Sam moved to Lisbon.")
+    answer = post_memory(api, "Sam moved to Lisbon.")
     assert answer["embedding"]["state"] == "ready"
     assert answer["embedding"]["model"]
     assert answer["embedding"]["dimension"] > 0
 
 
 def test_defaults_are_those_of_the_specification(api: APIClient) -> None:
-    answer = remember(api, "  Sam moved to Lisbon.\n")
+    answer = post_memory(api, "  Sam moved to Lisbon.\n")
     assert answer["content"] == "Sam moved to Lisbon."
     wanted = {"kind": "fact", "confidence": 0.8, "pinned": False, "metadata": {}, "partition": "", "links": []}
     assert {name: answer[name] for name in wanted} == wanted
@@ -59,39 +59,39 @@ def test_defaults_are_those_of_the_specification(api: APIClient) -> None:
 
 
 def test_the_same_text_is_answered_with_the_existing_memory_unchanged(api: APIClient, tenant: Tenant) -> None:
-    first = remember(api, "Sam moved to Lisbon.", confidence=0.4)
+    first = post_memory(api, "Sam moved to Lisbon.", confidence=0.4)
     again = api.post(MEMORIES, {"content": "Sam moved to Lisbon. ", "confidence": 0.9})
     assert again.status_code == 200
     assert again.json() == {**first, "status": "existing", "reason": "duplicate"}
-    assert len(stored(tenant)) == 1
+    assert len(all_stored_memories(tenant)) == 1
 
 
 def test_shorthand_ids_are_segments_in_their_order(api: APIClient) -> None:
-    answer = remember(api, "One", run_id="3", user_id="al/ex", agent_id="planner")
+    answer = post_memory(api, "One", run_id="3", user_id="al/ex", agent_id="planner")
     assert answer["partition"] == "user=al%2Fex/agent=planner/run=3"
 
 
 def test_links_are_stored_and_shown(api: APIClient) -> None:
-    target = remember(api, "The target")
-    answer = remember(api, "The source", links=[{"target_id": target["id"], "kind": "about"}])
+    target = post_memory(api, "The target")
+    answer = post_memory(api, "The source", links=[{"target_id": target["id"], "kind": "about"}])
     assert answer["links"] == [{"target_id": target["id"], "kind": "about"}]
 
 
 def test_memory_is_read_back_as_it_was_answered(api: APIClient) -> None:
-    created = remember(api, **ALL_FIELDS)  # type: ignore[arg-type]
+    created = post_memory(api, **ALL_FIELDS)  # type: ignore[arg-type]
     read = api.get(f"{MEMORIES}/{created['id']}").json()
     assert read == {name: value for name, value in created.items() if name not in {"status", "reason"}}
-    assert set(read) == set(MemoryShape().fields)
+    assert set(read) == set(MemoryOutput().fields)
 
 
 def test_a_trailing_slash_is_taken_too(api: APIClient) -> None:
-    created = remember(api, "One")
+    created = post_memory(api, "One")
     assert api.get(f"{MEMORIES}/{created['id']}/").json()["id"] == created["id"]
     assert api.post(f"{MEMORIES}/", {"content": "Two"}).status_code == 201
 
 
 def test_etag_saves_the_second_reading(api: APIClient) -> None:
-    url = f"{MEMORIES}/{remember(api, 'One')['id']}"
+    url = f"{MEMORIES}/{post_memory(api, 'One')['id']}"
     etag = api.get(url)["ETag"]
     unchanged = api.get(url, headers={"If-None-Match": etag})
     assert (unchanged.status_code, unchanged.content, unchanged["ETag"]) == (304, b"", etag)
@@ -100,7 +100,7 @@ def test_etag_saves_the_second_reading(api: APIClient) -> None:
 
 
 def test_patch_opens_a_version_and_history_shows_both_intervals(api: APIClient) -> None:
-    created = remember(api, "Sam lives in Porto.", created_at="2026-01-01T00:00:00Z")
+    created = post_memory(api, "Sam lives in Porto.", created_at="2026-01-01T00:00:00Z")
     url = f"{MEMORIES}/{created['id']}"
     changed = api.patch(url, {"content": "Sam lives in Lisbon.", "user_id": "sam", "metadata": {"a": 1}})
     assert changed.status_code == 200
@@ -115,11 +115,11 @@ def test_patch_opens_a_version_and_history_shows_both_intervals(api: APIClient) 
     assert oldest["valid_to"] == newest["valid_from"]
     assert oldest["recorded_to"] == newest["recorded_from"]
     assert (newest["valid_to"], newest["recorded_to"]) == (None, None)
-    assert set(newest) == set(oldest) == set(VersionShape().fields)
+    assert set(newest) == set(oldest) == set(MemoryVersionOutput().fields)
 
 
 def test_history_ends_where_the_reach_of_the_key_does(api: APIClient, tenant: Tenant) -> None:
-    created = remember(api, "Only Kim may know this.", user_id="kim")
+    created = post_memory(api, "Only Kim may know this.", user_id="kim")
     url = f"{MEMORIES}/{created['id']}"
     for content, place in (("Known to all.", "sam"), ("Kim's again.", "kim"), ("Sam's at last.", "sam")):
         assert api.patch(url, {"content": content, "user_id": place}).status_code == 200
@@ -137,13 +137,13 @@ def test_history_ends_where_the_reach_of_the_key_does(api: APIClient, tenant: Te
 
 
 def test_patch_of_nothing_makes_no_version(api: APIClient) -> None:
-    created = remember(api, "One")
+    created = post_memory(api, "One")
     for body in ({}, {"content": "One", "confidence": 0.8}):
         assert api.patch(f"{MEMORIES}/{created['id']}", body).json()["version"] == 1
 
 
 def test_stale_if_match_is_refused_and_changes_nothing(api: APIClient) -> None:
-    url = f"{MEMORIES}/{remember(api, 'One')['id']}"
+    url = f"{MEMORIES}/{post_memory(api, 'One')['id']}"
     etag = api.get(url)["ETag"]
     current = api.patch(url, {"confidence": 0.1}, headers={"If-Match": etag})
     assert current.status_code == 200
@@ -155,14 +155,14 @@ def test_stale_if_match_is_refused_and_changes_nothing(api: APIClient) -> None:
 
 
 def test_patch_onto_a_live_duplicate_is_a_conflict(api: APIClient) -> None:
-    remember(api, "One")
-    second = remember(api, "Two")
+    post_memory(api, "One")
+    second = post_memory(api, "Two")
     assert_problem(api.patch(f"{MEMORIES}/{second['id']}", {"content": "One"}), 409, "duplicate")
     assert api.get(f"{MEMORIES}/{second['id']}").json()["content"] == "Two"
 
 
 def test_delete_archives_and_restore_brings_back(api: APIClient) -> None:
-    created = remember(api, "One")
+    created = post_memory(api, "One")
     url = f"{MEMORIES}/{created['id']}"
     deleted = api.delete(url)
     assert (deleted.status_code, deleted.content) == (204, b"")
@@ -182,9 +182,9 @@ def test_delete_archives_and_restore_brings_back(api: APIClient) -> None:
 
 
 def test_restore_beside_a_live_duplicate_is_a_conflict(api: APIClient) -> None:
-    created = remember(api, "One")
+    created = post_memory(api, "One")
     api.delete(f"{MEMORIES}/{created['id']}")
-    remember(api, "One")
+    post_memory(api, "One")
     assert_problem(api.post(f"{MEMORIES}/{created['id']}/restore"), 409, "duplicate")
 
 
@@ -221,8 +221,8 @@ def test_bulk_keeps_the_good_rows_and_names_the_bad(api: APIClient, tenant: Tena
     assert sorted(faults[4]) == [("colour", "unknown_field"), ("confidence", "out_of_range")]
     assert faults[5] == [("links", "unknown_target")]
     assert [row["id"] for row in results if row["status"] == "invalid"] == [None] * 4
-    assert [memory.content for memory in stored(tenant)] == ["Four", "One"]
-    assert {memory.embedding_state for memory in stored(tenant)} == {"ready"}
+    assert [memory.content for memory in all_stored_memories(tenant)] == ["Four", "One"]
+    assert {memory.embedding_state for memory in all_stored_memories(tenant)} == {"ready"}
 
 
 @pytest.mark.parametrize(
@@ -232,7 +232,7 @@ def test_bulk_keeps_the_good_rows_and_names_the_bad(api: APIClient, tenant: Tena
 )
 def test_bulk_of_no_or_too_many_rows_is_refused(api: APIClient, tenant: Tenant, rows: Any, code: str) -> None:
     assert_problem(api.post(BULK, {"memories": rows}), 400, code, "memories")
-    assert stored(tenant) == []
+    assert all_stored_memories(tenant) == []
 
 
 def test_bulk_takes_queries_by_batch_and_not_by_row(
@@ -242,11 +242,11 @@ def test_bulk_takes_queries_by_batch_and_not_by_row(
     with django_assert_max_num_queries(100):
         answer = api.post(BULK, {"memories": [{"content": f"memory {n}"} for n in range(1000)]})
     assert {row["status"] for row in answer.json()["results"]} == {"created"}
-    assert len(stored(tenant)) == 1001
+    assert len(all_stored_memories(tenant)) == 1001
 
 
 def test_writes_are_audited_by_key_and_without_text(api: APIClient, tenant: Tenant) -> None:
-    created = remember(api, "Sam moved to Lisbon.")
+    created = post_memory(api, "Sam moved to Lisbon.")
     api.patch(f"{MEMORIES}/{created['id']}", {"content": "Sam moved to Porto."})
     with tenant_scope(tenant.pk):
         key = ApiKey.objects.for_tenant(tenant.pk).get()

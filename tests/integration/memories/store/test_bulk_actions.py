@@ -8,21 +8,21 @@ from uuid import UUID, uuid4
 import pytest
 
 from memories.embeddings.indexer import index_memories
-from memories.hygiene.actions import Undone, undo_hygiene
+from memories.hygiene.actions import HygieneUndoResult, undo_hygiene
 from memories.models import AuditEntry, Memory, MemoryEmbedding, MemoryVersion, Tenant, UncomparedMemory
 from memories.services.store.bulk import ACT_MEMORIES_MAX, MERGED_MAX
 from memories.services.store.drafts import NewMemory
-from memories.store.actions.bulk import BulkDone, act_on_memories, merge_seen_memories
+from memories.store.actions.bulk import BulkActionResult, apply_bulk_action, merge_seen_memories
 from memories.store.actions.edit import archive_memory, restore_memory, update_memory
 from memories.store.actions.store import store_memories
 from memories.tenancy.exceptions import Conflict, InvalidInput
 from memories.tenancy.scopes import tenant_scope
-from tests.concurrency import at_once
-from tests.factories import NOW, TESTER, make_memory, make_tenant, stored
+from tests.concurrency import run_concurrently
+from tests.factories import FACTORY_NOW, TESTER, make_memory, make_tenant, reread_memory
 
 pytestmark = pytest.mark.django_db
 
-LATER = NOW + timedelta(hours=2)
+LATER = FACTORY_NOW + timedelta(hours=2)
 ALL_ACTS = ["archive", "restore", "pin", "unpin", "kind"]
 
 
@@ -34,7 +34,7 @@ def many(tenant: Tenant, count: int, **fields: Any) -> list[Memory]:
     """Stored in one go, with vectors."""
     with tenant_scope(tenant.pk):
         drafts = [NewMemory(f"Bike number {n} was sold.", **fields) for n in range(count)]
-        found = [result.memory for result in store_memories(tenant=tenant, rows=drafts, by=TESTER, now=NOW)]
+        found = [result.memory for result in store_memories(tenant=tenant, rows=drafts, by=TESTER, now=FACTORY_NOW)]
     rows = [row for row in found if row is not None]
     index_memories(tenant.pk, [row.pk for row in rows])
     return rows
@@ -45,18 +45,18 @@ def ready_for(act: str, rows: list[Memory]) -> dict[UUID, int]:
     for row in rows:
         with tenant_scope(row.tenant_id):
             if act == "restore":
-                archive_memory(memory=row, by=TESTER, now=NOW)
+                archive_memory(memory=row, by=TESTER, now=FACTORY_NOW)
             if act == "unpin":
-                update_memory(memory=row, changes={"pinned": True}, by=TESTER, now=NOW)
-    return {row.pk: stored(row).version for row in rows}
+                update_memory(memory=row, changes={"pinned": True}, by=TESTER, now=FACTORY_NOW)
+    return {row.pk: reread_memory(row).version for row in rows}
 
 
-def do(tenant: Tenant, act: str, seen: dict[UUID, int], kind: str = "") -> BulkDone:
+def do(tenant: Tenant, act: str, seen: dict[UUID, int], kind: str = "") -> BulkActionResult:
     with tenant_scope(tenant.pk):
-        return act_on_memories(tenant_id=tenant.pk, act=act, seen=seen, kind=kind, by=TESTER, now=LATER)
+        return apply_bulk_action(tenant_id=tenant.pk, act=act, seen=seen, kind=kind, by=TESTER, now=LATER)
 
 
-def undo(tenant: Tenant, done: BulkDone) -> Undone:
+def undo(tenant: Tenant, done: BulkActionResult) -> HygieneUndoResult:
     with tenant_scope(tenant.pk):
         return undo_hygiene(tenant_id=tenant.pk, act_id=done.act.pk, by=TESTER, now=LATER + timedelta(hours=1))
 
@@ -74,11 +74,11 @@ def test_act_is_done_audited_once_and_undone_exactly(act: str, tenant: Tenant) -
     rows = [memory(tenant) for _ in range(3)]
     bystander = memory(tenant, "Not chosen.")
     seen = ready_for(act, rows)
-    before, untouched = state(tenant), stored(bystander)
+    before, untouched = state(tenant), reread_memory(bystander)
     done = do(tenant, act, seen, kind="procedure")
     assert (done.count, done.left) == (3, {})
     assert state(tenant) != before
-    assert stored(bystander).version == untouched.version
+    assert reread_memory(bystander).version == untouched.version
     with tenant_scope(tenant.pk):
         verb = {"kind": "change_memories"}.get(act, f"{act}_memories")
         entry = AuditEntry.objects.for_tenant(tenant.pk).get(verb=verb)
@@ -92,7 +92,7 @@ def test_every_version_keeps_its_interval_and_the_new_one_its_vectors(act: str, 
     row = memory(tenant)
     seen = ready_for(act, [row])
     do(tenant, act, seen, kind="procedure")
-    after = stored(row)
+    after = reread_memory(row)
     assert after.version == seen[row.pk] + 1
     with tenant_scope(tenant.pk):
         former = MemoryVersion.objects.for_tenant(tenant.pk).of_memory(row.pk).numbered(seen[row.pk])
@@ -100,7 +100,7 @@ def test_every_version_keeps_its_interval_and_the_new_one_its_vectors(act: str, 
         assert [vector.is_current for vector in vectors] == [True]
         assert UncomparedMemory.objects.for_tenant(tenant.pk).filter(memory=row.pk, version=after.version).exists()
     assert former.content == row.content
-    assert former.recorded_to == (NOW if act == "restore" else LATER)
+    assert former.recorded_to == (FACTORY_NOW if act == "restore" else LATER)
     assert after.recorded_from == LATER
 
 
@@ -131,21 +131,21 @@ def test_memory_that_changed_meanwhile_is_told_and_left_alone(act: str, tenant: 
     changed, gone = rows[0], uuid4()
     with tenant_scope(tenant.pk):
         if act == "restore":
-            restore_memory(memory=changed, by=TESTER, now=NOW)
-            archive_memory(memory=changed, by=TESTER, now=NOW)
+            restore_memory(memory=changed, by=TESTER, now=FACTORY_NOW)
+            archive_memory(memory=changed, by=TESTER, now=FACTORY_NOW)
         else:
-            update_memory(memory=changed, changes={"content": "Somebody was faster."}, by=TESTER, now=NOW)
-    kept = stored(changed)
+            update_memory(memory=changed, changes={"content": "Somebody was faster."}, by=TESTER, now=FACTORY_NOW)
+    kept = reread_memory(changed)
     done = do(tenant, act, seen | {gone: 1}, kind="procedure")
     assert (done.count, done.left) == (2, {"changed": 1, "gone": 1})
-    after = stored(changed)
+    after = reread_memory(changed)
     assert (after.version, after.archived_at, after.kind) == (kept.version, kept.archived_at, kept.kind)
 
 
 def test_those_that_are_so_already_are_left_alone_and_all_of_them_is_a_conflict(tenant: Tenant) -> None:
     pinned, plain, archived = memory(tenant, pinned=True), memory(tenant), memory(tenant)
     with tenant_scope(tenant.pk):
-        archive_memory(memory=archived, by=TESTER, now=NOW)
+        archive_memory(memory=archived, by=TESTER, now=FACTORY_NOW)
     done = do(tenant, "pin", {pinned.pk: 1, plain.pk: 1, archived.pk: 1})
     assert (done.count, done.left) == (1, {"as_wanted": 1, "archived": 1})
     for act, chosen in (("pin", pinned), ("archive", archived), ("restore", pinned)):
@@ -161,13 +161,13 @@ def test_archived_twins_of_a_live_text_stay_archived(tenant: Tenant) -> None:
     for _ in range(2):
         twins.append(memory(tenant, "Said twice."))
         with tenant_scope(tenant.pk):
-            archive_memory(memory=twins[-1], by=TESTER, now=NOW)
+            archive_memory(memory=twins[-1], by=TESTER, now=FACTORY_NOW)
     done = do(tenant, "restore", {row.pk: 1 for row in twins})
     assert (done.count, done.left) == (1, {"duplicate": 1})
     undo(tenant, done)
     memory(tenant, "Said twice.")
     with pytest.raises(Conflict):
-        do(tenant, "restore", {row.pk: stored(row).version for row in twins})
+        do(tenant, "restore", {row.pk: reread_memory(row).version for row in twins})
 
 
 def test_undo_leaves_what_was_changed_since(tenant: Tenant) -> None:
@@ -177,7 +177,7 @@ def test_undo_leaves_what_was_changed_since(tenant: Tenant) -> None:
         update_memory(memory=first, changes={"kind": "episode"}, by=TESTER, now=LATER)
     undone = undo(tenant, done)
     assert (undone.count, undone.left) == (1, 1)
-    assert [stored(row).kind for row in (first, second)] == ["episode", "fact"]
+    assert [reread_memory(row).kind for row in (first, second)] == ["episode", "fact"]
     with pytest.raises(Conflict):
         undo(tenant, done)
 
@@ -190,7 +190,7 @@ def by_hand_again(act: str, row: Memory, former: Memory) -> None:
             for step in steps:
                 step(memory=row, by=TESTER, now=LATER)
         else:
-            for fields in (former, stored(row)):
+            for fields in (former, reread_memory(row)):
                 changes = {"pinned": fields.pinned, "kind": fields.kind}
                 update_memory(memory=row, changes=changes, by=TESTER, now=LATER)
 
@@ -199,16 +199,16 @@ def by_hand_again(act: str, row: Memory, former: Memory) -> None:
 def test_undo_leaves_what_was_taken_back_and_done_again_by_hand(act: str, tenant: Tenant) -> None:
     touched, other = memory(tenant), memory(tenant)
     seen = ready_for(act, [touched, other])
-    former = [stored(row) for row in (touched, other)]
+    former = [reread_memory(row) for row in (touched, other)]
     done = do(tenant, act, seen, kind="procedure")
     by_hand_again(act, touched, former[0])
-    kept = stored(touched)
+    kept = reread_memory(touched)
     undone = undo(tenant, done)
     assert (undone.count, undone.left) == (1, 1)
     assert str(undone) == "Undone: 1 memory is as it was; 1 was changed since and is left alone."
-    after = stored(touched)
+    after = reread_memory(touched)
     assert (after.version, after.archived_at) == (kept.version, kept.archived_at)
-    back = stored(other)
+    back = reread_memory(other)
     assert (back.kind, back.pinned, bool(back.archived_at)) == (
         former[1].kind,
         former[1].pinned,
@@ -220,22 +220,22 @@ def test_undo_leaves_what_was_taken_back_and_done_again_by_hand(act: str, tenant
 def test_undo_that_would_leave_every_memory_is_refused(act: str, tenant: Tenant) -> None:
     row = memory(tenant)
     seen = ready_for(act, [row])
-    former = stored(row)
+    former = reread_memory(row)
     done = do(tenant, act, seen, kind="procedure")
     by_hand_again(act, row, former)
-    kept = stored(row)
+    kept = reread_memory(row)
     for _ in range(2):
         with pytest.raises(Conflict) as caught:
             undo(tenant, done)
         assert (caught.value.code, caught.value.detail) == ("changed", "1 was changed since and is left alone.")
-    assert (stored(row).version, stored(row).archived_at) == (kept.version, kept.archived_at)
+    assert (reread_memory(row).version, reread_memory(row).archived_at) == (kept.version, kept.archived_at)
 
 
 def test_merge_takes_all_as_they_were_seen_or_none(tenant: Tenant) -> None:
     kept, other, third = memory(tenant), memory(tenant), memory(tenant)
     before = state(tenant)
 
-    def merge(keep: UUID, seen: dict[UUID, int]) -> BulkDone:
+    def merge(keep: UUID, seen: dict[UUID, int]) -> BulkActionResult:
         with tenant_scope(tenant.pk):
             return merge_seen_memories(tenant_id=tenant.pk, keep=keep, seen=seen, by=TESTER, now=LATER)
 
@@ -248,7 +248,7 @@ def test_merge_takes_all_as_they_were_seen_or_none(tenant: Tenant) -> None:
         merge(kept.pk, {kept.pk: 1, other.pk: 7})
     assert state(tenant) == before
     done = merge(kept.pk, {kept.pk: 1, other.pk: 1})
-    assert stored(other).archived_at is not None
+    assert reread_memory(other).archived_at is not None
     undo(tenant, done)
     assert state(tenant) == before
 
@@ -266,7 +266,7 @@ def test_acts_that_cannot_be_asked_for_are_refused(tenant: Tenant, other_tenant:
     ):
         with pytest.raises(InvalidInput):
             do(tenant, act, seen, kind)
-    assert stored(foreign).archived_at is None
+    assert reread_memory(foreign).archived_at is None
 
 
 @pytest.mark.django_db(transaction=True)
@@ -275,7 +275,7 @@ def test_two_people_at_once_change_each_memory_once() -> None:
     rows = many(tenant, 40)
     seen = {row.pk: row.version for row in rows}
     halves = [dict(list(seen.items())[:30]), dict(reversed(list(seen.items())[10:]))]
-    done = at_once([partial(do, tenant, "pin", half) for half in halves])
+    done = run_concurrently([partial(do, tenant, "pin", half) for half in halves])
     assert sum(each.count for each in done) == 40
     assert sorted(sum(each.left.values()) for each in done) == [0, 20]
     with tenant_scope(tenant.pk):

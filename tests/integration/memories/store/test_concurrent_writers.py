@@ -10,9 +10,9 @@ import pytest
 from memories.models import Memory, Tenant
 from memories.services.store.content import content_hash
 from memories.tenancy.scopes import tenant_scope
-from tests.concurrency import at_once
+from tests.concurrency import run_concurrently
 from tests.integration.rest_helpers import BULK, MEMORIES
-from tests.users import api_client, new_key, new_tenant
+from tests.users import api_client, new_key, new_shared_tenant
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -24,7 +24,7 @@ Write = Callable[[Any], Any]
 
 @pytest.fixture
 def tenant(transactional_db: None) -> Tenant:
-    return new_tenant("Acme")
+    return new_shared_tenant("Acme")
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def key(tenant: Tenant) -> str:
 
 def answers_of(key: str, writes: Sequence[Write]) -> list[Any]:
     """The answers of writers that all begin at once, each with a client of its own."""
-    return at_once([partial(write, api_client(key)) for write in writes])
+    return run_concurrently([partial(write, api_client(key)) for write in writes])
 
 
 def live_rows(tenant: Tenant, text: str) -> list[Memory]:

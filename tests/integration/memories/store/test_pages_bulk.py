@@ -10,7 +10,7 @@ from django.test import Client
 from django.utils import timezone
 
 from memories.models import Memory, Tenant
-from memories.store.actions.bulk import act_on_memories
+from memories.store.actions.bulk import apply_bulk_action
 from memories.store.actions.edit import archive_memory, update_memory
 from memories.tenancy.exceptions import InvalidInput
 from memories.tenancy.scopes import tenant_scope
@@ -19,11 +19,11 @@ from tests.integration.page_helpers import (
     TESTER,
     as_stored,
     client_of,
+    make_bakery_memories,
     page,
-    remember,
+    store_memories_for_pages,
     text_of,
     undo_of,
-    workshop,
 )
 from tests.users import new_operator
 
@@ -53,7 +53,7 @@ def archived(tenant: Tenant) -> int:
 
 
 def test_preview_says_what_would_change_and_changes_nothing(client: Client, tenant: Tenant) -> None:
-    first, second, third, *_ = workshop(tenant)
+    first, second, third, *_ = make_bakery_memories(tenant)
     with tenant_scope(tenant.pk):
         update_memory(memory=first, changes={"pinned": True}, by=TESTER, now=timezone.now())
         archive_memory(memory=third, by=TESTER, now=timezone.now())
@@ -66,7 +66,7 @@ def test_preview_says_what_would_change_and_changes_nothing(client: Client, tena
 
 
 def test_archive_of_the_ticked_ones_and_undo_from_the_message(client: Client, tenant: Tenant) -> None:
-    rows = workshop(tenant)[:2]
+    rows = make_bakery_memories(tenant)[:2]
     effect = preview(client, tenant, "archive", *rows).context["effect"]
     assert effect.chosen == chosen(*rows)
     answer = perform(client, tenant, "archive", *rows)
@@ -82,8 +82,8 @@ def test_archive_of_the_ticked_ones_and_undo_from_the_message(client: Client, te
 def test_page_or_all_that_match_are_chosen_by_the_list_itself(
     scope: str, count: int, client: Client, tenant: Tenant
 ) -> None:
-    workshop(tenant)
-    remember(tenant, *[(f"Bike number {n} was sold.", "agent=shop", "episode") for n in range(57)])
+    make_bakery_memories(tenant)
+    store_memories_for_pages(tenant, *[(f"Bike number {n} was sold.", "agent=shop", "episode") for n in range(57)])
     query = {"act": "pin", "scope": scope, "back": "partition=agent%3Dshop&kind=episode"}
     effect = client.get(page("memories-act", tenant), query).context["effect"]
     assert len(effect.rows) == count
@@ -91,14 +91,14 @@ def test_page_or_all_that_match_are_chosen_by_the_list_itself(
 
 
 def test_of_a_search_the_finds_are_chosen(client: Client, tenant: Tenant) -> None:
-    workshop(tenant)
+    make_bakery_memories(tenant)
     query = {"act": "pin", "scope": "matching", "back": "q=ERR_4012&partition=agent%3Dsupport"}
     effect = client.get(page("memories-act", tenant), query).context["effect"]
     assert {row.partition_path for row in effect.rows} <= {"agent=support", "agent=support/user=c-1"}
 
 
 def test_memory_changed_meanwhile_is_told_and_left_alone(client: Client, tenant: Tenant) -> None:
-    first, second, *_ = workshop(tenant)
+    first, second, *_ = make_bakery_memories(tenant)
     with tenant_scope(tenant.pk):
         update_memory(memory=first, changes={"content": "Faster."}, by=TESTER, now=timezone.now())
     text = text_of(perform(client, tenant, "pin", first, second))
@@ -107,7 +107,7 @@ def test_memory_changed_meanwhile_is_told_and_left_alone(client: Client, tenant:
 
 
 def test_kind_is_asked_for_and_an_odd_one_is_refused_beside_the_field(client: Client, tenant: Tenant) -> None:
-    rows = workshop(tenant)[:2]
+    rows = make_bakery_memories(tenant)[:2]
     assert 'name="to_kind"' in text_of(preview(client, tenant, "kind", *rows))
     for odd in ("", "Two words", "fact\n"):
         response = perform(client, tenant, "kind", *rows, to_kind=odd)
@@ -118,9 +118,9 @@ def test_kind_is_asked_for_and_an_odd_one_is_refused_beside_the_field(client: Cl
 
 
 def test_verb_refuses_a_kind_that_is_no_word(tenant: Tenant) -> None:
-    memory = workshop(tenant)[0]
+    memory = make_bakery_memories(tenant)[0]
     with tenant_scope(tenant.pk), pytest.raises(InvalidInput) as refusal:
-        act_on_memories(
+        apply_bulk_action(
             tenant_id=tenant.pk, act="kind", seen={memory.pk: 1}, kind="fact\n", by=TESTER, now=timezone.now()
         )
     assert (refusal.value.code, refusal.value.field) == ("bad_kind", "kind")
@@ -130,7 +130,7 @@ def test_verb_refuses_a_kind_that_is_no_word(tenant: Tenant) -> None:
 def test_way_back_that_no_address_carries_leads_to_the_whole_list_with_undo(
     back: str, client: Client, tenant: Tenant
 ) -> None:
-    first, second, *_ = workshop(tenant)
+    first, second, *_ = make_bakery_memories(tenant)
     answer = perform(client, tenant, "archive", first, second, back=back)
     assert answer.redirect_chain[-1][0] == page("memories", tenant)
     assert archived(tenant) == 2
@@ -140,7 +140,7 @@ def test_way_back_that_no_address_carries_leads_to_the_whole_list_with_undo(
 
 
 def test_list_that_cannot_be_read_is_not_chosen_from(client: Client, tenant: Tenant) -> None:
-    workshop(tenant)
+    make_bakery_memories(tenant)
     query = {"act": "pin", "scope": "matching", "back": "&".join("a=1" for _ in range(1_100))}
     answer = client.get(page("memories-act", tenant), query, follow=True)
     assert answer.redirect_chain[-1][0] == page("memories", tenant)
@@ -148,7 +148,7 @@ def test_list_that_cannot_be_read_is_not_chosen_from(client: Client, tenant: Ten
 
 
 def test_merge_keeps_the_chosen_one_and_is_undone(client: Client, tenant: Tenant) -> None:
-    kept, other, third, *_ = workshop(tenant)
+    kept, other, third, *_ = make_bakery_memories(tenant)
     assert text_of(preview(client, tenant, "merge", kept, other)).count('name="keep"') == 2
     answer = perform(client, tenant, "merge", kept, other, keep=kept.pk)
     assert "Merged: 1 archived, 1 kept." in text_of(answer)
@@ -159,7 +159,7 @@ def test_merge_keeps_the_chosen_one_and_is_undone(client: Client, tenant: Tenant
 
 
 def test_other_memory_to_merge_with_is_picked_by_a_search(client: Client, tenant: Tenant) -> None:
-    own, *_ = workshop(tenant)
+    own, *_ = make_bakery_memories(tenant)
     for query, headers in (("", {}), ("?q=Brodersen", {}), ("?q=Brodersen", HTMX)):
         response = client.get(page("memory-merge", tenant, own.pk) + query, headers=headers)
         assert own.pk not in {hit.memory.pk for hit in response.context["hits"]}
@@ -183,7 +183,7 @@ def test_other_memory_to_merge_with_is_picked_by_a_search(client: Client, tenant
 def test_act_that_cannot_be_done_says_so_and_changes_nothing(
     sent: dict[str, str], client: Client, tenant: Tenant
 ) -> None:
-    workshop(tenant)
+    make_bakery_memories(tenant)
     assert "flash-error" in text_of(client.post(page("memories-act", tenant), sent, follow=True))
     assert archived(tenant) == 0
 
@@ -196,14 +196,14 @@ def test_preview_of_nothing_goes_back_to_the_list(query: dict[str, str], client:
 
 
 def test_undo_of_what_is_undone_or_unknown(client: Client, tenant: Tenant) -> None:
-    undo = undo_of(perform(client, tenant, "pin", workshop(tenant)[0]))
+    undo = undo_of(perform(client, tenant, "pin", make_bakery_memories(tenant)[0]))
     client.post(undo)
     assert "Nothing was taken back" in text_of(client.post(undo, follow=True))
     assert client.post(page("memories-undo", tenant, uuid4())).status_code == 404
 
 
 def test_viewer_is_offered_nothing_and_refused(tenant: Tenant) -> None:
-    first, *_ = workshop(tenant)
+    first, *_ = make_bakery_memories(tenant)
     viewer = client_of(new_operator("vera", "viewer", tenant))
     text = text_of(viewer.get(page("memories", tenant)))
     for offered in ('id="bulk"', 'name="id"', "row-acts"):
@@ -215,7 +215,7 @@ def test_viewer_is_offered_nothing_and_refused(tenant: Tenant) -> None:
 
 
 def test_act_of_a_row_keeps_the_place_of_the_list(client: Client, tenant: Tenant) -> None:
-    rows = workshop(tenant)
+    rows = make_bakery_memories(tenant)
     address = page("memory-archive", tenant, rows[0].pk)
     part = client.post(f"{address}?back=kind%3Dfact", headers=HTMX)
     assert "<html" not in text_of(part)

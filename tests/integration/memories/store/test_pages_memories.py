@@ -12,20 +12,20 @@ from django.utils import timezone
 
 from memories.models import Memory, Tenant
 from memories.partitions.actions.links import link_memories
-from memories.search.browsing import PAGE_SIZE
+from memories.search.browsing import MEMORY_LIST_PAGE_SIZE
 from memories.store.actions.edit import archive_memory
 from memories.tenancy.scopes import tenant_scope
-from tests.console_pages import whole
+from tests.console_pages import with_result_address
 from tests.integration.page_helpers import (
     HTMX,
     TESTER,
     as_stored,
     client_of,
+    make_bakery_memories,
     page,
-    remember,
+    store_memories_for_pages,
     text_of,
     undo_of,
-    workshop,
 )
 
 
@@ -47,7 +47,7 @@ def form_of(memory: Memory, **changes: Any) -> dict[str, Any]:
 
 
 def test_list_is_a_page_and_for_htmx_a_fragment(client: Client, tenant: Tenant) -> None:
-    workshop(tenant)
+    make_bakery_memories(tenant)
     full, part = client.get(page("memories", tenant)), client.get(page("memories", tenant), headers=HTMX)
     assert "<html" in text_of(full)
     assert "<html" not in text_of(part)
@@ -74,26 +74,26 @@ def test_boosted_link_and_restored_history_get_the_whole_page(header: str, clien
     ],
 )
 def test_list_is_narrowed_by_its_address(query: str, expected: int, client: Client, tenant: Tenant) -> None:
-    workshop(tenant)
+    make_bakery_memories(tenant)
     assert text_of(client.get(f"{page('memories', tenant)}?{query}")).count("memory-link") == expected
 
 
 def test_search_says_which_arm_found_what(client: Client, tenant: Tenant) -> None:
-    workshop(tenant)
+    make_bakery_memories(tenant)
     address = page("memories", tenant) + "?q=ERR_4012+torque+sensor"
     first = client.get(address)
     assert "found" not in first.context
     assert f'hx-get="{address}" hx-trigger="load"' in text_of(first)
-    text = text_of(client.get(whole(address)))
+    text = text_of(client.get(with_result_address(address)))
     assert "meaning #1" in text
     assert "words #1" in text
 
 
 def test_search_within_archived_rows_goes_by_words(client: Client, tenant: Tenant) -> None:
-    memory = workshop(tenant)[3]
+    memory = make_bakery_memories(tenant)[3]
     with tenant_scope(tenant.pk):
         archive_memory(memory=memory, by=TESTER, now=timezone.now())
-    text = text_of(client.get(whole(page("memories", tenant) + "?q=brodersen&state=archived")))
+    text = text_of(client.get(with_result_address(page("memories", tenant) + "?q=brodersen&state=archived")))
     assert "Frau Brodersen" in text
     assert "meaning #" not in text
 
@@ -101,22 +101,22 @@ def test_search_within_archived_rows_goes_by_words(client: Client, tenant: Tenan
 def test_pages_follow_one_another_without_gap_or_repeat(client: Client, tenant: Tenant) -> None:
     now = timezone.now()
     for shift in (1, 2, 3):  # three moments, so that ties are crossed
-        rows = [(f"Bike {shift}-{n} was sold.", "", "fact") for n in range(PAGE_SIZE // 2)]
-        remember(tenant, *rows, now=now - timedelta(days=shift))
+        rows = [(f"Bike {shift}-{n} was sold.", "", "fact") for n in range(MEMORY_LIST_PAGE_SIZE // 2)]
+        store_memories_for_pages(tenant, *rows, now=now - timedelta(days=shift))
     seen: list[str] = []
     address = page("memories", tenant)
     for _ in range(2):
         response = client.get(address)
         seen += [memory.content for memory in response.context["table"].rows]
         address = f"{page('memories', tenant)}?{response.context['table'].next_query}"
-    assert len(seen) == len(set(seen)) == 3 * (PAGE_SIZE // 2)
+    assert len(seen) == len(set(seen)) == 3 * (MEMORY_LIST_PAGE_SIZE // 2)
     assert response.context["table"].next_query is None
     assert "First page" in text_of(response)
 
 
 def test_memories_are_ordered_by_what_an_index_holds(client: Client, tenant: Tenant) -> None:
-    remember(tenant, ("Short.", "", "fact"), confidence=0.9)
-    remember(tenant, ("This one is quite a bit longer than the other.", "", "fact"), confidence=0.2)
+    store_memories_for_pages(tenant, ("Short.", "", "fact"), confidence=0.9)
+    store_memories_for_pages(tenant, ("This one is quite a bit longer than the other.", "", "fact"), confidence=0.2)
 
     def first(sort: str) -> str:
         return str(client.get(f"{page('memories', tenant)}?sort={sort}").context["table"].rows[0].content)
@@ -141,7 +141,7 @@ def test_question_that_cannot_be_asked_is_answered_422(query: str, client: Clien
 
 
 def test_cursor_that_is_none_begins_at_the_start(client: Client, tenant: Tenant) -> None:
-    workshop(tenant)
+    make_bakery_memories(tenant)
     assert text_of(client.get(page("memories", tenant) + "?cursor=rubbish")).count("memory-link") == 5
 
 
@@ -153,17 +153,19 @@ def test_empty_list_says_how_memories_come(client: Client, tenant: Tenant) -> No
 def test_query_count_of_the_list_does_not_grow(
     client: Client, tenant: Tenant, django_assert_max_num_queries: Any
 ) -> None:
-    workshop(tenant)
+    make_bakery_memories(tenant)
     with django_assert_max_num_queries(30) as few:
         client.get(page("memories", tenant))
     count = len(few)
-    remember(tenant, *[(f"Bike number {n} was sold.", f"agent=shop/user=u-{n}", "fact") for n in range(40)])
+    store_memories_for_pages(
+        tenant, *[(f"Bike number {n} was sold.", f"agent=shop/user=u-{n}", "fact") for n in range(40)]
+    )
     with django_assert_max_num_queries(count):
         client.get(page("memories", tenant))
 
 
 def test_page_of_a_memory_shows_fields_links_and_audit(client: Client, tenant: Tenant) -> None:
-    sensor, error, *_ = workshop(tenant)
+    sensor, error, *_ = make_bakery_memories(tenant)
     with tenant_scope(tenant.pk):
         link_memories(source=error, target=sensor, kind="solved_by", by=TESTER, now=timezone.now())
     text = text_of(client.get(page("memory", tenant, error.pk)))
@@ -176,7 +178,7 @@ def test_page_of_a_memory_shows_fields_links_and_audit(client: Client, tenant: T
 def test_query_count_of_a_memory_does_not_grow(
     client: Client, tenant: Tenant, django_assert_max_num_queries: Any
 ) -> None:
-    first, *others = workshop(tenant)
+    first, *others = make_bakery_memories(tenant)
     with django_assert_max_num_queries(30) as few:
         client.get(page("memory", tenant, first.pk))
     count = len(few)
@@ -189,7 +191,7 @@ def test_query_count_of_a_memory_does_not_grow(
 
 
 def test_edit_opens_a_version_and_can_be_undone(client: Client, tenant: Tenant) -> None:
-    memory = workshop(tenant)[0]
+    memory = make_bakery_memories(tenant)[0]
     address = page("memory", tenant, memory.pk)
     response = client.post(address, form_of(memory, content="It takes 50 minutes.", metadata='{"by": "Tomasz"}'))
     assert response["Location"] == address
@@ -203,7 +205,7 @@ def test_edit_opens_a_version_and_can_be_undone(client: Client, tenant: Tenant) 
 
 
 def test_edit_by_htmx_renders_the_memory_again_with_the_message(client: Client, tenant: Tenant) -> None:
-    memory = workshop(tenant)[0]
+    memory = make_bakery_memories(tenant)[0]
     response = client.post(page("memory", tenant, memory.pk), form_of(memory, kind="fact"), headers=HTMX)
     assert response.status_code == 200
     assert "<html" not in text_of(response)
@@ -212,14 +214,14 @@ def test_edit_by_htmx_renders_the_memory_again_with_the_message(client: Client, 
 
 
 def test_edited_text_is_embedded_before_the_answer(client: Client, tenant: Tenant) -> None:
-    memory = workshop(tenant)[3]
+    memory = make_bakery_memories(tenant)[3]
     client.post(page("memory", tenant, memory.pk), form_of(memory, content="Herr Yildiz likes phone calls."))
     assert as_stored(memory).embedding_state == "ready"
 
 
 def test_edit_of_nothing_makes_no_version(client: Client, tenant: Tenant) -> None:
     expiry = timezone.now() + timedelta(days=9)
-    memory = remember(tenant, ("First line.\r\nSecond line.", "", "fact"), expires_at=expiry)[0]
+    memory = store_memories_for_pages(tenant, ("First line.\r\nSecond line.", "", "fact"), expires_at=expiry)[0]
     typed = form_of(memory, expires_at=f"{expiry:%Y-%m-%dT%H:%M:%S}", content="First line.\r\nSecond line.")
     client.post(page("memory", tenant, memory.pk), typed)
     assert as_stored(memory).version == 1
@@ -247,7 +249,7 @@ def test_edit_of_nothing_makes_no_version(client: Client, tenant: Tenant) -> Non
 def test_invalid_edit_is_answered_422_and_writes_nothing(
     field: str, value: str, client: Client, tenant: Tenant
 ) -> None:
-    memory = workshop(tenant)[0]
+    memory = make_bakery_memories(tenant)[0]
     for headers in ({}, HTMX):
         typed = form_of(memory, **{field: value})
         response = client.post(page("memory", tenant, memory.pk), typed, headers=headers)
@@ -257,7 +259,7 @@ def test_invalid_edit_is_answered_422_and_writes_nothing(
 
 
 def test_edit_of_a_version_that_is_no_longer_current_is_refused(client: Client, tenant: Tenant) -> None:
-    memory = workshop(tenant)[0]
+    memory = make_bakery_memories(tenant)[0]
     address = page("memory", tenant, memory.pk)
     client.post(address, form_of(memory, content="Somebody was faster."))
     response = client.post(address, form_of(memory, content="I was slower."))
@@ -267,7 +269,7 @@ def test_edit_of_a_version_that_is_no_longer_current_is_refused(client: Client, 
 
 
 def test_edit_onto_the_text_of_another_memory_is_refused(client: Client, tenant: Tenant) -> None:
-    _, _, paying, _, closing = workshop(tenant)
+    _, _, paying, _, closing = make_bakery_memories(tenant)
     response = client.post(page("memory", tenant, closing.pk), form_of(closing, content=paying.content))
     assert response.status_code == 422
     assert "holds the same text" in text_of(response)
@@ -281,7 +283,7 @@ def test_edit_onto_the_text_of_another_memory_is_refused(client: Client, tenant:
 def test_verb_does_its_thing_and_offers_the_way_back(
     verb: str, back: str, column: str, headers: dict[str, str], client: Client, tenant: Tenant
 ) -> None:
-    memory = workshop(tenant)[0]
+    memory = make_bakery_memories(tenant)[0]
     answer = client.post(page(verb, tenant, memory.pk), headers=headers, follow=True)
     assert page(back, tenant, memory.pk) in text_of(answer)
     assert getattr(as_stored(memory), column)
@@ -291,7 +293,7 @@ def test_verb_does_its_thing_and_offers_the_way_back(
 
 @pytest.mark.parametrize("back", ["&".join("a=1" for _ in range(1_100)), "q=" + "x" * 5_000])
 def test_verb_with_a_way_back_that_cannot_be_read_is_done_and_undone(back: str, client: Client, tenant: Tenant) -> None:
-    memory = workshop(tenant)[0]
+    memory = make_bakery_memories(tenant)[0]
     answer = client.post(page("memory-archive", tenant, memory.pk), {"back": back}, follow=True)
     assert answer.redirect_chain[-1][0] == page("memories", tenant)
     assert undo_of(answer) == page("memory-restore", tenant, memory.pk) + "?back="
@@ -301,7 +303,7 @@ def test_verb_with_a_way_back_that_cannot_be_read_is_done_and_undone(back: str, 
 
 @pytest.mark.parametrize("odd", ["[" * 5_000, '{"a":' * 900 + "1" + "}" * 900, "1" * 5_000, '{"a":"\\ud800"}', '{"a'])
 def test_odd_metadata_is_refused_beside_the_field_and_shown_as_typed(odd: str, client: Client, tenant: Tenant) -> None:
-    memory = workshop(tenant)[0]
+    memory = make_bakery_memories(tenant)[0]
     answer = client.post(page("memory", tenant, memory.pk), form_of(memory, metadata=odd))
     assert answer.status_code == 422
     assert list(answer.context["form"].errors) == ["metadata"]
@@ -310,7 +312,7 @@ def test_odd_metadata_is_refused_beside_the_field_and_shown_as_typed(odd: str, c
 
 
 def test_kind_with_a_line_end_is_refused(client: Client, tenant: Tenant) -> None:
-    memory = workshop(tenant)[0]
+    memory = make_bakery_memories(tenant)[0]
     answer = client.post(page("memory", tenant, memory.pk), form_of(memory, kind="fact\n"))
     assert answer.status_code == 422
     assert list(answer.context["form"].errors) == ["kind"]
@@ -318,17 +320,17 @@ def test_kind_with_a_line_end_is_refused(client: Client, tenant: Tenant) -> None
 
 @pytest.mark.parametrize("verb", ["memory-archive", "memory-restore", "memory-pin", "memory-unpin"])
 def test_get_changes_nothing(verb: str, client: Client, tenant: Tenant) -> None:
-    memory = workshop(tenant)[0]
+    memory = make_bakery_memories(tenant)[0]
     assert client.get(page(verb, tenant, memory.pk)).status_code == 405
     assert as_stored(memory).version == 1
 
 
 def test_pin_of_an_archived_memory_says_why_not(client: Client, tenant: Tenant) -> None:
-    memory = workshop(tenant)[0]
+    memory = make_bakery_memories(tenant)[0]
     client.post(page("memory-archive", tenant, memory.pk))
     assert "Restore it before changing it" in text_of(client.post(page("memory-pin", tenant, memory.pk), follow=True))
 
 
 def test_version_that_does_not_exist_is_absent(client: Client, tenant: Tenant) -> None:
-    memory = workshop(tenant)[0]
+    memory = make_bakery_memories(tenant)[0]
     assert client.post(page("memory-version-restore", tenant, memory.pk, 7)).status_code == 404

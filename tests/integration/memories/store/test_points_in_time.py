@@ -12,21 +12,21 @@ from hypothesis import strategies as st
 
 from memories.models import Memory, MemoryLink, MemoryVersion, Tenant, TenantMemo
 from memories.partitions.actions.links import link_memories, unlink_memories
-from memories.partitions.actions.memo import set_memo
-from memories.services.store.moments import Moment
+from memories.partitions.actions.memo import set_tenant_memo
+from memories.services.store.moments import PointInTime
 from memories.store.actions.edit import archive_memory, restore_memory, update_memory
 from memories.store.actions.store import store_memory
 from memories.tenancy.scopes import tenant_scope
-from tests.factories import NOW, TESTER, make_memory, make_tenant
+from tests.factories import FACTORY_NOW, TESTER, make_memory, make_tenant
 
 pytestmark = pytest.mark.django_db
 
 
 def at(hours: float) -> datetime:
-    return NOW + timedelta(hours=hours)
+    return FACTORY_NOW + timedelta(hours=hours)
 
 
-def held(tenant: Tenant, moment: Moment) -> set[tuple[UUID, int]]:
+def held(tenant: Tenant, moment: PointInTime) -> set[tuple[UUID, int]]:
     """(memory, version) of every row that the two tables give for the moment, none twice; inside a scope."""
     heads = Memory.objects.for_tenant(tenant.pk).at(moment).values_list("pk", "version")
     versions = MemoryVersion.objects.for_tenant(tenant.pk).at(moment).values_list("memory_id", "version")
@@ -112,7 +112,7 @@ def test_history_is_read_back(tenant: Tenant, name: str) -> None:
     steps, valid, recorded = HISTORIES[name]
     memory = live_through(tenant, steps)
     with tenant_scope(tenant.pk):
-        for kind, expected in ((Moment.valid, valid), (Moment.recorded, recorded)):
+        for kind, expected in ((PointInTime.valid, valid), (PointInTime.recorded, recorded)):
             found = {hour: dict(held(tenant, kind(at(hour)))).get(memory.pk, 0) for hour in expected}
             assert found == expected, kind.__name__
 
@@ -122,8 +122,8 @@ def test_present_is_what_is_live_and_no_superseded_row(tenant: Tenant) -> None:
     live_through(make_tenant(), HISTORIES["edited"][0])
     gone = live_through(tenant, [("store", 1, {}), ("archive", 3, {})])
     with tenant_scope(tenant.pk):
-        assert held(tenant, Moment.now(at(6))) == {(memory.pk, 3)}
-        assert held(tenant, Moment.recorded(at(2))) == {(memory.pk, 1), (gone.pk, 1)}
+        assert held(tenant, PointInTime.now(at(6))) == {(memory.pk, 3)}
+        assert held(tenant, PointInTime.recorded(at(2))) == {(memory.pk, 1), (gone.pk, 1)}
 
 
 # --- Any history at all, against a model that is too simple to be wrong ----------------------------------------------
@@ -201,8 +201,8 @@ def test_any_history_is_read_back_at_every_hour(db: None, starts: list, acts: li
             stories[index % len(stories)].act(verb, at(hour), lasts)
         # Everything above happens on a full hour, so between two of them nothing can differ.
         for hour in map(at, range(-7, 21)):
-            assert held(tenant, Moment.valid(hour)) == told(stories, hour, lambda span: span.valid_from)
-            assert held(tenant, Moment.recorded(hour)) == told(stories, hour, lambda span: span.recorded_from)
+            assert held(tenant, PointInTime.valid(hour)) == told(stories, hour, lambda span: span.valid_from)
+            assert held(tenant, PointInTime.recorded(hour)) == told(stories, hour, lambda span: span.recorded_from)
 
 
 def told(stories: list[Story], moment: datetime, begins: Callable[[Span], datetime]) -> set[tuple[UUID, int]]:
@@ -218,14 +218,14 @@ def test_memo_and_links_are_read_by_recorded_time(tenant: Tenant) -> None:
     source, target = make_memory(tenant), make_memory(tenant)
     with tenant_scope(tenant.pk):
         for hour in (1, 3):
-            set_memo(tenant=tenant, content=f"memo of {hour}", by=TESTER, now=at(hour))
+            set_tenant_memo(tenant=tenant, content=f"memo of {hour}", by=TESTER, now=at(hour))
         link = link_memories(source=source, target=target, kind="about", by=TESTER, now=at(2))
         unlink_memories(link=link, by=TESTER, now=at(4))
-        for moment in (Moment.valid, Moment.recorded):
+        for moment in (PointInTime.valid, PointInTime.recorded):
             memos = TenantMemo.objects.for_tenant(tenant.pk)
             found = [[memo.content for memo in memos.at(moment(at(hour)))] for hour in (0.9, 1, 2.9, 3, 9)]
             assert found == [[], ["memo of 1"], ["memo of 1"], ["memo of 3"], ["memo of 3"]]
             links = MemoryLink.objects.for_tenant(tenant.pk)
             assert [links.at(moment(at(hour))).count() for hour in (1.9, 2, 3.9, 4)] == [0, 1, 1, 0]
-        assert TenantMemo.objects.for_tenant(tenant.pk).at(Moment.now(at(0))).get().content == "memo of 3"
-        assert MemoryLink.objects.for_tenant(tenant.pk).at(Moment.now(at(0))).count() == 0
+        assert TenantMemo.objects.for_tenant(tenant.pk).at(PointInTime.now(at(0))).get().content == "memo of 3"
+        assert MemoryLink.objects.for_tenant(tenant.pk).at(PointInTime.now(at(0))).count() == 0

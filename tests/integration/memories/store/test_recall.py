@@ -18,22 +18,22 @@ from memories.models import Memory, RecalledText, RetrievalTick, Tenant
 from memories.services.store.recalled_text import recalled_hash
 from memories.store import recall
 from memories.store.actions.edit import update_memory
-from memories.store.recall import fold_retrievals, remember_recall, set_usefulness
+from memories.store.recall import fold_tenant_retrievals, record_retrieval_tick, update_usefulness_scores
 from memories.tenancy.scopes import maintenance_scope, tenant_scope
-from tests.concurrency import at_once
-from tests.factories import NOW, TESTER, make_memory, make_tenant, stored
+from tests.concurrency import run_concurrently
+from tests.factories import FACTORY_NOW, TESTER, make_memory, make_tenant, reread_memory
 
 pytestmark = pytest.mark.django_db
 
-LATER = NOW + timedelta(hours=5)
+LATER = FACTORY_NOW + timedelta(hours=5)
 THREADS = 8
 
 
-def leave(tenant: Tenant, memories: Iterable[Memory], at: datetime = NOW, **options: Any) -> None:
+def leave(tenant: Tenant, memories: Iterable[Memory], at: datetime = FACTORY_NOW, **options: Any) -> None:
     rows = list(memories)
     texts = options.get("texts", {memory.pk: memory.content for memory in rows})
     with tenant_scope(tenant.pk):
-        remember_recall(tenant_id=tenant.pk, texts=texts, ids=[memory.pk for memory in rows], now=at)
+        record_retrieval_tick(tenant_id=tenant.pk, texts=texts, ids=[memory.pk for memory in rows], now=at)
 
 
 def ticks(tenant: Tenant) -> int:
@@ -49,11 +49,11 @@ def recalled(tenant: Tenant) -> dict[str, datetime]:
 def test_context_leaves_one_row_in_one_statement(tenant: Tenant) -> None:
     memories = [make_memory(tenant) for _ in range(30)]
     with tenant_scope(tenant.pk), CaptureQueriesContext(connection) as queries:
-        remember_recall(
+        record_retrieval_tick(
             tenant_id=tenant.pk,
             texts={memory.pk: memory.content for memory in memories},
             ids=[memory.pk for memory in memories],
-            now=NOW,
+            now=FACTORY_NOW,
         )
     assert len(queries) == 1
     assert ticks(tenant) == 1
@@ -61,36 +61,36 @@ def test_context_leaves_one_row_in_one_statement(tenant: Tenant) -> None:
 
 def test_context_of_nothing_leaves_nothing(tenant: Tenant) -> None:
     leave(tenant, [])
-    assert ticks(tenant) == fold_retrievals(tenant.pk) == 0
+    assert ticks(tenant) == fold_tenant_retrievals(tenant.pk) == 0
 
 
 def test_folding_counts_and_remembers_and_is_done_once(tenant: Tenant) -> None:
     first, second, third = (make_memory(tenant, name) for name in ("first", "second", "third"))
     leave(tenant, [first, second], LATER)
-    leave(tenant, [second], NOW)
-    assert fold_retrievals(tenant.pk) == 2
-    assert fold_retrievals(tenant.pk) == ticks(tenant) == 0
-    assert [stored(memory).retrieval_count for memory in (first, second, third)] == [1, 2, 0]
-    assert [stored(memory).last_retrieved_at for memory in (first, second, third)] == [LATER, LATER, None]
+    leave(tenant, [second], FACTORY_NOW)
+    assert fold_tenant_retrievals(tenant.pk) == 2
+    assert fold_tenant_retrievals(tenant.pk) == ticks(tenant) == 0
+    assert [reread_memory(memory).retrieval_count for memory in (first, second, third)] == [1, 2, 0]
+    assert [reread_memory(memory).last_retrieved_at for memory in (first, second, third)] == [LATER, LATER, None]
     assert recalled(tenant) == {recalled_hash("first"): LATER, recalled_hash("second"): LATER}
-    assert stored(second).version == 1
+    assert reread_memory(second).version == 1
 
 
 def test_last_retrieval_never_goes_back(tenant: Tenant) -> None:
     memory = make_memory(tenant)
-    for at in (LATER, NOW):
+    for at in (LATER, FACTORY_NOW):
         leave(tenant, [memory], at)
-        fold_retrievals(tenant.pk)
-    assert (stored(memory).last_retrieved_at, stored(memory).retrieval_count) == (LATER, 2)
+        fold_tenant_retrievals(tenant.pk)
+    assert (reread_memory(memory).last_retrieved_at, reread_memory(memory).retrieval_count) == (LATER, 2)
 
 
 def test_text_that_is_rendered_again_soon_is_not_written_again(tenant: Tenant) -> None:
     memory = make_memory(tenant, "tea")
     times = []
     for minutes in (0, 59, 61):
-        leave(tenant, [memory], NOW + timedelta(minutes=minutes))
-        fold_retrievals(tenant.pk)
-        times.append((recalled(tenant)[recalled_hash("tea")] - NOW) / timedelta(minutes=1))
+        leave(tenant, [memory], FACTORY_NOW + timedelta(minutes=minutes))
+        fold_tenant_retrievals(tenant.pk)
+        times.append((recalled(tenant)[recalled_hash("tea")] - FACTORY_NOW) / timedelta(minutes=1))
     assert times == [0, 0, 61]
 
 
@@ -99,9 +99,9 @@ def test_texts_are_those_that_were_rendered_and_may_be_absent(tenant: Tenant) ->
     leave(tenant, [whole, cut, silent], texts={whole.pk: "whole", cut.pk: "cut…"})
     with tenant_scope(tenant.pk):
         update_memory(memory=whole, changes={"content": "another text"}, by=TESTER, now=LATER)
-    fold_retrievals(tenant.pk)
+    fold_tenant_retrievals(tenant.pk)
     assert set(recalled(tenant)) == {recalled_hash("whole"), recalled_hash("cut…")}
-    assert {stored(memory).retrieval_count for memory in (whole, cut, silent)} == {1}
+    assert {reread_memory(memory).retrieval_count for memory in (whole, cut, silent)} == {1}
 
 
 def test_memory_that_was_erased_since_is_passed_over(tenant: Tenant) -> None:
@@ -109,24 +109,24 @@ def test_memory_that_was_erased_since_is_passed_over(tenant: Tenant) -> None:
     leave(tenant, [goes, stays])
     with tenant_scope(tenant.pk):
         Memory.objects.filter(pk=goes.pk).delete()
-    assert fold_retrievals(tenant.pk) == 1
-    assert stored(stays).retrieval_count == 1
+    assert fold_tenant_retrievals(tenant.pk) == 1
+    assert reread_memory(stays).retrieval_count == 1
 
 
 def test_ticks_of_another_tenant_stay_where_they_are(tenant: Tenant, other_tenant: Tenant) -> None:
     mine, theirs = make_memory(tenant), make_memory(other_tenant)
     leave(tenant, [mine])
     leave(other_tenant, [theirs])
-    fold_retrievals(tenant.pk)
+    fold_tenant_retrievals(tenant.pk)
     assert (ticks(tenant), ticks(other_tenant)) == (0, 1)
-    assert (stored(mine).retrieval_count, stored(theirs).retrieval_count) == (1, 0)
+    assert (reread_memory(mine).retrieval_count, reread_memory(theirs).retrieval_count) == (1, 0)
 
 
 def test_tick_that_names_another_tenants_memory_counts_nothing_there(tenant: Tenant, other_tenant: Tenant) -> None:
     theirs = make_memory(other_tenant)
     leave(tenant, [theirs])
-    fold_retrievals(tenant.pk)
-    assert stored(theirs).retrieval_count == 0
+    fold_tenant_retrievals(tenant.pk)
+    assert reread_memory(theirs).retrieval_count == 0
 
 
 def test_more_than_a_batch_is_folded_to_the_end(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,14 +134,14 @@ def test_more_than_a_batch_is_folded_to_the_end(tenant: Tenant, monkeypatch: pyt
     memory = make_memory(tenant)
     for _ in range(10):
         leave(tenant, [memory])
-    assert fold_retrievals(tenant.pk) == 10
-    assert stored(memory).retrieval_count == 10
+    assert fold_tenant_retrievals(tenant.pk) == 10
+    assert reread_memory(memory).retrieval_count == 10
 
 
 def test_statements_of_a_fold_do_not_grow(tenant: Tenant) -> None:
     def count() -> int:
         with CaptureQueriesContext(connection) as queries:
-            fold_retrievals(tenant.pk)
+            fold_tenant_retrievals(tenant.pk)
         return len(queries)
 
     memories = [make_memory(tenant) for _ in range(20)]
@@ -159,14 +159,14 @@ def test_beat_folds_the_ticks_of_all_tenants(tenant: Tenant, other_tenant: Tenan
     entry = settings.CELERY_BEAT_SCHEDULE["fold-retrievals"]
     assert entry["schedule"] <= 2
     assert entry["task"] in current_app.tasks
-    assert tasks.fold_retrievals() == 2
-    assert [stored(memory).retrieval_count for memory in memories] == [1, 1]
-    assert tasks.fold_retrievals() == 0
+    assert tasks.fold_retrievals_task() == 2
+    assert [reread_memory(memory).retrieval_count for memory in memories] == [1, 1]
+    assert tasks.fold_retrievals_task() == 0
 
 
 def test_pairs_of_a_tick_cannot_come_apart(tenant: Tenant) -> None:
     with pytest.raises(IntegrityError, match="retrieval_tick_has_pairs"), tenant_scope(tenant.pk):
-        RetrievalTick.objects.create(tenant=tenant, memory_ids=[uuid4()], recalled_hashes=[], at=NOW)
+        RetrievalTick.objects.create(tenant=tenant, memory_ids=[uuid4()], recalled_hashes=[], at=FACTORY_NOW)
 
 
 # --- Many at once, on connections of their own -----------------------------------------------------------------------
@@ -179,12 +179,14 @@ def test_threads_count_a_hot_memory_while_somebody_holds_it_and_none_waits() -> 
     with transaction.atomic(), tenant_scope(tenant.pk):
         list(Memory.objects.filter(pk=hot.pk).locked())
         begun = perf_counter()
-        at_once([partial(leave, tenant, [hot], NOW + timedelta(minutes=number)) for number in range(THREADS)])
+        run_concurrently(
+            [partial(leave, tenant, [hot], FACTORY_NOW + timedelta(minutes=number)) for number in range(THREADS)]
+        )
         assert perf_counter() - begun < 20
-    assert stored(hot).retrieval_count == 0
-    assert fold_retrievals(tenant.pk) == THREADS
-    assert stored(hot).retrieval_count == THREADS
-    assert stored(hot).last_retrieved_at == NOW + timedelta(minutes=THREADS - 1)
+    assert reread_memory(hot).retrieval_count == 0
+    assert fold_tenant_retrievals(tenant.pk) == THREADS
+    assert reread_memory(hot).retrieval_count == THREADS
+    assert reread_memory(hot).last_retrieved_at == FACTORY_NOW + timedelta(minutes=THREADS - 1)
 
 
 @pytest.mark.django_db(transaction=True)
@@ -194,12 +196,12 @@ def test_folding_and_counting_at_once_loses_and_doubles_nothing() -> None:
 
     def work(number: int) -> None:
         for turn in range(10):
-            leave(tenant, memories if number % 2 else memories[::-1], NOW + timedelta(minutes=turn))
-            fold_retrievals(tenant.pk)
+            leave(tenant, memories if number % 2 else memories[::-1], FACTORY_NOW + timedelta(minutes=turn))
+            fold_tenant_retrievals(tenant.pk)
 
-    at_once([partial(work, number) for number in range(THREADS)])
-    fold_retrievals(tenant.pk)
-    assert [stored(memory).retrieval_count for memory in memories] == [THREADS * 10] * 4
+    run_concurrently([partial(work, number) for number in range(THREADS)])
+    fold_tenant_retrievals(tenant.pk)
+    assert [reread_memory(memory).retrieval_count for memory in memories] == [THREADS * 10] * 4
     assert ticks(tenant) == 0
 
 
@@ -211,9 +213,9 @@ def test_fold_that_is_killed_has_counted_nothing() -> None:
     with tenant_scope(tenant.pk):
         assert RetrievalTick.objects.fold(tenant.pk, 10) == 1
         transaction.set_rollback(True)
-    assert (stored(memory).retrieval_count, ticks(tenant)) == (0, 1)
-    assert fold_retrievals(tenant.pk) == 1
-    assert stored(memory).retrieval_count == 1
+    assert (reread_memory(memory).retrieval_count, ticks(tenant)) == (0, 1)
+    assert fold_tenant_retrievals(tenant.pk) == 1
+    assert reread_memory(memory).retrieval_count == 1
 
 
 @pytest.mark.django_db(transaction=True)
@@ -223,14 +225,14 @@ def test_fold_steps_aside_for_another_and_gives_up_on_a_memory_that_is_held_long
     leave(tenant, [memory])
     with tenant_scope(tenant.pk):
         assert RetrievalTick.objects.fold(tenant.pk, 10) == 1
-        assert at_once([partial(fold_retrievals, tenant.pk)]) == [0]
+        assert run_concurrently([partial(fold_tenant_retrievals, tenant.pk)]) == [0]
         transaction.set_rollback(True)
     with tenant_scope(tenant.pk):
         list(Memory.objects.filter(pk=memory.pk).locked())
         with pytest.raises(OperationalError, match="lock timeout"):
-            at_once([partial(fold_retrievals, tenant.pk)])
+            run_concurrently([partial(fold_tenant_retrievals, tenant.pk)])
     assert ticks(tenant) == 1
-    assert fold_retrievals(tenant.pk) == 1
+    assert fold_tenant_retrievals(tenant.pk) == 1
 
 
 def test_maintenance_may_look_for_ticks_but_not_fold_them(tenant: Tenant) -> None:
@@ -249,15 +251,15 @@ def test_usefulness_is_set_for_many_in_two_queries_and_opens_no_version(tenant: 
     foreign = make_memory(other_tenant)
     scores = {memory.pk: number / 4 for number, memory in enumerate(memories)} | {foreign.pk: 1.0}
     with tenant_scope(tenant.pk), CaptureQueriesContext(connection) as queries:
-        assert set_usefulness(scores=scores) == 4
+        assert update_usefulness_scores(scores=scores) == 4
     assert len([query for query in queries if "SAVEPOINT" not in query["sql"]]) == 2
-    assert [stored(memory).usefulness_score for memory in memories] == [0, 0.25, 0.5, 0.75]
-    assert stored(foreign).usefulness_score == 0.5
-    assert {stored(memory).version for memory in memories} == {1}
+    assert [reread_memory(memory).usefulness_score for memory in memories] == [0, 0.25, 0.5, 0.75]
+    assert reread_memory(foreign).usefulness_score == 0.5
+    assert {reread_memory(memory).version for memory in memories} == {1}
 
 
 @pytest.mark.parametrize("score", [-0.1, 1.1, float("nan")])
 def test_usefulness_that_is_no_share_is_refused(tenant: Tenant, score: float) -> None:
     memory = make_memory(tenant)
     with tenant_scope(tenant.pk), pytest.raises(ValueError, match="share"):
-        set_usefulness(scores={memory.pk: score})
+        update_usefulness_scores(scores={memory.pk: score})

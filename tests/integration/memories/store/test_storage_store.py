@@ -17,17 +17,17 @@ from memories.services.store.drafts import NewLink, NewMemory
 from memories.services.tokens import token_counts
 from memories.store.actions.edit import archive_memory, update_memory
 from memories.store.actions.store import StoreResult, store_memories, store_memory
-from memories.store.recall import fold_retrievals, remember_recall
+from memories.store.recall import fold_tenant_retrievals, record_retrieval_tick
 from memories.tenancy.exceptions import InvalidInput
 from memories.tenancy.scopes import tenant_scope
-from tests.factories import NOW, TESTER, make_memory, make_tenant, stored
+from tests.factories import FACTORY_NOW, TESTER, make_memory, make_tenant, reread_memory
 
 pytestmark = pytest.mark.django_db
 
 
 def store(tenant: Tenant, *rows: NewMemory, **options: Any) -> list[StoreResult]:
     with tenant_scope(tenant.pk):
-        values: dict[str, Any] = {"by": TESTER, "now": NOW} | options
+        values: dict[str, Any] = {"by": TESTER, "now": FACTORY_NOW} | options
         return store_memories(tenant=tenant, rows=rows, **values)
 
 
@@ -63,10 +63,10 @@ def test_memory_keeps_every_field(tenant: Tenant) -> None:
 
 
 def test_first_version_is_valid_from_creation_and_recorded_from_now(tenant: Tenant) -> None:
-    imported = make_memory(tenant, created_at=NOW - timedelta(days=400))
-    assert (imported.valid_from, imported.recorded_from) == (NOW - timedelta(days=400), NOW)
-    ahead = make_memory(tenant, created_at=NOW + timedelta(hours=5))
-    assert (ahead.created_at, ahead.valid_from) == (NOW + timedelta(hours=5), NOW)
+    imported = make_memory(tenant, created_at=FACTORY_NOW - timedelta(days=400))
+    assert (imported.valid_from, imported.recorded_from) == (FACTORY_NOW - timedelta(days=400), FACTORY_NOW)
+    ahead = make_memory(tenant, created_at=FACTORY_NOW + timedelta(hours=5))
+    assert (ahead.created_at, ahead.valid_from) == (FACTORY_NOW + timedelta(hours=5), FACTORY_NOW)
 
 
 def test_partition_and_its_ancestors_are_made_once(tenant: Tenant) -> None:
@@ -87,7 +87,7 @@ def test_same_text_in_the_same_place_is_existing_and_unchanged(tenant: Tenant) -
     (again,) = store(tenant, NewMemory("  Cafe\u0301 au lait\n", confidence=0.1))
     assert (again.status, again.reason) == ("existing", "duplicate")
     assert again.memory == first
-    assert stored(first).confidence == 0.9
+    assert reread_memory(first).confidence == 0.9
 
 
 @pytest.mark.parametrize("difference", [{"partition": parse_partition("user=alex")}, {"source_id": "other"}])
@@ -102,18 +102,18 @@ def test_same_text_elsewhere_or_from_another_source_is_another_memory(
 def test_archived_text_may_be_stored_anew(tenant: Tenant) -> None:
     first = make_memory(tenant, "come and go")
     with tenant_scope(tenant.pk):
-        archive_memory(memory=first, by=TESTER, now=NOW)
+        archive_memory(memory=first, by=TESTER, now=FACTORY_NOW)
     (result,) = store(tenant, NewMemory("come and go"))
     assert result.status == "created"
     assert result.memory != first
 
 
 def test_expired_duplicate_is_archived_and_the_text_stored_anew(tenant: Tenant) -> None:
-    first = make_memory(tenant, "offer of the week", expires_at=NOW + timedelta(days=7))
-    (early,) = store(tenant, NewMemory("offer of the week"), now=NOW + timedelta(days=6))
-    (late,) = store(tenant, NewMemory("offer of the week"), now=NOW + timedelta(days=7))
+    first = make_memory(tenant, "offer of the week", expires_at=FACTORY_NOW + timedelta(days=7))
+    (early,) = store(tenant, NewMemory("offer of the week"), now=FACTORY_NOW + timedelta(days=6))
+    (late,) = store(tenant, NewMemory("offer of the week"), now=FACTORY_NOW + timedelta(days=7))
     assert (early.status, late.status) == ("existing", "created")
-    assert stored(first).archived_at == NOW + timedelta(days=7)
+    assert reread_memory(first).archived_at == FACTORY_NOW + timedelta(days=7)
     with tenant_scope(tenant.pk):
         assert AuditEntry.objects.for_tenant(tenant.pk).about(first.pk).filter(verb="archive_expired").count() == 1
 
@@ -129,7 +129,7 @@ def test_bad_row_is_named_and_the_good_ones_are_kept(tenant: Tenant) -> None:
     results = store(
         tenant,
         NewMemory("good"),
-        NewMemory("   ", confidence=float("nan"), created_at=NOW + timedelta(days=2)),
+        NewMemory("   ", confidence=float("nan"), created_at=FACTORY_NOW + timedelta(days=2)),
         NewMemory("also good", links=(NewLink(uuid4()),)),
     )
     assert [result.status for result in results] == ["created", "invalid", "invalid"]
@@ -144,7 +144,7 @@ def test_bad_row_is_named_and_the_good_ones_are_kept(tenant: Tenant) -> None:
 
 def test_single_bad_memory_raises_and_writes_nothing(tenant: Tenant) -> None:
     with pytest.raises(InvalidInput) as caught, tenant_scope(tenant.pk):
-        store_memory(tenant=tenant, content="a\x00b", kind="Not A Word", by=TESTER, now=NOW)
+        store_memory(tenant=tenant, content="a\x00b", kind="Not A Word", by=TESTER, now=FACTORY_NOW)
     assert {(problem.field, problem.code) for problem in caught.value.problems} == {
         ("content", "null_character"),
         ("kind", "bad_kind"),
@@ -175,7 +175,7 @@ def test_queries_do_not_grow_with_the_rows(tenant: Tenant) -> None:
             for number in range(count)
         ]
         with tenant_scope(tenant.pk), CaptureQueriesContext(connection) as queries:
-            store_memories(tenant=tenant, rows=rows, by=TESTER, now=NOW)
+            store_memories(tenant=tenant, rows=rows, by=TESTER, now=FACTORY_NOW)
         return len(queries)
 
     assert queries_of(200) == queries_of(2) <= 10
@@ -185,18 +185,23 @@ def test_one_audit_row_names_who_and_what_but_not_the_text(tenant: Tenant) -> No
     memory = make_memory(tenant, "a secret text")
     with tenant_scope(tenant.pk):
         (entry,) = AuditEntry.objects.for_tenant(tenant.pk).about(memory.pk)
-    assert (entry.verb, entry.target_kind, entry.at, entry.actor_kind) == ("store_memory", "memory", NOW, "system")
+    assert (entry.verb, entry.target_kind, entry.at, entry.actor_kind) == (
+        "store_memory",
+        "memory",
+        FACTORY_NOW,
+        "system",
+    )
     assert "secret" not in str(vars(entry))
 
 
 # --- Recalled text -------------------------------------------------------------------------------------------------
 
 
-def recall(memory: Memory, at: datetime = NOW, *, is_folded: bool = True) -> None:
+def recall(memory: Memory, at: datetime = FACTORY_NOW, *, is_folded: bool = True) -> None:
     with tenant_scope(memory.tenant_id):
-        remember_recall(tenant_id=memory.tenant_id, texts={memory.pk: memory.content}, ids=[memory.pk], now=at)
+        record_retrieval_tick(tenant_id=memory.tenant_id, texts={memory.pk: memory.content}, ids=[memory.pk], now=at)
     if is_folded:
-        assert fold_retrievals(memory.tenant_id) == 1
+        assert fold_tenant_retrievals(memory.tenant_id) == 1
 
 
 @pytest.mark.parametrize("is_folded", [True, False])
@@ -219,8 +224,8 @@ def test_recalled_text_is_stored_where_the_key_does_not_refuse_it(tenant: Tenant
 def test_recalled_text_is_forgotten_after_30_days(tenant: Tenant, is_folded: bool) -> None:
     recall(make_memory(tenant, "Alex likes tea."), is_folded=is_folded)
     rows = {"refuses_recalled_text": True}
-    (early,) = store(tenant, NewMemory("alex likes tea"), now=NOW + timedelta(days=30), **rows)
-    (late,) = store(tenant, NewMemory("alex likes tea"), now=NOW + timedelta(days=30, seconds=1), **rows)
+    (early,) = store(tenant, NewMemory("alex likes tea"), now=FACTORY_NOW + timedelta(days=30), **rows)
+    (late,) = store(tenant, NewMemory("alex likes tea"), now=FACTORY_NOW + timedelta(days=30, seconds=1), **rows)
     assert (early.reason, late.status) == ("recalled", "created")
 
 
@@ -233,7 +238,7 @@ def test_recalled_memory_that_is_gone_or_out_of_reach_refuses_nothing(tenant: Te
     gone = make_memory(tenant, "Alex likes coffee.")
     recall(gone)
     with tenant_scope(tenant.pk):
-        archive_memory(memory=gone, by=TESTER, now=NOW)
+        archive_memory(memory=gone, by=TESTER, now=FACTORY_NOW)
     (result,) = store(tenant, NewMemory("alex likes coffee"), refuses_recalled_text=True)
     assert result.status == "created"
 
@@ -241,8 +246,10 @@ def test_recalled_memory_that_is_gone_or_out_of_reach_refuses_nothing(tenant: Te
 def test_recalling_again_keeps_one_row_and_the_later_time(tenant: Tenant) -> None:
     memory = make_memory(tenant, "Alex likes tea.")
     recall(memory)
-    recall(memory, NOW + timedelta(days=20))
-    (result,) = store(tenant, NewMemory("alex likes tea"), refuses_recalled_text=True, now=NOW + timedelta(days=45))
+    recall(memory, FACTORY_NOW + timedelta(days=20))
+    (result,) = store(
+        tenant, NewMemory("alex likes tea"), refuses_recalled_text=True, now=FACTORY_NOW + timedelta(days=45)
+    )
     assert result.reason == "recalled"
 
 
@@ -294,7 +301,7 @@ def test_concurrent_edits_make_one_version_each() -> None:
     def edit(number: int) -> int:
         with tenant_scope(tenant.pk):
             # Clocks of servers differ: a later edit may carry an earlier time.
-            now = NOW - timedelta(seconds=number)
+            now = FACTORY_NOW - timedelta(seconds=number)
             return update_memory(memory=memory, changes={"content": f"edit {number}"}, by=TESTER, now=now).version
 
     assert sorted(in_threads(6, edit)) == [2, 3, 4, 5, 6, 7]

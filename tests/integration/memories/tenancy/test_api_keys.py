@@ -10,7 +10,15 @@ from rest_framework.test import APIClient
 from memories.models import ApiKey, Tenant
 from memories.tenancy.actions.tenants import revoke_api_key
 from memories.tenancy.scopes import tenant_scope
-from tests.integration.rest_helpers import CONTEXT, CONTEXTS, MEMORIES, SEARCH, assert_problem, remember, stored
+from tests.integration.rest_helpers import (
+    CONTEXT,
+    CONTEXTS,
+    MEMORIES,
+    SEARCH,
+    all_stored_memories,
+    assert_problem,
+    post_memory,
+)
 from tests.users import BY, api_client, new_key
 
 
@@ -46,7 +54,7 @@ def test_no_or_wrong_key_is_refused(tenant: Tenant, headers: dict[str, str], cod
     response = APIClient().post(MEMORIES, {"content": "One"}, headers=headers)
     assert_problem(response, 401, code)
     assert response["WWW-Authenticate"].startswith("Bearer")
-    assert stored(tenant) == []
+    assert all_stored_memories(tenant) == []
 
 
 def test_a_key_with_a_wrong_end_is_refused(api_key: str) -> None:
@@ -94,10 +102,10 @@ def test_reading_takes_the_scope_read(tenant: Tenant, method: str, url: str, bod
 def test_writing_takes_the_scope_write(
     api: APIClient, tenant: Tenant, method: str, url: str, body: dict[str, Any]
 ) -> None:
-    created = remember(api, "One")
+    created = post_memory(api, "One")
     url = url.format(id=created["id"])
     assert_problem(getattr(api_client(new_key(tenant, "read")), method)(url, body), 403, "scope_missing")
-    assert len(stored(tenant)) == 1
+    assert len(all_stored_memories(tenant)) == 1
     assert api.get(f"{MEMORIES}/{created['id']}").json()["version"] == 1
     assert getattr(api_client(new_key(tenant, "write")), method)(url, body).status_code in {200, 201, 204}
 
@@ -108,9 +116,9 @@ def confined(tenant: Tenant) -> APIClient:
 
 
 def test_confined_key_writes_into_its_partition_by_default(confined: APIClient) -> None:
-    assert remember(confined, "One")["partition"] == "user=alex"
-    assert remember(confined, "Two", partition="user=alex/topic=food")["partition"] == "user=alex/topic=food"
-    assert remember(confined, "Three", user_id="alex", agent_id="planner")["partition"] == "user=alex/agent=planner"
+    assert post_memory(confined, "One")["partition"] == "user=alex"
+    assert post_memory(confined, "Two", partition="user=alex/topic=food")["partition"] == "user=alex/topic=food"
+    assert post_memory(confined, "Three", user_id="alex", agent_id="planner")["partition"] == "user=alex/agent=planner"
 
 
 @pytest.mark.parametrize(
@@ -120,19 +128,19 @@ def test_confined_key_writes_nowhere_else(confined: APIClient, tenant: Tenant, p
     assert_problem(confined.post(MEMORIES, {"content": "One", **place}), 403, "partition_forbidden")
     results = confined.post(f"{MEMORIES}/bulk", {"memories": [{"content": "One", **place}]}).json()["results"]
     assert [(row["status"], row["errors"][0]["code"]) for row in results] == [("invalid", "partition_forbidden")]
-    assert stored(tenant) == []
+    assert all_stored_memories(tenant) == []
 
 
 def test_confined_key_moves_nothing_out(confined: APIClient) -> None:
-    url = f"{MEMORIES}/{remember(confined, 'One')['id']}"
+    url = f"{MEMORIES}/{post_memory(confined, 'One')['id']}"
     assert_problem(confined.patch(url, {"partition": "user=sam"}), 403, "partition_forbidden")
     assert confined.get(url).json()["partition"] == "user=alex"
 
 
 def test_confined_key_reads_its_partition_alone(confined: APIClient, api: APIClient) -> None:
-    own = remember(api, "Alex lives in Porto.", partition="user=alex/topic=home")
-    foreign = remember(api, "Sam lives in Porto.", partition="user=sam")
-    similar = remember(api, "Alexa lives in Porto.", partition="user=alexa")
+    own = post_memory(api, "Alex lives in Porto.", partition="user=alex/topic=home")
+    foreign = post_memory(api, "Sam lives in Porto.", partition="user=sam")
+    similar = post_memory(api, "Alexa lives in Porto.", partition="user=alexa")
     assert [row["id"] for row in confined.get(MEMORIES).json()["results"]] == [own["id"]]
     found = confined.post(SEARCH, {"query": "Who lives in Porto?"}).json()["results"]
     assert [row["id"] for row in found] == [own["id"]]
@@ -159,7 +167,7 @@ def test_confined_key_asking_for_another_partition_is_refused(confined: APIClien
 
 
 def test_receipts_are_confined_too(confined: APIClient, api: APIClient) -> None:
-    remember(api, "Sam lives in Porto.", partition="user=sam")
+    post_memory(api, "Sam lives in Porto.", partition="user=sam")
     receipt = api.post(CONTEXT, {"query": "Porto"}).json()
     assert_problem(confined.get(f"{CONTEXT}/{receipt['id']}"), 404, "not_found")
     assert_problem(confined.post(CONTEXT, {"query": "x", "stable_with": receipt["id"]}), 404, "not_found")
@@ -169,7 +177,7 @@ def test_receipts_are_confined_too(confined: APIClient, api: APIClient) -> None:
 
 
 def test_another_tenants_rows_are_absent(api: APIClient, other_tenant: Tenant) -> None:
-    created = remember(api, "Sam lives in Porto.")
+    created = post_memory(api, "Sam lives in Porto.")
     receipt = api.post(CONTEXT, {"query": "Porto"}).json()
     stranger = api_client(new_key(other_tenant, "read", "write", "admin"))
     url = f"{MEMORIES}/{created['id']}"
@@ -191,6 +199,6 @@ def test_another_tenants_rows_are_absent(api: APIClient, other_tenant: Tenant) -
 
 
 def test_the_same_text_of_two_tenants_is_two_memories(api: APIClient, other_tenant: Tenant) -> None:
-    first = remember(api, "Sam lives in Porto.")
-    second = remember(api_client(new_key(other_tenant, "write")), "Sam lives in Porto.")
+    first = post_memory(api, "Sam lives in Porto.")
+    second = post_memory(api_client(new_key(other_tenant, "write")), "Sam lives in Porto.")
     assert first["id"] != second["id"]

@@ -14,15 +14,23 @@ from django.utils import timezone
 
 from memories.models import Snapshot, Tenant
 from memories.tenancy.scopes import tenant_scope
-from tests.integration.context_helpers import ask
-from tests.integration.page_helpers import HTMX, as_stored, client_of, named_moment, page, text_of, workshop
+from tests.integration.context_helpers import assemble_test_context
+from tests.integration.page_helpers import (
+    HTMX,
+    as_stored,
+    client_of,
+    make_bakery_memories,
+    make_snapshot,
+    page,
+    text_of,
+)
 from tests.users import PASSWORD
 
 
 def test_memory_of_another_tenant_is_absent_under_the_own_tenants_address(
     operator: User, tenant: Tenant, other_tenant: Tenant
 ) -> None:
-    foreign = workshop(other_tenant)[0]
+    foreign = make_bakery_memories(other_tenant)[0]
     client = client_of(operator)
     assert client.get(page("memory", tenant, foreign.pk)).status_code == 404
     assert client.post(page("memory-archive", tenant, foreign.pk)).status_code == 404
@@ -32,10 +40,10 @@ def test_memory_of_another_tenant_is_absent_under_the_own_tenants_address(
 def test_snapshot_and_context_of_another_tenant_are_absent_under_the_own_tenants_address(
     operator: User, tenant: Tenant, other_tenant: Tenant
 ) -> None:
-    workshop(other_tenant)
-    named = named_moment(other_tenant, "theirs")
-    own = named_moment(tenant, "ours")
-    given = ask(other_tenant, "What does ERR_4012 mean?", now=timezone.now())
+    make_bakery_memories(other_tenant)
+    named = make_snapshot(other_tenant, "theirs")
+    own = make_snapshot(tenant, "ours")
+    given = assemble_test_context(other_tenant, "What does ERR_4012 mean?", now=timezone.now())
     client = client_of(operator)
     for address in (
         page("snapshot", tenant, named.pk),

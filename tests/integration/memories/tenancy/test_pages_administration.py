@@ -17,7 +17,7 @@ from memories.store.actions.edit import archive_memory
 from memories.tenancy.audit import record_audit
 from memories.tenancy.scopes import authentication_scope, tenant_scope
 from tests.factories import make_key
-from tests.integration.page_helpers import HTMX, TESTER, client_of, page, text_of, workshop
+from tests.integration.page_helpers import HTMX, TESTER, client_of, make_bakery_memories, page, text_of
 from tests.users import PASSWORD, api_client, new_operator
 
 SEARCH = "/api/v1/memories/search"
@@ -59,7 +59,7 @@ def plain_key_in(response: Any) -> str:
 
 
 def test_key_is_shown_once_and_opens_the_api(admin: Client, tenant: Tenant) -> None:
-    workshop(tenant)
+    make_bakery_memories(tenant)
     response = create(admin, tenant, partition="agent=support", refuses_recalled_text="on")
     plain = plain_key_in(response)
     assert response.status_code == 200
@@ -142,7 +142,7 @@ def test_list_of_keys_says_when_one_last_changed_something(admin: Client, tenant
 
 
 def test_log_names_who_what_and_which_and_never_a_text(viewer: Client, tenant: Tenant) -> None:
-    memory = workshop(tenant)[0]
+    memory = make_bakery_memories(tenant)[0]
     key, _ = make_key(tenant)
     text = text_of(viewer.get(page("audit-log", tenant)))
     assert "Store memories" in text
@@ -157,7 +157,7 @@ def test_log_names_who_what_and_which_and_never_a_text(viewer: Client, tenant: T
 
 
 def test_log_is_narrowed_by_who_what_which_and_when(viewer: Client, tenant: Tenant) -> None:
-    first, second = workshop(tenant)[:2]
+    first, second = make_bakery_memories(tenant)[:2]
     for memory in (first, second):
         with tenant_scope(tenant.pk):
             archive_memory(memory=memory, by=TESTER, now=timezone.now())

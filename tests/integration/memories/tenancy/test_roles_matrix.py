@@ -11,12 +11,12 @@ from django.test import Client
 from django.urls import URLPattern
 
 from memories.models import Tenant
-from tests.console_pages import OPEN_TO_ALL, address_of, operator_patterns, places
-from tests.console_roles import ADMIN, RULES, TABLE, Role, Rule
-from tests.demo_fixture import furnished_tenant, ids_of
+from tests.console_pages import OPEN_TO_ALL, address_of, console_pages, operator_patterns
+from tests.console_roles import ADMIN, RULES, TABLE, Role, RoleRule
+from tests.demo_fixture import console_page_ids, load_demo_tenant
 from tests.integration.page_helpers import client_of, text_of
-from tests.page_links import offers_of
-from tests.users import PASSWORD, new_operator, new_tenant
+from tests.page_links import page_links
+from tests.users import PASSWORD, new_operator, new_shared_tenant
 
 METHODS = ("get", "post")
 #: What stands in an address and names no row of a tenant.
@@ -80,9 +80,9 @@ class Walk:
         response = self.ask(who, "get", name, address, 200, 302, 422)
         if "no-store" not in response.get("Cache-Control", ""):
             self.faults.append(f"{who.name}: {name} may be kept by the browser")
-        for method, offered in offers_of(address.partition("?")[0], text_of(response)):
+        for method, offered in page_links(address.partition("?")[0], text_of(response)):
             self.offered.add((method, offered))
-            rule = Rule(ADMIN, ADMIN) if offered.startswith("admin:") else RULES.get(offered)
+            rule = RoleRule(ADMIN, ADMIN) if offered.startswith("admin:") else RULES.get(offered)
             if rule and offered not in OPEN_TO_ALL and not who.may(rule.least(method)):
                 self.faults.append(f"{who.name}: {name} offers {method} {offered}")
 
@@ -103,12 +103,12 @@ def test_table_of_roles_holds_every_address_once() -> None:
 @pytest.fixture
 def people(db: None, caplog: pytest.LogCaptureFixture) -> People:
     caplog.set_level(logging.ERROR, logger="django.request")  # which writes a trace for each refusal
-    return People(furnished_tenant(), new_tenant("Globex"))
+    return People(load_demo_tenant(), new_shared_tenant("Globex"))
 
 
 @pytest.mark.long
 def test_everybody_meets_what_the_table_says(people: People, settings: Any) -> None:
-    walk, ids = Walk(), ids_of(people.tenant, people.viewer.name)
+    walk, ids = Walk(), console_page_ids(people.tenant, people.viewer.name)
     for pattern in operator_patterns():
         for method in METHODS:
             if RULES[str(pattern.name)].least(method):
@@ -116,7 +116,7 @@ def test_everybody_meets_what_the_table_says(people: People, settings: Any) -> N
             else:
                 walk.ask(people.admin, method, str(pattern.name), address_of(pattern, ids), 405)
     seen = set()
-    for place in places(ids):
+    for place in console_pages(ids):
         settings.DEBUG = place.name == "design"  # which is there only then
         readers = [people.viewer] if place.name in seen else [people.viewer, people.operator, people.admin, people.root]
         least = RULES[place.name].read

@@ -43,7 +43,7 @@ from memories.models import (
     UncomparedMemory,
 )
 from memories.partitions.actions.links import link_memories
-from memories.partitions.actions.memo import set_memo
+from memories.partitions.actions.memo import set_tenant_memo
 from memories.services.search.lexemes import search_columns
 from memories.store.actions.edit import update_memory
 from memories.tenancy.scopes import (
@@ -53,7 +53,7 @@ from memories.tenancy.scopes import (
     operator_read_scope,
     tenant_scope,
 )
-from tests.factories import NOW, TESTER, make_key, make_memory, make_tenant
+from tests.factories import FACTORY_NOW, TESTER, make_key, make_memory, make_tenant
 from tests.sessions import new_compaction, new_message, new_session
 from tests.users import new_operator
 
@@ -104,12 +104,12 @@ def full_tenant() -> Tenant:
     first, second = make_memory(tenant, is_embedded=True), make_memory(tenant)
     new_operator(f"member-{tenant.name}", "viewer", tenant)
     with tenant_scope(tenant.pk):
-        update_memory(memory=second, changes={"pinned": True}, by=TESTER, now=NOW)
-        link_memories(source=first, target=second, kind="supports", by=TESTER, now=NOW)
-        set_memo(tenant=tenant, content="memo", by=TESTER, now=NOW)
-        RecalledText.objects.create(tenant=tenant, memory=first, recalled_hash="h", recalled_at=NOW)
+        update_memory(memory=second, changes={"pinned": True}, by=TESTER, now=FACTORY_NOW)
+        link_memories(source=first, target=second, kind="supports", by=TESTER, now=FACTORY_NOW)
+        set_tenant_memo(tenant=tenant, content="memo", by=TESTER, now=FACTORY_NOW)
+        RecalledText.objects.create(tenant=tenant, memory=first, recalled_hash="h", recalled_at=FACTORY_NOW)
         IdempotencyRecord.objects.create(
-            tenant=tenant, api_key=key, idempotency_key="k", request_hash="h", created_at=NOW
+            tenant=tenant, api_key=key, idempotency_key="k", request_hash="h", created_at=FACTORY_NOW
         )
         # The writes above left changes to be counted.
         PartitionCount.objects.create(tenant=tenant, path="", own_rows=2, subtree_rows=2)
@@ -120,45 +120,65 @@ def full_tenant() -> Tenant:
 def _fill_later_tables(tenant: Tenant, memory: Memory) -> None:
     PartitionSummary.objects.create(
         tenant=tenant, partition=memory.partition, version=1, content="text", origin="operator",
-        tokens_o200k_base=1, tokens_cl100k_base=1, recorded_from=NOW,
+        tokens_o200k_base=1, tokens_cl100k_base=1, recorded_from=FACTORY_NOW,
     )  # fmt: skip
     model = EmbeddingModel.objects.for_tenant(tenant.pk).active().get()
     MissingVector.objects.create(tenant=tenant, model=model, memory=memory, version=1)
     other = make_memory(tenant)
     UncomparedMemory.objects.get_or_create(tenant=tenant, memory=memory, version=1)
     MemoryPair.objects.create(
-        tenant=tenant, kind="near_duplicate", older=memory, newer=other, similarity=1, texts_hash="h", found_at=NOW
+        tenant=tenant,
+        kind="near_duplicate",
+        older=memory,
+        newer=other,
+        similarity=1,
+        texts_hash="h",
+        found_at=FACTORY_NOW,
     )
-    MemoryFinding.objects.create(tenant=tenant, kind="never_retrieved", memory=memory, weight=1, at=NOW, found_at=NOW)
-    HygieneAct.objects.create(tenant=tenant, act="archive", at=NOW)
+    MemoryFinding.objects.create(
+        tenant=tenant, kind="never_retrieved", memory=memory, weight=1, at=FACTORY_NOW, found_at=FACTORY_NOW
+    )
+    HygieneAct.objects.create(tenant=tenant, act="archive", at=FACTORY_NOW)
     CommonLexeme.objects.create(tenant=tenant, lexeme="project", rows=1000)
-    Snapshot.objects.create(tenant=tenant, name="before", recorded_at=NOW, created_at=NOW)
-    RetrievalTick.objects.create(tenant=tenant, memory_ids=[memory.pk], recalled_hashes=[""], at=NOW)
-    BudgetProfile.objects.create(tenant=tenant, version=1, recorded_from=NOW)
-    BudgetProfileAssignment.objects.create(tenant=tenant, profile_name="default", partition_path="", recorded_from=NOW)
+    Snapshot.objects.create(tenant=tenant, name="before", recorded_at=FACTORY_NOW, created_at=FACTORY_NOW)
+    RetrievalTick.objects.create(tenant=tenant, memory_ids=[memory.pk], recalled_hashes=[""], at=FACTORY_NOW)
+    BudgetProfile.objects.create(tenant=tenant, version=1, recorded_from=FACTORY_NOW)
+    BudgetProfileAssignment.objects.create(
+        tenant=tenant, profile_name="default", partition_path="", recorded_from=FACTORY_NOW
+    )
     receipt = Receipt.objects.create(
-        tenant=tenant, created_at=NOW, request={}, profile={}, budget_profile={}, budget={}, tokens_used=0, blocks=[],
+        tenant=tenant, created_at=FACTORY_NOW, request={}, profile={}, budget_profile={}, budget={}, tokens_used=0,
+        blocks=[],
         omitted=[], candidates=[], plan={}, text_sha256="0" * 64,
     )  # fmt: skip
     Feedback.objects.create(
-        tenant=tenant, memory=memory, receipt=receipt, kind="explicit", weight=1.0, at=NOW, on_day=NOW.date()
+        tenant=tenant,
+        memory=memory,
+        receipt=receipt,
+        kind="explicit",
+        weight=1.0,
+        at=FACTORY_NOW,
+        on_day=FACTORY_NOW.date(),
     )
     run = EvaluationRun.objects.create(
         tenant=tenant, corpus_kind="golden", corpus_name="golden", corpus_sha256="0" * 64, profile_name="adr-0040",
-        profile_version=1, profile_numbers={}, packer="greedy", ordering="top_down", budgets=[250], created_at=NOW,
+        profile_version=1, profile_numbers={}, packer="greedy", ordering="top_down", budgets=[250],
+        created_at=FACTORY_NOW,
     )  # fmt: skip
-    ScoringProfileVersion.objects.create(tenant=tenant, name="own", version=1, numbers={}, recorded_from=NOW)
-    ScoringProfileAssignment.objects.create(tenant=tenant, profile_name="own", partition_path="", recorded_from=NOW)
+    ScoringProfileVersion.objects.create(tenant=tenant, name="own", version=1, numbers={}, recorded_from=FACTORY_NOW)
+    ScoringProfileAssignment.objects.create(
+        tenant=tenant, profile_name="own", partition_path="", recorded_from=FACTORY_NOW
+    )
     EvaluationAnswer.objects.create(tenant=tenant, run=run, position=0, question_id="q", measures={})
-    question = GoldenQuestion.objects.create(tenant=tenant, text="Who?", created_at=NOW)
+    question = GoldenQuestion.objects.create(tenant=tenant, text="Who?", created_at=FACTORY_NOW)
     GoldenMemory.objects.create(tenant=tenant, question=question, memory=memory)
     session = new_session(tenant)
     compaction = new_compaction(session)
     CompactionMember.objects.create(
         tenant=tenant, compaction=compaction, message=new_message(session), act="masked", previous_state="live"
     )
-    CompactionPrompt.objects.create(tenant=tenant, version=2, text="Summarise.", recorded_from=NOW)
-    Run.objects.create(tenant=tenant, kind="compaction", session=session, compaction=compaction, created_at=NOW)
+    CompactionPrompt.objects.create(tenant=tenant, version=2, text="Summarise.", recorded_from=FACTORY_NOW)
+    Run.objects.create(tenant=tenant, kind="compaction", session=session, compaction=compaction, created_at=FACTORY_NOW)
     ProviderBreaker.objects.create(tenant=tenant, provider="openai")
 
 
@@ -338,26 +358,26 @@ def foreign_rows(mine: Tenant, memory: Memory, foreign: Memory) -> dict[str, Any
         "kind": "fact",
         "content": "x",
         "content_hash": "h",
-        "created_at": NOW,
+        "created_at": FACTORY_NOW,
         "tokens_o200k_base": 1,
         "tokens_cl100k_base": 1,
-        "valid_from": NOW,
-        "recorded_from": NOW,
+        "valid_from": FACTORY_NOW,
+        "recorded_from": FACTORY_NOW,
         **search_columns("x"),
     }
     return {
         "memory in a partition": Memory(tenant=mine, partition_id=foreign.partition_id, **text),
         "version of a memory": MemoryVersion(
-            tenant=mine, memory_id=foreign.pk, version=9, valid_to=NOW, recorded_to=NOW, **text
+            tenant=mine, memory_id=foreign.pk, version=9, valid_to=FACTORY_NOW, recorded_to=FACTORY_NOW, **text
         ),
         "vector of a memory": MemoryEmbedding(
             tenant=mine, memory_id=foreign.pk, version=9, model="m", dimension=2, vector=[1.0, 0.0]
         ),
         "link to a memory": MemoryLink(
-            tenant=mine, source_id=memory.pk, target_id=foreign.pk, kind="a", recorded_from=NOW
+            tenant=mine, source_id=memory.pk, target_id=foreign.pk, kind="a", recorded_from=FACTORY_NOW
         ),
         "recalled text of a memory": RecalledText(
-            tenant=mine, memory_id=foreign.pk, recalled_hash="h", recalled_at=NOW
+            tenant=mine, memory_id=foreign.pk, recalled_hash="h", recalled_at=FACTORY_NOW
         ),
         "pair with an older memory": MemoryPair(
             tenant=mine,
@@ -366,7 +386,7 @@ def foreign_rows(mine: Tenant, memory: Memory, foreign: Memory) -> dict[str, Any
             newer_id=memory.pk,
             similarity=1,
             texts_hash="h",
-            found_at=NOW,
+            found_at=FACTORY_NOW,
         ),
         "pair with a newer memory": MemoryPair(
             tenant=mine,
@@ -375,14 +395,14 @@ def foreign_rows(mine: Tenant, memory: Memory, foreign: Memory) -> dict[str, Any
             newer_id=foreign.pk,
             similarity=1,
             texts_hash="h",
-            found_at=NOW,
+            found_at=FACTORY_NOW,
         ),
         "finding about a memory": MemoryFinding(
-            tenant=mine, kind="unhelpful", memory_id=foreign.pk, weight=1, at=NOW, found_at=NOW
+            tenant=mine, kind="unhelpful", memory_id=foreign.pk, weight=1, at=FACTORY_NOW, found_at=FACTORY_NOW
         ),
         "memory to be compared": UncomparedMemory(tenant=mine, memory_id=foreign.pk, version=9),
         "link from a memory": MemoryLink(
-            tenant=mine, source_id=foreign.pk, target_id=memory.pk, kind="a", recorded_from=NOW
+            tenant=mine, source_id=foreign.pk, target_id=memory.pk, kind="a", recorded_from=FACTORY_NOW
         ),
     }
 

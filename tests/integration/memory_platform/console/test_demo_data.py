@@ -23,7 +23,7 @@ from context.models import (
     ScoringProfileVersion,
 )
 from context.receipts.storing import stored_context
-from context.services.feedback.votes import EXPLICIT_WEIGHTS, usefulness
+from context.services.feedback.votes import EXPLICIT_WEIGHTS, usefulness_from_votes
 from memories.embeddings.providers import EmbeddingError
 from memories.models import (
     AuditEntry,
@@ -38,8 +38,8 @@ from memories.models import (
 )
 from memories.search.retrieval import retrieve
 from memories.services.partitions.paths import parse_partition
-from memories.services.store.demo import questions_for, read_demo
-from memories.store.actions.counters import Counters, adopt_counters
+from memories.services.store.demo import demo_questions_for_tenant, read_demo
+from memories.store.actions.counters import MemoryCounters, import_counters
 from memories.tenancy.scopes import admin_write_scope, tenant_scope
 from memory_platform.management.commands import load_demo
 from memory_platform.management.demo import DemoLoader
@@ -91,7 +91,7 @@ def usefulness_today() -> dict[str, float]:
     for step in steps("steering", "withdraw_feedback"):
         weights[step["ref"]].remove(EXPLICIT_WEIGHTS[step["feedback"]])
     voted = {
-        ref: usefulness(sum(each for each in given if each > 0), -sum(each for each in given if each < 0))
+        ref: usefulness_from_votes(sum(each for each in given if each > 0), -sum(each for each in given if each < 0))
         for ref, given in weights.items()
     }
     brought = {
@@ -218,7 +218,7 @@ def test_sessions_show_a_summary_in_force_one_that_waits_and_masked_outputs(demo
 
 def test_suggested_questions_find_their_answers(demo: Tenant) -> None:
     found = {}
-    for query, partition in questions_for(NAME):
+    for query, partition in demo_questions_for_tenant(NAME):
         retrieval = retrieve(
             tenant_id=demo.pk,
             query=query,
@@ -237,7 +237,7 @@ def test_suggested_questions_find_their_answers(demo: Tenant) -> None:
 def test_preview_of_the_demo_suggests_what_to_ask(demo: Tenant, other_tenant: Tenant, client: Client) -> None:
     client.force_login(new_operator("viola", "viewer", demo, other_tenant))
     page = client.get(f"/t/{demo.pk}/context").content.decode()
-    assert all(escape(query) in page for query, _ in questions_for(NAME))
+    assert all(escape(query) in page for query, _ in demo_questions_for_tenant(NAME))
     assert "Worth asking" not in client.get(f"/t/{other_tenant.pk}/context").content.decode()
 
 
@@ -291,9 +291,9 @@ def test_provider_that_is_away_leaves_the_memories_to_the_worker(db: None, monke
 def test_counters_reach_no_memory_of_another_tenant(demo: Tenant, other_tenant: Tenant) -> None:
     with tenant_scope(demo.pk):
         memory = Memory.objects.get(content__startswith="W_118")
-    brought = {memory.pk: Counters(usefulness_score=1.0, retrieval_count=99, last_retrieved_at=None)}
+    brought = {memory.pk: MemoryCounters(usefulness_score=1.0, retrieval_count=99, last_retrieved_at=None)}
     with tenant_scope(other_tenant.pk):
-        adopted = adopt_counters(tenant_id=other_tenant.pk, counters=brought, by=BY, now=timezone.now())
+        adopted = import_counters(tenant_id=other_tenant.pk, counters=brought, by=BY, now=timezone.now())
     with tenant_scope(demo.pk):
         memory.refresh_from_db()
     assert adopted == 0

@@ -56,13 +56,13 @@ def test_role_that_is_above_the_policies_is_not_ready(
     monkeypatch: pytest.MonkeyPatch, row: tuple[Any, ...], said: str
 ) -> None:
     monkeypatch.setattr(health, "connection", FakeDatabase(row))
-    with pytest.raises(health.NotReady, match=said):
+    with pytest.raises(health.ComponentNotReady, match=said):
         health.CHECKS["role"]()
 
 
 def test_missing_migration_is_not_ready(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("memory_platform.console.health.MigrationExecutor.migration_plan", lambda *_: ["one"])
-    with pytest.raises(health.NotReady, match="1 migration is not applied"):
+    with pytest.raises(health.ComponentNotReady, match="1 migration is not applied"):
         health.CHECKS["migrations"]()
 
 

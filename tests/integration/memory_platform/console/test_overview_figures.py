@@ -11,16 +11,16 @@ from django.urls import reverse
 from django.utils import timezone
 
 from compaction.models import Compaction, Run
-from compaction.pipeline.backlog import failed_runs
+from compaction.pipeline.backlog import failed_run_backlogs
 from context.models import Receipt
 from memories.models import Memory, Tenant
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.console import heartbeats
-from memory_platform.console.action_items import needs_of
-from memory_platform.console.activity import SPANS, curves_of
+from memory_platform.console.action_items import action_items
+from memory_platform.console.activity import SPANS, activity_curves
 from tests.integration.compaction.pipeline.test_pages_runs import failed
-from tests.integration.page_helpers import HTMX, client_of, page, remember, text_of
-from tests.integration.session_scripts import compacted, talk
+from tests.integration.page_helpers import HTMX, client_of, page, store_memories_for_pages, text_of
+from tests.integration.session_scripts import compacted, make_long_session
 from tests.users import new_operator
 
 NOW = datetime(2026, 6, 15, 12, 30, tzinfo=UTC)
@@ -58,7 +58,7 @@ def values_of(charts: Any, title: str) -> dict[datetime, tuple[float | None, ...
 
 def counts(tenant: Tenant) -> dict[str, int]:
     with tenant_scope(tenant.pk):
-        return {need.kind.name: need.backlog.count for need in needs_of([tenant.pk])[tenant.pk]}
+        return {need.kind.name: need.backlog.count for need in action_items([tenant.pk])[tenant.pk]}
 
 
 def test_curves_bin_contexts_by_day_with_percentiles_and_the_share_of_the_budget(tenant: Tenant) -> None:
@@ -68,7 +68,7 @@ def test_curves_bin_contexts_by_day_with_percentiles_and_the_share_of_the_budget
     given(tenant, NOW, took=7.0, used=300, allowed=400)
     given(tenant, NOW - timedelta(days=40), took=7.0, used=1, allowed=1)
     with tenant_scope(tenant.pk):
-        charts = curves_of(tenant.pk, DAYS, now=NOW)
+        charts = activity_curves(tenant.pk, DAYS, now=NOW)
     assert len(values_of(charts, "Contexts served")) == 30
     assert values_of(charts, "Contexts served")[yesterday] == (3,)
     assert values_of(charts, "Latency")[yesterday] == (20.0, 29.0)
@@ -80,11 +80,11 @@ def test_curves_bin_contexts_by_day_with_percentiles_and_the_share_of_the_budget
 
 def test_curves_of_memories_and_savings_are_of_this_tenant_alone(tenant: Tenant, other_tenant: Tenant) -> None:
     for each in (tenant, other_tenant):
-        remember(each, ("A bike was sold.", "agent=shop", "fact"), now=NOW - timedelta(hours=1))
-    compaction = compacted(talk(tenant))
+        store_memories_for_pages(each, ("A bike was sold.", "agent=shop", "fact"), now=NOW - timedelta(hours=1))
+    compaction = compacted(make_long_session(tenant))
     with tenant_scope(tenant.pk):
         Compaction.objects.for_tenant(tenant.pk).update(compacted_at=NOW)
-        charts = curves_of(tenant.pk, DAYS, now=NOW)
+        charts = activity_curves(tenant.pk, DAYS, now=NOW)
     today = datetime(2026, 6, 15, tzinfo=UTC)
     assert values_of(charts, "Memories stored")[today] == (1,)
     assert values_of(charts, "Saved by compaction")[today] == (compaction.tokens_before - compaction.tokens_after,)
@@ -105,7 +105,7 @@ def test_nothing_needs_anybody_in_an_empty_tenant(client: Client, tenant: Tenant
 
 def test_what_waits_is_counted_with_its_age_and_leads_to_where_it_is_dealt_with(client: Client, tenant: Tenant) -> None:
     failed(tenant)
-    (memory,) = remember(tenant, ("A text nobody can embed.", "agent=shop", "fact"))
+    (memory,) = store_memories_for_pages(tenant, ("A text nobody can embed.", "agent=shop", "fact"))
     with tenant_scope(tenant.pk):
         Memory.objects.filter(pk=memory.pk).update(embedding_state="failed", embedding_error="Refused.")
     assert counts(tenant) == {"reviews": 0, "sessions": 1, "runs": 1, "evaluations": 0, "embeddings": 1}
@@ -122,12 +122,12 @@ def test_failure_that_a_later_run_made_good_needs_nobody(client: Client, tenant:
     run = failed(tenant)
     with tenant_scope(tenant.pk):
         later = timezone.now()
-        assert failed_runs([tenant.pk])[tenant.pk].count == 1
+        assert failed_run_backlogs([tenant.pk])[tenant.pk].count == 1
         again = Run.objects.create(
             tenant=tenant, kind="compaction", session=run.session, compaction=run.compaction, created_at=later
         )
         Run.objects.filter(pk=again.pk).finished("applied", later)
-        assert failed_runs([tenant.pk]) == {}
+        assert failed_run_backlogs([tenant.pk]) == {}
     assert client.get(page("jobs", tenant) + "?kind=runs&state=failed").context["table"].rows == []
     assert len(client.get(page("jobs", tenant)).context["table"].rows) == 2
 
@@ -171,7 +171,7 @@ def test_workers_and_the_scheduler_are_away_without_a_sign_and_back_with_one(cli
     heartbeats.cache.delete_many([heartbeats.WORKER, heartbeats.BEAT])
     heartbeats._written.clear()
     assert (states()["workers"], states()["beat"], states()["summariser"]) == (False, False, True)
-    heartbeats.leave_sign(heartbeats.WORKER)
+    heartbeats.record_heartbeat(heartbeats.WORKER)
     heartbeats.cache.set(heartbeats.BEAT, timezone.now().timestamp() - 2 * heartbeats.BEAT_AWAY_AFTER_SECONDS)
     assert (states()["workers"], states()["beat"]) == (True, False)
     heartbeats.cache.delete_many([heartbeats.WORKER, heartbeats.BEAT])
@@ -185,7 +185,7 @@ def test_parts_that_are_away_are_told_on_one_line_of_the_overview(client: Client
 
 def test_last_run_of_scheduled_work_is_told(client: Client, tenant: Tenant) -> None:
     class Task:
-        name = "memories.tasks.fold_counts"
+        name = "memories.tasks.fold_partition_counts_task"
 
     heartbeats._run_begins(task_id="1")
     heartbeats._run_ends(task_id="1", task=Task(), state="FAILURE")

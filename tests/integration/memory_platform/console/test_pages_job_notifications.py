@@ -19,8 +19,8 @@ from memories.models import EmbeddingModel, Memory, MissingVector, Partition, Te
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.console.job_notifications import WATCHED_MAX
 from tests.integration.evaluation_helpers import requested
-from tests.integration.page_helpers import TESTER, client_of, page, text_of, workshop
-from tests.integration.session_scripts import talk, under_review
+from tests.integration.page_helpers import TESTER, client_of, make_bakery_memories, page, text_of
+from tests.integration.session_scripts import make_long_session, under_review
 
 ADDRESS = reverse("watched")
 
@@ -47,7 +47,7 @@ def name_of(kind: str, tenant: Tenant, row_id: object) -> str:
 
 def test_compaction_is_watched_until_it_is_done(client: Client, tenant: Tenant) -> None:
     under_review(tenant, has_journal=False)
-    session = talk(tenant)
+    session = make_long_session(tenant)
     shown = client.post(page("session-compact", tenant, session.pk), follow=True)
     (mark,) = marks_of(shown)
     assert marks_of(client.get(page("session", tenant, session.pk))) == []
@@ -63,7 +63,7 @@ def test_compaction_is_watched_until_it_is_done(client: Client, tenant: Tenant) 
 
 
 def test_failed_compaction_is_an_error_that_stays(client: Client, tenant: Tenant) -> None:
-    client.post(page("session-compact", tenant, talk(tenant).pk), follow=True)
+    client.post(page("session-compact", tenant, make_long_session(tenant).pk), follow=True)
     with tenant_scope(tenant.pk):
         run = Run.objects.for_tenant(tenant.pk).get()
         Run.objects.for_tenant(tenant.pk).with_id(run.pk).failed("provider_away", "No answer.", timezone.now())
@@ -76,7 +76,7 @@ def test_failed_compaction_is_an_error_that_stays(client: Client, tenant: Tenant
 
 
 def test_roll_up_leads_to_its_summary(client: Client, tenant: Tenant) -> None:
-    workshop(tenant)
+    make_bakery_memories(tenant)
     with tenant_scope(tenant.pk):
         partition = Partition.objects.for_tenant(tenant.pk).get(path="agent=service")
         run = request_roll_up(partition=partition, style="compact", by=TESTER, now=timezone.now())
@@ -99,7 +99,7 @@ def test_evaluation_is_told_however_it_ends(state: str, is_failed: bool, client:
 
 
 def test_vectors_are_told_when_none_is_missing(client: Client, tenant: Tenant) -> None:
-    memory = workshop(tenant)[0]
+    memory = make_bakery_memories(tenant)[0]
     everything = name_of("embeddings", tenant, tenant.pk)
     with tenant_scope(tenant.pk):
         rows = Memory.objects.for_tenant(tenant.pk).with_ids([memory.pk])

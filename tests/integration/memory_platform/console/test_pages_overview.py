@@ -11,7 +11,15 @@ from context.assembly.orchestrator import assemble_context
 from context.receipts.results import ContextRequest
 from memories.models import Tenant
 from memories.tenancy.scopes import tenant_scope
-from tests.integration.page_helpers import HTMX, TESTER, client_of, page, remember, text_of, workshop
+from tests.integration.page_helpers import (
+    HTMX,
+    TESTER,
+    client_of,
+    make_bakery_memories,
+    page,
+    store_memories_for_pages,
+    text_of,
+)
 from tests.sessions import new_session
 from tests.users import new_operator
 
@@ -21,7 +29,7 @@ def test_operator_of_one_tenant_lands_on_it(operator: User, tenant: Tenant) -> N
 
 
 def test_operator_of_two_tenants_sees_both_and_no_third(tenant: Tenant, other_tenant: Tenant) -> None:
-    workshop(tenant)
+    make_bakery_memories(tenant)
     client = client_of(new_operator("twice", "viewer", tenant, other_tenant))
     text = text_of(client.get(reverse("overview")))
     assert "Acme" in text
@@ -40,7 +48,7 @@ def test_empty_tenant_shows_the_first_steps(operator: User, tenant: Tenant) -> N
 
 
 def test_overview_counts_what_is_stored_and_lists_what_was_asked(operator: User, tenant: Tenant) -> None:
-    workshop(tenant)
+    make_bakery_memories(tenant)
     asked = ContextRequest(query="What does ERR_4012 mean?", partition="agent=service", max_tokens=200)
     context = assemble_context(asked, tenant_id=tenant.pk, reach="", actor=TESTER, now=timezone.now())
     text = text_of(client_of(operator).get(page("tenant-overview", tenant)))
@@ -53,7 +61,7 @@ def test_overview_counts_what_is_stored_and_lists_what_was_asked(operator: User,
 
 def test_word_that_templates_know_is_a_name_like_any_other(operator: User, tenant: Tenant) -> None:
     named = {"items": 5, "other": ["a"]}
-    (memory,) = remember(tenant, ("Bikes are counted on Monday.", "", "items"), metadata=named)
+    (memory,) = store_memories_for_pages(tenant, ("Bikes are counted on Monday.", "", "items"), metadata=named)
     with tenant_scope(tenant.pk):
         session = new_session(tenant, metadata=named)
     client = client_of(operator)
@@ -69,11 +77,13 @@ def test_query_count_of_the_overview_does_not_grow(
     operator: User, tenant: Tenant, django_assert_max_num_queries: Any
 ) -> None:
     client = client_of(operator)
-    workshop(tenant)
+    make_bakery_memories(tenant)
     with django_assert_max_num_queries(40) as few:
         client.get(page("tenant-overview", tenant))
     count = len(few)
-    remember(tenant, *[(f"Bike number {n} was sold.", f"agent=shop/user=u-{n}", "fact") for n in range(30)])
+    store_memories_for_pages(
+        tenant, *[(f"Bike number {n} was sold.", f"agent=shop/user=u-{n}", "fact") for n in range(30)]
+    )
     with django_assert_max_num_queries(count):
         client.get(page("tenant-overview", tenant))
 

@@ -22,8 +22,8 @@ from memory_platform.embedded import redis as redis_module
 from memory_platform.embedded.errors import StartError
 from memory_platform.embedded.files import remove_short_socket_folder, socket_folder
 from memory_platform.embedded.postgres import OS_USER, start_postgres
-from memory_platform.embedded.processes import Child, spawn, stop
-from memory_platform.embedded.redis import Broker, start_redis
+from memory_platform.embedded.processes import ChildProcess, spawn_process, stop_processes
+from memory_platform.embedded.redis import EmbeddedRedis, start_redis
 
 SMALL = {"shared_buffers": "16MB", "fsync": "off"}
 
@@ -38,10 +38,10 @@ def used() -> Iterator[list[Path]]:
 
 
 @pytest.fixture
-def children(used) -> Iterator[list[Child]]:
-    started: list[Child] = []
+def children(used) -> Iterator[list[ChildProcess]]:
+    started: list[ChildProcess] = []
     yield started
-    stop(started, patience_seconds=5)
+    stop_processes(started, patience_seconds=5)
 
 
 @pytest.fixture
@@ -57,8 +57,8 @@ def postgres(children, used) -> Callable[[Path], str]:
 
 
 @pytest.fixture
-def redis(children, used) -> Callable[[Path], Broker]:
-    def start(data_dir: Path) -> Broker:
+def redis(children, used) -> Callable[[Path], EmbeddedRedis]:
+    def start(data_dir: Path) -> EmbeddedRedis:
         used.append(data_dir)
         broker = start_redis(data_dir)
         assert broker.child
@@ -74,7 +74,7 @@ def answer(url: str, query: str = "SELECT 1") -> object:
         return value
 
 
-def use(broker: Broker) -> None:
+def use(broker: EmbeddedRedis) -> None:
     with Connection(broker.broker_url) as connection, connection.SimpleQueue("q") as queue:
         queue.put({"n": 1})
         assert queue.get(timeout=2).payload == {"n": 1}
@@ -97,7 +97,7 @@ def postgres_host(data_dir: Path) -> str:
 
 def test_a_pid_file_that_names_another_program_does_not_block_the_start(tmp_path, children, postgres):
     postgres(tmp_path)
-    stop(children, patience_seconds=5)
+    stop_processes(children, patience_seconds=5)
     (tmp_path / "postgres/postmaster.pid").write_text(f"{os.getpid()}\n/elsewhere\n")
     assert answer(postgres(tmp_path)) == 1
 
@@ -171,7 +171,7 @@ def test_redis_keeps_its_data_and_listens_on_its_socket_only(tmp_path, children,
     with client_library.Redis(unix_socket_path=socket) as client:
         client.set("kept", "yes")
         assert client.config_get("port")["port"] == "0"
-    stop(children, patience_seconds=5)
+    stop_processes(children, patience_seconds=5)
     redis(tmp_path)
     with client_library.Redis(unix_socket_path=socket) as client:
         assert client.get("kept") == b"yes"
@@ -200,28 +200,28 @@ def test_files_serve_as_broker_with_the_options_of_settings(tmp_path, monkeypatc
 
 
 def test_only_processes_that_are_still_the_recorded_ones_are_reaped(tmp_path, children):
-    ours = spawn("ours", ["sleep", "60"], log=tmp_path / "log")
-    other = spawn("other", ["sleep", "61"], log=tmp_path / "log")
+    ours = spawn_process("ours", ["sleep", "60"], log=tmp_path / "log")
+    other = spawn_process("other", ["sleep", "61"], log=tmp_path / "log")
     children += [ours, other]
-    processes.record(tmp_path, [ours])
+    processes.record_processes(tmp_path, [ours])
     records = tmp_path / "run/processes.json"
     forged = records.read_text().replace(str(ours.process.pid), str(other.process.pid))
     records.write_text(forged)
-    assert processes.reap(tmp_path) == []
-    processes.record(tmp_path, [ours])
-    assert processes.reap(tmp_path) == [ours.process.pid]
+    assert processes.stop_recorded_processes(tmp_path) == []
+    processes.record_processes(tmp_path, [ours])
+    assert processes.stop_recorded_processes(tmp_path) == [ours.process.pid]
     assert other.is_running()
-    assert processes.reap(tmp_path) == []
+    assert processes.stop_recorded_processes(tmp_path) == []
 
 
 def test_stopping_ends_what_ignores_the_request_with_its_children(tmp_path):
     script = "trap '' TERM INT; sleep 62 & echo ready; wait; sleep 63"
-    child = spawn("stubborn", ["sh", "-c", script], log=tmp_path / "log")
+    child = spawn_process("stubborn", ["sh", "-c", script], log=tmp_path / "log")
     while "ready" not in (tmp_path / "log").read_text():
         pass
     group = [p for p in psutil.process_iter() if p.pid != child.process.pid and _group(p) == child.process.pid]
     assert group
-    stop([child], patience_seconds=0.2)
+    stop_processes([child], patience_seconds=0.2)
     psutil.wait_procs(group, timeout=2)
     assert not any(p.is_running() and p.status() != psutil.STATUS_ZOMBIE for p in group)
 

@@ -14,7 +14,7 @@ from memories.models import Tenant
 from memories.store.api import memories as endpoints
 from memories.tenancy.api import throttling
 from memories.tenancy.api.throttling import KeyThrottle
-from tests.integration.rest_helpers import MEMORIES, SEARCH, assert_problem, remember, stored
+from tests.integration.rest_helpers import MEMORIES, SEARCH, all_stored_memories, assert_problem, post_memory
 
 SECRET_TEXT = "the combination is 4711"
 OVER_8_MIB = 8 * 1024 * 1024 + 1
@@ -52,7 +52,7 @@ def test_answer_in_another_format_is_not_acceptable(api: APIClient) -> None:
 def test_body_in_another_format_is_unsupported(api: APIClient, tenant: Tenant, content_type: str) -> None:
     response = api.post(MEMORIES, b'{"content": "x"}', content_type=content_type)
     assert_problem(response, 415, "unsupported_media_type")
-    assert stored(tenant) == []
+    assert all_stored_memories(tenant) == []
 
 
 def test_json_with_a_charset_is_taken(api: APIClient) -> None:
@@ -63,7 +63,7 @@ def test_json_with_a_charset_is_taken(api: APIClient) -> None:
 def test_body_over_8_mib_is_too_large(api: APIClient, tenant: Tenant) -> None:
     body = b'{"content": "' + b"x" * OVER_8_MIB + b'"}'
     assert_problem(api.post(MEMORIES, body, content_type="application/json"), 413, "too_large")
-    assert stored(tenant) == []
+    assert all_stored_memories(tenant) == []
 
 
 def test_body_of_almost_8_mib_is_read(api: APIClient) -> None:
@@ -111,7 +111,7 @@ def test_cache_that_is_down_lets_requests_through_with_one_warning(
 
 def test_cache_that_is_back_is_asked_again(api: APIClient, monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
     settings.API_RATE_LIMIT_PER_SECOND = 0
-    monkeypatch.setattr(KeyThrottle, "_paused_until", time.monotonic() + throttling.PAUSE_SECONDS)
+    monkeypatch.setattr(KeyThrottle, "_paused_until", time.monotonic() + throttling.THROTTLE_PAUSE_SECONDS)
     assert api.get(MEMORIES).status_code == 200
     monkeypatch.setattr(KeyThrottle, "_paused_until", time.monotonic())
     assert_problem(api.get(MEMORIES), 429, "rate_limited")
@@ -152,7 +152,7 @@ def test_unexpected_error_says_nothing_of_the_text(
 def test_memory_text_is_never_logged(api: APIClient, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.DEBUG):
         logging.getLogger("django.db.backends").setLevel(logging.INFO)  # its DEBUG is the SQL itself
-        created = remember(api, SECRET_TEXT)
+        created = post_memory(api, SECRET_TEXT)
         api.post(MEMORIES, {"content": SECRET_TEXT, "confidence": 7})
         api.post(SEARCH, {"query": SECRET_TEXT})
         api.patch(f"{MEMORIES}/{created['id']}", {"content": f"{SECRET_TEXT}, really"})

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rest_framework.test import APIClient
 
-from tests.integration.rest_helpers import BULK, CONTEXT, MEMORIES, SEARCH, remember
+from tests.integration.rest_helpers import BULK, CONTEXT, MEMORIES, SEARCH, post_memory
 
 EXAMPLES = 60
 CHARACTERS = st.characters(exclude_categories=[])
@@ -87,7 +87,7 @@ def check(response: Any) -> None:
     ids=["memories", "search", "context"],
 )
 def test_any_body_of_a_post_is_answered_or_refused(api: APIClient, url: str, fields: dict[str, Any]) -> None:
-    remember(api, "Alex bakes bread.", metadata={"a": 1}, user_id="alex")
+    post_memory(api, "Alex bakes bread.", metadata={"a": 1}, user_id="alex")
 
     @fuzzed
     @given(bodies(fields))
@@ -98,7 +98,7 @@ def test_any_body_of_a_post_is_answered_or_refused(api: APIClient, url: str, fie
 
 
 def test_any_change_is_made_or_refused(api: APIClient) -> None:
-    url = f"{MEMORIES}/{remember(api, 'Alex bakes bread.')['id']}"
+    url = f"{MEMORIES}/{post_memory(api, 'Alex bakes bread.')['id']}"
 
     @fuzzed
     @given(bodies(MEMORY))
@@ -138,7 +138,7 @@ LIST_NAMES = st.sampled_from(
 
 
 def test_any_query_of_a_list_is_answered_or_refused(api: APIClient) -> None:
-    remember(api, "Alex bakes bread.")
+    post_memory(api, "Alex bakes bread.")
     words = st.sampled_from(["true", "1", "created_at", "bread", "user=alex"])
     encodable = st.text(st.characters(exclude_categories=["Cs"]), max_size=20) | words
 

@@ -19,7 +19,7 @@ from tests.integration.memory_platform.rest.test_api_fuzz import (
     check,
     fuzzed,
 )
-from tests.integration.rest_helpers import CONTEXT, MEMORIES, remember
+from tests.integration.rest_helpers import CONTEXT, MEMORIES, post_memory
 from tests.users import api_client
 
 IDS = st.uuids().map(str) | TEXTS
@@ -69,7 +69,7 @@ def admin(admin_key: str) -> APIClient:
 
 @pytest.mark.parametrize(("method", "url", "fields"), REQUESTS, ids=[f"{row[0]} {row[1][8:]}" for row in REQUESTS])
 def test_any_body_is_answered_or_refused(admin: APIClient, method: str, url: str, fields: dict[str, Any]) -> None:
-    remember(admin, "Alex bakes bread.", user_id="alex")
+    post_memory(admin, "Alex bakes bread.", user_id="alex")
 
     @fuzzed
     @given(bodies(fields))

@@ -13,8 +13,8 @@ from rest_framework.test import APIClient
 from memories.models import IdempotencyRecord, Tenant
 from memories.store.api import memories as endpoints
 from memories.tenancy.scopes import tenant_scope
-from tests.integration.rest_helpers import BULK, CONTEXT, CONTEXTS, MEMORIES, assert_problem, stored
-from tests.users import api_client, new_key, new_tenant
+from tests.integration.rest_helpers import BULK, CONTEXT, CONTEXTS, MEMORIES, all_stored_memories, assert_problem
+from tests.users import api_client, new_key, new_shared_tenant
 
 ONCE = {"Idempotency-Key": "order-17"}
 
@@ -31,14 +31,14 @@ def test_repetition_gets_the_first_answer(api: APIClient, tenant: Tenant) -> Non
     assert again.json() == first.json()
     assert (again["ETag"], again["Location"]) == (first["ETag"], first["Location"])
     assert (first.headers.get("Idempotent-Replayed"), again["Idempotent-Replayed"]) == (None, "true")
-    assert len(stored(tenant)) == 1
+    assert len(all_stored_memories(tenant)) == 1
 
 
 def test_another_body_or_address_is_a_conflict(api: APIClient, tenant: Tenant) -> None:
     api.post(MEMORIES, {"content": "One"}, headers=ONCE)
     assert_problem(api.post(MEMORIES, {"content": "Two"}, headers=ONCE), 409, "idempotency_key_reused")
     assert_problem(api.post(BULK, {"memories": [{"content": "One"}]}, headers=ONCE), 409, "idempotency_key_reused")
-    assert len(stored(tenant)) == 1
+    assert len(all_stored_memories(tenant)) == 1
 
 
 def test_bulk_and_context_are_answered_again_too(api: APIClient) -> None:
@@ -94,12 +94,12 @@ def test_answers_are_kept_for_a_day(api: APIClient) -> None:
 def test_bad_idempotency_key_is_refused(api: APIClient, tenant: Tenant, name: str) -> None:
     response = api.post(MEMORIES, {"content": "One"}, headers={"Idempotency-Key": name})
     assert_problem(response, 400, "bad_idempotency_key", "Idempotency-Key")
-    assert stored(tenant) == []
+    assert all_stored_memories(tenant) == []
 
 
 @pytest.mark.django_db(transaction=True)
 def test_of_concurrent_requests_one_is_run() -> None:
-    tenant = new_tenant("Concurrent")
+    tenant = new_shared_tenant("Concurrent")
     key = new_key(tenant, "write")
     barrier, answers = Barrier(4), []
 
@@ -116,4 +116,4 @@ def test_of_concurrent_requests_one_is_run() -> None:
     assert {answer.status_code for answer in answers} <= {201, 409}
     ids = {answer.json()["id"] for answer in answers if answer.status_code == 201}
     assert len(ids) == 1
-    assert len(stored(tenant)) == 1
+    assert len(all_stored_memories(tenant)) == 1

@@ -9,7 +9,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from rest_framework.test import APIClient
 
-from tests.integration.rest_helpers import BULK, CONTEXT, CONTEXTS, MEMORIES, remember
+from tests.integration.rest_helpers import BULK, CONTEXT, CONTEXTS, MEMORIES, post_memory
 
 JAN, FEB, MAR, APR = (f"2026-0{month}-01T00:00:00Z" for month in range(1, 5))
 ROWS: list[dict[str, Any]] = [
@@ -65,7 +65,7 @@ def test_list_is_narrowed_and_ordered(rows: None, api: APIClient, query: dict[st
 
 def test_expired_rows_do_not_appear(api: APIClient) -> None:
     old = {"created_at": "2025-01-01T00:00:00Z", "expires_at": "2025-02-01T00:00:00Z"}
-    created = remember(api, "Gone", **old)
+    created = post_memory(api, "Gone", **old)
     assert api.get(MEMORIES).json()["results"] == []
     assert api.get(f"{MEMORIES}/{created['id']}").status_code == 200
 
@@ -95,15 +95,15 @@ def test_pages_forth_and_back_show_every_row_once_even_with_ties(api: APIClient,
 
 def test_a_row_stored_meanwhile_shifts_no_page(api: APIClient) -> None:
     for number in range(4):
-        remember(api, f"memory {number}")
+        post_memory(api, f"memory {number}")
     first = api.get(MEMORIES, {"page_size": 2}).json()
-    remember(api, "newer")
+    post_memory(api, "newer")
     second = api.get(first["next"]).json()
     assert [row["content"] for row in second["results"]] == ["memory 1", "memory 0"]
 
 
 def test_history_is_paged_forth_and_back(api: APIClient) -> None:
-    url = f"{MEMORIES}/{remember(api, 'version 1')['id']}"
+    url = f"{MEMORIES}/{post_memory(api, 'version 1')['id']}"
     for number in range(2, 6):
         api.patch(url, {"content": f"version {number}"})
     first = api.get(f"{url}/history", {"page_size": 2}).json()
@@ -117,7 +117,7 @@ def test_history_is_paged_forth_and_back(api: APIClient) -> None:
 
 
 def test_receipts_are_listed_newest_first(api: APIClient) -> None:
-    remember(api, "Sam lives in Porto.")
+    post_memory(api, "Sam lives in Porto.")
     ids = [api.post(CONTEXT, {"query": f"Porto {number}"}).json()["id"] for number in range(3)]
     first = api.get(CONTEXTS, {"page_size": 2}).json()
     assert [row["id"] for row in first["results"]] == [ids[2], ids[1]]
@@ -138,10 +138,10 @@ def test_query_count_does_not_grow(api: APIClient, url: str) -> None:
         assert answer.status_code == 200
         return len(queries)
 
-    target = remember(api, "memory target")
+    target = post_memory(api, "memory target")
     api.post(CONTEXT, {"query": "memory"})
     few = count()
     for number in range(6):
-        remember(api, f"memory {number}", links=[{"target_id": target["id"]}])
+        post_memory(api, f"memory {number}", links=[{"target_id": target["id"]}])
         api.post(CONTEXT, {"query": "memory"})
     assert count() <= few + 1

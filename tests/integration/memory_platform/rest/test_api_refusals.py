@@ -11,7 +11,7 @@ from rest_framework.test import APIClient
 from context.models import Receipt
 from memories.models import Tenant
 from memories.tenancy.scopes import tenant_scope
-from tests.integration.rest_helpers import CONTEXT, MEMORIES, SEARCH, assert_problem, remember, stored
+from tests.integration.rest_helpers import CONTEXT, MEMORIES, SEARCH, all_stored_memories, assert_problem, post_memory
 
 SECRET_TEXT = "the combination is 4711"
 
@@ -114,7 +114,7 @@ def test_bad_field_of_a_new_memory_is_refused_by_name(
     body = {"content": SECRET_TEXT, field.partition(".")[0]: value}
     response = api.post(MEMORIES, json.dumps(body), content_type="application/json")
     assert_problem(response, 400, code, field)
-    assert stored(tenant) == []
+    assert all_stored_memories(tenant) == []
     assert b"4711" not in response.content
 
 
@@ -125,17 +125,17 @@ BAD_CHANGES = [row for row in BAD_FIELDS if not row[0].startswith("links")] + [(
 def test_bad_field_of_a_change_is_refused_by_name(
     api: APIClient, tenant: Tenant, field: str, value: Any, code: str
 ) -> None:
-    created = remember(api, "One", created_at=timezone.now().isoformat())
+    created = post_memory(api, "One", created_at=timezone.now().isoformat())
     response = api.patch(f"{MEMORIES}/{created['id']}", json.dumps({field: value}), content_type="application/json")
     assert_problem(response, 400, code, field)
-    (memory,) = stored(tenant)
+    (memory,) = all_stored_memories(tenant)
     assert (memory.content, memory.version) == ("One", 1)
 
 
 def test_missing_content_is_named(api: APIClient, tenant: Tenant) -> None:
     assert_problem(api.post(MEMORIES, {"kind": "fact"}), 400, "required", "content")
     assert_problem(api.post(MEMORIES), 400, "required", "content")
-    assert stored(tenant) == []
+    assert all_stored_memories(tenant) == []
 
 
 def test_every_fault_is_named_at_once(api: APIClient) -> None:
@@ -153,7 +153,7 @@ def test_partition_and_shorthand_together_are_refused(api: APIClient, tenant: Te
     assert_problem(
         api.get(MEMORIES, {"partition": "user=alex", name: "alex"}), 400, "partition_given_twice", "partition"
     )
-    assert stored(tenant) == []
+    assert all_stored_memories(tenant) == []
 
 
 BAD_BODIES: list[tuple[str, bytes, str, str | None]] = [
@@ -187,7 +187,7 @@ def test_bad_body_is_refused(
         assert_problem(response, 400, code, field)
     assert response.status_code == 400
     assert response["Content-Type"] == "application/problem+json"
-    assert stored(tenant) == []
+    assert all_stored_memories(tenant) == []
 
 
 BAD_WISHES: list[tuple[str, Any, str]] = [
@@ -300,6 +300,6 @@ def test_query_parameter_given_twice_is_refused(api: APIClient) -> None:
 
 def test_cursor_of_another_ordering_is_refused(api: APIClient) -> None:
     for number in range(3):
-        remember(api, f"memory {number}")
+        post_memory(api, f"memory {number}")
     following = api.get(MEMORIES, {"page_size": 1}).json()["next"]
     assert_problem(api.get(f"{following}&ordering=confidence"), 400, "bad_cursor", "cursor")

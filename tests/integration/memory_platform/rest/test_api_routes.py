@@ -13,9 +13,9 @@ from rest_framework.test import APIClient
 from rest_framework.views import APIView
 
 from memories.models import Tenant
-from memories.tenancy.api.endpoint import Door
+from memories.tenancy.api.endpoint import Endpoint
 from memories.tenancy.scopes import tenant_scope
-from tests.integration.rest_helpers import NOWHERE, remember
+from tests.integration.rest_helpers import NOWHERE, post_memory
 from tests.users import api_client, new_key
 
 METHODS = ("get", "post", "put", "patch", "delete")
@@ -138,7 +138,7 @@ NOTHING = Rows(
 def rows(admin_key: str) -> Rows:
     """One of everything, all of it about Porto."""
     admin = api_client(admin_key)
-    memory, target = (remember(admin, f"{name} lives in Porto.", user_id="sam")["id"] for name in ("Sam", "Kim"))
+    memory, target = (post_memory(admin, f"{name} lives in Porto.", user_id="sam")["id"] for name in ("Sam", "Kim"))
 
     def made(method: str, url: str, body: dict[str, Any]) -> dict[str, Any]:
         response = getattr(admin, method)(f"/api/v1/{url}", body)
@@ -190,7 +190,7 @@ def test_the_walk_finds_the_routes() -> None:
 
 @pytest.mark.parametrize("route", ROUTES)
 def test_every_route_is_a_door(route: str) -> None:
-    assert issubclass(api_routes()[route], Door)
+    assert issubclass(api_routes()[route], Endpoint)
     assert offered(route)
 
 

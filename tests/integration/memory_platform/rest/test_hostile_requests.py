@@ -11,8 +11,17 @@ from django.test import RequestFactory
 from rest_framework.test import APIClient
 
 from memories.models import Tenant
-from memories.tenancy.api.middleware import ApiDoor
-from tests.integration.rest_helpers import BULK, CONTEXT, MEMORIES, NOWHERE, SEARCH, assert_problem, remember, stored
+from memories.tenancy.api.middleware import ApiMiddleware
+from tests.integration.rest_helpers import (
+    BULK,
+    CONTEXT,
+    MEMORIES,
+    NOWHERE,
+    SEARCH,
+    all_stored_memories,
+    assert_problem,
+    post_memory,
+)
 
 FAR_OFFSET = "2026-01-01T00:00:00+23:59"
 
@@ -37,7 +46,7 @@ def test_a_query_parameter_that_nobody_reads_is_refused(
 ) -> None:
     answer = getattr(api, method)(f"{path}?user_id=alex&tenant=other", body, format="json")
     assert_problem(answer, 400, "unknown_field", "tenant")
-    assert stored(tenant) == []
+    assert all_stored_memories(tenant) == []
 
 
 @pytest.mark.parametrize("path", [SEARCH, CONTEXT])
@@ -57,7 +66,7 @@ def test_a_time_in_digits_of_another_script_is_no_time(api: APIClient) -> None:
 
 
 def test_an_offset_beyond_those_of_the_database_is_read_all_the_same(api: APIClient) -> None:
-    memory = remember(api, "Alex moved to Lisbon.", created_at=FAR_OFFSET)
+    memory = post_memory(api, "Alex moved to Lisbon.", created_at=FAR_OFFSET)
     assert memory["created_at"] == "2025-12-31T00:01:00Z"
     wanted = {"query": "Lisbon", "filters": {"created_at": {"gte": FAR_OFFSET, "lte": FAR_OFFSET}}}
     assert [row["id"] for row in api.post(SEARCH, wanted, format="json").json()["results"]] == [memory["id"]]
@@ -81,7 +90,7 @@ def test_a_filter_by_a_time_outside_of_the_calendar_is_refused(api: APIClient) -
 
 @pytest.mark.parametrize(("before", "after"), [(1, True), (True, 1), (0, False), ([{"a": 1}], [{"a": True}])])
 def test_true_takes_the_place_of_one_in_metadata(api: APIClient, before: Any, after: Any) -> None:
-    memory = remember(api, "x", metadata={"value": before})
+    memory = post_memory(api, "x", metadata={"value": before})
     answer = api.patch(f"{MEMORIES}/{memory['id']}", {"metadata": {"value": after}}, format="json").json()
     assert json.dumps(answer["metadata"]) == json.dumps({"value": after})
     assert answer["version"] == 2
@@ -89,7 +98,7 @@ def test_true_takes_the_place_of_one_in_metadata(api: APIClient, before: Any, af
 
 @pytest.mark.parametrize("number", [6.02e23, -1e22, 1.5e300])
 def test_metadata_can_be_sent_back_as_it_came(api: APIClient, number: float) -> None:
-    memory = remember(api, "x", metadata={"number": number})
+    memory = post_memory(api, "x", metadata={"number": number})
     assert memory["metadata"]["number"] == pytest.approx(number)
     answer = api.patch(f"{MEMORIES}/{memory['id']}", {"metadata": memory["metadata"]}, format="json")
     assert answer.status_code == 200, answer.json()
@@ -106,5 +115,5 @@ def test_chunks_that_cannot_be_read_are_a_client_error() -> None:
 
     request = RequestFactory().post(MEMORIES, headers={"Transfer-Encoding": "chunked"})
     request.META |= {"wsgi.input": BadChunks(), "wsgi.input_terminated": True}
-    answer = ApiDoor(never)(request)
+    answer = ApiMiddleware(never)(request)
     assert (answer.status_code, answer["Content-Type"]) == (400, "application/problem+json")

@@ -15,15 +15,15 @@ from django.test import Client
 from context.workbench import saved_questions
 from memories.models import Tenant
 from tests.architecture import ROOT
-from tests.bulk_data import Crowd, crowd
-from tests.console_pages import NO_PAGES, PAGES, Place, address_of, operator_patterns, places
-from tests.demo_fixture import furnished_tenant, ids_of
+from tests.bulk_data import BulkRowCounts, fill_with_bulk_rows
+from tests.console_pages import NO_PAGES, PAGES, ConsolePage, address_of, console_pages, operator_patterns
+from tests.demo_fixture import console_page_ids, load_demo_tenant
 from tests.integration.page_helpers import client_of, text_of
-from tests.users import new_operator, new_tenant
+from tests.users import new_operator, new_shared_tenant
 
 BYTES_MAX = 150_000
 #: More rows than a page shows, of what it shows in pages.
-MANY = Crowd(memories=300, receipts=150, sessions=60, audit=300, votes=100, partitions=40, others=100)
+MANY = BulkRowCounts(memories=300, receipts=150, sessions=60, audit=300, votes=100, partitions=40, others=100)
 #: How often a page may ask the same with other values.
 REPEATS_MAX = 3
 #: What surrounds the queries of each scope: the tenant they are confined to, how an index is read.
@@ -50,13 +50,13 @@ def test_every_page_is_light_and_asks_no_more_of_the_database_for_more_rows(
     db: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(saved_questions, "SECONDS_MAX", inf)  # or a slow machine asks fewer questions
-    tenant = furnished_tenant()
+    tenant = load_demo_tenant()
     client = Client(headers={"accept-encoding": "gzip"})
-    client.force_login(new_operator("ada", "admin", tenant, new_tenant("Globex")))
-    ids = ids_of(tenant, "ada")
-    few = {told(place): visit(client, place) for place in places(ids)}
-    crowd(tenant, MANY)
-    many = {told(place): visit(client, place) for place in places(ids)}
+    client.force_login(new_operator("ada", "admin", tenant, new_shared_tenant("Globex")))
+    ids = console_page_ids(tenant, "ada")
+    few = {told(place): visit(client, place) for place in console_pages(ids)}
+    fill_with_bulk_rows(tenant, MANY)
+    many = {told(place): visit(client, place) for place in console_pages(ids)}
     weights = [(name, weight(seen.answer)) for name, seen in [*few.items(), *many.items()] if seen.is_shown]
     assert len(weights) > len(PAGES)
     assert [(name, each) for name, each in weights if each > BYTES_MAX] == []
@@ -78,7 +78,7 @@ class Visit:
         return self.answer.status_code in (200, 422)
 
 
-def visit(client: Client, place: Place) -> Visit:
+def visit(client: Client, place: ConsolePage) -> Visit:
     queries: Counter[str] = Counter()
 
     def count(execute: Any, sql: str, *rest: Any) -> Any:
@@ -103,7 +103,7 @@ def weight_of_static_file(name: str) -> int:
     return len(gzip.compress((ROOT / "static" / name).read_bytes(), mtime=0))
 
 
-def told(place: Place) -> str:
+def told(place: ConsolePage) -> str:
     """For the messages of a test, without ids."""
     return f"{place.name} {place.address.partition('?')[2]}"
 

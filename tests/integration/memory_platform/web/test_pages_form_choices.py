@@ -14,8 +14,8 @@ from django.utils import timezone
 from context.profiles.budget_profiles import current_budget_profile
 from memories.models import Tenant
 from memories.tenancy.scopes import tenant_scope
-from tests.console_pages import whole
-from tests.integration.page_helpers import HTMX, client_of, page, text_of, undo_of, workshop
+from tests.console_pages import with_result_address
+from tests.integration.page_helpers import HTMX, client_of, make_bakery_memories, page, text_of, undo_of
 
 QUESTION = "What does ERR_4012 mean?"
 
@@ -27,11 +27,11 @@ def client(operator: User) -> Client:
 
 def preview(client: Client, tenant: Tenant, headers: Any = None, **wishes: Any) -> Any:
     address = f"{page('context-preview', tenant)}?{urlencode(wishes)}"
-    return client.get(address, headers=headers) if headers else client.get(whole(address))
+    return client.get(address, headers=headers) if headers else client.get(with_result_address(address))
 
 
 def test_packer_is_chosen_and_the_optimal_one_warns(client: Client, tenant: Tenant) -> None:
-    workshop(tenant)
+    make_bakery_memories(tenant)
     response = preview(client, tenant, query=QUESTION, max_tokens=90, packer="optimal")
     assert response.context["preview"].context.request["packer"] == "optimal"
     assert "no calibrated probabilities" in text_of(response)
@@ -40,7 +40,7 @@ def test_packer_is_chosen_and_the_optimal_one_warns(client: Client, tenant: Tena
 
 
 def test_focus_stands_in_the_context_and_an_absent_one_is_refused(client: Client, tenant: Tenant) -> None:
-    memory = workshop(tenant)[3]
+    memory = make_bakery_memories(tenant)[3]
     response = preview(client, tenant, focus_memory=memory.pk)
     assert [row.block.anchor.id for row in response.context["preview"].kept if row.is_focus] == [str(memory.pk)]
     absent = preview(client, tenant, focus_memory=tenant.pk)
@@ -49,7 +49,7 @@ def test_focus_stands_in_the_context_and_an_absent_one_is_refused(client: Client
 
 
 def test_as_of_reads_the_past_and_refuses_the_future(client: Client, tenant: Tenant) -> None:
-    workshop(tenant)
+    make_bakery_memories(tenant)
     past = (timezone.now() - timedelta(days=5)).strftime("%Y-%m-%dT%H:%M")
     response = preview(client, tenant, query=QUESTION, as_of=past)
     assert "As it was true on" in text_of(response)
@@ -59,7 +59,7 @@ def test_as_of_reads_the_past_and_refuses_the_future(client: Client, tenant: Ten
 
 
 def test_difference_to_the_run_before_is_told_and_can_be_kept(client: Client, tenant: Tenant) -> None:
-    workshop(tenant)
+    make_bakery_memories(tenant)
     before = urlencode({"query": QUESTION, "max_tokens": 400})
     for headers in ({}, HTMX):
         response = preview(client, tenant, headers, query=QUESTION, max_tokens=60, before=before)
@@ -74,7 +74,7 @@ def test_difference_to_the_run_before_is_told_and_can_be_kept(client: Client, te
 
 
 def test_another_order_of_the_same_blocks_is_told(client: Client, tenant: Tenant) -> None:
-    workshop(tenant)
+    make_bakery_memories(tenant)
     before = urlencode({"query": QUESTION})
     reordered = text_of(preview(client, tenant, query=QUESTION, ordering="head_tail", before=before))
     assert "the same blocks" not in reordered
@@ -83,7 +83,7 @@ def test_another_order_of_the_same_blocks_is_told(client: Client, tenant: Tenant
 
 
 def test_found_and_taken_stand_in_words(client: Client, tenant: Tenant) -> None:
-    workshop(tenant)
+    make_bakery_memories(tenant)
     shown = text_of(preview(client, tenant, query=QUESTION))
     assert "by meaning and by words" in shown
     assert "Near duplicates" in shown

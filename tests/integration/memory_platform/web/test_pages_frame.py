@@ -14,9 +14,17 @@ from django.utils import timezone
 
 from memories.models import Tenant
 from tests.architecture import ROOT
-from tests.integration.context_helpers import ask
-from tests.integration.page_helpers import HTMX, client_of, named_moment, page, remember, text_of, workshop
-from tests.integration.session_scripts import talk
+from tests.integration.context_helpers import assemble_test_context
+from tests.integration.page_helpers import (
+    HTMX,
+    client_of,
+    make_bakery_memories,
+    make_snapshot,
+    page,
+    store_memories_for_pages,
+    text_of,
+)
+from tests.integration.session_scripts import make_long_session
 from tests.users import new_operator
 
 #: Pages at the first level that the navigation does not name.
@@ -47,8 +55,8 @@ def _crumbs(client: Client, address: str) -> list[str]:
 
 
 def test_breadcrumbs_lead_up(operator: User, tenant: Tenant) -> None:
-    memory = workshop(tenant)[0]
-    snapshot = named_moment(tenant, "before the import")
+    memory = make_bakery_memories(tenant)[0]
+    snapshot = make_snapshot(tenant, "before the import")
     client = client_of(operator)
     assert _crumbs(client, page("memory", tenant, memory.pk)) == ["memories", "memories"]
     assert _crumbs(client, page("memory-votes", tenant, memory.pk)) == ["memories", "memory"]
@@ -68,9 +76,9 @@ def _found(response: Any) -> dict[str, list[str]]:
 
 
 def test_search_finds_memories_contexts_sessions_and_partitions(viewer: User, tenant: Tenant) -> None:
-    memories = workshop(tenant)
-    receipt = ask(tenant, "What does ERR_4012 mean?", now=timezone.now())
-    session = talk(tenant, turns=2)
+    memories = make_bakery_memories(tenant)
+    receipt = assemble_test_context(tenant, "What does ERR_4012 mean?", now=timezone.now())
+    session = make_long_session(tenant, turns=2)
     client = client_of(viewer)
     address = page("search", tenant)
 
@@ -98,10 +106,10 @@ def test_search_shows_five_and_where_the_others_are_in_a_constant_number_of_quer
 ) -> None:
     client = client_of(viewer)
     address = page("search", tenant)
-    remember(tenant, ("The wheel number 0 is true.", "agent=a0", "fact"))
+    store_memories_for_pages(tenant, ("The wheel number 0 is true.", "agent=a0", "fact"))
     with CaptureQueriesContext(connection) as few:
         client.get(address, {"q": "wheel"})
-    remember(tenant, *((f"The wheel number {n} is true.", f"agent=a{n}", "fact") for n in range(1, 8)))
+    store_memories_for_pages(tenant, *((f"The wheel number {n} is true.", f"agent=a{n}", "fact") for n in range(1, 8)))
     with CaptureQueriesContext(connection) as many:
         response = client.get(address, {"q": "wheel"})
     assert len(_found(response)["memories"]) == 5
@@ -110,7 +118,7 @@ def test_search_shows_five_and_where_the_others_are_in_a_constant_number_of_quer
 
 
 def test_search_as_one_types_answers_with_options_and_says_how_many(viewer: User, tenant: Tenant) -> None:
-    workshop(tenant)
+    make_bakery_memories(tenant)
     client = client_of(viewer)
     body = text_of(client.get(page("search", tenant), {"q": "torque"}, headers=HTMX))
     assert "<html" not in body
@@ -127,7 +135,7 @@ def test_search_refuses_what_is_too_long(viewer: User, tenant: Tenant) -> None:
 
 
 def test_search_shows_nothing_of_another_tenant(operator: User, tenant: Tenant, other_tenant: Tenant) -> None:
-    foreign = workshop(other_tenant)[0]
+    foreign = make_bakery_memories(other_tenant)[0]
     client = client_of(operator)
     for text in ("ERR_4012", str(foreign.pk), "agent"):
         assert _found(client.get(page("search", tenant), {"q": text})) == {}

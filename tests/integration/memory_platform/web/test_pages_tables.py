@@ -13,14 +13,14 @@ from memories.tenancy.audit import record_audit
 from memories.tenancy.scopes import tenant_scope
 from tests.factories import TESTER
 from tests.integration.page_helpers import client_of, page, text_of
-from tests.users import new_operator, new_tenant
+from tests.users import new_operator, new_shared_tenant
 
 pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
 def tenant() -> Tenant:
-    return new_tenant("Acme")
+    return new_shared_tenant("Acme")
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def test_head_of_a_column_turns_the_order_round_and_keeps_the_filters(client: Cl
 def test_pages_lead_there_and_back_in_either_order(
     client: Client, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memory_platform.web.tables.PAGE_SIZE", 2)
+    monkeypatch.setattr("memory_platform.web.tables.TABLE_PAGE_SIZE", 2)
     noted(tenant, 5)
     for sort in ("", "when"):
         address = page("audit-log", tenant)
@@ -99,7 +99,7 @@ def test_order_or_place_that_is_none_of_the_table_begins_at_the_start(
 def test_place_of_one_order_is_not_taken_for_one_of_another(
     client: Client, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memory_platform.web.tables.PAGE_SIZE", 1)
+    monkeypatch.setattr("memory_platform.web.tables.TABLE_PAGE_SIZE", 1)
     noted(tenant, 2)
     following = client.get(page("audit-log", tenant) + "?verb=memo").context["table"].next_query
     assert shown(client.get(f"{page('audit-log', tenant)}?{following}&sort=when")) == ["n-0"]

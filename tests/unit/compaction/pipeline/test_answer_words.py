@@ -3,7 +3,7 @@
 import pytest
 
 from compaction.services.pipeline.answer_words import allowed_tokens, questions_of_one_session, share_of_answer_words
-from context.services.evaluation.answer_words import words_that_count
+from context.services.evaluation.answer_words import significant_words
 
 CORPUS = {
     "qa": [
@@ -32,7 +32,7 @@ def measure(summaries):
 
 
 def test_small_words_and_case_do_not_count():
-    assert words_that_count("The Kayak is in O'Hara's hands") == {"kayak", "o'hara's", "hands"}
+    assert significant_words("The Kayak is in O'Hara's hands") == {"kayak", "o'hara's", "hands"}
 
 
 def test_only_questions_of_one_session_with_an_answer_count():

@@ -7,26 +7,30 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction.services.pipeline.chunking import parts_that_fit, shares_of
+from compaction.services.pipeline.chunking import divide_budget, split_turns_to_fit
 from compaction.services.pipeline.citation_support import is_supported
-from compaction.services.pipeline.citations import CitationError, cited_items
-from compaction.services.pipeline.missing_facts import CLAUSE_CHARACTERS_MAX, clauses_of
-from compaction.services.pipeline.recalled_text import hashes_in, without_fences, without_recalled
-from compaction.services.pipeline.retention import check_retention, facts_of
-from compaction.services.pipeline.splitting import pieces_of
-from compaction.services.pipeline.statements import Message, make_statements, render_statements
+from compaction.services.pipeline.citations import CitationError, parse_cited_items
+from compaction.services.pipeline.missing_facts import CLAUSE_CHARACTERS_MAX, clauses_with_facts
+from compaction.services.pipeline.recalled_text import (
+    candidate_recalled_hashes,
+    strip_recalled_pieces,
+    strip_rendered_contexts,
+)
+from compaction.services.pipeline.retention import check_retention, extract_facts
+from compaction.services.pipeline.splitting import split_text_by_bytes
+from compaction.services.pipeline.statements import StatementMessage, extract_statements, render_statements
 from compaction.services.pipeline.statements.sentences import split_sentences
-from compaction.services.pipeline.stored_statements import Told
-from compaction.services.review.editing import parted, statements_of_text
-from compaction.services.sessions.turns import Turn
+from compaction.services.pipeline.stored_statements import CitedStatement
+from compaction.services.review.editing import parse_statements, split_appended_text
+from compaction.services.sessions.turns import SessionTurn
 from context.services.rendering import RenderItem, render_context
 from memories.services.store.recalled_text import recalled_hash
 
 TOLD_AT = datetime(2026, 11, 19, tzinfo=UTC)
 
 
-def turn(text: str, place: int = 0) -> Turn:
-    return Turn(f"m{place}", "user", text, len(text))
+def turn(text: str, place: int = 0) -> SessionTurn:
+    return SessionTurn(f"m{place}", "user", text, len(text))
 
 
 # --- Parts ----------------------------------------------------------------------------------------------------------
@@ -34,26 +38,26 @@ def turn(text: str, place: int = 0) -> Turn:
 
 @given(st.lists(st.text("ab \n.", max_size=900), max_size=12), st.integers(450, 1_500))
 def test_parts_hold_everything_in_order_and_fit(texts: list[str], room: int) -> None:
-    parts = parts_that_fit([turn(text, place) for place, text in enumerate(texts)], room, lambda t: len(t.content))
+    parts = split_turns_to_fit([turn(text, place) for place, text in enumerate(texts)], room, lambda t: len(t.content))
     assert "".join(piece.content for part in parts for piece in part) == "".join(texts)
     assert all(sum(len(piece.content) for piece in part) <= room for part in parts)
 
 
 def test_room_too_small_for_a_message_is_nonsense() -> None:
     with pytest.raises(ValueError, match="too small"):
-        parts_that_fit([turn("word " * 200)], 50, lambda t: len(t.content))
+        split_turns_to_fit([turn("word " * 200)], 50, lambda t: len(t.content))
 
 
 @given(st.integers(0, 10_000), st.lists(st.integers(0, 500), max_size=9))
 def test_shares_never_exceed_the_whole(budget: int, sizes: list[int]) -> None:
-    shares = shares_of(budget, sizes)
+    shares = divide_budget(budget, sizes)
     assert len(shares) == len(sizes)
     assert sum(shares) <= budget
 
 
 @given(st.text(max_size=400), st.integers(16, 80))
 def test_pieces_fit_and_lose_only_white_space(text: str, most: int) -> None:
-    pieces = pieces_of(text, most)
+    pieces = split_text_by_bytes(text, most)
     assert all(0 < len(piece.encode("utf-8", "surrogatepass")) <= most for piece in pieces)
     assert "".join("".join(pieces).split()) == "".join(text.split())
 
@@ -84,17 +88,17 @@ def test_statement_is_supported_by_the_words_of_what_it_cites(statement: str, ci
 def test_rendered_context_is_cut_out_of_a_message(style: str) -> None:
     items = [RenderItem("memory", "memory", "1", 1, "Sam keeps the emerald.\nIn a teapot.")]
     rendered = render_context(items, style=style, secret=b"s" * 32, tenant_id="t").text
-    assert without_fences(f"I know: {rendered} So what?").split() == ["I", "know:", "So", "what?"]
-    assert without_fences(f"I know: {rendered[:-5]}") == ""
-    assert without_fences("The memory-card is full.") == "The memory-card is full."
+    assert strip_rendered_contexts(f"I know: {rendered} So what?").split() == ["I", "know:", "So", "what?"]
+    assert strip_rendered_contexts(f"I know: {rendered[:-5]}") == ""
+    assert strip_rendered_contexts("The memory-card is full.") == "The memory-card is full."
 
 
 @pytest.mark.parametrize("piece", ["<memory-000000000001 ", '{"fence": "memory-000000000001" ', "A. ", "</memory-"])
 def test_hostile_texts_are_read_in_one_pass(piece: str) -> None:
     text = piece * (250_000 // len(piece))
     started = time.process_time()
-    without_fences(text)
-    without_recalled(text, {"none of these"})
+    strip_rendered_contexts(text)
+    strip_recalled_pieces(text, {"none of these"})
     split_sentences(text)
     assert time.process_time() - started < 3
 
@@ -102,9 +106,9 @@ def test_hostile_texts_are_read_in_one_pass(piece: str) -> None:
 def test_fences_within_and_beside_each_other_are_left_out() -> None:
     outer = "<memory-000000000001 a=1>x <memory-000000000002> y</memory-000000000001>"
     inner = '{"fence":  "memory-000000000003", "items": [], "end": "memory-000000000003" }'
-    assert without_fences(f"one {outer} two {inner} three").split() == ["one", "two", "three"]
-    assert without_fences(f"one {inner} two </memory-000000000001>") == ""
-    assert without_fences(f"one <memory-000000000004> {outer}") == ""
+    assert strip_rendered_contexts(f"one {outer} two {inner} three").split() == ["one", "two", "three"]
+    assert strip_rendered_contexts(f"one {inner} two </memory-000000000001>") == ""
+    assert strip_rendered_contexts(f"one <memory-000000000004> {outer}") == ""
 
 
 @pytest.mark.parametrize(
@@ -120,13 +124,13 @@ def test_fences_within_and_beside_each_other_are_left_out() -> None:
 )
 def test_recalled_sentence_is_cut_out(text: str, left: str) -> None:
     recalled = {recalled_hash("Sam keeps the emerald.")}
-    assert without_recalled(text, recalled) == left
-    assert bool(hashes_in(text) & recalled) is (text != left)
+    assert strip_recalled_pieces(text, recalled) == left
+    assert bool(candidate_recalled_hashes(text) & recalled) is (text != left)
 
 
 def test_recalled_text_of_two_sentences_is_found_in_a_line() -> None:
     recalled = {recalled_hash("Sam has a pot. It is blue.")}
-    assert without_recalled("Well. Sam has a pot. It is blue. Nice!", recalled) == "Well. Nice!"
+    assert strip_recalled_pieces("Well. Sam has a pot. It is blue. Nice!", recalled) == "Well. Nice!"
 
 
 # --- Clauses of facts -----------------------------------------------------------------------------------------------
@@ -138,8 +142,8 @@ def test_clause_holds_the_facts_it_was_made_for() -> None:
         turn("log " * 400 + "https://example.com/a/b " + "tail " * 400, 1),
         turn("Call ines@example.com.", 2),
     ]
-    facts = facts_of(turns)
-    clauses = clauses_of(facts, {str(one.id): one for one in turns})
+    facts = extract_facts(turns)
+    clauses = clauses_with_facts(facts, {str(one.id): one for one in turns})
     assert len(clauses[0].facts) >= 2
     assert len(clauses) == 3
     for clause in clauses:
@@ -148,47 +152,51 @@ def test_clause_holds_the_facts_it_was_made_for() -> None:
 
 
 def test_fact_whose_message_is_not_there_has_no_clause() -> None:
-    facts = facts_of([turn("The order MV-20931 is here.")])
-    assert clauses_of(facts, {}) == []
+    facts = extract_facts([turn("The order MV-20931 is here.")])
+    assert clauses_with_facts(facts, {}) == []
 
 
 # --- Edits ----------------------------------------------------------------------------------------------------------
 
 
 def test_edited_text_keeps_unchanged_statements_and_marks_the_others() -> None:
-    before = [Told("Alex moved to Lisbon.", ("m1",)), Told("Sam likes tea.", ("m2",))]
+    before = [CitedStatement("Alex moved to Lisbon.", ("m1",)), CitedStatement("Sam likes tea.", ("m2",))]
     messages = {"m1": "I moved to Lisbon", "m2": "Sam likes tea", "m3": "the gate code is 4012"}
     text = "Alex moved to Lisbon.\nThe gate code is 4012. Sam likes green tea."
-    first, code, tea = statements_of_text(text, before, messages)
+    first, code, tea = parse_statements(text, before, messages)
     assert first == before[0]
     assert (code.text, code.message_ids, code.is_edited) == ("The gate code is 4012.", ("m3",), True)
     assert (tea.message_ids, tea.is_edited) == (("m2",), True)
 
 
 TALK = [
-    Message("m0", "user", "I moved to Lisbon last March, so I work in WET hours.", created_at=TOLD_AT, sequence=0),
-    Message("m1", "assistant", "The KD-4 costs ¥64,800. Seidel offers D-12 for €1.12.", created_at=TOLD_AT, sequence=1),
-    Message("m2", "user", "My colleague Mia signs off reviews. I like tea.", created_at=TOLD_AT, sequence=2),
+    StatementMessage(
+        "m0", "user", "I moved to Lisbon last March, so I work in WET hours.", created_at=TOLD_AT, sequence=0
+    ),
+    StatementMessage(
+        "m1", "assistant", "The KD-4 costs ¥64,800. Seidel offers D-12 for €1.12.", created_at=TOLD_AT, sequence=1
+    ),
+    StatementMessage("m2", "user", "My colleague Mia signs off reviews. I like tea.", created_at=TOLD_AT, sequence=2),
 ]
 
 
-def told_and_shown() -> tuple[list[Told], str]:
+def told_and_shown() -> tuple[list[CitedStatement], str]:
     """The statements of the talk as a compaction keeps them, and the summary that shows them."""
-    made = make_statements(TALK)
-    told = [Told(one.text, one.message_ids, str(one.kind), one.subject, one.said_on) for one in made]
+    made = extract_statements(TALK)
+    told = [CitedStatement(one.text, one.message_ids, str(one.kind), one.subject, one.said_on) for one in made]
     return told, render_statements(made)
 
 
 def test_summary_that_is_saved_as_it_was_shown_keeps_every_statement() -> None:
     told, shown = told_and_shown()
     assert "; " in shown
-    assert statements_of_text(shown, told, {}) == told
+    assert parse_statements(shown, told, {}) == told
 
 
 def test_edited_sentence_leaves_its_neighbours_their_sources() -> None:
     told, shown = told_and_shown()
     text = shown.replace("€1.12", "€1.30") + "\n2 December 2026: Mia is away."
-    edited = statements_of_text(text, told, {message.id: message.content for message in TALK})
+    edited = parse_statements(text, told, {message.id: message.content for message in TALK})
     mine = [one for one in edited if one.is_edited]
     assert [one for one in edited if not one.is_edited] == [one for one in told if "1.12" not in one.text]
     assert mine[0].text.endswith("offers D-12 for €1.30.")
@@ -198,30 +206,30 @@ def test_edited_sentence_leaves_its_neighbours_their_sources() -> None:
 
 def test_what_is_typed_behind_a_sentence_without_a_space_is_a_sentence_of_its_own() -> None:
     told, shown = told_and_shown()
-    assert parted(shown, told) == shown
-    text = parted(f"{shown}Mia is away.", told)
+    assert split_appended_text(shown, told) == shown
+    text = split_appended_text(f"{shown}Mia is away.", told)
     assert text == f"{shown}\nMia is away."
-    assert [one.text for one in statements_of_text(text, told, {}) if one.is_edited] == ["Mia is away."]
-    before = [Told("The host is db.example.com.", ()), Told("Alex moved.", ())]
+    assert [one.text for one in parse_statements(text, told, {}) if one.is_edited] == ["Mia is away."]
+    before = [CitedStatement("The host is db.example.com.", ()), CitedStatement("Alex moved.", ())]
     for same in ("The host is db.example.com. Alex moved.", "The host is db.example.com.\nAlex moved.", "Alex moved.5"):
-        assert parted(same, before) == same
-    assert parted("Alex moved.Then he left.", before) == "Alex moved.\nThen he left."
+        assert split_appended_text(same, before) == same
+    assert split_appended_text("Alex moved.Then he left.", before) == "Alex moved.\nThen he left."
 
 
 def test_statement_that_begins_like_another_one_is_not_parted() -> None:
     sentences = ["We use Node.", "We use Node.js 20.", "It is V2.", "It is V2.X now."]
-    before, shown = [Told(sentence, ()) for sentence in sentences], " ".join(sentences)
-    assert parted(shown, before) == shown
-    assert statements_of_text(shown, before, {}) == before
-    assert parted("We use Node.js elsewhere.", before[:1]) == "We use Node.js elsewhere."
-    assert parted("It is V2.Y now.", before) == "It is V2.\nY now."
-    assert parted("Bit is V2.Y now.", before) == "Bit is V2.Y now."
+    before, shown = [CitedStatement(sentence, ()) for sentence in sentences], " ".join(sentences)
+    assert split_appended_text(shown, before) == shown
+    assert parse_statements(shown, before, {}) == before
+    assert split_appended_text("We use Node.js elsewhere.", before[:1]) == "We use Node.js elsewhere."
+    assert split_appended_text("It is V2.Y now.", before) == "It is V2.\nY now."
+    assert split_appended_text("Bit is V2.Y now.", before) == "Bit is V2.Y now."
 
 
 @given(st.text(max_size=200))
 def test_any_text_makes_statements_of_it_alone(text: str) -> None:
-    before = [Told("Alex moved.", ("m1",))]
-    for statement in statements_of_text(text, before, {"m1": "Alex moved"}):
+    before = [CitedStatement("Alex moved.", ("m1",))]
+    for statement in parse_statements(text, before, {"m1": "Alex moved"}):
         assert statement.text in text
         assert statement.text.strip()
 
@@ -232,10 +240,10 @@ def test_any_text_makes_statements_of_it_alone(text: str) -> None:
 @given(st.text(max_size=200))
 def test_text_that_is_no_answer_is_refused_by_code(answer: str) -> None:
     with pytest.raises(CitationError) as caught:
-        cited_items(answer, "statements", 5)
+        parse_cited_items(answer, "statements", 5)
     assert caught.value.code in {"not_json", "bad_shape"}
 
 
 def test_numbers_are_sorted_and_each_is_there_once() -> None:
-    (item,) = cited_items('{"statements": [{"text": " A\\n b ", "messages": [3, 1, 3]}]}', "statements", 3)
+    (item,) = parse_cited_items('{"statements": [{"text": " A\\n b ", "messages": [3, 1, 3]}]}', "statements", 3)
     assert (item.text, item.numbers, item.kind) == ("A b", (1, 3), "fact")

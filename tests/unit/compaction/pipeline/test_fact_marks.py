@@ -4,18 +4,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction.services.pipeline.retention import Fact, Piece, facts_of, mark_facts
-from compaction.services.pipeline.retention.marking import PLACES_MAX, READ_CHARACTERS_MAX
-from compaction.services.sessions.turns import Turn
+from compaction.services.pipeline.retention import MarkedTextPiece, RetainedFact, extract_facts, mark_facts
+from compaction.services.pipeline.retention.marking import MARKED_PLACES_MAX, READ_CHARACTERS_MAX
+from compaction.services.sessions.turns import SessionTurn
 
 SAID = "Ida Brodersen paid 120 EUR on 3 March 2026 for FR-2210, see https://fennrad.example/o/7."
 
 
-def facts_in(text: str) -> list[Fact]:
-    return facts_of([Turn("m1", "user", text, 1)])
+def facts_in(text: str) -> list[RetainedFact]:
+    return extract_facts([SessionTurn("m1", "user", text, 1)])
 
 
-def marked(text: str, facts: list[Fact]) -> dict[str, str]:
+def marked(text: str, facts: list[RetainedFact]) -> dict[str, str]:
     """What is marked, with the fact it stands for."""
     return {piece.text: facts[piece.fact].text for piece in mark_facts(text, facts) if piece.fact is not None}
 
@@ -36,20 +36,20 @@ def test_fact_written_another_way_is_marked_as_it_is_written_there() -> None:
 
 def test_text_without_any_of_the_facts_is_one_piece() -> None:
     facts = facts_in(SAID)
-    assert mark_facts("Nothing of that.", facts) == [Piece("Nothing of that.")]
-    assert mark_facts("Nothing of that.", []) == [Piece("Nothing of that.")]
+    assert mark_facts("Nothing of that.", facts) == [MarkedTextPiece("Nothing of that.")]
+    assert mark_facts("Nothing of that.", []) == [MarkedTextPiece("Nothing of that.")]
     assert mark_facts("", facts) == []
 
 
 def test_part_of_a_longer_word_is_not_marked() -> None:
-    facts = [Fact("identifier", "FR-22", "fr-22", ("m1",))]
-    assert mark_facts("See FR-2210 and XFR-22.", facts) == [Piece("See FR-2210 and XFR-22.")]
+    facts = [RetainedFact("identifier", "FR-22", "fr-22", ("m1",))]
+    assert mark_facts("See FR-2210 and XFR-22.", facts) == [MarkedTextPiece("See FR-2210 and XFR-22.")]
 
 
 def test_long_log_is_searched_for_facts_as_written_and_not_without_end() -> None:
-    facts = [Fact("identifier", "FR-2210", "fr-2210", ("m1",))]
+    facts = [RetainedFact("identifier", "FR-2210", "fr-2210", ("m1",))]
     log = "frame FR-2210 ok\n" * (READ_CHARACTERS_MAX // 10)
-    assert sum(piece.fact is not None for piece in mark_facts(log, facts)) == PLACES_MAX
+    assert sum(piece.fact is not None for piece in mark_facts(log, facts)) == MARKED_PLACES_MAX
 
 
 @pytest.mark.parametrize("text", [SAID, f"{SAID} {SAID}", "Q4: Q4 — Q4"])
@@ -61,7 +61,7 @@ def test_pieces_give_the_text_back(text: str) -> None:
     st.text(alphabet="Ida 120EUR-/.:\n", max_size=80), st.lists(st.text("Ida 120-", min_size=1, max_size=6), max_size=4)
 )
 def test_pieces_give_any_text_back(text: str, words: list[str]) -> None:
-    facts = [Fact("quoted", word, word, ("m1",)) for word in words]
+    facts = [RetainedFact("quoted", word, word, ("m1",)) for word in words]
     pieces = mark_facts(text, facts)
     assert "".join(piece.text for piece in pieces) == text
     assert all(piece.text for piece in pieces)

@@ -7,9 +7,9 @@ import pytest
 from compaction.services.pipeline.masking import MASK_OVER_BYTES, PLACEHOLDER, is_maskable, messages_to_mask
 from compaction.services.sessions.turns import COMPACTED, MASKED
 from context.services.profiles.compaction_policy import CompactionPolicy
-from tests.unit.conversations import call, plain, result
+from tests.unit.conversations import call, plain, tool_result_turn
 
-LONG = result(1, "a", 200, content="x" * 513)
+LONG = tool_result_turn(1, "a", 200, content="x" * 513)
 
 
 def test_placeholder_reads_as_specified():
@@ -45,11 +45,11 @@ def test_only_long_live_tool_outputs_that_are_not_pinned_are_masked(turn, is_mas
 def test_only_outputs_before_the_preserved_ones_are_masked_in_their_order():
     turns = [
         call(0, "a", "b"),
-        result(1, "a", 300),
-        result(2, "b", 300),
+        tool_result_turn(1, "a", 300),
+        tool_result_turn(2, "b", 300),
         plain(3),
         call(4, "c"),
-        result(5, "c", 300),
+        tool_result_turn(5, "c", 300),
     ]
     assert messages_to_mask(turns, 4) == (1, 2)
     assert messages_to_mask(turns, 0) == ()

@@ -15,18 +15,18 @@ from compaction.services.pipeline.planning import (
     SPAN_TOO_SMALL,
     SUMMARIES_OFF,
     UNDER_TARGET,
-    masked_turns,
+    mask_turns,
     plan_compaction,
 )
-from compaction.services.sessions.turns import COMPACTED, LIVE, MASKED, Turn
-from compaction.services.windowing import units
+from compaction.services.sessions.turns import COMPACTED, LIVE, MASKED, SessionTurn
+from compaction.services.windowing import tool_call_units
 from context.services.profiles.compaction_policy import CompactionPolicy
-from tests.unit.conversations import call, conversations, plain, result
+from tests.unit.conversations import call, conversations, plain, tool_result_turn
 
 FEW = CompactionPolicy(preserve_messages=2, preserve_share=0.0)
 TALK = [plain(place, 100) for place in range(10)]
 #: A tool's long output outside the window of two messages.
-TOOL = [plain(0, 100), call(1, "a"), result(2, "a", 700), *(plain(place, 50) for place in range(3, 8))]
+TOOL = [plain(0, 100), call(1, "a"), tool_result_turn(2, "a", 700), *(plain(place, 50) for place in range(3, 8))]
 
 
 def plan(turns, window=1000, policy=FEW, fixed=0, **given):
@@ -87,11 +87,11 @@ def test_masked_output_leaves_with_the_span_too():
 
 
 def test_a_tool_unit_with_a_pinned_part_stays_whole():
-    turns = [*TALK[:6], call(10, "a"), result(11, "a", 200, pinned=True), *TALK[6:]]
+    turns = [*TALK[:6], call(10, "a"), tool_result_turn(11, "a", 200, pinned=True), *TALK[6:]]
     made = plan(turns)
     assert not {10, 11} & set(made.span_ids)
     assert made.mask_ids == ()
-    other = [*TALK[:6], call(10, "a", pinned=True), result(11, "a", 200), *TALK[6:]]
+    other = [*TALK[:6], call(10, "a", pinned=True), tool_result_turn(11, "a", 200), *TALK[6:]]
     assert plan(other).mask_ids == (11,)
     assert not {10, 11} & set(plan(other).span_ids)
 
@@ -165,7 +165,7 @@ def test_whatever_the_session_a_plan_keeps_the_rules(turns, window, policy, fixe
 
     assert span | set(made.mask_ids) <= outside
     assert not any(by_id[each].pinned for each in (*span, *made.mask_ids))
-    for unit in units(turns):
+    for unit in tool_call_units(turns):
         assert {turns[index].id for index in unit} <= span or not {turns[index].id for index in unit} & span
     assert made.tokens_before == fixed + sum(turn.tokens for turn in turns)
     assert made.tokens_after_masking <= made.tokens_before
@@ -173,7 +173,7 @@ def test_whatever_the_session_a_plan_keeps_the_rules(turns, window, policy, fixe
     assert made.is_summary_needed == bool(span) == (not made.reason)
     assert made.is_empty or made.tokens_after_at_most < made.tokens_before
     if span:
-        standing = {turn.id: turn.context_tokens for turn in masked_turns(turns, made.mask_ids)}
+        standing = {turn.id: turn.context_tokens for turn in mask_turns(turns, made.mask_ids)}
         assert made.span_tokens == sum(standing[each] for each in span)
         assert MIN_SUMMARY_TOKENS <= made.summary_budget_tokens < made.span_tokens + int(fixed * current)
         assert is_forced or made.tokens_after_masking > int(window * policy.target)
@@ -182,10 +182,10 @@ def test_whatever_the_session_a_plan_keeps_the_rules(turns, window, policy, fixe
 @given(conversations())
 def test_masking_changes_nothing_but_the_state(turns):
     ids = [turn.id for turn in turns if turn.role == "tool"]
-    for before, after in zip(turns, masked_turns(turns, ids), strict=True):
+    for before, after in zip(turns, mask_turns(turns, ids), strict=True):
         assert after == replace(before, state=MASKED if before.role == "tool" else LIVE)
 
 
 def test_a_turn_takes_what_its_state_shows():
-    turn = Turn("m", "tool", "text", 90, placeholder_tokens=12)
+    turn = SessionTurn("m", "tool", "text", 90, placeholder_tokens=12)
     assert [replace(turn, state=state).context_tokens for state in (LIVE, MASKED, COMPACTED)] == [90, 12, 0]

@@ -14,10 +14,10 @@ from compaction.services.pipeline.prompts import (
     PROMPT_VERSION,
     SUMMARY_SCHEMA,
     complete_prompt,
-    numbered_lines,
+    number_prompt_lines,
     summary_prompt,
 )
-from tests.unit.conversations import call, plain, result
+from tests.unit.conversations import call, plain, tool_result_turn
 
 POINTS = {
     "narrative": "concise narrative",
@@ -79,7 +79,9 @@ def test_budget_is_filled_in_and_other_braces_stay():
 
 
 def test_messages_are_numbered_after_earlier_statements():
-    lines = numbered_lines([plain(7, 3, name="Ann"), call(8, "a"), result(9, "a", content="42")], ["Ann moved."])
+    lines = number_prompt_lines(
+        [plain(7, 3, name="Ann"), call(8, "a"), tool_result_turn(9, "a", content="42")], ["Ann moved."]
+    )
     told = [json.loads(line) for line in lines.split("\n")]
     assert [line["n"] for line in told] == [1, 2, 3, 4]
     assert told[0] == {"n": 1, "earlier": True, "text": "Ann moved."}
@@ -90,7 +92,7 @@ def test_messages_are_numbered_after_earlier_statements():
 
 @given(st.lists(st.text(), max_size=5))
 def test_no_message_can_end_its_line(texts):
-    lines = numbered_lines([plain(place, content=text) for place, text in enumerate(texts)]).splitlines()
+    lines = number_prompt_lines([plain(place, content=text) for place, text in enumerate(texts)]).splitlines()
     assert [json.loads(line)["text"] for line in lines] == texts
 
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction.services.pipeline.retention import KINDS, check_retention, facts_of
-from compaction.services.sessions.turns import Turn
+from compaction.services.pipeline.retention import FACT_KINDS, check_retention, extract_facts
+from compaction.services.sessions.turns import SessionTurn
 
 DATA = Path(__file__).parent / "data"
 
@@ -18,7 +18,7 @@ def cases(name):
     """By kind the lines of a file of labelled cases."""
     listed = defaultdict(list)
     for line in (DATA / name).read_text(encoding="utf-8").splitlines():
-        if line[1:-1] in KINDS:
+        if line[1:-1] in FACT_KINDS:
             kind = line[1:-1]
         elif line and not line.startswith("# "):
             listed[kind].append(line)
@@ -27,11 +27,11 @@ def cases(name):
 
 def said(text, place=0):
     is_pinned = text.startswith("! ")
-    return Turn(place, "user", text[2:] if is_pinned else text, 1, pinned=is_pinned)
+    return SessionTurn(place, "user", text[2:] if is_pinned else text, 1, pinned=is_pinned)
 
 
 def facts(text, kind):
-    return [fact for fact in facts_of([said(text)]) if fact.kind == kind]
+    return [fact for fact in extract_facts([said(text)]) if fact.kind == kind]
 
 
 FOUND = cases("retention_found.txt")
@@ -42,7 +42,7 @@ def ratios(right, wrong, lost):
     return right / (right + wrong), right / (right + lost)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", FACT_KINDS)
 def test_facts_of_a_kind_are_found_with_precision_and_recall(kind):
     right = wrong = lost = negatives = 0
     failures = []
@@ -62,7 +62,7 @@ def test_facts_of_a_kind_are_found_with_precision_and_recall(kind):
     print(f"found {kind}: precision {precision:.3f}, recall {recall:.3f}", *failures, sep="\n  ")
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", FACT_KINDS)
 def test_facts_of_a_kind_are_matched_with_precision_and_recall(kind):
     right = wrong = lost = 0
     failures = []
@@ -88,7 +88,7 @@ def test_facts_of_a_kind_are_matched_with_precision_and_recall(kind):
 
 def test_kept_and_missing_are_listed_with_their_messages():
     messages = [said("ask Ann about ERR_4012", 1), said("again ERR_4012 for $5", 2)]
-    checked = check_retention(facts_of(messages), ["Ann saw err_4012."])
+    checked = check_retention(extract_facts(messages), ["Ann saw err_4012."])
     assert [(fact.kind, fact.text, fact.message_ids) for fact in checked.kept] == [
         ("name", "Ann", (1,)),
         ("identifier", "ERR_4012", (1, 2)),
@@ -98,33 +98,33 @@ def test_kept_and_missing_are_listed_with_their_messages():
 
 
 def test_nothing_to_keep_is_all_kept():
-    assert facts_of([said("so it goes")]) == []
+    assert extract_facts([said("so it goes")]) == []
     assert check_retention([], ["text"]).share == 1
 
 
 def test_facts_may_be_told_by_different_texts():
-    wanted = facts_of([said("we met Ann and Bob")])
+    wanted = extract_facts([said("we met Ann and Bob")])
     assert check_retention(wanted, ["with Ann", "with Bob"]).share == 1
     assert check_retention(wanted, []).share == 0
 
 
 def test_nothing_is_counted_under_two_kinds():
-    found = facts_of([said("`ERR_4012` at https://example.com/ERR_4012 and /tmp/ERR_4012.log")])
+    found = extract_facts([said("`ERR_4012` at https://example.com/ERR_4012 and /tmp/ERR_4012.log")])
     assert [fact.kind for fact in found] == ["code", "url", "path"]
 
 
 def test_same_fact_in_two_forms_is_one():
-    found = facts_of([said("on 7 May 2023", 1), said("on 2023-05-07", 2)])
+    found = extract_facts([said("on 7 May 2023", 1), said("on 2023-05-07", 2)])
     assert [(fact.text, fact.message_ids) for fact in found] == [("7 May 2023", (1, 2))]
 
 
 def test_word_that_opens_a_sentence_counts_where_the_conversation_knows_it_as_a_name():
-    found = facts_of([said("Caroline is here", 1), said("I saw Caroline", 2), said("Painting is fun", 3)])
+    found = extract_facts([said("Caroline is here", 1), said("I saw Caroline", 2), said("Painting is fun", 3)])
     assert [(fact.normalised, set(fact.message_ids)) for fact in found] == [("caroline", {1, 2})]
 
 
 def test_pinned_message_is_a_rule_beside_its_facts():
-    found = facts_of([said("! Pay Ann $5 on Fridays")])
+    found = extract_facts([said("! Pay Ann $5 on Fridays")])
     assert {fact.kind for fact in found} == {"rule", "name", "money"}
 
 
@@ -134,7 +134,7 @@ FRAGMENTS = st.sampled_from([line.rpartition(" =>")[0] for lines in FOUND.values
 @given(st.lists(FRAGMENTS | st.text(max_size=40), max_size=6))
 def test_a_conversation_tells_all_of_its_own_facts(texts):
     messages = [said(text, place) for place, text in enumerate(texts)]
-    found = facts_of(messages)
+    found = extract_facts(messages)
     assert len({(fact.kind, fact.normalised) for fact in found}) == len(found)
     checked = check_retention(found, [message.content for message in messages])
     assert checked.missing == ()
@@ -143,7 +143,7 @@ def test_a_conversation_tells_all_of_its_own_facts(texts):
 
 @given(st.lists(st.text(), max_size=4), st.lists(st.text(), max_size=2))
 def test_any_text_can_be_checked(texts, summary):
-    checked = check_retention(facts_of([said(text, place) for place, text in enumerate(texts)]), summary)
+    checked = check_retention(extract_facts([said(text, place) for place, text in enumerate(texts)]), summary)
     assert 0 <= checked.share <= 1
 
 
@@ -159,7 +159,7 @@ HOSTILE = [
 def test_hostile_text_takes_time_in_proportion_to_its_length(piece):
     text = piece * (60_000 // len(piece)) + "!"
     began = time.perf_counter()
-    check_retention(facts_of([said(text)])[:2000], [text])
+    check_retention(extract_facts([said(text)])[:2000], [text])
     # a quadratic rule takes minutes; a busy machine is no reason to fail
     assert time.perf_counter() - began < 10.0
 
@@ -170,7 +170,7 @@ def test_seven_hundred_messages_are_checked_in_a_moment():
         said((lines[place % len(lines)] + ". So it went and so we all talked on. ") * 2, place) for place in range(700)
     ]
     began = time.perf_counter()
-    found = facts_of(messages)
+    found = extract_facts(messages)
     check_retention(found, [messages[0].content * 20])
     assert len(found) > 200
     assert time.perf_counter() - began < 1.0

@@ -6,12 +6,19 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from compaction.services.pipeline.statements import Kind, Message, Part, Statement, choose_statements, make_statements
+from compaction.services.pipeline.statements import (
+    Statement,
+    StatementKind,
+    StatementMessage,
+    StatementPart,
+    choose_statements,
+    extract_statements,
+)
 from memories.services.tokens import count_tokens
 from tests.statement_faults import faults_of, invented_words
 
 SAID_AT = datetime(2024, 2, 29, tzinfo=UTC)
-MESSAGES = {"m": Message("m", "user", "I want a red kayak.", "Ann", SAID_AT)}
+MESSAGES = {"m": StatementMessage("m", "user", "I want a red kayak.", "Ann", SAID_AT)}
 
 
 def _listed(text):
@@ -43,7 +50,7 @@ speakers = st.sampled_from(
 
 
 def statement(lead, body, *, ids=("m",)):
-    return Statement("Ann", lead, (Part(body),), ids, Kind.FACT)
+    return Statement("Ann", lead, (StatementPart(body),), ids, StatementKind.FACT)
 
 
 def test_a_sound_statement_has_no_faults():
@@ -68,7 +75,7 @@ def test_faults_are_named(made, fault):
 
 
 def test_a_word_of_another_message_is_invented():
-    others = MESSAGES | {"n": Message("n", "user", "Blue, please.", "Ben", SAID_AT)}
+    others = MESSAGES | {"n": StatementMessage("n", "user", "Blue, please.", "Ben", SAID_AT)}
     assert invented_words(statement("Ann", "wants a blue kayak"), others) == ["blue"]
 
 
@@ -77,10 +84,10 @@ def test_a_word_of_another_message_is_invented():
 @settings(max_examples=300, deadline=None)
 def test_no_statement_has_a_fault(rows, has_dates):
     messages = [
-        Message(str(number), role, content, name, SAID_AT if has_dates else None, number)
+        StatementMessage(str(number), role, content, name, SAID_AT if has_dates else None, number)
         for number, ((role, name), content) in enumerate(rows)
     ]
     known = {message.id: message for message in messages}
-    statements = make_statements(messages)
+    statements = extract_statements(messages)
     for made in [*statements, *choose_statements(statements, token_budget=40, count_tokens=count_tokens)]:
         assert faults_of(made, known) == [], made.text

@@ -7,20 +7,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from compaction.services.pipeline.statements import (
-    Message,
-    Part,
     Statement,
+    StatementMessage,
+    StatementPart,
     choose_statements,
-    make_statements,
+    extract_statements,
     render_statements,
 )
-from compaction.services.pipeline.statements.model import Kind
+from compaction.services.pipeline.statements.model import StatementKind
 from memories.services.tokens import count_tokens
 
 SAID_AT = datetime(2023, 5, 8, tzinfo=UTC)
 CONVERSATION = [
-    Message("m1", "user", "Hey Ben! I adopted a beagle called Luna yesterday. It was a lovely day.", "Ann", SAID_AT, 1),
-    Message(
+    StatementMessage(
+        "m1", "user", "Hey Ben! I adopted a beagle called Luna yesterday. It was a lovely day.", "Ann", SAID_AT, 1
+    ),
+    StatementMessage(
         "m2",
         "user",
         "Nice! I moved to Gothenburg in 2019, because my wife works at the Volvo plant.",
@@ -28,8 +30,10 @@ CONVERSATION = [
         SAID_AT,
         2,
     ),
-    Message("m3", "user", "I will run the Stockholm marathon next month. The weather is good.", "Ann", SAID_AT, 3),
-    Message("m4", "user", "I prefer swimming. I prefer swimming in cold lakes.", "Ben", SAID_AT, 4),
+    StatementMessage(
+        "m3", "user", "I will run the Stockholm marathon next month. The weather is good.", "Ann", SAID_AT, 3
+    ),
+    StatementMessage("m4", "user", "I prefer swimming. I prefer swimming in cold lakes.", "Ben", SAID_AT, 4),
 ]
 
 
@@ -38,11 +42,11 @@ def words(text):
 
 
 def chosen(budget, count=count_tokens, messages=CONVERSATION):
-    return choose_statements(make_statements(messages), token_budget=budget, count_tokens=count)
+    return choose_statements(extract_statements(messages), token_budget=budget, count_tokens=count)
 
 
 def statement(body, weights, *, message_id="m", factor=1.0):
-    return Statement("Ann", "Ann", (Part(body, weights),), (message_id,), Kind.FACT, factor=factor)
+    return Statement("Ann", "Ann", (StatementPart(body, weights),), (message_id,), StatementKind.FACT, factor=factor)
 
 
 @pytest.mark.parametrize("budget", [0, 1, 5, 12, 25, 40, 80, 400])
@@ -74,9 +78,9 @@ def test_the_end_of_a_statement_is_left_off_to_fit():
     long = Statement(
         "Ann",
         "Ann",
-        (Part("swims", {"swims": 2.0}), Part("in very many cold lakes", {"lakes": 1.0})),
+        (StatementPart("swims", {"swims": 2.0}), StatementPart("in very many cold lakes", {"lakes": 1.0})),
         ("m",),
-        Kind.FACT,
+        StatementKind.FACT,
     )
     assert [made.text for made in choose_statements([long], token_budget=5, count_tokens=words)] == ["Ann swims"]
     assert [made.text for made in choose_statements([long], token_budget=50, count_tokens=words)] == [
@@ -121,7 +125,13 @@ def test_no_statements_give_an_empty_summary():
 @settings(max_examples=60, deadline=None)
 def test_any_choice_fits_and_keeps_the_first_parts_in_order(rows, budget):
     statements = [
-        Statement("Ann", f"Ann{n}", tuple(Part(text, weights) for text, weights in row), (str(n),), Kind.FACT)
+        Statement(
+            "Ann",
+            f"Ann{n}",
+            tuple(StatementPart(text, weights) for text, weights in row),
+            (str(n),),
+            StatementKind.FACT,
+        )
         for n, row in enumerate(rows)
     ]
     answer = choose_statements(statements, token_budget=budget, count_tokens=len)

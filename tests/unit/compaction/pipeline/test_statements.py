@@ -4,7 +4,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from compaction.services.pipeline.statements import Kind, Message, make_statements, render_statements
+from compaction.services.pipeline.statements import (
+    StatementKind,
+    StatementMessage,
+    extract_statements,
+    render_statements,
+)
 from tests.statement_faults import faults_of
 
 MONDAY = datetime(2023, 5, 8, 13, 56, tzinfo=UTC)
@@ -17,12 +22,12 @@ def talk(*lines, start=MONDAY):
         role, name, text = (
             ("user", *line.split(": ", 1)) if "| " not in line else (line.split("| ")[0], "", line.split("| ", 1)[1])
         )
-        messages.append(Message(f"m{number}", role, text, name, start + timedelta(minutes=number), number))
+        messages.append(StatementMessage(f"m{number}", role, text, name, start + timedelta(minutes=number), number))
     return messages
 
 
 def texts(*lines):
-    return [statement.text for statement in make_statements(talk(*lines))]
+    return [statement.text for statement in extract_statements(talk(*lines))]
 
 
 @pytest.mark.parametrize(
@@ -117,7 +122,7 @@ def test_small_talk_becomes_nothing(said):
     ],
 )
 def test_a_question_completes_its_short_answer(question, answer, told):
-    [statement] = make_statements(talk(f"Ann: {question}", f"Ben: {answer}"))
+    [statement] = extract_statements(talk(f"Ann: {question}", f"Ben: {answer}"))
     assert statement.text == told
     assert statement.message_ids == ("m0", "m1")
 
@@ -133,21 +138,21 @@ def test_nobody_answers_their_own_question():
 @pytest.mark.parametrize(
     ("said", "kind"),
     [
-        ("I prefer small pull requests.", Kind.PREFERENCE),
-        ("We must keep audit logs for 7 years.", Kind.CONSTRAINT),
-        ("I decided to use the new collation.", Kind.DECISION),
-        ("I will visit Lisbon.", Kind.PLAN),
-        ("I visited Lisbon.", Kind.EVENT),
-        ("The repository holds 42 tables.", Kind.FACT),
+        ("I prefer small pull requests.", StatementKind.PREFERENCE),
+        ("We must keep audit logs for 7 years.", StatementKind.CONSTRAINT),
+        ("I decided to use the new collation.", StatementKind.DECISION),
+        ("I will visit Lisbon.", StatementKind.PLAN),
+        ("I visited Lisbon.", StatementKind.EVENT),
+        ("The repository holds 42 tables.", StatementKind.FACT),
     ],
 )
 def test_statements_tell_their_kind(said, kind):
-    [statement] = make_statements(talk(f"user| {said}"))
+    [statement] = extract_statements(talk(f"user| {said}"))
     assert statement.kind is kind
 
 
 def test_subject_of_a_statement_is_its_speaker():
-    own, told = make_statements(talk("Ann: I prefer tea. The kettle is broken."))
+    own, told = extract_statements(talk("Ann: I prefer tea. The kettle is broken."))
     assert (own.subject, told.subject) == ("Ann", "Ann")
 
 
@@ -163,7 +168,7 @@ def test_the_system_speaks_to_the_assistant():
 
 
 def test_tool_output_code_and_other_languages_stay_as_they_are():
-    statements = make_statements(
+    statements = extract_statements(
         talk(
             'tool| {"tables": 42, "largest": "invoices"}',
             "assistant| ```python\nprint('x')\n```",
@@ -179,16 +184,16 @@ def test_tool_output_code_and_other_languages_stay_as_they_are():
         "Li: 我昨天去了北京。",
         'Tool: "It failed"',
     ]
-    assert {statement.kind for statement in statements} == {Kind.VERBATIM}
+    assert {statement.kind for statement in statements} == {StatementKind.VERBATIM}
 
 
 def test_texts_without_a_speaker_keep_their_own_subject():
     messages = [
-        Message("a", "", "Alex prefers dark mode."),
-        Message("b", "", "the user lives in Oslo"),
-        Message("c", "", "I like tea."),
+        StatementMessage("a", "", "Alex prefers dark mode."),
+        StatementMessage("b", "", "the user lives in Oslo"),
+        StatementMessage("c", "", "I like tea."),
     ]
-    assert [statement.text for statement in make_statements(messages)] == [
+    assert [statement.text for statement in extract_statements(messages)] == [
         "Alex prefers dark mode",
         "The user lives in Oslo",
         '"I like tea."',
@@ -196,36 +201,40 @@ def test_texts_without_a_speaker_keep_their_own_subject():
 
 
 def test_a_speaker_written_into_the_text_is_its_speaker():
-    written = [Message("a", "", "Caroline: I bought a kayak."), Message("b", "", "Deadline: June. I like tea.")]
-    assert make_statements(written)[0].text == "Caroline bought a kayak"
-    assert "Deadline" not in {statement.subject for statement in make_statements(written)}
+    written = [
+        StatementMessage("a", "", "Caroline: I bought a kayak."),
+        StatementMessage("b", "", "Deadline: June. I like tea."),
+    ]
+    assert extract_statements(written)[0].text == "Caroline bought a kayak"
+    assert "Deadline" not in {statement.subject for statement in extract_statements(written)}
 
 
 def test_a_name_written_once_before_a_users_message_is_no_speaker():
-    once = [Message("a", "user", "Berlin: the meeting begins at nine.")]
-    assert [statement.text for statement in make_statements(once)] == ["User: Berlin: the meeting begins at nine"]
-    twice = [Message("a", "user", "Caroline: I ran."), Message("b", "user", "Caroline: I swam.")]
-    assert [statement.subject for statement in make_statements(twice)] == ["Caroline", "Caroline"]
+    once = [StatementMessage("a", "user", "Berlin: the meeting begins at nine.")]
+    assert [statement.text for statement in extract_statements(once)] == ["User: Berlin: the meeting begins at nine"]
+    twice = [StatementMessage("a", "user", "Caroline: I ran."), StatementMessage("b", "user", "Caroline: I swam.")]
+    assert [statement.subject for statement in extract_statements(twice)] == ["Caroline", "Caroline"]
 
 
 def test_statements_follow_the_sequence_of_their_messages():
     first, second = talk("Ann: I ran.", "Ben: I swam.")
-    assert [statement.message_ids for statement in make_statements([second, first])] == [("m0",), ("m1",)]
+    assert [statement.message_ids for statement in extract_statements([second, first])] == [("m0",), ("m1",)]
 
 
 def test_a_summary_puts_statements_under_their_days_and_shares_openings():
     messages = talk("Ann: I sailed yesterday. I love the sea.", "Ben: My boat leaks.") + talk(
         "Ann: I bought a kayak last year.", start=MONDAY + timedelta(days=2)
     )
-    renumbered = [Message(f"r{n}", m.role, m.content, m.name, m.created_at, n) for n, m in enumerate(messages)]
-    assert render_statements(make_statements(renumbered)) == (
+    renumbered = [StatementMessage(f"r{n}", m.role, m.content, m.name, m.created_at, n) for n, m in enumerate(messages)]
+    assert render_statements(extract_statements(renumbered)) == (
         "8 May 2023: Ann sailed (7 May); loves the sea. Ben's boat leaks.\n10 May 2023: Ann bought a kayak (2022)."
     )
 
 
 def test_a_summary_of_statements_without_a_day_has_no_heading():
     assert (
-        render_statements(make_statements([Message("a", "", "Alex prefers dark mode.")])) == "Alex prefers dark mode."
+        render_statements(extract_statements([StatementMessage("a", "", "Alex prefers dark mode.")]))
+        == "Alex prefers dark mode."
     )
 
 
@@ -233,14 +242,14 @@ def test_a_summary_of_statements_without_a_day_has_no_heading():
     "text", ["!" * 50_000, "a" * 50_000, "word " * 10_000, "- " * 20_000, "(" * 20_000, " " * 50_000 + "x"]
 )
 def test_strange_text_neither_fails_nor_lasts(text):
-    messages = [Message("a", "user", text, "Ann", MONDAY)]
-    assert all(statement.text.startswith("Ann") for statement in make_statements(messages))
+    messages = [StatementMessage("a", "user", text, "Ann", MONDAY)]
+    assert all(statement.text.startswith("Ann") for statement in extract_statements(messages))
 
 
 def test_every_word_of_a_statement_is_one_that_was_said():
     messages = talk("Ann: Where did you go?", "Ben: Sweden! I haven't slept since Tuesday.")
     known = {message.id: message for message in messages}
-    assert [faults_of(statement, known) for statement in make_statements(messages)] == [[], []]
+    assert [faults_of(statement, known) for statement in extract_statements(messages)] == [[], []]
 
 
 @pytest.mark.parametrize(
@@ -260,8 +269,8 @@ def test_name_keeps_its_capital_and_a_nod_says_nothing(said, told):
 
 def test_opening_that_points_back_stays_with_what_it_points_to():
     grant = "Support may grant up to €75 without asking."
-    message = Message("m", "", f"{grant} Above that Friederike decides.", "", MONDAY)
-    assert [one.text for one in make_statements([message])] == [
+    message = StatementMessage("m", "", f"{grant} Above that Friederike decides.", "", MONDAY)
+    assert [one.text for one in extract_statements([message])] == [
         "Support may grant up to €75 without asking, above that Friederike decides"
     ]
     assert texts("Ann: We had tea. In that case I walk.", "Ben: Why?")[1] == "Ann walks in that case"
@@ -269,7 +278,7 @@ def test_opening_that_points_back_stays_with_what_it_points_to():
 
 def test_condition_said_first_is_never_left_off():
     said = "If they offer only half of the credit, I accept €15,000 and not less, whatever Ole says."
-    (statement,) = make_statements(talk(f"Ann: {said}", "Ben: Fine."))
+    (statement,) = extract_statements(talk(f"Ann: {said}", "Ben: Fine."))
     assert len(statement.parts) == 1
     assert statement.text.startswith("Ann accepts €15,000")
     assert "if they offer only half of the credit" in statement.text
@@ -281,10 +290,10 @@ def test_output_of_a_tool_does_not_hide_whom_the_assistant_speaks_to():
         *talk("user| My town has no workshop of yours."),
     ]
     messages = [
-        Message(f"m{place}", one.role, one.content, "read_log" if one.role == "tool" else "", MONDAY, place)
+        StatementMessage(f"m{place}", one.role, one.content, "read_log" if one.role == "tool" else "", MONDAY, place)
         for place, one in enumerate(messages)
     ]
-    told = [one.text for one in make_statements(messages) if one.kind != Kind.VERBATIM]
+    told = [one.text for one in extract_statements(messages) if one.kind != StatementKind.VERBATIM]
     assert told == [
         "Assistant: User's sensor is a TQ-88",
         "Assistant: the fault is Assistant's",

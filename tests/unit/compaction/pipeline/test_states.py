@@ -2,7 +2,14 @@
 
 import pytest
 
-from compaction.services.pipeline.states import DECISIONS, STATES, TRANSITIONS, Conflict, allowed_actions, next_state
+from compaction.services.pipeline.states import (
+    COMPACTION_STATES,
+    DECISION_ACTIONS,
+    TRANSITIONS,
+    TransitionError,
+    next_state,
+    state_actions,
+)
 
 ACTIONS = sorted({action for _, action in TRANSITIONS})
 
@@ -30,10 +37,10 @@ def test_every_transition_leads_where_it_should(state, action, after):
 
 def test_there_are_no_other_transitions():
     assert len(TRANSITIONS) == 12
-    for state in STATES:
+    for state in COMPACTION_STATES:
         for action in ACTIONS:
             if (state, action) not in TRANSITIONS:
-                with pytest.raises(Conflict, match=action):
+                with pytest.raises(TransitionError, match=action):
                     next_state(state, action)
 
 
@@ -41,19 +48,19 @@ def test_there_are_no_other_transitions():
 def test_a_second_decision_is_a_conflict(action):
     decided = next_state("proposed", action)
     for again in ("approve", "reject", "regenerate"):
-        with pytest.raises(Conflict) as caught:
+        with pytest.raises(TransitionError) as caught:
             next_state(decided, again)
         assert caught.value.code == "conflict"
         assert (caught.value.state, caught.value.action) == (decided, again)
 
 
 def test_rolling_back_twice_is_a_conflict():
-    with pytest.raises(Conflict, match="rolled back allows nothing, not rollback"):
+    with pytest.raises(TransitionError, match="rolled back allows nothing, not rollback"):
         next_state(next_state("applied", "rollback"), "rollback")
 
 
 def test_people_see_only_what_they_may_decide():
-    allowed = {state: allowed_actions(state) for state in STATES}
+    allowed = {state: state_actions(state) for state in COMPACTION_STATES}
     assert {state: actions for state, actions in allowed.items() if actions} == {
         "proposed": ("approve", "reject", "edit", "regenerate"),
         "applied": ("edit", "rollback"),
@@ -61,11 +68,13 @@ def test_people_see_only_what_they_may_decide():
         "rejected": ("reopen",),
         "superseded": ("reopen",),
     }
-    assert set(DECISIONS) == {action for actions in allowed.values() for action in actions}
+    assert set(DECISION_ACTIONS) == {action for actions in allowed.values() for action in actions}
 
 
 def test_final_states_are_those_nothing_leads_out_of():
-    assert [state for state in STATES if state not in {before for before, _ in TRANSITIONS}] == ["rolled_back"]
+    assert [state for state in COMPACTION_STATES if state not in {before for before, _ in TRANSITIONS}] == [
+        "rolled_back"
+    ]
 
 
 @pytest.mark.parametrize(("state", "action"), [("lost", "approve"), ("proposed", "burn")])

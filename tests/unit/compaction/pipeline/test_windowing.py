@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 from compaction.services.windowing import (
     first_preserved_index,
     index_between_units,
-    is_whole,
+    is_complete_unit,
     preserved_from,
+    tool_call_units,
     unit_starts,
-    units,
 )
-from tests.unit.conversations import call, conversations, plain, result
+from tests.unit.conversations import call, conversations, plain, tool_result_turn
 
 
 def test_a_short_conversation_is_preserved_whole():
@@ -62,36 +62,36 @@ def test_preserved_are_the_larger_of_count_and_share(tokens, window, count, shar
 
 
 def test_a_call_and_its_results_are_one_unit():
-    turns = [plain(0), call(1, "a", "b"), result(2, "a"), result(3, "b"), plain(4)]
-    assert units(turns) == [(0,), (1, 2, 3), (4,)]
+    turns = [plain(0), call(1, "a", "b"), tool_result_turn(2, "a"), tool_result_turn(3, "b"), plain(4)]
+    assert tool_call_units(turns) == [(0,), (1, 2, 3), (4,)]
     assert unit_starts(turns) == [0, 1, 1, 1, 4]
 
 
 def test_results_that_come_late_or_twice_belong_to_their_call():
-    turns = [call(0, "a"), plain(1), result(2, "a"), result(3, "a"), plain(4)]
-    assert units(turns) == [(0, 2, 3), (1,), (4,)]
+    turns = [call(0, "a"), plain(1), tool_result_turn(2, "a"), tool_result_turn(3, "a"), plain(4)]
+    assert tool_call_units(turns) == [(0, 2, 3), (1,), (4,)]
 
 
 def test_a_call_id_used_again_belongs_to_the_nearest_call():
-    turns = [call(0, "a"), result(1, "a"), call(2, "a"), result(3, "a")]
-    assert units(turns) == [(0, 1), (2, 3)]
+    turns = [call(0, "a"), tool_result_turn(1, "a"), call(2, "a"), tool_result_turn(3, "a")]
+    assert tool_call_units(turns) == [(0, 1), (2, 3)]
 
 
 def test_a_result_without_a_call_stands_alone_and_is_not_whole():
-    turns = [result(0, "lost"), plain(1)]
-    assert units(turns) == [(0,), (1,)]
-    assert [is_whole([turn]) for turn in turns] == [False, True]
+    turns = [tool_result_turn(0, "lost"), plain(1)]
+    assert tool_call_units(turns) == [(0,), (1,)]
+    assert [is_complete_unit([turn]) for turn in turns] == [False, True]
 
 
 def test_a_call_is_whole_with_all_of_its_results_only():
-    one, two = result(1, "a"), result(2, "b")
-    assert is_whole([call(0, "a", "b"), one, two])
-    assert not is_whole([call(0, "a", "b"), one])
-    assert not is_whole([call(0)])
+    one, two = tool_result_turn(1, "a"), tool_result_turn(2, "b")
+    assert is_complete_unit([call(0, "a", "b"), one, two])
+    assert not is_complete_unit([call(0, "a", "b"), one])
+    assert not is_complete_unit([call(0)])
 
 
 def test_index_moves_down_to_the_start_of_units_even_interleaved_ones():
-    turns = [plain(0), call(1, "a"), call(2, "b"), result(3, "a"), result(4, "b"), plain(5)]
+    turns = [plain(0), call(1, "a"), call(2, "b"), tool_result_turn(3, "a"), tool_result_turn(4, "b"), plain(5)]
     assert [index_between_units(turns, index) for index in range(7)] == [0, 1, 1, 1, 1, 5, 6]
 
 
@@ -101,11 +101,11 @@ def preserved(turns, window=10_000, room=10_000, messages=1, share=0.0, cut_room
 
 
 def test_preserved_turns_begin_at_a_whole_unit():
-    assert preserved([plain(0), call(1, "a"), result(2, "a")]) == 1
+    assert preserved([plain(0), call(1, "a"), tool_result_turn(2, "a")]) == 1
 
 
 def test_preserved_turns_beyond_the_room_are_cut_to_the_newest_units_that_fit():
-    turns = [plain(0, 100), call(1, "a", tokens=100), result(2, "a", tokens=100), plain(3, 100)]
+    turns = [plain(0, 100), call(1, "a", tokens=100), tool_result_turn(2, "a", tokens=100), plain(3, 100)]
     assert preserved(turns, messages=4, room=400) == 0
     assert preserved(turns, messages=4, room=300) == 1
     assert preserved(turns, messages=4, room=299) == 3
@@ -116,9 +116,9 @@ def test_preserved_turns_beyond_the_room_are_cut_to_the_newest_units_that_fit():
 
 
 def test_a_call_that_waits_for_results_is_always_preserved():
-    waiting = [plain(0), call(1, "a", "b"), result(2, "a")]
+    waiting = [plain(0), call(1, "a", "b"), tool_result_turn(2, "a")]
     assert preserved(waiting, messages=0) == 1
-    assert preserved([*waiting, result(3, "b")], messages=0) == 4
+    assert preserved([*waiting, tool_result_turn(3, "b")], messages=0) == 4
     assert preserved([plain(0), call(1, "a")], messages=0, room=0) == 1
 
 
@@ -126,4 +126,4 @@ def test_a_call_that_waits_for_results_is_always_preserved():
 def test_no_unit_has_turns_on_both_sides_of_the_preserved_index(turns, messages, share, room):
     index = preserved(turns, 2000, room, messages, share)
     assert 0 <= index <= len(turns)
-    assert all(unit[-1] < index or unit[0] >= index for unit in units(turns))
+    assert all(unit[-1] < index or unit[0] >= index for unit in tool_call_units(turns))

@@ -6,17 +6,17 @@ from typing import Any
 import pytest
 
 from compaction.services.pipeline.generations import generation_warning
-from compaction.services.sessions.drafts import NewMessage, problems_of_calls, problems_of_messages
+from compaction.services.sessions.drafts import NewMessage, new_message_problems, tool_call_problems
 from compaction.services.sessions.section_budgets import (
     MARKER_TOKENS,
     default_budget,
-    in_units,
     marker_tokens,
     newest_unit_tokens,
-    section_settings,
+    order_by_tool_units,
+    session_section_budgets,
 )
 from compaction.services.sessions.tool_calls import CALLS_BYTES_MAX, CallError, canonical_calls
-from compaction.services.sessions.turns import Turn
+from compaction.services.sessions.turns import SessionTurn
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 
@@ -26,7 +26,7 @@ def call(call_id: str = "c1", **fields: Any) -> dict[str, Any]:
 
 
 def faults(*rows: NewMessage) -> list[tuple[str, str]]:
-    return [(problem.field, problem.code) for problem in problems_of_messages(rows, now=NOW)]
+    return [(problem.field, problem.code) for problem in new_message_problems(rows, now=NOW)]
 
 
 def test_plain_messages_have_no_faults() -> None:
@@ -92,7 +92,7 @@ def test_calls_and_results_are_paired_in_order() -> None:
         4: NewMessage("tool", "x", tool_call_id="new"),
         5: NewMessage("tool", "x", tool_call_id="never"),
     }
-    found = problems_of_calls(rows, called={"stored"}, answered=set())
+    found = tool_call_problems(rows, called={"stored"}, answered=set())
     assert [(problem.field, problem.code) for problem in found] == [
         ("messages[2].tool_calls[1].id", "call_id_taken"),
         ("messages[4].tool_call_id", "call_already_answered"),
@@ -127,17 +127,17 @@ def test_default_budget_is_the_window_without_reserve_and_safety(
     ],
 )
 def test_memories_get_a_quarter_or_what_the_profile_gives_them(sections: dict[str, Any], room: int) -> None:
-    assert section_settings(sections, 1000)["memories"] == {"tokens": room}
+    assert session_section_budgets(sections, 1000)["memories"] == {"tokens": room}
 
 
 def test_results_stand_behind_their_calls_and_the_newest_whole_unit_counts() -> None:
     turns = [
-        Turn(0, "assistant", "", 5, tool_calls=[call("c1")]),
-        Turn(1, "user", "x", 3),
-        Turn(2, "tool", "y", 7, tool_call_id="c1"),
-        Turn(3, "assistant", "", 9, tool_calls=[call("c2")]),
+        SessionTurn(0, "assistant", "", 5, tool_calls=[call("c1")]),
+        SessionTurn(1, "user", "x", 3),
+        SessionTurn(2, "tool", "y", 7, tool_call_id="c1"),
+        SessionTurn(3, "assistant", "", 9, tool_calls=[call("c2")]),
     ]
-    assert [turn.id for turn in in_units(turns)] == [0, 2, 1, 3]
+    assert [turn.id for turn in order_by_tool_units(turns)] == [0, 2, 1, 3]
     assert newest_unit_tokens(turns) == 3
     assert newest_unit_tokens(turns[:1]) == 0
     assert marker_tokens(turns[1]) == MARKER_TOKENS < marker_tokens(turns[2])

@@ -5,16 +5,16 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction.services.sessions.trimming import newest_that_fit
+from compaction.services.sessions.trimming import trim_to_newest_turns
 from compaction.services.sessions.turns import COMPACTED, MASKED
-from compaction.services.windowing import is_whole, units
-from tests.unit.conversations import call, conversations, plain, result
+from compaction.services.windowing import is_complete_unit, tool_call_units
+from tests.unit.conversations import call, conversations, plain, tool_result_turn
 
 TALK = [plain(place, 10) for place in range(5)]
 
 
 def kept(turns, room, overhead=0):
-    return [turn.id for turn in newest_that_fit(turns, room, overhead).kept]
+    return [turn.id for turn in trim_to_newest_turns(turns, room, overhead).kept]
 
 
 def test_the_newest_that_fit_stay_in_their_order():
@@ -27,7 +27,7 @@ def test_the_newest_that_fit_stay_in_their_order():
 
 def test_overhead_counts_for_each_message():
     assert kept(TALK, 29, overhead=5) == [4]
-    assert newest_that_fit(TALK, 30, overhead=5).tokens == 30
+    assert trim_to_newest_turns(TALK, 30, overhead=5).tokens == 30
 
 
 def test_pinned_messages_come_first():
@@ -51,26 +51,26 @@ def test_no_hole_opens_where_one_does_not_fit_in_the_rest():
 
 
 def test_a_call_stays_with_its_results_or_not_at_all():
-    turns = [TALK[0], call(1, "a", "b"), result(2, "a", 10), result(3, "b", 10), TALK[4]]
+    turns = [TALK[0], call(1, "a", "b"), tool_result_turn(2, "a", 10), tool_result_turn(3, "b", 10), TALK[4]]
     assert kept(turns, 40) == [1, 2, 3, 4]
     assert kept(turns, 39) == [4]
 
 
 def test_pinned_result_brings_its_call_along():
-    turns = [call(0, "a"), result(1, "a", 10, pinned=True), *TALK[2:]]
+    turns = [call(0, "a"), tool_result_turn(1, "a", 10, pinned=True), *TALK[2:]]
     assert kept(turns, 30) == [0, 1, 4]
 
 
 def test_results_without_a_call_and_calls_without_all_results_are_left_out():
-    turns = [result(0, "lost", 10), TALK[1], call(2, "a", "b"), result(3, "a", 10)]
-    trimmed = newest_that_fit(turns, 1000)
+    turns = [tool_result_turn(0, "lost", 10), TALK[1], call(2, "a", "b"), tool_result_turn(3, "a", 10)]
+    trimmed = trim_to_newest_turns(turns, 1000)
     assert [turn.id for turn in trimmed.kept] == [1]
     assert [turn.id for turn in trimmed.broken] == [turn.id for turn in trimmed.left_out] == [0, 2, 3]
 
 
 def test_masked_outputs_take_their_placeholder_and_compacted_ones_are_gone():
-    turns = [replace(TALK[0], state=COMPACTED), call(1, "a"), result(2, "a", 500, state=MASKED)]
-    trimmed = newest_that_fit(turns, 22)
+    turns = [replace(TALK[0], state=COMPACTED), call(1, "a"), tool_result_turn(2, "a", 500, state=MASKED)]
+    trimmed = trim_to_newest_turns(turns, 22)
     assert [turn.id for turn in trimmed.kept] == [1, 2]
     assert trimmed.tokens == 22
     assert trimmed.left_out == ()
@@ -78,10 +78,10 @@ def test_masked_outputs_take_their_placeholder_and_compacted_ones_are_gone():
 
 @given(conversations(), st.integers(-10, 5000), st.integers(0, 10))
 def test_kept_turns_fit_and_hold_whole_units_only(turns, room, overhead):
-    trimmed = newest_that_fit(turns, room, overhead)
+    trimmed = trim_to_newest_turns(turns, room, overhead)
     assert trimmed.tokens == sum(turn.context_tokens + overhead for turn in trimmed.kept)
     assert trimmed.tokens <= max(room, 0)
     assert sorted(turn.id for turn in (*trimmed.kept, *trimmed.left_out)) == [turn.id for turn in turns]
     assert list(trimmed.kept) == sorted(trimmed.kept, key=lambda turn: turn.id)
-    for unit in units(trimmed.kept):
-        assert is_whole([trimmed.kept[index] for index in unit])
+    for unit in tool_call_units(trimmed.kept):
+        assert is_complete_unit([trimmed.kept[index] for index in unit])

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction.services.pipeline.before_after import before_after
+from compaction.services.pipeline.before_after import compaction_bars
 from compaction.services.pipeline.planning import plan_compaction
-from compaction.services.sessions.gauges import pressure_gauge, thresholds
-from compaction.services.sessions.turns import Turn
-from compaction.services.simulation.curves import POINTS_MAX, thinned
-from compaction.services.simulation.simulator import APPENDED, Point, simulate
+from compaction.services.sessions.gauges import policy_thresholds, pressure_gauge
+from compaction.services.sessions.turns import SessionTurn
+from compaction.services.simulation.curves import POINTS_MAX, thin_point_indices
+from compaction.services.simulation.simulator import APPENDED, SimulationPoint, simulate_session
 from compaction.simulation.chart import simulation_chart
 from context.services.profiles.compaction_policy import CompactionPolicy
 
@@ -45,7 +45,7 @@ def test_marks_stand_at_their_share_of_the_window_and_closer_when_it_overflows()
 
 def test_threshold_that_is_switched_off_is_not_marked() -> None:
     policy = CompactionPolicy(has_scheduled=False, has_emergency=False)
-    assert [name for name, _ in thresholds(policy)] == ["warning"]
+    assert [name for name, _ in policy_thresholds(policy)] == ["warning"]
     assert pressure_gauge(800, 1000, policy).level == "calm"
 
 
@@ -61,17 +61,17 @@ def test_everything_lies_within_the_bar(tokens: int, window: int) -> None:
     assert all(0 <= mark.at_percent <= 100 for mark in gauge.marks)
 
 
-def _turns(count: int) -> list[Turn]:
+def _turns(count: int) -> list[SessionTurn]:
     at = datetime(2026, 3, 1, tzinfo=UTC)
     roles = ("user", "assistant")
     return [
-        Turn(number, roles[number % 2], "word", 40, sequence=number, created_at=at + timedelta(minutes=number))
+        SessionTurn(number, roles[number % 2], "word", 40, sequence=number, created_at=at + timedelta(minutes=number))
         for number in range(count)
     ]
 
 
 def test_chart_has_every_point_the_thresholds_and_each_compaction_marked() -> None:
-    done = simulate(_turns(120), POLICY, 2000)
+    done = simulate_session(_turns(120), POLICY, 2000)
     chart = simulation_chart(done, POLICY, 2000)
     names = ["in the context", "window", "compacted when idle", "compacted at once", "warning", "target"]
     assert chart.series == names
@@ -82,13 +82,13 @@ def test_chart_has_every_point_the_thresholds_and_each_compaction_marked() -> No
 
 
 def test_chart_of_nothing_is_empty() -> None:
-    assert simulation_chart(simulate([], POLICY, 2000), POLICY, 2000).is_empty
+    assert simulation_chart(simulate_session([], POLICY, 2000), POLICY, 2000).is_empty
 
 
 def test_bars_before_and_after_add_up_to_the_plan() -> None:
     turns = _turns(60)
     plan = plan_compaction(turns, window=2000, policy=POLICY, fixed_tokens=130, summary_tokens=100)
-    bars = before_after(plan, turns, window=2000, directive_tokens=30, summary_tokens=100)
+    bars = compaction_bars(plan, turns, window=2000, directive_tokens=30, summary_tokens=100)
     assert sum(part.tokens for part in bars.before) == plan.tokens_before
     assert sum(part.tokens for part in bars.after) == plan.tokens_after_at_most
     assert {part.name for part in bars.before} == {"directive", "summary", "leaving", "staying"}
@@ -97,8 +97,8 @@ def test_bars_before_and_after_add_up_to_the_plan() -> None:
 
 
 def test_long_curve_is_thinned_but_keeps_its_ends_and_every_compaction() -> None:
-    points = [Point(n, n, 0.1, "emergency" if n % 1000 == 500 else APPENDED) for n in range(5000)]
-    kept = thinned(points)
+    points = [SimulationPoint(n, n, 0.1, "emergency" if n % 1000 == 500 else APPENDED) for n in range(5000)]
+    kept = thin_point_indices(points)
     assert len(kept) <= POINTS_MAX * 1.2
     assert kept[0] == 0
     assert kept[-1] == 4999

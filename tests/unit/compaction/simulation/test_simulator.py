@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction.services.pipeline.planning import masked_turns, plan_compaction
+from compaction.services.pipeline.planning import mask_turns, plan_compaction
 from compaction.services.sessions.turns import COMPACTED
-from compaction.services.simulation.simulator import simulate
+from compaction.services.simulation.simulator import simulate_session
 from context.services.profiles.compaction_policy import CompactionPolicy
-from tests.unit.conversations import call, conversations, plain, result
+from tests.unit.conversations import call, conversations, plain, tool_result_turn
 
 FEW = CompactionPolicy(preserve_messages=2, preserve_share=0.0)
 
@@ -22,7 +22,7 @@ def talk(count, tokens=100):
 
 
 def test_short_session_only_grows():
-    told = simulate(talk(4), FEW, 1000, directive_tokens=50)
+    told = simulate_session(talk(4), FEW, 1000, directive_tokens=50)
     assert [(point.sequence, point.tokens, point.event) for point in told.points] == [
         (0, 150, "appended"),
         (1, 250, "appended"),
@@ -33,7 +33,7 @@ def test_short_session_only_grows():
 
 
 def test_emergency_comes_before_the_answer_at_the_threshold():
-    told = simulate(talk(10), FEW, 1000)
+    told = simulate_session(talk(10), FEW, 1000)
     # before the tenth message 900 tokens stand, of which 700 become 140
     events = [(point.sequence, point.tokens) for point in told.points if point.event == "emergency"]
     assert events == [(8, 340)]
@@ -43,33 +43,33 @@ def test_emergency_comes_before_the_answer_at_the_threshold():
 def test_pause_compacts_over_the_sleep_threshold():
     turns = talk(8)
     late = replace(turns[7], created_at=turns[6].created_at + timedelta(minutes=10))
-    told = simulate([*turns[:7], late], FEW, 1000)
+    told = simulate_session([*turns[:7], late], FEW, 1000)
     assert [(point.sequence, point.tokens) for point in told.points if point.event == "scheduled"] == [(6, 300)]
     soon = replace(late, created_at=turns[6].created_at + timedelta(minutes=9))
     unknown = replace(late, created_at=None)
     off = replace(FEW, has_scheduled=False)
     assert all(
-        simulate([*turns[:7], last], policy, 1000).compactions == 0
+        simulate_session([*turns[:7], last], policy, 1000).compactions == 0
         for last, policy in ((soon, FEW), (unknown, FEW), (late, off))
     )
 
 
 def test_masking_alone_is_counted_apart():
-    turns = [plain(0, 50), call(1, "a"), result(2, "a", 800), *talk(4, 10)]
-    told = simulate([replace(turn, id=place, sequence=place) for place, turn in enumerate(turns)], FEW, 1000)
+    turns = [plain(0, 50), call(1, "a"), tool_result_turn(2, "a", 800), *talk(4, 10)]
+    told = simulate_session([replace(turn, id=place, sequence=place) for place, turn in enumerate(turns)], FEW, 1000)
     assert (told.compactions, told.masked, told.peak) == (0, 1, 0.89)
 
 
 def test_everything_can_be_switched_off():
     off = replace(FEW, has_emergency=False, has_scheduled=False)
-    told = simulate(talk(20), off, 1000)
+    told = simulate_session(talk(20), off, 1000)
     assert (told.compactions, told.peak) == (0, 2.0)
     assert told.cost.tokens_sent == told.cost.tokens_sent_without_compaction
     assert told.cost.calls_cut == told.cost.calls_cut_without_compaction == 5
 
 
 def test_cost_is_reckoned_with_and_without_compaction():
-    told = simulate(talk(10), FEW, 1000, price_per_million=2.0)
+    told = simulate_session(talk(10), FEW, 1000, price_per_million=2.0)
     # asked for before messages 1, 3, 5, 7 and 9
     assert told.cost.calls == 5
     assert told.cost.tokens_sent_without_compaction == 100 + 300 + 500 + 700 + 900
@@ -77,17 +77,19 @@ def test_cost_is_reckoned_with_and_without_compaction():
     assert told.cost.summarising_tokens == 700 + 140
     assert told.cost.price == pytest.approx((1940 + 840) * 2 / 1e6)
     assert told.cost.price_without_compaction == pytest.approx(2500 * 2 / 1e6)
-    assert simulate(talk(10), FEW, 1000).cost.price == 0
+    assert simulate_session(talk(10), FEW, 1000).cost.price == 0
 
 
 def test_session_without_answers_is_asked_for_before_every_message():
-    assert simulate([plain(place) for place in range(5)], FEW, 1000).cost.calls == 5
-    assert simulate([], FEW, 1000, directive_tokens=100).peak == 0.1
+    assert simulate_session([plain(place) for place in range(5)], FEW, 1000).cost.calls == 5
+    assert simulate_session([], FEW, 1000, directive_tokens=100).peak == 0.1
 
 
 def test_recorded_states_do_not_matter():
     turns = talk(12)
-    assert simulate([replace(turn, state=COMPACTED) for turn in turns], FEW, 1000) == simulate(turns, FEW, 1000)
+    assert simulate_session([replace(turn, state=COMPACTED) for turn in turns], FEW, 1000) == simulate_session(
+        turns, FEW, 1000
+    )
 
 
 @given(conversations(max_size=60), st.integers(300, 4000), st.integers(0, 10), st.integers(0, 200))
@@ -105,7 +107,7 @@ def test_simulation_is_the_plan_rule_stepped_by_hand(turns, window, preserve, di
                 plan = plan_compaction(
                     standing, window=window, policy=policy, fixed_tokens=directive + summary, summary_tokens=summary
                 )
-                standing = [each for each in masked_turns(standing, plan.mask_ids) if each.id not in plan.span_ids]
+                standing = [each for each in mask_turns(standing, plan.mask_ids) if each.id not in plan.span_ids]
                 summary = plan.summary_budget_tokens if plan.span_ids else summary
                 compactions += bool(plan.span_ids)
                 if not plan.is_empty:
@@ -114,7 +116,7 @@ def test_simulation_is_the_plan_rule_stepped_by_hand(turns, window, preserve, di
         standing.append(turn)
         points.append((place, tokens(), "appended"))
 
-    told = simulate(turns, policy, window, directive_tokens=directive)
+    told = simulate_session(turns, policy, window, directive_tokens=directive)
     assert [(point.sequence, point.tokens, point.event) for point in told.points] == points
     assert (told.compactions, told.cost.tokens_sent) == (compactions, sent)
     assert all(point.pressure == point.tokens / window <= told.peak for point in told.points)
@@ -124,7 +126,7 @@ def test_simulation_is_the_plan_rule_stepped_by_hand(turns, window, preserve, di
 def test_seven_hundred_messages_take_some_milliseconds(tokens):
     turns = talk(700, tokens)
     began = time.perf_counter()
-    told = simulate(turns, CompactionPolicy(), 8000)
+    told = simulate_session(turns, CompactionPolicy(), 8000)
     taken = time.perf_counter() - began
     assert told.compactions
     assert taken < 0.5

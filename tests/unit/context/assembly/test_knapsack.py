@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from benchmarks import hard_knapsacks
 from context.services.packer import core
-from context.services.packer.knapsack import solve
-from context.services.packer.relaxation import Knapsack, cardinality_rows, grid_row, relax
+from context.services.packer.knapsack import solve_knapsack
+from context.services.packer.relaxation import Knapsack, cardinality_rows, grid_row, relax_knapsack
 
 SMALL = st.integers(1, 20)
 MILLIONTHS = st.integers(1, 10**6)
@@ -35,7 +35,7 @@ def check_solution(solution, profits, weights, capacity):
 
 
 def check_optimum(profits, weights, capacity):
-    solution = solve(profits, weights, capacity)
+    solution = solve_knapsack(profits, weights, capacity)
     check_solution(solution, profits, weights, capacity)
     assert solution.profit == solution.upper_bound == optimum(profits, weights, capacity)
 
@@ -50,7 +50,7 @@ HELD = {"as they come": {}, "by weight": {"MAX_SPARSE_STATES": 20}, "pruned": {"
 
 
 @pytest.mark.parametrize("held", HELD)
-@pytest.mark.parametrize("name", hard_knapsacks.NAMES)
+@pytest.mark.parametrize("name", hard_knapsacks.KNAPSACK_CLASS_NAMES)
 def test_optimum_of_hard_instances_however_states_are_held(name, held, monkeypatch):
     for constant, value in HELD[held].items():
         monkeypatch.setattr(core, constant, value)
@@ -59,36 +59,36 @@ def test_optimum_of_hard_instances_however_states_are_held(name, held, monkeypat
         check_optimum(instance.scores, instance.tokens, int(sum(instance.tokens) * share))
 
 
-@pytest.mark.parametrize("name", hard_knapsacks.NAMES)
+@pytest.mark.parametrize("name", hard_knapsacks.KNAPSACK_CLASS_NAMES)
 def test_optimum_of_500_items_into_80_000_tokens(name):
     instance = hard_knapsacks.make(name, 500, seed=1)
     check_optimum(instance.scores, instance.tokens, 80_000)
 
 
 @settings(max_examples=300)
-@given(st.sampled_from(hard_knapsacks.NAMES), st.integers(0, 50), st.integers(0, 20_000))
+@given(st.sampled_from(hard_knapsacks.KNAPSACK_CLASS_NAMES), st.integers(0, 50), st.integers(0, 20_000))
 def test_past_the_work_limit_the_bound_holds(name, seed, limit):
     instance = hard_knapsacks.make(name, 60, seed)
     capacity = sum(instance.tokens) * 2 // 5
-    solution = solve(instance.scores, instance.tokens, capacity, work_limit=limit)
+    solution = solve_knapsack(instance.scores, instance.tokens, capacity, work_limit=limit)
     check_solution(solution, instance.scores, instance.tokens, capacity)
     best = optimum(instance.scores, instance.tokens, capacity)
     assert solution.profit <= best <= solution.upper_bound
-    assert solution == solve(instance.scores, instance.tokens, capacity, work_limit=limit)
+    assert solution == solve_knapsack(instance.scores, instance.tokens, capacity, work_limit=limit)
 
 
 def test_a_limit_stops_the_search_and_a_larger_one_does_not():
     instance = hard_knapsacks.make("circle", 500, seed=1)
-    stopped = solve(instance.scores, instance.tokens, 80_000, work_limit=2_000)
-    whole = solve(instance.scores, instance.tokens, 80_000)
+    stopped = solve_knapsack(instance.scores, instance.tokens, 80_000, work_limit=2_000)
+    whole = solve_knapsack(instance.scores, instance.tokens, 80_000)
     assert 2_000 <= stopped.nodes < 4_000 < whole.nodes
     assert stopped.profit <= whole.profit < stopped.upper_bound
-    assert solve(instance.scores, instance.tokens, 80_000, work_limit=whole.nodes + 1) == whole
+    assert solve_knapsack(instance.scores, instance.tokens, 80_000, work_limit=whole.nodes + 1) == whole
 
 
 def test_without_work_the_linear_bound_is_what_is_known():
-    assert solve([60, 100, 120], [10, 20, 30], 50, work_limit=0).upper_bound == 240
-    assert solve([60, 100, 120], [10, 20, 30], 50).upper_bound == 220
+    assert solve_knapsack([60, 100, 120], [10, 20, 30], 50, work_limit=0).upper_bound == 240
+    assert solve_knapsack([60, 100, 120], [10, 20, 30], 50).upper_bound == 220
 
 
 @pytest.mark.parametrize(
@@ -103,13 +103,13 @@ def test_without_work_the_linear_bound_is_what_is_known():
     ],
 )
 def test_known_answers(profits, weights, capacity, taken):
-    assert solve(profits, weights, capacity).taken == taken
+    assert solve_knapsack(profits, weights, capacity).taken == taken
 
 
 @pytest.mark.parametrize("scale", [2**33, 2**60, 10**40])
 def test_numbers_of_any_size(scale):
     profits, weights = [60 * scale, 100 * scale + 1, 120 * scale], [10 * scale, 20 * scale, 30 * scale + 1]
-    solution = solve(profits, weights, 50 * scale)
+    solution = solve_knapsack(profits, weights, 50 * scale)
     check_solution(solution, profits, weights, 50 * scale)
     assert 160 * scale + 1 <= solution.profit <= 180 * scale <= solution.upper_bound
 
@@ -122,7 +122,7 @@ def spread_out(chance, items):
 
 def test_capacities_of_any_size_take_no_cell_each():
     profits, weights, capacity = spread_out(np.random.default_rng(3), 120)
-    solution = solve(profits, weights, capacity)
+    solution = solve_knapsack(profits, weights, capacity)
     check_solution(solution, profits, weights, capacity)
     assert solution.nodes < 20_000_000
 
@@ -130,7 +130,7 @@ def test_capacities_of_any_size_take_no_cell_each():
 def test_what_would_fill_memory_ends_like_a_work_limit(monkeypatch):
     monkeypatch.setattr(core, "MAX_STATES", 2_000)
     profits, weights, capacity = spread_out(np.random.default_rng(3), 120)
-    solution = solve(profits, weights, capacity)
+    solution = solve_knapsack(profits, weights, capacity)
     check_solution(solution, profits, weights, capacity)
     assert solution.profit < solution.upper_bound
     assert solution.nodes < 200_000
@@ -162,7 +162,7 @@ def test_bounds_hold_for_all_that_meets_their_row(items, share):
     meets = [fitting @ row.coefficients <= row.limit for row in rows]
     assert np.logical_or.reduce(meets).all()
     for row, flags in [(None, np.ones(len(fitting), bool)), *zip(rows, meets, strict=True)]:
-        relaxation = relax(problem, row)
+        relaxation = relax_knapsack(problem, row)
         lost = (fitting != relaxation.base) @ relaxation.costs
         empty = problem.capacity - fitting @ problem.weights
         allowed = relaxation.bound - lost - relaxation.slope * empty + problem.margin
@@ -176,7 +176,7 @@ def test_scores_that_are_fractions_lie_on_a_grid():
     row = grid_row(problem)
     assert row is not None
     assert np.abs(problem.profits - 1e6 / 1_003 * row.coefficients).max() <= 0.5 + 1e-6
-    assert relax(problem, row).bound <= relax(problem).bound + problem.margin
+    assert relax_knapsack(problem, row).bound <= relax_knapsack(problem).bound + problem.margin
 
 
 def test_scores_without_a_grid_get_no_row():

@@ -5,15 +5,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context.services.assembly.near_duplicates import Likeness
+from context.services.assembly.near_duplicates import NearDuplicates
 
 
 def direction(degrees: float) -> "np.ndarray":
     return np.array([np.cos(np.radians(degrees)), np.sin(np.radians(degrees))])
 
 
-def likeness(threshold: float = 0.97, **degrees: float) -> Likeness:
-    return Likeness({key: direction(value) for key, value in degrees.items()}, threshold)
+def likeness(threshold: float = 0.97, **degrees: float) -> NearDuplicates:
+    return NearDuplicates({key: direction(value) for key, value in degrees.items()}, threshold)
 
 
 @pytest.mark.parametrize(("degrees", "is_near"), [(0, True), (14, True), (15, False), (90, False), (180, False)])
@@ -31,7 +31,7 @@ def test_item_is_not_near_itself_and_unknown_ones_are_like_nothing() -> None:
     assert not pair.twin_of("a", ["a"])
     assert not pair.twin_of("a", ["unknown"])
     assert not pair.twin_of("unknown", ["a", "b"])
-    assert Likeness({}, 0.97).repeats(["a"]) == set()
+    assert NearDuplicates({}, 0.97).repeats(["a"]) == set()
 
 
 def test_first_of_several_near_ones_is_named() -> None:

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context.services.assembly.profiled_scorer import ProfiledScorer, Question, needs_vectors
+from context.services.assembly.profiled_scorer import ProfiledScorer, ScoringQuestion, needs_vectors
 from context.services.profiles.scoring_profiles import ADR_0040, CONVERSATION_RECALL, ScoringProfile
 from context.services.scorer import MemoryScorer
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
-QUESTION = Question("Where does Ann live?", NOW, ["ann", "live"])
+QUESTION = ScoringQuestion("Where does Ann live?", NOW, ["ann", "live"])
 
 shares = st.none() | st.floats(min_value=-1, max_value=2, allow_nan=False)
 rows = st.lists(
@@ -141,7 +141,7 @@ def test_signals_are_told_by_name_and_add_up():
         | {"partition_path": "", "holds": frozenset(["live"])}
         for number in range(1, 9)
     ]
-    question = Question("Where does Ann live?", NOW, ["ann", "live"])
+    question = ScoringQuestion("Where does Ann live?", NOW, ["ann", "live"])
     for one in ProfiledScorer(CONVERSATION_RECALL).score(rows, question, {}):
         assert list(one.parts) == list(one.weighted) == list(CONVERSATION_RECALL.weights)
         assert one.parts["person"] == 1.0
@@ -156,7 +156,7 @@ def test_a_composite_is_never_below_zero():
     ]
     vectors = {row["id"]: np.array([1.0, 0.0], dtype=np.float32) for row in rows}
     numbers = profile(weights={"relevance": 0.01, "currency": 0.99})
-    scored = ProfiledScorer(numbers).score(rows, Question("Where is it?", NOW), vectors)
+    scored = ProfiledScorer(numbers).score(rows, ScoringQuestion("Where is it?", NOW), vectors)
     assert [one.memory for one in scored] == rows
     assert scored[0].composite_score > 0.0 == scored[2].composite_score
     assert scored[2].weighted["currency"] < 0.0

@@ -13,7 +13,7 @@ from context.services.rendering import (
     MARKERS,
     NONCE_DIGITS,
     OVERHEAD_TOKENS,
-    STYLES,
+    RENDER_STYLES,
     RenderItem,
     fence_nonce,
     render_context,
@@ -68,7 +68,7 @@ ATTACKS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize("style", RENDER_STYLES)
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_no_text_escapes_the_fence(style, attack):
     rendered = render(["before", attack, "after"], style)
@@ -77,7 +77,7 @@ def test_no_text_escapes_the_fence(style, attack):
     assert texts_of(render([attack], style).text, style) == [attack]
 
 
-@pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize("style", RENDER_STYLES)
 def test_all_attacks_together(style):
     assert texts_of(render(ATTACKS, style).text, style) == ATTACKS
 
@@ -93,7 +93,7 @@ ANY_TEXT = st.text(st.characters(exclude_categories=["Cs"])) | st.lists(FRAGMENT
 ANY_ITEMS = st.lists(st.tuples(st.sampled_from(list(MARKERS)), ANY_TEXT), max_size=6)
 
 
-@pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize("style", RENDER_STYLES)
 @settings(max_examples=300)
 @given(pairs=ANY_ITEMS)
 @example(pairs=[("memory", "\n"), ("tenant_memo", ""), ("memory", "\\")])
@@ -106,7 +106,7 @@ def test_parsing_gives_back_exactly_what_went_in(style, pairs):
     assert rendered == render_context(items, style=style, secret=SECRET, tenant_id=TENANT)
 
 
-@pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize("style", RENDER_STYLES)
 def test_no_items_no_text(style):
     assert render([], style).text == ""
     assert render([], style).spans == ()
@@ -173,7 +173,7 @@ def test_a_disguised_nonce_counts_as_the_nonce(disguise):
     assert render([disguise]).nonce_counter == 1
 
 
-@pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize("style", RENDER_STYLES)
 @pytest.mark.parametrize("character", ["\u2028", "\u2060", "\x01"])
 def test_an_escaped_character_and_the_digits_after_it_never_make_the_nonce(style, character):
     escape = f"{ord(character):04x}"
@@ -185,7 +185,7 @@ def test_an_escaped_character_and_the_digits_after_it_never_make_the_nonce(style
     assert parse_context(rendered.text, style) == [("memory", text)]
 
 
-@pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize("style", RENDER_STYLES)
 def test_spans_hold_each_item_with_its_markup(style):
     texts = ["one", "two\n- three", "four"]
     rendered = render(texts, style)
@@ -207,7 +207,7 @@ def test_json_is_valid_whatever_the_texts_hold():
     assert loaded["fence"] == loaded["end"]
 
 
-@pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize("style", RENDER_STYLES)
 def test_parser_refuses_what_was_not_rendered(style):
     good = render(["one", "two\n- x"], style)
     for bad in (
@@ -276,7 +276,7 @@ ORDINARY = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize("style", RENDER_STYLES)
 @pytest.mark.parametrize("copies", [1, 4])
 def test_overhead_stays_within_its_allowance(style, copies):
     fence, each = OVERHEAD_TOKENS[style]

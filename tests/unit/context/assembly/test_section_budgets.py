@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context.services.assembly.section_budgets import Allotment
+from context.services.assembly.section_budgets import SectionAllocation
 
 ORDER = ("memo", "summaries", "focus", "memories")
 settings = st.dictionaries(
@@ -18,7 +18,7 @@ settings = st.dictionaries(
 
 def rooms(total: int, sections: dict[str, Any], uses: dict[str, int]) -> list[int]:
     """The room of each section in turn, each taking what it uses of it."""
-    allotment = Allotment(total, ORDER, sections)
+    allotment = SectionAllocation(total, ORDER, sections)
     found = []
     for section in ORDER:
         found.append(allotment.room_for(section))
@@ -27,12 +27,14 @@ def rooms(total: int, sections: dict[str, Any], uses: dict[str, int]) -> list[in
 
 
 def test_shares_may_be_of_a_larger_whole() -> None:
-    allotment = Allotment(
+    allotment = SectionAllocation(
         250, ("memo", "memories"), {"memories": {"share": 0.2}, "memo": {"share": 0.5}}, shares_of=1000
     )
     assert allotment.room_for("memo") == 250
     allotment.take("memo", 0)
-    assert Allotment(250, ("memories",), {"memories": {"share": 0.2}}, shares_of=1000).room_for("memories") == 200
+    assert (
+        SectionAllocation(250, ("memories",), {"memories": {"share": 0.2}}, shares_of=1000).room_for("memories") == 200
+    )
 
 
 def test_without_settings_each_section_may_use_what_is_left() -> None:

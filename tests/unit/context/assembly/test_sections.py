@@ -9,28 +9,28 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context.assembly.scoring import Scoring
+from context.assembly.scoring import QueryScorer
 from context.assembly.sections import (
     PACKERS,
-    Beside,
-    Packing,
-    Room,
+    IncludedMemories,
+    PackingSettings,
     Section,
+    SectionBudget,
+    fit_whole_blocks,
     memo_block,
     pack_memories,
     rank_candidates,
-    whole_section,
 )
-from context.receipts.results import BELOW_MINIMUM_SCORE, KEPT, NEAR_DUPLICATE
-from context.services.assembly.near_duplicates import Likeness
-from context.services.assembly.profiled_scorer import Question
+from context.receipts.results import BELOW_MINIMUM_SCORE, EXCLUDED_NEAR_DUPLICATE, KEPT
+from context.services.assembly.near_duplicates import NearDuplicates
+from context.services.assembly.profiled_scorer import ScoringQuestion
 from context.services.packer import AFTER_SKIP_LIMIT, OVER_BUDGET
 from context.services.profiles.scoring_profiles import ADR_0040
 from memories.models import TenantMemo
 from memories.store.readings import Candidate
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
-SCORING = Scoring(ADR_0040, Question("", NOW))
+SCORING = QueryScorer(ADR_0040, ScoringQuestion("", NOW))
 
 
 class RefusingCounter:
@@ -78,8 +78,8 @@ def found_memory(
     return Candidate(**{**given, **more})
 
 
-def room(tokens: int, model: str = "gpt-4o", marker_tokens: int = 3) -> Room:
-    return Room(tokens, marker_tokens, model, RefusingCounter())
+def room(tokens: int, model: str = "gpt-4o", marker_tokens: int = 3) -> SectionBudget:
+    return SectionBudget(tokens, marker_tokens, model, RefusingCounter())
 
 
 def packed(
@@ -87,11 +87,13 @@ def packed(
     tokens: int,
     *,
     top_k: int | None = None,
-    likeness: Likeness | None = None,
+    likeness: NearDuplicates | None = None,
     **how: Any,
 ) -> Any:
     ranked = rank_candidates(candidates, room(tokens), SCORING, top_k=top_k)
-    return pack_memories(ranked, room(tokens), Packing(**how), beside=Beside({}, likeness or Likeness({}, 1.0)))
+    return pack_memories(
+        ranked, room(tokens), PackingSettings(**how), beside=IncludedMemories({}, likeness or NearDuplicates({}, 1.0))
+    )
 
 
 def texts(section: Any) -> list[str]:
@@ -104,8 +106,8 @@ def memo(tokens: int, content: str = "We are a bakery.") -> TenantMemo:
     )
 
 
-def memo_section(row: TenantMemo, within: Room) -> Section:
-    return whole_section([memo_block(row, within)], within)
+def memo_section(row: TenantMemo, within: SectionBudget) -> Section:
+    return fit_whole_blocks([memo_block(row, within)], within)
 
 
 def test_memo_takes_its_text_and_its_marker() -> None:
@@ -196,10 +198,12 @@ def test_pinned_memory_beyond_its_share_is_held_to_the_minimum_score() -> None:
 @pytest.mark.parametrize(("share", "expected"), [(0.5, ["pin"]), (0.2, ["best"])])
 def test_what_a_pinned_memory_says_is_left_out_only_where_that_one_stands(share: float, expected: list[str]) -> None:
     best, pin = found_memory("best", 20, 1.0), found_memory("pin", 20, 0.2, pinned=True)
-    alike = Likeness({best.id: np.array([1.0, 0.0]), pin.id: np.array([1.0, 0.0])}, 0.97)
+    alike = NearDuplicates({best.id: np.array([1.0, 0.0]), pin.id: np.array([1.0, 0.0])}, 0.97)
     section = packed([best, pin], 100, pinned_share=share, likeness=alike)
     assert texts(section) == expected
-    assert [(left.reason, left.twin) for left in section.omitted] == [(NEAR_DUPLICATE, section.blocks[0].anchor)]
+    assert [(left.reason, left.twin) for left in section.omitted] == [
+        (EXCLUDED_NEAR_DUPLICATE, section.blocks[0].anchor)
+    ]
 
 
 @given(
@@ -212,9 +216,9 @@ def test_share_of_pinned_memories_leaves_the_rest_of_the_room_to_the_best(
     drawn: list[tuple[int, float, bool]], tokens: int, packer: str, share: float
 ) -> None:
     candidates = [found_memory("word " * size, size, alike, pinned) for size, alike, pinned in drawn]
-    whole = Room(tokens, 3, "gpt-4o", WordCounter())
+    whole = SectionBudget(tokens, 3, "gpt-4o", WordCounter())
     ranked = rank_candidates(candidates, whole, SCORING)
-    section = pack_memories(ranked, whole, Packing(packer=packer, pinned_share=share, is_explained=True))
+    section = pack_memories(ranked, whole, PackingSettings(packer=packer, pinned_share=share, is_explained=True))
     assert sum(block.tokens + 3 for block in section.blocks) <= section.tokens <= tokens
     assert {row.anchor.id for row in section.candidates} == {str(one.id) for one in candidates}
     assert len(section.blocks) + len(section.omitted) == len(candidates)
@@ -280,7 +284,7 @@ def test_unknown_similarity_counts_as_none_at_all() -> None:
 def test_counts_of_the_models_own_encoding_are_used() -> None:
     candidate = found_memory("one", 10)
     ranked = rank_candidates([candidate], room(100, "gpt-4"), SCORING)
-    section = pack_memories(ranked, room(100, "gpt-4"), Packing())
+    section = pack_memories(ranked, room(100, "gpt-4"), PackingSettings())
     assert [block.tokens for block in section.blocks] == [11]
 
 
@@ -289,7 +293,7 @@ def test_counts_of_a_model_without_an_exact_encoding_carry_its_safety_factor() -
     section = pack_memories(
         rank_candidates([found_memory("one", 100)], whole, SCORING),
         whole,
-        Packing(),
+        PackingSettings(),
     )
     assert section.blocks == []
     assert section.omitted[0].tokens > 100

@@ -6,17 +6,17 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 
-from context.services.assembly.signals.answer_type import answers
+from context.services.assembly.signals.answer_type import answer_type
 from context.services.assembly.signals.diversity import repetition
 from context.services.assembly.signals.recency import recency
-from context.services.assembly.signals.supersession import currency
-from context.services.assembly.signals.temporal_match import times
-from context.services.assembly.signals.time_rules import Asked, TimeRule, months, times_named
-from tests.unit.signal_rows import NOW, memory, pool, turn
+from context.services.assembly.signals.supersession import supersession
+from context.services.assembly.signals.temporal_match import temporal_match
+from context.services.assembly.signals.time_rules import QuestionTime, TimeRule, month_span, named_time_spans
+from tests.unit.signal_rows import SIGNALS_NOW, signal_memory, signal_pool, signal_turn
 
 
-def spans(text, years=(2024,), at=NOW):
-    return [f"{span.start:%Y-%m-%d}/{span.end:%Y-%m-%d}" for span in times_named(text, Asked(at, years))]
+def spans(text, years=(2024,), at=SIGNALS_NOW):
+    return [f"{span.start:%Y-%m-%d}/{span.end:%Y-%m-%d}" for span in named_time_spans(text, QuestionTime(at, years))]
 
 
 @pytest.mark.parametrize(
@@ -62,20 +62,24 @@ def test_a_month_without_a_year_is_that_of_any_year_there_is():
 
 
 def test_other_languages_bring_their_own_rules():
-    german = [TimeRule(re.compile("im Mai (?P<year>[0-9]{4})"), lambda match, _: months(int(match["year"]), 5))]
-    (span,) = times_named("Wo war sie im Mai 2023?", Asked(NOW, []), german)
+    german = [TimeRule(re.compile("im Mai (?P<year>[0-9]{4})"), lambda match, _: month_span(int(match["year"]), 5))]
+    (span,) = named_time_spans("Wo war sie im Mai 2023?", QuestionTime(SIGNALS_NOW, []), german)
     assert (span.start, span.end) == (datetime(2023, 5, 1, tzinfo=UTC), datetime(2023, 6, 1, tzinfo=UTC))
 
 
 def test_memories_of_the_time_named_count_and_those_soon_after_a_little():
     dates = ["2023-04-20", "2023-05-01", "2023-05-31", "2023-06-10", "2023-07-01", "2024-05-15"]
-    found = times(pool([memory("a", created=date) for date in dates], "Where was she in May 2023?"), NOW)
+    found = temporal_match(
+        signal_pool([signal_memory("a", created=date) for date in dates], "Where was she in May 2023?"), SIGNALS_NOW
+    )
     assert found.tolist() == pytest.approx([0, 1, 1, 0.33, 0, 0])
 
 
 def test_no_time_named_no_time_counts_and_unknown_ages_suit_no_time():
-    assert times(pool([memory("a")], "Where was she?"), NOW).tolist() == [0.0]
-    assert times(pool([memory("a", created_at=None)], "Where was she in 2023?"), NOW).tolist() == [0.0]
+    assert temporal_match(signal_pool([signal_memory("a")], "Where was she?"), SIGNALS_NOW).tolist() == [0.0]
+    assert temporal_match(
+        signal_pool([signal_memory("a", created_at=None)], "Where was she in 2023?"), SIGNALS_NOW
+    ).tolist() == [0.0]
 
 
 @pytest.mark.parametrize(
@@ -94,12 +98,14 @@ def test_no_time_named_no_time_counts_and_unknown_ages_suit_no_time():
     ],
 )
 def test_texts_of_the_form_asked_for_come_first(question, answer, other):
-    found = answers(pool([turn(f"Ann: {answer}", 1), turn(f"Ben: {other}", 2)], question))
+    found = answer_type(signal_pool([signal_turn(f"Ann: {answer}", 1), signal_turn(f"Ben: {other}", 2)], question))
     assert 1 >= found[0] > found[1] >= 0
 
 
 def test_a_question_of_no_known_form_prefers_none():
-    assert answers(pool([memory("I went to Lisbon last week.")], "What did she do?")).tolist() == [0.0]
+    assert answer_type(signal_pool([signal_memory("I went to Lisbon last week.")], "What did she do?")).tolist() == [
+        0.0
+    ]
 
 
 OLD, NEW, OTHER = [1.0, 0.2, 0.0], [1.0, 0.0, 0.2], [0.0, 0.3, 1.0]
@@ -107,15 +113,15 @@ OLD, NEW, OTHER = [1.0, 0.2, 0.0], [1.0, 0.0, 0.2], [0.0, 0.3, 1.0]
 
 def versions(text, **fields):
     rows = [
-        memory("Priya lives in Leeds.", created="2024-01-10", lexemes=["priya", "live"], **fields),
-        memory("Priya has moved to Cardiff.", created="2025-05-19", lexemes=["priya"], **fields),
-        memory("The lamp is green.", created="2025-06-01", similarity=0.1),
+        signal_memory("Priya lives in Leeds.", created="2024-01-10", lexemes=["priya", "live"], **fields),
+        signal_memory("Priya has moved to Cardiff.", created="2025-05-19", lexemes=["priya"], **fields),
+        signal_memory("The lamp is green.", created="2025-06-01", similarity=0.1),
     ]
-    return pool(rows, text, ["priya", "live"], [OLD, NEW, OTHER])
+    return signal_pool(rows, text, ["priya", "live"], [OLD, NEW, OTHER])
 
 
 def test_a_question_about_now_raises_the_newer_version():
-    old, new, other = currency(versions("Where does Priya live?"), NOW)
+    old, new, other = supersession(versions("Where does Priya live?"), SIGNALS_NOW)
     assert new > 0.3
     assert old < -0.3
     assert abs(other) < 0.05
@@ -123,37 +129,43 @@ def test_a_question_about_now_raises_the_newer_version():
 
 @pytest.mark.parametrize("question", ["Where did Priya live originally?", "Where did Priya live in March 2024?"])
 def test_a_question_about_then_raises_the_version_of_then(question):
-    old, new, _ = currency(versions(question), NOW)
+    old, new, _ = supersession(versions(question), SIGNALS_NOW)
     assert old > 0.3
     assert new < -0.3
 
 
 def test_before_a_time_named_is_before_it():
-    old, new, _ = currency(versions("Where did Priya live before the move in May 2025?"), NOW)
+    old, new, _ = supersession(versions("Where did Priya live before the move in May 2025?"), SIGNALS_NOW)
     assert old > new
 
 
 def test_the_past_tense_alone_takes_no_side():
-    assert currency(versions("Where was Priya?"), NOW).tolist() == [0.0, 0.0, 0.0]
+    assert supersession(versions("Where was Priya?"), SIGNALS_NOW).tolist() == [0.0, 0.0, 0.0]
 
 
 def test_messages_replace_nothing():
-    rows = [turn("Ann: I live in Leeds.", 1), turn("Ann: I live in Cardiff.", 2, session="s2", created="2025-05-19")]
-    assert currency(pool(rows, "Where does Ann live?", vectors=[OLD, NEW]), NOW).tolist() == [0.0, 0.0]
+    rows = [
+        signal_turn("Ann: I live in Leeds.", 1),
+        signal_turn("Ann: I live in Cardiff.", 2, session="s2", created="2025-05-19"),
+    ]
+    assert supersession(signal_pool(rows, "Where does Ann live?", vectors=[OLD, NEW]), SIGNALS_NOW).tolist() == [
+        0.0,
+        0.0,
+    ]
 
 
 def test_without_vectors_ages_or_rivals_nothing_is_current():
-    rows = [memory("a", created="2024-01-01"), memory("b")]
-    assert currency(pool(rows, "Where is it?"), NOW).tolist() == [0.0, 0.0]
-    assert currency(pool(rows[:1], "Where is it?", vectors=[OLD]), NOW).tolist() == [0.0]
-    assert currency(pool([], "Where is it?"), NOW).tolist() == []
-    unknown = [memory("a", created_at=None), memory("b")]
-    assert currency(pool(unknown, "Where is it?", vectors=[OLD, NEW]), NOW).tolist() == [0.0, 0.0]
+    rows = [signal_memory("a", created="2024-01-01"), signal_memory("b")]
+    assert supersession(signal_pool(rows, "Where is it?"), SIGNALS_NOW).tolist() == [0.0, 0.0]
+    assert supersession(signal_pool(rows[:1], "Where is it?", vectors=[OLD]), SIGNALS_NOW).tolist() == [0.0]
+    assert supersession(signal_pool([], "Where is it?"), SIGNALS_NOW).tolist() == []
+    unknown = [signal_memory("a", created_at=None), signal_memory("b")]
+    assert supersession(signal_pool(unknown, "Where is it?", vectors=[OLD, NEW]), SIGNALS_NOW).tolist() == [0.0, 0.0]
 
 
 def test_currency_stays_within_its_bounds():
-    rows = [memory("a", created=f"2024-{month:02}-01", similarity=1.0) for month in range(1, 13)] * 6
-    found = currency(pool(rows, "Where is it?", vectors=[OLD] * 72), NOW)
+    rows = [signal_memory("a", created=f"2024-{month:02}-01", similarity=1.0) for month in range(1, 13)] * 6
+    found = supersession(signal_pool(rows, "Where is it?", vectors=[OLD] * 72), SIGNALS_NOW)
     assert np.abs(found).max() <= 1.0
     assert found.max() > 0.8
 
@@ -165,18 +177,18 @@ def test_recency_halves_by_kind():
 
 
 def test_what_repeats_something_better_is_told_and_what_is_new_is_not():
-    rows = [memory("a"), memory("a again"), memory("b")]
-    found = repetition(pool(rows, vectors=[[1, 0], [1, 0.01], [0, 1]]), np.array([0.9, 0.8, 0.5]), 0.5)
+    rows = [signal_memory("a"), signal_memory("a again"), signal_memory("b")]
+    found = repetition(signal_pool(rows, vectors=[[1, 0], [1, 0.01], [0, 1]]), np.array([0.9, 0.8, 0.5]), 0.5)
     assert found.tolist() == pytest.approx([0.0, 1.0, 0.0], abs=1e-3)
 
 
 def test_scores_less_their_repetition_fall_in_the_order_they_were_chosen():
     generator = np.random.default_rng(3)
-    rows = [memory(str(number)) for number in range(40)]
+    rows = [signal_memory(str(number)) for number in range(40)]
     scores = generator.uniform(size=40)
     vectors = generator.normal(size=(40, 4))
-    found = repetition(pool(rows, vectors=vectors), scores, 0.3)
+    found = repetition(signal_pool(rows, vectors=vectors), scores, 0.3)
     assert found.min() == 0.0
     assert found[np.argmax(scores)] == 0.0
     assert (found <= 1.0 + 1e-6).all()
-    assert repetition(pool(rows[:1]), scores[:1], 0.3).tolist() == [0.0]
+    assert repetition(signal_pool(rows[:1]), scores[:1], 0.3).tolist() == [0.0]

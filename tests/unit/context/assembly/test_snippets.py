@@ -5,7 +5,7 @@ import regex
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from context.services.packer.snippets import cut, grapheme_ends, shorten_to_characters, shorten_to_tokens
+from context.services.packer.snippets import cut_text, grapheme_ends, shorten_to_characters, shorten_to_tokens
 from memories.services.tokens import count_tokens
 
 FAMILY = "\U0001f469\u200d\U0001f469\u200d\U0001f467"
@@ -46,7 +46,7 @@ def test_grapheme_ends_of_a_beginning_are_those_of_the_whole(text, limit):
 
 @given(st.text(min_size=1), st.integers(0, 40))
 def test_cut_keeps_a_beginning_of_whole_graphemes(text, position):
-    kept = cut(text, position).removesuffix("…")
+    kept = cut_text(text, position).removesuffix("…")
     assert text.startswith(kept)
     assert len(kept) <= position
     assert len(kept) in {0, *grapheme_ends(text, len(text))}

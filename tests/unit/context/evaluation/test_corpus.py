@@ -19,7 +19,7 @@ from context.services.evaluation.corpus import (
     write_corpus,
 )
 from memories.services.store.content import content_hash
-from memories.services.store.drafts import problems_of
+from memories.services.store.drafts import new_memory_problems
 
 PROJECT = Path(__file__).resolve().parents[4]
 MEMORY = {"id": "m1", "created_at": "2026-01-12T09:00:00Z", "content": "Priya lives in Leeds."}
@@ -85,7 +85,7 @@ def test_defaults_are_those_of_a_memory(tmp_path: Path) -> None:
         *(False, "", None, None),
         {},
     )
-    assert problems_of(stored, now=datetime(2026, 11, 1, tzinfo=UTC)) == []
+    assert new_memory_problems(stored, now=datetime(2026, 11, 1, tzinfo=UTC)) == []
 
 
 @pytest.mark.parametrize(

@@ -10,17 +10,17 @@ from hypothesis import strategies as st
 
 from context.services.evaluation.evidence import (
     MEASURES,
-    Answer,
-    Measured,
-    Report,
-    difference_between,
-    measure,
-    report_on,
-    summarise,
+    EvaluationReport,
+    MeasuredAnswer,
+    QuestionMeasures,
+    build_evaluation_report,
+    measure_retrieved_evidence,
+    run_difference,
+    summarise_measures,
 )
 from context.services.evaluation.evidence.intervals import estimate_means
 
-HALF = measure(
+HALF = measure_retrieved_evidence(
     ["x", "old", "a", "y"],
     evidence={"a", "b"},
     stale={"old", "older"},
@@ -30,7 +30,7 @@ HALF = measure(
     milliseconds=3.0,
 )
 MEASURED = st.builds(
-    Measured,
+    QuestionMeasures,
     evidence=st.just(4),
     held=st.integers(0, 4),
     evidence_rank=st.none() | st.integers(1, 9),
@@ -42,8 +42,8 @@ MEASURED = st.builds(
 )
 
 
-def answers(*measured: Measured, category: str = "now") -> list[Answer]:
-    return [Answer(f"q{number}", category, each) for number, each in enumerate(measured)]
+def answers(*measured: QuestionMeasures, category: str = "now") -> list[MeasuredAnswer]:
+    return [MeasuredAnswer(f"q{number}", category, each) for number, each in enumerate(measured)]
 
 
 def test_one_context_worked_by_hand() -> None:
@@ -55,7 +55,7 @@ def test_one_context_worked_by_hand() -> None:
 
 
 def test_an_empty_context_holds_nothing() -> None:
-    empty = measure([], evidence={"a"}, stale={"old"}, answer="Kiel")
+    empty = measure_retrieved_evidence([], evidence={"a"}, stale={"old"}, answer="Kiel")
     assert (empty.recall, empty.reciprocal_rank, empty.containment, empty.is_current_first) == (0, 0, 0, False)
 
 
@@ -70,28 +70,30 @@ def test_an_empty_context_holds_nothing() -> None:
     ],
 )
 def test_the_current_version_is_first_only_when_it_is_there(ranked: list[str], expected: bool) -> None:
-    assert measure(ranked, evidence={"a"}, stale={"old"}).is_current_first is expected
+    assert measure_retrieved_evidence(ranked, evidence={"a"}, stale={"old"}).is_current_first is expected
 
 
 def test_without_a_stale_version_none_can_be_before() -> None:
-    assert measure(["a"], evidence={"a"}).is_current_first is None
+    assert measure_retrieved_evidence(["a"], evidence={"a"}).is_current_first is None
 
 
 @pytest.mark.parametrize("answer", ["", "yes, she is", "东京"])
 def test_an_answer_without_words_is_not_looked_for(answer: str) -> None:
-    assert measure(["a"], evidence={"a"}, answer=answer, text="anything").containment is None
+    assert measure_retrieved_evidence(["a"], evidence={"a"}, answer=answer, text="anything").containment is None
 
 
 def test_a_question_without_evidence_is_nonsense() -> None:
     with pytest.raises(ValueError, match="at least one memory"):
-        measure(["a"], evidence=())
+        measure_retrieved_evidence(["a"], evidence=())
 
 
 def test_four_questions_summed_up_by_hand() -> None:
-    full = measure(["a"], evidence={"a"}, stale={"b"}, answer="Kiel", text="Kiel", tokens=10, milliseconds=1.0)
-    late = measure(["x", "a"], evidence={"a"}, tokens=20, milliseconds=2.0)
-    lost = measure(["x"], evidence={"a"}, tokens=30, milliseconds=9.0)
-    summary = summarise([full, HALF, late, lost])
+    full = measure_retrieved_evidence(
+        ["a"], evidence={"a"}, stale={"b"}, answer="Kiel", text="Kiel", tokens=10, milliseconds=1.0
+    )
+    late = measure_retrieved_evidence(["x", "a"], evidence={"a"}, tokens=20, milliseconds=2.0)
+    lost = measure_retrieved_evidence(["x"], evidence={"a"}, tokens=30, milliseconds=9.0)
+    summary = summarise_measures([full, HALF, late, lost])
     means = {name: estimate.value for name, estimate in summary.measures.items()}
     assert means == {
         "recall": pytest.approx((1 + 0.5 + 1 + 0) / 4),
@@ -110,13 +112,23 @@ def test_four_questions_summed_up_by_hand() -> None:
 
 
 def test_measures_that_apply_to_no_question_are_left_out() -> None:
-    assert list(summarise([measure(["a"], evidence={"a"})]).measures) == ["recall", "full", "mrr", "tokens"]
+    assert list(summarise_measures([measure_retrieved_evidence(["a"], evidence={"a"})]).measures) == [
+        "recall",
+        "full",
+        "mrr",
+        "tokens",
+    ]
 
 
 def test_categories_are_summed_up_alone_and_no_category_in_the_total_only() -> None:
-    found, lost = measure(["a"], evidence={"a"}), measure([], evidence={"a"})
-    rows = [Answer("1", "then", found), Answer("2", "now", lost), Answer("3", "", found), Answer("4", "now", found)]
-    report = report_on(rows)
+    found, lost = measure_retrieved_evidence(["a"], evidence={"a"}), measure_retrieved_evidence([], evidence={"a"})
+    rows = [
+        MeasuredAnswer("1", "then", found),
+        MeasuredAnswer("2", "now", lost),
+        MeasuredAnswer("3", "", found),
+        MeasuredAnswer("4", "now", found),
+    ]
+    report = build_evaluation_report(rows)
     assert report.total.measures["recall"].value == 0.75
     assert {name: (part.questions, part.measures["recall"].value) for name, part in report.categories.items()} == {
         "now": (2, 0.5),
@@ -127,20 +139,20 @@ def test_categories_are_summed_up_alone_and_no_category_in_the_total_only() -> N
 
 def test_no_answers_cannot_be_summed_up() -> None:
     with pytest.raises(ValueError, match="no answer"):
-        report_on([])
+        build_evaluation_report([])
 
 
 def test_the_interval_is_that_of_a_share_of_coin_tosses() -> None:
     """100 questions, half of them found: the normal approximation says 0.5 ± 1.96 x 0.05."""
-    found, lost = measure(["a"], evidence={"a"}), measure([], evidence={"a"})
-    recall = summarise([found, lost] * 50).measures["recall"]
+    found, lost = measure_retrieved_evidence(["a"], evidence={"a"}), measure_retrieved_evidence([], evidence={"a"})
+    recall = summarise_measures([found, lost] * 50).measures["recall"]
     assert recall.value == 0.5
     assert recall.low == pytest.approx(0.402, abs=0.015)
     assert recall.high == pytest.approx(0.598, abs=0.015)
 
 
 def test_where_all_questions_agree_the_interval_is_a_point() -> None:
-    recall = summarise([measure(["a"], evidence={"a"})] * 7).measures["recall"]
+    recall = summarise_measures([measure_retrieved_evidence(["a"], evidence={"a"})] * 7).measures["recall"]
     assert (recall.low, recall.value, recall.high) == (1, 1, 1)
 
 
@@ -152,43 +164,43 @@ def test_intervals_are_the_same_every_time() -> None:
 def test_the_difference_is_taken_question_by_question() -> None:
     """Each of 30 questions gains exactly 0.5: a certain gain, though the runs by themselves vary from 0 to 1."""
     two = {"a", "b"}
-    before = [measure([], evidence=two), measure(["a"], evidence=two)] * 15
-    after = [measure(["a"], evidence=two), measure(["a", "b"], evidence=two)] * 15
-    gain = difference_between(answers(*before), answers(*after))
+    before = [measure_retrieved_evidence([], evidence=two), measure_retrieved_evidence(["a"], evidence=two)] * 15
+    after = [measure_retrieved_evidence(["a"], evidence=two), measure_retrieved_evidence(["a", "b"], evidence=two)] * 15
+    gain = run_difference(answers(*before), answers(*after))
     recall = gain.measures["recall"]
     assert (recall.value, recall.low, recall.high, recall.is_beyond_chance) == (0.5, 0.5, 0.5, True)
     assert (gain.questions, gain.only_first, gain.only_second) == (30, 0, 0)
 
 
 def test_questions_of_one_run_alone_are_counted_and_left_out() -> None:
-    found, lost = measure(["a"], evidence={"a"}), measure([], evidence={"a"})
-    first = [Answer("1", "", lost), Answer("2", "", found), Answer("3", "", found)]
-    second = [Answer("4", "", lost), Answer("2", "", lost), Answer("1", "", lost)]
-    loss = difference_between(first, second)
+    found, lost = measure_retrieved_evidence(["a"], evidence={"a"}), measure_retrieved_evidence([], evidence={"a"})
+    first = [MeasuredAnswer("1", "", lost), MeasuredAnswer("2", "", found), MeasuredAnswer("3", "", found)]
+    second = [MeasuredAnswer("4", "", lost), MeasuredAnswer("2", "", lost), MeasuredAnswer("1", "", lost)]
+    loss = run_difference(first, second)
     assert (loss.questions, loss.only_first, loss.only_second) == (2, 1, 1)
     assert loss.measures["recall"].value == -0.5
     assert not loss.measures["recall"].is_beyond_chance
-    assert difference_between(first, second[::-1]) == loss
+    assert run_difference(first, second[::-1]) == loss
 
 
 def test_runs_without_a_shared_question_cannot_be_compared() -> None:
     with pytest.raises(ValueError, match="share no question"):
-        difference_between(answers(HALF), [Answer("other", "", HALF)])
+        run_difference(answers(HALF), [MeasuredAnswer("other", "", HALF)])
 
 
 @given(st.lists(MEASURED, min_size=1, max_size=8))
-def test_means_lie_within_their_intervals_and_shares_within_0_and_1(measured: list[Measured]) -> None:
-    for name, estimate in summarise(measured).measures.items():
+def test_means_lie_within_their_intervals_and_shares_within_0_and_1(measured: list[QuestionMeasures]) -> None:
+    for name, estimate in summarise_measures(measured).measures.items():
         assert estimate.low <= estimate.value + 1e-6
         assert estimate.value <= estimate.high + 1e-6
         assert name == "tokens" or 0 <= estimate.low <= estimate.high <= 1
 
 
 @given(MEASURED)
-def test_what_is_measured_survives_json(measured: Measured) -> None:
-    assert Measured(**json.loads(json.dumps(asdict(measured)))) == measured
+def test_what_is_measured_survives_json(measured: QuestionMeasures) -> None:
+    assert QuestionMeasures(**json.loads(json.dumps(asdict(measured)))) == measured
 
 
 def test_reports_survive_json() -> None:
-    report = report_on(answers(HALF, replace(HALF, stale=0)))
-    assert Report.from_dict(json.loads(json.dumps(asdict(report)))) == report
+    report = build_evaluation_report(answers(HALF, replace(HALF, stale=0)))
+    assert EvaluationReport.from_dict(json.loads(json.dumps(asdict(report)))) == report

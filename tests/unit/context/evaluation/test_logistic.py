@@ -10,9 +10,9 @@ from context.services.evaluation.logistic import (
     MIN_ROWS,
     LogisticModel,
     TooLittleDataError,
-    cross_validated,
+    cross_validate,
     fit_logistic,
-    report_of,
+    held_out_report,
 )
 
 
@@ -114,7 +114,7 @@ def test_nonsense_is_refused(features, outcomes, names, ridge):
 
 
 def test_a_report_by_hand():
-    report = report_of([0.9, 0.6, 0.4, 0.05], [1, 0, 1, 0])
+    report = held_out_report([0.9, 0.6, 0.4, 0.05], [1, 0, 1, 0])
     assert (report.rows, report.positives) == (4, 2)
     assert report.log_loss == pytest.approx(-(math.log(0.9) + 2 * math.log(0.4) + math.log(0.95)) / 4)
     assert report.base_log_loss == pytest.approx(math.log(2))
@@ -130,16 +130,16 @@ def test_a_report_by_hand():
 
 
 def test_ties_count_half_and_a_lone_outcome_has_no_auc():
-    assert report_of([0.5, 0.5, 0.5], [1, 0, 0]).auc == 0.5
-    assert report_of([0.5, 0.7], [1, 1]).auc is None
-    assert report_of([1.0, 0.0], [0, 1]).log_loss < 30
+    assert held_out_report([0.5, 0.5, 0.5], [1, 0, 0]).auc == 0.5
+    assert held_out_report([0.5, 0.7], [1, 1]).auc is None
+    assert held_out_report([1.0, 0.0], [0, 1]).log_loss < 30
     with pytest.raises(ValueError, match="at least one row"):
-        report_of([], [])
+        held_out_report([], [])
 
 
 def test_held_out_probabilities_are_calibrated_where_the_model_is_right():
     features, outcomes = data(5_000)
-    report, predicted = cross_validated(features, outcomes, ["a", "b"], groups=[row // 10 for row in range(5_000)])
+    report, predicted = cross_validate(features, outcomes, ["a", "b"], groups=[row // 10 for row in range(5_000)])
     assert len(predicted) == 5_000
     assert report.log_loss < report.base_log_loss
     assert report.auc > 0.8
@@ -151,15 +151,15 @@ def test_no_row_is_predicted_by_a_model_that_saw_its_group():
     groups = [row // 100 for row in range(2_000)]
     outcomes = np.array([group % 2 for group in groups], dtype=float)
     features = np.eye(20)[groups][:, ::2]
-    held_out, _ = cross_validated(features, outcomes, [*"abcdefghij"], groups)
+    held_out, _ = cross_validate(features, outcomes, [*"abcdefghij"], groups)
     seen = fit_logistic(features, outcomes, [*"abcdefghij"]).probabilities(features)
-    assert report_of(seen, outcomes).log_loss < 0.1 < held_out.log_loss
+    assert held_out_report(seen, outcomes).log_loss < 0.1 < held_out.log_loss
 
 
 def test_fewer_groups_than_folds_are_refused():
     features, outcomes = data(1_000)
     with pytest.raises(TooLittleDataError) as refusal:
-        cross_validated(features, outcomes, ["a", "b"], groups=["x"] * 1_000)
+        cross_validate(features, outcomes, ["a", "b"], groups=["x"] * 1_000)
     assert refusal.value.code == "too_few_groups"
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from context.services.evaluation.answer_words import share_of_words, words_that_count
+from context.services.evaluation.answer_words import answer_word_share, significant_words
 from context.services.evaluation.corpus import Corpus, CorpusMemory, read_corpus
 from memories.embeddings.providers.wordllama_embedder import WordLlamaEmbedder
 
@@ -67,10 +67,10 @@ def test_every_answer_stands_in_its_evidence_and_seldom_in_what_is_stale(corpus:
     texts = {memory.id: memory.content for memory in corpus.memories}
     told_by_stale = 0
     for question in corpus.questions:
-        words = words_that_count(question.answer)
+        words = significant_words(question.answer)
         assert words, question.id
-        assert all(share_of_words(words, texts[memory_id]) == 1 for memory_id in question.evidence), question.id
-        told_by_stale += any(share_of_words(words, texts[memory_id]) == 1 for memory_id in question.stale)
+        assert all(answer_word_share(words, texts[memory_id]) == 1 for memory_id in question.evidence), question.id
+        told_by_stale += any(answer_word_share(words, texts[memory_id]) == 1 for memory_id in question.stale)
     assert told_by_stale <= 0.1 * len(corpus.questions)
 
 

@@ -6,16 +6,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from context.services.feedback.votes import (
+    ANSWER_SENTENCES_MAX,
     EXPLICIT_WEIGHTS,
     IMPLICIT_WEIGHT,
-    SENTENCES_MAX,
     SIMILARITY_MIN,
-    Overlap,
+    AnswerOverlap,
     best_similarities,
+    comparison_words,
     find_overlaps,
-    sentences_of,
-    usefulness,
-    words_of,
+    leading_sentences,
+    usefulness_from_votes,
 )
 
 BREAD = "Alex bakes sourdough bread every Saturday morning."
@@ -48,13 +48,13 @@ def test_weights_are_those_of_the_specification() -> None:
     ],
 )
 def test_usefulness_by_the_sums_of_votes(positive: float, negative: float, score: float) -> None:
-    assert usefulness(positive, negative) == pytest.approx(score, abs=1e-12)
+    assert usefulness_from_votes(positive, negative) == pytest.approx(score, abs=1e-12)
 
 
 @pytest.mark.parametrize(("positive", "negative"), [(-1, 0), (0, -0.25)])
 def test_negative_sums_are_nonsense(positive: float, negative: float) -> None:
     with pytest.raises(ValueError, match="amounts"):
-        usefulness(positive, negative)
+        usefulness_from_votes(positive, negative)
 
 
 amounts = st.floats(0, 1e6)
@@ -62,16 +62,20 @@ amounts = st.floats(0, 1e6)
 
 @given(amounts, amounts, st.floats(0.25, 100))
 def test_usefulness_lies_between_its_ends_and_follows_each_vote(positive: float, negative: float, more: float) -> None:
-    score = usefulness(positive, negative)
+    score = usefulness_from_votes(positive, negative)
     assert 0 < score < 1
-    assert usefulness(positive + more, negative) > score > usefulness(positive, negative + more)
+    assert usefulness_from_votes(positive + more, negative) > score > usefulness_from_votes(positive, negative + more)
 
 
 @given(st.integers(0, 50), st.integers(0, 50))
 def test_one_implicit_vote_never_outweighs_an_explicit_one(positive: int, negative: int) -> None:
-    before = usefulness(positive, negative)
-    assert usefulness(positive + 1, negative) > usefulness(positive + IMPLICIT_WEIGHT, negative) > before
-    assert usefulness(positive + IMPLICIT_WEIGHT, negative + 1) < max(before, 0.5 + 1e-9) or before > 0.5
+    before = usefulness_from_votes(positive, negative)
+    assert (
+        usefulness_from_votes(positive + 1, negative)
+        > usefulness_from_votes(positive + IMPLICIT_WEIGHT, negative)
+        > before
+    )
+    assert usefulness_from_votes(positive + IMPLICIT_WEIGHT, negative + 1) < max(before, 0.5 + 1e-9) or before > 0.5
 
 
 @pytest.mark.parametrize(
@@ -128,7 +132,7 @@ def test_words_in_two_percent_of_a_large_sample_are_still_rare() -> None:
 )
 def test_three_rare_words_or_half_of_them(rare: int, shared: int, is_used: bool) -> None:
     words = [f"word{n}" for n in range(rare)]
-    assert Overlap(frozenset(words), frozenset(words[:shared]), None).is_used is is_used
+    assert AnswerOverlap(frozenset(words), frozenset(words[:shared]), None).is_used is is_used
 
 
 def test_near_sentence_is_enough_and_a_far_one_is_not() -> None:
@@ -136,7 +140,7 @@ def test_near_sentence_is_enough_and_a_far_one_is_not() -> None:
 
 
 def test_words_are_folded_and_short_ones_and_stop_words_left_out() -> None:
-    assert words_of("The STRASSE, die Straße; Ｆｕｌｌ ERR_4012 at 6 Nm (v2)") == {
+    assert comparison_words("The STRASSE, die Straße; Ｆｕｌｌ ERR_4012 at 6 Nm (v2)") == {
         "strasse",
         "die",
         "full",
@@ -146,15 +150,15 @@ def test_words_are_folded_and_short_ones_and_stop_words_left_out() -> None:
 
 
 def test_scripts_without_spaces_give_pairs() -> None:
-    assert words_of("東京に行く") == {"東京", "京に", "に行", "行く"}
+    assert comparison_words("東京に行く") == {"東京", "京に", "に行", "行く"}
     assert used("東京駅です", {"tokyo": "東京駅", "osaka": "大阪城の公園"}) == {"tokyo"}
 
 
 def test_sentences_end_at_marks_and_lines() -> None:
     text = 'One. "Two!" Three?\nFour\n\n- \n五です。六です。 v1.2 stays'
-    assert sentences_of(text) == ["One.", '"Two!"', "Three?", "Four", "五です。", "六です。", "v1.2 stays"]
-    assert sentences_of(" \n...") == []
-    assert len(sentences_of("Go. " * 1000)) == SENTENCES_MAX
+    assert leading_sentences(text) == ["One.", '"Two!"', "Three?", "Four", "五です。", "六です。", "v1.2 stays"]
+    assert leading_sentences(" \n...") == []
+    assert len(leading_sentences("Go. " * 1000)) == ANSWER_SENTENCES_MAX
 
 
 def test_best_similarity_is_that_of_the_nearest_sentence() -> None:
@@ -186,5 +190,5 @@ def test_order_of_memories_does_not_matter(memories: dict[int, str], answer: str
 
 @given(st.text(max_size=200))
 def test_any_text_has_words_and_sentences_without_error(text: str) -> None:
-    words_of(text)
-    assert all(sentence in text for sentence in sentences_of(text))
+    comparison_words(text)
+    assert all(sentence in text for sentence in leading_sentences(text))

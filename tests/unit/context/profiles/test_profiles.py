@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from context.services.profiles.sections import (
     SECTION_TOKENS_MAX,
     SECTIONS,
-    Target,
+    AssignmentTarget,
     assigned_profile,
     problems_of_sections,
 )
@@ -83,23 +83,27 @@ def test_anything_that_json_can_say_is_judged_and_never_raises(value: object) ->
     ("targets", "path", "expected"),
     [
         ([], "user=alex", None),
-        ([Target("t", "")], "user=alex", "t"),
-        ([Target("t", "")], "", "t"),
-        ([Target("p", "user=alex")], "", None),
-        ([Target("p", "user=alex")], "user=alexandra", None),
-        ([Target("t", ""), Target("p", "user=alex")], "user=alex/topic=food", "p"),
-        ([Target("p", "user=alex"), Target("deep", "user=alex/topic=food")], "user=alex/topic=food", "deep"),
-        ([Target("deep", "user=alex/topic=food"), Target("k", None)], "user=alex/topic=food", "k"),
-        ([Target("k", None)], "", "k"),
+        ([AssignmentTarget("t", "")], "user=alex", "t"),
+        ([AssignmentTarget("t", "")], "", "t"),
+        ([AssignmentTarget("p", "user=alex")], "", None),
+        ([AssignmentTarget("p", "user=alex")], "user=alexandra", None),
+        ([AssignmentTarget("t", ""), AssignmentTarget("p", "user=alex")], "user=alex/topic=food", "p"),
+        (
+            [AssignmentTarget("p", "user=alex"), AssignmentTarget("deep", "user=alex/topic=food")],
+            "user=alex/topic=food",
+            "deep",
+        ),
+        ([AssignmentTarget("deep", "user=alex/topic=food"), AssignmentTarget("k", None)], "user=alex/topic=food", "k"),
+        ([AssignmentTarget("k", None)], "", "k"),
     ],
 )
-def test_which_assignment_counts(targets: list[Target], path: str, expected: str | None) -> None:
+def test_which_assignment_counts(targets: list[AssignmentTarget], path: str, expected: str | None) -> None:
     assert assigned_profile(targets, path) == expected
 
 
 @given(st.lists(st.sampled_from([None, *PATHS]), unique=True).flatmap(st.permutations), st.sampled_from(PATHS))
 def test_order_of_assignments_does_not_matter_and_the_choice_applies(paths: list[str | None], where: str) -> None:
-    targets = [Target(f"for {path}", path) for path in paths]
+    targets = [AssignmentTarget(f"for {path}", path) for path in paths]
     chosen = assigned_profile(targets, where)
     assert chosen == assigned_profile(targets[::-1], where)
     if None in paths:

@@ -13,8 +13,8 @@ from context.services.profiles.scoring_profiles import (
     PART_NAMES,
     PROBLEMS_MAX,
     SHIPPED_PROFILES,
-    ProfileError,
     ScoringProfile,
+    ScoringProfileError,
     problems_of_numbers,
 )
 
@@ -96,7 +96,7 @@ def test_a_profile_keeps_its_own_copy_of_the_weights():
 )
 def test_each_problem_is_named_with_its_field(numbers, field, code):
     assert (field, code) in problems(**numbers)
-    with pytest.raises(ProfileError) as refusal:
+    with pytest.raises(ScoringProfileError) as refusal:
         ScoringProfile.from_numbers("mine", 1, {"weights": {"relevance": 1.0}, **numbers})
     assert refusal.value.field
     assert refusal.value.code
@@ -110,12 +110,12 @@ def test_all_problems_come_at_once():
 
 @pytest.mark.parametrize("numbers", [None, 3, "x", [], {}])
 def test_what_is_no_profile_is_refused(numbers):
-    with pytest.raises(ProfileError):
+    with pytest.raises(ScoringProfileError):
         ScoringProfile.from_numbers("mine", 1, numbers)
 
 
 def test_a_profile_of_wrong_numbers_cannot_be_made():
-    with pytest.raises(ProfileError, match=r"sum to 0\.5"):
+    with pytest.raises(ScoringProfileError, match=r"sum to 0\.5"):
         ScoringProfile(name="mine", version=1, weights={"relevance": 0.5})
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from context.models import BudgetProfile
 from context.profiles.budget_profiles import TUNABLE_FIELDS
-from context.profiles.templatetags.settings import UNITS, setting
+from context.profiles.templatetags.settings import SETTING_UNITS, setting_text
 
 
 @pytest.mark.parametrize(
@@ -30,11 +30,11 @@ from context.profiles.templatetags.settings import UNITS, setting
     ],
 )
 def test_setting_is_told_in_words(field: str, value: Any, lines: list[str]) -> None:
-    assert setting(value, field) == lines
+    assert setting_text(value, field) == lines
 
 
 def test_every_whole_number_of_a_profile_has_a_unit() -> None:
     profile = BudgetProfile()
     whole = {name for name in TUNABLE_FIELDS if type(getattr(profile, name)) is int}
     assert whole
-    assert whole <= UNITS.keys()
+    assert whole <= SETTING_UNITS.keys()

@@ -8,11 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context.assembly.candidates import without_times
+from context.assembly.candidates import plan_without_timings
 from context.assembly.orchestrator import StepTimer
-from context.assembly.trimming import without_last
+from context.assembly.trimming import drop_last_blocks
 from context.receipts import rows
-from context.receipts.results import Anchor, AssembledContext, Block, Consideration, ContextBudget, Notice, Omission
+from context.receipts.results import (
+    Anchor,
+    AssembledContext,
+    Block,
+    CandidateOutcome,
+    ContextBudget,
+    ContextWarning,
+    Exclusion,
+)
 
 PARTS = {"relevance": 0.1, "recency": 0.2, "usefulness": 0.3, "confidence": 0.4, "frequency": 0.5}
 ANCHOR = Anchor("memory", str(uuid.UUID(int=1)), 4)
@@ -23,65 +31,67 @@ def block(tokens: int = 10, text: str = "one") -> Block:
 
 
 def test_block_survives_its_row_but_for_the_text() -> None:
-    assert rows.block(rows.block_row(block(text="secret"))) == block(text="")
-    assert "secret" not in str(rows.block_row(block(text="secret")))
+    assert rows.decode_block(rows.encode_block(block(text="secret"))) == block(text="")
+    assert "secret" not in str(rows.encode_block(block(text="secret")))
 
 
 def test_memo_has_neither_score_nor_parts() -> None:
     memo = Block("tenant_memo", Anchor("tenant_memo", "t", 1), "", 7)
-    assert rows.block(rows.block_row(memo)) == memo
+    assert rows.decode_block(rows.encode_block(memo)) == memo
     assert memo.as_answer()["score_breakdown"] is None
 
 
 def test_omission_survives_its_row() -> None:
     for missing in (None, 84):
-        omission = Omission(ANCHOR, "over_budget", 30, 0.25, missing)
-        assert rows.omission(rows.omission_row(omission)) == omission
+        omission = Exclusion(ANCHOR, "over_budget", 30, 0.25, missing)
+        assert rows.decode_omission(rows.encode_omission(omission)) == omission
 
 
 def test_candidate_survives_its_row() -> None:
-    candidate = Consideration(ANCHOR, 30, True, 0.25, PARTS, 1, None, 0.016, "kept")
-    assert rows.candidate(rows.candidate_row(candidate, dict.values)) == candidate
+    candidate = CandidateOutcome(ANCHOR, 30, True, 0.25, PARTS, 1, None, 0.016, "kept")
+    assert rows.decode_candidate(rows.encode_candidate(candidate, dict.values)) == candidate
 
 
 def test_blocks_and_omissions_that_are_candidates_only_point_to_them() -> None:
-    kept = Consideration(ANCHOR, 30, True, 0.25, PARTS, 1, None, 0.016, "kept")
-    left = Consideration(Anchor("memory", str(uuid.UUID(int=2)), 1), 40, False, 0.2, PARTS, 2, 1, 0.015, "over_budget")
+    kept = CandidateOutcome(ANCHOR, 30, True, 0.25, PARTS, 1, None, 0.016, "kept")
+    left = CandidateOutcome(
+        Anchor("memory", str(uuid.UUID(int=2)), 1), 40, False, 0.2, PARTS, 2, 1, 0.015, "over_budget"
+    )
     memo = Block("tenant_memo", Anchor("tenant_memo", "t", 1), "", 7)
     whole = Block("linked_memory", ANCHOR, "", 30, 1, 0.25, PARTS)
     shortened = Block("memory", ANCHOR, "", 12, 1, 0.25, PARTS, 44)
-    omitted = [Omission(left.anchor, "over_budget", 40, 0.2, 11), Omission(memo.anchor, "over_budget", 7, None)]
+    omitted = [Exclusion(left.anchor, "over_budget", 40, 0.2, 11), Exclusion(memo.anchor, "over_budget", 7, None)]
     for block in (whole, shortened):
-        packed = rows.pack([memo, block], omitted, [kept, left])
+        packed = rows.encode_receipt([memo, block], omitted, [kept, left])
         assert packed.blocks[1] == ["linked_memory", 0] or packed.blocks[1] == ["memory", 0, 12, 44]
         assert packed.omitted[0] == [1, 11]
-        read = rows.unpack(rows.PackedRows(*json.loads(json.dumps([*vars(packed).values()]))))
-        assert read == rows.UnpackedRows([memo, block], omitted, [kept, left])
+        read = rows.decode_receipt(rows.ReceiptColumns(*json.loads(json.dumps([*vars(packed).values()]))))
+        assert read == rows.ReceiptContents([memo, block], omitted, [kept, left])
 
 
 def test_near_duplicate_only_points_to_its_candidate_and_to_the_block_that_says_the_same() -> None:
-    kept = Consideration(ANCHOR, 30, False, 0.25, PARTS, 1, None, 0.016, "kept")
-    again = Consideration(
+    kept = CandidateOutcome(ANCHOR, 30, False, 0.25, PARTS, 1, None, 0.016, "kept")
+    again = CandidateOutcome(
         Anchor("memory", str(uuid.UUID(int=2)), 1), 30, False, 0.2, PARTS, 2, 1, 0.015, "near_duplicate"
     )
     memo = Block("tenant_memo", Anchor("tenant_memo", "t", 1), "", 7)
     whole = Block("memory", ANCHOR, "", 30, 1, 0.25, PARTS)
-    omission = Omission(again.anchor, "near_duplicate", 30, 0.2, twin=ANCHOR)
-    packed = rows.pack([memo, whole], [omission], [kept, again])
+    omission = Exclusion(again.anchor, "near_duplicate", 30, 0.2, twin=ANCHOR)
+    packed = rows.encode_receipt([memo, whole], [omission], [kept, again])
     assert packed.omitted == [[1, None, 1]]
-    assert rows.unpack(packed) == rows.UnpackedRows([memo, whole], [omission], [kept, again])
-    earlier = rows.PackedRows(packed.blocks, [[1]], packed.candidates)
-    assert rows.unpack(earlier).omitted == [Omission(again.anchor, "near_duplicate", 30, 0.2)]
+    assert rows.decode_receipt(packed) == rows.ReceiptContents([memo, whole], [omission], [kept, again])
+    earlier = rows.ReceiptColumns(packed.blocks, [[1]], packed.candidates)
+    assert rows.decode_receipt(earlier).omitted == [Exclusion(again.anchor, "near_duplicate", 30, 0.2)]
     assert omission.as_answer()["near_duplicate_of"] == ANCHOR.as_answer()
 
 
 def test_whole_rows_of_the_first_receipts_are_read_as_well() -> None:
-    candidate = Consideration(ANCHOR, 30, True, 0.25, PARTS, 1, None, 0.016, "kept")
-    old = rows.block_row(block(text=""))
+    candidate = CandidateOutcome(ANCHOR, 30, True, 0.25, PARTS, 1, None, 0.016, "kept")
+    old = rows.encode_block(block(text=""))
     old[6] = False
     row = ["memory", ANCHOR.id, ANCHOR.version, 30, 1, 0.25, list(PARTS.values()), 1, None, 0.016, "kept"]
-    packed = rows.PackedRows([old], [rows.omission_row(Omission(ANCHOR, "over_budget", 3, 0.1))], [row])
-    read = rows.unpack(packed)
+    packed = rows.ReceiptColumns([old], [rows.encode_omission(Exclusion(ANCHOR, "over_budget", 3, 0.1))], [row])
+    read = rows.decode_receipt(packed)
     assert (read.blocks, read.candidates) == ([block(text="")], [candidate])
     assert read.omitted[0].reason == "over_budget"
 
@@ -98,20 +108,20 @@ def test_left_out_block_keeps_anchor_tokens_and_score() -> None:
 
 @pytest.mark.parametrize(("excess", "kept"), [(1, 3), (10, 3), (11, 2), (40, 0), (1000, 0)])
 def test_the_last_blocks_go_until_the_excess_is_covered(excess: int, kept: int) -> None:
-    assert len(without_last([block()] * 4, excess)) == kept
+    assert len(drop_last_blocks([block()] * 4, excess)) == kept
 
 
 @given(st.lists(st.integers(0, 50), min_size=1, max_size=20), st.integers(1, 200))
 def test_at_least_one_block_goes_and_the_first_ones_stay(sizes: list[int], excess: int) -> None:
     blocks = [block(size, str(place)) for place, size in enumerate(sizes)]
-    kept = without_last(blocks, excess)
+    kept = drop_last_blocks(blocks, excess)
     assert kept == blocks[: len(kept)]
     assert len(kept) < len(blocks)
 
 
 def test_plan_without_times_keeps_everything_else() -> None:
     plan = {"mode": "hybrid", "vector": {"ms": 3.2, "rows": 4}}
-    assert without_times(plan) == {"mode": "hybrid", "vector": {"rows": 4}}
+    assert plan_without_timings(plan) == {"mode": "hybrid", "vector": {"rows": 4}}
 
 
 def test_timer_notes_a_step_that_failed() -> None:
@@ -130,9 +140,9 @@ def test_answer_of_a_preview_has_no_id_and_explains_only_when_asked() -> None:
         budget=ContextBudget(10, 0, 4096, "o200k_base", True),
         profile={"name": "adr-0040", "version": 1},
         budget_profile={"name": "default", "version": 0},
-        warnings=[Notice("unknown_model", "It is unknown.")],
+        warnings=[ContextWarning("unknown_model", "It is unknown.")],
         timings={"total": 1.0},
-        candidates=[Consideration(ANCHOR, 30, False, 0.25, PARTS, 1, 2, 0.03, "over_budget")],
+        candidates=[CandidateOutcome(ANCHOR, 30, False, 0.25, PARTS, 1, 2, 0.03, "over_budget")],
         plan={"mode": "hybrid"},
         request={},
         created_at=datetime(2026, 3, 1, tzinfo=UTC),

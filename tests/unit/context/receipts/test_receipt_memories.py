@@ -9,8 +9,8 @@ from importlib import import_module
 from typing import Any
 
 from context.receipts import rows
-from context.receipts.results import Anchor, Block, Consideration
-from context.receipts.storing import memory_ids_of
+from context.receipts.results import Anchor, Block, CandidateOutcome
+from context.receipts.storing import packed_memory_ids
 from memories.tenancy.queries.insertions import array_text
 
 PARTS = {"relevance": 0.1, "recency": 0.2, "usefulness": 0.3, "confidence": 0.4, "frequency": 0.5}
@@ -24,20 +24,20 @@ def deflated(candidates: list[list[Any]]) -> str:
 
 
 def test_candidates_that_were_deflated_row_by_row_are_read_as_well() -> None:
-    one = Consideration(ANCHOR, 30, True, 0.25, PARTS, 1, None, 0.016, "kept")
+    one = CandidateOutcome(ANCHOR, 30, True, 0.25, PARTS, 1, None, 0.016, "kept")
     for candidates in ([], [one], [one, replace(one, vector_rank=None, text_rank=3)]):
-        packed = rows.pack([], [], candidates)
-        assert rows.unpack(packed).candidates == candidates
-        earlier = [rows.candidate_row(each, dict.values) for each in candidates]
-        assert rows.unpack(rows.PackedRows([], [], earlier)).candidates == candidates
-        assert rows.unpack(rows.PackedRows([], [], deflated(earlier))).candidates == candidates
+        packed = rows.encode_receipt([], [], candidates)
+        assert rows.decode_receipt(packed).candidates == candidates
+        earlier = [rows.encode_candidate(each, dict.values) for each in candidates]
+        assert rows.decode_receipt(rows.ReceiptColumns([], [], earlier)).candidates == candidates
+        assert rows.decode_receipt(rows.ReceiptColumns([], [], deflated(earlier))).candidates == candidates
 
 
 def test_the_parts_of_a_profile_are_stored_by_name() -> None:
     parts = {**PARTS, "neighbours": 0.25, "currency": -0.5}
-    one = Consideration(ANCHOR, 30, False, 0.25, parts, 1, None, 0.016, "kept")
+    one = CandidateOutcome(ANCHOR, 30, False, 0.25, parts, 1, None, 0.016, "kept")
     block = Block("linked_memory", replace(ANCHOR, version=9), "", 10, 0, score=0.5, score_breakdown=parts)
-    found = rows.unpack(rows.pack([block, replace(block, score_breakdown=PARTS)], [], [one, one]))
+    found = rows.decode_receipt(rows.encode_receipt([block, replace(block, score_breakdown=PARTS)], [], [one, one]))
     assert [dict(each.score_breakdown) for each in found.candidates] == [parts, parts]
     assert [dict(each.score_breakdown or {}) for each in found.blocks] == [parts, PARTS]
 
@@ -45,22 +45,22 @@ def test_the_parts_of_a_profile_are_stored_by_name() -> None:
 def test_memories_of_receipts_are_read_from_rows_of_every_version() -> None:
     memories_of = import_module("context.migrations.0004_memories_of_receipts").memories_of
     first, second = str(uuid.UUID(int=1)), str(uuid.UUID(int=2))
-    kept = Consideration(ANCHOR, 30, True, 0.25, PARTS, 1, None, 0.016, "kept")
-    memo = rows.block_row(Block("tenant_memo", Anchor("tenant_memo", "t", 1), "", 7))
-    summary = rows.block_row(Block("partition_summary", Anchor("partition_summary", second, 1), "", 7))
-    whole = rows.block_row(Block("linked_memory", Anchor("memory", second, 1), "", 7))
-    packed = rows.pack([BLOCK, BLOCK], [], [kept])
+    kept = CandidateOutcome(ANCHOR, 30, True, 0.25, PARTS, 1, None, 0.016, "kept")
+    memo = rows.encode_block(Block("tenant_memo", Anchor("tenant_memo", "t", 1), "", 7))
+    summary = rows.encode_block(Block("partition_summary", Anchor("partition_summary", second, 1), "", 7))
+    whole = rows.encode_block(Block("linked_memory", Anchor("memory", second, 1), "", 7))
+    packed = rows.encode_receipt([BLOCK, BLOCK], [], [kept])
     assert memories_of([memo, summary, whole, whole], []) == [second]
     assert memories_of([*packed.blocks, whole], packed.candidates) == [first, second]
-    assert memories_of(packed.blocks, deflated([rows.candidate_row(kept, dict.values)])) == [first]
-    assert memories_of(packed.blocks, [rows.candidate_row(kept, dict.values)]) == [first]
+    assert memories_of(packed.blocks, deflated([rows.encode_candidate(kept, dict.values)])) == [first]
+    assert memories_of(packed.blocks, [rows.encode_candidate(kept, dict.values)]) == [first]
     assert memories_of([["memory", 0]], [["memory", first, 1, 30, 0, 0.25, [], 1, None, 0.016, "kept"]]) == [first]
     assert memories_of([], packed.candidates) == []
 
 
 def test_a_memory_that_stands_twice_is_named_once() -> None:
     memo = Block("tenant_memo", Anchor("tenant_memo", "t", 1), "", 7)
-    assert memory_ids_of([memo, BLOCK, replace(BLOCK, text="two")]) == [str(uuid.UUID(int=1))]
+    assert packed_memory_ids([memo, BLOCK, replace(BLOCK, text="two")]) == [str(uuid.UUID(int=1))]
 
 
 def test_arrays_are_sent_as_the_text_postgres_reads() -> None:

@@ -5,12 +5,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from context.services.workbench.exclusion_reasons import Absence, AskedAbout, absence_of
-from memories.services.store.moments import Moment
+from context.services.workbench.exclusion_reasons import ExclusionReason, RequestedScope, exclusion_reason
+from memories.services.store.moments import PointInTime
 
 AT = datetime(2026, 11, 1, tzinfo=UTC)
 DAY = timedelta(days=1)
-HERE = AskedAbout(Moment.recorded(AT), "agent=support", is_exact=False)
+HERE = RequestedScope(PointInTime.recorded(AT), "agent=support", is_exact=False)
 
 
 @dataclass(frozen=True)
@@ -26,18 +26,20 @@ class Stored:
 @pytest.mark.parametrize(
     ("memory", "asked", "told"),
     [
-        (Stored(), HERE, Absence.FARTHER),
-        (Stored(archived_at=AT - DAY), HERE, Absence.ARCHIVED),
-        (Stored(archived_at=AT + DAY), HERE, Absence.FARTHER),
-        (Stored(expires_at=AT), HERE, Absence.EXPIRED),
-        (Stored(recorded_from=AT + DAY), HERE, Absence.NOT_YET),
-        (Stored(recorded_from=AT + DAY, version=2), HERE, Absence.NEW_VERSION),
-        (Stored(partition_path="agent=supports"), HERE, Absence.ELSEWHERE),
-        (Stored(), replace(HERE, is_exact=True), Absence.ELSEWHERE),
-        (Stored(), replace(HERE, partition=""), Absence.FARTHER),
-        (Stored(), replace(HERE, moment=Moment.valid(AT - 10 * DAY)), Absence.NOT_YET),
-        (Stored(recorded_from=AT + DAY), replace(HERE, moment=Moment.valid(AT)), Absence.FARTHER),
+        (Stored(), HERE, ExclusionReason.FARTHER),
+        (Stored(archived_at=AT - DAY), HERE, ExclusionReason.ARCHIVED),
+        (Stored(archived_at=AT + DAY), HERE, ExclusionReason.FARTHER),
+        (Stored(expires_at=AT), HERE, ExclusionReason.EXPIRED),
+        (Stored(recorded_from=AT + DAY), HERE, ExclusionReason.NOT_YET),
+        (Stored(recorded_from=AT + DAY, version=2), HERE, ExclusionReason.NEW_VERSION),
+        (Stored(partition_path="agent=supports"), HERE, ExclusionReason.ELSEWHERE),
+        (Stored(), replace(HERE, is_exact=True), ExclusionReason.ELSEWHERE),
+        (Stored(), replace(HERE, partition=""), ExclusionReason.FARTHER),
+        (Stored(), replace(HERE, moment=PointInTime.valid(AT - 10 * DAY)), ExclusionReason.NOT_YET),
+        (Stored(recorded_from=AT + DAY), replace(HERE, moment=PointInTime.valid(AT)), ExclusionReason.FARTHER),
     ],
 )
-def test_absence_is_told_by_the_first_reason_that_holds(memory: Stored, asked: AskedAbout, told: Absence) -> None:
-    assert absence_of(memory, asked) == told
+def test_absence_is_told_by_the_first_reason_that_holds(
+    memory: Stored, asked: RequestedScope, told: ExclusionReason
+) -> None:
+    assert exclusion_reason(memory, asked) == told

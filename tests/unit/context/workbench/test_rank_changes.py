@@ -7,8 +7,8 @@ from context.services.workbench.rank_changes import (
     ROW_HEIGHT_PX,
     SLOPE_WIDTH_PX,
     STUB_PX,
-    overlap,
     rank_changes,
+    rank_overlap,
     slope_lines,
 )
 
@@ -30,10 +30,10 @@ def test_each_kind_of_change_is_told_with_its_steps() -> None:
 
 
 def test_overlap_is_the_share_that_both_hold() -> None:
-    assert overlap(rank_changes("abc", "bcd")) == 0.5
-    assert overlap(rank_changes("abc", "cab")) == 1.0
-    assert overlap(rank_changes("", "")) == 1.0
-    assert overlap(rank_changes("", "a")) == 0.0
+    assert rank_overlap(rank_changes("abc", "bcd")) == 0.5
+    assert rank_overlap(rank_changes("abc", "cab")) == 1.0
+    assert rank_overlap(rank_changes("", "")) == 1.0
+    assert rank_overlap(rank_changes("", "a")) == 0.0
 
 
 def test_lines_begin_and_end_in_the_middle_of_their_rows() -> None:
@@ -55,7 +55,7 @@ def test_every_thing_stands_once_and_seen_from_the_other_side_in_is_out(left: li
     assert sorted(change.key for change in forth) == sorted(set(left) | set(right))
     swapped = {"in": "out", "out": "in", "up": "down", "down": "up", "same": "same"}
     assert {change.key: swapped[change.kind] for change in forth} == {change.key: change.kind for change in back}
-    assert overlap(forth) == overlap(back)
+    assert rank_overlap(forth) == rank_overlap(back)
 
 
 def test_stylesheet_has_the_same_height_of_a_row() -> None:

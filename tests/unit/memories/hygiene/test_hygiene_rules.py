@@ -12,15 +12,15 @@ from memories.services.hygiene.rules import (
     NEAR_DUPLICATE_SIMILARITY_MIN,
     NEIGHBOURS_MAX,
     UNHELPFUL_RETRIEVALS_MIN,
-    combined,
-    groups_of,
+    choose_kept_memory,
+    classify_pair,
+    combine_memories,
+    group_pairs,
     is_unhelpful,
-    kept_of,
-    kind_of_pair,
-    nearest_of_each,
+    limit_pairs_per_memory,
     nearest_pairs,
     texts_hash,
-    was_shown_before,
+    was_recently_recalled,
 )
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
@@ -51,16 +51,16 @@ def row(number: int, **fields: object) -> Row:
     ],
 )
 def test_pair_stands_in_one_list(newer: str, similarity: float, was_shown: bool, kind: str | None) -> None:
-    assert kind_of_pair("the fee is 14 EUR here", newer, similarity, was_shown=was_shown) == kind
+    assert classify_pair("the fee is 14 EUR here", newer, similarity, was_shown=was_shown) == kind
 
 
 def test_shown_before_is_within_the_window_and_not_after() -> None:
     moment = timedelta(microseconds=1)
-    assert was_shown_before(NOW, NOW, NOW)
-    assert was_shown_before(NOW - LOOP_WINDOW, NOW - LOOP_WINDOW, NOW)
-    assert not was_shown_before(NOW - LOOP_WINDOW - moment, NOW - LOOP_WINDOW - moment, NOW)
-    assert not was_shown_before(NOW + moment, NOW + moment, NOW)
-    assert was_shown_before(NOW - LOOP_WINDOW * 9, NOW + moment, NOW)
+    assert was_recently_recalled(NOW, NOW, NOW)
+    assert was_recently_recalled(NOW - LOOP_WINDOW, NOW - LOOP_WINDOW, NOW)
+    assert not was_recently_recalled(NOW - LOOP_WINDOW - moment, NOW - LOOP_WINDOW - moment, NOW)
+    assert not was_recently_recalled(NOW + moment, NOW + moment, NOW)
+    assert was_recently_recalled(NOW - LOOP_WINDOW * 9, NOW + moment, NOW)
 
 
 def test_nearest_are_few_and_near() -> None:
@@ -70,7 +70,7 @@ def test_nearest_are_few_and_near() -> None:
     same = np.tile(vectors[0], (50, 1))
     assert len(nearest_pairs(same[:1], same)) == NEIGHBOURS_MAX + 1
     many = [("a", number, number / 100) for number in range(80, 100)]
-    assert [cosine for *_, cosine in nearest_of_each(many)] == [0.99, 0.98, 0.97, 0.96, 0.95]
+    assert [cosine for *_, cosine in limit_pairs_per_memory(many)] == [0.99, 0.98, 0.97, 0.96, 0.95]
 
 
 @pytest.mark.parametrize(
@@ -98,9 +98,12 @@ def test_kept_is_pinned_then_retrieved_then_useful_then_newest() -> None:
         row(4, pinned=True),
     ]
     for expected in (4, 3, 2, 1):
-        assert kept_of(rows).id.int == expected
+        assert choose_kept_memory(rows).id.int == expected
         rows.pop()
-    assert kept_of([row(1, pinned=True), row(2, created_at=NOW + timedelta(days=1))], prefers_newer=True).id.int == 2
+    assert (
+        choose_kept_memory([row(1, pinned=True), row(2, created_at=NOW + timedelta(days=1))], prefers_newer=True).id.int
+        == 2
+    )
 
 
 def test_combined_adds_retrievals_weighs_usefulness_and_keeps_a_pin() -> None:
@@ -108,15 +111,15 @@ def test_combined_adds_retrievals_weighs_usefulness_and_keeps_a_pin() -> None:
         row(1, usefulness_score=0.8, retrieval_count=3),
         row(2, usefulness_score=0.2, retrieval_count=1, pinned=True),
     ]
-    usefulness, retrievals, is_pinned, last = combined(rows)
+    usefulness, retrievals, is_pinned, last = combine_memories(rows)
     assert usefulness == pytest.approx((0.8 * 4 + 0.2 * 2) / 6)
     assert (retrievals, is_pinned, last) == (4, True, None)
-    assert combined([row(1, last_retrieved_at=NOW), row(2)])[3] == NOW
+    assert combine_memories([row(1, last_retrieved_at=NOW), row(2)])[3] == NOW
 
 
 def test_pairs_hang_together_in_groups() -> None:
-    assert groups_of([("a", "b"), ("c", "d"), ("b", "c"), ("x", "y")]) == [["a", "b", "c", "d"], ["x", "y"]]
-    assert groups_of([("a", "b"), ("b", "a"), ("a", "b")]) == [["a", "b"]]
+    assert group_pairs([("a", "b"), ("c", "d"), ("b", "c"), ("x", "y")]) == [["a", "b", "c", "d"], ["x", "y"]]
+    assert group_pairs([("a", "b"), ("b", "a"), ("a", "b")]) == [["a", "b"]]
 
 
 def test_stamp_of_a_pair_changes_with_every_part() -> None:

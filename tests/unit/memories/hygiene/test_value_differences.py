@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memories.services.hygiene.value_differences import differences, have_other_values
+from memories.services.hygiene.value_differences import has_value_difference, mark_value_differences
 
 
 @pytest.mark.parametrize(
@@ -19,8 +19,8 @@ from memories.services.hygiene.value_differences import differences, have_other_
     ],
 )
 def test_other_number_or_date_about_the_same_is_a_candidate(one: str, other: str) -> None:
-    assert have_other_values(one, other)
-    assert have_other_values(other, one)
+    assert has_value_difference(one, other)
+    assert has_value_difference(other, one)
 
 
 @pytest.mark.parametrize(
@@ -40,19 +40,19 @@ def test_other_number_or_date_about_the_same_is_a_candidate(one: str, other: str
     ],
 )
 def test_names_other_words_and_more_words_are_none(one: str, other: str) -> None:
-    assert not have_other_values(one, other)
+    assert not has_value_difference(one, other)
 
 
 def test_differing_words_are_marked_and_values_told_apart() -> None:
-    left, right = differences("The fee is 14 EUR now.", "The price is 30 EUR now.")
+    left, right = mark_value_differences("The fee is 14 EUR now.", "The price is 30 EUR now.")
     assert [(span.text, span.is_value) for span in left if not span.is_shared] == [("fee", False), ("14", True)]
     assert [(span.text, span.is_value) for span in right if not span.is_shared] == [("price", False), ("30", True)]
 
 
 @given(st.text(max_size=200), st.text(max_size=200))
 def test_pieces_give_both_texts_back(one: str, other: str) -> None:
-    left, right = differences(one, other)
+    left, right = mark_value_differences(one, other)
     assert "".join(span.text for span in left) == one
     assert "".join(span.text for span in right) == other
-    assert have_other_values(one, other) == have_other_values(other, one)
-    assert not have_other_values(one, one)
+    assert has_value_difference(one, other) == has_value_difference(other, one)
+    assert not has_value_difference(one, one)

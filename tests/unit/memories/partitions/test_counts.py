@@ -1,6 +1,6 @@
 """Counts of states put together into the tally of a tenant."""
 
-from memories.services.partitions.counts import MemoryTally, tally_of
+from memories.services.partitions.counts import MemoryTally, tally_memories
 
 
 def test_expired_memories_are_taken_from_what_is_unarchived() -> None:
@@ -15,7 +15,7 @@ def test_expired_memories_are_taken_from_what_is_unarchived() -> None:
         ("pending", "", 1, 0),
         ("failed", "", 5, 0),
     ]
-    tally = tally_of(counted)
+    tally = tally_memories(counted)
     assert tally == MemoryTally(
         live=18,
         tokens=140,
@@ -30,4 +30,4 @@ def test_expired_memories_are_taken_from_what_is_unarchived() -> None:
 
 
 def test_nothing_counted_is_nothing() -> None:
-    assert tally_of([]) == MemoryTally()
+    assert tally_memories([]) == MemoryTally()

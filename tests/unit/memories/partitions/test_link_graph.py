@@ -2,13 +2,13 @@
 
 from uuid import UUID
 
-from memories.services.partitions.link_graph import BOX_WIDTH, NEIGHBOURS_PER_SIDE_MAX, Neighbour, link_graph
+from memories.services.partitions.link_graph import BOX_WIDTH, NEIGHBOURS_PER_SIDE_MAX, LinkedNeighbour, link_graph
 
 ONE, OTHER = UUID(int=1), UUID(int=2)
 
 
-def neighbour(number: int, *, is_out: bool, kind: str = "about") -> Neighbour:
-    return Neighbour(UUID(int=number), f"memory {number}", False, kind, is_out)
+def neighbour(number: int, *, is_out: bool, kind: str = "about") -> LinkedNeighbour:
+    return LinkedNeighbour(UUID(int=number), f"memory {number}", False, kind, is_out)
 
 
 def test_memory_without_links_is_not_drawn() -> None:

@@ -2,7 +2,13 @@
 
 import pytest
 
-from memories.services.search.excerpts import EXCERPT_CHARACTERS, Stretch, excerpt, matches_told, words_to_ask_about
+from memories.services.search.excerpts import (
+    EXCERPT_CHARACTERS,
+    ExcerptPart,
+    candidate_match_words,
+    excerpt,
+    matched_words,
+)
 
 
 def shown(text: str, *matched: str) -> str:
@@ -15,7 +21,7 @@ def test_matched_words_are_marked_wherever_they_stand() -> None:
 
 def test_text_without_a_match_is_shown_from_its_beginning() -> None:
     assert shown("word " * 100) == ("word " * 100)[:EXCERPT_CHARACTERS] + "…"
-    assert excerpt("short", set()) == [Stretch("short")]
+    assert excerpt("short", set()) == [ExcerptPart("short")]
 
 
 def test_far_match_is_shown_with_what_stands_before_it() -> None:
@@ -42,16 +48,16 @@ def test_match_at_the_cut_is_not_half_marked() -> None:
     ],
 )
 def test_word_that_may_come_down_to_a_lexeme_is_asked_about(word: str, lexeme: str) -> None:
-    assert word in words_to_ask_about([f"the {word} there"], [lexeme])
+    assert word in candidate_match_words([f"the {word} there"], [lexeme])
 
 
 def test_other_words_are_not_asked_about() -> None:
-    assert words_to_ask_about(["nothing alike"], ["battery"]) == set()
-    assert words_to_ask_about(["anything"], []) == set()
+    assert candidate_match_words(["nothing alike"], ["battery"]) == set()
+    assert candidate_match_words(["anything"], []) == set()
 
 
 def test_words_are_told_once_as_first_written() -> None:
-    assert matches_told(excerpt("Battery or battery or invoice", {"Battery", "battery", "invoice"})) == [
+    assert matched_words(excerpt("Battery or battery or invoice", {"Battery", "battery", "invoice"})) == [
         "Battery",
         "invoice",
     ]

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from memories.services.search.lexemes import (
     MAX_IDENTIFIER_CHARACTERS,
     MAX_LEXEME_BYTES,
-    fold,
+    fold_word,
     query_terms,
     search_columns,
     search_terms,
@@ -37,7 +37,7 @@ from memories.services.search.lexemes import (
     ],
 )
 def test_case_and_accents_are_folded(word: str, folded: str) -> None:
-    assert fold(word) == folded
+    assert fold_word(word) == folded
 
 
 def test_plain_english_has_nothing_to_add() -> None:
@@ -137,7 +137,7 @@ def test_any_text_gives_lexemes_that_can_be_stored(text: str) -> None:
 
 @given(st.text(max_size=60))
 def test_folding_twice_is_folding_once(text: str) -> None:
-    assert fold(fold(text)) == fold(text)
+    assert fold_word(fold_word(text)) == fold_word(text)
 
 
 @given(st.text(max_size=100))

@@ -4,13 +4,13 @@ import pytest
 
 from memories.services.search import plan as search_plan
 from memories.services.search.plan import (
-    Reason,
     ScopeSize,
-    Search,
+    SearchMethod,
+    SearchPlanReason,
     VectorPlan,
-    depth_for,
     plan_vector_search,
-    rows_wanted,
+    retriever_depth,
+    rows_to_retrieve,
 )
 
 
@@ -21,30 +21,30 @@ def planned(rows: int, index_rows: int | None, *, wanted: int = 200, is_filtered
 @pytest.mark.parametrize(
     ("rows", "index_rows", "search", "reason"),
     [
-        (0, 100_000, Search.EXACT, Reason.FEW_ROWS),
-        (5_000, 5_000, Search.EXACT, Reason.FEW_ROWS),
-        (10_000, 10_000, Search.EXACT, Reason.FEW_ROWS),
-        (13_800, 13_800, Search.EXACT, Reason.FEW_ROWS),
-        (13_801, 13_801, Search.HNSW, Reason.MANY_ROWS),
-        (100_000, 100_000, Search.HNSW, Reason.MANY_ROWS),
-        (100_000, 0, Search.HNSW, Reason.MANY_ROWS),
-        (100_000, None, Search.EXACT, Reason.NO_INDEX),
-        (100_000, 10_000_000, Search.EXACT, Reason.SHARED_INDEX),
-        (20_000, 160_000, Search.EXACT, Reason.SHARED_INDEX),
-        (50_000, 150_000, Search.HNSW, Reason.MANY_ROWS),
+        (0, 100_000, SearchMethod.EXACT, SearchPlanReason.FEW_ROWS),
+        (5_000, 5_000, SearchMethod.EXACT, SearchPlanReason.FEW_ROWS),
+        (10_000, 10_000, SearchMethod.EXACT, SearchPlanReason.FEW_ROWS),
+        (13_800, 13_800, SearchMethod.EXACT, SearchPlanReason.FEW_ROWS),
+        (13_801, 13_801, SearchMethod.HNSW, SearchPlanReason.MANY_ROWS),
+        (100_000, 100_000, SearchMethod.HNSW, SearchPlanReason.MANY_ROWS),
+        (100_000, 0, SearchMethod.HNSW, SearchPlanReason.MANY_ROWS),
+        (100_000, None, SearchMethod.EXACT, SearchPlanReason.NO_INDEX),
+        (100_000, 10_000_000, SearchMethod.EXACT, SearchPlanReason.SHARED_INDEX),
+        (20_000, 160_000, SearchMethod.EXACT, SearchPlanReason.SHARED_INDEX),
+        (50_000, 150_000, SearchMethod.HNSW, SearchPlanReason.MANY_ROWS),
     ],
 )
 def test_way_follows_from_the_rows_in_scope_and_in_the_index(
-    rows: int, index_rows: int | None, search: Search, reason: Reason
+    rows: int, index_rows: int | None, search: SearchMethod, reason: SearchPlanReason
 ) -> None:
     plan = planned(rows, index_rows)
     assert (plan.search, plan.reason) == (search, reason)
 
 
 def test_fewer_rows_wanted_make_the_index_worth_while_sooner() -> None:
-    assert planned(7_000, 7_000, wanted=10).search is Search.HNSW
-    assert planned(7_000, 7_000, wanted=200).search is Search.EXACT
-    assert planned(21_000, 21_000, wanted=1_000).search is Search.EXACT
+    assert planned(7_000, 7_000, wanted=10).search is SearchMethod.HNSW
+    assert planned(7_000, 7_000, wanted=200).search is SearchMethod.EXACT
+    assert planned(21_000, 21_000, wanted=1_000).search is SearchMethod.EXACT
 
 
 def test_small_scopes_are_ranked_as_deep_as_ever() -> None:
@@ -73,21 +73,21 @@ def test_scan_looks_wider_and_gives_up_later_where_the_index_is_shared() -> None
     ("wanted", "depth"), [(0, 200), (70, 200), (71, 202), (200, 460), (470, 1_000), (1_000, 1_000)]
 )
 def test_depth_holds_the_first_of_the_fused_order(wanted: int, depth: int) -> None:
-    assert depth_for(wanted) == depth
+    assert retriever_depth(wanted) == depth
 
 
 @pytest.mark.parametrize("wanted", [71, 100, 200, 470])
 def test_nothing_below_the_depth_of_both_arms_comes_before_the_wanted_of_one(wanted: int) -> None:
-    depth = depth_for(wanted)
+    depth = retriever_depth(wanted)
     assert 2 / (60 + depth + 1) < 1 / (60 + wanted)
 
 
 def test_rows_wanted_come_from_pool_limit_or_tokens() -> None:
-    assert rows_wanted(tokens=5_000, limit=None, pool_size=0) == 200
-    assert rows_wanted(tokens=5_000, limit=13, pool_size=0) == 13
-    assert rows_wanted(tokens=5_000, limit=13, pool_size=150) == 150
-    assert rows_wanted(tokens=10**7, limit=None, pool_size=0) == 1_000
-    assert rows_wanted(tokens=0, limit=None, pool_size=99_999) == 1_000
+    assert rows_to_retrieve(tokens=5_000, limit=None, pool_size=0) == 200
+    assert rows_to_retrieve(tokens=5_000, limit=13, pool_size=0) == 13
+    assert rows_to_retrieve(tokens=5_000, limit=13, pool_size=150) == 150
+    assert rows_to_retrieve(tokens=10**7, limit=None, pool_size=0) == 1_000
+    assert rows_to_retrieve(tokens=0, limit=None, pool_size=99_999) == 1_000
 
 
 def test_spare_vectors_stand_in_for_expired_memories() -> None:

@@ -6,14 +6,14 @@ from memories.services.search.text_query import (
     TextQuery,
     match_all,
     match_rarest,
-    telling_lexemes,
+    significant_lexemes,
 )
 
 
 def test_stop_words_are_asked_for_only_where_there_is_nothing_else() -> None:
-    assert telling_lexemes(["=the", "dog"]) == ["dog"]
-    assert telling_lexemes(["=of", "=the"]) == ["=of", "=the"]
-    assert telling_lexemes([]) == []
+    assert significant_lexemes(["=the", "dog"]) == ["dog"]
+    assert significant_lexemes(["=of", "=the"]) == ["=of", "=the"]
+    assert significant_lexemes([]) == []
 
 
 def test_rare_words_are_all_matched() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from memories.services.store.content import check_content, check_metadata, content_hash
-from memories.services.store.demo import DEMO_FOLDER, expand_dates, questions_for, read_demo
+from memories.services.store.demo import DEMO_FOLDER, demo_questions_for_tenant, expand_dates, read_demo
 from memories.services.tokens import token_counts
 
 NOW = datetime(2026, 11, 18, 14, 30, tzinfo=UTC)  # a Wednesday
@@ -155,7 +155,7 @@ def test_demo_reads_on_every_day_of_the_week(days: int) -> None:
 
 def test_six_questions_are_suggested_in_partitions_that_exist() -> None:
     paths = {memory["partition"].path for memory in MEMORIES}
-    questions = questions_for(TENANT["name"])
+    questions = demo_questions_for_tenant(TENANT["name"])
     assert len(questions) == 6
     for query, partition in questions:
         assert query
@@ -164,11 +164,11 @@ def test_six_questions_are_suggested_in_partitions_that_exist() -> None:
 
 def test_what_was_asked_last_is_what_is_suggested() -> None:
     asked = [(step["query"], step["partition"].path) for step in of(USAGE, "assemble_context")]
-    assert set(asked[-6:]) == set(questions_for(TENANT["name"]))
+    assert set(asked[-6:]) == set(demo_questions_for_tenant(TENANT["name"]))
 
 
 def test_questions_are_suggested_for_the_demo_tenant_alone() -> None:
-    assert questions_for("Acme") == ()
+    assert demo_questions_for_tenant("Acme") == ()
 
 
 def test_files_hold_no_absolute_dates() -> None:

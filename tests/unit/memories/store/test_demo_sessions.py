@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from itertools import pairwise
 
-from compaction.services.sessions.drafts import NewMessage, problems_of_calls, problems_of_messages
+from compaction.services.sessions.drafts import NewMessage, new_message_problems, tool_call_problems
 from memories.services.store.demo import read_demo
 from memory_platform.management.demo import messages_of
 
@@ -14,8 +14,8 @@ MESSAGES: list[list[NewMessage]] = [messages_of(session["at"], session["messages
 
 def test_every_message_can_be_appended() -> None:
     for messages in MESSAGES:
-        assert problems_of_messages(messages, now=NOW) == []
-        assert problems_of_calls(dict(enumerate(messages)), called=(), answered=()) == []
+        assert new_message_problems(messages, now=NOW) == []
+        assert tool_call_problems(dict(enumerate(messages)), called=(), answered=()) == []
 
 
 def test_what_happened_lies_in_the_past_and_in_order() -> None:

@@ -5,13 +5,20 @@ from typing import Any
 
 import pytest
 
-from memories.services.store.drafts import MAX_LINKS, NewLink, NewMemory, is_word, problems_of, problems_of_changes
+from memories.services.store.drafts import (
+    MAX_LINKS,
+    NewLink,
+    NewMemory,
+    is_kind_name,
+    memory_change_problems,
+    new_memory_problems,
+)
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 
 
 def problems(**fields: Any) -> list[tuple[str, str]]:
-    found = problems_of(NewMemory(**({"content": "x"} | fields)), now=NOW)
+    found = new_memory_problems(NewMemory(**({"content": "x"} | fields)), now=NOW)
     return [(problem.field, problem.code) for problem in found]
 
 
@@ -81,7 +88,7 @@ def test_all_problems_come_at_once() -> None:
 
 def test_changes_are_checked_against_what_stays() -> None:
     def of(**changes: Any) -> list[tuple[str, str]]:
-        found = problems_of_changes(changes, created_at=NOW, expires_at=NOW + timedelta(days=1), now=NOW)
+        found = memory_change_problems(changes, created_at=NOW, expires_at=NOW + timedelta(days=1), now=NOW)
         return [(problem.field, problem.code) for problem in found]
 
     assert of() == of(content="y") == of(expires_at=None) == []
@@ -92,5 +99,5 @@ def test_changes_are_checked_against_what_stays() -> None:
 
 
 def test_word_is_lower_case_and_bounded() -> None:
-    assert is_word("synthesis")
-    assert not any(is_word(value) for value in ("", "A", "1a", "a b", "x" * 33, None, 3))
+    assert is_kind_name("synthesis")
+    assert not any(is_kind_name(value) for value in ("", "A", "1a", "a b", "x" * 33, None, 3))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memories.services.store.text_diff import Piece, diff_words
+from memories.services.store.text_diff import DiffPiece, diff_words
 
 TEXTS = st.text(alphabet=st.sampled_from("ab c.\n!é"), max_size=60) | st.text(max_size=60)
 
@@ -41,8 +41,8 @@ def test_two_empty_texts_have_no_pieces() -> None:
 
 def test_another_text_altogether_is_replaced_as_a_whole() -> None:
     assert diff_words("Lena moved to Oslo in a van", "Billing for a quarter ends in May") == [
-        Piece("removed", "Lena moved to Oslo in a van"),
-        Piece("added", "Billing for a quarter ends in May"),
+        DiffPiece("removed", "Lena moved to Oslo in a van"),
+        DiffPiece("added", "Billing for a quarter ends in May"),
     ]
 
 
@@ -66,4 +66,4 @@ def test_the_longest_texts_of_few_words_are_compared_in_bounded_time() -> None:
 def test_of_texts_too_long_to_compare_the_common_ends_stay() -> None:
     middle, other = "x y " * 2_000, "y x x " * 2_000
     pieces = diff_words(f"It begins {middle}and ends", f"It begins {other}and ends")
-    assert [pieces[0], pieces[-1]] == [Piece("same", "It begins "), Piece("same", " and ends")]
+    assert [pieces[0], pieces[-1]] == [DiffPiece("same", "It begins "), DiffPiece("same", " and ends")]

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from memories.services.store.text_diff import Piece
+from memories.services.store.text_diff import DiffPiece
 from memories.services.store.version_steps import FieldChange, field_changes, version_steps
 
 
@@ -47,7 +47,7 @@ def test_each_version_is_compared_with_the_one_before() -> None:
     assert [step.has_new_text for step in steps] == [False, True, False]
     assert [step.by for step in steps] == ["", "olga", ""]
     assert (steps[0].is_current, steps[2].is_first) == (True, True)
-    assert steps[1].pieces == [Piece("removed", "Tea"), Piece("added", "Coffee"), Piece("same", ".")]
+    assert steps[1].pieces == [DiffPiece("removed", "Tea"), DiffPiece("added", "Coffee"), DiffPiece("same", ".")]
 
 
 def test_oldest_row_of_a_cut_history_is_left_out() -> None:

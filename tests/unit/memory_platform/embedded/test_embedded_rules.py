@@ -12,9 +12,14 @@ import pytest
 
 from memory_platform.embedded import redis
 from memory_platform.embedded.config import PROJECT, config_from
-from memory_platform.embedded.endpoints import Endpoints, forget_endpoints, read_endpoints, write_endpoints
+from memory_platform.embedded.endpoints import ServerUrls, delete_endpoints, read_endpoints, write_endpoints
 from memory_platform.embedded.errors import StartError
-from memory_platform.embedded.files import SOCKET_PATH_MAX_BYTES, remove_short_socket_folder, secret, socket_folder
+from memory_platform.embedded.files import (
+    SOCKET_PATH_MAX_BYTES,
+    read_or_create_secret,
+    remove_short_socket_folder,
+    socket_folder,
+)
 from memory_platform.embedded.postgres import MAJOR_VERSION, check_major_version, server_settings
 from memory_platform.embedded.preflight import check_data_dir, check_port, take_lock
 
@@ -60,17 +65,17 @@ def test_the_printed_address_is_one_a_browser_can_open(host, url):
 
 
 def test_endpoints_are_read_back_and_readable_by_nobody_else(tmp_path):
-    endpoints = Endpoints("a", "b", "c", "d", "e")
+    endpoints = ServerUrls("a", "b", "c", "d", "e")
     write_endpoints(tmp_path, endpoints)
     assert read_endpoints(tmp_path) == endpoints
     assert stat.S_IMODE((tmp_path / "run/endpoints.json").stat().st_mode) == 0o600
-    forget_endpoints(tmp_path)
+    delete_endpoints(tmp_path)
     assert read_endpoints(tmp_path) is None
 
 
 def test_a_secret_is_made_once_and_private(tmp_path):
-    first = secret(tmp_path, "key")
-    assert secret(tmp_path, "key") == first
+    first = read_or_create_secret(tmp_path, "key")
+    assert read_or_create_secret(tmp_path, "key") == first
     assert len(first) >= 32
     assert stat.S_IMODE((tmp_path / "secrets/key").stat().st_mode) == 0o600
     assert stat.S_IMODE((tmp_path / "secrets").stat().st_mode) == 0o700

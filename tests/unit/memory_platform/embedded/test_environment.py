@@ -9,7 +9,7 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 
 from memory_platform.embedded.environment import NamedEnv, cache_config, database_config
-from memory_platform.embedded.supervisor import last_line
+from memory_platform.embedded.supervisor import last_log_line
 
 PROJECT = Path(__file__).resolve().parents[4]
 
@@ -127,4 +127,4 @@ def failure_of(call: str, **environment: str) -> str:
 )
 def test_the_reason_of_a_failed_start_is_the_last_thing_said(tmp_path, log, sentence):
     (tmp_path / "log").write_text(log)
-    assert last_line(tmp_path / "log") == sentence
+    assert last_log_line(tmp_path / "log") == sentence

@@ -12,9 +12,9 @@ from compaction.simulation.forms import SimulationForm
 from context.profiles.budget_fields import BudgetProfileForm
 from context.profiles.scoring_fields import ScoringProfileForm
 from context.workbench.forms import PreviewForm
-from memories.store.forms import MemoryFilterForm, MemoryForm
-from memory_platform.web.forms import PlainForm
-from memory_platform.web.limits import number_wanted
+from memories.store.forms import MemoryEditForm, MemoryFilterForm
+from memory_platform.web.forms import PlatformForm
+from memory_platform.web.limits import number_requirement_text
 
 
 def forms_below(base: type[forms.BaseForm]) -> Iterator[type[forms.BaseForm]]:
@@ -27,7 +27,7 @@ def test_every_form_of_the_console_says_it_in_plain_words() -> None:
     ours = {"memory_platform", "memories", "context", "compaction"}
     found = [each for each in forms_below(forms.Form) if each.__module__.split(".")[0] in ours]
     assert len(found) > 40
-    assert [each for each in found if not issubclass(each, PlainForm)] == []
+    assert [each for each in found if not issubclass(each, PlatformForm)] == []
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_every_form_of_the_console_says_it_in_plain_words() -> None:
         (BudgetProfileForm, "near_duplicate_threshold", "2", "A number from 0 to 1."),
         (BudgetProfileForm, "room_memories", "-1", "A number, at least 0."),
         (ScoringProfileForm, "pool_size", "1001", "A whole number from 0 to 1,000 candidates."),
-        (MemoryForm, "confidence", "1.5", "A number from 0 to 1."),
+        (MemoryEditForm, "confidence", "1.5", "A number from 0 to 1."),
         (MemoryFilterForm, "kind", "x" * 33, "At most 32 characters; it has 33."),
     ],
 )
@@ -51,5 +51,5 @@ def test_refusal_says_unit_and_limits(form: Any, field: str, typed: str, said: s
 
 
 def test_limits_on_one_side_and_none() -> None:
-    assert number_wanted(None, 5, is_whole=True, unit="days") == "A whole number, at most 5 days."
-    assert number_wanted(None, None, is_whole=False) == "A number is needed."
+    assert number_requirement_text(None, 5, is_whole=True, unit="days") == "A whole number, at most 5 days."
+    assert number_requirement_text(None, None, is_whole=False) == "A number is needed."

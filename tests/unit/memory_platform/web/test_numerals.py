@@ -2,9 +2,9 @@
 
 import pytest
 
-from context.profiles.templatetags.settings import setting
-from memory_platform.web.numerals import minus
-from memory_platform.web.templatetags.figures import counted, number, percent, score, signed
+from context.profiles.templatetags.settings import setting_text
+from memory_platform.web.numerals import with_minus_sign
+from memory_platform.web.templatetags.figures import number, percent, pluralized, score, signed
 
 
 @pytest.mark.parametrize(
@@ -12,8 +12,8 @@ from memory_platform.web.templatetags.figures import counted, number, percent, s
     [
         (number(-2915), "−2,915"),
         (number(2915), "2,915"),
-        (counted(-2915, "token,tokens"), "−2,915 tokens"),
-        (counted(1, "token,tokens"), "1 token"),
+        (pluralized(-2915, "token,tokens"), "−2,915 tokens"),
+        (pluralized(1, "token,tokens"), "1 token"),
         (signed(-1200), "−1,200"),
         (signed(12), "+12"),
         (signed(-0.3), "0"),
@@ -22,8 +22,8 @@ from memory_platform.web.templatetags.figures import counted, number, percent, s
         (score(-0.0001), "0.000"),
         (percent(-0.12), "−12 %"),
         (percent(-0.001), "0 %"),
-        (setting(-1.5, "coefficients.recency")[0], "−1.5"),
-        (minus("2026-11-22"), "2026-11-22"),
+        (setting_text(-1.5, "coefficients.recency")[0], "−1.5"),
+        (with_minus_sign("2026-11-22"), "2026-11-22"),
     ],
 )
 def test_what_is_below_zero_has_a_minus(written: str, read: str) -> None:

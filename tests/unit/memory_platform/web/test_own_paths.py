@@ -6,7 +6,7 @@ import pytest
 from django.test import RequestFactory
 from django_htmx.middleware import HtmxDetails
 
-from memory_platform.web.pages import HtmxRequest, open_address, own_path
+from memory_platform.web.pages import HtmxRequest, current_page_path, safe_local_path
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,7 @@ from memory_platform.web.pages import HtmxRequest, open_address, own_path
     ],
 )
 def test_own_path_never_leads_to_another_host(referer: str, expected: str) -> None:
-    assert own_path(RequestFactory().get("/"), referer) == expected
+    assert safe_local_path(RequestFactory().get("/"), referer) == expected
 
 
 @pytest.mark.parametrize(
@@ -39,4 +39,4 @@ def test_own_path_never_leads_to_another_host(referer: str, expected: str) -> No
 def test_address_that_cannot_be_read_is_none(told: str, expected: str) -> None:
     request = cast("HtmxRequest", RequestFactory().get("/", headers={"HX-Request": "true", "HX-Current-URL": told}))
     request.htmx = HtmxDetails(request)
-    assert open_address(request) == expected
+    assert current_page_path(request) == expected

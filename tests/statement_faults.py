@@ -8,7 +8,7 @@ from compaction.services.pipeline.statements.lexicon import ARTICLES, STATEMENT_
 from compaction.services.pipeline.statements.model import Statement, StatementMessage
 from compaction.services.pipeline.statements.people import AND_OTHERS, ASSISTANT_NAME
 from compaction.services.pipeline.statements.verbs import third_person
-from compaction.services.pipeline.statements.words import CONTRACTIONS, all_words
+from compaction.services.pipeline.statements.words import _WORD, CONTRACTIONS
 
 _WRITTEN_OUT = [word for full in CONTRACTIONS.values() for word in full.lower().split()]
 #: Words that statements may hold without any message saying them.
@@ -46,6 +46,11 @@ def _opening_faults(statement: Statement) -> Iterator[str]:
 def _invention_faults(statement: Statement, messages: Mapping[str, StatementMessage]) -> Iterator[str]:
     if invented := invented_words(statement, messages):
         yield f"says {', '.join(invented)}, which no cited message says"
+
+
+def all_words(text: str) -> list[str]:
+    """Every word of `text` in lower case."""
+    return _WORD.findall(text.lower())
 
 
 def invented_words(statement: Statement, messages: Mapping[str, StatementMessage]) -> list[str]:

@@ -18,7 +18,6 @@ from compaction.services.pipeline.states import APPLY_ACTION, APPROVE, PROPOSE, 
 from memories.tenancy.audit import Actor
 from memories.tenancy.exceptions import Conflict
 
-LABEL_CHARACTERS = 150
 MEMBER_MASKED, MEMBER_COMPACTED = CompactionMember.Act.MASKED, CompactionMember.Act.COMPACTED
 
 
@@ -185,7 +184,7 @@ def summary_message(compaction: Compaction) -> Message:
 
 def record_decision(compaction: Compaction, *, reason: str, by: Actor, now: datetime) -> None:
     """Who decided when and why; saved with the next save."""
-    compaction.decided_by, compaction.decided_at = by.label[:LABEL_CHARACTERS], now
+    compaction.decided_by, compaction.decided_at = by.stored_label, now
     compaction.decision_reason = reason
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import cache
 from typing import Any
 from uuid import UUID
@@ -18,6 +18,7 @@ from compaction.services.pipeline.recalled_text import (
 from compaction.services.pipeline.retention import extract_facts, fact_lookup
 from compaction.services.pipeline.splitting import split_text_by_bytes
 from compaction.services.pipeline.stored_statements import CitedStatement
+from compaction.services.sessions.drafts import AHEAD_MAX
 from compaction.services.sessions.turns import LIVE, SessionTurn
 from memories.embeddings.embedders import embedder_of, is_local_for
 from memories.embeddings.providers import EmbeddingError
@@ -41,7 +42,6 @@ NEAR_MEMORIES_MAX = 20_000
 VECTORS_AT_ONCE = 64
 #: Message ids that a memory's metadata names.
 _SOURCES_MAX = 50
-AHEAD_MAX = timedelta(days=1)
 
 _NEW, _DUPLICATE, _NEAR_DUPLICATE, RECALLED, STORED, INVALID = (
     "new", "duplicate", "near_duplicate", "recalled", "stored", "invalid",

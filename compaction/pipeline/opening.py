@@ -21,8 +21,6 @@ from context.services.profiles.compaction_policy import CompactionPolicy
 from memories.tenancy.audit import Actor, record_audit
 from memories.tenancy.exceptions import Conflict, InvalidInput
 
-LABEL_CHARACTERS = 150
-
 WHY_NOTHING = {
     UNDER_TARGET: "The session is under its target.",
     SUMMARIES_OFF: "Nothing can be masked, and the policy makes no summaries.",
@@ -58,7 +56,7 @@ def open_compaction(
                 model=(model or summary_model(session.model, policy.compaction_model)) if has_model() else "",
                 prompt_version=(prompt_version or current_prompt(session.tenant_id)[0]) if has_model() else 0,
                 replaces=replaces,
-                requested_by=by.label[:LABEL_CHARACTERS],
+                requested_by=by.stored_label,
                 created_at=now,
             )
             run: Run = Run.objects.create(
@@ -66,7 +64,7 @@ def open_compaction(
                 kind=Run.Kind.COMPACTION,
                 session=session,
                 compaction=compaction,
-                requested_by=by.label[:LABEL_CHARACTERS],
+                requested_by=by.stored_label,
                 created_at=now,
             )
     except IntegrityError as error:

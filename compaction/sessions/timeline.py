@@ -8,7 +8,7 @@ from uuid import UUID
 from compaction.models import Compaction, CompactionMember, Message, Run, Session
 from compaction.pipeline.plans import plan_session, session_policy
 from compaction.services.pipeline.generations import generation_warning
-from compaction.services.sessions.minimap import CompactedSpan, MessageOutline, Minimap, build_minimap
+from compaction.sessions.charts import Minimap, Outline, Span, minimap
 from context.services.profiles.compaction_policy import CompactionPolicy
 
 _PAGE_SIZE = 100
@@ -94,8 +94,8 @@ def read_timeline(session: Session, *, before: int | None = None) -> Timeline:
 def _minimap(session: Session, window_from: int | None, shown: tuple[int, int] | None) -> Minimap:
     rows = Message.objects.for_tenant(session.tenant_id).of_session(session.pk)
     spans = CompactionMember.objects.for_tenant(session.tenant_id).spans_of(session.pk)
-    outlines = [MessageOutline(*row) for row in rows.strip()]
-    return build_minimap(outlines, [CompactedSpan(*row) for row in spans], window_from=window_from, shown=shown)
+    outlines = [Outline(*row) for row in rows.strip()]
+    return minimap(outlines, [Span(*row) for row in spans], window_from=window_from, shown=shown)
 
 
 def proposed_compaction(session: Session) -> Compaction | None:

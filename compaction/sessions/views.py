@@ -33,7 +33,6 @@ from memory_platform.web.pages import (
 )
 from memory_platform.web.tables import SortColumn, read_table
 
-PARTITIONS_OFFERED_MAX = 300
 _COLUMNS = (
     SortColumn("opened", "created_at", datetime),
     SortColumn("pressure", "fullness", float),
@@ -57,7 +56,7 @@ def session_list(request: HtmxRequest) -> HttpResponseBase:
             table = read_table(request, _COLUMNS, filtered_sessions(tenant_id, wanted).page)
             page |= {"table": table, "sessions": with_policies(tenant_id, table.rows), "wanted": wanted}
         if is_whole:
-            page["partitions"] = Partition.objects.for_tenant(tenant_id).paths(PARTITIONS_OFFERED_MAX)
+            page["partitions"] = Partition.objects.for_tenant(tenant_id).offered_paths()
     status = HTTPStatus.OK if form.is_valid() else HTTPStatus.UNPROCESSABLE_ENTITY
     return render_page(
         request,

@@ -6,7 +6,6 @@ from statistics import fmean
 from typing import Any
 
 from context.models import EvaluationAnswer, EvaluationRun
-from context.services.evaluation.budget_charts import BudgetChart, ValueInterval, budget_chart
 from context.services.evaluation.evidence import (
     Estimate,
     EvaluationReport,
@@ -19,7 +18,7 @@ from context.services.evaluation.evidence import (
 )
 from context.services.evaluation.knee import knee_index
 from memories.tenancy.exceptions import InvalidInput
-from memory_platform.web.charts import Chart, ChartRow
+from memory_platform.web.charts import BudgetChart, Chart, ChartRow, Interval, budget_chart
 from memory_platform.web.numerals import with_minus_sign
 
 #: What people read of each measure, in this order; shares are written in percent.
@@ -142,13 +141,13 @@ def _chart(run: EvaluationRun, reports: Mapping[int, EvaluationReport]) -> Budge
     scores = [run.results[str(budget)]["score"] for budget in run.budgets]
     highest = max(scores) or 1.0
     series = [(_HEADINGS[name], [_interval(total[name]) for total in totals]) for name in ("recall", "full")]
-    series.append(("Score captured", [ValueInterval(score / highest) for score in scores]))
+    series.append(("Score captured", [Interval(score / highest) for score in scores]))
     recalls = [total["recall"].value for total in totals]
     return budget_chart(run.budgets, series, knee=knee_index(run.budgets, recalls))
 
 
-def _interval(estimate: Estimate) -> ValueInterval:
-    return ValueInterval(estimate.value, estimate.low, estimate.high)
+def _interval(estimate: Estimate) -> Interval:
+    return Interval(estimate.value, estimate.low, estimate.high)
 
 
 def evidence_cells(run: EvaluationRun) -> dict[int, ReportCell]:

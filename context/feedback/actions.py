@@ -5,13 +5,7 @@ from uuid import UUID
 
 from django.db import transaction
 
-from context.feedback.votes import (
-    ACTOR_LABEL_CHARACTERS_MAX,
-    RecordedVotes,
-    recalculate_usefulness,
-    receipt_memories,
-    record_explicit_votes,
-)
+from context.feedback.votes import RecordedVotes, recalculate_usefulness, receipt_memories, record_explicit_votes
 from context.models import Feedback
 from context.services.feedback.votes import EXPLICIT_WEIGHTS
 from memories.models import Memory
@@ -69,7 +63,7 @@ def withdraw_feedback(*, tenant_id: UUID, feedback_id: UUID, reach: str = "", by
     if vote is None:
         raise NotFound("not_found", "There is no such vote.")
     list(Memory.objects.for_tenant(tenant_id).with_id(vote.memory_id).locked())
-    taken = votes.standing().update(withdrawn_at=now, withdrawn_by=by.label[:ACTOR_LABEL_CHARACTERS_MAX])
+    taken = votes.standing().update(withdrawn_at=now, withdrawn_by=by.stored_label)
     if taken:
         recalculate_usefulness(tenant_id, [vote.memory_id])
         _audit(tenant_id, "withdraw_feedback", [vote.memory_id], by, now)

@@ -17,8 +17,6 @@ from memories.models import AuditEntry, Memory
 from memories.store.recall import update_usefulness_scores
 from memories.tenancy.audit import Actor
 
-ACTOR_LABEL_CHARACTERS_MAX = 150
-
 
 @dataclass(frozen=True)
 class RecordedVotes:
@@ -158,8 +156,8 @@ def _draft(
 def _signature(by: Actor) -> dict[str, Any]:
     return {
         "actor_kind": by.kind,
-        "actor_id": by.id[:ACTOR_LABEL_CHARACTERS_MAX],
-        "actor_label": by.label[:ACTOR_LABEL_CHARACTERS_MAX],
+        "actor_id": by.id,
+        "actor_label": by.stored_label,
     }
 
 

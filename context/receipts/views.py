@@ -22,7 +22,6 @@ from memories.tenancy.scopes import tenant_scope
 from memory_platform.web.pages import HtmxRequest, loads_result_later, operator_required, render_page, wants_fragment
 from memory_platform.web.tables import SortColumn, read_table
 
-PARTITIONS_OFFERED_MAX = 300
 _COLUMNS = (SortColumn("when", "created_at", datetime),)
 
 
@@ -40,7 +39,7 @@ def receipts(request: HtmxRequest) -> HttpResponseBase:
             page |= _rows(request, form)
         if is_whole:
             page |= {
-                "partitions": Partition.objects.for_tenant(tenant_id).paths(PARTITIONS_OFFERED_MAX),
+                "partitions": Partition.objects.for_tenant(tenant_id).offered_paths(),
                 "keys": list(ApiKey.objects.for_tenant(tenant_id).by_name()),
             }
     status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK

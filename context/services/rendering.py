@@ -40,9 +40,9 @@ MARKERS = {
 }
 _MARKER = r"(?:#{1,3}|[-+>])\x20"
 #: After any of these a reader, human or model, may see a new line.
-_BREAK = r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]"
+LINE_BREAK = r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]"
 _CONFUSING = rf"(?:{_MARKER}|</?memory-)"
-_LOOKALIKE = re.compile(rf"(?<={_BREAK})(\\*{_CONFUSING})")
+_LOOKALIKE = re.compile(rf"(?<={LINE_BREAK})(\\*{_CONFUSING})")
 
 _XML_ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"}
 _XML_SPECIAL = re.compile(r"[&<>\r\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")

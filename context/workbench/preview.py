@@ -8,6 +8,7 @@ from uuid import UUID
 
 from context.assembly.orchestrator import assemble_context
 from context.models import Receipt
+from context.profiles.bars import TimedStep, WindowBar, timed_steps, window_bar
 from context.profiles.budget_profiles import budget_profile_version
 from context.profiles.scoring_profiles import scoring_profile_at
 from context.profiles.token_counters import budget_calculator
@@ -24,11 +25,9 @@ from context.receipts.results import (
     Exclusion,
 )
 from context.services.assembly.optimality import Optimality
-from context.services.assembly.timings import TimedStep, timed_steps
 from context.services.packer import AFTER_SKIP_LIMIT, OVER_BUDGET
 from context.services.profiles.scoring_profiles import ADR_0040, ScoringProfile
 from context.services.workbench.plan_text import PlanLine, plan_lines
-from context.services.workbench.window import WindowBar, window_bar
 from memories.models import Memory, PartitionSummary
 from memories.services.store.demo import demo_questions_for_tenant
 from memories.tenancy.audit import Actor

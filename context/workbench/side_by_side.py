@@ -1,6 +1,7 @@
 """Two contexts of one question side by side: what another profile would bring in, leave out and move (ADR-0088)."""
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -10,15 +11,30 @@ from context.services.workbench.rank_changes import (
     IN,
     RANK_REMOVED,
     RANK_UNCHANGED,
-    ROW_HEIGHT_PX,
     UP,
     RankChange,
-    SlopeLine,
     rank_changes,
     rank_overlap,
-    slope_lines,
 )
 from context.workbench.preview import ExcludedRow, IncludedRow, Preview
+
+#: Of one row of the drawing, and of the room between its two columns. The stylesheet repeats the height.
+ROW_HEIGHT_PX = 68
+SLOPE_WIDTH_PX = 112
+#: How far the line of what came or went reaches.
+STUB_PX = 34
+
+
+@dataclass(frozen=True)
+class SlopeLine:
+    """The line of one change, in pixels; `mark_x` is where the sign of what came or went stands."""
+
+    change: RankChange[Anchor]
+    x1: int
+    y1: int
+    x2: int
+    y2: int
+    mark_x: int | None = None
 
 
 @dataclass(frozen=True)
@@ -71,7 +87,7 @@ class PreviewComparison:
         return [row for row in self.rows if row.right]
 
     @property
-    def lines(self) -> list[SlopeLine[Anchor]]:
+    def lines(self) -> list[SlopeLine]:
         return slope_lines(self.changes)
 
     @property
@@ -104,3 +120,22 @@ class PreviewComparison:
     def score_sums(self) -> tuple[float, float]:
         left, right = (sum(row.block.score or 0.0 for row in side.kept) for side in (self.left, self.right))
         return left, right
+
+
+def slope_lines(changes: Sequence[RankChange[Anchor]]) -> list[SlopeLine]:
+    """A line for each change: across for what stands in both, a stub for what came or went."""
+    return [_line(change) for change in changes]
+
+
+def _line(change: RankChange[Anchor]) -> SlopeLine:
+    if change.left is None:
+        y, start = _middle(change.right or 1), SLOPE_WIDTH_PX - STUB_PX
+        return SlopeLine(change, start, y, SLOPE_WIDTH_PX, y, mark_x=start)
+    if change.right is None:
+        y = _middle(change.left)
+        return SlopeLine(change, 0, y, STUB_PX, y, mark_x=STUB_PX)
+    return SlopeLine(change, 0, _middle(change.left), SLOPE_WIDTH_PX, _middle(change.right))
+
+
+def _middle(place: int) -> int:
+    return place * ROW_HEIGHT_PX - ROW_HEIGHT_PX // 2

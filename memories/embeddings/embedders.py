@@ -24,12 +24,11 @@ from memories.tenancy.scopes import maintenance_scope, tenant_scope
 class ModelProblem:
     """Something that does not fit between what is stored and what settings name: a stable code and words.
 
-    A severe one keeps vectors from being searched or made; the others say that a change of settings had no effect.
+    Vectors cannot be searched or made, or a change of settings had no effect.
     """
 
     code: str
     detail: str
-    is_severe: bool
 
 
 def active_model_name(tenant_id: UUID) -> str:
@@ -91,19 +90,19 @@ def _problems(row: dict[str, Any], known: Mapping[str, KnownModel], default: str
     name, tenants = row["name"], f"{row['tenants']} tenant{'s' if row['tenants'] > 1 else ''}"
     if name not in known:
         detail = f"The embedding model {name} is {row['state']} for {tenants}. {UnknownModel(name).detail}"
-        return [ModelProblem("unknown_model", detail, row["state"] == EmbeddingModel.State.ACTIVE)]
+        return [ModelProblem("unknown_model", detail)]
     if known[name].dimension != row["dimension"]:
         detail = (
             f"Vectors of {name} have {row['dimension']} numbers ({tenants}), settings say {known[name].dimension}."
             " Set the dimension back; another dimension takes another model name and `manage.py reembed`."
         )
-        return [ModelProblem("other_dimension", detail, row["state"] == EmbeddingModel.State.ACTIVE)]
+        return [ModelProblem("other_dimension", detail)]
     if row["state"] == EmbeddingModel.State.ACTIVE and not row["is_chosen"] and name != default:
         detail = (
             f"Settings name the embedding model {default}, but stored vectors are of {name} ({tenants}), which stays."
             f" Run `manage.py reembed --model {default}`, or set the settings back."
         )
-        return [ModelProblem("not_reembedded", detail, False)]
+        return [ModelProblem("not_reembedded", detail)]
     return []
 
 

@@ -19,6 +19,7 @@ from memories.services.hygiene.rules import (
     group_pairs,
 )
 from memories.services.hygiene.value_differences import ComparedSpan, mark_value_differences
+from memories.services.store.bulk import BULK_ARCHIVE, BULK_MERGE
 from memories.tenancy.exceptions import Conflict, InvalidInput
 
 ROWS_PER_PAGE = 25
@@ -31,7 +32,7 @@ SHOWN_CHARACTERS_MAX = 1_200
 #: Whether the memories of a list have been retrieved; asked again as it is read, for that changes every second.
 RETRIEVED = {NEVER_RETRIEVED: False, UNHELPFUL: True}
 
-HYGIENE_MERGE, HYGIENE_ARCHIVE, DISMISS = "merge", "archive", "dismiss"
+DISMISS = "dismiss"
 
 
 @dataclass(frozen=True)
@@ -147,18 +148,18 @@ def hygiene_action_effect(
     Rows that are gone by now are passed over; raises `Conflict` (`gone`) where none is left, and `InvalidInput` for an
     act that the list does not know.
     """
-    if act not in (DISMISS, HYGIENE_MERGE if each.has_pairs else HYGIENE_ARCHIVE):
+    if act not in (DISMISS, BULK_MERGE if each.has_pairs else BULK_ARCHIVE):
         raise InvalidInput("unknown_choice", "This list does not know that act.", "act")
     rows = list(_open_rows(tenant_id, each, "", now).numbered(ids).with_memories().order_by("id"))
     if not rows:
         raise Conflict("gone", "These rows are not in the list any more: somebody was faster, or a text has changed.")
     numbers = [row.pk for row in rows]
-    if act == HYGIENE_MERGE:
+    if act == BULK_MERGE:
         return _merging(rows, numbers, keep, prefers_newer=each.kind == CONTRADICTION)
     memories = [row.memory for row in rows] if not each.has_pairs else []
-    if act == HYGIENE_ARCHIVE:
+    if act == BULK_ARCHIVE:
         tokens = sum(memory.tokens_o200k_base for memory in memories)
-        return HygieneActionEffect(HYGIENE_ARCHIVE, numbers, memories=memories, archived=len(memories), tokens=tokens)
+        return HygieneActionEffect(BULK_ARCHIVE, numbers, memories=memories, archived=len(memories), tokens=tokens)
     return HygieneActionEffect(DISMISS, numbers, memories=memories or [row.newer for row in rows])
 
 
@@ -186,7 +187,7 @@ def _merging(
         groups.append(MergeGroup(kept, others, usefulness, retrievals, is_pinned))
     archived = [memory for group in groups for memory in group.others]
     return HygieneActionEffect(
-        HYGIENE_MERGE,
+        BULK_MERGE,
         ids,
         groups=groups,
         archived=len(archived),

@@ -14,8 +14,6 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from memories.hygiene.actions import archive_memories, dismiss_findings, merge_memories
 from memories.hygiene.findings import (
-    HYGIENE_ARCHIVE,
-    HYGIENE_MERGE,
     HygieneActionEffect,
     comparison_backlog,
     hygiene_action_effect,
@@ -25,6 +23,7 @@ from memories.hygiene.findings import (
 from memories.hygiene.forms import HygieneActionForm, HygieneFilterForm
 from memories.models import HygieneAct, Partition
 from memories.services.hygiene.rules import LISTS, NEAR_DUPLICATE_LIST, HygieneList
+from memories.services.store.bulk import BULK_ARCHIVE, BULK_MERGE
 from memories.store.views.undoing import undo_bulk_action
 from memories.tenancy.access import operator_actor, tenant_required
 from memories.tenancy.exceptions import PlatformError
@@ -39,7 +38,6 @@ from memory_platform.web.pages import (
     wants_fragment,
 )
 
-PARTITIONS_OFFERED_MAX = 300
 #: What the address keeps from page to page.
 KEPT_IN_ADDRESS = ("partition", "sort")
 
@@ -112,9 +110,9 @@ def _list_named(name: str) -> HygieneList:
 
 def _perform(request: HtmxRequest, each: HygieneList, effect: HygieneActionEffect, now: datetime) -> HygieneAct:
     who: dict[str, Any] = {"tenant_id": request.tenant.id, "by": operator_actor(request.operator), "now": now}
-    if effect.act == HYGIENE_MERGE:
+    if effect.act == BULK_MERGE:
         return merge_memories(groups=effect.merges, **who)
-    if effect.act == HYGIENE_ARCHIVE:
+    if effect.act == BULK_ARCHIVE:
         return archive_memories(memory_ids=[memory.pk for memory in effect.memories], **who)
     if each.has_pairs:
         return dismiss_findings(pair_ids=effect.ids, **who)
@@ -122,9 +120,9 @@ def _perform(request: HtmxRequest, each: HygieneList, effect: HygieneActionEffec
 
 
 def _said(effect: HygieneActionEffect) -> str:
-    if effect.act == HYGIENE_MERGE:
+    if effect.act == BULK_MERGE:
         return f"Merged: {effect.archived} archived, {len(effect.groups)} kept."
-    if effect.act == HYGIENE_ARCHIVE:
+    if effect.act == BULK_ARCHIVE:
         return f"{effect.archived} archived. No agent reads them any more."
     return f"{len(effect.ids)} marked as no problem."
 
@@ -154,7 +152,7 @@ def _board(request: HtmxRequest, each: HygieneList, sent: QueryDict) -> HttpResp
     with tenant_scope(tenant_id):
         page["lengths"] = hygiene_list_lengths(tenant_id, partition, now=now)
         page["waiting"] = comparison_backlog(tenant_id)
-        page["partitions"] = Partition.objects.for_tenant(tenant_id).paths(PARTITIONS_OFFERED_MAX)
+        page["partitions"] = Partition.objects.for_tenant(tenant_id).offered_paths()
         if is_valid:
             page |= _rows(request, each, form, now)
     page["kept_in_address"] = _kept(sent) if is_valid else {}

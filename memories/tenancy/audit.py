@@ -7,6 +7,8 @@ from uuid import UUID
 
 from memories.models import ApiKey, AuditEntry
 
+LABEL_CHARACTERS_MAX = 150
+
 
 @dataclass(frozen=True)
 class Actor:
@@ -29,6 +31,11 @@ class Actor:
         """A command, a task, a migration; `label` names it."""
         return cls(AuditEntry.ActorKind.SYSTEM, "", label)
 
+    @property
+    def stored_label(self) -> str:
+        """The label as rows keep it, cut to `LABEL_CHARACTERS_MAX`."""
+        return self.label[:LABEL_CHARACTERS_MAX]
+
 
 def record_audit(
     *,
@@ -45,8 +52,8 @@ def record_audit(
         tenant_id=tenant_id,
         at=now,
         actor_kind=by.kind,
-        actor_id=by.id[:150],
-        actor_label=by.label[:150],
+        actor_id=by.id,
+        actor_label=by.stored_label,
         verb=verb,
         target_kind=target_kind,
         target_ids=[str(target) for target in target_ids],

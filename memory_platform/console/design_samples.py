@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from compaction.services.sessions.gauges import pressure_gauge
+from compaction.sessions.charts import pressure_gauge
+from context.profiles.bars import SCORE_WEIGHTS
 from context.services.profiles.compaction_policy import CompactionPolicy
-from context.services.workbench.bars import SCORE_WEIGHTS
 from memories.services.store.text_diff import diff_words
 from memory_platform.web.charts import Chart, ChartRow
 

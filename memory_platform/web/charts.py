@@ -1,8 +1,13 @@
-"""What a chart shows: a table of numbers over time or over another number, drawn by static/js/charts.js (ADR-0086)."""
+"""How numbers are laid out in pictures; each picture only gives its data.
 
-from collections.abc import Sequence
+`Chart` is a table over time or over another number, drawn by static/js/charts.js (ADR-0086). `stacked` places the parts
+of a bar, `budget_chart` the curves of a few budgets: both are drawn by templates.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from types import MappingProxyType
 from typing import Literal
 
 from memory_platform.web.times import FormattedTime, format_time
@@ -11,6 +16,39 @@ ChartKind = Literal["time", "number"]
 Shape = Literal["line", "bars"]
 #: Heights that the stylesheet reserves, in CSS pixels.
 Height = Literal[96, 120, 160, 200, 240, 320]
+#: Of a drawing of curves.
+WIDTH, HEIGHT = 1000, 300
+#: Room above the highest point and below the lowest.
+MARGIN = 12
+GRID_SHARES = (0.25, 0.5, 0.75, 1.0)
+
+
+@dataclass(frozen=True)
+class BarPart:
+    """A part of a bar: its value, where it starts and how wide it is (percent of the bar), and its pattern."""
+
+    name: str
+    value: float
+    start_percent: float
+    width_percent: float
+    pattern: str = ""
+
+
+def stacked(
+    values: Iterable[tuple[str, float]],
+    *,
+    full: float | None = None,
+    patterns: Mapping[str, str] = MappingProxyType({}),
+) -> list[BarPart]:
+    """The named values side by side in a bar that `full` fills, or else their sum; below 0 they have no width."""
+    listed = list(values)
+    whole = full or sum(max(value, 0) for _, value in listed) or 1
+    parts, start = [], 0.0
+    for name, value in listed:
+        width = 100 * max(value, 0) / whole
+        parts.append(BarPart(name, value, round(start, 3), round(width, 3), patterns.get(name, "")))
+        start += width
+    return parts
 
 
 @dataclass(frozen=True)
@@ -22,7 +60,7 @@ class ChartCell:
 
 
 @dataclass(frozen=True)
-class ChartTableLine:
+class TableRow:
     """One row of the table, its texts ready to be written."""
 
     data: str
@@ -69,15 +107,106 @@ class Chart:
         return all(value is None for row in self.rows for value in row.values)
 
     @property
-    def lines(self) -> list[ChartTableLine]:
+    def lines(self) -> list[TableRow]:
         """The rows of the table, each value written with the chart's digits."""
         return [self._line(row) for row in self.rows]
 
-    def _line(self, row: ChartRow) -> ChartTableLine:
+    def _line(self, row: ChartRow) -> TableRow:
         cells = [self._cell(value) for value in row.values]
         if isinstance(row.x, datetime):
-            return ChartTableLine(f"{row.x.timestamp():.0f}", row.label, format_time(row.x), row.mark, cells)
-        return ChartTableLine(f"{row.x}", row.label or f"{row.x:,g}", None, row.mark, cells)
+            return TableRow(f"{row.x.timestamp():.0f}", row.label, format_time(row.x), row.mark, cells)
+        return TableRow(f"{row.x}", row.label or f"{row.x:,g}", None, row.mark, cells)
 
     def _cell(self, value: float | None) -> ChartCell:
         return ChartCell("", "–") if value is None else ChartCell(f"{value}", f"{value:,.{self.digits}f}")
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A value and, where it is known, the interval that holds the true one."""
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True)
+class CurveMark:
+    """A point of a line with its interval; `budget` in tokens."""
+
+    budget: int
+    x: float
+    y: float
+    top: float
+    bottom: float
+    interval: Interval
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One measure over the budgets; `number` (from 1) tells lines apart."""
+
+    name: str
+    number: int
+    points: str
+    marks: tuple[CurveMark, ...]
+
+
+@dataclass(frozen=True)
+class BudgetChart:
+    """Curves over the same budgets, which stand at equal distances: they are a few doublings.
+
+    `knee` is the place of the budget where they bend, None without one.
+    """
+
+    budgets: tuple[int, ...]
+    lines: tuple[Curve, ...]
+    grid: tuple[tuple[float, float], ...]
+    knee: CurveMark | None = None
+    width: int = WIDTH
+    height: int = HEIGHT
+
+    @property
+    def scale(self) -> list[tuple[float, float]]:
+        """Each value of the grid and where its name stands: in percent of the height, from the top."""
+        return [(value, round(100 * y / self.height, 2)) for value, y in self.grid]
+
+
+def budget_chart(
+    budgets: Sequence[int],
+    series: Sequence[tuple[str, Sequence[Interval]]],
+    *,
+    knee: int | None = None,
+) -> BudgetChart:
+    """The named `series`, a value for each budget, each from 0 to 1; `knee` is an index of budgets."""
+    lines = tuple(_curve(name, number, budgets, values) for number, (name, values) in enumerate(series, 1))
+    return BudgetChart(
+        budgets=tuple(budgets),
+        lines=lines,
+        grid=tuple((share, _y(share)) for share in GRID_SHARES),
+        knee=lines[0].marks[knee] if lines and knee is not None else None,
+    )
+
+
+def _curve(name: str, number: int, budgets: Sequence[int], values: Sequence[Interval]) -> Curve:
+    marks = tuple(
+        _mark(budget, _x(place, len(budgets)), value)
+        for place, (budget, value) in enumerate(zip(budgets, values, strict=True))
+    )
+    return Curve(name, number, " ".join(f"{mark.x},{mark.y}" for mark in marks), marks)
+
+
+def _mark(budget: int, x: float, value: Interval) -> CurveMark:
+    low = value.value if value.low is None else value.low
+    high = value.value if value.high is None else value.high
+    y, bottom, top = (_y(each) for each in (value.value, low, high))
+    return CurveMark(budget, x, y, top, bottom, value)
+
+
+def _x(place: int, count: int) -> float:
+    """The middle of the budget's column."""
+    return round(WIDTH * (place + 0.5) / count, 1)
+
+
+def _y(share: float) -> float:
+    return round(HEIGHT - MARGIN - share * (HEIGHT - 2 * MARGIN), 1)

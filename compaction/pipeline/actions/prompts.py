@@ -13,8 +13,6 @@ from compaction.services.sessions.drafts import text_problem
 from memories.tenancy.audit import Actor, record_audit
 from memories.tenancy.exceptions import Conflict, InvalidInput
 
-LABEL_CHARACTERS = 150
-
 
 @transaction.atomic
 def save_prompt(
@@ -71,7 +69,7 @@ def _open_version(tenant_id: UUID, text: str, rolled_back_to: int | None, by: Ac
                 version=(latest.version if latest else PROMPT_VERSION) + 1,
                 text=text,
                 recorded_from=at,
-                created_by=by.label[:LABEL_CHARACTERS],
+                created_by=by.stored_label,
                 rolled_back_to=rolled_back_to,
             )
     except IntegrityError as error:

@@ -22,13 +22,13 @@ from compaction.pipeline.api.compactions_schema import (
 from compaction.pipeline.plans import plan_session, session_policy
 from compaction.pipeline.queries.compactions import CompactionQuerySet
 from compaction.pipeline.serializers.compactions import (
-    REVIEW_APPEND_MISSING,
-    REVIEW_APPROVE,
-    REVIEW_EDIT,
-    REVIEW_REGENERATE,
-    REVIEW_REJECT,
-    REVIEW_REOPEN,
-    REVIEW_ROLL_BACK,
+    APPEND_MISSING,
+    APPROVE,
+    EDIT,
+    REGENERATE,
+    REJECT,
+    REOPEN,
+    ROLL_BACK,
     CompactionListInput,
     CompactSessionInput,
     ReviewInput,
@@ -55,12 +55,12 @@ from memories.tenancy.scopes import tenant_scope
 from memory_platform.rest.serializers import EmptyInput
 
 _VERBS: dict[str, Callable[..., Compaction]] = {
-    REVIEW_APPROVE: approve_compaction,
-    REVIEW_REJECT: reject_compaction,
-    REVIEW_EDIT: edit_compaction_summary,
-    REVIEW_APPEND_MISSING: append_missing_facts,
-    REVIEW_ROLL_BACK: roll_back_compaction,
-    REVIEW_REOPEN: reopen_compaction,
+    APPROVE: approve_compaction,
+    REJECT: reject_compaction,
+    EDIT: edit_compaction_summary,
+    APPEND_MISSING: append_missing_facts,
+    ROLL_BACK: roll_back_compaction,
+    REOPEN: reopen_compaction,
 }
 
 
@@ -186,7 +186,7 @@ class CompactionReviewEndpoint(CompactionEndpointBase):
         action = values.pop("action")
         with tenant_scope(self.tenant_id):
             compaction = self.compaction(compaction_id)
-            if action == REVIEW_REGENERATE:
+            if action == REGENERATE:
                 run = regenerate_compaction(compaction=compaction, by=self.actor, now=self.now, **values)
                 return Response(self.started(run), status=status.HTTP_202_ACCEPTED)
             _VERBS[action](compaction=compaction, by=self.actor, now=self.now, **values)

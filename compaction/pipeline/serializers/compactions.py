@@ -8,39 +8,26 @@ from rest_framework import serializers
 from compaction.models import Compaction, Run, Session
 from compaction.models.sessions import MODEL_CHARACTERS_MAX
 from compaction.pipeline.plans import SessionPlan
+from compaction.review.actions import REVIEW_REASON_CHARACTERS_MAX
 from compaction.review.editing import SUMMARY_BYTES_MAX
+from compaction.review.permitted import APPEND_MISSING
+from compaction.services.pipeline.states import APPROVE, EDIT, REGENERATE, REJECT, REOPEN, ROLL_BACK
 from memories.store.serializers.answers import format_utc
 from memory_platform.rest.fields import StrictBooleanField, StrictChoiceField, StrictIntegerField, StrictTextField
 from memory_platform.rest.pages import PageInput
 from memory_platform.rest.serializers import StrictSerializer
 
-REVIEW_APPROVE = "approve"
-REVIEW_REJECT = "reject"
-REVIEW_EDIT = "edit"
-REVIEW_APPEND_MISSING = "append_missing"
-REVIEW_REGENERATE = "regenerate"
-REVIEW_ROLL_BACK = "rollback"
-REVIEW_REOPEN = "reopen"
-REVIEW_ACTIONS = (
-    REVIEW_APPROVE,
-    REVIEW_REJECT,
-    REVIEW_EDIT,
-    REVIEW_APPEND_MISSING,
-    REVIEW_REGENERATE,
-    REVIEW_ROLL_BACK,
-    REVIEW_REOPEN,
-)
-_REASON_CHARACTERS_MAX = 500
+REVIEW_ACTIONS = (APPROVE, REJECT, EDIT, APPEND_MISSING, REGENERATE, ROLL_BACK, REOPEN)
 FACTS_MAX = 500
 #: Which fields an action takes beside its name.
 FIELDS_OF = {
-    REVIEW_APPROVE: {"reason", "edit_version"},
-    REVIEW_REJECT: {"reason", "edit_version"},
-    REVIEW_EDIT: {"text", "edit_version"},
-    REVIEW_APPEND_MISSING: {"facts"},
-    REVIEW_REGENERATE: {"model", "prompt_version"},
-    REVIEW_ROLL_BACK: {"reason"},
-    REVIEW_REOPEN: set(),
+    APPROVE: {"reason", "edit_version"},
+    REJECT: {"reason", "edit_version"},
+    EDIT: {"text", "edit_version"},
+    APPEND_MISSING: {"facts"},
+    REGENERATE: {"model", "prompt_version"},
+    ROLL_BACK: {"reason"},
+    REOPEN: set(),
 }
 
 
@@ -62,7 +49,7 @@ class ReviewInput(StrictSerializer):
 
     action = StrictChoiceField(choices=REVIEW_ACTIONS)
     reason = StrictTextField(
-        max_length=_REASON_CHARACTERS_MAX, required=False, help_text="For approve, reject, rollback."
+        max_length=REVIEW_REASON_CHARACTERS_MAX, required=False, help_text="For approve, reject, rollback."
     )
     text = StrictTextField(
         max_length=SUMMARY_BYTES_MAX, min_length=1, required=False, help_text="For edit: the summary from now on."
@@ -87,7 +74,7 @@ class ReviewInput(StrictSerializer):
             for name in attrs
             if name not in FIELDS_OF[action] | {"action"}
         }
-        if action == REVIEW_EDIT and "text" not in attrs:
+        if action == EDIT and "text" not in attrs:
             errors["text"] = [serializers.ErrorDetail("This field is required.", code="required")]
         if errors:
             raise serializers.ValidationError(errors)

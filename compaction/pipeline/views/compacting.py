@@ -12,11 +12,10 @@ from django.views.decorators.http import require_http_methods, require_safe
 from compaction.pipeline.actions.compactions import request_compaction
 from compaction.pipeline.opening import WHY_NOTHING
 from compaction.pipeline.plans import plan_session, session_policy
-from compaction.services.pipeline.before_after import compaction_bars
 from compaction.services.simulation.simulator import simulate_session
+from compaction.sessions.charts import before_after, simulation_chart
 from compaction.sessions.timeline import proposed_compaction
 from compaction.sessions.views import get_session_or_404
-from compaction.simulation.chart import simulation_chart
 from compaction.simulation.forms import SimulationForm, simulation_form_values
 from compaction.simulation.recorded import read_all_turns
 from context.services.profiles.compaction_policy import CompactionPolicy, problems_of_policy
@@ -70,7 +69,7 @@ def _dry_run(request: HtmxRequest, session_id: UUID, *, status: int = HTTPStatus
         "plan": planned.plan,
         "planned": planned,
         "proposed": proposed,
-        "bars": compaction_bars(
+        "bars": before_after(
             planned.plan,
             planned.turns,
             window=session.max_context_tokens,

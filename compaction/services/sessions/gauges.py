@@ -1,8 +1,6 @@
-"""How full a session is, as a bar with its thresholds: places in percent of the bar's length, the template draws."""
+"""How full a session is: the thresholds of its policy, and the level that its pressure reaches."""
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 from context.services.profiles.compaction_policy import CompactionPolicy
 
@@ -15,49 +13,6 @@ LEVEL_WORDS = {
     WARNING: "over the warning",
     FULL: "over the window",
 }
-
-
-@dataclass(frozen=True)
-class GaugeMark:
-    """A threshold: its name, its share of the window, its place in the bar."""
-
-    name: str
-    share: float
-    at_percent: float
-
-
-@dataclass(frozen=True)
-class PressureGauge:
-    """A bar as long as the window, or as the context where that is longer."""
-
-    tokens: int
-    window: int
-    pressure: float
-    fill_percent: float
-    level: str
-    marks: tuple[GaugeMark, ...]
-
-    @property
-    def words(self) -> str:
-        """What the level means; "" below every threshold."""
-        return LEVEL_WORDS[self.level]
-
-
-def pressure_gauge(tokens: int, window: int, policy: CompactionPolicy) -> PressureGauge:
-    """The bar of a session of so many tokens. Raises `ValueError` for a window of nothing."""
-    if window <= 0:
-        raise ValueError("a window is above 0")
-    pressure = tokens / window
-    longest = max(pressure, 1.0)
-    marks = policy_thresholds(policy) + (((FULL, 1.0),) if pressure > 1 else ())
-    return PressureGauge(
-        tokens=tokens,
-        window=window,
-        pressure=pressure,
-        fill_percent=round(100 * pressure / longest, 2),
-        level=pressure_level(pressure, policy),
-        marks=tuple(GaugeMark(name, share, round(100 * share / longest, 2)) for name, share in marks),
-    )
 
 
 def pressure_level(pressure: float, policy: CompactionPolicy) -> str:

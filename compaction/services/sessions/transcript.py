@@ -8,14 +8,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from context.services.rendering import LINE_BREAK
+
 #: What a message's marker line and the empty line before it take beside its stored tokens; the call that a result
 #: answers comes on top. Measured; the finished text is counted anyway.
 MARKER_TOKENS = 4
 CHARACTERS_PER_CALL_ID_TOKEN = 2
 
-#: After any of these a reader, human or model, may see a new line.
-_BREAK = r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]"
-_LOOKALIKE = re.compile(rf"((?:\A|(?<={_BREAK})))(\\*\[(?:system|user|assistant|tool|calls)\b)")
+_LOOKALIKE = re.compile(rf"((?:\A|(?<={LINE_BREAK})))(\\*\[(?:system|user|assistant|tool|calls)\b)")
 _CALLS = "[calls]\n"
 
 

@@ -11,7 +11,7 @@ from compaction.services.windowing import is_complete_unit, tool_call_units
 
 @dataclass(frozen=True)
 class TrimmedTurns:
-    """The turns that stay, in their order, what they take with their overhead, and those left out.
+    """The turns that stay, in their order, what they take, and those left out.
 
     `broken` are among those left out: results without a call, calls that still lack a result.
     """
@@ -22,8 +22,8 @@ class TrimmedTurns:
     tokens: int
 
 
-def trim_to_newest_turns(turns: Sequence[SessionTurn], room_tokens: int, overhead: int = 0) -> TrimmedTurns:
-    """The newest whole units that fit in `room_tokens`, each turn with `overhead` tokens; pinned ones come first.
+def trim_to_newest_turns(turns: Sequence[SessionTurn], room_tokens: int) -> TrimmedTurns:
+    """The newest whole units that fit in `room_tokens`; pinned ones come first.
 
     A unit that does not fit in what pinned ones leave, however much of the others is dropped, is passed over; the first
     that does not fit in the rest ends the search, so that no hole opens in the conversation. Compacted turns are not
@@ -33,7 +33,7 @@ def trim_to_newest_turns(turns: Sequence[SessionTurn], room_tokens: int, overhea
     groups = [(unit, [standing[index] for index in unit]) for unit in tool_call_units(standing)]
     broken = {index for unit, members in groups if not is_complete_unit(members) for index in unit}
     whole = [
-        (unit, sum(turn.context_tokens + overhead for turn in members), any(turn.pinned for turn in members))
+        (unit, sum(turn.context_tokens for turn in members), any(turn.pinned for turn in members))
         for unit, members in reversed(groups)
         if unit[0] not in broken
     ]

@@ -29,19 +29,17 @@ from compaction.sessions.serializers.sessions import (
 )
 from memories.tenancy.api.endpoint import Endpoint
 from memories.tenancy.api.idempotency import idempotent
-from memories.tenancy.api.permissions import readable_partition, writable_partition
+from memories.tenancy.api.permissions import WRITE, readable_partition, writable_partition
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.serializers.partitions import requested_partition, requested_segments
 from memory_platform.rest.pages import CursorPosition, build_page, position_to_row
 from memory_platform.rest.serializers import EmptyInput
 
-_WRITE = {"POST": "write", "PATCH": "write", "DELETE": "write"}
-
 
 class SessionEndpointBase(Endpoint):
     """What the endpoints of one session share."""
 
-    scopes = _WRITE
+    scopes = WRITE
 
     def session(self, session_id: UUID, *, is_open: bool = True) -> Session:
         """The session within the key's reach; a closed one only where it is asked for."""

@@ -1,4 +1,4 @@
-"""Gauges of sessions as server-drawn SVG: the places come from `compaction.services.sessions.gauges`."""
+"""Gauges of sessions as server-drawn SVG: the places come from `compaction.sessions.charts`."""
 
 from collections.abc import Iterable
 from functools import lru_cache
@@ -10,8 +10,7 @@ from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 
 from compaction.models import Session
-from compaction.services.sessions.gauges import pressure_gauge
-from compaction.services.sessions.minimap import MinimapPiece
+from compaction.sessions.charts import Piece, pressure_gauge
 from context.services.profiles.compaction_policy import CompactionPolicy
 from memory_platform.web.templatetags.figures import pluralized
 
@@ -32,7 +31,7 @@ def retention_bar(share: float, floor: float | None) -> SafeString:
 
 
 @register.filter
-def draw_minimap(pieces: Iterable[MinimapPiece], address: str) -> SafeString:
+def draw_minimap(pieces: Iterable[Piece], address: str) -> SafeString:
     """The messages of a session in its strip, hundreds at times, each a link into the page at `address`."""
     return format_html_join(
         "",
@@ -43,7 +42,7 @@ def draw_minimap(pieces: Iterable[MinimapPiece], address: str) -> SafeString:
     )
 
 
-def _drawing(piece: MinimapPiece, address: str) -> dict[str, object]:
+def _drawing(piece: Piece, address: str) -> dict[str, object]:
     said = f"Message {piece.first}" if piece.first == piece.last else f"Messages {piece.first} to {piece.last}"
     state = "" if piece.state == "live" else f", {piece.state}"
     y, height = {"compacted": (20, 8), "masked": (14, 14)}.get(piece.state, (4, 24))

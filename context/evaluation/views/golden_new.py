@@ -17,7 +17,6 @@ from context.profiles.views.form_errors import add_error_to_form
 from context.receipts.results import ContextRequest
 from context.services.profiles.scoring_profiles import CONVERSATION_RECALL
 from context.workbench.preview import preview_context
-from context.workbench.views.preview import PARTITIONS_OFFERED_MAX
 from memories.models import Memory, Partition
 from memories.services.partitions.paths import parse_partition
 from memories.tenancy.access import operator_actor, tenant_required
@@ -73,7 +72,7 @@ def _page(request: HtmxRequest, form: NewGoldenForm, *, is_refused: bool) -> Htt
         except PlatformError as error:
             add_error_to_form(form, error, {"as_of": "asked_at"})
     with tenant_scope(request.tenant.id):
-        page["partitions"] = Partition.objects.for_tenant(request.tenant.id).paths(PARTITIONS_OFFERED_MAX)
+        page["partitions"] = Partition.objects.for_tenant(request.tenant.id).offered_paths()
     status = HTTPStatus.UNPROCESSABLE_ENTITY if is_refused or (form.is_bound and form.errors) else HTTPStatus.OK
     return render_page(request, "context/evaluation/golden_new.html", page, status=status)
 

@@ -17,8 +17,6 @@ from memories.services.partitions.paths import PartitionError, parse_partition
 from memories.tenancy.audit import Actor, record_audit
 from memories.tenancy.exceptions import Conflict, InvalidInput, NotFound
 
-LABEL_CHARACTERS = 150
-
 _Row = TypeVar("_Row", bound=ProfileAssignment)
 
 
@@ -109,7 +107,7 @@ class _Assigning(Generic[_Row]):
             profile_name=name,
             **target,
             recorded_from=self._beginning(tenant_id, target, now),
-            created_by=by.label[:LABEL_CHARACTERS],
+            created_by=by.stored_label,
         )
         try:
             with transaction.atomic():

@@ -21,7 +21,6 @@ from context.profiles.budget_profiles import (
 from memories.tenancy.audit import Actor, record_audit
 from memories.tenancy.exceptions import Conflict, InvalidInput
 
-LABEL_CHARACTERS = 150
 _NAME_CHARACTERS = 64
 _NAME = re.compile(r"[a-z][a-z0-9_-]*")
 
@@ -134,7 +133,7 @@ def _open_version(base: BudgetProfile, draft: BudgetProfile, *, verb: str, by: A
 
 def _put_into_force(draft: BudgetProfile, by: Actor, now: datetime) -> None:
     draft.recorded_from = now
-    draft.created_by = by.label[:LABEL_CHARACTERS]
+    draft.created_by = by.stored_label
     draft.save(force_insert=True)
 
 

@@ -23,7 +23,6 @@ from memories.services.store.drafts import FieldProblem
 from memories.tenancy.audit import Actor, record_audit
 from memories.tenancy.exceptions import Conflict, InvalidInput, NotFound
 
-LABEL_CHARACTERS = 150
 _NAME_CHARACTERS = 64
 SCORING_PROFILE_NAME_PATTERN = re.compile(r"[a-z][a-z0-9_-]*")
 #: What stands after `profiles/` in the addresses of the API beside names.
@@ -128,7 +127,7 @@ def publish_scoring_profile(
     proof = _held_proof(row)
     _refuse_unmet(publishing_conditions(has_proof=proof is not None, adr_reference=adr_reference))
     row.evaluation_run, row.adr_reference = proof, adr_reference
-    row.published_at, row.published_by = now, by.label[:LABEL_CHARACTERS]
+    row.published_at, row.published_by = now, by.stored_label
     _put_into_force(row, before, now)
     _audit(row, "publish_scoring_profile", ["state", "evaluation_run", "adr_reference"], by, now)
     return row
@@ -200,7 +199,7 @@ def _draft(
 
 def _save(draft: ScoringProfileVersion, by: Actor, now: datetime) -> None:
     draft.recorded_from = now
-    draft.created_by = by.label[:LABEL_CHARACTERS]
+    draft.created_by = by.stored_label
     draft.save(force_insert=True)
 
 

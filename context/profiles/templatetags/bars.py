@@ -1,4 +1,4 @@
-"""Bars as server-drawn SVG: the parts come from `context.services.workbench.bars`, the drawing from a template."""
+"""Bars as server-drawn SVG: the parts come from `context.profiles.bars`, the drawing from a template."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -9,8 +9,8 @@ from django import template
 from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
 
+from context.profiles.bars import ScorePart, budget_parts, column_heights, score_parts
 from context.profiles.scoring_fields import PART_WORDS
-from context.services.workbench.bars import ScoreBarPart, budget_bar_parts, column_heights, score_bar_parts
 from memory_platform.web.numerals import with_minus_sign
 from memory_platform.web.templatetags.figures import score as written_score
 
@@ -45,7 +45,7 @@ class ScoreComponentText:
     width: str
 
     @classmethod
-    def of(cls, part: ScoreBarPart) -> "ScoreComponentText":
+    def of(cls, part: ScorePart) -> "ScoreComponentText":
         return cls(
             part.name,
             part.pattern,
@@ -69,31 +69,26 @@ def score_bar(
     breakdown: Mapping[str, float], score: float, weights: Mapping[str, float], full: float = 1.0
 ) -> dict[str, Any]:
     """One bar of the parts of a score by a profile's weights, as wide as the composite; `full` fills it."""
-    parts = [ScoreComponentText.of(part) for part in score_bar_parts(breakdown, score, weights, full)]
+    parts = [ScoreComponentText.of(part) for part in score_parts(breakdown, score, weights, full)]
     return {"parts": parts, "said": ", ".join(f"{part.name} adds {part.adds}" for part in parts), "score": score}
 
 
 @register.inclusion_tag("context/profiles/_score_table.html")
 def score_table(breakdown: Mapping[str, float], score: float, weights: Mapping[str, float]) -> dict[str, Any]:
     """The same parts to read: value, weight, and what they add."""
-    return {
-        "parts": [ScoreComponentText.of(part) for part in score_bar_parts(breakdown, score, weights)],
-        "score": score,
-    }
+    return {"parts": [ScoreComponentText.of(part) for part in score_parts(breakdown, score, weights)], "score": score}
 
 
 @register.inclusion_tag("context/profiles/_score_legend.html")
 def score_legend(weights: Mapping[str, float]) -> dict[str, Any]:
     """Which colour and pattern is which part, with its weight."""
-    return {
-        "parts": [ScoreComponentText.of(part) for part in score_bar_parts(dict.fromkeys(weights, 1.0), None, weights)]
-    }
+    return {"parts": [ScoreComponentText.of(part) for part in score_parts(dict.fromkeys(weights, 1.0), None, weights)]}
 
 
 @register.inclusion_tag("context/profiles/_budget_bar.html")
 def budget_bar(blocks: Iterable[tuple[str, int]], used: int, max_tokens: int) -> dict[str, Any]:
     """The whole budget as one bar: each section, the fence around it, what is free."""
-    return {"parts": budget_bar_parts(blocks, used=used, max_tokens=max_tokens), "used": used, "max_tokens": max_tokens}
+    return {"parts": budget_parts(blocks, used=used, max_tokens=max_tokens), "used": used, "max_tokens": max_tokens}
 
 
 @register.inclusion_tag("context/profiles/_share_bar.html")

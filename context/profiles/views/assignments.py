@@ -31,8 +31,6 @@ from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.web.pages import HtmxRequest, add_flash, flash_error, operator_required, render_page
 
-PARTITIONS_OFFERED_MAX = 300
-
 
 @dataclass(frozen=True)
 class ProfileAssignmentPage:
@@ -204,7 +202,7 @@ def _page(request: HtmxRequest, kind: ProfileAssignmentPage, form: AssignmentFor
             "rows": list(rows.in_force().with_keys().newest_first()),
             "ended": list(rows.ended().with_keys().newest_first()[:20]),
             "keys": list(ApiKey.objects.for_tenant(tenant_id).by_name()),
-            "partitions": Partition.objects.for_tenant(tenant_id).paths(PARTITIONS_OFFERED_MAX),
+            "partitions": Partition.objects.for_tenant(tenant_id).offered_paths(),
         }
     status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
     return render_page(request, kind.template, page, status=status)

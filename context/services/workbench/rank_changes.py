@@ -1,4 +1,4 @@
-"""Two orders of the same kind of things: what came in, went out, rose and fell, and the lines that draw it."""
+"""Two orders of the same kind of things: what came in, went out, rose and fell."""
 
 from __future__ import annotations
 
@@ -7,12 +7,6 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 IN, RANK_REMOVED, UP, DOWN, RANK_UNCHANGED = "in", "out", "up", "down", "same"
-#: Of one row of the drawing, and of the room between its two columns. The stylesheet repeats the height.
-ROW_HEIGHT_PX = 68
-SLOPE_WIDTH_PX = 112
-#: How far the line of what came or went reaches.
-STUB_PX = 34
-
 K = TypeVar("K", bound=Hashable)
 
 
@@ -39,18 +33,6 @@ class RankChange(Generic[K]):
         return 0 if self.left is None or self.right is None else abs(self.left - self.right)
 
 
-@dataclass(frozen=True)
-class SlopeLine(Generic[K]):
-    """The line of one change, in pixels; `mark_x` is where the sign of what came or went stands."""
-
-    change: RankChange[K]
-    x1: int
-    y1: int
-    x2: int
-    y2: int
-    mark_x: int | None = None
-
-
 def rank_changes(left: Sequence[K], right: Sequence[K]) -> list[RankChange[K]]:
     """Every thing once: those of the right order in its order, then those that only the left one holds."""
     lefts, rights = ({key: place for place, key in enumerate(keys, start=1)} for keys in (left, right))
@@ -62,22 +44,3 @@ def rank_overlap(changes: Sequence[RankChange[K]]) -> float:
     """The share of all things that stand in both orders; 1 where there is nothing."""
     shared = sum(change.left is not None and change.right is not None for change in changes)
     return shared / len(changes) if changes else 1.0
-
-
-def slope_lines(changes: Sequence[RankChange[K]]) -> list[SlopeLine[K]]:
-    """A line for each change: across for what stands in both, a stub for what came or went."""
-    return [_line(change) for change in changes]
-
-
-def _line(change: RankChange[K]) -> SlopeLine[K]:
-    if change.left is None:
-        y, start = _middle(change.right or 1), SLOPE_WIDTH_PX - STUB_PX
-        return SlopeLine(change, start, y, SLOPE_WIDTH_PX, y, mark_x=start)
-    if change.right is None:
-        y = _middle(change.left)
-        return SlopeLine(change, 0, y, STUB_PX, y, mark_x=STUB_PX)
-    return SlopeLine(change, 0, _middle(change.left), SLOPE_WIDTH_PX, _middle(change.right))
-
-
-def _middle(place: int) -> int:
-    return place * ROW_HEIGHT_PX - ROW_HEIGHT_PX // 2

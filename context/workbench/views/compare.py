@@ -12,17 +12,10 @@ from django.views.decorators.http import require_safe
 from context.profiles.budget_profiles import current_budget_profile, current_budget_profiles
 from context.profiles.scoring_profiles import VERSION_MARK
 from context.profiles.views.form_errors import add_error_to_form
-from context.services.workbench.rank_changes import SLOPE_WIDTH_PX
 from context.workbench.forms import SideBySideForm
 from context.workbench.preview import Preview, demo_questions, recent_questions
-from context.workbench.side_by_side import PreviewComparison
-from context.workbench.views.preview import (
-    FIELDS_OF_FOCUS,
-    NOT_OF_A_RUN,
-    PARTITIONS_OFFERED_MAX,
-    operator_preview_request,
-    scoring_choices,
-)
+from context.workbench.side_by_side import SLOPE_WIDTH_PX, PreviewComparison
+from context.workbench.views.preview import FIELDS_OF_FOCUS, NOT_OF_A_RUN, operator_preview_request, scoring_choices
 from memories.models import Partition
 from memories.tenancy.access import tenant_required
 from memories.tenancy.exceptions import PlatformError
@@ -58,7 +51,7 @@ def context_compare(request: HtmxRequest) -> HttpResponseBase:
         return render_page(request, "context/workbench/context_compare.html#fragment", page, status=status)
     with tenant_scope(request.tenant.id):
         page |= {
-            "partitions": Partition.objects.for_tenant(request.tenant.id).paths(PARTITIONS_OFFERED_MAX),
+            "partitions": Partition.objects.for_tenant(request.tenant.id).offered_paths(),
             "suggestions": recent_questions(request.tenant.id) or demo_questions(request.tenant.name),
         }
     return render_page(request, "context/workbench/context_compare.html", page, status=status)

@@ -38,7 +38,7 @@ from memory_platform.web.pages import (
 )
 
 SLIDER = {"step": SLIDER_STEP_TOKENS, "max": SLIDER_MAX_TOKENS}
-PARTITIONS_OFFERED_MAX, RECEIPTS_OFFERED_MAX, SNAPSHOTS_OFFERED_MAX, FOCI_OFFERED_MAX = 300, 20, 50, 8
+RECEIPTS_OFFERED_MAX, SNAPSHOTS_OFFERED_MAX, FOCI_OFFERED_MAX = 20, 50, 8
 #: What stands in an address beside the inputs of a run.
 NOT_OF_A_RUN = ("before", "against", "receipt", "snapshot", "item", WHOLE_RESULT_PARAMETER)
 #: What changes without being a step to go back to.
@@ -86,7 +86,7 @@ def _offers(request: HtmxRequest) -> dict[str, Any]:
         "profile": current_budget_profile(tenant_id),
         "profiles": current_budget_profiles(tenant_id),
         "scoring_profiles": scoring_choices(tenant_id),
-        "partitions": Partition.objects.for_tenant(tenant_id).paths(PARTITIONS_OFFERED_MAX),
+        "partitions": Partition.objects.for_tenant(tenant_id).offered_paths(),
         "receipts": Receipt.objects.for_tenant(tenant_id).newest_names(RECEIPTS_OFFERED_MAX),
         "snapshots": list(Snapshot.objects.for_tenant(tenant_id).newest_first()[:SNAPSHOTS_OFFERED_MAX]),
         "suggestions": recent_questions(tenant_id),

@@ -13,6 +13,7 @@ from django.db.models.functions import Coalesce, RowNumber
 
 from memories.tenancy.queries.conditions import live_condition, path_condition
 from memories.tenancy.queries.rows import TenantRows
+from memories.tenancy.queries.tenants import PATHS_OFFERED_MAX
 
 
 class PartitionQuerySet(TenantRows):
@@ -105,6 +106,10 @@ class PartitionQuerySet(TenantRows):
 
     def how_many(self) -> int:
         return self.count()
+
+    def offered_paths(self) -> list[str]:
+        """The paths that a form offers."""
+        return self.paths(PATHS_OFFERED_MAX)
 
     def paths(self, limit: int) -> list[str]:
         """The first paths in order, without the root."""

@@ -29,7 +29,6 @@ from memory_platform.web.pages import (
 )
 
 SNAPSHOTS_SHOWN_MAX = 200
-PARTITIONS_OFFERED_MAX = 300
 TODAY = "today"
 
 
@@ -93,7 +92,7 @@ def snapshot(request: HtmxRequest, snapshot_id: UUID) -> HttpResponseBase:
             "other": other,
             "others": [row for row in rows if row.pk != one.pk],
             "form": form,
-            "partitions": Partition.objects.for_tenant(request.tenant.id).paths(PARTITIONS_OFFERED_MAX),
+            "partitions": Partition.objects.for_tenant(request.tenant.id).offered_paths(),
         }
         page |= {"is_coming": True} if loads_result_later(request) else _compared(request, one, other, wanted, now)
     return render_page(

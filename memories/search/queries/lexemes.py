@@ -100,10 +100,6 @@ class CommonLexemeQuerySet(TenantRows):
             cursor.execute(_COUNT, values)
             return int(cursor.rowcount)
 
-    def rows_by_lexeme(self) -> dict[str, int]:
-        """In how many rows each of them is, about."""
-        return dict(self.values_list("lexeme", "rows"))
-
 
 def query_lexemes(text: str, config: str = DEFAULT_TEXT_SEARCH_CONFIG) -> list[str]:
     """What a query of `text` asks for in one language; its stop words only where there is nothing else."""

@@ -38,20 +38,18 @@ from memories.store.serializers.inputs import (
 from memories.tenancy.api.endpoint import Endpoint
 from memories.tenancy.api.etags import if_match_version, is_etag_current
 from memories.tenancy.api.idempotency import idempotent
-from memories.tenancy.api.permissions import readable_partition, writable_partition
+from memories.tenancy.api.permissions import WRITE, readable_partition, writable_partition
 from memories.tenancy.exceptions import NotFound
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.serializers.partitions import requested_partition, requested_segments
 from memory_platform.rest.pages import CursorPosition, PageInput, build_page, position_to_row
 from memory_platform.rest.serializers import EmptyInput
 
-_WRITE = {"POST": "write", "PATCH": "write", "DELETE": "write"}
-
 
 class MemoryEndpointBase(Endpoint):
     """What the endpoints of one memory share."""
 
-    scopes = _WRITE
+    scopes = WRITE
 
     def _memory(self, memory_id: UUID, *, is_live: bool = True) -> Memory:
         """The memory within the key's reach; an archived one only where it is asked for."""

@@ -23,7 +23,6 @@ from memories.tenancy.scopes import tenant_scope
 from memory_platform.web.pages import HtmxRequest, loads_result_later, operator_required, render_page, wants_fragment
 from memory_platform.web.tables import SortColumn, read_table
 
-PARTITIONS_OFFERED_MAX = 300
 WAY_BACK_MAX_CHARACTERS = 4_000
 _COLUMNS = (
     SortColumn("created", "created_at", datetime),
@@ -102,7 +101,7 @@ def _page(request: HtmxRequest) -> HttpResponse:
     tenant_id = request.tenant.id
     with tenant_scope(tenant_id):
         page |= {
-            "partitions": Partition.objects.for_tenant(tenant_id).paths(PARTITIONS_OFFERED_MAX),
+            "partitions": Partition.objects.for_tenant(tenant_id).offered_paths(),
             "kinds": Memory.objects.for_tenant(tenant_id).live_kinds(timezone.now()),
         }
     return answer("memories/store/memories.html", page)

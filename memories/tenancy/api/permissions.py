@@ -9,6 +9,8 @@ from memories.models import ApiKey
 from memories.services.partitions.paths import PartitionPath, is_within, parse_partition
 from memories.tenancy.exceptions import Forbidden
 
+#: The scope of each method that writes, for endpoints that read with `read`.
+WRITE = {"POST": "write", "PATCH": "write", "DELETE": "write"}
 #: Each scope includes the one before it.
 _SCOPES = (ApiKey.Scope.READ, ApiKey.Scope.WRITE, ApiKey.Scope.ADMIN)
 

@@ -15,6 +15,9 @@ from memories.tenancy.queries.conditions import path_condition
 from memories.tenancy.queries.records import AuditEntryQuerySet
 from memories.tenancy.queries.rows import TenantRows
 
+#: Partitions that a form offers; of more the others are typed.
+PATHS_OFFERED_MAX = 300
+
 
 class TenantQuerySet(models.QuerySet[Any]):
     def named(self, name: str) -> Self:

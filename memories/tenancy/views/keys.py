@@ -28,7 +28,6 @@ _COLUMNS = (
     SortColumn("created", "created", datetime),
     SortColumn("changed", "last_change", datetime),
 )
-PARTITIONS_OFFERED_MAX = 300
 
 
 @dataclass(frozen=True)
@@ -77,7 +76,7 @@ def _page(request: HtmxRequest, form: ApiKeyForm, made: dict[str, Any] | None = 
     with tenant_scope(tenant_id):
         rows = ApiKey.objects.for_tenant(tenant_id).with_last_change(AuditEntry.objects.for_tenant(tenant_id))
         keys = list(rows.usable_first()[:KEYS_SHOWN_MAX])
-        partitions = Partition.objects.for_tenant(tenant_id).paths(PARTITIONS_OFFERED_MAX)
+        partitions = Partition.objects.for_tenant(tenant_id).offered_paths()
     page = {
         "section": _SECTION,
         "form": form,

@@ -31,9 +31,9 @@ from memory_platform.console.forms import SearchForm
 from memory_platform.console.global_search import SEARCH_CHARACTERS_MIN, GlobalSearchResults, search_everything
 from memory_platform.console.job_notifications import WATCHED_MAX, parse_watched_jobs, read_job_notifications
 from memory_platform.web.pages import HtmxRequest, operator_required, render_page, safe_local_path, wants_fragment
+from memory_platform.web.shortcuts import COOKIE_AGE_SECONDS
 
 _THEMES = ("system", "light", "dark")
-THEME_COOKIE_AGE_SECONDS = 365 * 24 * 3600
 
 
 class SignIn(LoginView):
@@ -158,5 +158,5 @@ def choose_theme(request: HtmxRequest) -> HttpResponse:
     if theme == "system":
         response.delete_cookie("theme")
     else:
-        response.set_cookie("theme", theme, max_age=THEME_COOKIE_AGE_SECONDS, samesite="Lax", httponly=True)
+        response.set_cookie("theme", theme, max_age=COOKIE_AGE_SECONDS, samesite="Lax", httponly=True)
     return response

@@ -40,11 +40,6 @@ def content_words(text: str) -> list[str]:
     return [word for word in _WORD.findall(text.lower()) if word not in STATEMENT_STOP_WORDS]
 
 
-def all_words(text: str) -> list[str]:
-    """Every word of `text` in lower case."""
-    return _WORD.findall(text.lower())
-
-
 def has_content(tokens: Iterable[str]) -> bool:
     return any(strip_punctuation(token) not in STATEMENT_STOP_WORDS for token in tokens if strip_punctuation(token))
 

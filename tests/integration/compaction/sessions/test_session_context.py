@@ -25,7 +25,7 @@ from tests.integration.session_helpers import (
     tool_result_body,
     user,
 )
-from tests.reading_back import parse_transcript
+from tests.parsed_contexts import parse_transcript
 from tests.sessions import new_compaction
 from tests.users import api_client, new_key
 

@@ -25,7 +25,7 @@ from memories.tenancy.exceptions import InvalidInput
 from memories.tenancy.scopes import tenant_scope
 from tests.factories import FACTORY_NOW, TESTER, make_memory, make_tenant
 from tests.integration.session_helpers import put_in_state
-from tests.reading_back import parse_transcript
+from tests.parsed_contexts import parse_transcript
 
 EXAMPLES = 40
 PLACE = parse_partition("user=alex")

@@ -19,7 +19,7 @@ from tests.integration.context_helpers import (
     recounted,
     store,
 )
-from tests.reading_back import parse_context
+from tests.parsed_contexts import parse_context
 
 pytestmark = pytest.mark.django_db
 

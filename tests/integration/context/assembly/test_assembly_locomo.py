@@ -11,7 +11,7 @@ from memories.models import Memory, Tenant
 from memories.tenancy.scopes import tenant_scope
 from tests.architecture import ROOT
 from tests.integration.context_helpers import assemble_test_context, block_texts, make_empty_tenant, recounted
-from tests.reading_back import parse_context
+from tests.parsed_contexts import parse_context
 
 CONVERSATION = ROOT.parent / "shared" / "data" / "locomo" / "26.json"
 QUESTION_STEP = 7

@@ -468,7 +468,7 @@ def test_another_dimension_than_the_registered_one_is_refused_at_write_and_at_se
     found = search(tenant, "tea")
     assert [warning.code for warning in found.warnings] == ["embedder_unavailable"]
     assert {each.content for each in found.candidates} == {"A new tea.", TEXTS[0]}
-    assert [(problem.code, problem.is_severe) for problem in model_problems()] == [("other_dimension", True)]
+    assert [problem.code for problem in model_problems()] == ["other_dimension"]
 
 
 # --- Settings that change -------------------------------------------------------------------------------------------
@@ -484,7 +484,7 @@ def test_changed_settings_leave_the_model_of_stored_vectors_and_say_so(
     assert vectors(tenant, FIRST) >= {(str(new.pk), 1)}
     assert search(tenant, "tea").plan["embed"]["model"] == FIRST
     (problem,) = model_problems()
-    assert (problem.code, problem.is_severe) == ("not_reembedded", False)
+    assert problem.code == "not_reembedded"
     assert "Run `manage.py reembed --model hashed-ngram-512`" in problem.detail
     assert [(message.id, message.msg) for message in stored_models_fit_settings(databases=["default"])] == [
         ("memories.E003", problem.detail)
@@ -508,7 +508,7 @@ def test_model_that_settings_no_longer_name_leaves_words_and_is_told(
     assert [warning.code for warning in found.warnings] == ["embedder_unavailable"]
     assert [each.content for each in found.candidates] == [TEXTS[0]]
     (problem,) = model_problems()
-    assert (problem.code, problem.is_severe) == ("unknown_model", True)
+    assert problem.code == "unknown_model"
     assert roll_back(tenant)
     assert order(tenant, "tea") == expected(get_embedder(FIRST), TEXTS, "tea")
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction.services.sessions.minimap import PIECES_MAX, CompactedSpan, MessageOutline, build_minimap
 from compaction.services.sessions.titles import SESSION_TITLE_CHARACTERS_MAX, session_title
+from compaction.sessions.charts import PIECES_MAX, Outline, Span, minimap
 
 ID = "fbb73cc6-ad1a-4690-b078-dcba0720cd11"
 
@@ -33,33 +33,31 @@ def test_title_is_never_empty_and_never_long(said: str) -> None:
     assert 0 < len(session_title({}, said, ID)) <= SESSION_TITLE_CHARACTERS_MAX
 
 
-def said_by_turns(*tokens: int) -> list[MessageOutline]:
-    return [
-        MessageOutline(place, ("user", "assistant")[place % 2], "live", count) for place, count in enumerate(tokens)
-    ]
+def said_by_turns(*tokens: int) -> list[Outline]:
+    return [Outline(place, ("user", "assistant")[place % 2], "live", count) for place, count in enumerate(tokens)]
 
 
 def test_messages_are_as_wide_as_their_tokens() -> None:
-    strip = build_minimap(said_by_turns(10, 30, 60), [], window_from=1, shown=None)
+    strip = minimap(said_by_turns(10, 30, 60), [], window_from=1, shown=None)
     assert [(piece.x, piece.width) for piece in strip.pieces] == [(0, 10), (10, 30), (40, 60)]
     assert (strip.window_x, strip.tokens, strip.shown) == (10, 100, None)
 
 
 def test_bands_and_the_shown_page_stand_where_their_messages_do() -> None:
-    spans = [CompactedSpan("one", 1, 0, 1), CompactedSpan("two", 2, 2, 2)]
-    strip = build_minimap(said_by_turns(25, 25, 25, 25), spans, window_from=3, shown=(1, 2))
+    spans = [Span("one", 1, 0, 1), Span("two", 2, 2, 2)]
+    strip = minimap(said_by_turns(25, 25, 25, 25), spans, window_from=3, shown=(1, 2))
     assert [(band.x, band.width) for band in strip.bands] == [(0, 50), (50, 25)]
     assert strip.shown == (25, 50)
 
 
 def test_long_session_is_drawn_in_few_pieces_that_hold_every_message() -> None:
     outlines = said_by_turns(*(1 + place % 50 for place in range(5_000)))
-    strip = build_minimap(outlines, [], window_from=None, shown=None)
+    strip = minimap(outlines, [], window_from=None, shown=None)
     assert len(strip.pieces) <= PIECES_MAX
     assert sum(piece.tokens for piece in strip.pieces) == strip.tokens
     assert [piece.first for piece in strip.pieces[1:]] == [piece.last + 1 for piece in strip.pieces[:-1]]
 
 
 def test_session_without_messages_has_an_empty_strip() -> None:
-    strip = build_minimap([], [], window_from=0, shown=None)
+    strip = minimap([], [], window_from=0, shown=None)
     assert (strip.pieces, strip.tokens, strip.window_x) == ([], 0, None)

@@ -13,8 +13,8 @@ from tests.unit.conversations import call, conversations, plain, tool_result_tur
 TALK = [plain(place, 10) for place in range(5)]
 
 
-def kept(turns, room, overhead=0):
-    return [turn.id for turn in trim_to_newest_turns(turns, room, overhead).kept]
+def kept(turns, room):
+    return [turn.id for turn in trim_to_newest_turns(turns, room).kept]
 
 
 def test_the_newest_that_fit_stay_in_their_order():
@@ -23,11 +23,6 @@ def test_the_newest_that_fit_stay_in_their_order():
     assert kept(TALK, 9) == []
     assert kept(TALK, -1) == []
     assert kept([], 100) == []
-
-
-def test_overhead_counts_for_each_message():
-    assert kept(TALK, 29, overhead=5) == [4]
-    assert trim_to_newest_turns(TALK, 30, overhead=5).tokens == 30
 
 
 def test_pinned_messages_come_first():
@@ -76,10 +71,10 @@ def test_masked_outputs_take_their_placeholder_and_compacted_ones_are_gone():
     assert trimmed.left_out == ()
 
 
-@given(conversations(), st.integers(-10, 5000), st.integers(0, 10))
-def test_kept_turns_fit_and_hold_whole_units_only(turns, room, overhead):
-    trimmed = trim_to_newest_turns(turns, room, overhead)
-    assert trimmed.tokens == sum(turn.context_tokens + overhead for turn in trimmed.kept)
+@given(conversations(), st.integers(-10, 5000))
+def test_kept_turns_fit_and_hold_whole_units_only(turns, room):
+    trimmed = trim_to_newest_turns(turns, room)
+    assert trimmed.tokens == sum(turn.context_tokens for turn in trimmed.kept)
     assert trimmed.tokens <= max(room, 0)
     assert sorted(turn.id for turn in (*trimmed.kept, *trimmed.left_out)) == [turn.id for turn in turns]
     assert list(trimmed.kept) == sorted(trimmed.kept, key=lambda turn: turn.id)

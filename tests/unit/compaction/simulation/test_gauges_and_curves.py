@@ -6,13 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction.services.pipeline.before_after import compaction_bars
 from compaction.services.pipeline.planning import plan_compaction
-from compaction.services.sessions.gauges import policy_thresholds, pressure_gauge
+from compaction.services.sessions.gauges import policy_thresholds
 from compaction.services.sessions.turns import SessionTurn
-from compaction.services.simulation.curves import POINTS_MAX, thin_point_indices
 from compaction.services.simulation.simulator import APPENDED, SimulationPoint, simulate_session
-from compaction.simulation.chart import simulation_chart
+from compaction.sessions.charts import POINTS_MAX, before_after, pressure_gauge, simulation_chart, thinned
 from context.services.profiles.compaction_policy import CompactionPolicy
 
 POLICY = CompactionPolicy()
@@ -88,17 +86,17 @@ def test_chart_of_nothing_is_empty() -> None:
 def test_bars_before_and_after_add_up_to_the_plan() -> None:
     turns = _turns(60)
     plan = plan_compaction(turns, window=2000, policy=POLICY, fixed_tokens=130, summary_tokens=100)
-    bars = compaction_bars(plan, turns, window=2000, directive_tokens=30, summary_tokens=100)
-    assert sum(part.tokens for part in bars.before) == plan.tokens_before
-    assert sum(part.tokens for part in bars.after) == plan.tokens_after_at_most
+    bars = before_after(plan, turns, window=2000, directive_tokens=30, summary_tokens=100)
+    assert sum(part.value for part in bars.before) == plan.tokens_before
+    assert sum(part.value for part in bars.after) == plan.tokens_after_at_most
     assert {part.name for part in bars.before} == {"directive", "summary", "leaving", "staying"}
     assert "leaving" not in {part.name for part in bars.after}
-    assert all(part.x + part.width <= 100.01 for part in (*bars.before, *bars.after))
+    assert all(part.start_percent + part.width_percent <= 100.01 for part in (*bars.before, *bars.after))
 
 
 def test_long_curve_is_thinned_but_keeps_its_ends_and_every_compaction() -> None:
     points = [SimulationPoint(n, n, 0.1, "emergency" if n % 1000 == 500 else APPENDED) for n in range(5000)]
-    kept = thin_point_indices(points)
+    kept = thinned(points)
     assert len(kept) <= POINTS_MAX * 1.2
     assert kept[0] == 0
     assert kept[-1] == 4999

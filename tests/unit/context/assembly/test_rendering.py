@@ -19,7 +19,7 @@ from context.services.rendering import (
     render_context,
 )
 from memories.services.tokens import count_tokens
-from tests.reading_back import parse_context
+from tests.parsed_contexts import parse_context
 
 SECRET = b"a secret of the server"
 TENANT = "0198c0de-0000-7000-8000-000000000001"

@@ -3,14 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context.services.workbench.rank_changes import (
-    ROW_HEIGHT_PX,
-    SLOPE_WIDTH_PX,
-    STUB_PX,
-    rank_changes,
-    rank_overlap,
-    slope_lines,
-)
+from context.services.workbench.rank_changes import rank_changes, rank_overlap
+from context.workbench.side_by_side import ROW_HEIGHT_PX, SLOPE_WIDTH_PX, STUB_PX, slope_lines
 
 ORDERS = st.lists(st.integers(0, 20), unique=True, max_size=15)
 

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context.services.assembly.timings import REST, timed_steps
-from context.services.workbench.window import WINDOW_PART_TEXTS, window_bar
+from context.profiles.bars import REST, WORDS, timed_steps, window_bar
 
 blocks = st.lists(
     st.tuples(st.sampled_from(["tenant_memo", "partition_summary", "memory", "linked_memory"]), st.integers(1, 400)),
@@ -27,7 +26,7 @@ def test_bar_is_full_and_counts_every_token(
     assert bar.parts[-1].start_percent + bar.parts[-1].width_percent == pytest.approx(100, abs=0.1) or not used + free
     for left, right in pairwise(bar.parts):
         assert right.start_percent >= left.start_percent + left.width_percent - 0.01
-    assert {part.name for part in bar.parts} <= set(WINDOW_PART_TEXTS)
+    assert {part.name for part in bar.parts} <= set(WORDS)
 
 
 def test_large_budget_is_drawn_to_scale_and_a_small_one_is_not() -> None:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from compaction.services.sessions.minimap import MinimapPiece
+from compaction.sessions.charts import Piece
 from compaction.sessions.templatetags.pressure import draw_minimap
 from memory_platform.web.templatetags.figures import datalist_options, local_time
 from memory_platform.web.templatetags.tables import target_links
@@ -34,8 +34,8 @@ def test_time_that_is_none_is_escaped() -> None:
 
 
 def test_pieces_of_a_strip_say_what_they_stand_for() -> None:
-    masked = MinimapPiece(first=3, last=3, tokens=1, role="tool", state="masked", x=12.5, width=0.25)
-    some = MinimapPiece(first=4, last=9, tokens=1200, role=EVIL, state="live", x=12.75, width=87.25)
+    masked = Piece(first=3, last=3, tokens=1, role="tool", state="masked", x=12.5, width=0.25)
+    some = Piece(first=4, last=9, tokens=1200, role=EVIL, state="live", x=12.75, width=87.25)
     one, several = str(draw_minimap([masked, some], "/s")).split("</a>")[:2]
     assert '<a href="/s?at=3#m-3" tabindex="-1"><title>Message 3: tool, 1 token, masked</title>' in one
     assert '<rect class="minimap-tool minimap-masked" x="12.5%" width="0.25%" y="14" height="14"/>' in one

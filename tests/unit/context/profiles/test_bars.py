@@ -6,20 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context.services.workbench.bars import (
-    BAR_PATTERNS,
-    SCORE_WEIGHTS,
-    budget_bar_parts,
-    column_heights,
-    score_bar_parts,
-)
+from context.profiles.bars import PATTERNS, SCORE_WEIGHTS, budget_parts, column_heights, score_parts
 
 shares = st.floats(0, 1, allow_nan=False)
 
 
 @given(st.fixed_dictionaries(dict.fromkeys(SCORE_WEIGHTS, shares)))
 def test_widths_of_a_score_sum_to_the_composite(breakdown: dict[str, float]) -> None:
-    parts = score_bar_parts(breakdown)
+    parts = score_parts(breakdown)
     composite = sum(weight * breakdown[name] for name, weight in SCORE_WEIGHTS.items())
     assert sum(part.width_percent for part in parts) == pytest.approx(100 * composite, abs=0.01)
     assert sum(part.weighted for part in parts) == pytest.approx(composite)
@@ -27,14 +21,14 @@ def test_widths_of_a_score_sum_to_the_composite(breakdown: dict[str, float]) -> 
 
 @given(st.fixed_dictionaries(dict.fromkeys(SCORE_WEIGHTS, shares)))
 def test_parts_of_a_score_stand_side_by_side(breakdown: dict[str, float]) -> None:
-    parts = score_bar_parts(breakdown)
+    parts = score_parts(breakdown)
     assert parts[0].start_percent == 0
     for left, right in pairwise(parts):
         assert right.start_percent == pytest.approx(left.start_percent + left.width_percent, abs=0.01)
 
 
 def test_every_part_but_the_first_has_a_pattern_of_its_own() -> None:
-    patterns = [BAR_PATTERNS.get(name, "") for name in SCORE_WEIGHTS]
+    patterns = [PATTERNS.get(name, "") for name in SCORE_WEIGHTS]
     assert len(set(patterns)) == len(patterns)
 
 
@@ -45,15 +39,15 @@ def test_every_part_but_the_first_has_a_pattern_of_its_own() -> None:
 )
 def test_budget_bar_is_full_and_counts_every_token(blocks: list[tuple[str, int]], fence: int, free: int) -> None:
     used = sum(tokens for _, tokens in blocks) + fence
-    parts = budget_bar_parts(blocks, used=used, max_tokens=used + free)
-    assert sum(part.tokens for part in parts) == used + free
+    parts = budget_parts(blocks, used=used, max_tokens=used + free)
+    assert sum(part.value for part in parts) == used + free
     if used + free:
         assert sum(part.width_percent for part in parts) == pytest.approx(100, abs=0.05)
 
 
 def test_budget_bar_names_its_parts_in_reading_order() -> None:
-    parts = budget_bar_parts([("memory", 50), ("tenant_memo", 20)], used=80, max_tokens=100)
-    assert [(part.name, part.tokens) for part in parts] == [("memo", 20), ("memories", 50), ("fence", 10), ("free", 20)]
+    parts = budget_parts([("memory", 50), ("tenant_memo", 20)], used=80, max_tokens=100)
+    assert [(part.name, part.value) for part in parts] == [("memo", 20), ("memories", 50), ("fence", 10), ("free", 20)]
 
 
 def test_highest_column_fills_the_chart_and_a_small_one_is_still_seen() -> None:

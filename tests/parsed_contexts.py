@@ -3,14 +3,13 @@
 import json
 import re
 
-from compaction.services.sessions.transcript import _BREAK as TRANSCRIPT_BREAK
 from compaction.services.sessions.transcript import _CALLS, ChatMessage
 from context.services.rendering import (
-    _BREAK,
     _CONFUSING,
     _MARKER,
     _XML_ENTITIES,
     DEFAULT_STYLE,
+    LINE_BREAK,
     MARKERS,
     NONCE_DIGITS,
     RENDER_STYLES,
@@ -18,13 +17,13 @@ from context.services.rendering import (
 )
 
 _KINDS = {marker: kind for kind, marker in MARKERS.items()}
-_ESCAPED_LOOKALIKE = re.compile(rf"(?<={_BREAK})\\(\\*{_CONFUSING})")
+_ESCAPED_LOOKALIKE = re.compile(rf"(?<={LINE_BREAK})\\(\\*{_CONFUSING})")
 _ITEM_START = re.compile(rf"(?:\A|\n)({_MARKER})")
 _XML_CHARACTERS = {entity: character for character, entity in _XML_ENTITIES.items()}
 _XML_ESCAPE = re.compile(r'&(?:amp|lt|gt|#13);|<char code="(\d{1,5})"/>')
 _XML_ITEM = re.compile(rf"\n<({'|'.join(MARKERS)})>(.*?)</\1>", re.DOTALL)
 
-_ESCAPED = re.compile(rf"((?:\A|(?<={TRANSCRIPT_BREAK})))\\(\\*\[(?:system|user|assistant|tool|calls)\b)")
+_ESCAPED = re.compile(rf"((?:\A|(?<={LINE_BREAK})))\\(\\*\[(?:system|user|assistant|tool|calls)\b)")
 _MESSAGE_MARKER = re.compile(r'(?:\A|\n\n)\[(system|user|assistant|tool)((?: (?:name|call)="(?:[^"\\]|\\.)*")*)\]\n')
 _LABEL = re.compile(r'(name|call)=("(?:[^"\\]|\\.)*")')
 

@@ -1,10 +1,10 @@
 """Coordinates of curves over budgets."""
 
-from context.services.evaluation.budget_charts import HEIGHT, MARGIN, WIDTH, ValueInterval, budget_chart
+from memory_platform.web.charts import HEIGHT, MARGIN, WIDTH, Interval, budget_chart
 
 
 def test_budgets_stand_side_by_side_and_values_from_the_bottom_up() -> None:
-    chart = budget_chart([250, 1000], [("held", [ValueInterval(0.0), ValueInterval(1.0)])])
+    chart = budget_chart([250, 1000], [("held", [Interval(0.0), Interval(1.0)])])
     first, last = chart.lines[0].marks
     assert (first.x, last.x) == (WIDTH / 4, 3 * WIDTH / 4)
     assert (first.y, last.y) == (HEIGHT - MARGIN, MARGIN)
@@ -12,27 +12,25 @@ def test_budgets_stand_side_by_side_and_values_from_the_bottom_up() -> None:
 
 
 def test_interval_reaches_from_its_low_to_its_high_bound() -> None:
-    (mark,) = budget_chart([250], [("held", [ValueInterval(0.5, 0.4, 0.7)])]).lines[0].marks
+    (mark,) = budget_chart([250], [("held", [Interval(0.5, 0.4, 0.7)])]).lines[0].marks
     assert mark.top < mark.y < mark.bottom
-    (plain,) = budget_chart([250], [("held", [ValueInterval(0.5)])]).lines[0].marks
+    (plain,) = budget_chart([250], [("held", [Interval(0.5)])]).lines[0].marks
     assert plain.top == plain.y == plain.bottom
 
 
 def test_highest_value_is_the_top_and_lines_are_numbered() -> None:
-    chart = budget_chart(
-        [1, 2], [("a", [ValueInterval(0), ValueInterval(50)]), ("b", [ValueInterval(0), ValueInterval(25)])], highest=50
-    )
+    chart = budget_chart([1, 2], [("a", [Interval(0), Interval(1)]), ("b", [Interval(0), Interval(0.5)])])
     assert [line.number for line in chart.lines] == [1, 2]
     assert chart.lines[0].marks[1].y == MARGIN
-    assert chart.grid[-1] == (50, MARGIN)
+    assert chart.grid[-1] == (1, MARGIN)
 
 
 def test_knee_is_marked_on_the_first_line() -> None:
-    chart = budget_chart([1, 2, 3], [("a", [ValueInterval(0), ValueInterval(0.9), ValueInterval(1)])], knee=1)
+    chart = budget_chart([1, 2, 3], [("a", [Interval(0), Interval(0.9), Interval(1)])], knee=1)
     assert chart.knee == chart.lines[0].marks[1]
-    assert budget_chart([1], [("a", [ValueInterval(0)])]).knee is None
+    assert budget_chart([1], [("a", [Interval(0)])]).knee is None
 
 
 def test_nothing_captured_is_drawn_at_the_bottom() -> None:
-    (mark,) = budget_chart([1], [("a", [ValueInterval(0.0)])], highest=0.0).lines[0].marks
+    (mark,) = budget_chart([1], [("a", [Interval(0.0)])]).lines[0].marks
     assert mark.y == HEIGHT - MARGIN

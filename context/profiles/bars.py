@@ -1,0 +1,253 @@
+"""What the bars of contexts show: parts of scores, of budgets, of a model's window, and the steps of an assembly.
+
+A context is often a sliver of its window. The bar of a window then gives the budget most of its length, to scale in
+itself, and the rest of the window a short stretch that is marked as not to scale.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from context.services.profiles.scoring_profiles import ADR_0040, PART_NAMES
+from context.services.workbench.plan_text import step_label
+from memory_platform.web.charts import BarPart, stacked
+
+#: Bottom of the bar to its end, in the order of ADR-0040.
+SCORE_WEIGHTS: Mapping[str, float] = ADR_0040.weights
+
+#: The pattern laid over a part's colour, so that parts can be told apart without colour; "" is plain.
+PATTERNS = {
+    "recency": "diagonal",
+    "usefulness": "dots",
+    "confidence": "vertical",
+    "frequency": "cross",
+    "neighbours": "diagonal",
+    "person": "dots",
+    "time": "vertical",
+    "answer": "cross",
+    "statement": "diagonal",
+    "currency": "dots",
+    "memo": "diagonal",
+    "linked": "dots",
+    "summaries": "vertical",
+    "fence": "cross",
+}
+
+#: Kinds of blocks by the part of the budget bar they are drawn in.
+BUDGET_PART_OF_KIND = {
+    "tenant_memo": "memo",
+    "partition_summary": "summaries",
+    "linked_memory": "linked",
+    "memory": "memories",
+}
+
+
+@dataclass(frozen=True)
+class ScorePart:
+    """One part of a composite score: its own value, its weight, what it adds, and its place in the bar.
+
+    What takes something away (a negative value or weight) has no width.
+    """
+
+    name: str
+    value: float
+    weight: float
+    weighted: float
+    start_percent: float
+    width_percent: float
+    pattern: str
+
+
+def score_parts(
+    breakdown: Mapping[str, float],
+    score: float | None = None,
+    weights: Mapping[str, float] = SCORE_WEIGHTS,
+    full: float = 1.0,
+) -> list[ScorePart]:
+    """The parts of a score one after the other; their widths sum to the composite, a full bar being `full`.
+
+    `score` is the composite where it is not the sum of what the parts add: where recency multiplies, something is
+    taken away, or the composite is a probability. Parts that weigh nothing are left out.
+    """
+    names = [name for name in PART_NAMES if weights.get(name) and name in breakdown]
+    added = {name: weights[name] * breakdown[name] for name in names}
+    upward = sum(max(value, 0.0) for value in added.values())
+    scale = 1.0 if score is None or not upward else score / upward
+    bar = stacked(((name, scale * value) for name, value in added.items()), full=full, patterns=PATTERNS)
+    return [
+        ScorePart(
+            part.name,
+            breakdown[part.name],
+            weights[part.name],
+            added[part.name],
+            part.start_percent,
+            part.width_percent,
+            part.pattern,
+        )
+        for part in bar
+    ]
+
+
+def budget_parts(blocks: Iterable[tuple[str, int]], *, used: int, max_tokens: int) -> list[BarPart]:
+    """Tokens by kind of block, then the fence and markers around them, then what is free; together the whole budget."""
+    tokens = dict.fromkeys(("memo", "summaries", "linked", "memories"), 0)
+    for kind, count in blocks:
+        tokens[BUDGET_PART_OF_KIND.get(kind, "memories")] += count
+    tokens["fence"] = max(used - sum(tokens.values()), 0)
+    tokens["free"] = max(max_tokens - sum(tokens.values()), 0)
+    return [part for part in stacked(tokens.items(), patterns=PATTERNS) if part.value]
+
+
+def column_heights(counts: Iterable[int]) -> list[float]:
+    """Heights of the columns of a small chart, in percent of the highest; a column that is not empty is visible."""
+    numbers = list(counts)
+    highest = max(numbers, default=0) or 1
+    return [max(round(100 * number / highest, 3), 4.0) if number else 0.0 for number in numbers]
+
+
+#: Below this share of the window a budget is drawn larger than it is.
+SHARE_TO_SCALE = 0.5
+#: Then the parts of the window around it take so much of the bar each, in percent, and so much lies between.
+OUTSIDE_PERCENT, BREAK_PERCENT = 8.0, 1.2
+
+RESERVE, SAFETY, DIRECTIVE, BEYOND = "reserve", "safety", "directive", "window"
+#: Patterns of what lies around the budget; inside they are those of every budget bar.
+OUTSIDE_PATTERNS = {RESERVE: "diagonal", SAFETY: "vertical", DIRECTIVE: "cross", BEYOND: "dots"}
+#: What each part of the bar is, in a sentence.
+WORDS: Mapping[str, str] = {
+    RESERVE: "Kept for the model's answer.",
+    SAFETY: "Kept because tokens of this model can only be estimated.",
+    DIRECTIVE: "What you say stands in the window beside the memories: directive and messages.",
+    "memo": "The tenant's memo.",
+    "summaries": "Summaries of partitions.",
+    "linked": "Memories that the focus links to.",
+    "memories": "Memories, best first within the budget.",
+    "fence": "The fence around recalled text, and the markers of its blocks.",
+    "free": "Nothing more of what was found fits here.",
+    BEYOND: "The window beyond the budget.",
+}
+
+
+#: What a part is called where its own name says too little.
+LABELS: Mapping[str, str] = {RESERVE: "answer reserve", SAFETY: "safety", "linked": "links", BEYOND: "rest of window"}
+
+
+@dataclass(frozen=True)
+class WindowPart:
+    """A stretch of the bar. `share` is that of the budget, of what lies outside that of the window."""
+
+    name: str
+    tokens: int
+    share: float
+    is_outside: bool
+    start_percent: float
+    width_percent: float
+    pattern: str
+
+    @property
+    def label(self) -> str:
+        """What it is called."""
+        return LABELS.get(self.name, self.name)
+
+    @property
+    def words(self) -> str:
+        """What it is."""
+        return WORDS[self.name]
+
+
+@dataclass(frozen=True)
+class WindowBar:
+    """The stretches from left to right. `lacking` tokens are what all of it takes beyond the window."""
+
+    parts: list[WindowPart]
+    window: int
+    is_to_scale: bool
+    lacking: int = 0
+
+
+def window_bar(
+    blocks: Iterable[tuple[str, int]],
+    *,
+    used: int,
+    max_tokens: int,
+    window: int,
+    reserve: int,
+    safety: int = 0,
+    directive: int = 0,
+) -> WindowBar:
+    """The bar of a context of `used` tokens within `max_tokens`, in a model's `window`."""
+    inside = budget_parts(blocks, used=used, max_tokens=max_tokens)
+    beyond = window - reserve - safety - directive - max_tokens
+    ahead = {RESERVE: reserve, SAFETY: safety, DIRECTIVE: directive}
+    outside = {name: tokens for name, tokens in {**ahead, BEYOND: beyond}.items() if tokens > 0}
+    is_to_scale = max_tokens >= SHARE_TO_SCALE * window
+    whole = sum(outside.values()) + sum(part.value for part in inside)
+    widths = {name: 100 * tokens / whole if is_to_scale else OUTSIDE_PERCENT for name, tokens in outside.items()}
+    gap = 0.0 if is_to_scale else BREAK_PERCENT
+    room = 100 - sum(widths.values()) - 2 * gap
+    before, after = ([(name, widths[name]) for name in names if name in outside] for names in (ahead, (BEYOND,)))
+    within = [(part.name, room * part.width_percent / 100) for part in inside]
+    tokens = outside | {part.name: int(part.value) for part in inside}
+    bar = stacked([*before, ("", gap), *within, ("", gap), *after], full=100, patterns=PATTERNS | OUTSIDE_PATTERNS)
+    parts = [
+        WindowPart(
+            part.name,
+            tokens[part.name],
+            tokens[part.name] / (window if part.name in outside else max(max_tokens, 1)),
+            part.name in outside,
+            part.start_percent,
+            part.width_percent,
+            part.pattern,
+        )
+        for part in bar
+        if part.name
+    ]
+    return WindowBar(parts, window, is_to_scale, max(-beyond, 0))
+
+
+#: Steps within others: they are the parts of the search.
+PARTS_OF_SEARCH = ("embed", "vector", "lexical", "pinned", "read", "beside", "vectors")
+#: Steps as they happen; the search is told by its parts.
+STEPS = ("resolve", *PARTS_OF_SEARCH, "linked", "neighbours", "score", "likeness", "pack", "render", "receipt")
+REST_OF_SEARCH, REST = "Rest of the search", "Between the steps"
+#: Times below this are not worth a line.
+SHOWN_MILLISECONDS = 0.05
+#: Patterns laid over the colours, in turn; the first step is plain.
+STEP_PATTERNS = ("", "diagonal", "dots", "vertical", "cross")
+
+
+@dataclass(frozen=True)
+class TimedStep:
+    """A step with its milliseconds and its stretch of the bar; `number` (from 1) tells its colour."""
+
+    name: str
+    milliseconds: float
+    number: int
+    start_percent: float
+    width_percent: float
+    pattern: str
+
+    @property
+    def swatch(self) -> str:
+        """The name of its colour."""
+        return f"step-{self.number}"
+
+
+def timed_steps(timings: Mapping[str, float]) -> list[TimedStep]:
+    """The steps that took time, in the order in which they happen; what none of them took comes last."""
+    took = [(step_label(name), timings[name]) for name in STEPS if name in timings]
+    search = timings.get("retrieve", 0.0) - sum(timings.get(name, 0.0) for name in PARTS_OF_SEARCH)
+    took.append((REST_OF_SEARCH, search))
+    total = timings.get("total", 0.0)
+    took.append((REST, total - sum(max(milliseconds, 0.0) for _, milliseconds in took)))
+    shown = [(name, milliseconds) for name, milliseconds in took if milliseconds >= SHOWN_MILLISECONDS]
+    return [
+        TimedStep(
+            part.name,
+            part.value,
+            place % 12 + 1,
+            part.start_percent,
+            part.width_percent,
+            STEP_PATTERNS[place % len(STEP_PATTERNS)],
+        )
+        for place, part in enumerate(stacked(shown))
+    ]

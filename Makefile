@@ -1,8 +1,13 @@
 # The commands of this project. `make` alone lists them.
 PYTHON_BIN := .venv/bin
 TEST_WORKERS ?= 2
+RUN_TESTS = $(PYTHON_BIN)/pytest -n $(TEST_WORKERS) --dist worksteal
+FAST_TESTS := tests/unit tests/contracts
+MEASURE_COVERAGE := --cov --cov-report=
+# The 20 files with the least coverage, and the total.
+REPORT_COVERAGE = $(PYTHON_BIN)/coverage report --sort=cover | awk 'NR <= 22 || /^TOTAL/'
 .DEFAULT_GOAL := help
-.PHONY: help run test check fmt css packers bench screenshots browser
+.PHONY: help run test coverage check fmt css packers bench screenshots browser
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -12,8 +17,18 @@ run: .venv/run.stamp ## everything on this machine until Ctrl-C; honours PORT, H
 
 # The tests start a hundred Pythons: what one has compiled the others need not, whatever the shell says.
 test: export PYTHONDONTWRITEBYTECODE :=
-test: check browser ## lint, types and all tests; PYTEST='tests/unit -k packer' for some of them
-	$(PYTHON_BIN)/pytest -n $(TEST_WORKERS) --dist worksteal $(PYTEST)
+test: check browser ## lint, types and all tests, branch coverage of the fast ones; PYTEST='tests/unit -k packer' for some of them
+ifdef PYTEST
+	$(RUN_TESTS) $(PYTEST)
+else
+	$(RUN_TESTS) $(MEASURE_COVERAGE) $(FAST_TESTS)
+	@$(REPORT_COVERAGE)
+	$(RUN_TESTS) $(FAST_TESTS:%=--ignore=%)
+endif
+
+coverage: .venv/dev.stamp browser ## all tests with branch coverage, at about half as much processor time again
+	$(RUN_TESTS) $(MEASURE_COVERAGE)
+	@$(REPORT_COVERAGE)
 
 check: .venv/dev.stamp ## lint, format, types, import contracts, templates, compose and CI files, migrations
 	$(PYTHON_BIN)/ruff check .

@@ -27,6 +27,7 @@ from memories.tenancy.audit import Actor
 from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.queries.tenants import TenantQuerySet
 from memories.tenancy.scopes import admin_write_scope
+from memory_platform.web.numerals import counted
 
 SHORT_CONTENT_CHARACTERS = 80
 #: The package's own keys belong to no tenant and open nothing here.
@@ -236,7 +237,7 @@ class MemoryAdmin(ScopedAdmin):
         restored = [restore_memory(memory=row, by=admin_actor(request), now=timezone.now()) for row in queryset]
         for memory in restored:
             transaction.on_commit(partial(index_now, memory.tenant_id, [memory.pk]))
-        messages.success(request, f"{len(restored)} memories are live.")
+        messages.success(request, f"{counted(len(restored), 'memory is', 'memories are')} live.")
 
     @admin.action(description="Embed selected memories again where that failed", permissions=["change"])
     def embed_selected(self, request: HttpRequest, queryset: Any) -> None:

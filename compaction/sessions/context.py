@@ -33,6 +33,7 @@ from context.services.assembly.section_budgets import SectionAllocation
 from context.services.budget import BudgetCalculator
 from memories.tenancy.audit import Actor
 from memories.tenancy.exceptions import InvalidInput
+from memory_platform.web.numerals import counted
 
 logger = logging.getLogger(__name__)
 
@@ -186,7 +187,9 @@ def _directive(conversation: SessionConversation, max_tokens: int, calculator: B
     message = ChatMessage("system", session.directive)
     shown = max(calculator.count_tokens(render_transcript([message]), session.model), session.directive_tokens)
     if shown > max_tokens:
-        detail = f"The session's directive alone takes {shown:,} tokens; the budget is {max_tokens:,}."
+        detail = (
+            f"The session's directive alone takes {counted(shown, 'token', 'tokens')}; the budget is {max_tokens:,}."
+        )
         raise InvalidInput("directive_over_budget", detail, "max_tokens")
     return ContextTurn(message, session.directive_tokens, 2)
 
@@ -256,9 +259,11 @@ def _notices(conversation: SessionConversation, lost: int, broken: int) -> list[
     if session.current is not None and (text := generation_warning(session.current.generation)):
         notices.append(ContextWarning("summary_degrades", text))
     if lost:
-        notices.append(ContextWarning("trimmed", f"{lost:,} messages had no room and are left out."))
+        left = counted(lost, "message had no room and is", "messages had no room and are")
+        notices.append(ContextWarning("trimmed", f"{left} left out."))
     if broken:
-        detail = f"{broken:,} messages are left out: calls that wait for results, or results without their call."
+        left = counted(broken, "message is", "messages are")
+        detail = f"{left} left out: calls that wait for results, or results without their call."
         notices.append(ContextWarning("incomplete_calls", detail))
     return notices
 

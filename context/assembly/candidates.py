@@ -81,7 +81,7 @@ def _retrieve(
         exact=wish.request.exact,
         segments=wish.request.segments,
         now=now,
-        token_budget=max(room.tokens, 0),
+        token_budget=room.gate_budget,
         marker_tokens=room.marker_tokens,
         overfetch_ratio=wish.profile.overfetch_ratio,
         encoding=room.encoding,

@@ -109,7 +109,7 @@ def _gated(
     """Ids of what a search with this room finds: of the pinned and of what was found each the best by tokens."""
     if wish.packing.packer == ELASTIC and not is_pool:
         return {one.id for one in candidates}  # a number of them, whatever the budget
-    budget = max(room.tokens, 0)
+    budget = room.gate_budget
     costs = {
         one.id: gate_cost(one.token_counts[room.encoding] + room.marker_tokens, budget=budget) for one in candidates
     }

@@ -25,6 +25,7 @@ from memories.models import EmbeddingModel
 from memories.tenancy.access import operator_actor, tenant_of, tenant_required
 from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.scopes import tenant_scope
+from memory_platform.web.numerals import counted
 from memory_platform.web.pages import (
     HtmxRequest,
     add_flash,
@@ -132,7 +133,7 @@ def embedding_retry(request: HtmxRequest, model_id: UUID) -> HttpResponseBase:
             count = len(retry_embeddings(tenant=tenant_of(request), **_asked(request)))
         else:
             count = retry_refused_vectors(tenant=tenant_of(request), model=model.name, **_asked(request))
-    add_flash(request, f"{count:,} texts are tried again." if count != 1 else "1 text is tried again.")
+    add_flash(request, f"{counted(count, 'text is', 'texts are')} tried again.")
     if count:
         kind, row_id = ("embeddings", request.tenant.id) if model.state == ACTIVE else ("embedding_model", model.pk)
         watch_job(request, kind, row_id)

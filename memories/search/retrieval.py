@@ -87,7 +87,7 @@ class _Gate:
     Where a pool is wanted, it alone says how many of those that the query found.
     """
 
-    tokens: int
+    tokens: float
     overfetch_ratio: float
     column: str
     limit: int | None
@@ -122,7 +122,7 @@ def retrieve(
     exact: bool = False,
     segments: Mapping[str, str] | None = None,
     now: datetime,
-    token_budget: int,
+    token_budget: float,
     overfetch_ratio: float,
     marker_tokens: int = 0,
     encoding: str = ENCODINGS[0],
@@ -139,10 +139,11 @@ def retrieve(
     """The memories that a query finds in a partition of a tenant, best first; pinned and newest without a query.
 
     Call with no scope open: the query is embedded first, then one tenant scope reads in a fixed number of queries.
-    Candidates are gated by `overfetch_ratio` x `token_budget` tokens (each memory's own plus `marker_tokens`), or by
-    `limit` where one is given; `with_pinned` puts the pinned memories of the partition, gated by themselves, before
-    those that the query found, of which no fewer come for that. Without an embedder words alone are searched, with a
-    warning. At a `moment` of history the versions that held then are searched, each by its own text and vector.
+    Candidates are gated by `overfetch_ratio` x `token_budget` tokens of `encoding` (each memory's own plus
+    `marker_tokens`), or by `limit` where one is given; `with_pinned` puts the pinned memories of the partition, gated
+    by themselves, before those that the query found, of which no fewer come for that. Without an embedder words alone
+    are searched, with a warning. At a `moment` of history the versions that held then are searched, each by its own
+    text and vector.
 
     With a `pool_size` the query's best come by number instead of by tokens, however large `limit` is; behind them the
     memories of the same partition and session within `neighbour_reach` positions of the better half. `with_vectors`

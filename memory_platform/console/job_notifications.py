@@ -12,6 +12,7 @@ from compaction.models import Compaction, Run
 from context.models import EvaluationRun
 from memories.models import EmbeddingModel, Memory, MissingVector
 from memories.tenancy.scopes import tenant_scope
+from memory_platform.web.numerals import counted
 
 #: How much is looked after in one request; the browser asks for no more.
 WATCHED_MAX = 20
@@ -95,7 +96,8 @@ def _of_compaction(compaction: Compaction, *, is_failed: bool) -> str:
     if compaction.state == Compaction.State.PROPOSED:
         return "A compaction is ready and waits for review."
     if compaction.state == Compaction.State.APPLIED:
-        return f"The session is compacted: {compaction.tokens_before:,} tokens became {compaction.tokens_after:,}."
+        before = counted(compaction.tokens_before, "token", "tokens")
+        return f"The session is compacted: {before} became {compaction.tokens_after:,}."
     return "A compaction is done."
 
 
@@ -127,7 +129,7 @@ def _of_model(model: EmbeddingModel, waiting: int, refused: int) -> JobNotificat
         return None
     if refused:
         return JobNotification(
-            f"{model.name} refused {refused:,} texts; the others have a vector.", url, is_failed=True
+            f"{model.name} refused {counted(refused, 'text', 'texts')}; the others have a vector.", url, is_failed=True
         )
     if model.state == state.RETIRED:
         return JobNotification(f"The vectors of {model.name} are removed.", url)
@@ -143,7 +145,9 @@ def _embeddings(tenant_id: UUID, ids: Sequence[UUID]) -> Outcomes:
         url = reverse("memories", args=[tenant_id])
         outcome = JobNotification("Every memory has its vector.", url)
         if failed:
-            outcome = JobNotification(f"{failed:,} texts could not be embedded.", f"{url}?state=failed", is_failed=True)
+            outcome = JobNotification(
+                f"{counted(failed, 'text', 'texts')} could not be embedded.", f"{url}?state=failed", is_failed=True
+            )
     return dict.fromkeys(ids, outcome)
 
 

@@ -14,6 +14,7 @@ from compaction.models import Run
 from context.models import EvaluationRun
 from memories.models import EmbeddingModel, MissingVector
 from memories.tenancy.queries.rows import TenantRows
+from memory_platform.web.numerals import counted
 
 UNFINISHED, _FAILED, _DONE = "unfinished", "failed", "done"
 JOB_STATES = (("", "All"), (UNFINISHED, "Unfinished"), (_FAILED, "Failed"), (_DONE, "Done"))
@@ -187,7 +188,7 @@ def _of_model(missing: Mapping[UUID, tuple[int, int]], model: EmbeddingModel) ->
     is_filling = model.state == EmbeddingModel.State.FILLING
     is_retiring = model.state == EmbeddingModel.State.RETIRING
     is_over = not (is_filling or is_retiring)
-    error = f"{refused:,} texts were refused." if refused else model.error
+    error = f"{counted(refused, 'text was', 'texts were')} refused." if refused else model.error
     return Job(
         pk=model.pk,
         kind="embedding_model",

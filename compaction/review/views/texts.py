@@ -27,6 +27,7 @@ from memories.services.store.text_diff import diff_words
 from memories.tenancy.access import tenant_required
 from memories.tenancy.exceptions import InvalidInput, PlatformError
 from memories.tenancy.scopes import tenant_scope
+from memory_platform.web.numerals import counted
 from memory_platform.web.pages import (
     HtmxRequest,
     add_flash,
@@ -150,4 +151,5 @@ def _shown(request: HtmxRequest, compaction_id: UUID) -> HttpResponseBase:
 def _told(row: Compaction, done: str = "Saved") -> str:
     """What a new text takes and keeps."""
     kept, missing = (len(row.retention.get(name, [])) for name in ("kept", "missing"))
-    return f"{done}: {row.summary_token_count:,} tokens, {kept} of {kept + missing} facts kept."
+    tokens, facts = counted(row.summary_token_count, "token", "tokens"), counted(kept + missing, "fact", "facts")
+    return f"{done}: {tokens}, {kept} of {facts} kept."

@@ -52,12 +52,9 @@ def gate_ranked_candidates(
 ) -> list[ScoredMemory]:
     """Of a pool that the budget did not gate: the pinned, and the best by score that the same gate lets through."""
     others = [item for item in ranked if not item.memory["pinned"]]
-    costs = {
-        item.memory["id"]: gate_cost(item.memory["token_counts"][room.encoding], budget=room.tokens) for item in others
-    }
-    chosen = set(
-        gate_by_tokens(list(costs), costs, budget=room.tokens, overfetch_ratio=overfetch_ratio, minimum=minimum)
-    )
+    budget = room.gate_budget
+    costs = {item.memory["id"]: gate_cost(item.memory["token_counts"][room.encoding], budget=budget) for item in others}
+    chosen = set(gate_by_tokens(list(costs), costs, budget=budget, overfetch_ratio=overfetch_ratio, minimum=minimum))
     return [item for item in ranked if item.memory["pinned"] or item.memory["id"] in chosen]
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from context.receipts.results import Block, CandidateOutcome, Exclusion
-from context.services.assembly.model_catalog import encoding_for, scaled_count
+from context.services.assembly.model_catalog import encoding_for, scaled_count, stored_tokens
 from context.services.packer import TokenCounter
 
 
@@ -29,6 +29,11 @@ class SectionBudget:
     def tokens_of(self, token_counts: Mapping[str, int]) -> int:
         """Tokens of a stored text for the model, its marker not counted."""
         return scaled_count(token_counts[self.encoding], self.model)
+
+    @property
+    def gate_budget(self) -> float:
+        """Return the room in the unit of stored counts and markers, in which candidates are gated; never below 0."""
+        return stored_tokens(max(self.tokens, 0), self.model)
 
 
 @dataclass(frozen=True)

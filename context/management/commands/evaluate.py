@@ -21,6 +21,7 @@ from context.services.evaluation.corpus import Corpus
 from memories.management.command import PlatformCommand, get_tenant_or_fail
 from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.scopes import tenant_scope
+from memory_platform.web.numerals import counted
 
 _BAD_INPUT = 2
 #: Words that stand for a corpus which is no path.
@@ -119,7 +120,9 @@ class Command(PlatformCommand):
         for table in report.tables if report else ():
             self._print_table(table, f"{table.name} ({table.questions:,})")
         if comparison:
-            self._print_table(comparison, f"Less the other run ({comparison.questions:,} questions of both)")
+            self._print_table(
+                comparison, f"Less the other run ({counted(comparison.questions, 'question', 'questions')} of both)"
+            )
         self.stdout.write(f"\nrun {run.pk}")
 
     def _print_table(self, table: ReportTable, title: str) -> None:

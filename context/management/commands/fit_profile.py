@@ -27,6 +27,7 @@ from memories.management.command import PlatformCommand, get_tenant_or_fail
 from memories.models import Tenant
 from memories.tenancy.exceptions import NotFound, PlatformError
 from memories.tenancy.scopes import tenant_scope
+from memory_platform.web.numerals import counted
 
 _BAD_INPUT = 2
 
@@ -88,12 +89,15 @@ class Command(PlatformCommand):
 
     def _print(self, material: EvaluationCorpus, base: ScoringProfile, learnt: Calibration) -> None:
         report = learnt.report
-        self.stdout.write(f"{material.name}, {material.size:,} questions, candidates of {base.name} {base.version}")
+        questions = counted(material.size, "question", "questions")
+        self.stdout.write(f"{material.name}, {questions}, candidates of {base.name} {base.version}")
         numbers = learnt.as_numbers()
         self.stdout.write(f"\nlog-odds = {numbers['intercept']:+.4f}")
         for name, value in numbers["coefficients"].items():
             self.stdout.write(f"  {value:+10.4f} x {name}")
-        self.stdout.write(f"\nheld out: {report.rows:,} candidates, {report.positives:,} of them evidence")
+        self.stdout.write(
+            f"\nheld out: {counted(report.rows, 'candidate', 'candidates')}, {report.positives:,} of them evidence"
+        )
         self.stdout.write(f"  log loss {report.log_loss:.4f} (always the mean: {report.base_log_loss:.4f})")
         self.stdout.write(f"  Brier    {report.brier:.4f} (always the mean: {report.base_brier:.4f})")
         self.stdout.write(f"  AUC      {'-' if report.auc is None else f'{report.auc:.4f}'}")

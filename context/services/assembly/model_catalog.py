@@ -87,6 +87,11 @@ def encoding_for(model: str | None) -> str:
     return family_of(model).encoding
 
 
+def stored_tokens(tokens: int, model: str | None) -> float:
+    """Return how many tokens of the model's encoding, as stored, scale to `tokens` of the model."""
+    return tokens / family_of(model).safety_factor
+
+
 def scaled_count(tokens: int, model: str | None) -> int:
     """`tokens` of the model's encoding as tokens of the model: times the safety factor, rounded up."""
     factor = family_of(model).safety_factor

@@ -12,6 +12,7 @@ from memories.embeddings.vectors import pin_model
 from memories.models import EmbeddingModel, MissingVector, Tenant
 from memories.tenancy.audit import Actor, record_audit
 from memories.tenancy.exceptions import Conflict, InvalidInput
+from memory_platform.web.numerals import counted
 
 EmbeddingModelState = EmbeddingModel.State
 
@@ -159,7 +160,8 @@ def _switch(target: EmbeddingModel, accepts_missing: bool, by: Actor, now: datet
     missing = MissingVector.objects.for_tenant(target.tenant_id).of_model(target.pk)
     refused = missing.refused().how_many() if target.activated_at is None else 0
     if refused and not accepts_missing:
-        detail = f"{target.name} refused {refused} texts. Have them tried again, or switch without their vectors."
+        texts = counted(refused, "text", "texts")
+        detail = f"{target.name} refused {texts}. Have them tried again, or switch without their vectors."
         raise Conflict("refused_texts", detail)
     waiting = missing.waiting().how_many() if target.state == EmbeddingModelState.FILLING else 0
     waiting = waiting or reembedding.count_lost_vectors(target.tenant_id, target)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from memories.embeddings.providers.protocol import Embedder, EmbeddingError, EmbeddingVectors
+from memory_platform.web.numerals import counted
 
 
 class CheckedEmbedder:
@@ -23,7 +24,9 @@ class CheckedEmbedder:
     def embed(self, texts: Sequence[str]) -> EmbeddingVectors:
         vectors = self._inner.embed(texts)
         if vectors.ndim != 2 or len(vectors) != len(texts):
-            raise self._wrong(f"gave {len(vectors)} vectors for {len(texts)} texts")
+            raise self._wrong(
+                f"gave {counted(len(vectors), 'vector', 'vectors')} for {counted(len(texts), 'text', 'texts')}"
+            )
         if vectors.shape[1] != self.dimension:
             raise self._wrong(f"gives {vectors.shape[1]} numbers a text where {self.dimension} are expected")
         if not np.isfinite(vectors).all():

@@ -6,6 +6,7 @@ import numpy as np
 import openai
 
 from memories.embeddings.providers.protocol import EmbeddingError, EmbeddingVectors, unit_rows
+from memory_platform.web.numerals import counted
 
 UNREADABLE = "The embedding endpoint's answer cannot be read."
 #: Answers that blame the texts: too long, not acceptable. A wrong key or a missing model is the deployment's fault and
@@ -61,7 +62,8 @@ class OpenAIEmbedder:
         """The vectors in the order of the texts, or an error that says how the answer is wrong."""
         data = sorted(getattr(answer, "data", None) or [], key=lambda item: item.index)
         if [item.index for item in data] != list(range(count)):
-            detail = f"The embedding endpoint gave {len(data)} vectors for {count} texts."
+            given = counted(len(data), "vector", "vectors")
+            detail = f"The embedding endpoint gave {given} for {counted(count, 'text', 'texts')}."
             raise EmbeddingError(detail, is_permanent=False)
         sizes = {len(item.embedding) for item in data}
         if sizes != {self.dimension}:

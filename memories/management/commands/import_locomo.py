@@ -10,6 +10,7 @@ from django.utils import timezone
 from memories.management.command import PlatformCommand, get_tenant_or_fail
 from memories.management.imports import import_rows
 from memories.services.store.locomo import LocomoError, LocomoTurn, parse_conversation
+from memory_platform.web.numerals import counted
 
 
 class Command(PlatformCommand):
@@ -36,9 +37,8 @@ class Command(PlatformCommand):
             self.stderr.write(f"Embedding stopped, the worker goes on with it: {report.embedding_error}")
         if report.problems:
             place, problems = next(iter(report.problems.items()))
-            raise CommandError(
-                f"{len(report.problems):,} turns failed, the first is {rows[place].source_id}: {problems[0].detail}"
-            )
+            failed = counted(len(report.problems), "turn", "turns")
+            raise CommandError(f"{failed} failed, the first is {rows[place].source_id}: {problems[0].detail}")
 
 
 def read_locomo_conversation(path: Path) -> list[LocomoTurn]:

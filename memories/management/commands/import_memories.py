@@ -16,6 +16,7 @@ from memories.services.store.drafts import NewLink, NewMemory
 from memories.store.serializers.inputs import MemoryInput
 from memories.tenancy.serializers.partitions import SHORTHAND, requested_partition
 from memory_platform.rest.serializers import flat_errors
+from memory_platform.web.numerals import counted
 
 LINES_SHOWN = 20
 _PLACE_FIELDS = {"partition", "links", *SHORTHAND}
@@ -49,7 +50,9 @@ class Command(PlatformCommand):
         if report.embedding_error:
             self.stderr.write(f"Embedding stopped, the worker goes on with it: {report.embedding_error}")
         if faults:
-            raise CommandError(f"{len(faults):,} of {len(rows) + len(faults) - len(report.problems):,} lines failed.")
+            raise CommandError(
+                f"{len(faults):,} of {counted(len(rows) + len(faults) - len(report.problems), 'line', 'lines')} failed."
+            )
 
 
 def read_memory_lines(path: Path, now: datetime) -> tuple[dict[int, NewMemory], dict[int, str]]:

@@ -25,6 +25,7 @@ from memories.management.imports import progress_bar
 from memories.models import EmbeddingModel, Tenant
 from memories.tenancy.exceptions import Conflict
 from memories.tenancy.scopes import tenant_scope
+from memory_platform.web.numerals import counted
 
 #: Between two looks at work that somebody else does.
 LOOK_SECONDS = 0.5
@@ -119,7 +120,7 @@ class Command(PlatformCommand):
             by=self.actor,
             now=timezone.now(),
         )
-        return [f"{row.needed:,} vectors of {row.name} are to be made."]
+        return [f"{counted(row.needed, 'vector', 'vectors')} of {row.name} to be made."]
 
     def _status(self, tenant: Tenant, _: dict[str, Any]) -> list[str]:
         return [_line(status) for status in model_statuses(tenant.pk, timezone.now())]
@@ -150,7 +151,7 @@ class Command(PlatformCommand):
         beside = EmbeddingModel.objects.for_tenant(tenant.pk).beside()
         names = [options["model"]] if options["model"] else [row.name for row in beside]
         counts = [retry_refused_vectors(tenant=tenant, model=name, **self._asked) for name in names]
-        return [f"{sum(counts):,} texts are tried again."]
+        return [f"{counted(sum(counts), 'text is', 'texts are')} tried again."]
 
     @property
     def _asked(self) -> dict[str, Any]:
@@ -208,9 +209,10 @@ def _draw(bar: Progress, tasks: dict[str, Any], status: ModelStatus) -> None:
 
 def _line(status: ModelStatus) -> str:
     model = status.model
-    parts = [f"{status.with_vector:,} of {status.live:,} live memories have a vector ({status.share:.1%})"]
+    live = counted(status.live, "live memory has", "live memories have")
+    parts = [f"{status.with_vector:,} of {live} a vector ({status.share:.1%})"]
     if status.waiting:
-        parts.append(f"{status.waiting:,} versions wait")
+        parts.append(counted(status.waiting, "version waits", "versions wait"))
     if status.refused:
         parts.append(f"{status.refused:,} were refused")
     if model.switches_when_filled:
@@ -223,4 +225,5 @@ def _line(status: ModelStatus) -> str:
 def _told(switched: ModelSwitchResult) -> str:
     if switched.is_done:
         return f"Searches use {switched.model.name} now."
-    return f"Searches use {switched.model.name} as soon as its last {switched.waiting:,} vectors are made."
+    left = counted(switched.waiting, "vector is", "vectors are")
+    return f"Searches use {switched.model.name} as soon as its last {left} made."

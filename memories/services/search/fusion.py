@@ -32,7 +32,7 @@ def reciprocal_rank_fusion(*rankings: Sequence[RankedId], k: int = RECIPROCAL_RA
     return sorted(scores.items(), key=lambda item: (-item[1], best_ranks[item[0]]))
 
 
-def gate_cost(tokens: int, *, budget: int) -> int:
+def gate_cost(tokens: int, *, budget: float) -> int:
     """What a memory of so many tokens takes of the budget; one that can never fit must not starve the rest."""
     return tokens if tokens <= budget else round(budget * OVERSIZED_COST_SHARE)
 
@@ -41,7 +41,7 @@ def gate_by_tokens(
     ids_in_order: Sequence[RankedId],
     tokens_by_id: Mapping[RankedId, int],
     *,
-    budget: int,
+    budget: float,
     overfetch_ratio: float,
     minimum: int = MIN_CANDIDATES,
     maximum: int = MAX_CANDIDATES,

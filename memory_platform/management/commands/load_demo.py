@@ -16,6 +16,7 @@ from memories.services.store.demo import read_demo
 from memories.tenancy.actions.tenants import create_tenant
 from memories.tenancy.scopes import admin_write_scope
 from memory_platform.management.demo import DemoLoader
+from memory_platform.web.numerals import counted
 
 
 class Command(PlatformCommand):
@@ -40,7 +41,7 @@ class Command(PlatformCommand):
             tenant = create_tenant(name=name, by=self.actor, now=demo["at"])
             loader = DemoLoader(tenant, by=self.actor, now=now)
             loader.load_memories()
-        self.stdout.write(f"The tenant {name} has {len(loader.memories)} memories.")
+        self.stdout.write(f"The tenant {name} has {counted(len(loader.memories), 'memory', 'memories')}.")
         if is_local_for(tenant.pk) and self._embed(tenant, [memory.pk for memory in loader.memories.values()]):
             loader.load_usage()
         loader.load_sessions()

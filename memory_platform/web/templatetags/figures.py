@@ -105,7 +105,7 @@ def parse_time(text: str | None) -> datetime | None:
 def pluralized(value: int, forms: str) -> str:
     """3|counted:"memory,memories" -> 3 memories."""
     one, many = forms.split(",")
-    return minus_sign(f"{value:,} {one if value == 1 else many}")
+    return numerals.counted(value, one, many)
 
 
 @register.simple_tag

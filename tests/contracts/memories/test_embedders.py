@@ -149,7 +149,7 @@ def forget_everything(body: dict[str, Any]) -> None:
         (failing_embedding(429), False, "429"),
         (failing_embedding(500), False, "500"),
         (failing_embedding(503), False, "503"),
-        (twisted(drop_a_vector), False, "1 vectors for 2 texts"),
+        (twisted(drop_a_vector), False, "1 vector for 2 texts"),
         (twisted(repeat_an_index), False, "vectors for 2 texts"),
         (twisted(shorten_the_vectors), False, "7 numbers a text"),
         (twisted(forget_everything), False, "vectors"),

@@ -32,7 +32,8 @@ def read_conversations(name: str, paths: Sequence[Path]) -> Corpus:
         raise CorpusError([CorpusProblem("no_questions", "No conversation has a question that its turns answer.")])
     memories = [memory for conversation in conversations for memory in conversation.memories]
     lost = sum(conversation.without_evidence for conversation in conversations)
-    notes = (f"{lost:,} answerable questions name no turn that exists and are left out.",) if lost else ()
+    what = "answerable question names" if lost == 1 else "answerable questions name"
+    notes = (f"{lost:,} {what} no turn that exists and {'is' if lost == 1 else 'are'} left out.",) if lost else ()
     return Corpus(name, tuple(memories), tuple(questions), notes)
 
 

@@ -10,7 +10,7 @@ from django.test.utils import CaptureQueriesContext
 
 from context.models import BudgetProfile, Receipt
 from context.services.packer import OVER_BUDGET
-from context.services.rendering import RENDER_STYLES
+from context.services.rendering import EXPECTED_OVERHEAD_TOKENS, RENDER_STYLES
 from memories.models import Memory, RecalledText
 from memories.store.recall import fold_tenant_retrievals
 from memories.tenancy.exceptions import Forbidden, InvalidInput, NotFound
@@ -35,6 +35,8 @@ pytestmark = pytest.mark.django_db
 QUESTION = "What flour does Alex like?"
 RYE = "Alex prefers rye flour over wheat flour."
 MEMO = "You help in a bakery."
+INEXACT_MODEL = "claude-opus-4-7"
+INEXACT_FACTOR = 1.6  # of the model catalog
 SCOPE_STATEMENT = re.compile(r"SAVEPOINT|RELEASE SAVEPOINT|SELECT set_config|SELECT coalesce\(current_setting")
 
 
@@ -223,6 +225,27 @@ def test_candidates_are_gated_by_tokens_not_by_number() -> None:
     few, many = (assemble_test_context(tenant, QUESTION, max_tokens=tokens, preview=True) for tokens in (250, 1000))
     assert len(few.candidates) < 30 < len(many.candidates)
     assert sum(candidate.tokens for candidate in few.candidates) >= 1.25 * 150
+
+
+@pytest.mark.parametrize("profile", ["adr-0040", "conversation-recall"])
+def test_candidates_of_an_inexact_model_are_gated_in_the_units_of_its_budget(profile: str) -> None:
+    tenant = bakery(memo="")
+    store(tenant, [new_row(f"Recipe number {n} uses {n} grams of flour and a pinch of salt.") for n in range(120)])
+    fence, _ = EXPECTED_OVERHEAD_TOKENS["xml"]
+
+    def considered(model: str, room_tokens: int) -> int:
+        tokens = fence + room_tokens
+        return len(
+            assemble_test_context(
+                tenant, QUESTION, max_tokens=tokens, model=model, profile=profile, preview=True
+            ).candidates
+        )
+
+    exact = considered("gpt-4o", 400)
+    assert 20 < exact < 40
+    # Shares of the budget are whole tokens, so one candidate more or less is rounding.
+    assert considered(INEXACT_MODEL, round(400 * INEXACT_FACTOR)) == pytest.approx(exact, abs=1)
+    assert considered(INEXACT_MODEL, 400) == pytest.approx(exact / INEXACT_FACTOR, abs=1)
 
 
 @pytest.mark.parametrize("path", ["user=sam", "user=al", "user=alexa", "team=x"])

@@ -437,7 +437,7 @@ class Wrong(HashedNgramEmbedder):
     ("change", "words"),
     [
         (lambda vectors: vectors[:, :500], "gives 500 numbers a text where 512 are expected"),
-        (lambda vectors: vectors[:-1], "gave 1 vectors for 2 texts"),
+        (lambda vectors: vectors[:-1], "gave 1 vector for 2 texts"),
         (lambda vectors: vectors * np.float32(np.nan), "not finite"),
     ],
 )

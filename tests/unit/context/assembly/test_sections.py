@@ -17,6 +17,7 @@ from context.assembly.sections import (
     Section,
     SectionBudget,
     fit_whole_blocks,
+    gate_ranked_candidates,
     memo_block,
     pack_memories,
     rank_candidates,
@@ -227,6 +228,25 @@ def test_share_of_pinned_memories_leaves_the_rest_of_the_room_to_the_best(
     best = max((outcomes[str(one.id)] for one in candidates), key=lambda row: row.score, default=None)
     if best and packer != "optimal" and 0 < best.tokens + 3 <= tokens - int(tokens * share):
         assert best.outcome == KEPT
+
+
+@pytest.mark.parametrize(("model", "factor"), [("gpt-4o", 1.0), ("claude-sonnet-4-6", 1.2), ("claude-opus-4-7", 1.6)])
+@pytest.mark.parametrize("tokens", [-5, 0, 60, 300, 2_000])
+def test_gate_admits_the_same_pool_in_the_same_room_whatever_the_models_unit(
+    model: str, factor: float, tokens: int
+) -> None:
+    pool = [found_memory(f"memory {n}", 10 + n % 40, 1 - n / 100) for n in range(100)]
+    exact, scaled = (
+        SectionBudget(tokens, 3, "gpt-4o", WordCounter()),
+        SectionBudget(round(tokens * factor), 3, model, WordCounter()),
+    )
+
+    def admitted(room: SectionBudget) -> list[object]:
+        ranked = rank_candidates(pool, room, SCORING)
+        return [item.memory["id"] for item in gate_ranked_candidates(ranked, room, overfetch_ratio=1.25)]
+
+    assert admitted(scaled) == admitted(exact)
+    assert len(admitted(exact)) == {-5: 5, 0: 5, 60: 5, 300: 18, 2_000: 79}[tokens]
 
 
 def test_minimum_score_leaves_out_what_is_below_but_never_a_pinned_memory() -> None:

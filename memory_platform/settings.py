@@ -56,7 +56,7 @@ NO_DATABASE_URL = "postgres://memory_app@127.0.0.1:5432/memory"
 
 def _database(url: str, pool_size: int) -> dict[str, Any]:
     config = database_config(url)
-    config["CONN_MAX_AGE"] = 0
+    config |= {"ENGINE": "memory_platform.postgres", "CONN_MAX_AGE": 0}
     if pool_size:
         config.setdefault("OPTIONS", {})["pool"] = {"min_size": 1, "max_size": pool_size, "timeout": 10}
     return config

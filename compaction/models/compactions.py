@@ -89,12 +89,11 @@ class Compaction(models.Model):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["tenant", "id"], name="compaction_tenant_id"),
             models.UniqueConstraint(
-                fields=["session"], condition=Q(state="pending"), name="session_has_one_pending_compaction"
+                fields=["session", "tenant"], condition=Q(state="pending"), name="session_has_one_pending_compaction"
             ),
             models.UniqueConstraint(
-                fields=["session"], condition=Q(state="proposed"), name="session_has_one_proposed_compaction"
+                fields=["session", "tenant"], condition=Q(state="proposed"), name="session_has_one_proposed_compaction"
             ),
             models.CheckConstraint(
                 condition=Q(
@@ -148,7 +147,7 @@ class CompactionMember(models.Model):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["compaction", "message"], name="compaction_member_is_one_row"),
+            models.UniqueConstraint(fields=["compaction", "message", "tenant"], name="compaction_member_is_one_row"),
         ]
 
     def __str__(self) -> str:

@@ -50,12 +50,12 @@ class Run(models.Model):
     class Meta:
         constraints = [
             models.UniqueConstraint(
-                fields=["session"],
+                fields=["session", "tenant"],
                 condition=Q(state__in=["queued", "running"], session__isnull=False),
                 name="session_has_one_open_run",
             ),
             models.UniqueConstraint(
-                fields=["partition", "style"],
+                fields=["partition", "style", "tenant"],
                 condition=Q(state__in=["queued", "running"], partition__isnull=False),
                 name="partition_has_one_open_run",
             ),

@@ -51,7 +51,6 @@ class Session(models.Model):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["tenant", "id"], name="session_tenant_id"),
             models.CheckConstraint(
                 condition=Q(max_context_tokens__gte=WINDOW_TOKENS_MIN, max_context_tokens__lte=WINDOW_TOKENS_MAX),
                 name="session_window_is_bounded",
@@ -60,6 +59,7 @@ class Session(models.Model):
         ]
         indexes = [
             models.Index(F("tenant"), F("created_at").desc(), F("id"), name="session_newest"),
+            models.Index(fields=["tenant", "id"], name="session_by_id"),
             models.Index(
                 fields=["last_message_at"], condition=Q(closed_at__isnull=True), name="session_open_by_last_message"
             ),
@@ -132,13 +132,14 @@ class Message(models.Model):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["tenant", "id"], name="message_tenant_id"),
-            models.UniqueConstraint(fields=["session", "sequence"], name="message_sequence_is_unique"),
+            models.UniqueConstraint(fields=["session", "sequence", "tenant"], name="message_sequence_is_unique"),
             models.UniqueConstraint(
-                fields=["session", "source_id"], condition=~Q(source_id=""), name="message_source_is_unique"
+                fields=["session", "source_id", "tenant"], condition=~Q(source_id=""), name="message_source_is_unique"
             ),
             models.UniqueConstraint(
-                fields=["compaction"], condition=Q(compaction__isnull=False), name="compaction_has_one_summary"
+                fields=["compaction", "tenant"],
+                condition=Q(compaction__isnull=False),
+                name="compaction_has_one_summary",
             ),
             models.CheckConstraint(
                 condition=Q(sequence__isnull=False, compaction__isnull=True)

@@ -70,7 +70,6 @@ class EvaluationRun(models.Model):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["tenant", "id"], name="evaluation_run_tenant_id"),
             models.CheckConstraint(
                 condition=Q(state__in=["queued", "running", "done", "failed", "cancelled"]),
                 name="evaluation_state_is_known",
@@ -111,7 +110,9 @@ class EvaluationAnswer(models.Model):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["run", "question_id"], name="evaluation_answers_each_question_once"),
+            models.UniqueConstraint(
+                fields=["run", "question_id", "tenant"], name="evaluation_answers_each_question_once"
+            ),
         ]
 
     def __str__(self) -> str:
@@ -139,7 +140,6 @@ class GoldenQuestion(models.Model):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["tenant", "id"], name="golden_question_tenant_id"),
             models.UniqueConstraint(
                 F("tenant"),
                 MD5("text"),
@@ -168,7 +168,7 @@ class GoldenMemory(models.Model):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["question", "memory"], name="golden_memory_is_wanted_once"),
+            models.UniqueConstraint(fields=["question", "memory", "tenant"], name="golden_memory_is_wanted_once"),
         ]
 
     def __str__(self) -> str:

@@ -104,7 +104,7 @@ class Feedback(models.Model):
                 name="feedback_weight_is_known",
             ),
             models.UniqueConstraint(
-                fields=["memory", "on_day"],
+                fields=["memory", "on_day", "tenant"],
                 condition=Q(kind="implicit", withdrawn_at__isnull=True),
                 name="feedback_is_implied_once_a_day",
             ),

@@ -25,7 +25,7 @@ SELECT %s, kind, older, newer, similarity, texts_hash, %s
 FROM unnest(%s::text[], %s::uuid[], %s::uuid[], %s::float8[], %s::text[])
     AS pair (kind, older, newer, similarity, texts_hash)
 ORDER BY older, newer
-ON CONFLICT (older_id, newer_id) DO UPDATE
+ON CONFLICT (older_id, newer_id, tenant_id) DO UPDATE
 SET kind = excluded.kind, similarity = excluded.similarity, texts_hash = excluded.texts_hash,
     found_at = CASE WHEN old.texts_hash = excluded.texts_hash THEN old.found_at ELSE excluded.found_at END,
     dismissed_at = CASE WHEN old.texts_hash = excluded.texts_hash THEN old.dismissed_at END
@@ -35,7 +35,7 @@ INSERT INTO memories_memoryfinding AS old (tenant_id, kind, memory_id, weight, a
 SELECT tenant_id, %(kind)s, id, {weight}, {at}, %(now)s FROM memories_memory AS memory
 WHERE tenant_id = %(tenant)s AND {live} AND {rule}
 ORDER BY id
-ON CONFLICT (memory_id, kind) DO UPDATE SET weight = excluded.weight, at = excluded.at
+ON CONFLICT (memory_id, kind, tenant_id) DO UPDATE SET weight = excluded.weight, at = excluded.at
 WHERE old.weight <> excluded.weight OR old.at <> excluded.at
 """
 _CLEAR = """

@@ -47,7 +47,6 @@ class EmbeddingModel(models.Model):
         ordering = ["started_at", "name"]
         constraints = [
             models.UniqueConstraint(fields=["tenant", "name"], name="embedding_model_is_one_row"),
-            models.UniqueConstraint(fields=["tenant", "id"], name="embedding_model_tenant_id"),
             models.UniqueConstraint(
                 fields=["tenant"], condition=Q(state="active"), name="embedding_model_one_is_active"
             ),
@@ -82,7 +81,7 @@ class MissingVector(models.Model):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["model", "memory", "version"], name="missing_vector_is_unique"),
+            models.UniqueConstraint(fields=["model", "memory", "version", "tenant"], name="missing_vector_is_unique"),
         ]
         indexes = [
             models.Index(fields=["model", "id"], condition=Q(is_refused=False), name="missing_vector_waiting"),

@@ -27,7 +27,9 @@ class UncomparedMemory(models.Model):
     objects = UncomparedMemoryQuerySet.as_manager()
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["memory", "version"], name="uncompared_version_is_unique")]
+        constraints = [
+            models.UniqueConstraint(fields=["memory", "version", "tenant"], name="uncompared_version_is_unique")
+        ]
         indexes = [models.Index(fields=["tenant", "id"], name="uncompared_of_tenant")]
 
     def __str__(self) -> str:
@@ -55,7 +57,7 @@ class MemoryPair(models.Model):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["older", "newer"], name="memory_pair_is_unique"),
+            models.UniqueConstraint(fields=["older", "newer", "tenant"], name="memory_pair_is_unique"),
             models.CheckConstraint(condition=~Q(older=F("newer")), name="memory_pair_joins_two_memories"),
             models.CheckConstraint(
                 condition=Q(kind__in=["near_duplicate", "contradiction", "recall_loop"]),
@@ -99,7 +101,7 @@ class MemoryFinding(models.Model):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["memory", "kind"], name="memory_finding_is_unique"),
+            models.UniqueConstraint(fields=["memory", "kind", "tenant"], name="memory_finding_is_unique"),
             models.CheckConstraint(
                 condition=Q(kind__in=["never_retrieved", "unhelpful", "expires_soon"]),
                 name="memory_finding_kind_is_known",

@@ -42,7 +42,6 @@ class Partition(models.Model):
         ordering = ["path"]
         constraints = [
             models.UniqueConstraint(fields=["tenant", "path"], name="partition_path_is_unique"),
-            models.UniqueConstraint(fields=["tenant", "id"], name="partition_tenant_id"),
             models.CheckConstraint(condition=Q(depth__lte=MAX_DEPTH), name="partition_depth_is_bounded"),
             models.CheckConstraint(condition=Q(segments__len=F("depth")), name="partition_depth_counts_segments"),
         ]
@@ -93,7 +92,7 @@ VERSION_COLUMNS = tuple(field.name for field in MemoryText._meta.local_fields if
 
 
 def _search_vector() -> models.GeneratedField:
-    """The text vector of a row, made by a function of the database (migration 0009)."""
+    """The text vector of a row, made by a function of the database (migration 0001)."""
     made = Func("search_config", "content", "search_words", "search_lexemes", function="memories_search_vector")
     return models.GeneratedField(expression=made, output_field=SearchVectorField(), db_persist=True)
 
@@ -135,7 +134,6 @@ class Memory(MemoryText):
                 condition=Q(archived_at__isnull=True),
                 name="memory_is_unique_among_live",
             ),
-            models.UniqueConstraint(fields=["tenant", "id"], name="memory_tenant_id"),
             models.CheckConstraint(condition=Q(kind__regex=KIND_PATTERN), name="memory_kind_is_a_word"),
             models.CheckConstraint(condition=Q(content__regex=r"\S"), name="memory_content_is_not_blank"),
             models.CheckConstraint(
@@ -182,6 +180,7 @@ class Memory(MemoryText):
                 fields=["tenant", "partition_path", "-created_at"], include=COUNTED_COLUMNS, name="memory_in_partition"
             ),
             models.Index(fields=["tenant", "-created_at", "id"], name="memory_newest"),
+            models.Index(fields=["tenant", "id"], name="memory_by_id"),
             models.Index(F("tenant"), F("tokens_o200k_base").desc(), F("id"), name="memory_longest"),
             models.Index(F("tenant"), F("confidence").desc(), F("id"), name="memory_surest"),
             models.Index(fields=["tenant", "session", "position"], name="memory_in_session"),
@@ -232,7 +231,7 @@ class MemoryVersion(MemoryText):
     class Meta:
         ordering = ["memory", "version"]
         constraints = [
-            models.UniqueConstraint(fields=["memory", "version"], name="memory_version_is_unique"),
+            models.UniqueConstraint(fields=["memory", "version", "tenant"], name="memory_version_is_unique"),
             models.CheckConstraint(condition=Q(valid_to__gte=F("valid_from")), name="memory_version_valid_interval"),
             models.CheckConstraint(
                 condition=Q(recorded_to__gte=F("recorded_from")), name="memory_version_recorded_interval"
@@ -266,7 +265,7 @@ class MemoryEmbedding(models.Model):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["memory", "version", "model"], name="embedding_is_unique"),
+            models.UniqueConstraint(fields=["memory", "version", "model", "tenant"], name="embedding_is_unique"),
             models.CheckConstraint(
                 condition=Exact(
                     Func(F("vector"), function="vector_dims", output_field=models.IntegerField()), F("dimension")
@@ -302,7 +301,7 @@ class MemoryLink(models.Model):
     class Meta:
         constraints = [
             models.UniqueConstraint(
-                fields=["source", "target", "kind"],
+                fields=["source", "target", "kind", "tenant"],
                 condition=Q(recorded_to__isnull=True),
                 name="link_is_unique_among_live",
             ),

@@ -79,9 +79,11 @@ class PartitionSummary(models.Model):
         ordering = ["partition", "style", "-version"]
         constraints = [
             models.UniqueConstraint(fields=["tenant", "summary_id", "version"], name="summary_version_is_unique"),
-            models.UniqueConstraint(fields=["partition", "style", "version"], name="summary_of_style_is_one_row"),
             models.UniqueConstraint(
-                fields=["partition", "style"],
+                fields=["partition", "style", "version", "tenant"], name="summary_of_style_is_one_row"
+            ),
+            models.UniqueConstraint(
+                fields=["partition", "style", "tenant"],
                 condition=Q(recorded_to__isnull=True),
                 name="summary_has_one_current_version",
             ),
@@ -173,7 +175,9 @@ class RecalledText(models.Model):
     objects = RecalledTextQuerySet.as_manager()
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["memory", "recalled_hash"], name="recalled_text_is_unique")]
+        constraints = [
+            models.UniqueConstraint(fields=["memory", "recalled_hash", "tenant"], name="recalled_text_is_unique")
+        ]
         indexes = [
             models.Index(fields=["tenant", "recalled_hash"], name="recalled_text_by_hash"),
             models.Index(fields=["recalled_at"], name="recalled_text_by_age"),
@@ -198,7 +202,7 @@ class IdempotencyRecord(models.Model):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["api_key", "idempotency_key"], name="idempotency_key_is_unique"),
+            models.UniqueConstraint(fields=["api_key", "idempotency_key", "tenant"], name="idempotency_key_is_unique"),
         ]
         indexes = [models.Index(fields=["created_at"], name="idempotency_record_by_age")]
 

@@ -39,20 +39,11 @@ def enable_row_security(table: str, *, column: str = "tenant_id", is_read_to_aut
     """
     made = row_security_policies(column=column, is_read_to_authenticate=is_read_to_authenticate)
     forward = [f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY", f"ALTER TABLE {table} FORCE ROW LEVEL SECURITY"]
-    # What may be written is what may be read, where nothing else is said.
     forward += [
-        f"CREATE POLICY {name} ON {table} FOR {command} USING ({rows})" for name, (command, rows) in made.items()
+        f"CREATE POLICY {name} ON {table} FOR {command} USING ({rows})"
+        + (f" WITH CHECK ({rows})" if command == "ALL" else "")
+        for name, (command, rows) in made.items()
     ]
     backward = [f"DROP POLICY {name} ON {table}" for name in made]
     backward += [f"ALTER TABLE {table} NO FORCE ROW LEVEL SECURITY", f"ALTER TABLE {table} DISABLE ROW LEVEL SECURITY"]
     return migrations.RunSQL(sql=";\n".join(forward), reverse_sql=";\n".join(backward))
-
-
-def add_tenant_foreign_key(table: str, column: str, referred: str) -> Operation:
-    """Let a foreign key reach only a row of the same tenant: a pair (tenant, id) that must exist in `referred`."""
-    name = f"{table}_{column}_same_tenant"
-    return migrations.RunSQL(
-        sql=f"ALTER TABLE {table} ADD CONSTRAINT {name} FOREIGN KEY (tenant_id, {column})"
-        f" REFERENCES {referred} (tenant_id, id) DEFERRABLE INITIALLY DEFERRED",
-        reverse_sql=f"ALTER TABLE {table} DROP CONSTRAINT {name}",
-    )

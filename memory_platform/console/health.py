@@ -18,6 +18,7 @@ from django.views.decorators.http import require_safe
 
 from memories.embeddings.embedders import model_problems
 from memories.embeddings.providers import get_embedder, is_provider_local
+from memory_platform.postgres.stale import lost_migrations
 
 logger = logging.getLogger(__name__)
 
@@ -110,6 +111,8 @@ def _role() -> str:
 
 def _migrations() -> str:
     executor = MigrationExecutor(connection)
+    if lost_migrations(executor.loader):
+        raise ComponentNotReady("the database comes from a pre-release schema")
     missing = executor.migration_plan(executor.loader.graph.leaf_nodes())
     if missing:
         raise ComponentNotReady(

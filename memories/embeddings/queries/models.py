@@ -34,7 +34,7 @@ _NOTE_MISSING = (
     + """
 INSERT INTO memories_missingvector (tenant_id, model_id, memory_id, version, is_refused, error)
 SELECT %(tenant)s, %(id)s, memory_id, version, FALSE, '' FROM lacking ORDER BY is_head DESC, memory_id, version
-ON CONFLICT (model_id, memory_id, version) DO NOTHING
+ON CONFLICT (model_id, memory_id, version, tenant_id) DO NOTHING
 """
 )
 # What a search finds by its vector today and would not after a switch.
@@ -54,7 +54,7 @@ _NOTE_FAILED = """
 INSERT INTO memories_missingvector (tenant_id, model_id, memory_id, version, is_refused, error)
 SELECT tenant_id, %s, id, version, TRUE, embedding_error FROM memories_memory
 WHERE tenant_id = %s AND embedding_state = 'failed'
-ON CONFLICT (model_id, memory_id, version) DO UPDATE SET is_refused = TRUE, error = excluded.error
+ON CONFLICT (model_id, memory_id, version, tenant_id) DO UPDATE SET is_refused = TRUE, error = excluded.error
 """
 # From here on the state of the memory says it.
 _FAIL_HEADS = """

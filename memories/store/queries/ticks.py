@@ -49,7 +49,7 @@ WITH taken AS (
         (tenant_id, memory_id, recalled_hash, first_recalled_at, recalled_at)
     SELECT %(tenant)s, memory_id, recalled_hash, min(at), max(at) FROM told JOIN present ON present.id = memory_id
     WHERE recalled_hash <> '' GROUP BY memory_id, recalled_hash ORDER BY memory_id, recalled_hash
-    ON CONFLICT (memory_id, recalled_hash) DO UPDATE SET recalled_at = excluded.recalled_at
+    ON CONFLICT (memory_id, recalled_hash, tenant_id) DO UPDATE SET recalled_at = excluded.recalled_at
     WHERE old.recalled_at < excluded.recalled_at - %(precision)s
 )
 SELECT count(*) FROM taken

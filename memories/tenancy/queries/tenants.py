@@ -105,5 +105,16 @@ class ApiKeyManager(BaseAPIKeyManager):
         """With their tenants, which can be read before one is known only in the scope of the look-up."""
         return super().get_usable_keys().select_related("tenant")
 
+    def get_from_key(self, key: str) -> Any:
+        """The usable key of this text. Raises `DoesNotExist`.
+
+        A prefix is unique within one tenant (ADR-0093), so keys of two tenants may share one.
+        """
+        model: Any = self.model
+        for row in self.get_usable_keys().filter(prefix=key.partition(".")[0]):
+            if row.is_valid(key):
+                return row
+        raise model.DoesNotExist("Key is not valid.")
+
     def for_tenant(self, tenant_id: UUID) -> ApiKeyQuerySet:
         return ApiKeyQuerySet(self.model, using=self._db).for_tenant(tenant_id)

@@ -1,12 +1,10 @@
 """How receipts are inserted, and where a memory was used: the receipts that hold it, not those that considered it."""
 
 from datetime import timedelta
-from importlib import import_module
 from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
-from django.apps import apps
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
@@ -78,19 +76,14 @@ def test_receipts_are_found_without_reading_what_they_considered() -> None:
     assert "candidates" not in queries[0]["sql"]
 
 
-def test_receipts_stored_before_the_column_are_filled() -> None:
+def test_receipt_names_the_memories_that_its_text_was_made_of() -> None:
     tenant, empty = bakery(), make_empty_tenant()
     for question in (QUESTION, "When does the warehouse close?"):
         assemble_test_context(tenant, question, max_tokens=80)
     assemble_test_context(empty, QUESTION)
-    written = held(tenant)
     with tenant_scope(tenant.pk):
         for row in Receipt.objects.for_tenant(tenant.pk):
             assert row.memory_ids == [UUID(anchor.id) for anchor in receipt_anchors(row) if anchor.type == "memory"]
-        Receipt.objects.for_tenant(tenant.pk).update(memory_ids=[])
-    with connection.schema_editor(atomic=False) as editor:
-        import_module("context.migrations.0004_memories_of_receipts").fill(apps, editor)
-    assert held(tenant) == written
     assert list(held(empty).values()) == [[]]
 
 
@@ -130,20 +123,6 @@ def test_what_json_does_not_know_is_refused_before_the_database_is_asked() -> No
     tenant = make_empty_tenant()
     with pytest.raises(TypeError):
         Receipt.objects.insertion(Receipt(tenant_id=tenant.pk, created_at=CONTEXT_NOW, request={"what": object()}))
-
-
-def test_batches_of_the_filling_reach_every_receipt(monkeypatch: pytest.MonkeyPatch) -> None:
-    migration = import_module("context.migrations.0004_memories_of_receipts")
-    monkeypatch.setattr(migration, "ROWS_PER_BATCH", 2)
-    tenant = bakery()
-    for _ in range(5):
-        assemble_test_context(tenant, QUESTION)
-    written = held(tenant)
-    with tenant_scope(tenant.pk):
-        Receipt.objects.for_tenant(tenant.pk).update(memory_ids=[])
-    with connection.schema_editor(atomic=False) as editor:
-        migration.fill(apps, editor)
-    assert held(tenant) == written
 
 
 def test_receipt_and_what_it_leaves_behind_are_one_statement() -> None:

@@ -3,7 +3,7 @@
 import time
 
 import pytest
-from django.db import IntegrityError, connection, transaction
+from django.db import IntegrityError, transaction
 from rest_framework.test import APIClient
 
 from memories.models import Memory, MemoryVersion, Tenant
@@ -11,7 +11,7 @@ from memories.search.queries.lexemes import query_lexemes
 from memories.services.store.drafts import NewMemory
 from memories.store.actions.edit import archive_memory, restore_memory, update_memory
 from memories.store.actions.store import store_memories
-from memories.tenancy.scopes import admin_write_scope, tenant_scope
+from memories.tenancy.scopes import tenant_scope
 from tests.factories import FACTORY_NOW, TESTER, make_memory
 from tests.integration.rest_helpers import MEMORIES, SEARCH, post_memory
 
@@ -172,31 +172,6 @@ def test_no_row_can_hold_another_texts_lexemes(tenant: Tenant, model: type[Memor
         update_memory(memory=memory, changes={"pinned": True}, by=TESTER, now=FACTORY_NOW)
         with pytest.raises(IntegrityError, match="search_is_of_its_text"), transaction.atomic():
             model.objects.for_tenant(tenant.pk).update(content="新内容")
-
-
-def test_existing_rows_are_derived_by_the_migration(tenant: Tenant) -> None:
-    """The function that the migration ran on rows of before: none is left without what its text asks for."""
-    from importlib import import_module
-
-    migration = import_module("memories.migrations.0009_text_in_every_script")
-    texts = ["plain words", "我喜欢吃苹果", "ERR_4012 café", *(f"v1.2.{number}" for number in range(30))]
-    with tenant_scope(tenant.pk):
-        store_memories(tenant=tenant, rows=[NewMemory(text) for text in texts], by=TESTER, now=FACTORY_NOW)
-        before = {row.pk: row for row in Memory.objects.filter(tenant_id=tenant.pk)}
-        Memory.objects.update(search_words="", search_lexemes=[])
-    migration.ROWS_AT_ONCE, kept = 7, migration.ROWS_AT_ONCE
-    try:
-        with admin_write_scope(), connection.schema_editor() as editor:
-            migration.derive_terms(None, editor)
-            connection.cursor().execute("SET CONSTRAINTS ALL IMMEDIATE")
-            after = {row.pk: row for row in Memory.objects.filter(tenant_id=tenant.pk)}
-    finally:
-        migration.ROWS_AT_ONCE = kept
-    assert len(after) == len(texts)
-    for pk, row in after.items():
-        was = before[pk]
-        assert (row.search_words, row.search_lexemes) == (was.search_words, was.search_lexemes)
-        assert row.search_vector == was.search_vector
 
 
 @pytest.mark.parametrize("word", ["हिन्दी" * 200, "ก" + "ิ" * 1_000, "か" + "\u3099" * 1_000])

@@ -202,3 +202,18 @@ def test_the_same_text_of_two_tenants_is_two_memories(api: APIClient, other_tena
     first = post_memory(api, "Sam lives in Porto.")
     second = post_memory(api_client(new_key(other_tenant, "write")), "Sam lives in Porto.")
     assert first["id"] != second["id"]
+
+
+def test_keys_of_two_tenants_may_share_a_prefix(tenant: Tenant, other_tenant: Tenant) -> None:
+    """A prefix is unique within its tenant: each key still finds its own row."""
+    ours, theirs = new_key(tenant, "read", "write"), new_key(other_tenant, "read", "write")
+    prefix, generator = ours.partition(".")[0], ApiKey.objects.key_generator
+    theirs, row = f"{prefix}.{theirs.partition('.')[2]}", key_row(other_tenant, theirs)
+    with tenant_scope(other_tenant.pk):
+        ApiKey.objects.for_tenant(other_tenant.pk).filter(pk=row.pk).update(
+            prefix=prefix, hashed_key=generator.hash(theirs)
+        )
+    created = post_memory(api_client(ours), "Ours")
+    assert api_client(ours).get(f"{MEMORIES}/{created['id']}").status_code == 200
+    assert_problem(api_client(theirs).get(f"{MEMORIES}/{created['id']}"), 404, "not_found")
+    assert_problem(api_client(f"{prefix}.wrong").get(MEMORIES), 401, "key_invalid")

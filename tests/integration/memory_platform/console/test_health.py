@@ -4,6 +4,9 @@ import time
 from typing import Any
 
 import pytest
+from django.core.management import CommandError, call_command
+from django.db import connection
+from django.db.migrations.recorder import MigrationRecorder
 from django.test import Client, override_settings
 from kombu import Connection
 
@@ -64,6 +67,25 @@ def test_missing_migration_is_not_ready(db: None, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("memory_platform.console.health.MigrationExecutor.migration_plan", lambda *_: ["one"])
     with pytest.raises(health.ComponentNotReady, match="1 migration is not applied"):
         health.CHECKS["migrations"]()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_database_of_an_earlier_checkout_is_refused_in_one_sentence() -> None:
+    recorder = MigrationRecorder(connection)
+    recorder.record_applied("memories", "0002_pinned_index")
+    try:
+        with pytest.raises(health.ComponentNotReady, match="pre-release schema"):
+            health.CHECKS["migrations"]()
+        with pytest.raises(CommandError) as refusal:
+            call_command("migrate", verbosity=0, interactive=False)
+        assert str(refusal.value) == (
+            "The database comes from a pre-release schema (its migration memories.0002_pinned_index no longer exists):"
+            " export what you need with the version that made it, then delete the database or set DATA_DIR to a new"
+            " folder."
+        )
+    finally:
+        recorder.record_unapplied("memories", "0002_pinned_index")
+    assert health.CHECKS["migrations"]() == "all applied"
 
 
 def test_a_part_that_is_down_makes_a_503_without_its_message(

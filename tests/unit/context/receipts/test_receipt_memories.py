@@ -5,7 +5,6 @@ import json
 import uuid
 import zlib
 from dataclasses import replace
-from importlib import import_module
 from typing import Any
 
 from context.receipts import rows
@@ -40,22 +39,6 @@ def test_the_parts_of_a_profile_are_stored_by_name() -> None:
     found = rows.decode_receipt(rows.encode_receipt([block, replace(block, score_breakdown=PARTS)], [], [one, one]))
     assert [dict(each.score_breakdown) for each in found.candidates] == [parts, parts]
     assert [dict(each.score_breakdown or {}) for each in found.blocks] == [parts, PARTS]
-
-
-def test_memories_of_receipts_are_read_from_rows_of_every_version() -> None:
-    memories_of = import_module("context.migrations.0004_memories_of_receipts").memories_of
-    first, second = str(uuid.UUID(int=1)), str(uuid.UUID(int=2))
-    kept = CandidateOutcome(ANCHOR, 30, True, 0.25, PARTS, 1, None, 0.016, "kept")
-    memo = rows.encode_block(Block("tenant_memo", Anchor("tenant_memo", "t", 1), "", 7))
-    summary = rows.encode_block(Block("partition_summary", Anchor("partition_summary", second, 1), "", 7))
-    whole = rows.encode_block(Block("linked_memory", Anchor("memory", second, 1), "", 7))
-    packed = rows.encode_receipt([BLOCK, BLOCK], [], [kept])
-    assert memories_of([memo, summary, whole, whole], []) == [second]
-    assert memories_of([*packed.blocks, whole], packed.candidates) == [first, second]
-    assert memories_of(packed.blocks, deflated([rows.encode_candidate(kept, dict.values)])) == [first]
-    assert memories_of(packed.blocks, [rows.encode_candidate(kept, dict.values)]) == [first]
-    assert memories_of([["memory", 0]], [["memory", first, 1, 30, 0, 0.25, [], 1, None, 0.016, "kept"]]) == [first]
-    assert memories_of([], packed.candidates) == []
 
 
 def test_a_memory_that_stands_twice_is_named_once() -> None:

@@ -1,6 +1,14 @@
-"""The compaction policy of a budget profile, whose numbers the database keeps within their bounds too."""
+"""Row-level security of every table, and the bounds of a budget profile's compaction policy."""
 
-from django.db import migrations, models
+from django.db import migrations
+
+from memories.tenancy.row_security import enable_row_security
+
+TABLES = (
+    *("receipt", "feedback", "budgetprofile", "budgetprofileassignment"),
+    *("evaluationrun", "evaluationanswer", "goldenquestion", "goldenmemory"),
+    *("scoringprofileversion", "scoringprofileassignment"),
+)
 
 #: As they were when this was written; a later change is a later migration.
 BOUNDS = {
@@ -25,18 +33,10 @@ CONSTRAINT = "budget_profile_policy_is_bounded"
 
 
 class Migration(migrations.Migration):
-    dependencies = [("context", "0005_pinned_share")]
+    dependencies = [("context", "0001_initial")]
 
     operations = [
-        migrations.AddField(
-            model_name="budgetprofile",
-            name="compaction",
-            field=models.JSONField(
-                blank=True,
-                default=dict,
-                help_text="How sessions shrink: what differs from the default compaction policy.",
-            ),
-        ),
+        *[enable_row_security(f"context_{table}") for table in TABLES],
         migrations.RunSQL(
             f"ALTER TABLE context_budgetprofile ADD CONSTRAINT {CONSTRAINT}"
             f" CHECK (jsonb_typeof(compaction) = 'object' AND {NUMBERS}"

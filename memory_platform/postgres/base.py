@@ -1,0 +1,69 @@
+"""What Django loads as the database's `ENGINE`."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from django.db.backends.ddl_references import Statement
+from django.db.backends.postgresql import base, features, schema
+from django.db.models import Field, ForeignKey, Model
+
+TENANT_COLUMN = "tenant_id"
+
+_WIDEN = "ALTER TABLE {table} DROP CONSTRAINT {name}, ADD CONSTRAINT {name} {kind} ({column}, {tenant})"
+
+
+def has_tenant(model: type[Model]) -> bool:
+    """Whether each row of the model's table belongs to one tenant."""
+    return any(field.column == TENANT_COLUMN for field in model._meta.local_fields)
+
+
+class DatabaseFeatures(features.DatabaseFeatures):
+    def allows_group_by_selected_pks_on_model(self, model: type[Model]) -> bool:
+        """`GROUP BY id` stands for all columns only where `id` alone is the primary key in the database too."""
+        return super().allows_group_by_selected_pks_on_model(model) and not has_tenant(model)
+
+
+class DatabaseSchemaEditor(schema.DatabaseSchemaEditor):
+    """Adds the tenant to the keys of tables that have one: primary keys, unique fields, foreign keys to such tables.
+
+    The id comes first in each, so that its index also serves look-ups by id alone.
+    """
+
+    # A foreign key that `_create_fk_sql` does not write would refer to `id` alone.
+    sql_create_column_inline_fk = ""
+
+    def create_model(self, model: type[Model]) -> None:
+        super().create_model(model)
+        if has_tenant(model):
+            self._widen_keys(model, model._meta.local_fields)
+
+    def add_field(self, model: type[Model], field: "Field[Any, Any]") -> None:
+        super().add_field(model, field)
+        if field.column == TENANT_COLUMN:
+            self._widen_keys(model, model._meta.local_fields)
+        elif has_tenant(model):
+            self._widen_keys(model, [field])
+
+    def _widen_keys(self, model: type[Model], fields: "Iterable[Field[Any, Any]]") -> None:
+        table = model._meta.db_table
+        for field in fields:
+            if field.unique:
+                kind = "PRIMARY KEY" if field.primary_key else "UNIQUE"
+                name = f"{table}_pkey" if field.primary_key else f"{table}_{field.column}_key"
+                parts = {"table": table, "name": name, "column": str(field.column), "tenant": TENANT_COLUMN}
+                self.execute(_WIDEN.format(kind=kind, **{key: self.quote_name(part) for key, part in parts.items()}))
+
+    def _create_fk_sql(self, model: type[Model], field: "ForeignKey[Any, Any]", suffix: str) -> Statement:
+        is_within_tenant = has_tenant(model) and has_tenant(field.target_field.model)
+        editor: Any = super()  # Django's stubs leave this method out
+        statement: Statement = editor._create_fk_sql(model, field, "_same_tenant" if is_within_tenant else suffix)
+        parts: dict[str, Any] = statement.parts
+        if is_within_tenant:
+            for side in ("column", "to_column"):
+                parts[side].columns.append(TENANT_COLUMN)
+        return statement
+
+
+class DatabaseWrapper(base.DatabaseWrapper):
+    features_class = DatabaseFeatures
+    SchemaEditorClass = DatabaseSchemaEditor

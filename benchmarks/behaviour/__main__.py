@@ -1,8 +1,10 @@
 """`python -m benchmarks.behaviour record OUT.json.gz` and `python -m benchmarks.behaviour compare BEFORE AFTER`."""
 
 import argparse
+import signal
 import sys
 from pathlib import Path
+from types import FrameType
 
 from benchmarks.behaviour.compare import PARTS, compare
 from benchmarks.behaviour.names import read_names
@@ -20,9 +22,15 @@ def main() -> int:
         parts = wanted.only.split(",") if wanted.only else list(PARTS)
         before, after = read_recording(wanted.before), read_recording(wanted.after)
         return int(compare(before, after, names, parts, is_silent=wanted.counts))
+    for number in (signal.SIGINT, signal.SIGTERM):  # so that the server is ended too
+        signal.signal(number, _stop)
     with running_server(wanted.checkout) as server:
         write_recording(wanted.out, record(server, names))
     return 0
+
+
+def _stop(number: int, _frame: FrameType | None) -> None:
+    sys.exit(128 + number)
 
 
 def _parser() -> argparse.ArgumentParser:

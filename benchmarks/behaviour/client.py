@@ -106,4 +106,7 @@ class Client:
 def entry(answer: Answer, labels: Labels) -> dict[str, Any]:
     """An answer of the API as it is recorded."""
     headers = {name: labels.text(answer.headers[name]) for name in HEADERS if answer.headers[name] is not None}
+    if policy := headers.get("Content-Security-Policy"):
+        # Its directives come in an order that each process chooses anew.
+        headers["Content-Security-Policy"] = "; ".join(sorted(policy.split("; ")))
     return {"status": answer.status, "headers": headers, "body": labels.value(answer.json())}

@@ -215,21 +215,21 @@ def _add_question(random: Random, body: dict[str, Any], material: Material) -> N
         body["focus"] = {"partition": random.choice(("user=alex", "user=bo/topic=travel", "team=core", "user=nobody"))}
 
 
-def messages() -> list[dict[str, Any]]:
-    """Sixty messages of a conversation: questions, decisions, numbers, tool calls with long results, small talk."""
+def messages(traveller: str) -> list[dict[str, Any]]:
+    """Sixty messages of a traveller's conversation: questions, decisions, numbers, tool calls with long results."""
     random = Random(4_711)
     rows: list[dict[str, Any]] = [{"role": "system", "content": "You plan trips. Never book without a confirmation."}]
     while len(rows) < 60:
         number = len(rows)
         if number % 10 == 4:
-            call = {"id": f"call_{number}", "type": "function"}
+            call: dict[str, Any] = {"id": f"call_{number}", "type": "function"}
             call |= {"function": {"name": "find_trains", "arguments": f'{{"day": {number}}}'}}
             rows.append({"role": "assistant", "content": None, "tool_calls": [call]})
             rows.append(
                 {"role": "tool", "tool_call_id": f"call_{number}", "content": f"Train {number}: delayed. " * 40}
             )
         elif number % 2:
-            rows.append({"role": "user", "content": f"Please note: {_statement(random)} What follows from it?"})
+            rows.append({"role": "user", "content": f"{traveller} notes: {_statement(random)} What follows from it?"})
         else:
             text = f"Decision {number}: we take {random.choice(_SUBJECTS['travel'])}. {_statement(random)}"
             rows.append({"role": "assistant", "content": f"{text} You must not forget {random.choice(_REASONS)}."})

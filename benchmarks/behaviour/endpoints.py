@@ -51,7 +51,7 @@ class Endpoints:
         refusals: bool = True,
     ) -> Any:
         """The answer's body, recorded; `label` names the id in it. The first of each shape is refused before."""
-        path = path if path.startswith("/healthz") or path.startswith("/readyz") else f"{API}/{path}"
+        path = path if path.startswith("/") else f"{API}/{path}"
         shape = f"{method} {self._template(path)}"
         if refusals and key and shape not in self._refused:
             self._refused.add(shape)
@@ -61,6 +61,8 @@ class Endpoints:
             self._succeeded.add((method, self._template(self.client.names.path(path))))
         content = answer.json()
         identifier = self.client.read(content, "id")
+        if identifier is None and (results := self.client.read(content, "results")):
+            identifier = self.client.read(results[0], "id")
         if label and isinstance(identifier, str):
             if UUID.fullmatch(identifier):
                 self.labels.name(identifier, label)
@@ -137,12 +139,13 @@ class Endpoints:
         self._refuse_method(path)
 
     def _refuse_bodies(self, method: str, path: str, body: Any) -> None:
+        wrong = [{"x": 1}]
         changed: tuple[tuple[str, Any, bytes | None], ...] = (
             ("unknown field", {**body, "surprise": 1}, None),
             ("list for an object", [], None),
             ("malformed", None, b'{"content": '),
-            ("NUL", dict.fromkeys(body, "a\x00b"), None),
-            ("wrong types", {name: [{"x": 1}] for name in body}, None),
+            ("NUL", dict.fromkeys(body, "a\0b"), None),
+            ("wrong types", dict.fromkeys(body, wrong), None),
             ("nulls", dict.fromkeys(body), None),
             ("empty", {}, None)
             if method in {"POST", "PUT"} and path.endswith(("s", "e", "w", "k"))

@@ -6,14 +6,17 @@ from typing import Any
 from urllib.parse import quote
 
 UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
+_SHORT_ID = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4})?\b(?!-)")
+_SHORTENED = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4})?(?=…)")
+_AGO = re.compile(r"(?<!\w)(?:just now|(?:\{measured\}|\d+ ?min|\d+ minutes?) ago)\b")
 _NONCE = re.compile(r"memory-\d{12}\b")
 _ISO = re.compile(r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d| UTC)?")
 _ISO_DAY = re.compile(r"\b20\d\d-\d\d-\d\d\b")
 _MONTHS = "Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec"
-_WRITTEN = re.compile(rf"\b(\d{{1,2}}) ({_MONTHS})(?: (\d{{4}}))?(?:, (\d\d):(\d\d)(?::\d\d)?)?\b")
+_WRITTEN = re.compile(rf"\b(\d{{1,2}}) ({_MONTHS})[a-z]*(?: (\d{{4}}))?(?:, (\d\d):(\d\d)(?::\d\d)?)?\b")
 _CURSOR = re.compile(r"\bcursor=[^&\"\s]+")
 _ETAG = re.compile(r"\b(\d+\.)[0-9a-f]{16}\b")
-_MILLISECONDS = re.compile(r"\b[\d,]+(?:\.\d+)?(?= ?(?:ms|MB|µs|seconds?|s|milliseconds?)\b)")
+_MEASURED = re.compile(r"\b[\d,]+(?:\.\d+)? ?(?:ms|MB|µs|milliseconds?|seconds?|s)\b")
 #: A time this near to the anchor is one of the recording itself.
 RECORDING = timedelta(minutes=40)
 #: Days older than this were written by the corpus, not by the clock.
@@ -34,7 +37,9 @@ class Labels:
     def name(self, identifier: str, label: str) -> None:
         """Write `identifier` as `{label}` from now on; the first label stays."""
         self._ids.setdefault(identifier, f"{{{label}}}")
-        self._ids.setdefault(identifier[:8], f"{{{label}}}")
+        # Pages shorten ids.
+        for shown in (identifier[:8], identifier[:13]):
+            self._ids.setdefault(shown, f"{{{label}}}")
 
     def name_literal(self, text: str, label: str) -> None:
         """Write `text`, such as a key's prefix, as `{label}` wherever it occurs."""
@@ -50,7 +55,7 @@ class Labels:
         for literal, label in self._literals.items():
             text = text.replace(literal, label)
         text = UUID.sub(lambda match: self._ids.get(match.group(), match.group()), text)
-        text = re.sub(r"\b[0-9a-f]{8}\b", lambda match: self._ids.get(match.group(), match.group()), text)
+        text = _SHORT_ID.sub(lambda match: self._ids.get(match.group(), match.group()), text)
         text = _NONCE.sub("memory-{nonce}", _CURSOR.sub("cursor={cursor}", _ETAG.sub(r"\1{hash}", text)))
         text = _ISO.sub(lambda match: self._moment(match.group()), text)
         return _ISO_DAY.sub(lambda match: self._day(date.fromisoformat(match.group())), text)
@@ -58,7 +63,7 @@ class Labels:
     def page_text(self, text: str) -> str:
         """`text` of a page: as `text`, also without written dates and durations."""
         text = _WRITTEN.sub(self._written, self.text(text))
-        return _MILLISECONDS.sub("#", text)
+        return _AGO.sub("{ago}", _MEASURED.sub("{measured}", _SHORTENED.sub("{id}", text)))
 
     def value(self, value: Any) -> Any:
         """A JSON value without anything random at any depth."""

@@ -2,9 +2,9 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +79,9 @@ def _path_rules(paths: tuple[tuple[str, str], ...]) -> tuple[re.Pattern[str], li
 def _renamed(match: re.Match[str], rules: list[tuple[re.Pattern[str], str]]) -> str:
     for pattern, new in rules:
         if found := pattern.fullmatch(match.group()):
-            segments = iter(found.groups())
-            return re.sub(r"\{\w*\}", lambda _: next(segments), new)
+            return re.sub(r"\{\w*\}", partial(_next, iter(found.groups())), new)
     return match.group()
+
+
+def _next(segments: Iterator[str], _: re.Match[str]) -> str:
+    return next(segments)

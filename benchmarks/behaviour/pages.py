@@ -13,9 +13,15 @@ from benchmarks.behaviour.visible import read_page
 #: So many pages of one shape are read: the same path but for ids and numbers.
 PAGES_PER_PATH = 6
 #: So many of one path with the same names in its query.
-PAGES_PER_QUERY = 3
-PAGES_MAX = 1500
-_NOT_PAGES = ("/static/", "/api/", "/sign-out", "/media/", "/metrics")
+PAGES_PER_QUERY = 2
+#: So many of one path in all.
+PAGES_PER_SHAPE = 12
+PAGES_MAX = 800
+_NOT_PAGES = ("/static/", "/api/", "/sign-out", "/media/", "/metrics", "/healthz", "/readyz")
+#: Of Django admin the index, the apps and the forms for adding; the order of its lists depends on random ids.
+_ADMIN_PAGE = re.compile(r"/admin/(?:\w+/)?(?:\w+/add/)?$")
+#: Rows that are equal in what they are sorted by stand in the order of random ids.
+_SORTED = "sort"
 _NUMBER = re.compile(r"^\d+$")
 
 
@@ -67,6 +73,7 @@ class Crawl:
         self._queue: deque[tuple[str, bool]] = deque()
         self._seen: set[tuple[str, bool]] = set()
         self._queries: Counter[tuple[str, str, bool]] = Counter()
+        self._shapes: Counter[tuple[str, bool]] = Counter()
         self._named: Counter[str] = Counter()
         self.pages: dict[str, Any] = {}
 
@@ -101,15 +108,18 @@ class Crawl:
         own = not address.netloc or address.netloc in self._labels.origin
         if not own or address.scheme not in {"", "http"} or address.path.startswith(_NOT_PAGES):
             return
+        if address.path.startswith("/admin/") and not _ADMIN_PAGE.match(address.path):
+            return
         path = address.path + (f"?{address.query}" if address.query else "")
         shape = self._shape(address.path)
         names = ",".join(sorted({name for name, _ in parse_qsl(address.query, keep_blank_values=True)}))
-        if (path, is_fragment) in self._seen:
+        if (path, is_fragment) in self._seen or _SORTED in names.split(","):
             return
         self._seen.add((path, is_fragment))
         most = PAGES_PER_QUERY if names else PAGES_PER_PATH
-        if self._queries[shape, names, is_fragment] >= most:
+        if self._queries[shape, names, is_fragment] >= most or self._shapes[shape, is_fragment] >= PAGES_PER_SHAPE:
             return
+        self._shapes[shape, is_fragment] += 1
         self._queries[shape, names, is_fragment] += 1
         self._name_ids(path, shape)
         self._queue.append((path, is_fragment))

@@ -12,9 +12,10 @@ from benchmarks.behaviour.client import Client
 from benchmarks.behaviour.contexts import Setup, record_contexts
 from benchmarks.behaviour.endpoints import Endpoints
 from benchmarks.behaviour.evaluation import prepare_evaluations
-from benchmarks.behaviour.labels import Labels
+from benchmarks.behaviour.labels import UUID, Labels
 from benchmarks.behaviour.names import Names
 from benchmarks.behaviour.pages import Console, Crawl
+from benchmarks.behaviour.profiles import prepare_pages, publish_profile
 from benchmarks.behaviour.server import Server
 
 TENANTS = ("acme", "other")
@@ -47,6 +48,8 @@ def record(server: Server, names: Names) -> dict[str, Any]:
     recorded["schema"] = endpoints.schema()
     progress.report("endpoints recorded")
     prepare_evaluations(server, labels, TENANTS[0])
+    publish_profile(endpoints)
+    prepare_pages(endpoints)
     progress.report("evaluations run")
     server.resume_schedule()
     time.sleep(SETTLE_SECONDS)
@@ -86,8 +89,8 @@ class _Progress:
 def _set_up(server: Server) -> dict[str, str]:
     keys: dict[str, str] = {}
     for name in TENANTS:
-        server.manage("create_tenant", name)
-    keys["admin"] = server.manage("create_key", TENANTS[0], "--scopes", "read,write,admin", "--stores-recalled")
+        keys[f"tenant-{name}"] = "".join(UUID.findall(server.manage("create_tenant", name)))
+    keys["admin"] = server.manage("create_key", TENANTS[0], "--scopes", "read,write,admin", "--name", "full agent")
     keys["reader"] = server.manage("create_key", TENANTS[0], "--scopes", "read")
     keys["narrow"] = server.manage("create_key", TENANTS[0], "--scopes", "read,write", "--partition", "user=bo")
     keys["foreign"] = server.manage("create_key", TENANTS[1], "--scopes", "read,write,admin")
@@ -98,6 +101,9 @@ def _set_up(server: Server) -> dict[str, str]:
 
 def _label_credentials(labels: Labels, keys: dict[str, str]) -> None:
     for name, key in keys.items():
+        if name.startswith("tenant-"):
+            labels.name(key, name)
+            continue
         labels.name_literal(key, f"secret-{name}")
         if name != "password":
             labels.name_literal(key.partition(".")[0], f"key-{name}")

@@ -52,9 +52,11 @@ class Server:
         """Return when /readyz answers 200. Raises `RuntimeError` with the log's end when it does not in time."""
         deadline = time.monotonic() + START_PATIENCE_SECONDS
         while time.monotonic() < deadline and self._process.poll() is None:
-            with suppress(urllib.error.URLError, ConnectionError, TimeoutError):
-                with urllib.request.urlopen(f"{self.url}/readyz", timeout=10):
-                    return
+            with (
+                suppress(urllib.error.URLError, ConnectionError, TimeoutError),
+                urllib.request.urlopen(f"{self.url}/readyz", timeout=10),
+            ):
+                return
             time.sleep(POLL_SECONDS)
         raise RuntimeError(f"the server is not ready: {(self.data_dir / 'recording.log').read_text()[-2000:]}")
 

@@ -17,7 +17,7 @@ run: .venv/run.stamp ## everything on this machine until Ctrl-C; honours PORT, H
 
 # The tests start a hundred Pythons: what one has compiled the others need not, whatever the shell says.
 test: export PYTHONDONTWRITEBYTECODE :=
-test: check browser ## lint, types and all tests, branch coverage of the fast ones; PYTEST='tests/unit -k packer' for some of them
+test: $(if $(PYTEST),.venv/dev.stamp,check) browser ## lint, types, all tests, branch coverage of the fast ones; PYTEST='tests/unit -k packer': some tests alone
 ifdef PYTEST
 	$(RUN_TESTS) $(PYTEST)
 else

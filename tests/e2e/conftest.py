@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 
 from memories.models import Tenant
-from tests.e2e.console import WIDE
+from tests.e2e.console import WAIT_MAX_MS, WIDE
 from tests.integration.page_helpers import client_of, make_bakery_memories
 from tests.users import new_operator, new_shared_tenant
 
@@ -19,6 +19,7 @@ CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", 
 
 # Playwright keeps an event loop in the thread of the test, where Django would refuse to use the database.
 os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
+expect.set_options(timeout=WAIT_MAX_MS)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -62,7 +63,7 @@ def console(browser: Browser, live_server: Any, olga: User, viewport: Any) -> It
     """Somebody signed in; afterwards no error may stand in the browser's console, a broken content policy included."""
     context = browser.new_context(viewport=viewport, base_url=live_server.url)
     opened, complaints = context.new_page(), []
-    opened.set_default_timeout(15_000)
+    opened.set_default_timeout(WAIT_MAX_MS)
     opened.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
     opened.on("pageerror", lambda error: complaints.append(str(error)))
     session = client_of(olga).cookies["sessionid"].value

@@ -9,6 +9,8 @@ from memories.models import Tenant
 from tests.integration.page_helpers import page
 from tests.users import PASSWORD
 
+#: For anything that is waited for: only a busy machine comes near it.
+WAIT_MAX_MS = 30_000
 WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 QUESTION = "What does ERR_4012 mean?"
 

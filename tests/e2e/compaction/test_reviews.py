@@ -11,14 +11,14 @@ from playwright.sync_api import Browser, Page, expect
 from compaction.models import Compaction
 from memories.models import Tenant
 from tests.e2e.conftest import EXPECTED
-from tests.e2e.console import NARROW, WIDE
+from tests.e2e.console import NARROW, WAIT_MAX_MS, WIDE
 from tests.integration.page_helpers import client_of, page
 from tests.integration.session_scripts import as_decided, compacted, make_long_session, messages_of, under_review
 from tests.users import new_operator, new_shared_tenant
 
 pytestmark = pytest.mark.django_db(transaction=True)
 # The page says every 8 seconds that it is looked at, and hears who else does.
-LOOKS_AGAIN_MS = 20_000
+PRESENCE, LOOKS_AGAIN_MS = re.compile("/presence"), 8_000
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def ida(browser: Browser, live_server: Any, acme: Tenant) -> Iterator[Page]:
     """A second reviewer, at a narrow window."""
     context = browser.new_context(viewport=NARROW, base_url=live_server.url)
     opened, complaints = context.new_page(), []
-    opened.set_default_timeout(15_000)
+    opened.set_default_timeout(WAIT_MAX_MS)
     opened.on("pageerror", lambda error: complaints.append(str(error)))
     opened.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
     user: User = new_operator("ida", "operator", acme)
@@ -61,7 +61,7 @@ def test_review_by_keys_edited_appended_approved_and_rolled_back(
     expect(console.locator("#id_text")).to_be_focused()
     assert console.locator("#id_text").evaluate("field => field.value.slice(0, field.selectionStart)").endswith("\n")
     console.locator("#id_text").fill("Ida Brodersen asked about the frame FR-2210.")
-    expect(console.locator("#trial")).to_contain_text("in the context", timeout=15_000)
+    expect(console.locator("#trial")).to_contain_text("in the context")
     console.locator("#id_text").press("End")
     console.keyboard.type(" a r u j k m ?")
     expect(console.locator("#keys")).not_to_be_visible()
@@ -138,10 +138,11 @@ def test_sentences_and_messages_show_each_other(console: Page, acme: Tenant) -> 
 def test_two_reviewers_are_told_and_what_was_typed_stays(
     console: Page, ida: Page, acme: Tenant, proposal: Compaction
 ) -> None:
-    console.goto(page("compaction", acme, proposal.pk))
-    expect(console.locator("#presence")).to_be_attached()
+    with console.expect_response(PRESENCE):
+        console.goto(page("compaction", acme, proposal.pk))
+    ida.clock.install()
     ida.goto(page("compaction", acme, proposal.pk))
-    expect(ida.locator("#presence")).to_contain_text("olga looks at this too", timeout=LOOKS_AGAIN_MS)
+    expect(ida.locator("#presence")).to_contain_text("olga looks at this too")
     assert ida.evaluate("document.documentElement.scrollWidth") <= NARROW["width"]
     ida.locator("#edit summary").click()
     ida.locator("#id_text").fill("Jonas Petersen works on it.")
@@ -149,7 +150,8 @@ def test_two_reviewers_are_told_and_what_was_typed_stays(
     console.keyboard.type("Half of it is lost.")
     console.keyboard.press("Enter")
     expect(console.locator(".flash")).to_contain_text("Rejected")
-    expect(ida.locator("#presence")).to_contain_text("olga rejected it", timeout=LOOKS_AGAIN_MS)
+    ida.clock.fast_forward(LOOKS_AGAIN_MS)
+    expect(ida.locator("#presence")).to_contain_text("olga rejected it")
     ida.get_by_role("button", name="Save the text").click()
     expect(ida.locator(".review-refusal")).to_contain_text("olga rejected it")
     expect(ida.locator("#typed")).to_have_value("Jonas Petersen works on it.")

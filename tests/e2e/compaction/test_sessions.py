@@ -13,15 +13,14 @@ from compaction.models import Run, Session
 from compaction.pipeline.orchestrator import run_compaction
 from memories.models import Tenant
 from memories.tenancy.scopes import tenant_scope
+from tests.e2e.console import WAIT_MAX_MS, WIDE, at_both_widths
 from tests.integration.page_helpers import client_of, page
 from tests.integration.session_scripts import compacted, make_long_session, messages_of, reread, under_review
 from tests.users import new_operator, new_shared_tenant
 
-WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 EXPECTED = re.compile(r"status of 422|^Response Status Error Code")
 
 pytestmark = pytest.mark.django_db(transaction=True)
-at_both_widths = pytest.mark.parametrize("viewport", [WIDE, NARROW], ids=["wide", "narrow"])
 
 
 @pytest.fixture
@@ -44,7 +43,7 @@ def opened(browser: Browser, live_server: Any, user: User, viewport: Any, *, has
     session = client_of(user).cookies["sessionid"].value
     context.add_cookies([{"name": "sessionid", "value": session, "url": live_server.url}])
     tab = context.new_page()
-    tab.set_default_timeout(15_000)
+    tab.set_default_timeout(WAIT_MAX_MS)
     return tab
 
 
@@ -150,21 +149,3 @@ def test_simulation_follows_what_is_typed(console: Page, acme: Tenant) -> None:
     assert "window=1500" in console.url
     console.get_by_text("As a table").click()
     expect(console.locator("#result tbody tr").first).to_be_visible()
-
-
-@at_both_widths
-def test_pages_do_not_scroll_sideways(console: Page, acme: Tenant, viewport: Any) -> None:
-    session = make_long_session(acme)
-    compaction = compacted(session)
-    for address in (
-        page("sessions", acme),
-        page("session", acme, session.pk),
-        page("session-compact", acme, session.pk),
-        page("session-simulate", acme, session.pk),
-        page("reviews", acme),
-        page("compaction", acme, compaction.pk),
-        page("compaction-roll-back", acme, compaction.pk),
-        page("jobs", acme),
-    ):
-        console.goto(address)
-        assert console.evaluate("document.documentElement.scrollWidth") <= viewport["width"], address

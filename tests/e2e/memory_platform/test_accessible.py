@@ -87,6 +87,8 @@ def faults_of(page: Page, place: ConsolePage, *, by_choice: bool) -> Iterator[st
         yield f"moves by {shift:.3f} while it loads: {', '.join(moved)}"
     if (headings := page.evaluate(HEADINGS)) != 1:
         yield f"has {headings} headings of level 1"
+    if over := page.evaluate(OVER_THE_EDGE):
+        yield f"is wider than {WIDE['width']} px: {over}"
     page.evaluate(STILL)
     page.evaluate(AXE)
     yield from (f"wide, light: {fault}" for fault in grave(page.evaluate(FIND)))

@@ -15,6 +15,29 @@ from tests.users import PASSWORD
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
+#: No page pauses longer than this between two looks at its work.
+PAUSE_MAX_MS = 15_000
+WATCHED = re.compile("/watched")
+
+
+@pytest.fixture
+def console(console: Page) -> Page:
+    """Somebody signed in, whose clock can be put forward."""
+    console.context.clock.install()
+    return console
+
+
+def pause_passes(tab: Page) -> None:
+    """Let all tabs look again where they still watch something, and show what they were answered."""
+    tab.context.clock.fast_forward(PAUSE_MAX_MS)
+    tab.wait_for_timeout(400)
+
+
+def next_look(tab: Page) -> None:
+    """Let all tabs look again, and wait until this one has its answer."""
+    with tab.expect_response(WATCHED):
+        tab.context.clock.fast_forward(PAUSE_MAX_MS)
+
 
 def start_evaluation(console: Page, tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> UUID:
     """By the form of the page, with no worker at it."""
@@ -42,15 +65,16 @@ def test_end_of_work_is_told_on_whatever_page_one_is_and_in_one_tab(
     other.goto(page("memories", acme))
     end(acme, run_id)
     told = [tab.locator(".finished") for tab in (console, other)]
-    console.wait_for_timeout(4_000)
+    next_look(console)
+    pause_passes(console)
     assert sum(each.count() for each in told) == 1
     tab = console if told[0].count() else other
     expect(tab.locator(".finished")).to_contain_text("is done.")
     tab.locator(".finished a").click()
     expect(tab).to_have_url(re.compile(str(run_id)))
-    tab.wait_for_timeout(2_500)
+    pause_passes(tab)
     tab.goto(page("memo", acme))
-    tab.wait_for_timeout(2_500)
+    pause_passes(tab)
     assert [each.locator(".finished").count() for each in (console, other)] == [0, 0]
     other.close()
 
@@ -61,6 +85,7 @@ def test_failed_work_is_an_error_that_waits_to_be_closed(
     run_id = start_evaluation(console, acme, monkeypatch)
     console.goto(page("snapshots", acme))
     end(acme, run_id, "failed")
+    next_look(console)
     toast = console.locator(".finished.flash-error")
     expect(toast).to_contain_text("is failed. See why")
     toast.get_by_role("button", name="Close this message").click()
@@ -68,7 +93,7 @@ def test_failed_work_is_an_error_that_waits_to_be_closed(
     asked: list[str] = []
     console.on("request", lambda request: asked.append(request.url) if "/watched" in request.url else None)
     console.goto(page("memo", acme))
-    console.wait_for_timeout(2_500)
+    pause_passes(console)
     assert asked == []
 
 
@@ -76,12 +101,13 @@ def test_page_that_shows_the_end_by_itself_has_no_toast_of_it_nor_the_one_after(
     console: Page, acme: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run_id = start_evaluation(console, acme, monkeypatch)
+    end(acme, run_id)
     with console.expect_response(lambda answer: "/watched" in answer.url and "data-finished" in answer.text()):
-        end(acme, run_id)
-    console.wait_for_timeout(500)
+        console.context.clock.fast_forward(PAUSE_MAX_MS)
+    console.wait_for_timeout(400)
     assert console.locator(".finished").count() == 0
     console.goto(page("memo", acme))
-    console.wait_for_timeout(2_500)
+    pause_passes(console)
     assert console.locator(".finished").count() == 0
 
 
@@ -97,13 +123,14 @@ def test_errors_are_silent_and_an_expired_log_in_loses_nothing(
 
     console.route("**/watched*", fail)
     console.goto(page("memo", acme))
-    console.wait_for_timeout(2_500)
+    pause_passes(console)
     assert asked
     assert console.locator("#errors > *").count() == 0
     console.unroute("**/watched*")
     end(acme, run_id)
     console.context.clear_cookies(name="sessionid")
-    console.wait_for_timeout(2_500)
+    next_look(console)
+    pause_passes(console)
     assert console.locator("#errors > *, .finished").count() == 0
     console.reload()
     console.fill("#id_username", "olga")

@@ -100,9 +100,9 @@ def python(code: str, *arguments: object, **environment: str) -> subprocess.Comp
 Killer = Callable[[str, Run, datetime], None]
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def die_at() -> Iterator[Killer]:
-    """Has a worker process make a run and be killed at a step."""
+    """Have a worker process make a run and be killed at a step."""
     command = [sys.executable, "-c", WORKERS]
     with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as workers:
         assert workers.stdin

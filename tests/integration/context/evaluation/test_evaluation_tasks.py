@@ -209,6 +209,7 @@ enqueue_evaluation(uuid.UUID(sys.argv[1]), uuid.UUID(sys.argv[2]))
 SWEEP = "from context import tasks\nassert tasks.sweep_evaluations() == 1"
 
 
+@pytest.mark.long
 def test_killed_worker_is_taken_over_and_no_question_is_asked_twice(runtime: Runtime, tmp_path: Path) -> None:
     tenant = new_shared_tenant("Acme")
     many = [{**QUESTIONS[0], "id": f"q{number}"} for number in range(40)]

@@ -39,7 +39,7 @@ from tests.fakes.embedding_server import (
     slow_embedding,
 )
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.long]
 
 ROOT = Path(__file__).resolve().parents[4]
 FIRST = "wordllama-l2-supercat-256"

@@ -183,9 +183,9 @@ def test_word_without_end_breaks_no_search(api: APIClient, word: str) -> None:
 @pytest.mark.parametrize("unit", ["a_", "~/", "a1_"])
 def test_run_without_end_is_parsed_in_no_time(unit: str) -> None:
     def seconds(text: str) -> float:
-        started = time.perf_counter()
+        started = time.process_time()
         query_lexemes(text)
-        return time.perf_counter() - started
+        return time.process_time() - started
 
     plain = min(seconds("word " * 4_000) for _ in range(3))
     assert min(seconds((unit * 20_000)[:20_000]) for _ in range(3)) < max(50 * plain, 1.0)

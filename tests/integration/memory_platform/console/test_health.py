@@ -12,6 +12,9 @@ from kombu import Connection
 
 from memory_platform.console import health
 
+#: Far from the minutes that the clients of a database and of a broker wait by themselves.
+WAITED_MAX_SECONDS = 10 * health.TIMEOUT_SECONDS
+
 
 def test_process_is_alive_without_a_database(client: Client) -> None:
     response = client.get("/healthz")
@@ -116,7 +119,7 @@ def test_database_that_is_away_is_named_quickly(client: Client, db: None, monkey
     down = {name for name, part in response.json()["parts"].items() if part["status"] == "down"}
     assert (response.status_code, down) == (503, {"database", *health.NEED_DATABASE})
     assert "secret" not in response.content.decode()
-    assert time.monotonic() - start < 2 * health.TIMEOUT_SECONDS
+    assert time.monotonic() - start < WAITED_MAX_SECONDS
 
 
 @override_settings(EMBEDDING_PROVIDER="openai", EMBEDDING_BASE_URL="http://127.0.0.1:9/v1")
@@ -137,4 +140,4 @@ def test_broker_that_is_away_is_named_quickly(client: Client, db: None, monkeypa
     start = time.monotonic()
     answer = client.get("/readyz").json()
     assert {name for name, part in answer["parts"].items() if part["status"] == "down"} == {"broker"}
-    assert time.monotonic() - start < 2 * health.TIMEOUT_SECONDS
+    assert time.monotonic() - start < WAITED_MAX_SECONDS

@@ -56,6 +56,12 @@ def postgres(children, used) -> Callable[[Path], str]:
     return start
 
 
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory) -> Path:
+    """A data directory whose cluster is made once: each test starts Postgres on it."""
+    return tmp_path_factory.mktemp("cluster")
+
+
 @pytest.fixture
 def redis(children, used) -> Callable[[Path], EmbeddedRedis]:
     def start(data_dir: Path) -> EmbeddedRedis:
@@ -77,7 +83,7 @@ def answer(url: str, query: str = "SELECT 1") -> object:
 def use(broker: EmbeddedRedis) -> None:
     with Connection(broker.broker_url) as connection, connection.SimpleQueue("q") as queue:
         queue.put({"n": 1})
-        assert queue.get(timeout=2).payload == {"n": 1}
+        assert queue.get(timeout=30).payload == {"n": 1}
 
 
 @pytest.mark.parametrize("folder", ["with blanks", "d" * 60 + "/" + "e" * 60, "ünïcode-жук", "quote'and%percent"])
@@ -95,27 +101,27 @@ def postgres_host(data_dir: Path) -> str:
     return "host=" + quote(str(socket_folder(data_dir) / "postgres"))
 
 
-def test_a_pid_file_that_names_another_program_does_not_block_the_start(tmp_path, children, postgres):
-    postgres(tmp_path)
+def test_a_pid_file_that_names_another_program_does_not_block_the_start(cluster, children, postgres):
+    postgres(cluster)
     stop_processes(children, patience_seconds=5)
-    (tmp_path / "postgres/postmaster.pid").write_text(f"{os.getpid()}\n/elsewhere\n")
-    assert answer(postgres(tmp_path)) == 1
+    (cluster / "postgres/postmaster.pid").write_text(f"{os.getpid()}\n/elsewhere\n")
+    assert answer(postgres(cluster)) == 1
 
 
-def test_a_server_that_still_runs_on_the_cluster_is_ended_first(tmp_path, children, postgres):
-    postgres(tmp_path)
+def test_a_server_that_still_runs_on_the_cluster_is_ended_first(cluster, children, postgres):
+    postgres(cluster)
     orphan = children[0].process
-    assert answer(postgres(tmp_path)) == 1
-    assert orphan.wait(1) is not None
+    assert answer(postgres(cluster)) == 1
+    assert orphan.wait(30) is not None
 
 
-def test_a_killed_server_comes_back_with_its_data(tmp_path, children, postgres):
-    url = postgres(tmp_path)
+def test_a_killed_server_comes_back_with_its_data(cluster, children, postgres):
+    url = postgres(cluster)
     with psycopg.connect(url) as connection:
         connection.execute("CREATE TABLE kept AS SELECT 42 AS n")
     psutil.Process(children[0].process.pid).kill()
-    children[0].process.wait(5)
-    assert answer(postgres(tmp_path), "SELECT n FROM kept") == 42
+    children[0].process.wait(30)
+    assert answer(postgres(cluster), "SELECT n FROM kept") == 42
 
 
 def test_a_locale_of_the_shell_that_does_not_exist_changes_nothing(tmp_path, monkeypatch, postgres):
@@ -123,29 +129,29 @@ def test_a_locale_of_the_shell_that_does_not_exist_changes_nothing(tmp_path, mon
     assert answer(postgres(tmp_path), "SHOW lc_messages") == "C"
 
 
-def test_texts_of_failing_statements_stay_out_of_the_log(tmp_path, postgres):
-    url = postgres(tmp_path)
+def test_texts_of_failing_statements_stay_out_of_the_log(cluster, postgres):
+    url = postgres(cluster)
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("CREATE TABLE memory (text text UNIQUE)")
         connection.execute("INSERT INTO memory VALUES ('the door code is 4711')")
         with pytest.raises(psycopg.errors.UniqueViolation):
             connection.execute("INSERT INTO memory VALUES ('the door code is 4711')")
-    log = (tmp_path / "logs/postgres.log").read_text()
+    log = (cluster / "logs/postgres.log").read_text()
     assert "duplicate key" in log
     assert "4711" not in log
 
 
-def test_it_listens_on_no_network_address_and_asks_for_a_password(tmp_path, postgres):
-    url = postgres(tmp_path)
+def test_it_listens_on_no_network_address_and_asks_for_a_password(cluster, postgres):
+    url = postgres(cluster)
     assert answer(url, "SHOW listen_addresses") == ""
     with pytest.raises(psycopg.OperationalError, match="password"):
         psycopg.connect(url, password="wrong")
 
 
-def test_nothing_is_left_in_the_shared_temp_folder_or_the_wheels_bookkeeping(tmp_path, postgres):
-    postgres(tmp_path)
-    assert not list(tmp_path.rglob(".handle_pids.json"))
-    assert not list(tmp_path.glob(".postgres-*"))
+def test_nothing_is_left_in_the_shared_temp_folder_or_the_wheels_bookkeeping(cluster, postgres):
+    postgres(cluster)
+    assert not list(cluster.rglob(".handle_pids.json"))
+    assert not list(cluster.glob(".postgres-*"))
 
 
 def test_the_cluster_is_private_and_for_root_parents_are_opened_for_passing_only(tmp_path, postgres):
@@ -184,7 +190,7 @@ def test_files_serve_as_broker_with_the_options_of_settings(tmp_path, monkeypatc
         "from django.conf import settings; from kombu import Connection\n"
         "o = settings.CELERY_BROKER_TRANSPORT_OPTIONS\n"
         "with Connection(settings.CELERY_BROKER_URL, transport_options=o) as c, c.SimpleQueue('q') as q:\n"
-        "    q.put({'n': 1}); assert q.get(timeout=2).payload == {'n': 1}\n"
+        "    q.put({'n': 1}); assert q.get(timeout=30).payload == {'n': 1}\n"
         "from django.core.cache import cache; cache.set('a', 1); assert cache.get('a') == 1\n"
     )
     env = {
@@ -222,7 +228,7 @@ def test_stopping_ends_what_ignores_the_request_with_its_children(tmp_path):
     group = [p for p in psutil.process_iter() if p.pid != child.process.pid and _group(p) == child.process.pid]
     assert group
     stop_processes([child], patience_seconds=0.2)
-    psutil.wait_procs(group, timeout=2)
+    psutil.wait_procs(group, timeout=30)
     assert not any(p.is_running() and p.status() != psutil.STATUS_ZOMBIE for p in group)
 
 

@@ -158,10 +158,10 @@ HOSTILE = [
 @pytest.mark.parametrize("piece", HOSTILE)
 def test_hostile_text_takes_time_in_proportion_to_its_length(piece):
     text = piece * (60_000 // len(piece)) + "!"
-    began = time.perf_counter()
+    began = time.process_time()
     check_retention(extract_facts([said(text)])[:2000], [text])
-    # a quadratic rule takes minutes; a busy machine is no reason to fail
-    assert time.perf_counter() - began < 10.0
+    # a quadratic rule takes minutes
+    assert time.process_time() - began < 10.0
 
 
 def test_seven_hundred_messages_are_checked_in_a_moment():
@@ -169,8 +169,8 @@ def test_seven_hundred_messages_are_checked_in_a_moment():
     messages = [
         said((lines[place % len(lines)] + ". So it went and so we all talked on. ") * 2, place) for place in range(700)
     ]
-    began = time.perf_counter()
+    began = time.process_time()
     found = extract_facts(messages)
     check_retention(found, [messages[0].content * 20])
     assert len(found) > 200
-    assert time.perf_counter() - began < 1.0
+    assert time.process_time() - began < 1.0

@@ -125,8 +125,8 @@ def test_simulation_is_the_plan_rule_stepped_by_hand(turns, window, preserve, di
 @pytest.mark.parametrize("tokens", [12, 40, 400])
 def test_seven_hundred_messages_take_some_milliseconds(tokens):
     turns = talk(700, tokens)
-    began = time.perf_counter()
+    began = time.process_time()
     told = simulate_session(turns, CompactionPolicy(), 8000)
-    taken = time.perf_counter() - began
+    taken = time.process_time() - began
     assert told.compactions
     assert taken < 0.5

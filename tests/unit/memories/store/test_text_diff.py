@@ -1,7 +1,7 @@
 """What changed from one text to the next: pieces that give both texts back, readable and bounded in time."""
 
 from itertools import pairwise
-from time import perf_counter
+from time import process_time
 
 import pytest
 from hypothesis import given
@@ -57,9 +57,9 @@ def test_pieces_give_both_texts_back_and_alternate(before: str, after: str) -> N
 
 def test_the_longest_texts_of_few_words_are_compared_in_bounded_time() -> None:
     before, after = "a b a a b " * 3_000, "b a b a a " * 3_000
-    start = perf_counter()
+    start = process_time()
     pieces = diff_words(before, after)
-    assert perf_counter() - start < 2
+    assert process_time() - start < 2
     assert "".join(piece.text for piece in pieces if piece.kind != "removed") == after
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.behaviour.conversations import LIST_QUERIES, hold_sessions, settle, spread_journal
-from benchmarks.behaviour.labels import segment
-from benchmarks.behaviour.profiles import write_budget_profiles, write_prompts, write_scoring_profiles
+from tests.behaviour.conversations import LIST_QUERIES, hold_sessions, settle, spread_journal
+from tests.behaviour.labels import segment
+from tests.behaviour.profiles import write_budget_profiles, write_prompts, write_scoring_profiles
 
 if TYPE_CHECKING:
-    from benchmarks.behaviour.endpoints import Endpoints
+    from tests.behaviour.endpoints import Endpoints
 
 
 def store_memories(api: Endpoints) -> None:

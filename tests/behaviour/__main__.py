@@ -1,4 +1,4 @@
-"""`python -m benchmarks.behaviour record OUT.json.gz` and `python -m benchmarks.behaviour compare BEFORE AFTER`."""
+"""`python -m tests.behaviour record OUT.json.gz` and `python -m tests.behaviour compare BEFORE AFTER`."""
 
 import argparse
 import signal
@@ -6,10 +6,10 @@ import sys
 from pathlib import Path
 from types import FrameType
 
-from benchmarks.behaviour.compare import PARTS, compare
-from benchmarks.behaviour.names import read_names
-from benchmarks.behaviour.recording import read_recording, record, write_recording
-from benchmarks.behaviour.server import running_server
+from tests.behaviour.compare import PARTS, compare
+from tests.behaviour.names import read_names
+from tests.behaviour.recording import read_recording, record, write_recording
+from tests.behaviour.server import running_server
 
 PROJECT = Path(__file__).resolve().parents[2]
 
@@ -34,7 +34,7 @@ def _stop(number: int, _frame: FrameType | None) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.behaviour", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.behaviour", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     recording = commands.add_parser("record", help="start the server of a checkout and record what it answers")
     recording.add_argument("out", type=Path, metavar="OUT.json.gz")

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from benchmarks.behaviour.labels import UUID
-from benchmarks.behaviour.names import Names
+from tests.behaviour.labels import UUID
+from tests.behaviour.names import Names
 
 PARTS = ("contexts", "schema", "api", "pages")
 #: Scores fall with a memory's age, so two recordings differ by the seconds between their requests.
@@ -35,7 +35,8 @@ def compare(
         gone, added = sorted(old.keys() - new.keys()), sorted(new.keys() - old.keys())
         equal = len(old.keys() & new.keys()) - len(changed) - len(moved)
         print(
-            f"{part}: {equal} equal, {len(moved)} in another order, {len(changed)} changed, {len(gone)} gone, {len(added)} added"
+            f"{part}: {equal} equal, {len(moved)} in another order, {len(changed)} changed, "
+            f"{len(gone)} gone, {len(added)} added"
         )
         is_different |= bool(changed or gone or added)
         if is_silent:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from benchmarks.behaviour.conversations import LIST_QUERIES
+from tests.behaviour.conversations import LIST_QUERIES
 
 if TYPE_CHECKING:
-    from benchmarks.behaviour.endpoints import Endpoints
+    from tests.behaviour.endpoints import Endpoints
 
 
 def write_budget_profiles(api: Endpoints) -> None:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from benchmarks.behaviour.labels import Labels
+from tests.behaviour.labels import Labels
 
 PEOPLE = ("alex", "bo", "chen", "dana", "emeka", "fatima")
 TOPICS = ("meetings", "health", "travel", "code", "home")

@@ -8,15 +8,15 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from benchmarks.behaviour.client import Client
-from benchmarks.behaviour.contexts import Setup, record_contexts
-from benchmarks.behaviour.endpoints import Endpoints
-from benchmarks.behaviour.evaluation import prepare_evaluations
-from benchmarks.behaviour.labels import UUID, Labels
-from benchmarks.behaviour.names import Names
-from benchmarks.behaviour.pages import Console, Crawl
-from benchmarks.behaviour.profiles import prepare_pages, publish_profile
-from benchmarks.behaviour.server import Server
+from tests.behaviour.client import Client
+from tests.behaviour.contexts import Setup, record_contexts
+from tests.behaviour.endpoints import Endpoints
+from tests.behaviour.evaluation import prepare_evaluations
+from tests.behaviour.labels import UUID, Labels
+from tests.behaviour.names import Names
+from tests.behaviour.pages import Console, Crawl
+from tests.behaviour.profiles import prepare_pages, publish_profile
+from tests.behaviour.server import Server
 
 TENANTS = ("acme", "other")
 OPERATOR = "ada"

@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.behaviour.corpus import messages
+from tests.behaviour.corpus import messages
 
 if TYPE_CHECKING:
-    from benchmarks.behaviour.endpoints import Endpoints
+    from tests.behaviour.endpoints import Endpoints
 
 PATIENCE_SECONDS = 60.0
 #: States of work that goes on.

@@ -5,11 +5,11 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from benchmarks.behaviour import steps
-from benchmarks.behaviour.client import Answer, Client, entry
-from benchmarks.behaviour.contexts import API
-from benchmarks.behaviour.corpus import Material
-from benchmarks.behaviour.labels import UUID, Labels
+from tests.behaviour import steps
+from tests.behaviour.client import Answer, Client, entry
+from tests.behaviour.contexts import API
+from tests.behaviour.corpus import Material
+from tests.behaviour.labels import UUID, Labels
 
 ABSENT = "00000000-0000-4000-8000-000000000000"
 METHODS = ("get", "post", "put", "patch", "delete")

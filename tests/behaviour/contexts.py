@@ -6,9 +6,9 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
-from benchmarks.behaviour.client import Answer, Client, entry
-from benchmarks.behaviour.corpus import REQUESTS, Material, context_request, memories
-from benchmarks.behaviour.labels import Labels, segment
+from tests.behaviour.client import Answer, Client, entry
+from tests.behaviour.corpus import REQUESTS, Material, context_request, memories
+from tests.behaviour.labels import Labels, segment
 
 API = "/api/v1"
 FEEDBACK = ("POSITIVE", "POSITIVE", "NEGATIVE", "VERY_NEGATIVE")

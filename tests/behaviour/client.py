@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
-from benchmarks.behaviour.labels import Labels
-from benchmarks.behaviour.names import Names
+from tests.behaviour.labels import Labels
+from tests.behaviour.names import Names
 
 TIMEOUT_SECONDS = 120
 #: What an answer promises beside its body; others name the server, the moment or the length.

@@ -3,8 +3,8 @@
 import json
 from random import Random
 
-from benchmarks.behaviour.labels import Labels
-from benchmarks.behaviour.server import Server
+from tests.behaviour.labels import Labels
+from tests.behaviour.server import Server
 
 QUESTIONS = 32
 _FOOD = ("rye bread", "figs", "miso soup", "plums", "olives", "couscous", "kale", "trout")

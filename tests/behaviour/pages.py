@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit
 
-from benchmarks.behaviour.client import Answer, Client
-from benchmarks.behaviour.labels import UUID, Labels
-from benchmarks.behaviour.visible import read_page
+from tests.behaviour.client import Answer, Client
+from tests.behaviour.labels import UUID, Labels
+from tests.behaviour.visible import read_page
 
 #: So many pages of one shape are read: the same path but for ids and numbers.
 PAGES_PER_PATH = 6

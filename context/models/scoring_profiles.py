@@ -1,5 +1,7 @@
 """Scoring profiles of a tenant: versions of the numbers that memories are ranked by, and whom they are for."""
 
+from typing import Any
+
 from django.db import models
 from django.db.models import Q
 
@@ -80,6 +82,15 @@ class ScoringProfileVersion(models.Model):
     def is_shipped(self) -> bool:
         """Whether it is code: locked, published with the program."""
         return self.name in SHIPPED_PROFILES
+
+    @property
+    def tuned_numbers(self) -> dict[str, Any]:
+        """The numbers without groups: `weights.relevance`, `half_life_days_by_kind.fact`, `pool_size`."""
+        flat: dict[str, Any] = {}
+        for name, value in self.numbers.items():
+            parts = {f"{name}.{part}": number for part, number in value.items()} if isinstance(value, dict) else None
+            flat |= {name: value} if parts is None else parts
+        return flat
 
     @property
     def profile(self) -> ScoringProfile:

@@ -9,11 +9,12 @@ from django.core.exceptions import ValidationError
 
 from context.assembly.sections import PACKERS
 from context.models import BudgetProfile
-from context.profiles.budget_profiles import profile_column_limits
+from context.profiles.forms import ProfileFieldView
 from context.profiles.policy_fields import GROUPS as POLICY_GROUPS
-from context.profiles.policy_fields import POLICY_FIELD_TEXTS as POLICY_SHOWN_AS
 from context.profiles.policy_fields import PREFIX as POLICY_PREFIX
-from context.profiles.policy_fields import policy_field_step, policy_fields, policy_form_values, policy_overrides
+from context.profiles.policy_fields import policy_field, policy_field_step, policy_form_values, policy_overrides
+from context.services.profiles.compaction_policy import POLICY_FIELDS
+from context.services.profiles.fields import BUDGET_FIELDS
 from memory_platform.web.forms import PlatformForm, apply_column_limits
 
 FIRST_FIELDS = (
@@ -34,39 +35,8 @@ FOLDED_FIELDS = {
 # The columns that the form takes as they are; rooms and levels are typed in another shape.
 BUDGET_PAGE_FIELDS = (*FIRST_FIELDS, *[name for names in FOLDED_FIELDS.values() for name in names if name != "levels"])
 ROOM_SECTIONS = ("tenant_memo", "partition_summaries", "focus", "linked_memories", "memories")
-_LABELS = {
-    "default_tokens": "Default budget",
-    "include_memories_top_k": "Without a question",
-    "include_tenant_memo": "Tenant memo leads every context",
-    "include_linked_memories": "Memories linked to the focus",
-    "overfetch_ratio": "Candidates",
-    "pinned_share": "Pinned come first in",
-    "near_duplicate_threshold": "Near duplicate from",
-    "elastic_target_items": "Items aimed at",
-    "elastic_min_tokens": "Least of an item",
-    "elastic_max_tokens": "Most of an item",
-    "receipt_days": "For at most",
-    "receipt_count": "And at most",
-}
-# Unit, step and hint of a field.
-_SHOWN_AS = {
-    "default_tokens": ("tokens", "1", ""),
-    "minimum_score": ("", "0.01", "0 to 1. A memory below it is left out."),
-    "include_memories_top_k": ("memories", "1", ""),
-    "levels": ("", "", "0 is the first segment of a path, 1 the second; with commas between them."),
-    "pinned_share": (
-        "of the room",
-        "0.05",
-        "0 to 1, of the room for memories. With a question, a pinned memory beyond it competes by its score.",
-    ),
-    "overfetch_ratio": ("× budget", "0.05", "The best found until their tokens reach this many times the budget."),
-    "near_duplicate_threshold": ("cosine", "0.005", "0 to 1. What resembles a kept memory more than this is left out."),
-    "elastic_target_items": ("items", "1", ""),
-    "elastic_min_tokens": ("tokens", "1", "Shorter than this no text is cut."),
-    "elastic_max_tokens": ("tokens", "1", ""),
-    "receipt_days": ("days", "1", ""),
-    "receipt_count": ("receipts", "1", "The oldest go first."),
-}
+#: The descriptions of fields whose column is typed in another shape.
+_TYPED_OTHERWISE = {"levels": BUDGET_FIELDS["include_summaries_at"]}
 #: The packers that are built, as a narrow list offers them.
 PACKER_CHOICES = [
     (value, label)
@@ -77,20 +47,6 @@ PACKER_CHOICES = [
     )
     if value in PACKERS
 ]
-
-
-@dataclass(frozen=True)
-class ProfileFieldView:
-    """A field of a profile as the page draws it: beside its input a unit, below it a hint."""
-
-    bound: forms.BoundField
-    unit: str
-    step: str
-    hint: str
-
-    @property
-    def name(self) -> str:
-        return self.bound.name
 
 
 @dataclass(frozen=True)
@@ -126,11 +82,13 @@ class BudgetProfileForm(PlatformForm):
         packer: Any = self.fields["packer"]
         packer.choices = PACKER_CHOICES
         for name in BUDGET_PAGE_FIELDS:
-            apply_column_limits(self.fields[name], *profile_column_limits(name))
-        for name, label in _LABELS.items():
-            self.fields[name].label = label
-        self.fields |= policy_fields()
-        self.fields["levels"] = forms.CharField(label="Summaries of levels", required=False, max_length=60)
+            described = BUDGET_FIELDS[name]
+            if described.bounds:
+                apply_column_limits(self.fields[name], described.least, described.most)
+            if described.label:
+                self.fields[name].label = described.label
+        self.fields |= {POLICY_PREFIX + name: policy_field(name) for name in POLICY_FIELDS}
+        self.fields["levels"] = forms.CharField(label=_TYPED_OTHERWISE["levels"].label, required=False, max_length=60)
         for section in ROOM_SECTIONS:
             label = section.replace("_", " ").capitalize()
             self.fields[f"room_{section}"] = forms.FloatField(
@@ -139,10 +97,8 @@ class BudgetProfileForm(PlatformForm):
             self.fields[f"unit_{section}"] = forms.ChoiceField(choices=self.UNITS, required=False)
 
     def unit_of(self, name: str) -> str:
-        if name == "near_duplicate_threshold":
-            return ""  # no amount of anything
-        shown = _SHOWN_AS.get(name) or POLICY_SHOWN_AS.get(name.removeprefix(POLICY_PREFIX), ("", "", ""))[1:]
-        return shown[0]
+        described = BUDGET_FIELDS.get(name) or POLICY_FIELDS.get(name.removeprefix(POLICY_PREFIX))
+        return described.unit if described and described.is_amount else ""
 
     def clean_levels(self) -> list[int]:
         """`0, 1` as numbers."""
@@ -187,8 +143,10 @@ class BudgetProfileForm(PlatformForm):
         return [self._policy_group(title, names) for title, names in POLICY_GROUPS.items()]
 
     def _policy_group(self, title: str, names: Iterable[str]) -> ProfileFieldGroup:
-        shown = ((self[POLICY_PREFIX + name], POLICY_SHOWN_AS[name], policy_field_step(name)) for name in names)
-        views = [ProfileFieldView(bound, unit, step, hint) for bound, (_, unit, hint), step in shown]
+        views = [
+            ProfileFieldView.of(self[POLICY_PREFIX + name], POLICY_FIELDS[name], policy_field_step(name))
+            for name in names
+        ]
         return ProfileFieldGroup(title, views, any(view.bound.errors for view in views))
 
     def rooms(self) -> list[SectionBudgetView]:
@@ -202,7 +160,8 @@ class BudgetProfileForm(PlatformForm):
         return any(room.amount.value() not in (None, "") or room.amount.errors for room in self.rooms())
 
     def _views(self, names: Iterable[str]) -> list[ProfileFieldView]:
-        return [ProfileFieldView(self[name], *_SHOWN_AS.get(name, ("", "", ""))) for name in names]
+        described = BUDGET_FIELDS | _TYPED_OTHERWISE
+        return [ProfileFieldView.of(self[name], described[name]) for name in names]
 
 
 def budget_profile_form_values(profile: BudgetProfile) -> dict[str, Any]:

@@ -5,10 +5,10 @@ from typing import Any
 from uuid import UUID
 
 from context.models import EvaluationRun, ScoringProfileAssignment, ScoringProfileVersion
-from context.profiles.budget_profiles import NamedVersion, ProfileFieldComparison, partition_lineage
+from context.profiles.budget_profiles import partition_lineage
+from context.profiles.versions import NamedVersion, ProfileFieldComparison, compare_versions
 from context.services.profiles.scoring_profiles import (
     DEFAULT_SCORING_PROFILE_NAME,
-    PART_NAMES,
     SHIPPED_PROFILES,
     ScoringProfile,
     ScoringProfileError,
@@ -19,8 +19,6 @@ from memories.tenancy.exceptions import InvalidInput, NotFound, invalid
 
 #: The decisions that argue what the project ships.
 SHIPPED_DECISIONS = {"adr-0040": "ADR-0040", "conversation-recall": "ADR-0078"}
-#: The groups of numbers as pages list them.
-NUMBERS_IN_ORDER = tuple(SHIPPED_PROFILES[DEFAULT_SCORING_PROFILE_NAME].to_numbers())
 #: Between a name and the number of one of its versions, where an operator previews exactly that one.
 VERSION_MARK = "@"
 
@@ -180,42 +178,8 @@ def mark_drafts_evaluated(run: EvaluationRun) -> int:
 
 
 def compare_scoring_profiles(tenant_id: UUID, left: NamedVersion, right: NamedVersion) -> list[ProfileFieldComparison]:
-    """Every number of two versions, of one profile or of two; those of a group by `group.name`.
+    """Return every number of two versions, of one profile or of two; those of a group by `group.name`.
 
     Raises `InvalidInput` for a version that is not there.
     """
-    return _compared(*(scoring_profile_version(tenant_id, *each) for each in (left, right)))
-
-
-def number_differences(
-    before: ScoringProfileVersion | None, after: ScoringProfileVersion
-) -> list[ProfileFieldComparison]:
-    """The numbers that differ; none where there is nothing before."""
-    return [number for number in _compared(before, after) if number.differs] if before else []
-
-
-def _compared(left: ScoringProfileVersion, right: ScoringProfileVersion) -> list[ProfileFieldComparison]:
-    lefts, rights = flat_numbers(left.numbers), flat_numbers(right.numbers)
-    fields = sorted({*lefts, *rights}, key=_place)
-    return [ProfileFieldComparison(field, lefts.get(field), rights.get(field)) for field in fields]
-
-
-def _place(field: str) -> tuple[int, int, str]:
-    """Where a number stands on a page: by its group, then the parts of a score in their order."""
-    group, _, part = field.partition(".")
-    return (
-        NUMBERS_IN_ORDER.index(group) if group in NUMBERS_IN_ORDER else len(NUMBERS_IN_ORDER),
-        PART_NAMES.index(part) if part in PART_NAMES else len(PART_NAMES),
-        part,
-    )
-
-
-def flat_numbers(numbers: Mapping[str, Any]) -> dict[str, Any]:
-    """The numbers of a profile without groups: `weights.relevance`, `half_life_days_by_kind.fact`, `pool_size`."""
-    flat: dict[str, Any] = {}
-    for name, value in numbers.items():
-        if isinstance(value, Mapping):
-            flat |= {f"{name}.{part}": number for part, number in value.items()}
-        else:
-            flat[name] = value
-    return flat
+    return compare_versions(*(scoring_profile_version(tenant_id, *each) for each in (left, right)))

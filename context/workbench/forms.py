@@ -6,10 +6,11 @@ from uuid import UUID
 
 from django import forms
 
-from context.models import TOKENS_MAX, TOKENS_MIN, BudgetProfile
+from context.models import BudgetProfile
 from context.profiles.budget_fields import PACKER_CHOICES
 from context.profiles.forms import PROFILE_MAX_CHARACTERS
 from context.receipts.results import DEFAULT_RENDER, ContextRequest, Focus
+from context.services.profiles.fields import TOKENS_MAX, TOKENS_MIN
 from memories.store.forms import QUERY_MAX_CHARACTERS
 from memories.tenancy.forms import PartitionField
 from memory_platform.web.forms import PlatformForm

@@ -15,8 +15,9 @@ from context.evaluation.corpora import (
 )
 from context.evaluation.queries import EvaluationRunQuerySet
 from context.evaluation.runs import DEFAULT_EVALUATION_BUDGETS, UPLOAD_BYTES_MAX
-from context.models import BUDGETS_MAX, TOKENS_MAX, TOKENS_MIN, BudgetProfile, EvaluationAnswer, EvaluationRun
+from context.models import BUDGETS_MAX, BudgetProfile, EvaluationAnswer, EvaluationRun
 from context.profiles.scoring_profiles import resolve_scoring_profile
+from context.services.profiles.fields import TOKENS_MAX, TOKENS_MIN
 from context.services.profiles.scoring_profiles import DEFAULT_SCORING_PROFILE_NAME
 from context.tasks import enqueue_evaluation
 from memories.tenancy.audit import Actor, record_audit

@@ -11,13 +11,12 @@ from django.db import IntegrityError, transaction
 
 from context.models import DEFAULT_BUDGET_PROFILE_NAME, BudgetProfile
 from context.profiles.budget_profiles import (
-    TUNABLE_FIELDS,
-    budget_profile_settings,
     budget_profile_version,
-    changed_profile_fields,
     current_budget_profile,
     draft_budget_profile,
 )
+from context.profiles.versions import changed_numbers
+from context.services.profiles.fields import BUDGET_FIELDS
 from memories.tenancy.audit import Actor, record_audit
 from memories.tenancy.exceptions import Conflict, InvalidInput
 
@@ -51,7 +50,7 @@ def create_budget_profile(
             _put_into_force(draft, by, now)
     except IntegrityError as error:
         raise _name_is_taken(name) from error
-    _audit(draft, "create_budget_profile", list(TUNABLE_FIELDS), by, now)
+    _audit(draft, "create_budget_profile", list(BUDGET_FIELDS), by, now)
     return draft
 
 
@@ -76,7 +75,7 @@ def save_budget_profile(
     """
     base = _version_in_force(tenant_id, name, edited_from)
     draft = draft_budget_profile(base, changes)
-    if not changed_profile_fields(base, draft):
+    if not changed_numbers(base, draft):
         return base
     return _open_version(base, draft, verb="save_budget_profile", by=by, now=now)
 
@@ -96,8 +95,8 @@ def roll_back_budget_profile(
     Raises `Conflict` as `save_budget_profile` does, and `InvalidInput` where there is no such version.
     """
     base = _version_in_force(tenant_id, name, edited_from)
-    draft = draft_budget_profile(base, budget_profile_settings(budget_profile_version(tenant_id, name, version)))
-    if not changed_profile_fields(base, draft):
+    draft = draft_budget_profile(base, budget_profile_version(tenant_id, name, version).tuned_numbers)
+    if not changed_numbers(base, draft):
         return base
     draft.rolled_back_to = version
     return _open_version(base, draft, verb="roll_back_budget_profile", by=by, now=now)
@@ -127,7 +126,7 @@ def _open_version(base: BudgetProfile, draft: BudgetProfile, *, verb: str, by: A
             _put_into_force(draft, by, at)
     except IntegrityError as error:
         raise Conflict("profile_changed", "Somebody else saved this budget profile at the same moment.") from error
-    _audit(draft, verb, changed_profile_fields(base, draft), by, now)
+    _audit(draft, verb, [number.field for number in changed_numbers(base, draft)], by, now)
     return draft
 
 

@@ -12,11 +12,11 @@ from django.db import IntegrityError, transaction
 from context.models import EvaluationRun, ScoringProfileAssignment, ScoringProfileVersion
 from context.profiles.scoring_profiles import (
     apply_number_changes,
-    flat_numbers,
     listed_scoring_profile,
     proving_evaluation,
     scoring_profile_version,
 )
+from context.profiles.versions import changed_numbers
 from context.services.profiles.publishing import NOT_EVALUATED, PublishingCondition, publishing_conditions
 from context.services.profiles.scoring_profiles import DEFAULT_SCORING_PROFILE_NAME, SHIPPED_PROFILES
 from memories.services.store.drafts import FieldProblem
@@ -61,7 +61,7 @@ def create_scoring_profile(
             _save(draft, by, now)
     except IntegrityError as error:
         raise _name_is_taken(name) from error
-    _audit(draft, "create_scoring_profile", flat_numbers(draft.numbers), by, now)
+    _audit(draft, "create_scoring_profile", draft.tuned_numbers, by, now)
     return draft
 
 
@@ -94,9 +94,7 @@ def edit_scoring_profile(
             _save(draft, by, now)
     except IntegrityError as error:
         raise _changed("Somebody else saved this scoring profile at the same moment.") from error
-    before, after = flat_numbers(base.numbers), flat_numbers(draft.numbers)
-    fields = [field for field in before | after if before.get(field) != after.get(field)]
-    _audit(draft, "edit_scoring_profile", fields, by, now)
+    _audit(draft, "edit_scoring_profile", [number.field for number in changed_numbers(base, draft)], by, now)
     return draft
 
 

@@ -30,7 +30,6 @@ from context.profiles.api.budget_profiles_schema import (
     unassign_budget_profile_schema,
 )
 from context.profiles.budget_profiles import (
-    budget_profile_settings,
     budget_profile_version,
     budget_profile_versions,
     compare_budget_profiles,
@@ -155,9 +154,7 @@ class BudgetProfileEndpoint(BudgetProfileEndpointBase):
     def put(self, request: Request, name: str) -> Response:
         """Put these numbers into force as a new version; a field that is absent gets its default."""
         require_whole_tenant(self.key)
-        return self._save(
-            name, budget_profile_settings(default_budget_profile(self.tenant_id)) | self.body(BudgetProfileChanges)
-        )
+        return self._save(name, default_budget_profile(self.tenant_id).tuned_numbers | self.body(BudgetProfileChanges))
 
     @profile_change_schema
     def patch(self, request: Request, name: str) -> Response:

@@ -20,22 +20,25 @@ from context.profiles.actions.budget_profiles import (
 )
 from context.profiles.budget_fields import BudgetProfileForm, budget_profile_form_values, merge_form_values
 from context.profiles.budget_profiles import (
-    ProfileFieldComparison,
-    budget_profile_settings,
     budget_profile_version,
     budget_profile_versions,
     budget_profiles_for,
-    changed_profile_fields,
     compare_budget_profiles,
     current_budget_profile,
     current_budget_profiles,
     draft_budget_profile,
 )
 from context.profiles.forms import NewProfileForm, VersionComparisonForm
-from context.profiles.policy_fields import policy_label, policy_value_text
+from context.profiles.versions import (
+    ProfileFieldComparison,
+    changed_numbers,
+    field_title,
+    labelled_changes,
+    labelled_numbers,
+)
 from context.profiles.views.form_errors import add_error_to_form
 from context.receipts.results import ContextRequest
-from context.services.profiles.compaction_policy import POLICY_FIELDS, CompactionPolicy
+from context.services.profiles.compaction_policy import POLICY_FIELDS
 from context.workbench.forms import BudgetTrialForm
 from context.workbench.preview import Preview, compare_previews
 from context.workbench.saved_questions import SavedQuestion, saved_questions
@@ -108,20 +111,9 @@ class BudgetProfileVersionView:
 def _versions(request: HtmxRequest, name: str) -> list[BudgetProfileVersionView]:
     rows = budget_profile_versions(request.tenant.id, name)
     return [
-        BudgetProfileVersionView(row, _changes(before, row))
+        BudgetProfileVersionView(row, labelled_changes(before, row))
         for row, before in zip(rows, [*rows[1:], None], strict=True)
     ]
-
-
-def _changes(before: BudgetProfile | None, after: BudgetProfile) -> list[tuple[str, ProfileFieldComparison]]:
-    """The numbers that differ, with their labels; none where there is nothing before."""
-    if before is None:
-        return []
-    was, becomes = budget_profile_settings(before), budget_profile_settings(after)
-    numbers = (
-        ProfileFieldComparison(field, was[field], becomes[field]) for field in changed_profile_fields(before, after)
-    )
-    return [labelled for number in numbers for labelled in _rows_of(number) if labelled[1].differs]
 
 
 def _first_question(request: HtmxRequest, name: str, questions: list[SavedQuestion]) -> dict[str, str]:
@@ -182,7 +174,7 @@ def _drafted(
     draft = draft_budget_profile(current, changes)
     with tenant_scope(request.tenant.id):
         serving = budget_profiles_for(request.tenant.id, [trial["partition"]])[trial["partition"]]
-    changed = [field_label(name) for name in changed_profile_fields(current, draft)]
+    changed = [field_title(number.field) for number in changed_numbers(current, draft)]
     return {"draft": draft, "draft_is_current": not changed, "serving": serving, "changed": changed}
 
 
@@ -195,28 +187,6 @@ def _effect(request: HtmxRequest, page: Mapping[str, Any], trial: Mapping[str, A
     before = answered(page["current"])
     after = answered(page["draft"]) if page["changed"] else before
     return {"before": before, "after": after, "change": compare_previews(before, after)}
-
-
-def field_label(field: str) -> str:
-    """A column of a profile in words."""
-    names = {
-        "default_tokens": "default budget",
-        "include_tenant_memo": "tenant memo",
-        "include_memories_top_k": "memories without a question",
-        "include_linked_memories": "linked memories",
-        "include_summaries_at": "levels with summaries",
-        "sections": "room of sections",
-        "compaction": "compaction policy",
-        "overfetch_ratio": "candidates",
-        "pinned_share": "pinned come first in",
-        "near_duplicate_threshold": "near duplicate from",
-        "elastic_target_items": "elastic: items aimed at",
-        "elastic_min_tokens": "elastic: least of an item",
-        "elastic_max_tokens": "elastic: most of an item",
-        "receipt_days": "receipts kept for",
-        "receipt_count": "receipts kept at most",
-    }
-    return names.get(field, field.replace("_", " "))
 
 
 @operator_required("operator")
@@ -279,7 +249,7 @@ def budget_roll_back(request: HtmxRequest, name: str, version: int) -> HttpRespo
 
 def _ask_roll_back(request: HtmxRequest, current: BudgetProfile, former: BudgetProfile) -> HttpResponse:
     numbers = f"numbers of version {former.version}" if former.version else "defaults"
-    changes = _changes(current, former)
+    changes = labelled_changes(current, former)
     differs = f"become version {current.version + 1}" if changes else "are in force already"
     page = {
         "section": "budgets",
@@ -306,7 +276,7 @@ def budget_compare(request: HtmxRequest) -> HttpResponseBase:
         if form.is_bound and form.is_valid():
             try:
                 numbers = compare_budget_profiles(request.tenant.id, *form.named_versions())
-                page["numbers"] = [row for number in numbers for row in _rows_of(number)]
+                page["numbers"] = labelled_numbers(numbers)
                 page["differing"] = any(number.differs for number in numbers)
             except PlatformError as error:
                 add_error_to_form(form, error)
@@ -317,17 +287,6 @@ def budget_compare(request: HtmxRequest) -> HttpResponseBase:
         else "context/profiles/budget_compare.html"
     )
     return render_page(request, template, page, status=status)
-
-
-def _rows_of(number: ProfileFieldComparison) -> list[tuple[str, ProfileFieldComparison]]:
-    """A number with its label; of a compaction policy every number in words."""
-    if number.field != "compaction":
-        return [(field_label(number.field), number)]
-    left, right = (CompactionPolicy.of(side).as_record() for side in (number.left, number.right))
-    sides = {
-        name: (policy_value_text(name, left[name]), policy_value_text(name, right[name])) for name in POLICY_FIELDS
-    }
-    return [(policy_label(name), ProfileFieldComparison(name, *both)) for name, both in sides.items()]
 
 
 def _whole_number(text: str | None) -> int:

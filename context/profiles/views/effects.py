@@ -13,9 +13,10 @@ from django.views.decorators.http import require_safe
 from context.models import BudgetProfile, ScoringProfileVersion
 from context.profiles.budget_fields import BudgetProfileForm, merge_form_values
 from context.profiles.budget_fields import budget_profile_form_values as typed_from_budget
-from context.profiles.budget_profiles import changed_profile_fields, current_budget_profile, draft_budget_profile
+from context.profiles.budget_profiles import current_budget_profile, draft_budget_profile
 from context.profiles.scoring_fields import SCORING_FORM_FIELDS, ScoringProfileForm, scoring_profile_form_values
 from context.profiles.scoring_profiles import apply_number_changes, scoring_profile_versions
+from context.profiles.versions import changed_numbers
 from context.profiles.views.form_errors import add_error_to_form
 from context.receipts.results import ContextRequest
 from context.services.profiles.scoring_profiles import ScoringProfile
@@ -59,7 +60,7 @@ def try_budget_profile(request: HtmxRequest, current: BudgetProfile, form: Budge
         except PlatformError as error:
             add_error_to_form(form, error)
         else:
-            after = ContextRequest(draft=draft, preview=True) if changed_profile_fields(current, draft) else before
+            after = ContextRequest(draft=draft, preview=True) if changed_numbers(current, draft) else before
     return _tried(request, form, before, after)
 
 

@@ -19,8 +19,7 @@ from context.profiles.actions.scoring_profiles import (
 )
 from context.profiles.forms import PublishForm
 from context.profiles.publishing_gate import publishing_gate
-from context.profiles.scoring_fields import number_label
-from context.profiles.scoring_profiles import number_differences
+from context.profiles.versions import labelled_changes
 from context.profiles.views.form_errors import add_error_to_form
 from context.profiles.views.scoring import profile_versions, redirect_to_version, selected_version
 from memories.tenancy.access import operator_actor, tenant_required
@@ -76,16 +75,12 @@ def _publish_page(request: HtmxRequest, name: str, version: int, form: PublishFo
         "current": current,
         "in_force": in_force,
         "gate": gate,
-        "changes": _changes(in_force, current),
+        "changes": labelled_changes(in_force, current),
         "form": shown,
         "budgets": DEFAULT_EVALUATION_BUDGETS,
     }
     status = HTTPStatus.UNPROCESSABLE_ENTITY if shown.errors else HTTPStatus.OK
     return render_page(request, "context/profiles/scoring_publish.html", page, status=status)
-
-
-def _changes(before: ScoringProfileVersion | None, after: ScoringProfileVersion) -> list[tuple[str, Any]]:
-    return [(number_label(number.field), number) for number in number_differences(before, after)]
 
 
 @operator_required("admin")
@@ -103,7 +98,7 @@ def scoring_roll_back(request: HtmxRequest, name: str, version: int) -> HttpResp
             f"Agents who name {name}, or whom it is for, get version {version} again; in force now is {now_in_force}."
         ]
         way = "Go forward" if in_force and row.version > in_force.version else "Roll back"
-        return _ask(request, row, f"{way} to version", way, said, _changes(in_force, row))
+        return _ask(request, row, f"{way} to version", way, said, labelled_changes(in_force, row))
     before = in_force.version if in_force else 0
     return _done(
         request,

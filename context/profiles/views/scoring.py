@@ -15,23 +15,21 @@ from context.evaluation.report import evaluation_report
 from context.evaluation.runs import DEFAULT_EVALUATION_BUDGETS
 from context.models import EvaluationRun, ScoringProfileAssignment, ScoringProfileVersion
 from context.profiles.actions.scoring_profiles import create_scoring_profile, edit_scoring_profile
-from context.profiles.budget_profiles import ProfileFieldComparison
 from context.profiles.forms import NewProfileForm, VersionComparisonForm
 from context.profiles.publishing_gate import publishing_gate
 from context.profiles.scoring_fields import (
     SCORING_FORM_FIELDS,
     SCORING_NUMBERS,
     ScoringProfileForm,
-    number_label,
     scoring_profile_form_values,
     weight_views,
 )
 from context.profiles.scoring_profiles import (
     compare_scoring_profiles,
     listed_scoring_profiles,
-    number_differences,
     scoring_profile_versions,
 )
+from context.profiles.versions import ProfileFieldComparison, field_title, labelled_changes, labelled_numbers
 from context.profiles.views.effects import try_scoring_profile
 from context.profiles.views.form_errors import add_error_to_form
 from context.services.profiles.scoring_profiles import DEFAULT_SCORING_PROFILE_NAME
@@ -52,11 +50,7 @@ class ScoringProfileVersionView:
     """A version, and what differs from the one it was made from."""
 
     row: ScoringProfileVersion
-    changes: list[ProfileFieldComparison]
-
-    @property
-    def labelled(self) -> list[tuple[str, ProfileFieldComparison]]:
-        return [(number_label(change.field), change) for change in self.changes]
+    labelled: list[tuple[str, ProfileFieldComparison]]
 
 
 @operator_required("viewer")
@@ -189,11 +183,11 @@ def _profile_page(request: HtmxRequest, name: str, version: str | None) -> dict[
             "newest": versions[0],
             "has_former": current.is_in_force and any(row.published_at and not row.is_in_force for row in versions),
             "versions": [
-                ScoringProfileVersionView(row, number_differences(previous_version(versions, row), row))
+                ScoringProfileVersionView(row, labelled_changes(previous_version(versions, row), row))
                 for row in versions
             ],
             "weights": weight_views(current.numbers),
-            "numbers": [(number_label(field), field, current.numbers[field]) for field in SCORING_NUMBERS],
+            "numbers": [(field_title(field), field, current.numbers[field]) for field in SCORING_NUMBERS],
             "gate": gate,
             "runs": shown,
             "budgets": DEFAULT_EVALUATION_BUDGETS,
@@ -241,7 +235,7 @@ def scoring_compare(request: HtmxRequest) -> HttpResponseBase:
         if form.is_bound and form.is_valid():
             try:
                 numbers = compare_scoring_profiles(request.tenant.id, *form.named_versions())
-                page["numbers"] = [(number_label(number.field), number) for number in numbers]
+                page["numbers"] = labelled_numbers(numbers)
                 page["differing"] = any(number.differs for number in numbers)
             except PlatformError as error:
                 add_error_to_form(form, error)

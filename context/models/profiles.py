@@ -8,7 +8,7 @@ from django.db import models
 from django.db.models import F, Q
 
 from context.models.assignments import ProfileAssignment, assignment_constraints
-from context.profiles.queries.profiles import DEFAULT_NAME, BudgetProfileQuerySet
+from context.profiles.queries import DEFAULT_NAME, BudgetProfileQuerySet
 from context.services.profiles.compaction_policy import CompactionPolicy
 from context.services.profiles.fields import BUDGET_FIELDS, ELASTIC_ITEMS_MAX, ELASTIC_TOKENS_MAX, SUMMARY_LEVELS_MAX
 from memories.models import PartitionSummary, Tenant

@@ -7,7 +7,7 @@ from django.db.models import Q
 
 from context.models.assignments import ProfileAssignment, assignment_constraints
 from context.models.evaluation import EvaluationRun
-from context.profiles.queries.scoring_profiles import ScoringProfileVersionQuerySet
+from context.profiles.queries import ScoringProfileVersionQuerySet
 from context.services.profiles.scoring_profiles import SHIPPED_PROFILES, ScoringProfile
 from memories.models import Tenant
 

@@ -15,11 +15,8 @@ from context.evaluation.corpora import (
 )
 from context.management.progress import progress_bars
 from context.models import ScoringProfileVersion
-from context.profiles.actions.scoring_profiles import (
-    SCORING_PROFILE_NAME_PATTERN,
-    create_scoring_profile,
-    edit_scoring_profile,
-)
+from context.profiles.actions.scoring_profiles import create_scoring_profile, edit_scoring_profile
+from context.profiles.saving import PROFILE_NAME_PATTERN
 from context.profiles.scoring_profiles import resolve_scoring_profile, scoring_profile_versions
 from context.services.evaluation.calibration import Calibration
 from context.services.profiles.scoring_profiles import CONVERSATION_RECALL, SHIPPED_PROFILES, ScoringProfile
@@ -55,7 +52,7 @@ class Command(PlatformCommand):
         )
 
     def handle(self, **options: Any) -> None:
-        if not SCORING_PROFILE_NAME_PATTERN.fullmatch(options["name"]) or options["name"] in SHIPPED_PROFILES:
+        if not PROFILE_NAME_PATTERN.fullmatch(options["name"]) or options["name"] in SHIPPED_PROFILES:
             detail = "The profile needs a name of its own: a lower-case word, such as acme-calibrated."
             raise CommandError(detail, returncode=_BAD_INPUT)
         tenant = get_tenant_or_fail(options["tenant"], returncode=_BAD_INPUT)

@@ -1,15 +1,15 @@
 """Drafting, publishing, taking back scoring profiles: an edit is a new draft, no version's numbers ever change."""
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
-from django.db import IntegrityError, transaction
+from django.db import transaction
 
 from context.models import EvaluationRun, ScoringProfileAssignment, ScoringProfileVersion
+from context.profiles.saving import audit_profile, check_profile_name, insert_version, name_is_taken
 from context.profiles.scoring_profiles import (
     apply_number_changes,
     listed_scoring_profile,
@@ -20,11 +20,9 @@ from context.profiles.versions import changed_numbers
 from context.services.profiles.publishing import NOT_EVALUATED, PublishingCondition, publishing_conditions
 from context.services.profiles.scoring_profiles import DEFAULT_SCORING_PROFILE_NAME, SHIPPED_PROFILES
 from memories.services.store.drafts import FieldProblem
-from memories.tenancy.audit import Actor, record_audit
+from memories.tenancy.audit import Actor
 from memories.tenancy.exceptions import Conflict, InvalidInput, NotFound
 
-_NAME_CHARACTERS = 64
-SCORING_PROFILE_NAME_PATTERN = re.compile(r"[a-z][a-z0-9_-]*")
 #: What stands after `profiles/` in the addresses of the API beside names.
 _RESERVED_NAMES = ("assignments",)
 _State = ScoringProfileVersion.State
@@ -47,21 +45,15 @@ def create_scoring_profile(
 
     Raises `InvalidInput` naming the field for a name or a number that cannot be, `Conflict` for a name that is taken.
     """
-    if not SCORING_PROFILE_NAME_PATTERN.fullmatch(name) or len(name) > _NAME_CHARACTERS:
-        detail = f"A name is a lower-case word of letters, digits, _ and -, at most {_NAME_CHARACTERS} characters."
-        raise InvalidInput("bad_name", detail, field="name")
+    check_profile_name(name)
     if name in _RESERVED_NAMES:
         raise InvalidInput("reserved_name", "This name is an address of its own.", field="name")
     if name in SHIPPED_PROFILES or ScoringProfileVersion.objects.for_tenant(tenant_id).named(name).exists():
-        raise _name_is_taken(name)
+        raise name_is_taken("scoring", name)
     base = _base(tenant_id, based_on, based_on_version)
     draft = _draft(base, name, 1, changes, report)
-    try:
-        with transaction.atomic():
-            _save(draft, by, now)
-    except IntegrityError as error:
-        raise _name_is_taken(name) from error
-    _audit(draft, "create_scoring_profile", draft.tuned_numbers, by, now)
+    insert_version(draft, refusal=name_is_taken("scoring", name), by=by, now=now)
+    _audit(draft, "create", draft.tuned_numbers, by, now)
     return draft
 
 
@@ -89,12 +81,9 @@ def edit_scoring_profile(
     draft = _draft(base, name, newest.version + 1, changes, report)
     if draft.numbers == base.numbers:
         return base
-    try:
-        with transaction.atomic():
-            _save(draft, by, now)
-    except IntegrityError as error:
-        raise _changed("Somebody else saved this scoring profile at the same moment.") from error
-    _audit(draft, "edit_scoring_profile", [number.field for number in changed_numbers(base, draft)], by, now)
+    refusal = _changed("Somebody else saved this scoring profile at the same moment.")
+    insert_version(draft, refusal=refusal, by=by, now=now)
+    _audit(draft, "edit", [number.field for number in changed_numbers(base, draft)], by, now)
     return draft
 
 
@@ -127,7 +116,7 @@ def publish_scoring_profile(
     row.evaluation_run, row.adr_reference = proof, adr_reference
     row.published_at, row.published_by = now, by.stored_label
     _put_into_force(row, before, now)
-    _audit(row, "publish_scoring_profile", ["state", "evaluation_run", "adr_reference"], by, now)
+    _audit(row, "publish", ["state", "evaluation_run", "adr_reference"], by, now)
     return row
 
 
@@ -147,7 +136,7 @@ def roll_back_scoring_profile(
     if row.is_in_force:
         return row
     _put_into_force(row, _seen_in_force(rows, replaces), now)
-    _audit(row, "roll_back_scoring_profile", ["state"], by, now)
+    _audit(row, "roll_back", ["state"], by, now)
     return row
 
 
@@ -169,7 +158,7 @@ def retire_scoring_profile(
         raise Conflict("assigned", f"The profile is assigned to {targets}; end that, or roll back instead.")
     row.state, row.recorded_to = _State.RETIRED, max(now, row.recorded_from)
     row.save(update_fields=["state", "recorded_to"])
-    _audit(row, "retire_scoring_profile", ["state"], by, now)
+    _audit(row, "retire", ["state"], by, now)
     return row
 
 
@@ -193,12 +182,6 @@ def _draft(
         based_on=f"{base.name} {base.version}",
         report=dict(report),
     )
-
-
-def _save(draft: ScoringProfileVersion, by: Actor, now: datetime) -> None:
-    draft.recorded_from = now
-    draft.created_by = by.stored_label
-    draft.save(force_insert=True)
 
 
 def _held(tenant_id: UUID, name: str) -> list[ScoringProfileVersion]:
@@ -254,21 +237,9 @@ def _put_into_force(row: ScoringProfileVersion, before: ScoringProfileVersion | 
     row.save(update_fields=["state", "recorded_to", "evaluation_run", "adr_reference", "published_at", "published_by"])
 
 
-def _name_is_taken(name: str) -> Conflict:
-    return Conflict("duplicate", f"A scoring profile named {name} exists already.", "name")
-
-
 def _changed(detail: str) -> Conflict:
     return Conflict("profile_changed", detail)
 
 
-def _audit(row: ScoringProfileVersion, verb: str, fields: Any, by: Actor, now: datetime) -> None:
-    record_audit(
-        tenant_id=row.tenant_id,
-        by=by,
-        now=now,
-        verb=verb,
-        target_kind="scoring_profile",
-        target_ids=[row.name, f"{row.name} {row.version}"],
-        fields=fields,
-    )
+def _audit(row: ScoringProfileVersion, verb: str, fields: Iterable[str], by: Actor, now: datetime) -> None:
+    audit_profile("scoring", row, verb, fields, targets=[row.name, f"{row.name} {row.version}"], by=by, now=now)

@@ -90,17 +90,17 @@ class BudgetProfileInput(BudgetProfileChanges):
         return attrs
 
 
-class BudgetProfileListInput(PageInput):
+class ProfileListInput(PageInput):
     """The query parameters of the list of budget profiles, and of the versions of one."""
 
 
-class BudgetProfileRollBackInput(StrictSerializer):
+class ProfileRollBackInput(StrictSerializer):
     """Which version to put into force again; 0 of `default` are the numbers of the code."""
 
     version = StrictIntegerField(minimum=0, maximum=VERSION_MAX)
 
 
-class BudgetProfileComparisonInput(StrictSerializer):
+class ProfileComparisonInput(StrictSerializer):
     """Two versions of one budget profile, or of two."""
 
     a = StrictIntegerField(minimum=0, maximum=VERSION_MAX, takes_text=True)

@@ -9,8 +9,6 @@ from context.profiles.serializers.budget_profiles import (
     VERSION_MAX,
     AssignmentOutput,
     AssignmentTargetInput,
-    BudgetProfileComparisonInput,
-    BudgetProfileRollBackInput,
     serialize_assignment,
 )
 from context.profiles.serializers.fields import ProfileRuleError, output_field, profile_name_field
@@ -103,14 +101,6 @@ class RetireInput(StrictSerializer):
     """Which version to take out of use."""
 
     version = StrictIntegerField(minimum=1, maximum=VERSION_MAX)
-
-
-class ScoringRollBackInput(BudgetProfileRollBackInput):
-    """Which formerly published version to put into force again."""
-
-
-class ScoringComparisonInput(BudgetProfileComparisonInput):
-    """Two versions of one scoring profile, or of two."""
 
 
 class ScoringAssignmentInput(AssignmentTargetInput):

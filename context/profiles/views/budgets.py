@@ -9,7 +9,7 @@ from django.http import Http404, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils import timezone
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_POST
 from django_htmx.http import replace_url
 
 from context.models import DEFAULT_BUDGET_PROFILE_NAME, BudgetProfile
@@ -23,18 +23,16 @@ from context.profiles.budget_profiles import (
     budget_profile_version,
     budget_profile_versions,
     budget_profiles_for,
-    compare_budget_profiles,
     current_budget_profile,
     current_budget_profiles,
     draft_budget_profile,
 )
-from context.profiles.forms import NewProfileForm, VersionComparisonForm
+from context.profiles.forms import NewProfileForm
 from context.profiles.versions import (
     ProfileFieldComparison,
     changed_numbers,
     field_title,
     labelled_changes,
-    labelled_numbers,
 )
 from context.profiles.views.form_errors import add_error_to_form
 from context.receipts.results import ContextRequest
@@ -60,7 +58,6 @@ from memory_platform.web.pages import (
 _FIELDS_OF_FORM = {"sections": "room_memories", "include_summaries_at": "levels"} | {
     f"compaction.{name}": f"compaction_{name}" for name in POLICY_FIELDS
 }
-_VERSIONS_COMPARED_MAX = 200
 
 
 @operator_required("viewer", to_change="operator")
@@ -261,32 +258,6 @@ def _ask_roll_back(request: HtmxRequest, current: BudgetProfile, former: BudgetP
         "back_title": current.name,
     }
     return render_page(request, "context/profiles/profile_action.html", page)
-
-
-@operator_required("viewer")
-@tenant_required
-@require_safe
-def budget_compare(request: HtmxRequest) -> HttpResponseBase:
-    """Two versions, of one profile or of two, number by number."""
-    form = VersionComparisonForm(request.GET or None, label_suffix="")
-    page: dict[str, Any] = {"section": "budgets", "form": form}
-    with tenant_scope(request.tenant.id):
-        rows = BudgetProfile.objects.for_tenant(request.tenant.id).versions()[:_VERSIONS_COMPARED_MAX]
-        page["offered"] = [f"{row.name} {row.version}" for row in rows] + [f"{DEFAULT_BUDGET_PROFILE_NAME} 0"]
-        if form.is_bound and form.is_valid():
-            try:
-                numbers = compare_budget_profiles(request.tenant.id, *form.named_versions())
-                page["numbers"] = labelled_numbers(numbers)
-                page["differing"] = any(number.differs for number in numbers)
-            except PlatformError as error:
-                add_error_to_form(form, error)
-    status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
-    template = (
-        "context/profiles/budget_compare.html#result"
-        if wants_fragment(request)
-        else "context/profiles/budget_compare.html"
-    )
-    return render_page(request, template, page, status=status)
 
 
 def _whole_number(text: str | None) -> int:

@@ -15,7 +15,7 @@ from context.evaluation.report import evaluation_report
 from context.evaluation.runs import DEFAULT_EVALUATION_BUDGETS
 from context.models import EvaluationRun, ScoringProfileAssignment, ScoringProfileVersion
 from context.profiles.actions.scoring_profiles import create_scoring_profile, edit_scoring_profile
-from context.profiles.forms import NewProfileForm, VersionComparisonForm
+from context.profiles.forms import NewProfileForm
 from context.profiles.publishing_gate import publishing_gate
 from context.profiles.scoring_fields import (
     SCORING_FORM_FIELDS,
@@ -25,11 +25,10 @@ from context.profiles.scoring_fields import (
     weight_views,
 )
 from context.profiles.scoring_profiles import (
-    compare_scoring_profiles,
     listed_scoring_profiles,
     scoring_profile_versions,
 )
-from context.profiles.versions import ProfileFieldComparison, field_title, labelled_changes, labelled_numbers
+from context.profiles.versions import ProfileFieldComparison, field_title, labelled_changes
 from context.profiles.views.effects import try_scoring_profile
 from context.profiles.views.form_errors import add_error_to_form
 from context.services.profiles.scoring_profiles import DEFAULT_SCORING_PROFILE_NAME
@@ -40,7 +39,6 @@ from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.web.pages import HtmxRequest, add_flash, operator_required, render_page, wants_fragment
 
-_VERSIONS_COMPARED_MAX = 200
 RUNS_SHOWN_MAX = 10
 CHANGES_SHOWN_MAX = 30
 
@@ -219,33 +217,6 @@ def selected_version(versions: list[ScoringProfileVersion], version: str | None)
 
 def previous_version(versions: list[ScoringProfileVersion], row: ScoringProfileVersion) -> ScoringProfileVersion | None:
     return next((each for each in versions if str(each.version) == row.based_on.removeprefix(f"{row.name} ")), None)
-
-
-@operator_required("viewer")
-@tenant_required
-@require_safe
-def scoring_compare(request: HtmxRequest) -> HttpResponseBase:
-    """Two versions, of one profile or of two, number by number."""
-    form = VersionComparisonForm(request.GET or None, label_suffix="")
-    page: dict[str, Any] = {"section": "scoring-profiles", "form": form}
-    with tenant_scope(request.tenant.id):
-        rows = ScoringProfileVersion.objects.for_tenant(request.tenant.id).versions()[:_VERSIONS_COMPARED_MAX]
-        shipped = [row for row in listed_scoring_profiles(request.tenant.id) if row.is_shipped]
-        page["offered"] = [f"{row.name} {row.version}" for row in [*shipped, *rows]]
-        if form.is_bound and form.is_valid():
-            try:
-                numbers = compare_scoring_profiles(request.tenant.id, *form.named_versions())
-                page["numbers"] = labelled_numbers(numbers)
-                page["differing"] = any(number.differs for number in numbers)
-            except PlatformError as error:
-                add_error_to_form(form, error)
-    status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
-    template = (
-        "context/profiles/scoring_compare.html#result"
-        if wants_fragment(request)
-        else "context/profiles/scoring_compare.html"
-    )
-    return render_page(request, template, page, status=status)
 
 
 def parse_whole_number(text: str) -> int:

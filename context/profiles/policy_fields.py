@@ -47,8 +47,8 @@ def policy_field(name: str) -> forms.Field:
     """Return the form field of a number. A switch is a choice: one left out of an address is not switched off."""
     field = POLICY_FIELDS[name]
     if field.bounds and is_share(name):
-        limits = {"min_value": round(100 * field.least, 6), "max_value": round(100 * field.most, 6)}
-        return forms.FloatField(label=field.label, **limits)
+        least, most = (round(100 * bound, 6) for bound in field.bounds)
+        return forms.FloatField(label=field.label, min_value=least, max_value=most)
     if field.bounds:
         return forms.IntegerField(label=field.label, min_value=int(field.least), max_value=int(field.most))
     if field.choices:

@@ -61,7 +61,7 @@ _BACK = OpenApiExample("To the first version", {"version": 1}, request_only=True
 _ASSIGNMENT = OpenApiExample("For one user", {"budget_profile": "chat", "partition": "user=alex"}, request_only=True)
 _schema = partial(operation_schema, "budget profiles")
 _ONE = {200: BudgetProfileOutput}
-_CHANGED = {"request": BudgetProfileChanges, "examples": [_CHANGE], "parameters": [IF_MATCH]}
+_CHANGED: dict[str, Any] = {"request": BudgetProfileChanges, "examples": [_CHANGE], "parameters": [IF_MATCH]}
 
 
 def _required_profile(tenant_id: UUID, name: str) -> BudgetProfile:

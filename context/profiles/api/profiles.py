@@ -1,8 +1,8 @@
 """The endpoints that budget profiles and scoring profiles share. Changing either concerns the whole tenant."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Protocol, TypeVar
 from uuid import UUID
 
 from drf_spectacular.utils import extend_schema
@@ -24,12 +24,22 @@ from memories.tenancy.scopes import tenant_scope
 from memory_platform.rest.pages import build_page, list_as_rows
 from memory_platform.rest.serializers import EmptyInput
 
+Method = TypeVar("Method", bound=Callable[..., Any])
+
 ADMIN_FOR_WRITES = {"POST": "admin", "PUT": "admin", "PATCH": "admin", "DELETE": "admin"}
 #: The problems that a change of a profile can be refused with.
 CHANGE_PROBLEMS = (404, 409, 412, 413)
 
 
-def operation_schema(tag: str, operation_id: str, good: dict[int, Any], *problems: int, **options: Any) -> Any:
+class SchemaDecorator(Protocol):
+    """A decorator that leaves an endpoint's method as it is."""
+
+    def __call__(self, method: Method, /) -> Method: ...
+
+
+def operation_schema(
+    tag: str, operation_id: str, good: Mapping[int, Any], *problems: int, **options: Any
+) -> SchemaDecorator:
     """Return the decorator that describes an endpoint's method in the OpenAPI document."""
     responses = response_schemas(good, *problems)
     return extend_schema(operation_id=operation_id, tags=[tag], responses=responses, **options)

@@ -74,7 +74,7 @@ class ScoringProfileVersion(models.Model):
         return f"{self.name} version {self.version}"
 
     @property
-    def is_in_force(self) -> bool:
+    def is_active(self) -> bool:
         """Whether agents who name the profile get this version."""
         return self.state == self.State.PUBLISHED and self.recorded_to is None
 

@@ -149,15 +149,15 @@ class BudgetProfileForm(PlatformForm):
         ]
         return ProfileFieldGroup(title, views, any(view.bound.errors for view in views))
 
-    def rooms(self) -> list[SectionBudgetView]:
+    def section_budgets(self) -> list[SectionBudgetView]:
         return [
             SectionBudgetView(section.replace("_", " ").capitalize(), self[f"room_{section}"], self[f"unit_{section}"])
             for section in ROOM_SECTIONS
         ]
 
-    def has_rooms(self) -> bool:
+    def has_section_budgets(self) -> bool:
         """Whether any room is set or refused."""
-        return any(room.amount.value() not in (None, "") or room.amount.errors for room in self.rooms())
+        return any(room.amount.value() not in (None, "") or room.amount.errors for room in self.section_budgets())
 
     def _views(self, names: Iterable[str]) -> list[ProfileFieldView]:
         described = BUDGET_FIELDS | _TYPED_OTHERWISE

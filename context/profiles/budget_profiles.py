@@ -30,7 +30,7 @@ def current_budget_profile(
     tenant_id: UUID, name: str = DEFAULT_BUDGET_PROFILE_NAME, *, at: datetime | None = None
 ) -> BudgetProfile:
     """The version in force, now or at a recorded time. Raises `InvalidInput` for a name the tenant does not have."""
-    row: BudgetProfile | None = BudgetProfile.objects.for_tenant(tenant_id).named(name).in_force(at).first()
+    row: BudgetProfile | None = BudgetProfile.objects.for_tenant(tenant_id).named(name).active(at).first()
     if row is not None:
         return row
     if name == DEFAULT_BUDGET_PROFILE_NAME:
@@ -60,9 +60,9 @@ def budget_profiles_for(
 ) -> dict[str, BudgetProfile]:
     """The profile assigned in each of the partitions, else the default. One query."""
     paths = set(partition_paths)
-    assignments = BudgetProfileAssignment.objects.for_tenant(tenant_id).in_force(at)
+    assignments = BudgetProfileAssignment.objects.for_tenant(tenant_id).active(at)
     targeted = assignments.for_targets(api_key_id, {each for path in paths for each in partition_lineage(path)})
-    rows = {row.name: row for row in BudgetProfile.objects.for_tenant(tenant_id).in_force(at).assigned_by(targeted)}
+    rows = {row.name: row for row in BudgetProfile.objects.for_tenant(tenant_id).active(at).assigned_by(targeted)}
     # without any row nothing but the default can have been assigned
     every = next(iter(rows.values())).assignments if rows else []
     targets = [AssignmentTarget(each["name"], each["path"]) for each in every]

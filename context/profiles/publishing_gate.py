@@ -15,7 +15,7 @@ class PublishingComparisonRow:
     """The evidence held at one budget (tokens), beside that of the profile it would stand in for."""
 
     budget: int
-    here: ReportCell
+    candidate: ReportCell
     base: ReportCell | None
     difference: ReportCell | None
 
@@ -26,7 +26,7 @@ class PublishingGate:
 
     conditions: Sequence[PublishingCondition]
     proof: EvaluationRun | None
-    under_way: EvaluationRun | None
+    running_evaluation: EvaluationRun | None
     base_name: str
     base_run: EvaluationRun | None
 
@@ -74,7 +74,7 @@ def publishing_gate(
     return PublishingGate(
         conditions=publishing_conditions(has_proof=proof is not None, adr_reference=adr_reference),
         proof=proof,
-        under_way=None if proof else runs.open().of_numbers(row.numbers).newest_first().first(),
+        running_evaluation=None if proof else runs.open().of_numbers(row.numbers).newest_first().first(),
         base_name=f"{base.name} {base.version}",
         base_run=base_run,
     )

@@ -15,7 +15,7 @@ from memories.tenancy.queries.rows import VersionedByRecordedTime
 DEFAULT_NAME = "default"
 _DRAFT, EVALUATED, PUBLISHED, RETIRED = "draft", "evaluated", "published", "retired"
 #: Published, and not superseded by a later or an earlier one.
-IN_FORCE = Q(state=PUBLISHED, recorded_to__isnull=True)
+ACTIVE = Q(state=PUBLISHED, recorded_to__isnull=True)
 
 
 class ProfileVersionRows(VersionedByRecordedTime):
@@ -39,7 +39,7 @@ class ProfileVersionRows(VersionedByRecordedTime):
 class BudgetProfileQuerySet(ProfileVersionRows):
     """Versions of the numbers that contexts are built with."""
 
-    def in_force(self, at: datetime | None = None) -> Self:
+    def active(self, at: datetime | None = None) -> Self:
         """The version of each profile that counts now, or counted at a recorded time."""
         return self.current() if at is None else self.recorded_at(at)
 
@@ -53,11 +53,11 @@ class BudgetProfileQuerySet(ProfileVersionRows):
 class ScoringProfileVersionQuerySet(ProfileVersionRows):
     """Versions of the numbers that memories are ranked by, in any state."""
 
-    def in_force(self) -> Self:
+    def active(self) -> Self:
         """The one published version of each name that counts."""
-        return self.filter(IN_FORCE)
+        return self.filter(ACTIVE)
 
-    def waiting(self) -> Self:
+    def unpublished(self) -> Self:
         """Drafts, which an evaluation may prove."""
         return self.filter(state=_DRAFT)
 
@@ -65,9 +65,9 @@ class ScoringProfileVersionQuerySet(ProfileVersionRows):
         """Those that rank by exactly these numbers."""
         return self.filter(numbers=numbers)
 
-    def shown(self) -> Self:
+    def listed(self) -> Self:
         """One version of each name: the one in force, else the newest."""
-        place = Case(When(IN_FORCE, then=Value(0)), default=Value(1))
+        place = Case(When(ACTIVE, then=Value(0)), default=Value(1))
         return self.alias(place=place).order_by("name", "place", "-version").distinct("name")
 
     def newest(self) -> Self:
@@ -82,7 +82,7 @@ class ScoringProfileVersionQuerySet(ProfileVersionRows):
 class ProfileAssignmentQuerySet(VersionedByRecordedTime):
     """Whom a budget profile or a scoring profile is for, now and before."""
 
-    def in_force(self, at: datetime | None = None) -> Self:
+    def active(self, at: datetime | None = None) -> Self:
         """Those that count now, or counted at a recorded time."""
         return self.current() if at is None else self.recorded_at(at)
 

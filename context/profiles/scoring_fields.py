@@ -73,7 +73,7 @@ class WeightSum:
         return f"{self.total:.6g}"
 
     @property
-    def fault(self) -> str:
+    def problem(self) -> str:
         """How much is missing to 1, or too much."""
         return f"{abs(1 - self.total):.6g} {'missing' if self.total < 1 else 'too much'}"
 

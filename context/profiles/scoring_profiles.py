@@ -44,7 +44,7 @@ def resolve_scoring_profile(
 
 
 def _assigned_name(tenant_id: UUID, partition_path: str, api_key_id: str | None) -> str:
-    assignments = ScoringProfileAssignment.objects.for_tenant(tenant_id).in_force()
+    assignments = ScoringProfileAssignment.objects.for_tenant(tenant_id).active()
     rows = assignments.for_targets(api_key_id, partition_lineage(partition_path))
     return assigned_profile(
         [AssignmentTarget(row.profile_name, row.partition_path) for row in rows], partition_path
@@ -57,7 +57,7 @@ def _named(tenant_id: UUID, name: str, *, allow_drafts: bool) -> ScoringProfileV
     if version:
         rows = rows.numbered(int(version)) if version.isdecimal() and len(version) < 10 else rows.none()
     else:
-        rows = rows.shown() if allow_drafts else rows.in_force()
+        rows = rows.listed() if allow_drafts else rows.active()
     row: ScoringProfileVersion | None = rows.first()
     return row
 
@@ -90,7 +90,7 @@ def scoring_profile_version(tenant_id: UUID, name: str, version: int) -> Scoring
 
 def listed_scoring_profiles(tenant_id: UUID) -> list[ScoringProfileVersion]:
     """One version of every profile, in force or else the newest: what is shipped, then the tenant's own by name."""
-    rows = list(ScoringProfileVersion.objects.for_tenant(tenant_id).shown().with_runs())
+    rows = list(ScoringProfileVersion.objects.for_tenant(tenant_id).listed().with_runs())
     return [*(_shipped_row(tenant_id, profile) for profile in SHIPPED_PROFILES.values()), *rows]
 
 
@@ -99,7 +99,7 @@ def listed_scoring_profile(tenant_id: UUID, name: str) -> ScoringProfileVersion:
     if name in SHIPPED_PROFILES:
         return _shipped_row(tenant_id, SHIPPED_PROFILES[name])
     row: ScoringProfileVersion | None = (
-        ScoringProfileVersion.objects.for_tenant(tenant_id).named(name).shown().with_runs().first()
+        ScoringProfileVersion.objects.for_tenant(tenant_id).named(name).listed().with_runs().first()
     )
     if row is None:
         raise NotFound("not_found", "There is no scoring profile of this name.", "name")
@@ -124,7 +124,7 @@ def lock_published_profile(tenant_id: UUID, name: str) -> None:
     if name in SHIPPED_PROFILES:
         return
     rows = ScoringProfileVersion.objects.for_tenant(tenant_id).named(name)
-    if rows.in_force().locked().first() is None:
+    if rows.active().locked().first() is None:
         code, detail = "unknown_choice", "There is no scoring profile of this name."
         if rows.exists():
             code, detail = "not_published", "No version of this scoring profile is published; publish one first."
@@ -133,7 +133,7 @@ def lock_published_profile(tenant_id: UUID, name: str) -> None:
 
 def published_profile_names(tenant_id: UUID) -> list[str]:
     """What agents may name and operators assign."""
-    rows = ScoringProfileVersion.objects.for_tenant(tenant_id).in_force().versions()
+    rows = ScoringProfileVersion.objects.for_tenant(tenant_id).active().versions()
     return [*SHIPPED_PROFILES, *(row.name for row in rows)]
 
 
@@ -173,8 +173,8 @@ def proving_evaluation(row: ScoringProfileVersion) -> EvaluationRun | None:
 
 def mark_drafts_evaluated(run: EvaluationRun) -> int:
     """Call drafts with exactly the numbers of a finished run evaluated from now on; how many there were."""
-    waiting = ScoringProfileVersion.objects.for_tenant(run.tenant_id).waiting().of_numbers(run.profile_numbers)
-    return waiting.update(state=ScoringProfileVersion.State.EVALUATED, evaluation_run=run)
+    drafts = ScoringProfileVersion.objects.for_tenant(run.tenant_id).unpublished().of_numbers(run.profile_numbers)
+    return drafts.update(state=ScoringProfileVersion.State.EVALUATED, evaluation_run=run)
 
 
 def compare_scoring_profiles(tenant_id: UUID, left: NamedVersion, right: NamedVersion) -> list[ProfileFieldComparison]:

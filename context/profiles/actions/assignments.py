@@ -48,7 +48,7 @@ class _Assigning(Generic[_Row]):
         """
         target = _target(tenant_id, api_key_id, partition_path)
         self.check(tenant_id, profile_name)
-        before = self._in_force(tenant_id, target)
+        before = self._active(tenant_id, target)
         if replaces is not None and replaces != (before.profile_name if before else ""):
             raise _assigned_by_another()
         if before is not None and before.profile_name == profile_name:
@@ -81,14 +81,14 @@ class _Assigning(Generic[_Row]):
         now: datetime,
     ) -> _Row:
         """End what is assigned to the target. Raises `NotFound` where nothing is, else as `assign` does."""
-        row = self._in_force(tenant_id, _target(tenant_id, api_key_id, partition_path))
+        row = self._active(tenant_id, _target(tenant_id, api_key_id, partition_path))
         if row is None:
             raise NotFound("not_assigned", f"No {self.noun.replace('_', ' ')} is assigned there.")
         _end(row, now)
         self._audit(row, f"unassign_{self.noun}", by, now)
         return row
 
-    def _in_force(self, tenant_id: UUID, target: dict[str, str]) -> _Row | None:
+    def _active(self, tenant_id: UUID, target: dict[str, str]) -> _Row | None:
         row: _Row | None = self.model.objects.for_tenant(tenant_id).current().locked().filter(**target).first()
         return row
 

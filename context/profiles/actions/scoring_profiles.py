@@ -133,7 +133,7 @@ def roll_back_scoring_profile(
     row = _of_number(rows, version)
     if row.published_at is None:
         raise Conflict("not_published", f"Version {version} was never published, so there is nothing to return to.")
-    if row.is_in_force:
+    if row.is_active:
         return row
     _put_into_force(row, _seen_in_force(rows, replaces), now)
     _audit(row, "roll_back", ["state"], by, now)
@@ -152,8 +152,8 @@ def retire_scoring_profile(
     row = _of_number(_held(tenant_id, name), version)
     if row.state == _State.RETIRED:
         return row
-    assignments = ScoringProfileAssignment.objects.for_tenant(tenant_id).in_force().of_profile(name)
-    if row.is_in_force and (count := assignments.how_many()):
+    assignments = ScoringProfileAssignment.objects.for_tenant(tenant_id).active().of_profile(name)
+    if row.is_active and (count := assignments.how_many()):
         targets = "one target" if count == 1 else f"{count} targets"
         raise Conflict("assigned", f"The profile is assigned to {targets}; end that, or roll back instead.")
     row.state, row.recorded_to = _State.RETIRED, max(now, row.recorded_from)
@@ -203,7 +203,7 @@ def _of_number(rows: list[ScoringProfileVersion], version: int) -> ScoringProfil
 
 def _seen_in_force(rows: list[ScoringProfileVersion], seen: int | None) -> ScoringProfileVersion | None:
     """The version in force, which must be the one that the caller saw."""
-    row = next((row for row in rows if row.is_in_force), None)
+    row = next((row for row in rows if row.is_active), None)
     if seen is not None and seen != (row.version if row else 0):
         now_in_force = f"version {row.version} is in force" if row else "no version is in force"
         raise _changed(f"By now {now_in_force}; look at it before going on.")

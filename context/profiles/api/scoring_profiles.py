@@ -77,11 +77,11 @@ class ScoringProfileEndpointBase(ProfileEndpoint):
 
     serialize, version_row = staticmethod(serialize_scoring_profile), staticmethod(scoring_profile_version)
 
-    def _in_force(self, name: str) -> int:
+    def _active(self, name: str) -> int:
         """The version in force that the client may rely on, 0 for none; `If-Match` must name the one that is shown."""
         shown = listed_scoring_profile(self.tenant_id, name)
         if_match_version(self.request, shown.version)
-        return shown.version if shown.is_in_force else 0
+        return shown.version if shown.is_active else 0
 
 
 class ScoringProfileListEndpoint(ScoringProfileEndpointBase):
@@ -200,7 +200,7 @@ class ScoringProfilePublishEndpoint(ScoringProfileEndpointBase):
         require_whole_tenant(self.key)
         values = self.body(PublishInput)
         with tenant_scope(self.tenant_id):
-            replaces = self._in_force(name)
+            replaces = self._active(name)
             version = values["version"] or scoring_profile_versions(self.tenant_id, name)[0].version
             row = publish_scoring_profile(
                 tenant_id=self.tenant_id,
@@ -235,7 +235,7 @@ class ScoringProfileRollBackEndpoint(ScoringProfileEndpointBase):
                 tenant_id=self.tenant_id,
                 name=name,
                 version=version,
-                replaces=self._in_force(name),
+                replaces=self._active(name),
                 by=self.actor,
                 now=self.now,
             )
@@ -252,7 +252,7 @@ class ScoringProfileRetireEndpoint(ScoringProfileEndpointBase):
         require_whole_tenant(self.key)
         version = self.body(RetireInput)["version"]
         with tenant_scope(self.tenant_id):
-            self._in_force(name)
+            self._active(name)
             row = retire_scoring_profile(
                 tenant_id=self.tenant_id, name=name, version=version, by=self.actor, now=self.now
             )

@@ -116,7 +116,7 @@ def serialize_scoring_profile(row: ScoringProfileVersion) -> dict[str, Any]:
         "name": row.name,
         "version": row.version,
         "state": row.state,
-        "in_force": row.is_in_force,
+        "in_force": row.is_active,
         "locked": row.is_shipped,
         "calibrated": row.numbers.get("coefficients") is not None,
         **row.numbers,

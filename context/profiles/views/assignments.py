@@ -118,7 +118,7 @@ def _page(request: HtmxRequest, kind: ProfileKind, form: AssignmentForm) -> Http
             "section": kind.section,
             "form": form,
             "names": kind.assignable_names(tenant_id),
-            "rows": list(rows.in_force().with_keys().newest_first()),
+            "rows": list(rows.active().with_keys().newest_first()),
             "ended": list(rows.ended().with_keys().newest_first()[:20]),
             "keys": list(ApiKey.objects.for_tenant(tenant_id).by_name()),
             "partitions": Partition.objects.for_tenant(tenant_id).offered_paths(),

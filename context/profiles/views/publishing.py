@@ -64,7 +64,7 @@ def _publish_page(request: HtmxRequest, name: str, version: int, form: PublishFo
     with tenant_scope(request.tenant.id):
         rows = profile_versions(request, name)
         current = selected_version(rows, str(version))
-        in_force = next((row for row in rows if row.is_in_force), None)
+        in_force = next((row for row in rows if row.is_active), None)
         typed = current.adr_reference if form is None else str(form["adr_reference"].value() or "")
         gate = publishing_gate(current, in_force, adr_reference=typed)
     shown = form or PublishForm(
@@ -91,7 +91,7 @@ def scoring_roll_back(request: HtmxRequest, name: str, version: int) -> HttpResp
     with tenant_scope(request.tenant.id):
         rows = profile_versions(request, name)
         row = selected_version(rows, str(version))
-    in_force = next((each for each in rows if each.is_in_force), None)
+    in_force = next((each for each in rows if each.is_active), None)
     if request.method != "POST":
         now_in_force = f"version {in_force.version}" if in_force else "none"
         said = [
@@ -123,10 +123,10 @@ def scoring_retire(request: HtmxRequest, name: str, version: int) -> HttpRespons
     """Ask with what it means; a POST takes a version out of use."""
     with tenant_scope(request.tenant.id):
         row = selected_version(profile_versions(request, name), str(version))
-        assigned = ScoringProfileAssignment.objects.for_tenant(request.tenant.id).in_force().of_profile(name).how_many()
+        assigned = ScoringProfileAssignment.objects.for_tenant(request.tenant.id).active().of_profile(name).how_many()
     if request.method != "POST":
         said = ["It stays for receipts that name it, and it can be brought back by rolling back to it."]
-        if row.is_in_force:
+        if row.is_active:
             said = ["Agents can then no longer name the profile.", *said]
             said += [f"It is assigned to {assigned} of them; end that first."] if assigned else []
         else:
@@ -143,7 +143,7 @@ def scoring_retire(request: HtmxRequest, name: str, version: int) -> HttpRespons
             now=timezone.now(),
         ),
         f"Version {version} of {name} is retired.",
-        reverse("scoring-roll-back", args=[request.tenant.id, name, version]) if row.is_in_force else "",
+        reverse("scoring-roll-back", args=[request.tenant.id, name, version]) if row.is_active else "",
     )
 
 

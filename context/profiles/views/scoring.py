@@ -65,7 +65,7 @@ def _list_page(request: HtmxRequest, form: NewProfileForm) -> HttpResponse:
         rows = listed_scoring_profiles(tenant_id)
         newest = {row.name: row for row in ScoringProfileVersion.objects.for_tenant(tenant_id).newest()}
         assigned: dict[str, list[ScoringProfileAssignment]] = {}
-        for each in ScoringProfileAssignment.objects.for_tenant(tenant_id).in_force().with_keys().newest_first():
+        for each in ScoringProfileAssignment.objects.for_tenant(tenant_id).active().with_keys().newest_first():
             assigned.setdefault(each.profile_name, []).append(each)
     page = {
         "section": "scoring-profiles",
@@ -164,12 +164,12 @@ def _profile_page(request: HtmxRequest, name: str, version: str | None) -> dict[
     with tenant_scope(tenant_id):
         versions = profile_versions(request, name)
         current = selected_version(versions, version)
-        in_force = next((row for row in versions if row.is_in_force), None)
+        in_force = next((row for row in versions if row.is_active), None)
         gate = (
             publishing_gate(current, in_force, adr_reference=current.adr_reference) if not current.is_shipped else None
         )
         runs = EvaluationRun.objects.for_tenant(tenant_id).proving(current.numbers).newest_first()
-        assignments = ScoringProfileAssignment.objects.for_tenant(tenant_id).in_force().of_profile(name)
+        assignments = ScoringProfileAssignment.objects.for_tenant(tenant_id).active().of_profile(name)
         changes = AuditEntry.objects.for_tenant(tenant_id).about_any("scoring_profile", [name]).newest_first()
         shown = list(runs.without_details()[:RUNS_SHOWN_MAX])
         report = evaluation_report(shown[0]) if shown else None
@@ -179,7 +179,7 @@ def _profile_page(request: HtmxRequest, name: str, version: str | None) -> dict[
             "current": current,
             "in_force": in_force,
             "newest": versions[0],
-            "has_former": current.is_in_force and any(row.published_at and not row.is_in_force for row in versions),
+            "has_former": current.is_active and any(row.published_at and not row.is_active for row in versions),
             "versions": [
                 ScoringProfileVersionView(row, labelled_changes(previous_version(versions, row), row))
                 for row in versions
@@ -208,7 +208,7 @@ def profile_versions(request: HtmxRequest, name: str) -> list[ScoringProfileVers
 def selected_version(versions: list[ScoringProfileVersion], version: str | None) -> ScoringProfileVersion:
     """The version in the address; without one that in force, else the newest."""
     if version is None:
-        return next((row for row in versions if row.is_in_force), versions[0])
+        return next((row for row in versions if row.is_active), versions[0])
     found = next((row for row in versions if row.version == parse_whole_number(version)), None)
     if found is None:
         raise Http404

@@ -200,7 +200,7 @@ def scoring_choices(tenant_id: UUID) -> list[tuple[str, str]]:
     """What may rank a preview: every profile in force by its name, of others exactly the newest version."""
     return [
         (row.name, row.name)
-        if row.is_in_force
+        if row.is_active
         else (f"{row.name}{VERSION_MARK}{row.version}", f"{row.name} {row.version}")
         for row in listed_scoring_profiles(tenant_id)
     ]

@@ -101,14 +101,14 @@ class BudgetProfileForm(PlatformForm):
         return described.unit if described and described.is_amount else ""
 
     def clean_levels(self) -> list[int]:
-        """`0, 1` as numbers."""
+        """Return `0, 1` as numbers."""
         parts = [part.strip() for part in self.cleaned_data["levels"].split(",") if part.strip()]
         if not all(part.isdecimal() and len(part) < 3 for part in parts):
             raise ValidationError("Whole numbers with commas between them, such as 0, 1.", code="invalid")
         return [int(part) for part in parts]
 
     def changes(self) -> dict[str, Any]:
-        """The valid fields as the columns of a profile."""
+        """Return the valid fields as the columns of a profile."""
         numbers = {name: self.cleaned_data[name] for name in BUDGET_PAGE_FIELDS}
         rooms = {section: room for section in ROOM_SECTIONS if (room := self._room(section)) is not None}
         typed_otherwise = {"include_summaries_at": self.cleaned_data["levels"], "sections": rooms}
@@ -123,23 +123,23 @@ class BudgetProfileForm(PlatformForm):
         return {"tokens": round(amount)}
 
     def as_pairs(self) -> list[tuple[str, Any]]:
-        """Every field as a hidden one repeats it; an unticked box sends nothing."""
+        """Return every field as a hidden one repeats it; an unticked box sends nothing."""
         pairs = [(name, self[name].value()) for name in self.fields]
         return [(name, "" if value is None else value) for name, value in pairs if value is not False]
 
     def first_fields(self) -> list[ProfileFieldView]:
-        """The numbers that are tuned most."""
+        """Return the numbers that are tuned most."""
         return self._views(FIRST_FIELDS)
 
     def groups(self) -> list[ProfileFieldGroup]:
-        """All others, by what they are about."""
+        """Return all others, by what they are about."""
         return [
             ProfileFieldGroup(title, self._views(names), any(self[name].errors for name in names))
             for title, names in FOLDED_FIELDS.items()
         ]
 
     def policy_groups(self) -> list[ProfileFieldGroup]:
-        """The numbers by which sessions shrink."""
+        """Return the numbers by which sessions shrink."""
         return [self._policy_group(title, names) for title, names in POLICY_GROUPS.items()]
 
     def _policy_group(self, title: str, names: Iterable[str]) -> ProfileFieldGroup:
@@ -156,7 +156,7 @@ class BudgetProfileForm(PlatformForm):
         ]
 
     def has_section_budgets(self) -> bool:
-        """Whether any room is set or refused."""
+        """Return whether any room is set or refused."""
         return any(room.amount.value() not in (None, "") or room.amount.errors for room in self.section_budgets())
 
     def _views(self, names: Iterable[str]) -> list[ProfileFieldView]:
@@ -165,7 +165,7 @@ class BudgetProfileForm(PlatformForm):
 
 
 def budget_profile_form_values(profile: BudgetProfile) -> dict[str, Any]:
-    """The numbers of a profile as its form holds them."""
+    """Return the numbers of a profile as its form holds them."""
     typed = {name: getattr(profile, name) for name in BUDGET_PAGE_FIELDS} | policy_form_values(
         profile.compaction_policy
     )
@@ -177,6 +177,6 @@ def budget_profile_form_values(profile: BudgetProfile) -> dict[str, Any]:
 
 
 def merge_form_values(typed: Mapping[str, Any], profile: BudgetProfile) -> dict[str, Any]:
-    """What was typed, with the profile's own numbers for fields that are left out; a box left out is unticked."""
+    """Return what was typed, with the profile's own numbers for absent fields; an absent box is unticked."""
     own = {name: value for name, value in budget_profile_form_values(profile).items() if not isinstance(value, bool)}
     return own | {name: typed[name] for name in typed}

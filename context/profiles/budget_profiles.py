@@ -22,14 +22,14 @@ CODE_DEFAULT_VERSION = 0
 
 
 def default_budget_profile(tenant_id: UUID) -> BudgetProfile:
-    """The numbers of a tenant that never saved any: the model's defaults as version 0, unsaved."""
+    """Return the numbers of a tenant that never saved any: the model's defaults as version 0, unsaved."""
     return BudgetProfile(tenant_id=tenant_id, name=DEFAULT_BUDGET_PROFILE_NAME, version=CODE_DEFAULT_VERSION)
 
 
 def current_budget_profile(
     tenant_id: UUID, name: str = DEFAULT_BUDGET_PROFILE_NAME, *, at: datetime | None = None
 ) -> BudgetProfile:
-    """The version in force, now or at a recorded time. Raises `InvalidInput` for a name the tenant does not have."""
+    """Return the version in force, now or at a recorded time. Raises `InvalidInput` for an unknown name."""
     row: BudgetProfile | None = BudgetProfile.objects.for_tenant(tenant_id).named(name).active(at).first()
     if row is not None:
         return row
@@ -46,7 +46,7 @@ def budget_profile_for(
     name: str | None = None,
     at: datetime | None = None,
 ) -> BudgetProfile:
-    """The profile a context is built with: the one named, else the key's, the longest partition's, the default.
+    """Return the profile a context is built with: the one named, else the key's, the longest partition's, the default.
 
     One query. `at` asks for what was in force at a recorded time. Raises `InvalidInput` for an unknown `name`.
     """
@@ -58,7 +58,7 @@ def budget_profile_for(
 def budget_profiles_for(
     tenant_id: UUID, partition_paths: Iterable[str], *, api_key_id: str | None = None, at: datetime | None = None
 ) -> dict[str, BudgetProfile]:
-    """The profile assigned in each of the partitions, else the default. One query."""
+    """Return the profile assigned in each of the partitions, else the default. One query."""
     paths = set(partition_paths)
     assignments = BudgetProfileAssignment.objects.for_tenant(tenant_id).active(at)
     targeted = assignments.for_targets(api_key_id, {each for path in paths for each in partition_lineage(path)})
@@ -71,13 +71,13 @@ def budget_profiles_for(
 
 
 def partition_lineage(partition_path: str) -> list[str]:
-    """The paths of a partition and of all above it."""
+    """Return the paths of a partition and of all above it."""
     partition = parse_partition(partition_path)
     return [row.path for row in (*partition.ancestors(), partition)]
 
 
 def current_budget_profiles(tenant_id: UUID) -> list[BudgetProfile]:
-    """The versions in force by name; the defaults stand for a `default` that was never saved."""
+    """Return the versions in force by name; the defaults stand for a `default` that was never saved."""
     rows: list[BudgetProfile] = list(BudgetProfile.objects.for_tenant(tenant_id).current().versions())
     if not any(row.name == DEFAULT_BUDGET_PROFILE_NAME for row in rows):
         rows.append(default_budget_profile(tenant_id))
@@ -85,7 +85,7 @@ def current_budget_profiles(tenant_id: UUID) -> list[BudgetProfile]:
 
 
 def budget_profile_versions(tenant_id: UUID, name: str) -> list[BudgetProfile]:
-    """All versions of a profile, newest first; `default` ends with version 0, the defaults of the code.
+    """Return all versions of a profile, newest first; `default` ends with version 0, the defaults of the code.
 
     Raises `InvalidInput` for a name the tenant does not have.
     """
@@ -96,7 +96,7 @@ def budget_profile_versions(tenant_id: UUID, name: str) -> list[BudgetProfile]:
 
 
 def budget_profile_version(tenant_id: UUID, name: str, version: int) -> BudgetProfile:
-    """One version of a profile, version 0 of `default` included. Raises `InvalidInput` where there is none."""
+    """Return one version of a profile, version 0 of `default` included. Raises `InvalidInput` where there is none."""
     row: BudgetProfile | None = BudgetProfile.objects.for_tenant(tenant_id).named(name).numbered(version).first()
     if row is not None:
         return row
@@ -114,7 +114,7 @@ def compare_budget_profiles(tenant_id: UUID, left: NamedVersion, right: NamedVer
 
 
 def draft_budget_profile(base: BudgetProfile, changes: Mapping[str, Any]) -> BudgetProfile:
-    """An unsaved copy of `base` with `changes` applied and every bound checked.
+    """Return an unsaved copy of `base` with `changes` applied and every bound checked.
 
     Raises `InvalidInput` that names every unknown field and every value out of bounds.
     """
@@ -155,7 +155,7 @@ def _told(name: str, faults: Sequence[ValidationError]) -> str:
 
 
 def _beyond_columns(draft: BudgetProfile) -> Iterator[FieldProblem]:
-    """What no column checks by itself."""
+    """Yield what no column checks by itself."""
     for name, value in draft.tuned_numbers.items():
         # no comparison with a bound ever refuses NaN
         if isinstance(value, float) and math.isnan(value):

@@ -12,7 +12,7 @@ from context.services.profiles.scoring_profiles import ADR_0040
 
 @dataclass(frozen=True)
 class PublishingComparisonRow:
-    """The evidence held at one budget (tokens), beside that of the profile it would stand in for."""
+    """The evidence included at one budget (tokens), and that of the profile it would replace."""
 
     budget: int
     candidate: ReportCell
@@ -62,7 +62,7 @@ class PublishingGate:
 def publishing_gate(
     row: ScoringProfileVersion, in_force: ScoringProfileVersion | None, *, adr_reference: str
 ) -> PublishingGate:
-    """What `row` still needs if `adr_reference` argues it; inside a scope."""
+    """Return what `row` still needs if `adr_reference` argues it; inside a scope."""
     proof = proving_evaluation(row)
     runs = EvaluationRun.objects.for_tenant(row.tenant_id).without_details()
     base = in_force

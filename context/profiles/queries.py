@@ -114,5 +114,5 @@ class ProfileAssignmentQuerySet(VersionedByRecordedTime):
         return self.select_related("api_key")
 
     def locked(self) -> Self:
-        """Held until the transaction ends, so that two who assign one target come one after the other."""
+        """Locked until the transaction ends, so that two who assign one target come one after the other."""
         return self.select_for_update(of=("self",))

@@ -104,7 +104,7 @@ class ScoringProfileForm(PlatformForm):
         return dict(named)
 
     def changes(self, numbers: Mapping[str, Any]) -> dict[str, Any]:
-        """The valid fields as the numbers of a profile; a calibration is that of `numbers` or none."""
+        """Return the valid fields as the numbers of a profile; a calibration is that of `numbers` or none."""
         fields = self.cleaned_data
         typed = {part: fields[WEIGHT + part] for part in PART_NAMES if fields[WEIGHT + part]}
         weights = {part: _untouched(weight, numbers["weights"].get(part)) for part, weight in typed.items()}
@@ -117,11 +117,11 @@ class ScoringProfileForm(PlatformForm):
         }
 
     def base_weights(self) -> list[WeightView]:
-        """The five parts of ADR-0040."""
+        """Return the five parts of ADR-0040."""
         return self._weights(BASE_PARTS)
 
     def signal_weights(self) -> list[WeightView]:
-        """The signals beside them."""
+        """Return the signals beside them."""
         return self._weights(SIGNALS)
 
     def numbers(self) -> list[ProfileFieldView]:
@@ -152,12 +152,12 @@ def _form_field(described: ProfileField) -> forms.Field:
 
 
 def _shown(value: Any) -> str:
-    """A number as its field holds it: short enough to read."""
+    """Return a number as its field shows it: short enough to read."""
     return f"{value:.8g}"
 
 
 def _untouched(typed: Any, own: Any) -> Any:
-    """The profile's own number where the field shows just that, else what was typed."""
+    """Return the profile's own number where the field shows just that, else what was typed."""
     are_numbers = isinstance(typed, float) and isinstance(own, float)
     return own if are_numbers and _shown(typed) == _shown(own) else typed
 
@@ -170,7 +170,7 @@ def _as_float(value: Any) -> float:
 
 
 def scoring_profile_form_values(numbers: Mapping[str, Any]) -> dict[str, Any]:
-    """The numbers of a profile as its form holds them."""
+    """Return the numbers of a profile as its form holds them."""
     typed = {name: numbers.get(name) for name in TYPED_NUMBERS}
     by_kind = numbers.get("half_life_days_by_kind") or {}
     typed["half_life_days"] = _shown(numbers["half_life_days"])
@@ -180,7 +180,7 @@ def scoring_profile_form_values(numbers: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def weight_views(numbers: Mapping[str, Any]) -> list[WeightView]:
-    """The parts that count in a profile, in a fixed order; in a calibrated one with what each adds to the log-odds."""
+    """Return the components that count in a profile, in a fixed order; if calibrated, with their coefficients."""
     weights, coefficients = numbers["weights"], numbers.get("coefficients") or {}
     counting = [part for part in PART_NAMES if weights.get(part) or part in coefficients]
     return [

@@ -26,7 +26,7 @@ VERSION_MARK = "@"
 def resolve_scoring_profile(
     tenant_id: UUID, name: str, partition_path: str, api_key_id: str | None, *, allow_drafts: bool = False
 ) -> ScoringProfile:
-    """The profile a context is ranked by: the one named, else the key's, the longest partition's, `adr-0040`.
+    """Return the profile a context is ranked by: the one named, else the key's, the longest partition's, `adr-0040`.
 
     One query at most where nothing of the tenant's own counts. An agent may name what is published; with
     `allow_drafts` also a name that is not, whose newest version counts, and `name@version` in any state. Raises
@@ -76,7 +76,7 @@ def scoring_profile_at(tenant_id: UUID, name: str, version: int) -> ScoringProfi
 
 
 def scoring_profile_version(tenant_id: UUID, name: str, version: int) -> ScoringProfileVersion:
-    """The row of one version, shipped ones included. Raises `InvalidInput` where there is none."""
+    """Return the row of one version, shipped ones included. Raises `InvalidInput` where there is none."""
     shipped = SHIPPED_PROFILES.get(name)
     if shipped is not None and shipped.version == version:
         return _shipped_row(tenant_id, shipped)
@@ -89,13 +89,13 @@ def scoring_profile_version(tenant_id: UUID, name: str, version: int) -> Scoring
 
 
 def listed_scoring_profiles(tenant_id: UUID) -> list[ScoringProfileVersion]:
-    """One version of every profile, in force or else the newest: what is shipped, then the tenant's own by name."""
+    """Return one version of every profile, in force or else the newest: shipped ones, then the tenant's own by name."""
     rows = list(ScoringProfileVersion.objects.for_tenant(tenant_id).listed().with_runs())
     return [*(_shipped_row(tenant_id, profile) for profile in SHIPPED_PROFILES.values()), *rows]
 
 
 def listed_scoring_profile(tenant_id: UUID, name: str) -> ScoringProfileVersion:
-    """The version in force of one profile, else its newest. Raises `NotFound` for a name the tenant does not have."""
+    """Return the version in force of one profile, else its newest. Raises `NotFound` for an unknown name."""
     if name in SHIPPED_PROFILES:
         return _shipped_row(tenant_id, SHIPPED_PROFILES[name])
     row: ScoringProfileVersion | None = (
@@ -107,7 +107,7 @@ def listed_scoring_profile(tenant_id: UUID, name: str) -> ScoringProfileVersion:
 
 
 def scoring_profile_versions(tenant_id: UUID, name: str) -> list[ScoringProfileVersion]:
-    """All versions of a profile, newest first. Raises `NotFound` for a name the tenant does not have."""
+    """Return all versions of a profile, newest first. Raises `NotFound` for a name the tenant does not have."""
     if name in SHIPPED_PROFILES:
         return [_shipped_row(tenant_id, SHIPPED_PROFILES[name])]
     rows = list(ScoringProfileVersion.objects.for_tenant(tenant_id).named(name).versions().with_runs())
@@ -117,7 +117,7 @@ def scoring_profile_versions(tenant_id: UUID, name: str) -> list[ScoringProfileV
 
 
 def lock_published_profile(tenant_id: UUID, name: str) -> None:
-    """See that agents may name the profile, and that it stays so until the transaction ends.
+    """Check that agents may name the profile, and lock it until the transaction ends.
 
     Raises `InvalidInput` for a name the tenant does not have, and for one of which nothing is published.
     """
@@ -132,13 +132,13 @@ def lock_published_profile(tenant_id: UUID, name: str) -> None:
 
 
 def published_profile_names(tenant_id: UUID) -> list[str]:
-    """What agents may name and operators assign."""
+    """Return what agents may name and operators assign."""
     rows = ScoringProfileVersion.objects.for_tenant(tenant_id).active().versions()
     return [*SHIPPED_PROFILES, *(row.name for row in rows)]
 
 
 def _shipped_row(tenant_id: UUID, profile: ScoringProfile) -> ScoringProfileVersion:
-    """What the project ships as a row that was never saved: published, without a time."""
+    """Return what the project ships as a row that was never saved: published, without a time."""
     return ScoringProfileVersion(
         tenant_id=tenant_id,
         name=profile.name,
@@ -150,7 +150,7 @@ def _shipped_row(tenant_id: UUID, profile: ScoringProfile) -> ScoringProfileVers
 
 
 def apply_number_changes(base: ScoringProfileVersion, changes: Mapping[str, Any]) -> dict[str, Any]:
-    """The numbers of `base` with `changes`, all of them written out.
+    """Return the numbers of `base` with `changes`, all of them written out.
 
     Raises `InvalidInput` that names every number that is unknown, out of bounds or does not sum up.
     """
@@ -162,7 +162,7 @@ def apply_number_changes(base: ScoringProfileVersion, changes: Mapping[str, Any]
 
 
 def proving_evaluation(row: ScoringProfileVersion) -> EvaluationRun | None:
-    """The finished evaluation of exactly these numbers: the one stored with the version, else the newest there is."""
+    """Return the finished evaluation of exactly these numbers: the one stored with the version, else the newest."""
     if row.evaluation_run is not None:
         return row.evaluation_run
     run: EvaluationRun | None = (
@@ -172,7 +172,7 @@ def proving_evaluation(row: ScoringProfileVersion) -> EvaluationRun | None:
 
 
 def mark_drafts_evaluated(run: EvaluationRun) -> int:
-    """Call drafts with exactly the numbers of a finished run evaluated from now on; how many there were."""
+    """Mark drafts with exactly the numbers of a finished run as evaluated; return how many there were."""
     drafts = ScoringProfileVersion.objects.for_tenant(run.tenant_id).unpublished().of_numbers(run.profile_numbers)
     return drafts.update(state=ScoringProfileVersion.State.EVALUATED, evaluation_run=run)
 

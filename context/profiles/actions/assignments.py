@@ -93,7 +93,7 @@ class _Assigning(Generic[_Row]):
         return row
 
     def _beginning(self, tenant_id: UUID, target: dict[str, str], now: datetime) -> datetime:
-        """When an assignment begins: never before the last one of its target ended, whichever request came first."""
+        """Return when an assignment begins: never before the last one of its target ended."""
         rows = self.model.objects.for_tenant(tenant_id).ended().newest_first()
         last: _Row | None = rows.filter(**target).first()
         return max(now, last.recorded_to or now) if last else now
@@ -116,7 +116,7 @@ assign_scoring_profile, unassign_scoring_profile = _SCORING.assign, _SCORING.una
 
 
 def _target(tenant_id: UUID, api_key_id: str | None, partition_path: str | None) -> dict[str, str]:
-    """The target's column and its value."""
+    """Return the target's column and its value."""
     if (api_key_id is None) == (partition_path is None):
         raise InvalidInput("one_target", "Either a key or a partition is needed, and not both.", field="partition")
     if partition_path is not None:

@@ -31,7 +31,7 @@ def create_budget_profile(
     by: Actor,
     now: datetime,
 ) -> BudgetProfile:
-    """Version 1 of a new profile: the numbers in force of another one, with `changes`.
+    """Make version 1 of a new profile: the numbers in force of another one, with `changes`.
 
     Raises `InvalidInput` naming the field for a name or a value that cannot be, `Conflict` for a name that is taken.
     """
@@ -91,7 +91,7 @@ def roll_back_budget_profile(
 
 
 def _version_in_force(tenant_id: UUID, name: str, edited_from: int) -> BudgetProfile:
-    """The current version, held until the transaction ends; it must be the one that was edited."""
+    """Return the current version, locked until the transaction ends; it must be the one that was edited."""
     rows = BudgetProfile.objects.for_tenant(tenant_id).named(name)
     base = rows.current().locked().first()
     if base is None:

@@ -41,7 +41,7 @@ def create_scoring_profile(
     by: Actor,
     now: datetime,
 ) -> ScoringProfileVersion:
-    """The first draft of a new profile: the numbers of another one (in force, or of one version) with `changes`.
+    """Make the first draft of a new profile: the numbers of another one (in force, or of one version) with `changes`.
 
     Raises `InvalidInput` naming the field for a name or a number that cannot be, `Conflict` for a name that is taken.
     """
@@ -68,7 +68,7 @@ def edit_scoring_profile(
     by: Actor,
     now: datetime,
 ) -> ScoringProfileVersion:
-    """`changes` to version `edited_from`, as a new draft; without any difference that version is given back.
+    """Save `changes` to version `edited_from` as a new draft; without any difference return that version.
 
     Raises `Conflict` with code `locked` for a shipped profile and `profile_changed` where there is a newer version that
     the editor did not see, `NotFound` for an unknown profile, `InvalidInput` naming every number that cannot be.
@@ -185,7 +185,7 @@ def _draft(
 
 
 def _held(tenant_id: UUID, name: str) -> list[ScoringProfileVersion]:
-    """All versions of a profile, held until the transaction ends, so that changes of one profile come in turn."""
+    """Return all versions of a profile, locked until the transaction ends, so that changes come in turn."""
     if name in SHIPPED_PROFILES:
         raise Conflict("locked", f"{name} comes with the program and is locked; copy it into a profile of your own.")
     rows = list(ScoringProfileVersion.objects.for_tenant(tenant_id).named(name).versions().locked())
@@ -202,7 +202,7 @@ def _of_number(rows: list[ScoringProfileVersion], version: int) -> ScoringProfil
 
 
 def _seen_in_force(rows: list[ScoringProfileVersion], seen: int | None) -> ScoringProfileVersion | None:
-    """The version in force, which must be the one that the caller saw."""
+    """Return the version in force, which must be the one that the caller saw."""
     row = next((row for row in rows if row.is_active), None)
     if seen is not None and seen != (row.version if row else 0):
         now_in_force = f"version {row.version} is in force" if row else "no version is in force"
@@ -211,7 +211,7 @@ def _seen_in_force(rows: list[ScoringProfileVersion], seen: int | None) -> Scori
 
 
 def _held_proof(row: ScoringProfileVersion) -> EvaluationRun | None:
-    """The evaluation that proves a version, held so that nobody deletes it before it is noted."""
+    """Return the evaluation that proves a version, locked so that nobody deletes it before it is stored."""
     proof = proving_evaluation(row)
     if proof is None:
         return None
@@ -220,7 +220,7 @@ def _held_proof(row: ScoringProfileVersion) -> EvaluationRun | None:
 
 
 def _refuse_unmet(conditions: Sequence[PublishingCondition]) -> None:
-    """Raises one error that names every condition which is not met, by the first one's code."""
+    """Raise one error that names every unmet condition, with the code of the first."""
     unmet = [condition for condition in conditions if not condition.is_met]
     if unmet:
         problems = [FieldProblem(condition.field, condition.code, condition.detail) for condition in unmet]

@@ -115,7 +115,7 @@ class AssignmentTargetInput(StrictSerializer):
     partition = path_field()
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        """Exactly one target."""
+        """Require exactly one target."""
         if (attrs["key"] is None) == (attrs["partition"] is None):
             detail = serializers.ErrorDetail("Give either key or partition.", "one_target")
             raise serializers.ValidationError({"key": [detail]})
@@ -135,7 +135,7 @@ class AssignmentListInput(PageInput):
 
 
 def serialize_budget_profile(row: BudgetProfile) -> dict[str, Any]:
-    """One version of a budget profile; version 0 was never saved."""
+    """Return one version of a budget profile; version 0 was never saved."""
     return {
         "name": row.name,
         "version": row.version,
@@ -147,12 +147,12 @@ def serialize_budget_profile(row: BudgetProfile) -> dict[str, Any]:
 
 
 def serialize_profile_comparison(rows: list[ProfileFieldComparison]) -> list[dict[str, Any]]:
-    """The numbers of two versions, field by field."""
+    """Return the numbers of two versions, field by field."""
     return [{"field": row.field, "a": row.left, "b": row.right, "differs": row.differs} for row in rows]
 
 
 def serialize_budget_assignment(row: BudgetProfileAssignment) -> dict[str, Any]:
-    """An assignment; the row was read `with_keys`."""
+    """Return an assignment; the row was read `with_keys`."""
     return {"id": row.pk, "budget_profile": row.profile_name, **serialize_assignment(row)}
 
 

@@ -110,7 +110,7 @@ class ScoringAssignmentInput(AssignmentTargetInput):
 
 
 def serialize_scoring_profile(row: ScoringProfileVersion) -> dict[str, Any]:
-    """One version of a scoring profile; what is shipped has no times. The row was read `with_runs`."""
+    """Return one version of a scoring profile; what is shipped has no times. The row was read `with_runs`."""
     run = row.evaluation_run
     return {
         "name": row.name,
@@ -132,7 +132,7 @@ def serialize_scoring_profile(row: ScoringProfileVersion) -> dict[str, Any]:
 
 
 def serialize_scoring_assignment(row: ScoringProfileAssignment) -> dict[str, Any]:
-    """An assignment; the row was read `with_keys`."""
+    """Return an assignment; the row was read `with_keys`."""
     return {"id": row.pk, "profile": row.profile_name, **serialize_assignment(row)}
 
 

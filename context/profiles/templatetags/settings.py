@@ -14,7 +14,7 @@ register = template.Library()
 
 @register.filter
 def setting_text(value: Any, field: str) -> list[str]:
-    """The lines that tell the value of a profile's field: 90 of receipt_days -> 90 days."""
+    """Return the lines that tell the value of a profile's field: 90 of receipt_days -> 90 days."""
     described = PROFILE_FIELDS.get(field.partition(".")[0], ProfileField(None))
     unit = described.units
     match value:

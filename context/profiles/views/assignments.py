@@ -99,7 +99,7 @@ def _to_assignments(request: HtmxRequest, kind: ProfileKind) -> HttpResponseBase
 
 
 def _key_id(request: HtmxRequest, prefix: str) -> str | None:
-    """The key of a visible prefix; the prefix itself where there is none, which the verb refuses. None for no key."""
+    """Return the key of a visible prefix, the prefix itself (which the action refuses) if unknown, None for no key."""
     if not prefix:
         return None
     key = ApiKey.objects.for_tenant(request.tenant.id).with_prefix(prefix).first()

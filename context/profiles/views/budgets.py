@@ -64,7 +64,7 @@ _FIELDS_OF_FORM = {"sections": "room_memories", "include_summaries_at": "levels"
 @tenant_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def budget_profiles(request: HtmxRequest, name: str = DEFAULT_BUDGET_PROFILE_NAME) -> HttpResponseBase:
-    """A profile's numbers in force and their versions; a draft stands in the address and shows its effect unsaved."""
+    """Show a profile's active numbers and its versions; a draft in the address shows its effect unsaved."""
     is_post = request.method == "POST"
     typed = request.POST if is_post else request.GET if "default_tokens" in request.GET else None
     with tenant_scope(request.tenant.id):
@@ -114,7 +114,7 @@ def _versions(request: HtmxRequest, name: str) -> list[BudgetProfileVersionView]
 
 
 def _first_question(request: HtmxRequest, name: str, questions: list[SavedQuestion]) -> dict[str, str]:
-    """The first question that the profile serves, else the first of all; inside a scope."""
+    """Return the first question that the profile serves, else the first of all; inside a scope."""
     if not questions:
         return {}
     serving = budget_profiles_for(request.tenant.id, [each.partition for each in questions])
@@ -167,7 +167,7 @@ def _budgets_page(request: HtmxRequest, page: dict[str, Any]) -> HttpResponse:
 def _drafted(
     request: HtmxRequest, current: BudgetProfile, changes: Mapping[str, Any], trial: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The draft, what it changes, and the profile that serves where the question is asked."""
+    """Return the draft, what it changes, and the profile that serves where the question is asked."""
     draft = draft_budget_profile(current, changes)
     with tenant_scope(request.tenant.id):
         serving = budget_profiles_for(request.tenant.id, [trial["partition"]])[trial["partition"]]
@@ -176,7 +176,7 @@ def _drafted(
 
 
 def _effect(request: HtmxRequest, page: Mapping[str, Any], trial: Mapping[str, Any]) -> dict[str, Any]:
-    """The trial question answered with the numbers in force and, where they differ, with the draft."""
+    """Return the trial question answered with the numbers in force and, where they differ, with the draft."""
 
     def answered(profile: BudgetProfile) -> Preview:
         return operator_preview_request(request, ContextRequest(**trial, draft=profile, explain=True, preview=True))
@@ -190,7 +190,7 @@ def _effect(request: HtmxRequest, page: Mapping[str, Any], trial: Mapping[str, A
 @tenant_required
 @require_POST
 def budget_create(request: HtmxRequest) -> HttpResponseBase:
-    """A new profile, with the numbers of another one to begin with."""
+    """Make a new profile, with the numbers of another one to begin with."""
     form = NewProfileForm(request.POST, label_suffix="")
     if form.is_valid():
         name = form.cleaned_data["name"]

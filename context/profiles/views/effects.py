@@ -31,7 +31,7 @@ from memory_platform.web.pages import HtmxRequest, operator_required, render_pag
 @tenant_required
 @require_safe
 def budget_effect(request: HtmxRequest, name: str) -> HttpResponseBase:
-    """The typed numbers of a budget profile on the saved questions, against those in force."""
+    """Show the typed numbers of a budget profile on the saved questions, against those in force."""
     try:
         with tenant_scope(request.tenant.id):
             current = current_budget_profile(request.tenant.id, name)
@@ -52,7 +52,7 @@ def budget_effect(request: HtmxRequest, name: str) -> HttpResponseBase:
 
 
 def try_budget_profile(request: HtmxRequest, current: BudgetProfile, form: BudgetProfileForm) -> dict[str, Any]:
-    """The saved questions, and what the typed numbers do to them; refusals stand in the form."""
+    """Return the saved questions and what the typed numbers change; errors are added to the form."""
     before = after = ContextRequest(draft=current, preview=True)
     if form.is_valid():
         try:
@@ -68,7 +68,7 @@ def try_budget_profile(request: HtmxRequest, current: BudgetProfile, form: Budge
 @tenant_required
 @require_safe
 def scoring_effect(request: HtmxRequest, name: str) -> HttpResponseBase:
-    """The typed numbers of a scoring profile on the saved questions, against those of the version they began with."""
+    """Show the typed numbers of a scoring profile on the saved questions, against those of the edited version."""
     try:
         with tenant_scope(request.tenant.id):
             versions = scoring_profile_versions(request.tenant.id, name)
@@ -86,7 +86,7 @@ def scoring_effect(request: HtmxRequest, name: str) -> HttpResponseBase:
 
 
 def try_scoring_profile(request: HtmxRequest, base: ScoringProfileVersion, form: ScoringProfileForm) -> dict[str, Any]:
-    """The same for the numbers of a scoring profile."""
+    """Return the same as `try_budget_profile` for the numbers of a scoring profile."""
     numbers = base.numbers
     if form.is_valid():
         try:

@@ -155,7 +155,7 @@ def _ask(
     said: list[str],
     changes: list[tuple[str, Any]],
 ) -> HttpResponse:
-    """The page, or the dialog, that asks before one of the verbs."""
+    """Return the page or the dialog that asks for confirmation."""
     back = f"{reverse('scoring-profile', args=[request.tenant.id, row.name])}?version={row.version}"
     page = {
         "section": "scoring-profiles",

@@ -55,7 +55,7 @@ class ScoringProfileVersionView:
 @tenant_required
 @require_safe
 def scoring_profiles(request: HtmxRequest) -> HttpResponseBase:
-    """What is shipped and the tenant's own, each with its state and whom it is for."""
+    """Show what is shipped and the tenant's own, each with its state and whom it is for."""
     return _list_page(request, NewProfileForm(initial={"based_on": DEFAULT_SCORING_PROFILE_NAME}, label_suffix=""))
 
 
@@ -88,7 +88,7 @@ def _list_page(request: HtmxRequest, form: NewProfileForm) -> HttpResponse:
 @tenant_required
 @require_POST
 def scoring_create(request: HtmxRequest) -> HttpResponseBase:
-    """A new draft, with the numbers of another profile, or of one version of it, to begin with."""
+    """Make a new draft, with the numbers of another profile, or of one version of it, to begin with."""
     form = NewProfileForm(request.POST, label_suffix="")
     if form.is_valid():
         name, based_on = form.cleaned_data["name"], form.cleaned_data["based_on"] or DEFAULT_SCORING_PROFILE_NAME
@@ -115,7 +115,7 @@ def scoring_create(request: HtmxRequest) -> HttpResponseBase:
 @tenant_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def scoring_profile(request: HtmxRequest, name: str) -> HttpResponseBase:
-    """One version with its numbers and the form that makes a draft of it; what is typed adds up as one types."""
+    """Show one version with its numbers and the form that makes a draft of it; the sum follows the typing."""
     is_post = request.method == "POST"
     page = _profile_page(request, name, request.POST.get("edited_from") or request.GET.get("version"))
     is_typed = is_post or "relevance" in request.GET
@@ -206,7 +206,7 @@ def profile_versions(request: HtmxRequest, name: str) -> list[ScoringProfileVers
 
 
 def selected_version(versions: list[ScoringProfileVersion], version: str | None) -> ScoringProfileVersion:
-    """The version in the address; without one that in force, else the newest."""
+    """Return the version in the address; without one that in force, else the newest."""
     if version is None:
         return next((row for row in versions if row.is_active), versions[0])
     found = next((row for row in versions if row.version == parse_whole_number(version)), None)

@@ -102,7 +102,7 @@ class PolicyProblem:
 
 
 def problems_of_policy(chosen: object) -> list[PolicyProblem]:
-    """Everything wrong with the numbers a profile chooses; nothing when they can be stored."""
+    """Return every problem of the numbers a profile chooses; none when they can be stored."""
     if not isinstance(chosen, Mapping):
         return [PolicyProblem("", "not_an_object", "A compaction policy is an object: names and their values.")]
     problems = [problem for name, value in chosen.items() for problem in _problems_of(name, value)]

@@ -42,9 +42,9 @@ _RECENCY_MODES = {
 _HALF_LIFE_DAYS = (0.01, 36_500.0)
 POOL_SIZE_MIN = 10
 KINDS_MAX = 50
-#: So many things wrong are told at once: an answer may not be larger than what was sent.
+#: Problems reported at once: an answer may not be larger than what was sent.
 PROBLEMS_MAX = 50
-#: A coefficient beyond this says that the data could be told apart without a model.
+#: A larger coefficient means that the data can be separated without a model.
 COEFFICIENT_MAX = 1_000.0
 
 
@@ -148,7 +148,7 @@ class ScoringProfile:
 
     @classmethod
     def from_numbers(cls, name: str, version: int, numbers: object) -> ScoringProfile:
-        """The profile that `to_numbers` wrote; absent numbers are those of ADR-0040. Raises `ScoringProfileError`."""
+        """Return the profile that `to_numbers` wrote; absent numbers are ADR-0040's. Raises `ScoringProfileError`."""
         for problem in problems_of_numbers(numbers):
             raise ScoringProfileError(problem)
         return cls(name=name, version=version, **dict(numbers))  # type: ignore[call-overload]
@@ -159,7 +159,7 @@ SCORING_FIELDS = tuned_fields(ScoringProfile)
 
 
 def problems_of_numbers(numbers: object) -> list[FieldProblem]:
-    """What is wrong with the numbers of a profile, each with its field, the first 50; nothing when they can be used."""
+    """Return the first 50 problems of a profile's numbers, each with its field; none when they can be used."""
     if not isinstance(numbers, Mapping):
         return [FieldProblem("numbers", "not_an_object", "The numbers of a profile are an object.")]
     return list(islice(_problems(numbers), PROBLEMS_MAX))

@@ -36,17 +36,17 @@ BUDGET_PAGE_FIELDS = (*FIRST_FIELDS, *[name for names in FOLDED_FIELDS.values() 
 ROOM_SECTIONS = ("tenant_memo", "partition_summaries", "focus", "linked_memories", "memories")
 _LABELS = {
     "default_tokens": "Default budget",
-    "include_memories_top_k": "Without a question",
+    "include_memories_top_k": "Memories without query",
     "include_tenant_memo": "Tenant memo leads every context",
     "include_linked_memories": "Memories linked to the focus",
-    "overfetch_ratio": "Candidates",
-    "pinned_share": "Pinned come first in",
-    "near_duplicate_threshold": "Near duplicate from",
-    "elastic_target_items": "Items aimed at",
-    "elastic_min_tokens": "Least of an item",
-    "elastic_max_tokens": "Most of an item",
-    "receipt_days": "For at most",
-    "receipt_count": "And at most",
+    "overfetch_ratio": "Overfetch ratio",
+    "pinned_share": "Pinned share",
+    "near_duplicate_threshold": "Near-duplicate threshold",
+    "elastic_target_items": "Target items",
+    "elastic_min_tokens": "Minimum length",
+    "elastic_max_tokens": "Maximum length",
+    "receipt_days": "Retention period",
+    "receipt_count": "Maximum receipts",
 }
 # Unit, step and hint of a field.
 _SHOWN_AS = {
@@ -55,7 +55,7 @@ _SHOWN_AS = {
     "include_memories_top_k": ("memories", "1", ""),
     "levels": ("", "", "0 is the first segment of a path, 1 the second; with commas between them."),
     "pinned_share": (
-        "of the room",
+        "of the section budget",
         "0.05",
         "0 to 1, of the room for memories. With a question, a pinned memory beyond it competes by its score.",
     ),

@@ -22,20 +22,20 @@ from memory_platform.web.forms import PlatformForm
 WEIGHT = "weight_"
 #: What each part of a score says, in one sentence.
 PART_WORDS = {
-    "relevance": "How near the memory is to the question.",
-    "recency": "How young the memory is; it halves with every half-life.",
-    "usefulness": "What agents and people said of it so far.",
-    "confidence": "How sure whoever stored it was.",
-    "frequency": "How often it stood in a context before.",
-    "words": "How many of the question's words it holds, rare ones counting more.",
-    "neighbours": "How relevant the messages just before and after it are.",
-    "person": "Whether it is about or by a person whom the question names.",
-    "time": "Whether it was said at the time that the question names.",
-    "answer": "Whether it holds what the question asks for: a time, a number, a name.",
-    "statement": "Whether it states something, where others only ask.",
-    "currency": "Whether it is the latest word among those that say nearly the same.",
+    "relevance": "Similarity of the memory to the query.",
+    "recency": "Age of the memory; halves with each half-life.",
+    "usefulness": "Feedback on the memory so far.",
+    "confidence": "Confidence given when it was stored.",
+    "frequency": "How often contexts have included it.",
+    "words": "Share of the query's words it contains; rare words count more.",
+    "neighbours": "Relevance of the messages next to it.",
+    "person": "Whether it mentions or quotes a person named in the query.",
+    "time": "Whether it dates from a time named in the query.",
+    "answer": "Whether it contains the kind of answer the query asks for.",
+    "statement": "Whether it states something rather than asks.",
+    "currency": "Whether it is the latest statement of its fact.",
 }
-_RELEVANCES = [("cosine", "cosine: nearness of meaning"), ("fused", "fused: what both arms of the search say")]
+_RELEVANCES = [("cosine", "cosine: vector similarity"), ("fused", "fused: rank over both retrievers")]
 _RECENCY_MODES = [("added", "added: one part of the sum"), ("multiplied", "multiplied: old ones count for less in all")]
 #: Unit, step and hint of a number.
 _SHOWN_AS = {

@@ -57,7 +57,7 @@ def embeddings(request: HtmxRequest) -> HttpResponseBase:
         except (EmbeddingError, PlatformError) as error:
             form.add_error("model", error.detail)
         else:
-            add_flash(request, f"The vectors of {row.name} are being made. Searches go on as they are.")
+            add_flash(request, f"Re-embedding with {row.name} started.")
             watch_job(request, "embedding_model", row.pk)
             return redirect("embeddings", request.tenant.id)
     return _page(request, form)

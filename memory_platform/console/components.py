@@ -40,15 +40,15 @@ _KINDS: Sequence[ComponentKind] = (
     ),
     ComponentKind("workers", "Workers", "Nothing is compacted, rolled up, evaluated or re-embedded; such work waits."),
     ComponentKind(
-        "beat", "Scheduler", "Nothing starts by itself: idle sessions stay full, counts and old records stay."
+        "beat", "Scheduler", "No scheduled task runs."
     ),
     ComponentKind(
-        "embedder", "Embedder", "New memories are found by their words alone, and so is what agents ask for."
+        "embedder", "Embedder", "Search is lexical only."
     ),
     ComponentKind(
         "embedding_models", "Embedding models", "What is stored is not searched with the model settings name."
     ),
-    ComponentKind("summariser", "Summariser", "Summaries are made by rules, from extracted statements, and marked so."),
+    ComponentKind("summariser", "Summariser", "Summaries are extractive and marked as such."),
 )
 
 

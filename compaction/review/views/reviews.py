@@ -157,7 +157,7 @@ def compaction_regenerate(request: HtmxRequest, compaction_id: UUID) -> HttpResp
         return render_review(
             request, compaction_id, RefusedForms(refusal=describe_refusal(request, compaction_id, error))
         )
-    add_flash(request, "A new one is being made; this one stands until then.")
+    add_flash(request, "Regeneration started. The current proposal stays until it is done.")
     watch_job(request, run.kind, run.pk)
     return redirect(ReviewAddress(request).of(compaction_id))
 

@@ -129,7 +129,7 @@ def compaction_withdraw(request: HtmxRequest, compaction_id: UUID) -> HttpRespon
         get_compaction_or_404(request, compaction_id)
     form = WithdrawAppendedForm(request.GET)
     if not form.is_valid():
-        flash_error(request, "It cannot be undone: the address says not what was appended.")
+        flash_error(request, "Cannot undo: the address does not name the appended statements.")
         return _shown(request, compaction_id)
     try:
         row = perform_decision(request, compaction_id, partial(withdraw_appended_statements, **form.cleaned_data))

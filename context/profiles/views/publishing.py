@@ -56,7 +56,7 @@ def scoring_publish(request: HtmxRequest, name: str, version: int) -> HttpRespon
         else:
             before = form.cleaned_data["replaces"]
             undo = reverse("scoring-roll-back", args=[request.tenant.id, name, before]) if before else ""
-            add_flash(request, f"Version {row.version} of {name} is published and in force.", undo_url=undo)
+            add_flash(request, f"Version {row.version} of {name} is published and active.", undo_url=undo)
             return redirect_to_version(request, row)
     return _publish_page(request, name, version, form)
 

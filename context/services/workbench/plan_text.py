@@ -28,7 +28,7 @@ ORDER = (
 )
 #: Why the vectors were searched as they were; reasons of `memories.services.search.plan`.
 SEARCH_PLAN_REASONS = {
-    "history": "former versions stand in no index",
+    "history": "past versions are not indexed",
     "no_index": "there is no index yet",
     "few_rows": "the scope is small",
     "shared_index": "the scope is a small part of the index",
@@ -37,21 +37,21 @@ SEARCH_PLAN_REASONS = {
 }
 _STEPS = {
     "resolve": "Profile, memo, summaries",
-    "embed": "Embedding the question",
-    "vector": "Search by meaning",
-    "lexical": "Search by words",
+    "embed": "Embed query",
+    "vector": "Vector search",
+    "lexical": "Lexical search",
     "pinned": "Pinned memories",
-    "read": "Reading the candidates",
-    "beside": "Reading messages beside them",
-    "vectors": "Reading their vectors",
-    "retrieve": "The whole search",
+    "read": "Read candidates",
+    "beside": "Read adjacent turns",
+    "vectors": "Read vectors",
+    "retrieve": "Retrieval",
     "linked": "Linked memories",
     "neighbours": "Links, near duplicates",
     "score": "Scoring",
     "likeness": "Near duplicates",
     "pack": "Packing",
-    "render": "Ordering, rendering, counting",
-    "receipt": "Writing the receipt",
+    "render": "Order, render, count",
+    "receipt": "Store receipt",
     "total": "Total",
 }
 

@@ -86,7 +86,7 @@ LISTS: Mapping[str, HygieneList] = {
         ),
         HygieneList(
             UNHELPFUL,
-            "Recalled, no vote for it",
+            "Unhelpful",
             f"Packed into {UNHELPFUL_RETRIEVALS_MIN} contexts or more without a vote for it, by a person or by an"
             " answer that used it; or with more weight against it than for it.",
             {"retrievals": "-weight", "oldest": "at"},

@@ -48,11 +48,11 @@ GONE, _CHANGED, IS_ARCHIVED, IS_LIVE, AS_WANTED, SKIPPED_DUPLICATE = (
 )
 SKIP_REASONS: Mapping[str, str] = {
     GONE: "no longer there",
-    _CHANGED: "changed by somebody since this page was opened",
+    _CHANGED: "changed since this page was opened",
     IS_ARCHIVED: "archived already",
     IS_LIVE: "not archived",
-    AS_WANTED: "like that already",
-    SKIPPED_DUPLICATE: "not to be restored: a live memory holds the same text",
+    AS_WANTED: "already in this state",
+    SKIPPED_DUPLICATE: "a live memory has the same text",
 }
 
 

@@ -50,7 +50,7 @@ def memory_bulk(request: HtmxRequest) -> HttpResponseBase:
         return _perform(request)
     form = BulkSelectionForm(request.GET)
     if not form.is_valid():
-        flash_error(request, "Choose an act and the memories it is about.")
+        flash_error(request, "Choose an action and select memories.")
         return list_again(request, request.GET.get("back", ""))
     fields = form.cleaned_data
     ids = _chosen(request, fields)
@@ -107,7 +107,7 @@ def _perform(request: HtmxRequest) -> HttpResponseBase:
         list_return_query(request.POST.get("back", "")),
     )
     if act is None or not seen:
-        flash_error(request, "Choose an act and the memories it is about.")
+        flash_error(request, "Choose an action and select memories.")
         return list_again(request, back)
     if not is_valid:
         return _preview(request, act, seen, form)

@@ -58,7 +58,7 @@ def memory_detail(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
         return _memory_page(request, memory_id, form)
     index_now(request.tenant.id, [memory_id])
     if saved.version == before:
-        add_flash(request, "Nothing was changed.")
+        add_flash(request, "No changes made.")
     else:
         undo = reverse("memory-version-restore", args=[request.tenant.id, memory_id, before])
         add_flash(request, f"Saved as version {saved.version}.", undo_url=undo)

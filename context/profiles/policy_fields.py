@@ -18,28 +18,28 @@ PREFIX = "compaction_"
 _WINDOW_SHARE = "% of the window"
 #: Label, unit and hint of every number.
 POLICY_FIELD_TEXTS = {
-    "sleep_threshold": ("Idle threshold", _WINDOW_SHARE, "A session over it is compacted once it lies idle."),
-    "emergency_threshold": ("Emergency threshold", _WINDOW_SHARE, "Before the next context is given."),
-    "warning_threshold": ("Warning threshold", _WINDOW_SHARE, "On pages and in contexts."),
-    "target": ("Target", _WINDOW_SHARE, "Below the first threshold. What compaction aims at."),
+    "sleep_threshold": ("Idle threshold", _WINDOW_SHARE, "Sessions above it are compacted when idle."),
+    "emergency_threshold": ("Emergency threshold", _WINDOW_SHARE, "Compacts before the next context."),
+    "warning_threshold": ("Warning threshold", _WINDOW_SHARE, "Shown on pages and in contexts."),
+    "target": ("Target", _WINDOW_SHARE, "Pressure after compaction; below the first threshold."),
     "preserve_messages": ("Preserved messages", "messages", ""),
-    "preserve_share": ("Preserved share", _WINDOW_SHARE, "Whichever are more stay as they are."),
+    "preserve_share": ("Preserved share", _WINDOW_SHARE, "The larger of the two applies."),
     "mask_over_bytes": ("Masking threshold", "bytes", "Reversible; the original stays readable."),
-    "retention_floor": ("Minimum retention", "%", "A summary that keeps fewer waits for review."),
+    "retention_floor": ("Minimum retention", "%", "Summaries below it wait for review."),
     "summary_share": ("Summary share", "% of its messages", ""),
     "idle_minutes": ("Idle time", "minutes", ""),
     "decision": ("Decision", "", ""),
     "has_scheduled": ("Scheduled compaction", "", ""),
     "has_emergency": ("Emergency compaction", "", ""),
     "has_masking": ("Tool output masking", "", ""),
-    "has_journal": ("Journal", "", "What leaves a session is kept as memories."),
-    "has_summaries": ("Session summaries", "", "Off: tool outputs are masked, nothing more."),
+    "has_journal": ("Journal", "", "Stores lasting facts as memories."),
+    "has_summaries": ("Session summaries", "", "Off: only tool outputs are masked."),
     "has_roll_ups": ("Hourly roll-ups", "", ""),
     "roll_up_compact_tokens": ("Compact roll-up", "tokens", ""),
     "roll_up_detailed_tokens": ("Detailed roll-up", "tokens", ""),
     "compaction_model": ("Summary model", "", "Empty: the session's own."),
 }
-DECISION_WORDS = {"apply": "applies at once", "review": "waits for review"}
+DECISION_WORDS = {"apply": "applies immediately", "review": "waits for review"}
 ON, OFF = "on", "off"
 GROUPS = {
     "Thresholds": (
@@ -60,8 +60,8 @@ GROUPS = {
         "summary_share",
         "has_journal",
     ),
-    "How summaries are made": ("decision", "retention_floor", "compaction_model"),
-    "Roll-ups of partitions": ("has_roll_ups", "roll_up_compact_tokens", "roll_up_detailed_tokens"),
+    "Summaries": ("decision", "retention_floor", "compaction_model"),
+    "Roll-ups": ("has_roll_ups", "roll_up_compact_tokens", "roll_up_detailed_tokens"),
 }
 
 

@@ -36,14 +36,14 @@ PART_WORDS = {
     "currency": "Whether it is the latest statement of its fact.",
 }
 _RELEVANCES = [("cosine", "cosine: vector similarity"), ("fused", "fused: rank over both retrievers")]
-_RECENCY_MODES = [("added", "added: one part of the sum"), ("multiplied", "multiplied: old ones count for less in all")]
+_RECENCY_MODES = [("added", "added: one component of the sum"), ("multiplied", "multiplied: scales the whole score")]
 #: Unit, step and hint of a number.
 _SHOWN_AS = {
-    "half_life_days": ("days", "0.01", "After so many days recency is half of what it was."),
-    "half_life_days_by_kind": ("", "", "Kinds with a half-life of their own, such as preference: 180, fact: 60."),
-    "mmr_diversity": ("", "0.01", "0 to 1. What saying something again costs; 0 is off."),
-    "pool_size": ("candidates", "1", f"Best finds, {POOL_SIZE_MIN} or more. 0: as many as the budget asks for."),
-    "neighbour_reach": ("messages", "1", "So many before and after the better half are looked at as well. 0 is off."),
+    "half_life_days": ("days", "0.01", "Days until recency halves."),
+    "half_life_days_by_kind": ("", "", "Exceptions by kind, such as preference: 180, fact: 60."),
+    "mmr_diversity": ("", "0.01", "0 to 1. Penalty for repetition; 0 is off."),
+    "pool_size": ("candidates", "1", f"Best finds, {POOL_SIZE_MIN} or more. 0: as many as the budget needs."),
+    "neighbour_reach": ("messages", "1", "Messages read before and after the best candidates. 0 is off."),
 }
 _LABELS = {
     "relevance": "Relevance is",
@@ -123,7 +123,7 @@ class ScoringProfileForm(PlatformForm):
     mmr_diversity = forms.FloatField(min_value=0, max_value=1)
     pool_size = forms.IntegerField(min_value=0, max_value=POOL_SIZE_MAX)
     neighbour_reach = forms.IntegerField(min_value=0, max_value=NEIGHBOUR_REACH_MAX)
-    is_calibrated = forms.BooleanField(required=False, label="Keep the calibration")
+    is_calibrated = forms.BooleanField(required=False, label="Keep calibration")
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -142,7 +142,7 @@ class ScoringProfileForm(PlatformForm):
         try:
             named = [(kind.strip(), float(days)) for kind, days in (pair.split(":") for pair in pairs)]
         except ValueError as error:
-            raise ValidationError("A kind, a colon and days, such as preference: 180, fact: 60.") from error
+            raise ValidationError("Enter kinds and days, such as preference: 180, fact: 60.") from error
         return dict(named)
 
     def changes(self, numbers: Mapping[str, Any]) -> dict[str, Any]:

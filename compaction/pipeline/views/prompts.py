@@ -85,7 +85,7 @@ def prompt_page(request: HtmxRequest) -> HttpResponseBase:
 def _tried(request: HtmxRequest, form: PromptForm) -> HttpResponse:
     session_id = form.cleaned_data["session"]
     if session_id is None:
-        form.add_error("session", "Choose a session to try it on.")
+        form.add_error("session", "Select a session for the test.")
         return _page(request, form)
     text = form.cleaned_data["text"]
     try:

@@ -202,7 +202,7 @@ def field_label(field: str) -> str:
     names = {
         "default_tokens": "default budget",
         "include_tenant_memo": "tenant memo",
-        "include_memories_top_k": "memories without a question",
+        "include_memories_top_k": "memories without query",
         "include_linked_memories": "linked memories",
         "include_summaries_at": "levels with summaries",
         "sections": "room of sections",

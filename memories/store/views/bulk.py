@@ -36,8 +36,8 @@ _SAID = {
     "archive": "archived",
     "restore": "restored",
     "pin": "pinned",
-    "unpin": "no longer pinned",
-    "kind": "given another kind",
+    "unpin": "unpinned",
+    "kind": "given a new kind",
 }
 
 
@@ -135,4 +135,4 @@ def _said(act: BulkAction, done: BulkActionResult) -> str:
     if act.name == BULK_MERGE:
         return f"Merged: {done.count - 1:,} archived, 1 kept."
     said = f"{done.count:,} {'memory' if done.count == 1 else 'memories'} {_SAID[act.name]}."
-    return f"{said} Left alone: {describe_skipped(done.left)}." if done.left else said
+    return f"{said} Skipped: {describe_skipped(done.left)}." if done.left else said

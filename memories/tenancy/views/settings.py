@@ -79,7 +79,7 @@ def member_add(request: HtmxRequest) -> HttpResponseBase:
     form = MemberForm(request.POST, label_suffix="")
     person = find_user(form.cleaned_data["username"]) if form.is_valid() else None
     if form.is_valid() and (person is None or role_of(person) is None):
-        form.add_error("username", "Nobody with a role signs in by this name. Accounts and roles are made elsewhere.")
+        form.add_error("username", "No account with a role has this name. Create it first.")
     if person is None or form.errors:
         return _page(request, member_form=form)
     with tenant_scope(request.tenant.id):

@@ -22,9 +22,9 @@ from memories.services.store.bulk import (
     describe_skipped,
     describe_undone,
 )
-from memories.store.actions.bulk import BulkActionResult, lock_seen_rows
+from memories.store.actions.bulk import BulkActionResult
 from memories.store.actions.edit import archive_memory, update_memory
-from memories.store.bulk_rows import archive_rows, change_rows, restore_rows, undo_values
+from memories.store.bulk_rows import archive_rows, change_rows, lock_seen_rows, restore_rows, undo_values
 from memories.tenancy.audit import Actor, record_audit
 from memories.tenancy.exceptions import Conflict, InvalidInput, NotFound
 

@@ -20,10 +20,16 @@ from memories.services.store.bulk import (
     SKIPPED_DUPLICATE,
     BulkAction,
     describe_skipped,
-    skip_reason,
 )
 from memories.services.store.drafts import is_kind_name
-from memories.store.bulk_rows import archive_rows, change_rows, restore_rows, undo_values, unrestorable_rows
+from memories.store.bulk_rows import (
+    archive_rows,
+    change_rows,
+    lock_seen_rows,
+    restore_rows,
+    undo_values,
+    unrestorable_rows,
+)
 from memories.tenancy.audit import Actor, record_audit
 from memories.tenancy.exceptions import Conflict, InvalidInput
 
@@ -75,16 +81,6 @@ def apply_bulk_action(
         now=now,
     )
     return BulkActionResult(done, len(rows), {reason: count for reason, count in left.items() if count})
-
-
-def lock_seen_rows(
-    tenant_id: UUID, act: BulkAction, seen: Mapping[UUID, int], kind: str
-) -> tuple[list[Memory], "Counter[str]"]:
-    """Return the rows that an act applies to, locked, and how many it skips by reason."""
-    found = {row.pk: row for row in Memory.objects.for_tenant(tenant_id).with_ids(seen).locked()}
-    reasons = {pk: skip_reason(act, found.get(pk), seen_version=version, kind=kind) for pk, version in seen.items()}
-    rows = [row for pk, row in found.items() if not reasons[pk]]
-    return rows, Counter(reason for reason in reasons.values() if reason)
 
 
 def _perform(

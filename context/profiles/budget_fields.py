@@ -7,7 +7,6 @@ from typing import Any
 from django import forms
 from django.core.exceptions import ValidationError
 
-from context.assembly.sections import PACKERS
 from context.models import BudgetProfile
 from context.profiles.forms import ProfileFieldView
 from context.profiles.policy_fields import GROUPS as POLICY_GROUPS
@@ -27,8 +26,8 @@ FIRST_FIELDS = (
     "include_linked_memories",
 )
 FOLDED_FIELDS = {
-    "Summaries of partitions": ("levels", "summary_style"),
-    "Pinned memories, candidates, near duplicates": ("pinned_share", "overfetch_ratio", "near_duplicate_threshold"),
+    "Partition summaries": ("levels", "summary_style"),
+    "Pinned memories, candidates, near-duplicates": ("pinned_share", "overfetch_ratio", "near_duplicate_threshold"),
     "Elastic packer": ("elastic_target_items", "elastic_min_tokens", "elastic_max_tokens"),
     "Receipts kept": ("receipt_days", "receipt_count"),
 }
@@ -37,15 +36,11 @@ BUDGET_PAGE_FIELDS = (*FIRST_FIELDS, *[name for names in FOLDED_FIELDS.values() 
 ROOM_SECTIONS = ("tenant_memo", "partition_summaries", "focus", "linked_memories", "memories")
 #: The descriptions of fields whose column is typed in another shape.
 _TYPED_OTHERWISE = {"levels": BUDGET_FIELDS["include_summaries_at"]}
-#: The packers that are built, as a narrow list offers them.
+#: The packers, with labels for a narrow list.
 PACKER_CHOICES = [
-    (value, label)
-    for value, label in (
-        ("greedy", "greedy: best first"),
-        ("elastic", "elastic: shortens"),
-        ("optimal", "optimal: top sum"),
-    )
-    if value in PACKERS
+    ("greedy", "greedy: best first"),
+    ("elastic", "elastic: shortens"),
+    ("optimal", "optimal: top sum"),
 ]
 
 
@@ -104,7 +99,7 @@ class BudgetProfileForm(PlatformForm):
         """Return `0, 1` as numbers."""
         parts = [part.strip() for part in self.cleaned_data["levels"].split(",") if part.strip()]
         if not all(part.isdecimal() and len(part) < 3 for part in parts):
-            raise ValidationError("Whole numbers with commas between them, such as 0, 1.", code="invalid")
+            raise ValidationError("Enter whole numbers separated by commas, such as 0, 1.", code="invalid")
         return [int(part) for part in parts]
 
     def changes(self) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from context.services.profiles.compaction_policy import (
 PREFIX = "compaction_"
 ON, OFF = "on", "off"
 GROUPS = {
-    "When sessions are compacted": (
+    "Thresholds": (
         "sleep_threshold",
         "idle_minutes",
         "emergency_threshold",
@@ -24,7 +24,7 @@ GROUPS = {
         "has_scheduled",
         "has_emergency",
     ),
-    "What compaction keeps": (
+    "Preserved content": (
         "preserve_messages",
         "preserve_share",
         "has_masking",
@@ -33,8 +33,8 @@ GROUPS = {
         "summary_share",
         "has_journal",
     ),
-    "How summaries are made": ("decision", "retention_floor", "compaction_model"),
-    "Roll-ups of partitions": ("has_roll_ups", "roll_up_compact_tokens", "roll_up_detailed_tokens"),
+    "Summaries": ("decision", "retention_floor", "compaction_model"),
+    "Roll-ups": ("has_roll_ups", "roll_up_compact_tokens", "roll_up_detailed_tokens"),
 }
 
 

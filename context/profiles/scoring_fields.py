@@ -16,18 +16,18 @@ from memory_platform.web.forms import PlatformForm
 WEIGHT = "weight_"
 #: What each part of a score says, in one sentence.
 PART_WORDS = {
-    "relevance": "How near the memory is to the question.",
-    "recency": "How young the memory is; it halves with every half-life.",
-    "usefulness": "What agents and people said of it so far.",
-    "confidence": "How sure whoever stored it was.",
-    "frequency": "How often it stood in a context before.",
-    "words": "How many of the question's words it holds, rare ones counting more.",
-    "neighbours": "How relevant the messages just before and after it are.",
-    "person": "Whether it is about or by a person whom the question names.",
-    "time": "Whether it was said at the time that the question names.",
-    "answer": "Whether it holds what the question asks for: a time, a number, a name.",
-    "statement": "Whether it states something, where others only ask.",
-    "currency": "Whether it is the latest word among those that say nearly the same.",
+    "relevance": "Similarity of the memory to the query.",
+    "recency": "Age of the memory; halves with each half-life.",
+    "usefulness": "Feedback on the memory so far.",
+    "confidence": "Confidence given when it was stored.",
+    "frequency": "How often contexts have included it.",
+    "words": "Share of the query's words it contains; rare words count more.",
+    "neighbours": "Relevance of the messages next to it.",
+    "person": "Whether it mentions or quotes a person named in the query.",
+    "time": "Whether it dates from a time named in the query.",
+    "answer": "Whether it contains the kind of answer the query asks for.",
+    "statement": "Whether it states something rather than asks.",
+    "currency": "Whether it is the latest statement of its fact.",
 }
 #: Where refusals of single numbers are drawn.
 SCORING_FORM_FIELDS = {f"weights.{part}": WEIGHT + part for part in PART_NAMES}
@@ -81,7 +81,7 @@ class WeightSum:
 class ScoringProfileForm(PlatformForm):
     """The numbers of a draft; bounds are those of `problems_of_numbers`, which also sums the weights up."""
 
-    is_calibrated = forms.BooleanField(required=False, label="Keep the calibration")
+    is_calibrated = forms.BooleanField(required=False, label="Keep calibration")
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -100,7 +100,7 @@ class ScoringProfileForm(PlatformForm):
         try:
             named = [(kind.strip(), float(days)) for kind, days in (pair.split(":") for pair in pairs)]
         except ValueError as error:
-            raise ValidationError("A kind, a colon and days, such as preference: 180, fact: 60.") from error
+            raise ValidationError("Enter kinds and days, such as preference: 180, fact: 60.") from error
         return dict(named)
 
     def changes(self, numbers: Mapping[str, Any]) -> dict[str, Any]:

@@ -16,12 +16,12 @@ from compaction.pipeline.serializers.compaction_shapes import (
 from compaction.services.simulation.simulator import Simulation
 from context.profiles.serializers.fields import input_field
 from context.services.profiles.compaction_policy import POLICY_FIELDS
-from memories.store.serializers.answers import format_utc
 from memory_platform.rest.fields import (
     StrictIntegerField,
     StrictNumberField,
     StrictTextField,
     StrictUuidField,
+    format_utc,
 )
 from memory_platform.rest.serializers import StrictSerializer
 

@@ -11,10 +11,15 @@ from context.profiles.versions import ProfileFieldComparison
 from context.services.profiles.compaction_policy import POLICY_FIELDS, problems_of_policy
 from context.services.profiles.fields import BUDGET_FIELDS, SUMMARY_LEVELS_MAX
 from context.services.profiles.sections import SECTION_TOKENS_MAX, SECTIONS, problems_of_sections
-from memories.store.serializers.answers import format_utc
 from memories.tenancy.serializers.keys import KEY_ID_CHARACTERS_MAX
 from memories.tenancy.serializers.partitions import path_field
-from memory_platform.rest.fields import RuleCheckedField, StrictBooleanField, StrictIntegerField, StrictTextField
+from memory_platform.rest.fields import (
+    RuleCheckedField,
+    StrictBooleanField,
+    StrictIntegerField,
+    StrictTextField,
+    format_utc,
+)
 from memory_platform.rest.pages import PageInput
 from memory_platform.rest.serializers import StrictSerializer
 

@@ -35,7 +35,7 @@ def assignments(request: HtmxRequest, kind: ProfileKind) -> HttpResponseBase:
         except PlatformError as error:
             add_error_to_form(form, error, {"budget_profile": "profile_name", "profile": "profile_name"})
         else:
-            add_flash(request, f"{row.profile_name} counts there from now on.")
+            add_flash(request, f"{row.profile_name} assigned.")
             return _to_assignments(request, kind)
     return _page(request, kind, form)
 
@@ -59,7 +59,7 @@ def assignment_end(request: HtmxRequest, kind: ProfileKind) -> HttpResponseBase:
     else:
         again = urlencode({"profile_name": row.profile_name, "api_key": key_prefix, "partition": partition})
         undo = f"{reverse(f'{kind.prefix}-assignment-again', args=[request.tenant.id])}?{again}"
-        add_flash(request, f"{row.profile_name} counts there no more.", undo_url=undo)
+        add_flash(request, f"Assignment of {row.profile_name} ended.", undo_url=undo)
     return _to_assignments(request, kind)
 
 
@@ -75,7 +75,7 @@ def assignment_undo(request: HtmxRequest, kind: ProfileKind) -> HttpResponseBase
         except PlatformError as error:
             flash_error(request, error.detail)
         else:
-            add_flash(request, f"{row.profile_name} counts there again.")
+            add_flash(request, f"{row.profile_name} assigned again.")
     return _to_assignments(request, kind)
 
 

@@ -12,7 +12,7 @@ from typing import Any, Self
 from context.services.profiles.fields import tuned, tuned_fields
 
 REVIEW = "review"
-DECISIONS = {"apply": "applies at once", REVIEW: "waits for review"}
+DECISIONS = {"apply": "applies immediately", REVIEW: "waits for review"}
 MODEL_NAME_CHARACTERS_MAX = 200
 _TOKENS, _MESSAGES, _MINUTES = ("token", "tokens"), ("message", "messages"), ("minute", "minutes")
 _WINDOW = ("% of the window",) * 2
@@ -29,53 +29,53 @@ class CompactionPolicy:
     sleep_threshold: float = tuned(
         0.70,
         (0.05, 1.0),
-        label="Compact when idle from",
+        label="Idle threshold",
         units=_WINDOW,
-        hint="A session over it is compacted once it lies idle.",
+        hint="Sessions above it are compacted when idle.",
     )
     emergency_threshold: float = tuned(
-        0.80, (0.05, 1.0), label="Compact at once from", units=_WINDOW, hint="Before the next context is given."
+        0.80, (0.05, 1.0), label="Emergency threshold", units=_WINDOW, hint="Compacts before the next context."
     )
     warning_threshold: float = tuned(
-        0.85, (0.05, 1.0), label="Warn of fullness from", units=_WINDOW, hint="On pages and in contexts."
+        0.85, (0.05, 1.0), label="Warning threshold", units=_WINDOW, hint="Shown on pages and in contexts."
     )
     target: float = tuned(
         0.50,
         (0.05, 0.95),
-        label="Target of compaction",
+        label="Target",
         units=_WINDOW,
-        hint="Below the first threshold. What compaction aims at.",
+        hint="Pressure after compaction; below the first threshold.",
     )
-    preserve_messages: int = tuned(20, (1, 500), label="Newest messages kept", units=_MESSAGES)
+    preserve_messages: int = tuned(20, (1, 500), label="Preserved messages", units=_MESSAGES)
     preserve_share: float = tuned(
-        0.20, (0.0, 0.9), label="Or the newest in", units=_WINDOW, hint="Whichever are more stay as they are."
+        0.20, (0.0, 0.9), label="Preserved share", units=_WINDOW, hint="The larger of the two applies."
     )
     mask_over_bytes: int = tuned(
         512,
         (64, 1_048_576),
-        label="Mask tool outputs over",
+        label="Masking threshold",
         units=("byte", "bytes"),
         hint="Reversible; the original stays readable.",
     )
     retention_floor: float = tuned(
         0.85,
         (0.0, 1.0),
-        label="Facts kept at least",
+        label="Minimum retention",
         units=("%", "%"),
-        hint="A summary that keeps fewer waits for review.",
+        hint="Summaries below it wait for review.",
     )
-    summary_share: float = tuned(0.20, (0.02, 0.9), label="A summary takes up to", units=("% of its messages",) * 2)
-    idle_minutes: int = tuned(10, (1, 10_080), label="A session is idle after", units=_MINUTES)
-    decision: str = tuned("apply", label="A new summary", choices=DECISIONS)
-    has_scheduled: bool = tuned(True, label="Compacting when idle")
-    has_emergency: bool = tuned(True, label="Compacting at once")
-    has_masking: bool = tuned(True, label="Masking of tool outputs")
-    has_journal: bool = tuned(True, label="Journal of lasting facts", hint="What leaves a session is kept as memories.")
-    has_summaries: bool = tuned(True, label="Summaries of sessions", hint="Off: tool outputs are masked, nothing more.")
-    has_roll_ups: bool = tuned(True, label="Hourly summaries of partitions")
-    roll_up_compact_tokens: int = tuned(120, (32, 2_000), label="Compact summary of a partition", units=_TOKENS)
-    roll_up_detailed_tokens: int = tuned(600, (32, 8_000), label="Detailed summary of a partition", units=_TOKENS)
-    compaction_model: str = tuned("", label="Model of summaries", hint="Empty: the session's own.")
+    summary_share: float = tuned(0.20, (0.02, 0.9), label="Summary share", units=("% of its messages",) * 2)
+    idle_minutes: int = tuned(10, (1, 10_080), label="Idle time", units=_MINUTES)
+    decision: str = tuned("apply", label="Decision", choices=DECISIONS)
+    has_scheduled: bool = tuned(True, label="Scheduled compaction")
+    has_emergency: bool = tuned(True, label="Emergency compaction")
+    has_masking: bool = tuned(True, label="Tool output masking")
+    has_journal: bool = tuned(True, label="Journal", hint="Stores lasting facts as memories.")
+    has_summaries: bool = tuned(True, label="Session summaries", hint="Off: only tool outputs are masked.")
+    has_roll_ups: bool = tuned(True, label="Hourly roll-ups")
+    roll_up_compact_tokens: int = tuned(120, (32, 2_000), label="Compact roll-up", units=_TOKENS)
+    roll_up_detailed_tokens: int = tuned(600, (32, 8_000), label="Detailed roll-up", units=_TOKENS)
+    compaction_model: str = tuned("", label="Summary model", hint="Empty: the session's own.")
 
     @classmethod
     def of(cls, chosen: Mapping[str, Any]) -> Self:

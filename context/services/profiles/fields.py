@@ -114,68 +114,68 @@ BUDGET_FIELDS: dict[str, ProfileField] = {
     "include_summaries_at": ProfileField(
         [0, 1],
         (0, SUMMARY_LEVEL_MAX),
-        label="Summaries of levels",
+        label="Summary levels",
         title="levels with summaries",
-        hint="0 is the first segment of a path, 1 the second; with commas between them.",
+        hint="0: first path segment, 1: second. Separate with commas.",
         input_help="Levels of the partition tree, 0 being the first segment.",
     ),
     "summary_style": ProfileField("compact"),
     "include_linked_memories": ProfileField(True, label="Memories linked to the focus", title="linked memories"),
     "include_memories_top_k": ProfileField(
-        5, (1, TOP_K_MAX), label="Without a question", title="memories without a question", units=("memory", "memories")
+        5, (1, TOP_K_MAX), label="Memories without query", title="memories without query", units=("memory", "memories")
     ),
     "overfetch_ratio": ProfileField(
         1.25,
         (1.0, 10.0),
-        label="Candidates",
+        label="Overfetch ratio",
         units=("× budget", "× budget"),
         step="0.05",
-        hint="The best found until their tokens reach this many times the budget.",
+        hint="Limits candidates to this many times the budget.",
     ),
-    "minimum_score": ProfileField(0.0, (0.0, 1.0), step="0.01", hint="0 to 1. A memory below it is left out."),
+    "minimum_score": ProfileField(0.0, (0.0, 1.0), step="0.01", hint="0 to 1. Memories below it are excluded."),
     "pinned_share": ProfileField(
         0.5,
         (0.0, 1.0),
-        label="Pinned come first in",
-        units=("of the room", "of the room"),
+        label="Pinned share",
+        units=("of the section budget", "of the section budget"),
         step="0.05",
-        hint="0 to 1, of the room for memories. With a question, a pinned memory beyond it competes by its score.",
+        hint="0 to 1 of the memory budget. Further pinned memories compete by score.",
         input_help="Of the memories' room: so much of it pinned ones take before those that a query found.",
         output_help="Beyond it a pinned memory competes by its score.",
     ),
     "near_duplicate_threshold": ProfileField(
         0.97,
         (0.0, 1.0),
-        label="Near duplicate from",
+        label="Near-duplicate threshold",
         units=("cosine", "cosine"),
         step="0.005",
-        hint="0 to 1. What resembles a kept memory more than this is left out.",
+        hint="0 to 1. More similar memories are excluded.",
         is_amount=False,
     ),
     "packer": ProfileField("greedy"),
     "elastic_target_items": ProfileField(
-        6, (1, ELASTIC_ITEMS_MAX), label="Items aimed at", title="elastic: items aimed at", units=_ITEMS
+        6, (1, ELASTIC_ITEMS_MAX), label="Target items", title="elastic: items aimed at", units=_ITEMS
     ),
     "elastic_min_tokens": ProfileField(
         20,
         (1, ELASTIC_TOKENS_MAX),
-        label="Least of an item",
+        label="Minimum length",
         title="elastic: least of an item",
         units=_TOKENS,
-        hint="Shorter than this no text is cut.",
+        hint="No text is cut shorter than this.",
     ),
     "elastic_max_tokens": ProfileField(
-        90, (1, ELASTIC_TOKENS_MAX), label="Most of an item", title="elastic: most of an item", units=_TOKENS
+        90, (1, ELASTIC_TOKENS_MAX), label="Maximum length", title="elastic: most of an item", units=_TOKENS
     ),
     "ordering": ProfileField("top_down"),
-    "receipt_days": ProfileField(90, (1, 3_650), label="For at most", title="receipts kept for", units=_DAYS),
+    "receipt_days": ProfileField(90, (1, 3_650), label="Retention period", title="receipts kept for", units=_DAYS),
     "receipt_count": ProfileField(
         100_000,
         (1, 10_000_000),
-        label="And at most",
+        label="Maximum receipts",
         title="receipts kept at most",
         units=("receipt", "receipts"),
-        hint="The oldest go first.",
+        hint="The oldest are deleted first.",
     ),
     "compaction": ProfileField(
         {},

@@ -33,10 +33,10 @@ PART_NAMES = (*BASE_PARTS, *SIGNALS)
 
 COSINE, FUSED = "cosine", "fused"
 RECENCY_ADDED, MULTIPLIED = "added", "multiplied"
-_RELEVANCE_SOURCES = {COSINE: "cosine: nearness of meaning", FUSED: "fused: what both arms of the search say"}
+_RELEVANCE_SOURCES = {COSINE: "cosine: vector similarity", FUSED: "fused: rank over both retrievers"}
 _RECENCY_MODES = {
-    RECENCY_ADDED: "added: one part of the sum",
-    MULTIPLIED: "multiplied: old ones count for less in all",
+    RECENCY_ADDED: "added: one component of the sum",
+    MULTIPLIED: "multiplied: scales the whole score",
 }
 
 _HALF_LIFE_DAYS = (0.01, 36_500.0)
@@ -80,14 +80,14 @@ class ScoringProfile:
         label="Half-life",
         units=("day", "days"),
         step="0.01",
-        hint="After so many days recency is half of what it was.",
+        hint="Days until recency halves.",
     )
     half_life_days_by_kind: Mapping[str, float] = tuned(
         dict,
         _HALF_LIFE_DAYS,
         label="Half-life by kind",
         units=("day", "days"),
-        hint="Kinds with a half-life of their own, such as preference: 180, fact: 60.",
+        hint="Exceptions by kind, such as preference: 180, fact: 60.",
         input_help="For memories of a kind in place of `half_life_days`.",
     )
     mmr_diversity: float = tuned(
@@ -95,7 +95,7 @@ class ScoringProfile:
         (0, 1),
         label="Diversity",
         step="0.01",
-        hint="0 to 1. What saying something again costs; 0 is off.",
+        hint="0 to 1. Penalty for repetition; 0 is off.",
         zero_text="off",
     )
     pool_size: int = tuned(
@@ -103,7 +103,7 @@ class ScoringProfile:
         (POOL_SIZE_MIN, 1_000),
         label="Pool",
         units=("candidate", "candidates"),
-        hint=f"Best finds, {POOL_SIZE_MIN} or more. 0: as many as the budget asks for.",
+        hint=f"Best finds, {POOL_SIZE_MIN} or more. 0: as many as the budget needs.",
         zero_text="as many as the budget asks for",
         input_help="Candidates by fused rank; 0: as many as the budget asks for.",
     )
@@ -112,7 +112,7 @@ class ScoringProfile:
         (0, 5),
         label="Neighbours",
         units=("message", "messages"),
-        hint="So many before and after the better half are looked at as well. 0 is off.",
+        hint="Messages read before and after the best candidates. 0 is off.",
         zero_text="off",
     )
     coefficients: Mapping[str, float] | None = tuned(

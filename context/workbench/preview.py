@@ -177,23 +177,6 @@ class Preview:
         return timed_steps(self.context.timings)
 
 
-@dataclass(frozen=True)
-class PreviewChange:
-    """What another budget or question would change: rows that come in, rows that fall out.
-
-    `no_candidates` were kept or left out before and are not even considered afterwards.
-    """
-
-    added: list[IncludedRow]
-    removed: list[IncludedRow]
-    tokens: int = 0
-    no_candidates: int = 0
-
-    @property
-    def is_none(self) -> bool:
-        return not (self.added or self.removed or self.tokens)
-
-
 def preview_context(wish: ContextRequest, *, tenant_id: UUID, actor: Actor, now: datetime) -> Preview:
     """Assemble `wish`, which must be a preview, with the tenant's whole reach. Called with no scope open."""
     if not wish.preview:
@@ -248,22 +231,6 @@ def _minimum_score(context: AssembledContext, tenant_id: UUID) -> float | None:
         return budget_profile_version(tenant_id, named["name"], named["version"]).minimum_score
     except InvalidInput:
         return None
-
-
-def compare_previews(before: Preview, after: Preview) -> PreviewChange:
-    """What `after` holds that `before` does not, and the other way round, each in its own order."""
-    was, becomes = ([row.block.anchor for row in preview.kept] for preview in (before, after))
-    had, has = set(was), set(becomes)
-    considered = [
-        set(anchors).union(row.omission.anchor for row in preview.left_out)
-        for anchors, preview in ((was, before), (becomes, after))
-    ]
-    return PreviewChange(
-        added=[row for row in after.kept if row.block.anchor not in had],
-        removed=[row for row in before.kept if row.block.anchor not in has],
-        tokens=after.context.budget.used - before.context.budget.used,
-        no_candidates=len(considered[0] - considered[1]),
-    )
 
 
 def anchor_rows(anchors: Iterable[Anchor], tenant_id: UUID) -> AnchorRows:

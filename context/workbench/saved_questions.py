@@ -10,6 +10,7 @@ from datetime import datetime
 from urllib.parse import urlencode
 from uuid import UUID
 
+from context.assembly.difference import ContextDiff
 from context.assembly.orchestrator import assemble_context
 from context.models import GoldenQuestion
 from context.receipts.results import MEMORY, AssembledContext, Block, ContextRequest
@@ -66,12 +67,12 @@ class SavedQuestionEffect:
         return self.held_after - self.held_before
 
     @property
-    def entering(self) -> list[Block]:
-        return _only_in(self.after, self.before)
+    def entering(self) -> Sequence[Block]:
+        return ContextDiff.between((block.anchor for block in self.before.blocks), self.after).added
 
     @property
-    def leaving(self) -> list[Block]:
-        return _only_in(self.before, self.after)
+    def leaving(self) -> Sequence[Block]:
+        return ContextDiff.between((block.anchor for block in self.after.blocks), self.before).added
 
 
 @dataclass(frozen=True)
@@ -158,8 +159,3 @@ def saved_question_effects(
 def _held(question: SavedQuestion, context: AssembledContext) -> int:
     held = {block.anchor.id for block in context.blocks if block.anchor.type == MEMORY}
     return sum(str(memory_id) in held for memory_id in question.wanted)
-
-
-def _only_in(context: AssembledContext, other: AssembledContext) -> list[Block]:
-    there = {block.anchor for block in other.blocks}
-    return [block for block in context.blocks if block.anchor not in there]

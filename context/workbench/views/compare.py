@@ -12,9 +12,9 @@ from django.views.decorators.http import require_safe
 from context.profiles.budget_profiles import current_budget_profile, current_budget_profiles
 from context.profiles.scoring_profiles import VERSION_MARK
 from context.profiles.views.form_errors import add_error_to_form
+from context.workbench.diff import SLOPE_WIDTH_PX, PreviewDiff
 from context.workbench.forms import SideBySideForm
 from context.workbench.preview import Preview, demo_questions, recent_questions
-from context.workbench.side_by_side import SLOPE_WIDTH_PX, PreviewComparison
 from context.workbench.views.preview import FIELDS_OF_FOCUS, NOT_OF_A_RUN, operator_preview_request, scoring_choices
 from memories.models import Partition
 from memories.tenancy.access import tenant_required
@@ -88,7 +88,7 @@ def _answer(request: HtmxRequest, form: SideBySideForm) -> dict[str, Any]:
     fields = form.cleaned_data
     own = {name: value for name, value in request.GET.items() if name not in ("left", "right", *NOT_OF_A_PAIR)}
     return {
-        "pair": PreviewComparison(left, right),
+        "pair": PreviewDiff(left, right),
         "slope_width": SLOPE_WIDTH_PX,
         "open_left": _workbench(own, fields["left"], fields["left_budget"]),
         "open_right": _workbench(own, fields["right"], fields["right_budget"]),

@@ -11,7 +11,7 @@ from django.urls import reverse
 from context.assembly.difference import snapshot_recorded_at
 from context.receipts.results import ContextRequest
 from context.receipts.storing import read_receipt
-from context.workbench.changes import context_changes
+from context.workbench.diff import PreviewDiff
 from context.workbench.forms import PreviewForm
 from context.workbench.preview import Preview, build_preview
 from memories.tenancy.exceptions import NotFound, PlatformError
@@ -49,8 +49,7 @@ def preview_comparison(
             named = {"title": "Against the run before", "address": f"?{before}", "is_folded": True}
     if earlier is None:
         return {"has_room_for_change": True}
-    change = context_changes(earlier, preview, recorded_at=recorded_at)
-    return {"earlier": earlier, "change": change, "versus": named}
+    return {"earlier": earlier, "change": PreviewDiff(earlier, preview, recorded_at), "versus": named}
 
 
 def _given(tenant_id: UUID, receipt_id: UUID) -> Preview:

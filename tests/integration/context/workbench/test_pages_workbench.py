@@ -70,10 +70,10 @@ def test_item_left_out_leads_to_the_budget_at_which_it_enters(client: Client, te
     assert address.replace("&", "&amp;") in text_of(first)
     told = client.get(address)
     for answer in (told, client.get(address, headers=HTMX)):
-        assert f"Enters at {told.context['found'].entry.budget} tokens" in text_of(answer)
+        assert f"Enters at {told.context['found'].inclusion.budget} tokens" in text_of(answer)
         assert ("<html" in text_of(answer)) == (answer is told)
     query = parse_qs(told.context["entry_query"])
-    assert query["max_tokens"] == [str(told.context["found"].entry.budget)]
+    assert query["max_tokens"] == [str(told.context["found"].inclusion.budget)]
     then = client.get(with_result_address(f"{page('context-preview', tenant)}?{told.context['entry_query']}"))
     assert item in [kept.block.anchor.id for kept in then.context["preview"].kept]
     assert item in [one.row.block.anchor.id for one in then.context["change"].added]

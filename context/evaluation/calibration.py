@@ -8,9 +8,9 @@ from datetime import datetime, timedelta
 from uuid import NAMESPACE_OID, UUID, uuid5
 
 from context.assembly.orchestrator import assemble_context
-from context.evaluation.corpora import EvaluationCorpus
+from context.evaluation.corpora import EvaluationCorpus, stage_questions
 from context.evaluation.measurement import EvaluationQuestion
-from context.evaluation.staging import EvaluationProgress, drop_staged_corpus, stage_questions, staged_run_ids
+from context.evaluation.staging import EvaluationProgress, drop_staged_corpus, staged_run_ids
 from context.receipts.results import AssembledContext, ContextRequest
 from context.services.evaluation.calibration import Calibration, Observation, calibrate, require_enough_questions
 from context.services.evaluation.logistic import FOLDS, TooLittleDataError

@@ -10,6 +10,7 @@ from tempfile import TemporaryDirectory
 from uuid import UUID
 
 from context.evaluation.measurement import EvaluationQuestion
+from context.evaluation.staging import EVALUATION_STAGE, EvaluationProgress, load_staged_corpus
 from context.models import EvaluationRun, GoldenQuestion
 from context.services.evaluation.corpus import Corpus, CorpusError, read_corpus
 from context.services.evaluation.corpus.checks import MEMORIES_FILE, QUESTIONS_FILE
@@ -111,6 +112,29 @@ def evaluation_corpus_from_golden_questions(tenant_id: UUID, *, now: datetime) -
         for each in questions
     )
     return EvaluationCorpus(GOLDEN_NAME, rows_sha256(identities), golden=questions)
+
+
+def stage_questions(
+    run_id: UUID,
+    tenant_id: UUID,
+    corpus: EvaluationCorpus,
+    *,
+    now: datetime,
+    progress: EvaluationProgress,
+    stage: str = EVALUATION_STAGE,
+) -> tuple[UUID, Sequence[EvaluationQuestion]]:
+    """Return the tenant to query and the questions with its rows: `tenant_id` itself for golden questions.
+
+    Raises as `load_staged_corpus` does.
+    """
+    if corpus.corpus is None:
+        return tenant_id, corpus.golden
+    total = len(corpus.corpus.memories)
+    progress("loading", 0, total)
+    hidden_id, ids = load_staged_corpus(
+        run_id, corpus.corpus, now=now, loaded=lambda done: progress("loading", done, total), stage=stage
+    )
+    return hidden_id, corpus.questions(ids)
 
 
 def read_corpus_path(path: Path) -> Corpus:

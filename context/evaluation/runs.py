@@ -15,11 +15,16 @@ from uuid import UUID
 
 from django.db import OperationalError
 
-from context.evaluation.corpora import EvaluationCorpus, evaluation_corpus_from_corpus, load_evaluation_corpus
+from context.evaluation.corpora import (
+    EvaluationCorpus,
+    evaluation_corpus_from_corpus,
+    load_evaluation_corpus,
+    stage_questions,
+)
 from context.evaluation.measurement import EvaluationQuestion, EvaluationSettings, measure_question
 from context.evaluation.queries import EvaluationRunQuerySet
 from context.evaluation.report import run_results
-from context.evaluation.staging import EvaluationProgress, drop_staged_corpus, stage_questions, staged_run_ids
+from context.evaluation.staging import EvaluationProgress, drop_staged_corpus, staged_run_ids
 from context.models import EvaluationAnswer, EvaluationRun
 from context.profiles.scoring_profiles import mark_drafts_evaluated
 from context.services.evaluation.corpus import Corpus

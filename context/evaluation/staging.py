@@ -3,13 +3,11 @@
 No memory of a corpus is ever stored in a visible tenant.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Protocol
 from uuid import UUID
 
-from context.evaluation.corpora import EvaluationCorpus
-from context.evaluation.measurement import EvaluationQuestion
 from context.services.evaluation.corpus import Corpus
 from memories.embeddings.embedders import embedder_of
 from memories.embeddings.indexer import index_memories
@@ -21,7 +19,7 @@ from memories.tenancy.audit import Actor
 from memories.tenancy.exceptions import InvalidInput
 from memories.tenancy.scopes import admin_write_scope, maintenance_scope, tenant_scope
 
-_STAGE, _LOADING = "evaluation", "loading"
+EVALUATION_STAGE = "evaluation"
 _BY = Actor.system("evaluation")
 #: Rows stored, or embedded, in one transaction.
 _ROWS_PER_BATCH = 500
@@ -33,31 +31,8 @@ class EvaluationProgress(Protocol):
     def __call__(self, step: str, done: int, total: int) -> None: ...
 
 
-def stage_questions(
-    run_id: UUID,
-    tenant_id: UUID,
-    corpus: EvaluationCorpus,
-    *,
-    now: datetime,
-    progress: EvaluationProgress,
-    stage: str = _STAGE,
-) -> tuple[UUID, Sequence[EvaluationQuestion]]:
-    """Return the tenant to query and the questions with its rows: `tenant_id` itself for golden questions.
-
-    Raises as `load_staged_corpus` does.
-    """
-    if corpus.corpus is None:
-        return tenant_id, corpus.golden
-    total = len(corpus.corpus.memories)
-    progress(_LOADING, 0, total)
-    hidden_id, ids = load_staged_corpus(
-        run_id, corpus.corpus, now=now, loaded=lambda done: progress(_LOADING, done, total), stage=stage
-    )
-    return hidden_id, corpus.questions(ids)
-
-
 def load_staged_corpus(
-    run_id: UUID, corpus: Corpus, *, now: datetime, loaded: Callable[[int], object], stage: str = _STAGE
+    run_id: UUID, corpus: Corpus, *, now: datetime, loaded: Callable[[int], object], stage: str = EVALUATION_STAGE
 ) -> tuple[UUID, Mapping[str, UUID]]:
     """Return the hidden tenant with the corpus of a run, and the memory for each id of the corpus.
 
@@ -76,13 +51,13 @@ def load_staged_corpus(
     return tenant.pk, _ready_ids(tenant.pk)
 
 
-def drop_staged_corpus(run_id: UUID, *, stage: str = _STAGE) -> bool:
+def drop_staged_corpus(run_id: UUID, *, stage: str = EVALUATION_STAGE) -> bool:
     """Drop the hidden tenant of a run; return whether there was one."""
     with admin_write_scope():
         return drop_hidden_tenant(words=f"{stage} {run_id}", by=_BY)
 
 
-def staged_run_ids(stage: str = _STAGE, *, before: datetime | None = None) -> list[UUID]:
+def staged_run_ids(stage: str = EVALUATION_STAGE, *, before: datetime | None = None) -> list[UUID]:
     """Return the runs that have a hidden tenant, all or those made before a time."""
     with maintenance_scope():
         tenants = Tenant.objects.hidden() if before is None else Tenant.objects.hidden().older_than(before)

@@ -64,7 +64,7 @@ def evaluations(request: HtmxRequest) -> HttpResponseBase:
         except PlatformError as error:
             add_error_to_form(form, error)
         else:
-            add_flash(request, "The evaluation is under way. This page shows how far it is.")
+            add_flash(request, "Evaluation started.")
             watch_job(request, "evaluation", run.pk)
             return redirect("evaluation", request.tenant.id, run.pk)
     return _list_page(request, form)
@@ -146,7 +146,7 @@ def evaluation_cancel(request: HtmxRequest, run_id: UUID) -> HttpResponseBase:
     """Cancel an unfinished run; it can continue later."""
     with tenant_change(request):
         cancel_evaluation(run=_found(request, run_id), by=operator_actor(request.operator), now=timezone.now())
-        add_flash(request, "The evaluation is cancelled. What was asked stays, and it can go on from there.")
+        add_flash(request, "Evaluation cancelled. You can resume it.")
     return redirect("evaluation", request.tenant.id, run_id)
 
 
@@ -157,7 +157,7 @@ def evaluation_retry(request: HtmxRequest, run_id: UUID) -> HttpResponseBase:
     """Continue a failed or cancelled run."""
     with tenant_change(request):
         retry_evaluation(run=_found(request, run_id), by=operator_actor(request.operator), now=timezone.now())
-        add_flash(request, "It goes on where it stopped.")
+        add_flash(request, "Job resumed.")
         watch_job(request, "evaluation", run_id)
     return redirect("evaluation", request.tenant.id, run_id)
 
@@ -174,6 +174,6 @@ def evaluation_delete(request: HtmxRequest, run_id: UUID) -> HttpResponseBase:
         return render_page(request, "context/evaluation/evaluation_delete.html", page)
     with tenant_change(request):
         delete_evaluation(run=run, by=operator_actor(request.operator), now=timezone.now())
-        add_flash(request, "The evaluation is deleted.")
+        add_flash(request, "Evaluation deleted.")
         return redirect("evaluations", request.tenant.id)
     return redirect("evaluation", request.tenant.id, run_id)

@@ -70,7 +70,7 @@ def publishing_gate(
         base = scoring_profile_version(row.tenant_id, ADR_0040.name, ADR_0040.version)
     base_run: EvaluationRun | None = None
     if proof is not None:
-        base_run = runs.proving(base.numbers).of_corpus(proof.corpus_sha256).newest_first().first()
+        base_run = runs.proving_numbers(base.numbers).of_corpus(proof.corpus_sha256).newest_first().first()
     return PublishingGate(
         conditions=publishing_conditions(has_proof=proof is not None, adr_reference=adr_reference),
         proof=proof,

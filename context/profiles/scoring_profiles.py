@@ -166,7 +166,7 @@ def proving_evaluation(row: ScoringProfileVersion) -> EvaluationRun | None:
     if row.evaluation_run is not None:
         return row.evaluation_run
     run: EvaluationRun | None = (
-        EvaluationRun.objects.for_tenant(row.tenant_id).proving(row.numbers).newest_first().first()
+        EvaluationRun.objects.for_tenant(row.tenant_id).proving_numbers(row.numbers).newest_first().first()
     )
     return run
 

@@ -37,8 +37,9 @@ from context.profiles.versions import (
 from context.profiles.views.form_errors import add_error_to_form
 from context.receipts.results import ContextRequest
 from context.services.profiles.compaction_policy import POLICY_FIELDS
+from context.workbench.diff import PreviewDiff
 from context.workbench.forms import BudgetTrialForm
-from context.workbench.preview import Preview, compare_previews
+from context.workbench.preview import Preview
 from context.workbench.saved_questions import SavedQuestion, saved_questions
 from context.workbench.views.preview import SLIDER, operator_preview_request
 from memories.tenancy.access import operator_actor, tenant_required
@@ -183,7 +184,7 @@ def _effect(request: HtmxRequest, page: Mapping[str, Any], trial: Mapping[str, A
 
     before = answered(page["current"])
     after = answered(page["draft"]) if page["changed"] else before
-    return {"before": before, "after": after, "change": compare_previews(before, after)}
+    return {"before": before, "after": after, "change": PreviewDiff(before, after)}
 
 
 @operator_required("operator")

@@ -168,7 +168,7 @@ def _profile_page(request: HtmxRequest, name: str, version: str | None) -> dict[
         gate = (
             publishing_gate(current, in_force, adr_reference=current.adr_reference) if not current.is_shipped else None
         )
-        runs = EvaluationRun.objects.for_tenant(tenant_id).proving(current.numbers).newest_first()
+        runs = EvaluationRun.objects.for_tenant(tenant_id).proving_numbers(current.numbers).newest_first()
         assignments = ScoringProfileAssignment.objects.for_tenant(tenant_id).active().of_profile(name)
         changes = AuditEntry.objects.for_tenant(tenant_id).about_any("scoring_profile", [name]).newest_first()
         shown = list(runs.without_details()[:RUNS_SHOWN_MAX])

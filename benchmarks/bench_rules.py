@@ -15,11 +15,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from statistics import median, quantiles
+from types import SimpleNamespace
 from typing import Any
 
 from context.services.ordering import order_items
 from context.services.packer import GreedyKnapsackPacker
-from context.services.rendering import RENDER_STYLES, RenderItem, render_context
+from context.services.rendering import RENDER_STYLES, render_context
 from context.services.scorer import MemoryScorer
 from memories.services.search.fusion import gate_by_tokens, reciprocal_rank_fusion
 from memories.services.tokens import count_tokens, token_counts
@@ -105,12 +106,12 @@ def _text_cases(memories: list[dict[str, Any]]) -> Iterator[RuleCase]:
     context = " ".join(row["content"] for row in memories[:110])
     yield RuleCase(f"count a text of {count_tokens(short)} tokens", lambda: count_tokens(short), 2_000)
     yield RuleCase(f"count a text of {count_tokens(context):,} tokens", lambda: count_tokens(context), 200)
-    items = [RenderItem("memory", "memory", row["id"], 1, row["content"]) for row in memories[:70]]
+    items = [SimpleNamespace(kind="memory", text=row["content"]) for row in memories[:70]]
     for style in RENDER_STYLES:
         yield RuleCase(f"render 70 memories as {style}", _rendering(items, style), 500)
 
 
-def _rendering(items: list[RenderItem], style: str) -> Callable[[], object]:
+def _rendering(items: list[SimpleNamespace], style: str) -> Callable[[], object]:
     return lambda: render_context(items, style=style, secret=b"benchmark", tenant_id="benchmark")
 
 

@@ -7,13 +7,13 @@ from typing import Any
 from django import forms
 from django.core.exceptions import ValidationError
 
-from context.assembly.sections import PACKERS
 from context.models import BudgetProfile
 from context.profiles.budget_profiles import profile_column_limits
 from context.profiles.policy_fields import GROUPS as POLICY_GROUPS
 from context.profiles.policy_fields import POLICY_FIELD_TEXTS as POLICY_SHOWN_AS
 from context.profiles.policy_fields import PREFIX as POLICY_PREFIX
 from context.profiles.policy_fields import policy_field_step, policy_fields, policy_form_values, policy_overrides
+from context.services.packer import PACKERS
 from memory_platform.web.forms import PlatformForm, apply_column_limits
 
 FIRST_FIELDS = (

@@ -87,12 +87,12 @@ def budget_curve_of_request(request: ContextRequest, *, tenant_id: UUID, now: da
     wish = resolve_context_request(
         largest, tenant_id=tenant_id, reach="", api_key_id=None, calculator=calculator, now=now
     )
-    gathered = prepare_repacking(wish, tenant_id, now)
+    gathered = prepare_repacking(wish, tenant_id)
     with tenant_scope(tenant_id):
         wanted = _wanted(tenant_id, request)
     points: list[CurvePoint] = []
     for budget in budgets:
-        points.append(_point(budget, gathered.fitted_at(budget), wanted, points[-1].score if points else 0.0))
+        points.append(_point(budget, gathered.trimmed_at(budget), wanted, points[-1].score if points else 0.0))
     notices = dict.fromkeys(notice.detail for notice in gathered.notices)
     return BudgetCurve(points, knee_index(budgets, [point.score for point in points]), len(wanted), list(notices))
 

@@ -8,9 +8,9 @@ from uuid import UUID
 from context.assembly.orchestrator import assemble_context
 from context.assembly.repacking import RepackableContext, prepare_repacking
 from context.assembly.requests import resolve_context_request
-from context.assembly.sections.packing import GREEDY
 from context.profiles.token_counters import budget_calculator
 from context.receipts.results import KEPT, ContextRequest
+from context.services.packer import GREEDY
 from context.services.workbench.inclusion_budget import InclusionPoint, smallest_inclusion_budget
 from memories.tenancy.audit import Actor
 
@@ -78,7 +78,7 @@ def find_inclusion_budget(
     window, looked_up_to = calculator.context_window(wish.model), wish.max_tokens
     above, outcome, is_cut = wish.max_tokens, "", False
     for highest in _horizons(wish.max_tokens, window):
-        gathered = prepare_repacking(replace(wish, max_tokens=highest), tenant_id, now)
+        gathered = prepare_repacking(replace(wish, max_tokens=highest), tenant_id)
         outcome = _outcome(gathered, anchor_id, highest)
         search = asked.search(gathered, above, highest) if gathered.knows(anchor_id) else _Search(highest)
         if search.entry is not None:
@@ -117,9 +117,9 @@ class _Asked:
 
         def enters(budget: int) -> bool:
             looked.append(budget)
-            return gathered.holds(self.anchor_id, budget)
+            return gathered.includes(self.anchor_id, budget)
 
-        looked_at_max = LOOKED_AT_MAX_GREEDY if gathered.wish.packing.packer == GREEDY else LOOKED_AT_MAX
+        looked_at_max = LOOKED_AT_MAX_GREEDY if gathered.request.packing.packer == GREEDY else LOOKED_AT_MAX
         is_smallest = True
         for _ in range(TRIES_MAX):
             found = smallest_inclusion_budget(

@@ -281,14 +281,12 @@ def _choose_unlike(
     A near duplicate of a better memory that is not longer can never be preferred to it, so it is set aside at once.
     Other near duplicates are removed after packing and the tokens packed again, until none is kept.
     """
-    ids = [item.memory["id"] for item in ranked]
-    aside = duplicates.repeats(
-        ids, {item.memory["id"]: budget.tokens_of(item.memory["token_counts"]) for item in ranked}
-    )
+    tokens = {item.memory["id"]: item.memory["token_counts"][budget.encoding] for item in ranked}
+    aside = duplicates.repeats(list(tokens), tokens)
     while True:
         chosen = choose_memories([item for item in ranked if item.memory["id"] not in aside], budget, packing)
         kept = set(chosen.kept)
-        repeats = duplicates.repeats([memory_id for memory_id in ids if memory_id in kept])
+        repeats = duplicates.repeats([memory_id for memory_id in tokens if memory_id in kept])
         if not repeats:
             break
         aside |= repeats

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from context.services.assembly.model_catalog import encoding_for, scaled_count, stored_tokens
@@ -19,7 +20,7 @@ class SectionBudget:
     model: str
     counter: TokenCounter
 
-    @property
+    @cached_property
     def encoding(self) -> str:
         """The encoding of the stored counts that apply."""
         return encoding_for(self.model)

@@ -8,13 +8,15 @@ from uuid import UUID
 
 from memories.models import AuditEntry, Memory, MemoryEmbedding, MemoryLink, MemoryVersion
 from memories.search.queries.lexemes import query_lexemes_in_scope, tenant_query_lexemes, word_lexemes
-from memories.search.retrieval import retrieve
+from memories.search.retrieval import CandidateGate, RetrievalRequest, retrieve, search_conditions
 from memories.services.partitions.link_graph import LinkedNeighbour, LinkGraph, link_graph
 from memories.services.search.excerpts import ExcerptPart, candidate_match_words, excerpt, matched_words
 from memories.services.search.text_query import match_rarest
+from memories.services.store.moments import PointInTime
 from memories.services.store.version_steps import VersionStep, version_steps
 from memories.services.tenancy.id_prefix import id_prefix_bounds
 from memories.store.queries.memories import MemoryQuerySet
+from memories.store.readings import SearchScope
 from memories.tenancy.scopes import tenant_scope
 
 MEMORY_LIST_PAGE_SIZE = 50
@@ -102,16 +104,8 @@ def search_memory_list(tenant_id: UUID, text: str, wanted: MemoryFilter, *, now:
     if wanted.state:
         return _found_by_words(tenant_id, text, wanted, now)
     filters = {name: value for name, value in (("kind", wanted.kind), ("pinned", wanted.pinned)) if value}
-    found = retrieve(
-        tenant_id=tenant_id,
-        query=text,
-        partition=wanted.partition,
-        filters=filters,
-        limit=MEMORY_LIST_PAGE_SIZE,
-        token_budget=0,
-        overfetch_ratio=1.0,
-        now=now,
-    )
+    scope = SearchScope(tenant_id, str(wanted.partition), PointInTime.now(now), conditions=search_conditions(filters))
+    found = retrieve(RetrievalRequest(scope, text, CandidateGate(limit=MEMORY_LIST_PAGE_SIZE)))
     with tenant_scope(tenant_id):
         live = Memory.objects.for_tenant(tenant_id).live(now)
         memories = {memory.pk: memory for memory in live.with_ids([row.id for row in found.candidates])}

@@ -28,7 +28,7 @@ from memories.embeddings.providers.selection import LOCAL_MODELS, get_embedder
 from memories.embeddings.providers.wordllama_embedder import WordLlamaEmbedder
 from memories.embeddings.status import ModelStatus, model_statuses
 from memories.models import AuditEntry, EmbeddingModel, Memory, MemoryEmbedding, MemoryVersion, MissingVector, Tenant
-from memories.search.retrieval import Retrieval, retrieve
+from memories.search.retrieval import Retrieval
 from memories.store.actions.edit import archive_memory, update_memory
 from memories.tenancy.exceptions import Conflict, InvalidInput
 from memories.tenancy.scopes import tenant_scope
@@ -42,6 +42,7 @@ from tests.fakes.embedding_server import (
     failing_embedding,
     running_embedding_server,
 )
+from tests.integration.memories.search_helpers import retrieve_for_test
 
 pytestmark = pytest.mark.django_db
 
@@ -120,9 +121,7 @@ def versions(tenant: Tenant) -> set[tuple[str, int]]:
 
 
 def search(tenant: Tenant, query: str, **options: Any) -> Retrieval:
-    return retrieve(
-        tenant_id=tenant.pk, query=query, now=FACTORY_NOW, token_budget=4_000, overfetch_ratio=1.25, **options
-    )
+    return retrieve_for_test(tenant, query, now=FACTORY_NOW, token_budget=4_000, overfetch_ratio=1.25, **options)
 
 
 def order(tenant: Tenant, query: str) -> list[str]:

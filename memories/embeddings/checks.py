@@ -16,7 +16,11 @@ from memories.embeddings.providers import default_model
 logger = logging.getLogger(__name__)
 
 #: Ids of the messages by the code of the problem.
-MODEL_CHECKS = {"not_reembedded": "memories.E003", "unknown_model": "memories.E004", "other_dimension": "memories.E005"}
+MODEL_CHECKS = {
+    "reembedding_needed": "memories.E003",
+    "unknown_model": "memories.E004",
+    "dimension_mismatch": "memories.E005",
+}
 
 
 @register

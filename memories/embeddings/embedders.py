@@ -96,13 +96,13 @@ def _problems(row: dict[str, Any], known: Mapping[str, KnownModel], default: str
             f"Vectors of {name} have {row['dimension']} numbers ({tenants}), settings say {known[name].dimension}."
             " Set the dimension back; another dimension takes another model name and `manage.py reembed`."
         )
-        return [ModelProblem("other_dimension", detail)]
+        return [ModelProblem("dimension_mismatch", detail)]
     if row["state"] == EmbeddingModel.State.ACTIVE and not row["is_chosen"] and name != default:
         detail = (
             f"Settings name the embedding model {default}, but stored vectors are of {name} ({tenants}), which stays."
             f" Run `manage.py reembed --model {default}`, or set the settings back."
         )
-        return [ModelProblem("not_reembedded", detail)]
+        return [ModelProblem("reembedding_needed", detail)]
     return []
 
 

@@ -95,10 +95,10 @@ def embedding_switch(request: HtmxRequest, model_id: UUID) -> HttpResponseBase:
     """Ask, saying what it costs, then search with another model: a new one, or the former again."""
 
     def change(status: ModelStatus) -> str:
-        accepts = request.POST.get("accepts_missing") == "on"
+        accepts = request.POST.get("confirm_missing") == "on"
         name = status.model.name
         done = switch_embedding_model(
-            tenant=tenant_of(request), model=name, accepts_missing=accepts, **_asked(request)
+            tenant=tenant_of(request), model=name, confirm_missing=accepts, **_asked(request)
         ).is_done
         if done:
             return f"Searches use {name} now."

@@ -45,7 +45,7 @@ def merge_memories(*, tenant_id: UUID, groups: Mapping[UUID, Collection[UUID]], 
     """
     others = [pk for members in groups.values() for pk in members]
     if not others or len({*others, *groups}) < len(others) + len(groups):
-        raise InvalidInput("not_apart", "Each memory is kept or merged once, into another one.", "others")
+        raise InvalidInput("overlapping_merges", "Each memory is kept or merged once, into another one.", "others")
     memories = _held(tenant_id, [*groups, *others])
     act = HygieneAct(tenant_id=tenant_id, act=HygieneAct.Act.MERGE, at=now, archived_ids=others)
     for kept_id, members in groups.items():
@@ -111,7 +111,7 @@ def undo_hygiene(*, tenant_id: UUID, act_id: UUID, by: Actor, now: datetime) -> 
     if act is None:
         raise NotFound("not_found", "There is no such act.")
     if act.undone_at is not None:
-        raise Conflict("undone", "This was taken back before.")
+        raise Conflict("already_undone", "This was undone before.")
     ids = {*act.archived_ids, *(UUID(row["id"]) for row in (*act.kept, *act.changed))}
     memories = _locked(tenant_id, ids)
     for link in MemoryLink.objects.for_tenant(tenant_id).current().numbered_any(act.link_ids):

@@ -224,7 +224,7 @@ def page_url(request: Request, position: CursorPosition, **changed: str) -> str:
 def page_of(output: type[serializers.Serializer[Any]]) -> type[serializers.Serializer[Any]]:
     """Return the serializer class that documents a page of `output` rows: `MemoryPageOutput` for `MemoryOutput`."""
     fields = {
-        "__doc__": f"A page of results. {output.__doc__}",
+        "__doc__": "A page of results.",
         "next": serializers.URLField(allow_null=True),
         "previous": serializers.URLField(allow_null=True),
         "results": output(many=True),

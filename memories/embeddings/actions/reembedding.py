@@ -58,27 +58,27 @@ def start_reembedding(
 
 @transaction.atomic
 def switch_embedding_model(
-    *, tenant: Tenant, model: str = "", accepts_missing: bool = False, by: Actor, now: datetime
+    *, tenant: Tenant, model: str = "", confirm_missing: bool = False, by: Actor, now: datetime
 ) -> ModelSwitchResult:
     """Search with `model` (by default the one that is filled), at once where nothing is lost by it, else once filled.
 
-    With `accepts_missing` at once in any case: what has no vector then is found by its words until it has one. Raises
+    With `confirm_missing` at once in any case: what has no vector then is found by its words until it has one. Raises
     `Conflict` (`nothing_to_switch_to`, `already_active`, `refused_texts`).
     """
     EmbeddingModel.objects.take(tenant.pk)
-    return _switch(_target(tenant, model), accepts_missing, by, now)
+    return _switch(_target(tenant, model), confirm_missing, by, now)
 
 
 @transaction.atomic
 def roll_back_embedding_model(
-    *, tenant: Tenant, accepts_missing: bool = False, by: Actor, now: datetime
+    *, tenant: Tenant, confirm_missing: bool = False, by: Actor, now: datetime
 ) -> ModelSwitchResult:
     """Search with the model again that was active before. Raises `Conflict` `nothing_to_roll_back_to`."""
     EmbeddingModel.objects.take(tenant.pk)
     former = EmbeddingModel.objects.for_tenant(tenant.pk).formerly_active().first()
     if former is None:
         raise Conflict("nothing_to_roll_back_to", "No earlier model is kept up to date here.")
-    return _switch(former, accepts_missing, by, now)
+    return _switch(former, confirm_missing, by, now)
 
 
 @transaction.atomic
@@ -88,7 +88,7 @@ def retire_embedding_model(*, tenant: Tenant, model: str, by: Actor, now: dateti
     Raises `Conflict` `is_active` or `nothing_to_retire`.
     """
     EmbeddingModel.objects.take(tenant.pk)
-    row = EmbeddingModel.objects.for_tenant(tenant.pk).named(_name(model)).first()
+    row: EmbeddingModel | None = EmbeddingModel.objects.for_tenant(tenant.pk).named(_name(model)).first()
     if row is None or row.state == EmbeddingModelState.RETIRED:
         raise Conflict("nothing_to_retire", f"There are no vectors of {model} here.", "model")
     if row.state == EmbeddingModelState.ACTIVE:
@@ -142,10 +142,11 @@ def _refuse_to_start(row: EmbeddingModel | None, filling: EmbeddingModel | None)
 
 def _target(tenant: Tenant, model: str) -> EmbeddingModel:
     models = EmbeddingModel.objects.for_tenant(tenant.pk)
-    if model:
-        row = models.named(_name(model)).first()
-    else:
-        row = models.beside().never_active().first() or models.formerly_active().first()
+    row: EmbeddingModel | None = (
+        models.named(_name(model)).first()
+        if model
+        else models.beside().never_active().first() or models.formerly_active().first()
+    )
     if row is not None and row.state == EmbeddingModelState.ACTIVE:
         raise Conflict("already_active", f"{row.name} is the model that is searched with.", "model")
     if row is None or row.state not in {EmbeddingModelState.FILLING, EmbeddingModelState.STANDBY}:
@@ -156,16 +157,16 @@ def _target(tenant: Tenant, model: str) -> EmbeddingModel:
     return row
 
 
-def _switch(target: EmbeddingModel, accepts_missing: bool, by: Actor, now: datetime) -> ModelSwitchResult:
+def _switch(target: EmbeddingModel, confirm_missing: bool, by: Actor, now: datetime) -> ModelSwitchResult:
     missing = MissingVector.objects.for_tenant(target.tenant_id).of_model(target.pk)
     refused = missing.refused().how_many() if target.activated_at is None else 0
-    if refused and not accepts_missing:
+    if refused and not confirm_missing:
         texts = counted(refused, "text", "texts")
         detail = f"{target.name} refused {texts}. Have them tried again, or switch without their vectors."
         raise Conflict("refused_texts", detail)
     waiting = missing.waiting().how_many() if target.state == EmbeddingModelState.FILLING else 0
     waiting = waiting or reembedding.count_lost_vectors(target.tenant_id, target)
-    if accepts_missing or (not waiting and target.state == EmbeddingModelState.STANDBY):
+    if confirm_missing or (not waiting and target.state == EmbeddingModelState.STANDBY):
         reembedding.switch_active_model(target.tenant_id, target, by=by, now=now)
         tasks.enqueue_model_work(target.tenant_id, target.pk)
         return ModelSwitchResult(target, is_done=True)

@@ -80,7 +80,7 @@ def _rows(sides: ChangeSides, values: list[Any]) -> list[Any]:
     statement = _COMPARED.format(**{name: sql for name, (sql, _) in parts.items()})
     with connection.cursor() as cursor:
         cursor.execute(statement, [*(value for _, own in parts.values() for value in own), *values])
-        return cursor.fetchall()
+        return list(cursor.fetchall())
 
 
 def _superseded(rows: Any | None) -> tuple[str, Sequence[Any]]:

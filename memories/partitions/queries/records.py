@@ -72,7 +72,7 @@ class PartitionSummaryQuerySet(VersionedByRecordedTime):
         return self.filter(style=style)
 
     def of_partition(self, path: str) -> Self:
-        return self.filter(partition__path=path)
+        return self.filter(partition__path=path).select_related("partition")
 
     def of_partitions(self, partitions: QuerySet[Any]) -> Self:
         """Of the partitions that another query finds, in the order of their paths."""

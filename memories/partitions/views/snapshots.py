@@ -14,7 +14,8 @@ from django.views.decorators.http import require_http_methods, require_safe
 from memories.models import Partition, Snapshot
 from memories.partitions.actions.snapshots import create_snapshot, delete_snapshot
 from memories.partitions.forms import ComparisonForm, SnapshotForm
-from memories.partitions.snapshot_comparison import CHANGE_KINDS, SnapshotDiff, diff_points_in_time
+from memories.partitions.queries.changes import CHANGE_KINDS
+from memories.partitions.snapshot_comparison import SnapshotDiff, diff_points_in_time
 from memories.services.store.moments import PointInTime
 from memories.tenancy.access import operator_actor, tenant_of, tenant_required
 from memories.tenancy.exceptions import PlatformError

@@ -38,20 +38,20 @@ ACTS: Mapping[str, BulkAction] = {
 }
 
 #: Why a memory is left alone: the code, and what to say of so many of them.
-GONE, _CHANGED, IS_ARCHIVED, IS_LIVE, AS_WANTED, SKIPPED_DUPLICATE = (
-    "gone",
+NOT_FOUND, _CHANGED, IS_ARCHIVED, IS_LIVE, UNCHANGED, SKIPPED_DUPLICATE = (
+    "not_found",
     "changed",
     "archived",
     "live",
-    "as_wanted",
+    "unchanged",
     "duplicate",
 )
 SKIP_REASONS: Mapping[str, str] = {
-    GONE: "no longer there",
+    NOT_FOUND: "no longer there",
     _CHANGED: "changed by somebody since this page was opened",
     IS_ARCHIVED: "archived already",
     IS_LIVE: "not archived",
-    AS_WANTED: "like that already",
+    UNCHANGED: "like that already",
     SKIPPED_DUPLICATE: "not to be restored: a live memory holds the same text",
 }
 
@@ -72,14 +72,14 @@ class BulkCandidate(Protocol):
 def skip_reason(act: BulkAction, memory: BulkCandidate | None, *, seen_version: int, kind: str = "") -> str:
     """Why `act` leaves a memory alone that was seen in a version; "" where it does not."""
     if memory is None:
-        return GONE
+        return NOT_FOUND
     if memory.version != seen_version:
         return _CHANGED
     if (memory.archived_at is not None) != act.is_for_archived:
         return IS_LIVE if act.is_for_archived else IS_ARCHIVED
     if act.name in (_PIN, UNPIN) and memory.pinned == act.value:
-        return AS_WANTED
-    return AS_WANTED if act.name == BULK_CHANGE_KIND and kind and memory.kind == kind else ""
+        return UNCHANGED
+    return UNCHANGED if act.name == BULK_CHANGE_KIND and kind and memory.kind == kind else ""
 
 
 def describe_skipped(left: Mapping[str, int]) -> str:

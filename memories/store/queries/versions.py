@@ -7,8 +7,9 @@ from uuid import UUID
 from django.db.models import FloatField, OuterRef, Subquery, Value
 from pgvector.django import CosineDistance
 
+from memories.search.queries.nearest import Vector
 from memories.services.store.moments import PointInTime
-from memories.store.queries.texts import SEARCH_COLUMNS, MemoryTextQuerySet, Vector
+from memories.store.queries.texts import SEARCH_COLUMNS, MemoryTextQuerySet
 from memories.tenancy.queries.conditions import segments_condition, version_condition
 
 

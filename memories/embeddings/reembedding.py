@@ -14,7 +14,7 @@ from memories.embeddings.embedders import embedder_for
 from memories.embeddings.providers import Embedder, EmbeddingError, get_embedder
 from memories.embeddings.vectors import EmbeddedBatch, PendingVector, record_vectors
 from memories.models import EmbeddingModel, Memory, MemoryEmbedding, MemoryVersion, MissingVector
-from memories.tenancy.audit import Actor, record_audit
+from memories.tenancy.audit import Actor, audit_rows
 from memories.tenancy.scopes import tenant_scope
 
 logger = logging.getLogger(__name__)
@@ -114,15 +114,7 @@ def switch_active_model(tenant_id: UUID, target: EmbeddingModel, *, by: Actor, n
     )
     heads.ready().without_embedding(target.name).update(embedding_state=Memory.EmbeddingState.PENDING)
     missing.fail_heads(target.pk)
-    record_audit(
-        tenant_id=tenant_id,
-        by=by,
-        verb="switch_embedding_model",
-        target_kind="embedding_model",
-        target_ids=[target.pk, former.pk],
-        fields=["state"],
-        now=now,
-    )
+    audit_rows("switch_embedding_model", [target, former], fields=["state"], by=by, now=now)
 
 
 def count_lost_vectors(tenant_id: UUID, target: EmbeddingModel) -> int:

@@ -10,7 +10,7 @@ from memories.embeddings import reembedding
 from memories.embeddings.providers import KnownModel, UnknownModel, default_model, model_named
 from memories.embeddings.vectors import pin_model
 from memories.models import EmbeddingModel, MissingVector, Tenant
-from memories.tenancy.audit import Actor, record_audit
+from memories.tenancy.audit import Actor, audit_rows
 from memories.tenancy.exceptions import Conflict, InvalidInput
 from memory_platform.web.numerals import counted
 
@@ -51,7 +51,7 @@ def start_reembedding(
     MissingVector.objects.note_all(tenant.pk, row.pk, row.name, with_pending=True)
     row.needed = MissingVector.objects.for_tenant(tenant.pk).of_model(row.pk).how_many()
     row.save(update_fields=["needed"])
-    _audit("start_reembedding", row, by, now, ["state", "switches_when_filled"])
+    audit_rows("start_reembedding", [row], fields=["state", "switches_when_filled"], by=by, now=now)
     tasks.enqueue_model_work(tenant.pk, row.pk)
     return row
 
@@ -96,7 +96,7 @@ def retire_embedding_model(*, tenant: Tenant, model: str, by: Actor, now: dateti
     if row.state != EmbeddingModelState.RETIRING:
         row.state, row.switches_when_filled = EmbeddingModelState.RETIRING, False
         row.save(update_fields=["state", "switches_when_filled"])
-        _audit("retire_embedding_model", row, by, now, ["state"])
+        audit_rows("retire_embedding_model", [row], fields=["state"], by=by, now=now)
     tasks.enqueue_model_work(tenant.pk, row.pk)
     return row
 
@@ -109,7 +109,7 @@ def retry_refused_vectors(*, tenant: Tenant, model: str, by: Actor, now: datetim
         raise Conflict("nothing_to_retry", f"There are no vectors of {model} here.", "model")
     refused = MissingVector.objects.for_tenant(tenant.pk).of_model(row.pk).refused().update(is_refused=False, error="")
     if refused:
-        _audit("retry_refused_vectors", row, by, now, ["is_refused"])
+        audit_rows("retry_refused_vectors", [row], fields=["is_refused"], by=by, now=now)
         tasks.enqueue_model_work(tenant.pk, row.pk)
     return int(refused)
 
@@ -172,18 +172,6 @@ def _switch(target: EmbeddingModel, confirm_missing: bool, by: Actor, now: datet
         return ModelSwitchResult(target, is_done=True)
     target.switches_when_filled = True
     target.save(update_fields=["switches_when_filled"])
-    _audit("request_embedding_switch", target, by, now, ["switches_when_filled"])
+    audit_rows("request_embedding_switch", [target], fields=["switches_when_filled"], by=by, now=now)
     tasks.enqueue_model_work(target.tenant_id, target.pk)
     return ModelSwitchResult(target, is_done=False, waiting=waiting)
-
-
-def _audit(verb: str, row: EmbeddingModel, by: Actor, now: datetime, fields: list[str]) -> None:
-    record_audit(
-        tenant_id=row.tenant_id,
-        by=by,
-        verb=verb,
-        target_kind="embedding_model",
-        target_ids=[row.pk],
-        fields=fields,
-        now=now,
-    )

@@ -7,7 +7,7 @@ from django.db import transaction
 from memories.models import Tenant, TenantMemo
 from memories.services.store.content import ContentError, check_content, normalise_content
 from memories.services.tokens import token_counts
-from memories.tenancy.audit import Actor, record_audit
+from memories.tenancy.audit import Actor, audit_rows
 from memories.tenancy.exceptions import InvalidInput, StaleVersion
 
 
@@ -41,15 +41,7 @@ def set_tenant_memo(
         tokens_cl100k_base=tokens["cl100k_base"],
         recorded_from=at,
     )
-    record_audit(
-        tenant_id=tenant.pk,
-        by=by,
-        verb="set_memo",
-        target_kind="tenant_memo",
-        target_ids=[memo.pk],
-        fields=["content"],
-        now=now,
-    )
+    audit_rows("set_memo", [memo], fields=["content"], by=by, now=now)
     return memo
 
 

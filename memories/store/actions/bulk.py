@@ -27,7 +27,7 @@ from memories.services.store.bulk import (
 )
 from memories.services.store.drafts import is_kind_name
 from memories.store.bulk_rows import archive_rows, change_rows, restore_rows, undo_values, unrestorable_rows
-from memories.tenancy.audit import Actor, record_audit
+from memories.tenancy.audit import Actor, audit_rows
 from memories.tenancy.exceptions import Conflict, InvalidInput
 
 _VERBS = {name: f"{name}_memories" for name in ACTS} | {BULK_CHANGE_KIND: "change_memories"}
@@ -68,15 +68,7 @@ def apply_bulk_action(
     if not rows:
         raise Conflict("nothing_left", f"Nothing was changed: {describe_skipped(left)}.")
     done = _perform(tenant_id, chosen, rows, kind, by, now)
-    record_audit(
-        tenant_id=tenant_id,
-        by=by,
-        verb=_VERBS[act],
-        target_kind="memory",
-        target_ids=[row.pk for row in rows],
-        fields=[chosen.field],
-        now=now,
-    )
+    audit_rows(_VERBS[act], rows, fields=[chosen.field], by=by, now=now)
     return BulkActionResult(done, len(rows), {reason: count for reason, count in left.items() if count})
 
 

@@ -23,7 +23,7 @@ from memories.store.bulk_rows import (
     translate_duplicate_errors,
 )
 from memories.store.live_rows import archive_expired, duplicate_key, ensure_partitions, unarchived_rows_by_key
-from memories.tenancy.audit import Actor, record_audit
+from memories.tenancy.audit import Actor, audit_rows
 from memories.tenancy.exceptions import Conflict, NotFound, StaleVersion, invalid
 
 
@@ -50,7 +50,7 @@ def update_memory(
     at = change_time(current, now)
     superseded_version(current, before, at).save(force_insert=True)
     _open_version(current, before, at, has_new_text=current.content != before["content"])
-    _audit(current, "update_memory", fields, by, now)
+    audit_rows("update_memory", [current], fields=fields, by=by, now=now)
     return current
 
 
@@ -60,7 +60,7 @@ def archive_memory(*, memory: Memory, if_version: int | None = None, by: Actor, 
     current = _locked(memory, if_version)
     if current.archived_at is None:
         archive_rows([current], now)
-        _audit(current, "archive_memory", ["archived_at"], by, now)
+        audit_rows("archive_memory", [current], fields=["archived_at"], by=by, now=now)
     return current
 
 
@@ -74,7 +74,7 @@ def restore_memory(*, memory: Memory, if_version: int | None = None, by: Actor, 
     if current.archived_at is None:
         return current
     restore_rows([current], by=by, now=now)
-    _audit(current, "restore_memory", ["archived_at"], by, now)
+    audit_rows("restore_memory", [current], fields=["archived_at"], by=by, now=now)
     return current
 
 
@@ -143,15 +143,3 @@ def _open_version(current: Memory, before: Mapping[str, Any], at: datetime, *, h
         carry_vectors(current.tenant_id, [current.pk])
     if current.embedding_state != Memory.EmbeddingState.READY:
         tasks.enqueue_embedding(current.tenant_id, [current.pk])
-
-
-def _audit(current: Memory, verb: str, fields: list[str], by: Actor, now: datetime) -> None:
-    record_audit(
-        tenant_id=current.tenant_id,
-        by=by,
-        verb=verb,
-        target_kind="memory",
-        target_ids=[current.pk],
-        fields=fields,
-        now=now,
-    )

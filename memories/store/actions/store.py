@@ -18,7 +18,7 @@ from memories.services.store.recalled_text import recalled_hash
 from memories.services.tokens import token_counts
 from memories.store.live_rows import LiveKey, archive_expired, duplicate_key, ensure_partitions, unarchived_rows_by_key
 from memories.store.recall import recently_recalled_memories
-from memories.tenancy.audit import Actor, record_audit
+from memories.tenancy.audit import Actor, audit_rows
 from memories.tenancy.exceptions import Conflict, invalid
 
 #: How often a winner may be archived between our conflict and our reading it before we give up.
@@ -111,17 +111,14 @@ def store_memories(
         valid = {index: row for index, row in valid.items() if index not in results}
     if valid:
         results |= _upsert(tenant.pk, valid, by, now)
-    created = [result.memory for _, result in sorted(results.items()) if result.status == StoreStatus.CREATED]
+    created = [
+        result.memory
+        for _, result in sorted(results.items())
+        if result.memory is not None and result.status == StoreStatus.CREATED
+    ]
     if created:
-        record_audit(
-            tenant_id=tenant.pk,
-            by=by,
-            verb="store_memories" if len(rows) > 1 else "store_memory",
-            target_kind="memory",
-            target_ids=[memory.pk for memory in created if memory],
-            now=now,
-        )
-        tasks.enqueue_embedding(tenant.pk, [memory.pk for memory in created if memory])
+        audit_rows("store_memories" if len(rows) > 1 else "store_memory", created, by=by, now=now)
+        tasks.enqueue_embedding(tenant.pk, [memory.pk for memory in created])
     return [results[index] for index in range(len(rows))]
 
 

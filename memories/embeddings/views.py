@@ -1,7 +1,6 @@
 """Embedding models: what is searched with, what is filled beside it, and the verbs that change it (ADR-0082)."""
 
 from collections.abc import Callable
-from http import HTTPStatus
 from typing import Any
 from uuid import UUID
 
@@ -32,7 +31,6 @@ from memory_platform.web.pages import (
     flash_error,
     operator_required,
     render_page,
-    wants_fragment,
     watch_job,
 )
 
@@ -77,15 +75,7 @@ def _page(request: HtmxRequest, form: ReembeddingForm | None = None) -> HttpResp
     others = [model for name, model in known_models().items() if name not in taken]
     page["form"] = form or ReembeddingForm(label_suffix="", models=others)
     page["others"] = others
-    status = HTTPStatus.UNPROCESSABLE_ENTITY if form and form.errors else HTTPStatus.OK
-    return render_page(
-        request,
-        "memories/embeddings/embeddings.html#body"
-        if wants_fragment(request)
-        else "memories/embeddings/embeddings.html",
-        page,
-        status=status,
-    )
+    return render_page(request, "memories/embeddings/embeddings.html", page, fragment="body", form=form)
 
 
 @operator_required("admin")

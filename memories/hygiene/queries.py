@@ -72,10 +72,6 @@ class UncomparedMemoryQuerySet(TenantRows):
         """How many there are, but no more than `count` are looked at."""
         return count_up_to([self], count)[0]
 
-    def tenant_ids(self) -> list[UUID]:
-        """Of which tenants there are any."""
-        return list(self.order_by().values_list("tenant_id", flat=True).distinct())
-
     def enqueue(self, tenant_id: UUID, memory_ids: Iterable[UUID]) -> None:
         """Have the current versions of these memories compared. One statement."""
         with connection.cursor() as cursor:
@@ -192,9 +188,6 @@ class MemoryFindingQuerySet(DismissableQuerySet):
 
 
 class HygieneActQuerySet(TenantRows):
-    def with_id(self, act_id: UUID) -> Self:
-        return self.filter(pk=act_id)
-
     def locked(self) -> Self:
         return self.select_for_update()
 

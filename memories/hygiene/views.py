@@ -1,7 +1,6 @@
 """The hygiene board: lists of what is wrong with memories, acts on their rows with the effect shown before, undo."""
 
 from datetime import datetime
-from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
@@ -157,13 +156,7 @@ def _board(request: HtmxRequest, each: HygieneList, sent: QueryDict) -> HttpResp
             page |= _rows(request, each, form, now)
     page["kept_in_address"] = _kept(sent) if is_valid else {}
     page["kept_query"] = urlencode(page["kept_in_address"])
-    status = HTTPStatus.OK if is_valid else HTTPStatus.UNPROCESSABLE_ENTITY
-    return render_page(
-        request,
-        "memories/hygiene/hygiene.html#board" if wants_fragment(request) else "memories/hygiene/hygiene.html",
-        page,
-        status=status,
-    )
+    return render_page(request, "memories/hygiene/hygiene.html", page, fragment="board", form=form)
 
 
 def _rows(request: HttpRequest, each: HygieneList, form: HygieneFilterForm, now: datetime) -> dict[str, Any]:

@@ -94,9 +94,6 @@ class EmbeddingModelQuerySet(TenantRows):
         with connection.cursor() as cursor:
             cursor.execute(_TAKE, [str(tenant_id)])
 
-    def with_ids(self, model_ids: Iterable[UUID]) -> Self:
-        return self.filter(pk__in=list(model_ids))
-
     def active(self) -> Self:
         return self.filter(state="active")
 

@@ -82,10 +82,6 @@ class PartitionCountQuerySet(TenantRows):
 
 
 class PartitionCountChangeQuerySet(TenantRows):
-    def tenant_ids(self) -> list[UUID]:
-        """Of which tenants there are any."""
-        return list(self.order_by().values_list("tenant_id", flat=True).distinct())
-
     def fold(self, tenant_id: UUID, limit: int) -> int:
         """Add the oldest changes of a tenant to its counts and delete them; how many there were. In a scope."""
         with connection.cursor() as cursor:

@@ -104,9 +104,6 @@ class PartitionQuerySet(TenantRows):
         """The partitions one level below."""
         return self.within(path).filter(depth=depth + 1)
 
-    def how_many(self) -> int:
-        return self.count()
-
     def offered_paths(self) -> list[str]:
         """The paths that a form offers."""
         return self.paths(PATHS_OFFERED_MAX)

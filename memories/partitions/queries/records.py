@@ -111,8 +111,5 @@ class SnapshotQuerySet(TenantRows):
     def named(self, name: str) -> Self:
         return self.filter(name=name)
 
-    def with_id(self, snapshot_id: UUID) -> Self:
-        return self.filter(pk=snapshot_id)
-
     def newest_first(self) -> Self:
         return self.order_by("-recorded_at", "name")

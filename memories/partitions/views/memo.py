@@ -1,6 +1,5 @@
 """The tenant's memo, read and edited, with its versions; taking a partition's summary out of contexts and back."""
 
-from http import HTTPStatus
 from urllib.parse import urlencode
 
 from django.http import Http404, HttpResponse, HttpResponseBase
@@ -26,7 +25,6 @@ from memory_platform.web.pages import (
     flash_error,
     operator_required,
     render_page,
-    wants_fragment,
 )
 
 _VERSIONS_MAX = 50
@@ -75,13 +73,7 @@ def _memo_page(request: HtmxRequest, form: VersionedTextForm | None) -> HttpResp
         "history": build_text_versions(versions, {row.pk: labels.get(str(row.pk), "") for row in versions}),
         "form": form or VersionedTextForm(initial=initial, label_suffix=""),
     }
-    status = HTTPStatus.UNPROCESSABLE_ENTITY if form and form.errors else HTTPStatus.OK
-    return render_page(
-        request,
-        "memories/partitions/memo.html#body" if wants_fragment(request) else "memories/partitions/memo.html",
-        page,
-        status=status,
-    )
+    return render_page(request, "memories/partitions/memo.html", page, fragment="body", form=form)
 
 
 @operator_required("operator")

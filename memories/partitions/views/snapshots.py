@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from http import HTTPStatus
 from typing import Any
 from uuid import UUID
 
@@ -26,7 +25,6 @@ from memory_platform.web.pages import (
     loads_result_later,
     operator_required,
     render_page,
-    wants_fragment,
 )
 
 SNAPSHOTS_SHOWN_MAX = 200
@@ -62,14 +60,8 @@ def snapshots(request: HtmxRequest) -> HttpResponseBase:
 def _list_page(request: HtmxRequest, form: SnapshotForm) -> HttpResponse:
     with tenant_scope(request.tenant.id):
         rows = list(Snapshot.objects.for_tenant(request.tenant.id).newest_first()[:SNAPSHOTS_SHOWN_MAX])
-    status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
     page = {"section": "snapshots", "rows": list(zip(rows, [*rows[1:], None], strict=False)), "form": form}
-    return render_page(
-        request,
-        "memories/partitions/snapshots.html#body" if wants_fragment(request) else "memories/partitions/snapshots.html",
-        page,
-        status=status,
-    )
+    return render_page(request, "memories/partitions/snapshots.html", page, fragment="body", form=form)
 
 
 @operator_required("viewer")
@@ -96,11 +88,7 @@ def snapshot(request: HtmxRequest, snapshot_id: UUID) -> HttpResponseBase:
             "partitions": Partition.objects.for_tenant(request.tenant.id).offered_paths(),
         }
         page |= {"is_coming": True} if loads_result_later(request) else _compared(request, one, other, wanted, now)
-    return render_page(
-        request,
-        "memories/partitions/snapshot.html#result" if wants_fragment(request) else "memories/partitions/snapshot.html",
-        page,
-    )
+    return render_page(request, "memories/partitions/snapshot.html", page, fragment="result")
 
 
 def _compared(

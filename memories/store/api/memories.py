@@ -12,7 +12,7 @@ from memories.embeddings.indexer import index_now
 from memories.models import Memory, MemoryVersion
 from memories.store.actions.edit import archive_memory, restore_memory, update_memory
 from memories.store.actions.store import store_memories, store_memory
-from memories.store.api.rows import BulkRows, build_new_memory, created_memory_ids, stored_memory_ids
+from memories.store.api.rows import BulkRows, created_memory_ids, stored_memory_ids
 from memories.store.api.schema import IDEMPOTENCY_KEY, IF_MATCH, IF_NONE_MATCH, operation
 from memories.store.serializers.answers import (
     MemoryBulkOutput,
@@ -28,6 +28,7 @@ from memories.store.serializers.inputs import (
     MemoryChanges,
     MemoryInput,
     MemoryListInput,
+    build_new_memory,
 )
 from memories.tenancy.api.endpoint import Endpoint
 from memories.tenancy.api.etags import if_match_version, response_with_etag

@@ -1,4 +1,4 @@
-"""Build new memories from validated request bodies."""
+"""The rows of a bulk request, and the ids of stored memories."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -8,23 +8,13 @@ from uuid import UUID
 from rest_framework.exceptions import ValidationError
 
 from memories.models import ApiKey
-from memories.services.partitions.paths import PartitionPath
-from memories.services.store.drafts import NewLink, NewMemory
+from memories.services.store.drafts import NewMemory
 from memories.store.actions.store import StoreResult, StoreStatus
-from memories.store.serializers.inputs import MemoryInput
+from memories.store.serializers.inputs import MemoryInput, build_new_memory
 from memories.tenancy.api.permissions import writable_partition
 from memories.tenancy.exceptions import Forbidden
-from memories.tenancy.serializers.partitions import SHORTHAND, requested_partition
+from memories.tenancy.serializers.partitions import requested_partition
 from memory_platform.rest.serializers import flat_errors
-
-_PLACE_FIELDS = {"partition", *SHORTHAND, "links"}
-
-
-def build_new_memory(values: dict[str, Any], partition: PartitionPath) -> NewMemory:
-    """Return the memory that validated values describe."""
-    own = {name: value for name, value in values.items() if name not in _PLACE_FIELDS}
-    links = tuple(NewLink(link["target_id"], link["kind"]) for link in values["links"])
-    return NewMemory(partition=partition, links=links, **own)
 
 
 def stored_memory_ids(results: Iterable[StoreResult]) -> list[UUID]:

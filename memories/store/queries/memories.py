@@ -67,9 +67,6 @@ class MemoryQuerySet(MemoryTextQuerySet):
             similarity=Value(1.0) - CosineDistance("own_embedding__vector", vector)
         )
 
-    def with_ids(self, memory_ids: Iterable[UUID | str]) -> Self:
-        return self.filter(pk__in=list(memory_ids))
-
     def retrieved_at_least(self, times: int) -> dict[UUID, int]:
         """How often each was retrieved that was so often or more."""
         return dict(self.filter(retrieval_count__gte=times).order_by().values_list("pk", "retrieval_count"))
@@ -188,9 +185,6 @@ class MemoryQuerySet(MemoryTextQuerySet):
     def newest_texts(self, count: int) -> list[str]:
         """What the latest memories say."""
         return list(self.order_by("-created_at", "id").values_list("content", flat=True)[:count])
-
-    def with_id(self, memory_id: UUID) -> Self:
-        return self.filter(pk=memory_id)
 
     def with_answer_parts(self) -> Self:
         """Adds `own_embeddings` (of the current version, without vectors) and `current_links`: two queries for all.

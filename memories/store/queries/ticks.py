@@ -64,10 +64,6 @@ ORDER BY tick.id
 
 
 class RetrievalTickQuerySet(TenantRows):
-    def tenant_ids(self) -> list[UUID]:
-        """Of which tenants there are any."""
-        return list(self.order_by().values_list("tenant_id", flat=True).distinct())
-
     def insertion(self, tenant_id: UUID, hashes: Mapping[Any, str], at: datetime) -> Insertion:
         """Of a tick that has a hash or "" for each memory that was packed."""
         return Insertion(_INSERT, [tenant_id, array_text(hashes), array_text(hashes.values()), at])

@@ -7,9 +7,10 @@ from typing import Any
 from rest_framework import serializers
 
 from memories.models.memory import KIND_PATTERN
+from memories.services.partitions.paths import PartitionPath
 from memories.services.store.content import MAX_CONTENT_BYTES, check_content, check_metadata, normalise_content
-from memories.services.store.drafts import MAX_LABEL_CHARACTERS, MAX_LINKS
-from memories.tenancy.serializers.partitions import PartitionFilterInput, PartitionScopedInput, exact_field
+from memories.services.store.drafts import MAX_LABEL_CHARACTERS, MAX_LINKS, NewLink, NewMemory
+from memories.tenancy.serializers.partitions import SHORTHAND, PartitionFilterInput, PartitionScopedInput, exact_field
 from memory_platform.rest.fields import (
     RuleCheckedField,
     StrictBooleanField,
@@ -113,6 +114,13 @@ class MemoryInput(MemoryFields):
             detail = "A memory expires after it was created."
             raise serializers.ValidationError({"expires_at": [serializers.ErrorDetail(detail, "before_creation")]})
         return attrs
+
+
+def build_new_memory(values: dict[str, Any], partition: PartitionPath) -> NewMemory:
+    """Return the memory that the validated values of a `MemoryInput` describe."""
+    own = {name: value for name, value in values.items() if name not in {"partition", *SHORTHAND, "links"}}
+    links = tuple(NewLink(link["target_id"], link["kind"]) for link in values["links"])
+    return NewMemory(partition=partition, links=links, **own)
 
 
 class MemoryChanges(MemoryFields):

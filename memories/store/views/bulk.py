@@ -1,11 +1,10 @@
 """Acts on many memories of the list: what one would do, doing it, taking it back (ADR-0089)."""
 
 from collections.abc import Iterable
-from http import HTTPStatus
 from typing import Any
 from uuid import UUID
 
-from django.http import HttpResponse, HttpResponseBase
+from django.http import HttpResponseBase
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.http import urlencode
@@ -92,9 +91,7 @@ def _preview(request: HtmxRequest, act: BulkAction, ids: Iterable[UUID], form: B
         flash_error(request, error.detail)
         return list_again(request, back)
     page = {"section": "memories", "act": act, "effect": effect, "form": form, "back": back, "kinds": COMMON_KINDS}
-    status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
-    response: HttpResponse = render_page(request, "memories/store/memories_bulk.html", page, status=status)
-    return response
+    return render_page(request, "memories/store/memories_bulk.html", page, form=form)
 
 
 def _perform(request: HtmxRequest) -> HttpResponseBase:

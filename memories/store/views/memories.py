@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from functools import partial
-from http import HTTPStatus
 from uuid import UUID
 
 from django.http import Http404, HttpResponse, HttpResponseBase
@@ -28,7 +27,6 @@ from memory_platform.web.pages import (
     flash_error,
     operator_required,
     render_page,
-    wants_fragment,
 )
 
 # The fields that undoing an edit restores.
@@ -181,6 +179,4 @@ def _memory_page(request: HtmxRequest, memory_id: UUID, form: MemoryEditForm | N
         "form": form or MemoryEditForm(initial=memory_form_initial(detail.memory), label_suffix=""),
         "is_expired": detail.memory.expires_at is not None and detail.memory.expires_at <= timezone.now(),
     }
-    template = "memories/store/memory.html#body" if wants_fragment(request) else "memories/store/memory.html"
-    status = HTTPStatus.UNPROCESSABLE_ENTITY if form and form.errors else HTTPStatus.OK
-    return render_page(request, template, page, status=status)
+    return render_page(request, "memories/store/memory.html", page, fragment="body", form=form)

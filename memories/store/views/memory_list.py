@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from copy import copy
 from datetime import datetime
 from functools import partial
-from http import HTTPStatus
 from typing import Any
 from uuid import UUID
 
@@ -94,14 +93,11 @@ def _page(request: HtmxRequest) -> HttpResponse:
         page["query"] = request.GET.urlencode()
         is_left = bool(form.cleaned_data["q"]) and loads_result_later(request)
         page |= {"is_coming": True} if is_left else memory_list_contents(request, form.cleaned_data)
-    status = HTTPStatus.OK if is_valid else HTTPStatus.UNPROCESSABLE_ENTITY
-    answer = partial(render_page, request, status=status)
-    if wants_fragment(request):
-        return answer("memories/store/memories.html#fragment", page)
-    tenant_id = request.tenant.id
-    with tenant_scope(tenant_id):
-        page |= {
-            "partitions": Partition.objects.for_tenant(tenant_id).offered_paths(),
-            "kinds": Memory.objects.for_tenant(tenant_id).live_kinds(timezone.now()),
-        }
-    return answer("memories/store/memories.html", page)
+    if not wants_fragment(request):
+        tenant_id = request.tenant.id
+        with tenant_scope(tenant_id):
+            page |= {
+                "partitions": Partition.objects.for_tenant(tenant_id).offered_paths(),
+                "kinds": Memory.objects.for_tenant(tenant_id).live_kinds(timezone.now()),
+            }
+    return render_page(request, "memories/store/memories.html", page, fragment="fragment", form=form)

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from http import HTTPStatus
 from typing import Any
 from uuid import UUID
 
@@ -66,19 +65,12 @@ def audit_log(request: HtmxRequest) -> HttpResponseBase:
     """What was done, the newest first; filters, order and place stand in the address."""
     form = AuditFilterForm(request.GET, label_suffix="")
     page: dict[str, Any] = {"section": _SECTION, "form": form}
-    is_whole = not wants_fragment(request)
     with tenant_scope(request.tenant.id):
         if form.is_valid():
             page |= _rows(request, form)
-        if is_whole:
+        if not wants_fragment(request):
             page |= recent_audit_names(request.tenant.id)
-    status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
-    return render_page(
-        request,
-        "memories/tenancy/audit_log.html" if is_whole else "memories/tenancy/audit_log.html#fragment",
-        page,
-        status=status,
-    )
+    return render_page(request, "memories/tenancy/audit_log.html", page, fragment="fragment", form=form)
 
 
 def _rows(request: HtmxRequest, form: AuditFilterForm) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from http import HTTPStatus
 from typing import Any
 
 from django.http import Http404, HttpResponse, HttpResponseBase
@@ -18,7 +17,7 @@ from memories.tenancy.actions.tenants import create_api_key, revoke_api_key
 from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.forms import ApiKeyForm
 from memories.tenancy.scopes import tenant_scope
-from memory_platform.web.pages import HtmxRequest, add_flash, operator_required, render_page, wants_fragment
+from memory_platform.web.pages import HtmxRequest, add_flash, operator_required, render_page
 from memory_platform.web.tables import SortColumn, TablePage, requested_order
 
 _SECTION = "api-keys"
@@ -85,13 +84,7 @@ def _page(request: HtmxRequest, form: ApiKeyForm, made: dict[str, Any] | None = 
         "partitions": partitions,
         **(made or {}),
     }
-    status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
-    return render_page(
-        request,
-        "memories/tenancy/api_keys.html#body" if wants_fragment(request) else "memories/tenancy/api_keys.html",
-        page,
-        status=status,
-    )
+    return render_page(request, "memories/tenancy/api_keys.html", page, fragment="body", form=form)
 
 
 def _table(request: HtmxRequest, keys: list[Any]) -> TablePage:

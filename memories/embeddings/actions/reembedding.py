@@ -1,4 +1,4 @@
-"""Changing the embedding model of a tenant: begin, switch, roll back, retire, try refused texts again (ADR-0082)."""
+"""Change a tenant's embedding model: start, switch, roll back, retire, retry refused texts (ADR-0082)."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -19,7 +19,7 @@ EmbeddingModelState = EmbeddingModel.State
 
 @dataclass(frozen=True)
 class ModelSwitchResult:
-    """What came of asking for a switch: done, or to be done by the worker once `waiting` vectors are made."""
+    """The result of a switch: done, or left to the worker until `waiting` vectors are computed."""
 
     model: EmbeddingModel
     is_done: bool
@@ -30,7 +30,7 @@ class ModelSwitchResult:
 def start_reembedding(
     *, tenant: Tenant, model: str, switches_when_filled: bool, by: Actor, now: datetime
 ) -> EmbeddingModel:
-    """Begin to fill the vectors of `model` beside those that are searched; every version of every memory gets one.
+    """Start to compute vectors of `model` for every version of every memory, next to those of the active model.
 
     Raises `InvalidInput` `unknown_model` or `Conflict` (`already_active`, `already_filled`, `being_removed`, `busy`).
     """
@@ -60,10 +60,10 @@ def start_reembedding(
 def switch_embedding_model(
     *, tenant: Tenant, model: str = "", confirm_missing: bool = False, by: Actor, now: datetime
 ) -> ModelSwitchResult:
-    """Search with `model` (by default the one that is filled), at once where nothing is lost by it, else once filled.
+    """Make `model` (by default the one being filled) active, at once if no vector is missing, else when it is filled.
 
-    With `confirm_missing` at once in any case: what has no vector then is found by its words until it has one. Raises
-    `Conflict` (`nothing_to_switch_to`, `already_active`, `refused_texts`).
+    With `confirm_missing` always at once; texts without a vector are then found by words only. Raises `Conflict`
+    (`nothing_to_switch_to`, `already_active`, `refused_texts`).
     """
     EmbeddingModel.objects.take(tenant.pk)
     return _switch(_target(tenant, model), confirm_missing, by, now)
@@ -73,7 +73,7 @@ def switch_embedding_model(
 def roll_back_embedding_model(
     *, tenant: Tenant, confirm_missing: bool = False, by: Actor, now: datetime
 ) -> ModelSwitchResult:
-    """Search with the model again that was active before. Raises `Conflict` `nothing_to_roll_back_to`."""
+    """Make the formerly active model active again. Raises `Conflict` `nothing_to_roll_back_to`."""
     EmbeddingModel.objects.take(tenant.pk)
     former = EmbeddingModel.objects.for_tenant(tenant.pk).formerly_active().first()
     if former is None:
@@ -83,7 +83,7 @@ def roll_back_embedding_model(
 
 @transaction.atomic
 def retire_embedding_model(*, tenant: Tenant, model: str, by: Actor, now: datetime) -> EmbeddingModel:
-    """Stop keeping the vectors of `model`, being filled or complete, and remove them in the background.
+    """Stop maintaining the vectors of `model` and remove them in the background.
 
     Raises `Conflict` `is_active` or `nothing_to_retire`.
     """
@@ -103,7 +103,7 @@ def retire_embedding_model(*, tenant: Tenant, model: str, by: Actor, now: dateti
 
 @transaction.atomic
 def retry_refused_vectors(*, tenant: Tenant, model: str, by: Actor, now: datetime) -> int:
-    """Have the texts tried again that `model` refused; how many there are."""
+    """Retry the texts that `model` refused; return their number."""
     row = EmbeddingModel.objects.for_tenant(tenant.pk).named(_name(model)).first()
     if row is None:
         raise Conflict("nothing_to_retry", f"There are no vectors of {model} here.", "model")
@@ -122,7 +122,7 @@ def _known(name: str) -> KnownModel:
 
 
 def _name(model: str) -> str:
-    """The stored name; `hashed` and `wordllama` stand for the models of those providers."""
+    """Return the stored name; `hashed` and `wordllama` mean the models of those providers."""
     try:
         return model_named(model.strip()).name
     except UnknownModel:

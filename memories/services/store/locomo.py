@@ -59,7 +59,7 @@ class LocomoTurn:
 
 @dataclass(frozen=True)
 class LocomoQuestion:
-    """A question that the conversation answers; `number` counts from 1, `evidence` lists dia_ids, some of them wrong."""
+    """A question that the conversation answers; `number` counts from 1, `evidence` lists dia_ids, some invalid."""
 
     number: int
     text: str

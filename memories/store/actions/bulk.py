@@ -1,4 +1,4 @@
-"""What an operator does to many memories of a list at once; undone by `undo_hygiene` (ADR-0089)."""
+"""Bulk actions of operators; `undo_hygiene` undoes them (ADR-0089)."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -35,7 +35,7 @@ _VERBS = {name: f"{name}_memories" for name in ACTS} | {BULK_CHANGE_KIND: "chang
 
 @dataclass(frozen=True)
 class BulkActionResult:
-    """An act that was done, about how many memories, and how many were left alone by the reason."""
+    """A performed action: the number of changed memories, and of skipped ones by reason."""
 
     act: HygieneAct
     count: int
@@ -46,21 +46,21 @@ class BulkActionResult:
 def apply_bulk_action(
     *, tenant_id: UUID, act: str, seen: Mapping[UUID, int], kind: str = "", by: Actor, now: datetime
 ) -> BulkActionResult:
-    """Do an act of `ACTS` to memories that were seen in these versions: all that still are as they were seen.
+    """Perform an action of `ACTS` on the memories that still have the version in `seen`.
 
-    One transaction, a constant number of queries, one audit row that names them all. Raises `InvalidInput`, or
-    `Conflict` `nothing_left` where every one has to be left alone.
+    One transaction, a constant number of queries, one audit row. Raises `InvalidInput`, or `Conflict` `nothing_left` if
+    every memory is skipped.
     """
     chosen = ACTS.get(act)
     if chosen is None or act == BULK_MERGE:
-        raise InvalidInput("unknown_choice", "There is no such act.", "act")
+        raise InvalidInput("unknown_choice", "There is no such action.", "act")
     if not 1 <= len(seen) <= ACT_MEMORIES_MAX:
         raise InvalidInput("out_of_range", f"One act is about 1 to {ACT_MEMORIES_MAX:,} memories.", "id")
     if act == BULK_CHANGE_KIND and not kind:
         raise InvalidInput("required", "Say which kind.", "kind")
     if act == BULK_CHANGE_KIND and not is_kind_name(kind):
         raise InvalidInput("bad_kind", "A kind is a lower-case word of at most 32 characters.", "kind")
-    rows, left = _held(tenant_id, chosen, seen, kind)
+    rows, left = _locked_rows(tenant_id, chosen, seen, kind)
     if act == RESTORE:
         twins = unrestorable_rows(rows, by=by, now=now)
         rows = [row for row in rows if row.pk not in twins]
@@ -76,15 +76,12 @@ def apply_bulk_action(
 def merge_seen_memories(
     *, tenant_id: UUID, keep: UUID | None, seen: Mapping[UUID, int], by: Actor, now: datetime
 ) -> BulkActionResult:
-    """Keep one of several memories that were seen in these versions and merge the others into it, or change nothing.
-
-    Raises `InvalidInput`, or `Conflict` `changed` where one is not as it was seen.
-    """
+    """Merge memories into `keep`. Raises `InvalidInput`, or `Conflict` `changed` if a version differs from `seen`."""
     if not MERGED_MIN <= len(seen) <= MERGED_MAX:
         raise InvalidInput("out_of_range", f"A merge takes {MERGED_MIN} to {MERGED_MAX} memories.", "id")
     if keep is None or keep not in seen:
         raise InvalidInput("unknown_choice", "Say which of them is kept.", "keep")
-    rows, left = _held(tenant_id, ACTS[BULK_MERGE], seen, "")
+    rows, left = _locked_rows(tenant_id, ACTS[BULK_MERGE], seen, "")
     if left:
         raise Conflict("changed", f"Nothing was merged: {describe_skipped(left)}. Look again.")
     others = [row.pk for row in rows if row.pk != keep]
@@ -92,8 +89,10 @@ def merge_seen_memories(
     return BulkActionResult(done, len(rows), {})
 
 
-def _held(tenant_id: UUID, act: BulkAction, seen: Mapping[UUID, int], kind: str) -> tuple[list[Memory], "Counter[str]"]:
-    """The rows an act is about, locked, and how many it is not about by the reason."""
+def _locked_rows(
+    tenant_id: UUID, act: BulkAction, seen: Mapping[UUID, int], kind: str
+) -> tuple[list[Memory], "Counter[str]"]:
+    """Return the rows to change, locked, and the number of skipped ones by reason."""
     found = {row.pk: row for row in Memory.objects.for_tenant(tenant_id).with_ids(seen).locked()}
     reasons = {pk: skip_reason(act, found.get(pk), seen_version=version, kind=kind) for pk, version in seen.items()}
     rows = [row for pk, row in found.items() if not reasons[pk]]

@@ -1,4 +1,4 @@
-"""Choosing the memory that another one is merged with."""
+"""The page that chooses the memory to merge with."""
 
 from typing import Any
 from uuid import UUID
@@ -14,7 +14,7 @@ from memories.tenancy.access import tenant_required
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.web.pages import HtmxRequest, operator_required, render_page
 
-#: Memories offered; whoever looks for another one searches.
+#: Memories offered without a search.
 _OFFERED_MAX = 12
 
 
@@ -22,7 +22,7 @@ _OFFERED_MAX = 12
 @tenant_required
 @require_safe
 def memory_merge(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
-    """The memories most like this one, or what a search finds; each leads to what merging the two would do."""
+    """List the most similar memories or search results; each links to a preview of the merge."""
     tenant_id = request.tenant.id
     with tenant_scope(tenant_id):
         memory = Memory.objects.for_tenant(tenant_id).with_id(memory_id).first()

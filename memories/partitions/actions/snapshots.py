@@ -1,4 +1,4 @@
-"""Snapshots: names for recorded times. The rows stay where they are; a name says which of them were held."""
+"""Snapshots: names of recorded times."""
 
 from datetime import datetime
 
@@ -16,13 +16,10 @@ _NAME_CHARACTERS_MAX = 100
 def create_snapshot(
     *, tenant: Tenant, name: str, recorded_at: datetime | None = None, by: Actor, now: datetime
 ) -> Snapshot:
-    """Name a recorded time of the tenant, now when none is given.
-
-    Raises `InvalidInput` by field, and `Conflict` `duplicate` where the name is taken.
-    """
+    """Name a recorded time of the tenant, by default now. Raises `InvalidInput` or `Conflict` `duplicate`."""
     _check_name(name)
     if recorded_at is not None and recorded_at > now:
-        raise InvalidInput("in_the_future", "Only what has been can be named.", "recorded_at")
+        raise InvalidInput("in_the_future", "A snapshot's time cannot be in the future.", "recorded_at")
     snapshot = Snapshot(
         tenant_id=tenant.pk,
         name=name.strip(),
@@ -39,9 +36,9 @@ def create_snapshot(
 
 @transaction.atomic
 def delete_snapshot(*, snapshot: Snapshot, by: Actor, now: datetime) -> Snapshot:
-    """Forget the name; every row it stood for stays, and its time can be named again. Twice is no error."""
-    gone, _ = Snapshot.objects.for_tenant(snapshot.tenant_id).filter(pk=snapshot.pk).delete()
-    if gone:
+    """Delete the name; no memory or version is lost. Deleting twice is no error."""
+    deleted, _ = Snapshot.objects.for_tenant(snapshot.tenant_id).filter(pk=snapshot.pk).delete()
+    if deleted:
         audit_rows("delete_snapshot", [snapshot], fields=["name", "recorded_at"], by=by, now=now)
     return snapshot
 

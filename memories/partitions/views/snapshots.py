@@ -1,4 +1,4 @@
-"""Snapshots: names for recorded times, what differs between two of them."""
+"""The pages of snapshots and their comparison."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -35,7 +35,7 @@ TODAY = "today"
 @tenant_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def snapshots(request: HtmxRequest) -> HttpResponseBase:
-    """The names, the latest recorded time first, and the form that gives one."""
+    """List snapshots, the latest recorded time first, with the form that creates one."""
     if request.method != "POST":
         return _list_page(request, SnapshotForm(label_suffix=""))
     form = SnapshotForm(request.POST, label_suffix="")
@@ -68,7 +68,7 @@ def _list_page(request: HtmxRequest, form: SnapshotForm) -> HttpResponse:
 @tenant_required
 @require_safe
 def snapshot(request: HtmxRequest, snapshot_id: UUID) -> HttpResponseBase:
-    """What differs between a snapshot and another one, or today: everywhere or in one partition."""
+    """Compare a snapshot with another one or today, everywhere or in one partition."""
     now = timezone.now()
     form = ComparisonForm(request.GET, label_suffix="")
     if not form.is_valid():
@@ -94,7 +94,7 @@ def snapshot(request: HtmxRequest, snapshot_id: UUID) -> HttpResponseBase:
 def _compared(
     request: HtmxRequest, one: Snapshot, other: Snapshot | None, wanted: Mapping[str, Any], now: datetime
 ) -> dict[str, Any]:
-    """What differs between the two, the earlier one first; inside a scope."""
+    """Return the differences of the two, the earlier one first; inside a scope."""
     first, second = sorted((one.recorded_at, other.recorded_at if other else now))
     difference = diff_points_in_time(
         tenant_id=request.tenant.id,
@@ -114,7 +114,7 @@ def _compared(
 
 
 def _listed(request: HtmxRequest, difference: SnapshotDiff, kind: str) -> dict[str, Any]:
-    """One list of changes with its tally, and the address where it goes on."""
+    """Return one list of changes with its tally and the query of its next page."""
     rows = difference.changes[kind]
     query = request.GET.copy()
     query["kind"], query["behind"] = kind, str(rows[-1].memory_id)
@@ -133,7 +133,7 @@ def _named(rows: list[Snapshot], snapshot_id: str) -> Snapshot:
 @tenant_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def snapshot_delete(request: HtmxRequest, snapshot_id: UUID) -> HttpResponseBase:
-    """Ask, then forget the name; nothing that was held then is lost."""
+    """Confirm, then delete the name; no memory or version is lost."""
     with tenant_scope(request.tenant.id):
         found = Snapshot.objects.for_tenant(request.tenant.id).with_id(snapshot_id).first()
         if found is None:

@@ -1,4 +1,4 @@
-"""API keys: which there are, a new one whose text is shown once, the end of one."""
+"""The pages of API keys: list, create, revoke."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -31,7 +31,7 @@ _COLUMNS = (
 
 @dataclass(frozen=True)
 class KeyRow:
-    """A key as the table shows and sorts it."""
+    """A key with the values that the table sorts by."""
 
     key: ApiKey
     name: str
@@ -43,7 +43,7 @@ class KeyRow:
 @tenant_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def api_keys(request: HtmxRequest) -> HttpResponseBase:
-    """The keys, and the form that makes one. Its text stands in the answer to that POST and nowhere else."""
+    """List and create keys. A key's text is only in the answer to the POST."""
     if request.method != "POST":
         return _page(request, ApiKeyForm(label_suffix=""))
     form = ApiKeyForm(request.POST, label_suffix="")
@@ -88,7 +88,7 @@ def _page(request: HtmxRequest, form: ApiKeyForm, made: dict[str, Any] | None = 
 
 
 def _table(request: HtmxRequest, keys: list[Any]) -> TablePage:
-    """Usable ones first, each part in the order that the address asks for."""
+    """Return usable keys first, then revoked ones, both in the requested order."""
     order = requested_order(request, _COLUMNS)
     rows = order.sorted(KeyRow(key, key.name.casefold(), key.created, key.last_change) for key in keys)
     return TablePage(sorted(rows, key=lambda row: row.key.revoked), order)
@@ -98,7 +98,7 @@ def _table(request: HtmxRequest, keys: list[Any]) -> TablePage:
 @tenant_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def api_key_revoke(request: HtmxRequest, prefix: str) -> HttpResponseBase:
-    """Ask, saying what follows, then end a key for good."""
+    """Confirm, then revoke a key for good."""
     with tenant_scope(request.tenant.id):
         key = ApiKey.objects.for_tenant(request.tenant.id).with_prefix(prefix).first()
         if key is None:

@@ -19,11 +19,11 @@ from memories.embeddings.actions.reembedding import (
 )
 from memories.embeddings.providers import EmbeddingError
 from memories.embeddings.status import ModelStatus, model_statuses
-from memories.management.command import PlatformCommand, all_tenants, get_tenant_or_fail
+from memories.management.command import PlatformCommand, get_tenant_or_fail
 from memories.management.imports import progress_bar
 from memories.models import EmbeddingModel, Tenant
 from memories.tenancy.exceptions import Conflict
-from memories.tenancy.scopes import tenant_scope
+from memories.tenancy.scopes import admin_write_scope, tenant_scope
 from memory_platform.web.numerals import counted
 
 #: Between two checks of work that another worker does.
@@ -92,7 +92,7 @@ class Command(PlatformCommand):
             f"This removes {what} of {', '.join(tenant.name for tenant in tenants)}. Type yes to continue: "
         )
         if input().strip().lower() != "yes":
-            raise CommandError("Nothing was changed.")
+            raise CommandError("No changes made.")
 
     def _do(self, verb: str, tenant: Tenant, options: dict[str, Any]) -> bool:
         """Run the verb for a tenant and return whether it succeeded. A failure does not stop the other tenants."""
@@ -185,7 +185,10 @@ _VERBS = ("status", "switch", "roll_back", "cancel", "remove_former", "retry")
 
 
 def _tenants(name: str) -> list[Tenant]:
-    return [get_tenant_or_fail(name)] if name else all_tenants()
+    if name:
+        return [get_tenant_or_fail(name)]
+    with admin_write_scope():
+        return list(Tenant.objects.iterator())
 
 
 def _statuses(tenant: Tenant) -> list[ModelStatus]:

@@ -71,7 +71,7 @@ class MemoInput(StrictSerializer):
 
 
 class PartitionOutput(serializers.Serializer[Any]):
-    """A partition, read `with_contents`."""
+    """A partition."""
 
     partition = serializers.CharField(source="path", help_text='Path; "" is the root.')
     depth = serializers.IntegerField()

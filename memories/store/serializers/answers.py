@@ -3,19 +3,14 @@
 import hashlib
 import json
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import Any
 
 from rest_framework import serializers
 
 from memories.models import Memory, MemoryVersion
+from memory_platform.rest.fields import format_utc
 
 ETAG_DIGEST_CHARACTERS = 16
-
-
-def format_utc(value: datetime | None) -> str | None:
-    """Return ISO 8601 in UTC with `Z`."""
-    return None if value is None else value.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
 def memory_etag(answer: Mapping[str, Any]) -> str:

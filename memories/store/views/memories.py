@@ -57,7 +57,7 @@ def memory_detail(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
         return _memory_page(request, memory_id, form)
     index_now(request.tenant.id, [memory_id])
     if saved.version == before:
-        add_flash(request, "Nothing was changed.")
+        add_flash(request, "No changes made.")
     else:
         undo = reverse("memory-version-restore", args=[request.tenant.id, memory_id, before])
         add_flash(request, f"Saved as version {saved.version}.", undo_url=undo)
@@ -69,7 +69,9 @@ def memory_detail(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
 @require_POST
 def memory_archive(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
     """Archive a memory: no agent reads it until it is restored."""
-    return _perform(request, memory_id, archive_memory, "Archived. No agent reads it any more.", undo="memory-restore")
+    return _perform(
+        request, memory_id, archive_memory, "Archived. Contexts no longer include it.", undo="memory-restore"
+    )
 
 
 @operator_required("operator")
@@ -77,7 +79,9 @@ def memory_archive(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
 @require_POST
 def memory_restore(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
     """Make an archived memory live again."""
-    return _perform(request, memory_id, restore_memory, "Restored. Agents read it again.", undo="memory-archive")
+    return _perform(
+        request, memory_id, restore_memory, "Restored. Contexts can include it again.", undo="memory-archive"
+    )
 
 
 @operator_required("operator")
@@ -86,9 +90,7 @@ def memory_restore(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
 def memory_pin(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
     """Pin a memory, so that it comes first in contexts, within the share of pinned ones."""
     action = partial(update_memory, changes={"pinned": True})
-    return _perform(
-        request, memory_id, action, "Pinned: it comes first, in its share of the room.", undo="memory-unpin"
-    )
+    return _perform(request, memory_id, action, "Pinned. It comes first in contexts.", undo="memory-unpin")
 
 
 @operator_required("operator")
@@ -97,7 +99,7 @@ def memory_pin(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
 def memory_unpin(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
     """Unpin a memory, so that its score decides again."""
     action = partial(update_memory, changes={"pinned": False})
-    return _perform(request, memory_id, action, "No longer pinned.", undo="memory-pin")
+    return _perform(request, memory_id, action, "Unpinned.", undo="memory-pin")
 
 
 @operator_required("operator")
@@ -112,7 +114,7 @@ def memory_version_restore(request: HtmxRequest, memory_id: UUID, version: int) 
         raise Http404
     changes = {name: getattr(earlier, name) for name in RESTORED_FIELDS}
     undo = reverse("memory-version-restore", args=[request.tenant.id, memory_id, current.version])
-    message = f"It says again what version {version} said."
+    message = f"Version {version} is current again."
     return _perform(request, memory_id, partial(update_memory, changes=changes), message, undo_url=undo)
 
 

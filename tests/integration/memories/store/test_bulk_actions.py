@@ -205,7 +205,7 @@ def test_undo_leaves_what_was_taken_back_and_done_again_by_hand(act: str, tenant
     kept = reread_memory(touched)
     undone = undo(tenant, done)
     assert (undone.count, undone.left) == (1, 1)
-    assert str(undone) == "Undone: 1 memory is as it was; 1 was changed since and is left alone."
+    assert str(undone) == "Undone: 1 memory is as it was; 1 was changed since and skipped."
     after = reread_memory(touched)
     assert (after.version, after.archived_at) == (kept.version, kept.archived_at)
     back = reread_memory(other)
@@ -227,7 +227,7 @@ def test_undo_that_would_leave_every_memory_is_refused(act: str, tenant: Tenant)
     for _ in range(2):
         with pytest.raises(Conflict) as caught:
             undo(tenant, done)
-        assert (caught.value.code, caught.value.detail) == ("changed", "1 was changed since and is left alone.")
+        assert (caught.value.code, caught.value.detail) == ("changed", "1 was changed since and skipped.")
     assert (reread_memory(row).version, reread_memory(row).archived_at) == (kept.version, kept.archived_at)
 
 

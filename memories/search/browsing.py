@@ -9,7 +9,6 @@ from uuid import UUID
 from memories.models import AuditEntry, Memory, MemoryEmbedding, MemoryLink, MemoryVersion
 from memories.search.queries.lexemes import query_lexemes_in_scope, tenant_query_lexemes, word_lexemes
 from memories.search.retrieval import CandidateGate, RetrievalRequest, retrieve, search_conditions
-from memories.services.partitions.link_graph import LinkedNeighbour, LinkGraph, link_graph
 from memories.services.search.excerpts import ExcerptPart, candidate_match_words, excerpt, matched_words
 from memories.services.search.text_query import match_rarest
 from memories.services.store.moments import PointInTime
@@ -75,15 +74,21 @@ class MemorySearchResult:
 
 @dataclass(frozen=True)
 class MemoryDetail:
-    """One memory with everything its page shows: its versions, links both ways and drawn, who did what."""
+    """One memory with everything its page shows: versions, links in both directions, embeddings, audit rows."""
 
     memory: Memory
     steps: Sequence[VersionStep]
-    links_out: Sequence[MemoryLink]
-    links_in: Sequence[MemoryLink]
-    graph: LinkGraph | None
+    links: Sequence[MemoryLink]
     embeddings: Sequence[MemoryEmbedding]
     audit: Sequence[AuditEntry]
+
+    @property
+    def links_out(self) -> list[MemoryLink]:
+        return [link for link in self.links if link.source_id == self.memory.pk]
+
+    @property
+    def links_in(self) -> list[MemoryLink]:
+        return [link for link in self.links if link.target_id == self.memory.pk]
 
 
 def filtered_memories(tenant_id: UUID, wanted: MemoryFilter, now: datetime) -> MemoryQuerySet:
@@ -152,18 +157,10 @@ def read_memory_detail(tenant_id: UUID, memory_id: UUID) -> MemoryDetail | None:
     return MemoryDetail(
         memory,
         steps=version_steps(memory, earlier, authors),
-        links_out=[link for link in links if link.source_id == memory_id],
-        links_in=[link for link in links if link.target_id == memory_id],
-        graph=link_graph(memory.content, [_neighbour(link, memory_id) for link in links]),
+        links=links,
         embeddings=list(MemoryEmbedding.objects.for_tenant(tenant_id).of_version(memory_id, memory.version)),
         audit=audit,
     )
-
-
-def _neighbour(link: MemoryLink, memory_id: UUID) -> LinkedNeighbour:
-    is_out = link.source_id == memory_id
-    other = link.target if is_out else link.source
-    return LinkedNeighbour(other.pk, other.content, other.archived_at is not None, link.kind, is_out)
 
 
 def find_memories_by_id_or_text(tenant_id: UUID, text: str, *, count: int, now: datetime) -> list[Memory]:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import wraps
+from http import HTTPStatus
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 from uuid import UUID
@@ -13,6 +14,7 @@ from django.contrib import messages
 from django.contrib.auth.models import AnonymousUser, User
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
+from django.forms import BaseForm
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render
 from django.template.loader import render_to_string
@@ -183,8 +185,23 @@ def loads_result_later(request: HtmxRequest) -> bool:
     )
 
 
-def render_page(request: HtmxRequest, template: str, context: Mapping[str, Any], *, status: int = 200) -> HttpResponse:
-    """Render a page, or a partial of it with the waiting flash messages out of band."""
+def render_page(
+    request: HtmxRequest,
+    template: str,
+    context: Mapping[str, Any],
+    *,
+    status: int = 200,
+    fragment: str = "",
+    form: BaseForm | None = None,
+) -> HttpResponse:
+    """Render a page, or a partial of it with the waiting flash messages out of band.
+
+    `fragment` names the partial that htmx gets instead of the whole page. A `form` with errors makes the status 422.
+    """
+    if fragment and wants_fragment(request):
+        template = f"{template}#{fragment}"
+    if form is not None and form.errors:
+        status = HTTPStatus.UNPROCESSABLE_ENTITY
     response = render(request, template, dict(context), status=status)
     if "#" in template:
         response.write(render_to_string("memory_platform/web/_flash.html#out-of-band", request=request))

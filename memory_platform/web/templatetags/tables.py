@@ -16,7 +16,7 @@ register = template.Library()
 def sort_link(context: dict[str, Any], name: str, label: str, css: str = "", target: str = "#rows") -> dict[str, Any]:
     """The `<th>` of a column of `table` that orders the rows: `aria-sort` where it does, a click turns it round."""
     request, order = context["request"], context["table"].order
-    query = sort_query(request, order.next_wish(name))
+    query = sort_query(request, order.next_sort_value(name))
     is_chosen = order.column.name == name
     return {
         "name": name,

@@ -222,7 +222,7 @@ def test_worker_killed_in_the_middle_loses_and_doubles_nothing_while_others_writ
     assert [writer.error for writer in writers] == [None, None]
     # What was written at the very end waits for the worker, as every write with a remote model does.
     wait_for(lambda: vectors(tenant, FAKE_EMBEDDING_MODEL) >= versions(tenant) or swept(), worker)
-    call_command("reembed", "--rollback", "--wait", "--tenant", tenant.name)
+    call_command("reembed", "--roll-back", "--wait", "--tenant", tenant.name)
     assert model_of(tenant, FIRST).state == "active"
     assert vectors(tenant, FIRST) == vectors(tenant, FAKE_EMBEDDING_MODEL) == versions(tenant)
     assert found_models(tenant, [*TEXTS[::200], *(text for writer in writers for text in writer.texts)]) == {FIRST}

@@ -13,8 +13,8 @@ _DONE: Mapping[str, str] = {
     "reject_compaction": "rejected it",
     "edit_compaction": "edited its text",
     "append_missing_facts": "appended missing facts",
-    "withdraw_appended_facts": "took appended facts out again",
-    "reopen_compaction": "put it back in the queue",
+    "withdraw_appended_facts": "removed appended facts",
+    "reopen_compaction": "reopened it",
     "roll_back_compaction": "rolled it back",
 }
 
@@ -36,7 +36,7 @@ def last_review_change(compaction: Compaction, *, reader_id: str) -> ReviewChang
         made = rows.first()
         if made is not None:
             who = made.requested_by or "Somebody"
-            return ReviewChange(who, "had it made anew", made.finished_at or made.created_at)
+            return ReviewChange(who, "regenerated it", made.finished_at or made.created_at)
     entries = AuditEntry.objects.for_tenant(compaction.tenant_id).of_kind("compaction").about(compaction.pk)
     entry: AuditEntry | None = entries.of_verbs(_DONE).newest_first().first()
     if entry is None:

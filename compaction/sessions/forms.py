@@ -16,7 +16,7 @@ class SessionFilterForm(PlatformForm):
     """How the list of sessions is narrowed; everything is optional and stands in the address."""
 
     units: ClassVar[Mapping[str, str]] = {"least": "%"}
-    STATES = [("", "Open"), ("over", "Over their warning"), ("closed", "Closed"), ("all", "All")]
+    STATES = [("", "Open"), ("over", "Above warning threshold"), ("closed", "Closed"), ("all", "All")]
 
     partition = PartitionField()
     state = forms.ChoiceField(required=False, choices=STATES)

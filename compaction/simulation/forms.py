@@ -42,7 +42,7 @@ class SimulationForm(PlatformForm):
 
     units: ClassVar[Mapping[str, str]] = {"window": "tokens", "price": "per million"}
     window = forms.IntegerField(label="Window", min_value=WINDOW_TOKENS_MIN, max_value=WINDOW_TOKENS_MAX)
-    price = forms.FloatField(label="Price of a million tokens", min_value=0, max_value=_PRICE_MAX)
+    price = forms.FloatField(label="Price per million tokens", min_value=0, max_value=_PRICE_MAX)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

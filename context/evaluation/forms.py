@@ -20,9 +20,9 @@ class EvaluationForm(PlatformForm):
     """A corpus to ask, how its questions are scored and packed, and at which budgets."""
 
     CORPORA = [
-        (EvaluationRun.Corpus.GOLDEN, "Golden questions of this tenant"),
+        (EvaluationRun.Corpus.GOLDEN, "Golden questions"),
         (EvaluationRun.Corpus.UPDATED_FACTS, "Updated facts, which come with the program"),
-        (EvaluationRun.Corpus.UPLOAD, "An uploaded corpus"),
+        (EvaluationRun.Corpus.UPLOAD, "Uploaded corpus"),
     ]
 
     corpus = forms.ChoiceField(choices=CORPORA)
@@ -36,7 +36,7 @@ class EvaluationForm(PlatformForm):
     def clean_budgets(self) -> list[int]:
         words = self.cleaned_data["budgets"].replace(",", " ").split()
         if not all(word.isdecimal() and len(word) < 10 for word in words):
-            raise ValidationError("Whole numbers of tokens, with commas between them.", code="bad_budgets")
+            raise ValidationError("Enter whole numbers, separated by commas.", code="bad_budgets")
         return [int(word) for word in words]
 
     def clean(self) -> dict[str, Any]:
@@ -50,7 +50,7 @@ class EvaluationForm(PlatformForm):
     def _text_of(self, name: str, file: Any) -> str:
         """The text of an uploaded file; what is wrong with it stands at its field."""
         if file is None:
-            self.add_error(name, "Choose the file.")
+            self.add_error(name, "Select a file.")
         elif file.size > UPLOAD_BYTES_MAX:
             self.add_error(name, f"At most {UPLOAD_BYTES_MAX // 2**20} MiB are taken.")
         else:
@@ -82,14 +82,14 @@ class NewGoldenForm(GoldenQuestionForm):
     IDS_MAX = 100
 
     partition = PartitionField()
-    ids = forms.CharField(label="Memories by their ids", required=False, max_length=4_000)
+    ids = forms.CharField(label="Memory IDs", required=False, max_length=4_000)
 
     def clean_ids(self) -> list[UUID]:
         """Ids with spaces or commas between them."""
         try:
             return [UUID(word) for word in self.cleaned_data["ids"].replace(",", " ").split()]
         except ValueError as error:
-            raise ValidationError("Ids of memories, with spaces between them.", code="invalid") from error
+            raise ValidationError("Enter memory IDs, separated by spaces.", code="invalid") from error
 
     def ticked(self) -> list[UUID]:
         """The memories whose boxes are ticked; what is no id is none of them."""
@@ -103,9 +103,7 @@ class GoldenMemoryForm(PlatformForm):
     text = forms.CharField(label="Question", max_length=QUERY_MAX_CHARACTERS)
     partition = PartitionField()
     asked_at = forms.DateTimeField(required=False)
-    memory = forms.UUIDField(
-        label="Memory", error_messages={"invalid": "Choose one of the memories that are found, or give an id."}
-    )
+    memory = forms.UUIDField(label="Memory", error_messages={"invalid": "Select a memory or enter an ID."})
     back = forms.CharField(required=False, max_length=BEFORE_MAX_CHARACTERS)
 
 

@@ -122,7 +122,7 @@ WORDS: Mapping[str, str] = {
     "linked": "Memories that the focus links to.",
     "memories": "Memories, best first within the budget.",
     "fence": "The fence around recalled text, and the markers of its blocks.",
-    "free": "Nothing more of what was found fits here.",
+    "free": "No further candidate fits.",
     BEYOND: "The window beyond the budget.",
 }
 

@@ -25,8 +25,8 @@ FIRST_FIELDS = (
     "include_linked_memories",
 )
 FOLDED_FIELDS = {
-    "Summaries of partitions": ("levels", "summary_style"),
-    "Pinned memories, candidates, near duplicates": ("pinned_share", "overfetch_ratio", "near_duplicate_threshold"),
+    "Partition summaries": ("levels", "summary_style"),
+    "Pinned memories, candidates, near-duplicates": ("pinned_share", "overfetch_ratio", "near_duplicate_threshold"),
     "Elastic packer": ("elastic_target_items", "elastic_min_tokens", "elastic_max_tokens"),
     "Receipts kept": ("receipt_days", "receipt_count"),
 }
@@ -35,36 +35,36 @@ BUDGET_PAGE_FIELDS = (*FIRST_FIELDS, *[name for names in FOLDED_FIELDS.values() 
 ROOM_SECTIONS = ("tenant_memo", "partition_summaries", "focus", "linked_memories", "memories")
 _LABELS = {
     "default_tokens": "Default budget",
-    "include_memories_top_k": "Without a question",
+    "include_memories_top_k": "Memories without query",
     "include_tenant_memo": "Tenant memo leads every context",
     "include_linked_memories": "Memories linked to the focus",
-    "overfetch_ratio": "Candidates",
-    "pinned_share": "Pinned come first in",
-    "near_duplicate_threshold": "Near duplicate from",
-    "elastic_target_items": "Items aimed at",
-    "elastic_min_tokens": "Least of an item",
-    "elastic_max_tokens": "Most of an item",
-    "receipt_days": "For at most",
-    "receipt_count": "And at most",
+    "overfetch_ratio": "Overfetch ratio",
+    "pinned_share": "Pinned share",
+    "near_duplicate_threshold": "Near-duplicate threshold",
+    "elastic_target_items": "Target items",
+    "elastic_min_tokens": "Minimum length",
+    "elastic_max_tokens": "Maximum length",
+    "receipt_days": "Retention period",
+    "receipt_count": "Maximum receipts",
 }
 # Unit, step and hint of a field.
 _SHOWN_AS = {
     "default_tokens": ("tokens", "1", ""),
-    "minimum_score": ("", "0.01", "0 to 1. A memory below it is left out."),
+    "minimum_score": ("", "0.01", "0 to 1. Memories below it are excluded."),
     "include_memories_top_k": ("memories", "1", ""),
-    "levels": ("", "", "0 is the first segment of a path, 1 the second; with commas between them."),
+    "levels": ("", "", "0: first path segment, 1: second. Separate with commas."),
     "pinned_share": (
-        "of the room",
+        "of the section budget",
         "0.05",
-        "0 to 1, of the room for memories. With a question, a pinned memory beyond it competes by its score.",
+        "0 to 1 of the memory budget. Further pinned memories compete by score.",
     ),
-    "overfetch_ratio": ("× budget", "0.05", "The best found until their tokens reach this many times the budget."),
-    "near_duplicate_threshold": ("cosine", "0.005", "0 to 1. What resembles a kept memory more than this is left out."),
+    "overfetch_ratio": ("× budget", "0.05", "Limits candidates to this many times the budget."),
+    "near_duplicate_threshold": ("cosine", "0.005", "0 to 1. More similar memories are excluded."),
     "elastic_target_items": ("items", "1", ""),
-    "elastic_min_tokens": ("tokens", "1", "Shorter than this no text is cut."),
+    "elastic_min_tokens": ("tokens", "1", "No text is cut shorter than this."),
     "elastic_max_tokens": ("tokens", "1", ""),
     "receipt_days": ("days", "1", ""),
-    "receipt_count": ("receipts", "1", "The oldest go first."),
+    "receipt_count": ("receipts", "1", "The oldest are deleted first."),
 }
 #: The packers, with labels for a narrow list.
 PACKER_CHOICES = [
@@ -125,7 +125,7 @@ class BudgetProfileForm(PlatformForm):
         for name, label in _LABELS.items():
             self.fields[name].label = label
         self.fields |= policy_fields()
-        self.fields["levels"] = forms.CharField(label="Summaries of levels", required=False, max_length=60)
+        self.fields["levels"] = forms.CharField(label="Summary levels", required=False, max_length=60)
         for section in ROOM_SECTIONS:
             label = section.replace("_", " ").capitalize()
             self.fields[f"room_{section}"] = forms.FloatField(
@@ -143,7 +143,7 @@ class BudgetProfileForm(PlatformForm):
         """`0, 1` as numbers."""
         parts = [part.strip() for part in self.cleaned_data["levels"].split(",") if part.strip()]
         if not all(part.isdecimal() and len(part) < 3 for part in parts):
-            raise ValidationError("Whole numbers with commas between them, such as 0, 1.", code="invalid")
+            raise ValidationError("Enter whole numbers separated by commas, such as 0, 1.", code="invalid")
         return [int(part) for part in parts]
 
     def changes(self) -> dict[str, Any]:

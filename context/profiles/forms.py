@@ -15,7 +15,7 @@ class NewProfileForm(PlatformForm):
     name = forms.RegexField(
         r"^[a-z][a-z0-9_-]*\Z",
         max_length=64,
-        error_messages={"invalid": "A lower-case word of letters, digits, _ and -, such as support-short."},
+        error_messages={"invalid": "Use lower-case letters, digits, _ and -, such as support-short."},
     )
     based_on = forms.CharField(required=False, max_length=80)
 

@@ -18,31 +18,31 @@ PREFIX = "compaction_"
 _WINDOW_SHARE = "% of the window"
 #: Label, unit and hint of every number.
 POLICY_FIELD_TEXTS = {
-    "sleep_threshold": ("Compact when idle from", _WINDOW_SHARE, "A session over it is compacted once it lies idle."),
-    "emergency_threshold": ("Compact at once from", _WINDOW_SHARE, "Before the next context is given."),
-    "warning_threshold": ("Warn of fullness from", _WINDOW_SHARE, "On pages and in contexts."),
-    "target": ("Target of compaction", _WINDOW_SHARE, "Below the first threshold. What compaction aims at."),
-    "preserve_messages": ("Newest messages kept", "messages", ""),
-    "preserve_share": ("Or the newest in", _WINDOW_SHARE, "Whichever are more stay as they are."),
-    "mask_over_bytes": ("Mask tool outputs over", "bytes", "Reversible; the original stays readable."),
-    "retention_floor": ("Facts kept at least", "%", "A summary that keeps fewer waits for review."),
-    "summary_share": ("A summary takes up to", "% of its messages", ""),
-    "idle_minutes": ("A session is idle after", "minutes", ""),
-    "decision": ("A new summary", "", ""),
-    "has_scheduled": ("Compacting when idle", "", ""),
-    "has_emergency": ("Compacting at once", "", ""),
-    "has_masking": ("Masking of tool outputs", "", ""),
-    "has_journal": ("Journal of lasting facts", "", "What leaves a session is kept as memories."),
-    "has_summaries": ("Summaries of sessions", "", "Off: tool outputs are masked, nothing more."),
-    "has_roll_ups": ("Hourly summaries of partitions", "", ""),
-    "roll_up_compact_tokens": ("Compact summary of a partition", "tokens", ""),
-    "roll_up_detailed_tokens": ("Detailed summary of a partition", "tokens", ""),
-    "compaction_model": ("Model of summaries", "", "Empty: the session's own."),
+    "sleep_threshold": ("Idle threshold", _WINDOW_SHARE, "Sessions above it are compacted when idle."),
+    "emergency_threshold": ("Emergency threshold", _WINDOW_SHARE, "Compacts before the next context."),
+    "warning_threshold": ("Warning threshold", _WINDOW_SHARE, "Shown on pages and in contexts."),
+    "target": ("Target", _WINDOW_SHARE, "Pressure after compaction; below the first threshold."),
+    "preserve_messages": ("Preserved messages", "messages", ""),
+    "preserve_share": ("Preserved share", _WINDOW_SHARE, "The larger of the two applies."),
+    "mask_over_bytes": ("Masking threshold", "bytes", "Reversible; the original stays readable."),
+    "retention_floor": ("Minimum retention", "%", "Summaries below it wait for review."),
+    "summary_share": ("Summary share", "% of its messages", ""),
+    "idle_minutes": ("Idle time", "minutes", ""),
+    "decision": ("Decision", "", ""),
+    "has_scheduled": ("Scheduled compaction", "", ""),
+    "has_emergency": ("Emergency compaction", "", ""),
+    "has_masking": ("Tool output masking", "", ""),
+    "has_journal": ("Journal", "", "Stores lasting facts as memories."),
+    "has_summaries": ("Session summaries", "", "Off: only tool outputs are masked."),
+    "has_roll_ups": ("Hourly roll-ups", "", ""),
+    "roll_up_compact_tokens": ("Compact roll-up", "tokens", ""),
+    "roll_up_detailed_tokens": ("Detailed roll-up", "tokens", ""),
+    "compaction_model": ("Summary model", "", "Empty: the session's own."),
 }
-DECISION_WORDS = {"apply": "applies at once", "review": "waits for review"}
+DECISION_WORDS = {"apply": "applies immediately", "review": "waits for review"}
 ON, OFF = "on", "off"
 GROUPS = {
-    "When sessions are compacted": (
+    "Thresholds": (
         "sleep_threshold",
         "idle_minutes",
         "emergency_threshold",
@@ -51,7 +51,7 @@ GROUPS = {
         "has_scheduled",
         "has_emergency",
     ),
-    "What compaction keeps": (
+    "Preserved content": (
         "preserve_messages",
         "preserve_share",
         "has_masking",
@@ -60,8 +60,8 @@ GROUPS = {
         "summary_share",
         "has_journal",
     ),
-    "How summaries are made": ("decision", "retention_floor", "compaction_model"),
-    "Roll-ups of partitions": ("has_roll_ups", "roll_up_compact_tokens", "roll_up_detailed_tokens"),
+    "Summaries": ("decision", "retention_floor", "compaction_model"),
+    "Roll-ups": ("has_roll_ups", "roll_up_compact_tokens", "roll_up_detailed_tokens"),
 }
 
 

@@ -22,28 +22,28 @@ from memory_platform.web.forms import PlatformForm
 WEIGHT = "weight_"
 #: What each part of a score says, in one sentence.
 PART_WORDS = {
-    "relevance": "How near the memory is to the question.",
-    "recency": "How young the memory is; it halves with every half-life.",
-    "usefulness": "What agents and people said of it so far.",
-    "confidence": "How sure whoever stored it was.",
-    "frequency": "How often it stood in a context before.",
-    "words": "How many of the question's words it holds, rare ones counting more.",
-    "neighbours": "How relevant the messages just before and after it are.",
-    "person": "Whether it is about or by a person whom the question names.",
-    "time": "Whether it was said at the time that the question names.",
-    "answer": "Whether it holds what the question asks for: a time, a number, a name.",
-    "statement": "Whether it states something, where others only ask.",
-    "currency": "Whether it is the latest word among those that say nearly the same.",
+    "relevance": "Similarity of the memory to the query.",
+    "recency": "Age of the memory; halves with each half-life.",
+    "usefulness": "Feedback on the memory so far.",
+    "confidence": "Confidence given when it was stored.",
+    "frequency": "How often contexts have included it.",
+    "words": "Share of the query's words it contains; rare words count more.",
+    "neighbours": "Relevance of the messages next to it.",
+    "person": "Whether it mentions or quotes a person named in the query.",
+    "time": "Whether it dates from a time named in the query.",
+    "answer": "Whether it contains the kind of answer the query asks for.",
+    "statement": "Whether it states something rather than asks.",
+    "currency": "Whether it is the latest statement of its fact.",
 }
-_RELEVANCES = [("cosine", "cosine: nearness of meaning"), ("fused", "fused: what both arms of the search say")]
-_RECENCY_MODES = [("added", "added: one part of the sum"), ("multiplied", "multiplied: old ones count for less in all")]
+_RELEVANCES = [("cosine", "cosine: vector similarity"), ("fused", "fused: rank over both retrievers")]
+_RECENCY_MODES = [("added", "added: one component of the sum"), ("multiplied", "multiplied: scales the whole score")]
 #: Unit, step and hint of a number.
 _SHOWN_AS = {
-    "half_life_days": ("days", "0.01", "After so many days recency is half of what it was."),
-    "half_life_days_by_kind": ("", "", "Kinds with a half-life of their own, such as preference: 180, fact: 60."),
-    "mmr_diversity": ("", "0.01", "0 to 1. What saying something again costs; 0 is off."),
-    "pool_size": ("candidates", "1", f"Best finds, {POOL_SIZE_MIN} or more. 0: as many as the budget asks for."),
-    "neighbour_reach": ("messages", "1", "So many before and after the better half are looked at as well. 0 is off."),
+    "half_life_days": ("days", "0.01", "Days until recency halves."),
+    "half_life_days_by_kind": ("", "", "Exceptions by kind, such as preference: 180, fact: 60."),
+    "mmr_diversity": ("", "0.01", "0 to 1. Penalty for repetition; 0 is off."),
+    "pool_size": ("candidates", "1", f"Best finds, {POOL_SIZE_MIN} or more. 0: as many as the budget needs."),
+    "neighbour_reach": ("messages", "1", "Messages read before and after the best candidates. 0 is off."),
 }
 _LABELS = {
     "relevance": "Relevance is",
@@ -123,7 +123,7 @@ class ScoringProfileForm(PlatformForm):
     mmr_diversity = forms.FloatField(min_value=0, max_value=1)
     pool_size = forms.IntegerField(min_value=0, max_value=POOL_SIZE_MAX)
     neighbour_reach = forms.IntegerField(min_value=0, max_value=NEIGHBOUR_REACH_MAX)
-    is_calibrated = forms.BooleanField(required=False, label="Keep the calibration")
+    is_calibrated = forms.BooleanField(required=False, label="Keep calibration")
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -142,7 +142,7 @@ class ScoringProfileForm(PlatformForm):
         try:
             named = [(kind.strip(), float(days)) for kind, days in (pair.split(":") for pair in pairs)]
         except ValueError as error:
-            raise ValidationError("A kind, a colon and days, such as preference: 180, fact: 60.") from error
+            raise ValidationError("Enter kinds and days, such as preference: 180, fact: 60.") from error
         return dict(named)
 
     def changes(self, numbers: Mapping[str, Any]) -> dict[str, Any]:

@@ -28,7 +28,7 @@ class PreviewForm(PlatformForm):
     """
 
     AGAINST = [
-        ("", "The run before"),
+        ("", "Previous run"),
         ("keep", "This run, kept"),
         ("receipt", "A receipt"),
         ("snapshot", "A snapshot"),
@@ -55,17 +55,15 @@ class PreviewForm(PlatformForm):
     budget_profile = forms.CharField(required=False, max_length=64)
     packer = forms.ChoiceField(required=False, choices=PACKERS)
     ordering = forms.ChoiceField(label="Order", required=False, choices=ORDERINGS)
-    focus_memory = forms.CharField(label="Focus on a memory", required=False, max_length=200)
-    focus_summary = forms.UUIDField(label="Focus on a summary", required=False)
+    focus_memory = forms.CharField(label="Memory focus", required=False, max_length=200)
+    focus_summary = forms.UUIDField(label="Summary focus", required=False)
     as_of = forms.DateTimeField(label="As of", required=False)
     style = forms.ChoiceField(required=False, choices=STYLES)
     model = forms.CharField(required=False, max_length=100)
     before = forms.CharField(required=False, max_length=BEFORE_MAX_CHARACTERS)
     directive = forms.IntegerField(label="Directive and messages", required=False, min_value=0, max_value=TOKENS_MAX)
     against = forms.ChoiceField(label="Compare with", required=False, choices=AGAINST)
-    receipt = forms.UUIDField(
-        label="Receipt", required=False, error_messages={"invalid": "This is not the id of a receipt."}
-    )
+    receipt = forms.UUIDField(label="Receipt", required=False, error_messages={"invalid": "Not a valid receipt ID."})
     snapshot = forms.CharField(label="Snapshot", required=False, max_length=100)
 
     def wish(self) -> ContextRequest:
@@ -103,9 +101,9 @@ class PreviewForm(PlatformForm):
         fields = super().clean() or {}
         for name in ("receipt", "snapshot"):
             if fields.get("against") == name and not fields.get(name) and name not in self.errors:
-                self.add_error(name, f"Say with which {name}.")
+                self.add_error(name, f"Select a {name}.")
         if fields.get("against") == "snapshot" and fields.get("as_of"):
-            self.add_error("snapshot", "Compare the present with a snapshot, or look at a past time.")
+            self.add_error("snapshot", "Compare with a snapshot only at the present time.")
         return fields
 
     def has_choices(self) -> bool:
@@ -134,7 +132,7 @@ def _uuid(text: str) -> UUID | None:
 class InclusionBudgetForm(PreviewForm):
     """A preview, and the item of which is asked at which budget it enters."""
 
-    item = forms.UUIDField(label="Item", error_messages={"invalid": "This is not the id of an item."})
+    item = forms.UUIDField(label="Item", error_messages={"invalid": "Not a valid item ID."})
 
 
 class SuggestionForm(PlatformForm):

@@ -31,24 +31,16 @@ class ComponentKind:
 
 
 _KINDS: Sequence[ComponentKind] = (
-    ComponentKind("database", "Database", "Nothing can be read or stored: agents get an error, and no page opens."),
-    ComponentKind("vector", "Vector search", "Memories cannot be searched by meaning, and none can be embedded."),
-    ComponentKind("role", "Database role", "Tenants would not be kept apart by the database itself."),
-    ComponentKind("migrations", "Migrations", "Pages and calls that need the missing tables or columns fail."),
-    ComponentKind(
-        "broker", "Broker", "Background work waits. Contexts are served; it catches up once the broker is back."
-    ),
-    ComponentKind("workers", "Workers", "Nothing is compacted, rolled up, evaluated or re-embedded; such work waits."),
-    ComponentKind(
-        "beat", "Scheduler", "Nothing starts by itself: idle sessions stay full, counts and old records stay."
-    ),
-    ComponentKind(
-        "embedder", "Embedder", "New memories are found by their words alone, and so is what agents ask for."
-    ),
-    ComponentKind(
-        "embedding_models", "Embedding models", "What is stored is not searched with the model settings name."
-    ),
-    ComponentKind("summariser", "Summariser", "Summaries are made by rules, from extracted statements, and marked so."),
+    ComponentKind("database", "Database", "Agents get errors and no page opens."),
+    ComponentKind("vector", "Vector search", "Vector search and embedding fail."),
+    ComponentKind("role", "Database role", "The database does not enforce tenant isolation."),
+    ComponentKind("migrations", "Migrations", "Pages and requests that need missing tables fail."),
+    ComponentKind("broker", "Broker", "Background work waits. Contexts are still served."),
+    ComponentKind("workers", "Workers", "Compactions, roll-ups, evaluations and re-embedding wait."),
+    ComponentKind("beat", "Scheduler", "No scheduled task runs."),
+    ComponentKind("embedder", "Embedder", "Search is lexical only."),
+    ComponentKind("embedding_models", "Embedding models", "Search does not use the configured model."),
+    ComponentKind("summariser", "Summariser", "Summaries are extractive and marked as such."),
 )
 
 
@@ -92,7 +84,7 @@ def _check_heartbeat(now: datetime, *, key: str, away_after_seconds: float, neve
 def _check_summariser() -> str:
     """Return whether the model's address accepts connections; a request to the model could cost money."""
     if not has_model():
-        return "no model is configured: summaries are made by rules, from extracted statements"
+        return "no model configured; summaries are extractive"
     address = urlsplit(settings.LLM_BASE_URL or HOSTED_ADDRESS)
     port = address.port or (80 if address.scheme == "http" else 443)
     socket.create_connection((address.hostname or "", port), timeout=CONNECT_SECONDS).close()
@@ -107,14 +99,14 @@ def background_checks(now: datetime) -> Mapping[str, Callable[[], str]]:
             now,
             key=heartbeats.WORKER,
             away_after_seconds=heartbeats.WORKER_AWAY_AFTER_SECONDS,
-            never="no worker was seen",
+            never="no worker seen",
         ),
         "beat": partial(
             _check_heartbeat,
             now,
             key=heartbeats.BEAT,
             away_after_seconds=heartbeats.BEAT_AWAY_AFTER_SECONDS,
-            never="it was not seen to send anything",
+            never="no task sent",
         ),
         "summariser": _check_summariser,
     }

@@ -186,7 +186,7 @@ def _model_job(missing: Mapping[UUID, tuple[int, int]], model: EmbeddingModel) -
     is_filling = model.state == EmbeddingModel.State.FILLING
     is_retiring = model.state == EmbeddingModel.State.RETIRING
     is_open = is_filling or is_retiring
-    error = f"{counted(refused, 'text was', 'texts were')} refused." if refused else model.error
+    error = f"{counted(refused, 'text was', 'texts were')} rejected." if refused else model.error
     return Job(
         pk=model.pk,
         kind="embedding_model",

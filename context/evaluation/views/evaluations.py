@@ -64,7 +64,7 @@ def evaluations(request: HtmxRequest) -> HttpResponseBase:
         except PlatformError as error:
             add_error_to_form(form, error)
         else:
-            add_flash(request, "The evaluation is under way. This page shows how far it is.")
+            add_flash(request, "Evaluation started.")
             watch_job(request, "evaluation", run.pk)
             return redirect("evaluation", request.tenant.id, run.pk)
     return _list_page(request, form)
@@ -150,7 +150,7 @@ def evaluation_cancel(request: HtmxRequest, run_id: UUID) -> HttpResponseBase:
     except PlatformError as error:
         flash_error(request, error.detail)
     else:
-        add_flash(request, "The evaluation is cancelled. What was asked stays, and it can go on from there.")
+        add_flash(request, "Evaluation cancelled. You can resume it.")
     return redirect("evaluation", request.tenant.id, run_id)
 
 
@@ -165,7 +165,7 @@ def evaluation_retry(request: HtmxRequest, run_id: UUID) -> HttpResponseBase:
     except PlatformError as error:
         flash_error(request, error.detail)
     else:
-        add_flash(request, "It goes on where it stopped.")
+        add_flash(request, "Job resumed.")
         watch_job(request, "evaluation", run_id)
     return redirect("evaluation", request.tenant.id, run_id)
 
@@ -186,5 +186,5 @@ def evaluation_delete(request: HtmxRequest, run_id: UUID) -> HttpResponseBase:
     except PlatformError as error:
         flash_error(request, error.detail)
         return redirect("evaluation", request.tenant.id, run_id)
-    add_flash(request, "The evaluation is deleted.")
+    add_flash(request, "Evaluation deleted.")
     return redirect("evaluations", request.tenant.id)

@@ -84,7 +84,7 @@ def golden_collect(request: HtmxRequest) -> HttpResponseBase:
         return _back(request)
     undo = ("golden-remove", []) if is_only else ("golden-unwant", [fields["memory"]])
     address = reverse(undo[0], args=[request.tenant.id, question.pk, *undo[1]])
-    add_flash(request, "Noted as a golden question: its context should hold this memory.", undo_url=address)
+    add_flash(request, "Memory added to the golden question.", undo_url=address)
     return _back(request)
 
 
@@ -114,7 +114,7 @@ def golden_question(request: HtmxRequest, question_id: UUID) -> HttpResponseBase
         except PlatformError as error:
             add_error_to_form(form, error)
         else:
-            add_flash(request, "The question is changed.")
+            add_flash(request, "Golden question saved.")
             return redirect("golden-question", request.tenant.id, question_id)
     status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
     page: dict[str, Any] = {
@@ -144,7 +144,7 @@ def golden_remove(request: HtmxRequest, question_id: UUID) -> HttpResponseBase:
         question = _found(request, question_id)
         remove_golden_question(question=question, by=operator_actor(request.operator), now=timezone.now())
     undo = reverse("golden-restore", args=[request.tenant.id, question_id])
-    add_flash(request, "The golden question is removed.", undo_url=undo)
+    add_flash(request, "Golden question removed.", undo_url=undo)
     return redirect("golden-questions", request.tenant.id)
 
 
@@ -160,7 +160,7 @@ def golden_restore(request: HtmxRequest, question_id: UUID) -> HttpResponseBase:
     except PlatformError as error:
         flash_error(request, error.detail)
     else:
-        add_flash(request, "The golden question is back.")
+        add_flash(request, "Golden question restored.")
     return redirect("golden-questions", request.tenant.id)
 
 
@@ -180,7 +180,7 @@ def golden_memory_add(request: HtmxRequest, question_id: UUID, memory_id: UUID) 
     except PlatformError as error:
         flash_error(request, error.detail)
     else:
-        add_flash(request, "The question wants the memory again.")
+        add_flash(request, "Memory added to the golden question.")
     return redirect("golden-question", request.tenant.id, question_id)
 
 
@@ -201,7 +201,7 @@ def golden_memory_remove(request: HtmxRequest, question_id: UUID, memory_id: UUI
         flash_error(request, error.detail)
     else:
         undo = reverse("golden-want", args=[request.tenant.id, question_id, memory_id])
-        add_flash(request, "The question does not want that memory any more.", undo_url=undo)
+        add_flash(request, "Memory removed from the golden question.", undo_url=undo)
     return redirect("golden-question", request.tenant.id, question_id)
 
 

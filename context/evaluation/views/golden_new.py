@@ -60,7 +60,7 @@ def _collected(request: HtmxRequest, form: NewGoldenForm) -> HttpResponseBase:
             now=timezone.now(),
         )
     undo = reverse("golden-remove", args=[request.tenant.id, question.pk])
-    add_flash(request, "The golden question is added.", undo_url=undo)
+    add_flash(request, "Golden question added.", undo_url=undo)
     return redirect("golden-question", request.tenant.id, question.pk)
 
 

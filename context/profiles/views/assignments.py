@@ -134,7 +134,7 @@ def _assigned(request: HtmxRequest, kind: ProfileAssignmentPage) -> HttpResponse
         except PlatformError as error:
             add_error_to_form(form, error, {"budget_profile": "profile_name", "profile": "profile_name"})
         else:
-            add_flash(request, f"{row.profile_name} counts there from now on.")
+            add_flash(request, f"{row.profile_name} assigned.")
             return redirect(kind.page, request.tenant.id)
     return _page(request, kind, form)
 
@@ -154,7 +154,7 @@ def _ended(request: HtmxRequest, kind: ProfileAssignmentPage) -> HttpResponseBas
     else:
         again = urlencode({"profile_name": row.profile_name, "api_key": key_prefix, "partition": partition})
         undo = f"{reverse(kind.again, args=[request.tenant.id])}?{again}"
-        add_flash(request, f"{row.profile_name} counts there no more.", undo_url=undo)
+        add_flash(request, f"Assignment of {row.profile_name} ended.", undo_url=undo)
     return redirect(kind.page, request.tenant.id)
 
 
@@ -175,7 +175,7 @@ def _again(request: HtmxRequest, kind: ProfileAssignmentPage) -> HttpResponseBas
         except PlatformError as error:
             flash_error(request, error.detail)
         else:
-            add_flash(request, f"{fields['profile_name']} counts there again.")
+            add_flash(request, f"{fields['profile_name']} assigned again.")
     return redirect(kind.page, request.tenant.id)
 
 

@@ -146,7 +146,7 @@ def _save_budget(request: HtmxRequest, name: str, changes: Mapping[str, Any]) ->
             now=timezone.now(),
         )
     undo = reverse("budget-roll-back", args=[request.tenant.id, name, seen]) if saved.version > seen else ""
-    add_flash(request, f"Version {saved.version} is in force.", undo_url=undo)
+    add_flash(request, f"Version {saved.version} is active.", undo_url=undo)
     return _to_profile(request, name)
 
 
@@ -202,7 +202,7 @@ def field_label(field: str) -> str:
     names = {
         "default_tokens": "default budget",
         "include_tenant_memo": "tenant memo",
-        "include_memories_top_k": "memories without a question",
+        "include_memories_top_k": "memories without query",
         "include_linked_memories": "linked memories",
         "include_summaries_at": "levels with summaries",
         "sections": "room of sections",
@@ -239,7 +239,7 @@ def budget_create(request: HtmxRequest) -> HttpResponseBase:
         except PlatformError as error:
             add_error_to_form(form, error)
         else:
-            add_flash(request, f"Profile {name} is there. It counts where it is assigned or asked for by name.")
+            add_flash(request, f"Profile {name} created. Assign it or request it by name.")
             return _to_profile(request, name)
     with tenant_scope(request.tenant.id):
         page = {"section": "budgets", "form": form, "profiles": current_budget_profiles(request.tenant.id)}
@@ -273,7 +273,7 @@ def budget_roll_back(request: HtmxRequest, name: str, version: int) -> HttpRespo
     before = current.version
     undo = reverse("budget-roll-back", args=[tenant_id, name, before]) if saved.version > before else ""
     former = f"numbers of version {version}" if version else "defaults"
-    add_flash(request, f"The {former} are in force again, as version {saved.version}.", undo_url=undo)
+    add_flash(request, f"The {former} are active again, as version {saved.version}.", undo_url=undo)
     return _to_profile(request, name)
 
 

@@ -56,7 +56,7 @@ def scoring_publish(request: HtmxRequest, name: str, version: int) -> HttpRespon
         else:
             before = form.cleaned_data["replaces"]
             undo = reverse("scoring-roll-back", args=[request.tenant.id, name, before]) if before else ""
-            add_flash(request, f"Version {row.version} of {name} is published and in force.", undo_url=undo)
+            add_flash(request, f"Version {row.version} of {name} is published and active.", undo_url=undo)
             return redirect_to_version(request, row)
     return _publish_page(request, name, version, form)
 
@@ -100,7 +100,7 @@ def scoring_roll_back(request: HtmxRequest, name: str, version: int) -> HttpResp
     if request.method != "POST":
         now_in_force = f"version {in_force.version}" if in_force else "none"
         said = [
-            f"Agents who name {name}, or whom it is for, get version {version} again; in force now is {now_in_force}."
+            f"Requests that name {name}, and its assignments, use version {version} again. Active now: {now_in_force}."
         ]
         way = "Go forward" if in_force and row.version > in_force.version else "Roll back"
         return _ask(request, row, f"{way} to version", way, said, _changes(in_force, row))
@@ -116,7 +116,7 @@ def scoring_roll_back(request: HtmxRequest, name: str, version: int) -> HttpResp
             by=operator_actor(request.operator),
             now=timezone.now(),
         ),
-        f"Version {version} of {name} is in force again.",
+        f"Version {version} of {name} is active again.",
         reverse("scoring-roll-back", args=[request.tenant.id, name, before]) if before not in (0, version) else "",
     )
 
@@ -130,12 +130,12 @@ def scoring_retire(request: HtmxRequest, name: str, version: int) -> HttpRespons
         row = selected_version(profile_versions(request, name), str(version))
         assigned = ScoringProfileAssignment.objects.for_tenant(request.tenant.id).in_force().of_profile(name).how_many()
     if request.method != "POST":
-        said = ["It stays for receipts that name it, and it can be brought back by rolling back to it."]
+        said = ["Receipts that name it stay readable. You can roll back to it."]
         if row.is_in_force:
-            said = ["Agents can then no longer name the profile.", *said]
-            said += [f"It is assigned to {assigned} of them; end that first."] if assigned else []
+            said = ["Requests can no longer name the profile.", *said]
+            said += [f"It has assignments ({assigned}); end them first."] if assigned else []
         else:
-            said = ["It can then no longer be published." if not row.published_at else "It is not in force.", *said]
+            said = ["It can no longer be published." if not row.published_at else "It is inactive.", *said]
         return _ask(request, row, "Retire version", "Retire", said, [])
     return _done(
         request,
@@ -147,7 +147,7 @@ def scoring_retire(request: HtmxRequest, name: str, version: int) -> HttpRespons
             by=operator_actor(request.operator),
             now=timezone.now(),
         ),
-        f"Version {version} of {name} is retired.",
+        f"Version {version} of {name} retired.",
         reverse("scoring-roll-back", args=[request.tenant.id, name, version]) if row.is_in_force else "",
     )
 

@@ -154,7 +154,7 @@ def _saved(request: HtmxRequest, base: ScoringProfileVersion, changes: Mapping[s
             now=timezone.now(),
         )
     is_new = row.version != base.version
-    add_flash(request, f"Version {row.version} is a draft." if is_new else "Nothing differs, so nothing was saved.")
+    add_flash(request, f"Version {row.version} is a draft." if is_new else "No differences, so no version was saved.")
     return redirect_to_version(request, row)
 
 

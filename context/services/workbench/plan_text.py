@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 _MODES = {
-    "hybrid": "by meaning and by words",
-    "vector": "by meaning",
-    "lexical": "by words",
+    "hybrid": "vector and lexical",
+    "vector": "vector",
+    "lexical": "lexical",
     "newest": "none: the pinned memories, then the newest",
-    "none": "none: no memories were asked for",
+    "none": "none: no memories requested",
 }
 #: Parts of a plan as they happen.
 ORDER = (
@@ -28,8 +28,8 @@ ORDER = (
 )
 #: Why the vectors were searched as they were; reasons of `memories.services.search.plan`.
 SEARCH_PLAN_REASONS = {
-    "history": "former versions stand in no index",
-    "no_index": "there is no index yet",
+    "history": "past versions are not indexed",
+    "no_index": "no index yet",
     "few_rows": "the scope is small",
     "shared_index": "the scope is a small part of the index",
     "many_rows": "the scope is large",
@@ -37,21 +37,21 @@ SEARCH_PLAN_REASONS = {
 }
 _STEPS = {
     "resolve": "Profile, memo, summaries",
-    "embed": "Embedding the question",
-    "vector": "Search by meaning",
-    "lexical": "Search by words",
+    "embed": "Embed query",
+    "vector": "Vector search",
+    "lexical": "Lexical search",
     "pinned": "Pinned memories",
-    "read": "Reading the candidates",
-    "beside": "Reading messages beside them",
-    "vectors": "Reading their vectors",
-    "retrieve": "The whole search",
+    "read": "Read candidates",
+    "beside": "Read adjacent turns",
+    "vectors": "Read vectors",
+    "retrieve": "Retrieval",
     "linked": "Linked memories",
-    "neighbours": "Links, near duplicates",
+    "neighbours": "Links, near-duplicates",
     "score": "Scoring",
-    "likeness": "Near duplicates",
+    "likeness": "Near-duplicates",
     "pack": "Packing",
-    "render": "Ordering, rendering, counting",
-    "receipt": "Writing the receipt",
+    "render": "Order, render, count",
+    "receipt": "Store receipt",
     "total": "Total",
 }
 
@@ -89,22 +89,22 @@ def _fact(name: str, entry: Any) -> PlanLine:
         case "vector", {"rows": rows, "search": search}:
             reason = SEARCH_PLAN_REASONS.get(entry.get("reason", ""), "")
             return PlanLine(
-                "Found by meaning", f"{_memories(rows)}, {search} search" + (f": {reason}" if reason else "")
+                "Vector candidates", f"{_memories(rows)}, {search} search" + (f": {reason}" if reason else "")
             )
         case "lexical", {"rows": rows, "lexemes": stems}:
-            return PlanLine("Found by words", f"{_memories(rows)}, by {_counted(stems, 'word stem')}")
+            return PlanLine("Lexical candidates", f"{_memories(rows)}, by {_counted(stems, 'word stem')}")
         case "pinned", {"rows": rows}:
             return PlanLine("Pinned", _memories(rows))
         case "fused_rows", int():
-            return PlanLine("Found in all", _memories(entry))
+            return PlanLine("All candidates", _memories(entry))
         case "gated_rows", int():
-            return PlanLine("Considered", f"{_memories(entry)}, the best found")
+            return PlanLine("Considered", f"{_memories(entry)}, best by fused rank")
         case "in_play_rows", int():
-            return PlanLine("In play", f"{_memories(entry)}, the best by score")
+            return PlanLine("Scored", f"{_memories(entry)}, the best by score")
         case "read", {"rows": rows}:
             return PlanLine("Read", _memories(rows))
         case "beside", {"rows": rows, "reach": reach}:
-            return PlanLine("Beside them", f"{_memories(rows)}, up to {_counted(reach, 'message')} away")
+            return PlanLine("Adjacent turns", f"{_memories(rows)}, up to {_counted(reach, 'message')} away")
         case "vectors", {"rows": rows}:
             return PlanLine("Vectors read", f"of {_memories(rows)}")
     return PlanLine(name.replace("_", " ").capitalize(), _plain(entry))

@@ -36,17 +36,20 @@ def preview_comparison(
             return {}
         case "receipt":
             earlier: Preview | None = _given(tenant_id, fields["receipt"])
-            named = {"title": "Against the receipt", "address": reverse("receipt", args=[tenant_id, fields["receipt"]])}
+            named = {
+                "title": "Compared with receipt",
+                "address": reverse("receipt", args=[tenant_id, fields["receipt"]]),
+            }
         case "snapshot":
             moment = snapshot_recorded_at(fields["snapshot"], tenant_id)
             earlier = previewed(request, replace(form.wish(), moment=moment))
             recorded_at = moment.at if moment else None
-            named = {"title": f"Against the snapshot {fields['snapshot']}", "address": ""}
+            named = {"title": f"Compared with snapshot {fields['snapshot']}", "address": ""}
         case _:
             before = fields["before"]
             earlier = _run_before(request, before, previewed) if before and before != own else None
             # Folded, and with room from the first run on: what stands below does not jump while a budget moves.
-            named = {"title": "Against the run before", "address": f"?{before}", "is_folded": True}
+            named = {"title": "Compared with previous run", "address": f"?{before}", "is_folded": True}
     if earlier is None:
         return {"has_room_for_change": True}
     change = context_changes(earlier, preview, recorded_at=recorded_at)

@@ -96,7 +96,7 @@ class Command(PlatformCommand):
             raise CommandError(f"--{verb} removes {what}: add --yes where nobody can be asked.")
         self.stderr.write(f"This removes {what} of {', '.join(tenant.name for tenant in tenants)}. Type yes to go on: ")
         if input().strip().lower() != "yes":
-            raise CommandError("Nothing was changed.")
+            raise CommandError("No changes made.")
 
     def _do(self, verb: str, tenant: Tenant, options: dict[str, Any]) -> bool:
         """Whether it went well; a tenant for which it did not keeps no other from it."""

@@ -88,7 +88,7 @@ def test_failed_work_is_an_error_that_waits_to_be_closed(
     next_look(console)
     toast = console.locator(".finished.flash-error")
     expect(toast).to_contain_text("is failed. See why")
-    toast.get_by_role("button", name="Close this message").click()
+    toast.get_by_role("button", name="Dismiss message").click()
     expect(toast).to_have_count(0)
     asked: list[str] = []
     console.on("request", lambda request: asked.append(request.url) if "/watched" in request.url else None)

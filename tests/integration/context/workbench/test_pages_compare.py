@@ -108,7 +108,7 @@ def test_page_without_a_question_asks_for_one(client: Client, tenant: Tenant) ->
     response = client.get(page("context-compare", tenant))
     assert response.status_code == 200
     assert "pair" not in response.context
-    assert "Ask what an agent would ask" in text_of(response)
+    assert "Enter a query" in text_of(response)
 
 
 @pytest.mark.parametrize(
@@ -127,13 +127,13 @@ def test_refused_choice_stands_at_its_field(client: Client, tenant: Tenant, wish
     for headers in ({}, HTMX):
         refused = compare(client, tenant, headers, **{"query": QUESTION, "left": "adr-0040", **wishes})
         assert refused.status_code == 422
-        assert "Nothing was compared" in text_of(refused)
+        assert "No comparison made" in text_of(refused)
         assert f'href="#id_{field}"' in text_of(refused)
 
 
 def test_nothing_fits_is_said(client: Client, tenant: Tenant) -> None:
     make_bakery_memories(tenant)
-    assert "Nothing fits on either side" in text_of(compare(client, tenant, query=QUESTION, max_tokens=1))
+    assert "No block fits on either side" in text_of(compare(client, tenant, query=QUESTION, max_tokens=1))
 
 
 def test_profile_of_another_tenant_is_not_there(client: Client, tenant: Tenant, other_tenant: Tenant) -> None:

@@ -91,7 +91,7 @@ def test_entry_that_cannot_be_asked_is_answered_422(wish: dict[str, Any], client
 
 def test_no_budget_for_what_is_nowhere_is_said(client: Client, tenant: Tenant) -> None:
     make_bakery_memories(tenant)
-    assert "No budget up to 32,000 tokens lets it in" in text_of(
+    assert "No budget up to 32,000 tokens includes it" in text_of(
         ask(client, tenant, "context-entry", query=QUESTION, max_tokens=60, item=uuid4())
     )
 
@@ -126,7 +126,7 @@ def test_memories_are_looked_up_for_the_focus_by_words_or_id(client: Client, ten
 def test_words_for_a_focus_offer_the_memories_that_may_be_meant(client: Client, tenant: Tenant) -> None:
     memory = make_bakery_memories(tenant)[3]
     response = ask(client, tenant, query=QUESTION, focus_memory="Brodersen", max_tokens=300)
-    assert "Which memory is meant by “Brodersen”?" in text_of(response)
+    assert "Select the memory for “Brodersen”?" in text_of(response)
     chosen = next(query for found, query in response.context["foci"] if found.pk == memory.pk)
     focused = client.get(with_result_address(f"{page('context-preview', tenant)}?{chosen}"))
     assert [row.memory.pk for row in focused.context["preview"].kept if row.is_focus] == [memory.pk]
@@ -141,7 +141,7 @@ def test_context_is_compared_with_a_receipt_with_reasons(client: Client, tenant:
         archive_memory(memory=memories[1], by=TESTER, now=timezone.now())
     response = ask(client, tenant, query=QUESTION, max_tokens=60, against="receipt", receipt=receipt)
     text = text_of(response)
-    assert "Against the receipt" in text
+    assert "Compared with receipt" in text
     assert "Now: archived on" in text
     assert "Now: needs" in text
     assert f'<option value="{receipt}">' in text, "what it can be compared with is offered"

@@ -82,7 +82,7 @@ def test_roll_up_leads_to_its_summary(client: Client, tenant: Tenant) -> None:
         run = request_roll_up(partition=partition, style="compact", by=TESTER, now=timezone.now())
     run_roll_up(tenant.pk, run.pk, now=timezone.now())
     answer = asked(client, name_of("roll_up", tenant, run.pk))
-    assert "The compact summary of agent=service was generated." in answer
+    assert "The compact summary of agent=service is regenerated." in answer
     assert f"{page('partitions', tenant)}?partition=agent%3Dservice" in answer
 
 

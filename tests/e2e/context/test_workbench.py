@@ -40,10 +40,10 @@ def test_memory_left_out_enters_at_the_budget_that_is_told_by_keyboard_alone(con
     row = console.locator(".left-out tbody tr").first
     expect(row).to_contain_text(re.compile(r"needs \d+ more tokens?"))
     text = row.locator(".left-out-text").inner_text()
-    tab_to(console, row.get_by_role("link", name="Enters at"))
+    tab_to(console, row.get_by_role("link", name="Included from"))
     console.keyboard.press("Enter")
     told = row.locator(".entry strong")
-    expect(told).to_have_text(re.compile(r"Enters at \d+ tokens"))
+    expect(told).to_have_text(re.compile(r"Included from \d+ tokens"))
     expect(row.locator(".entry [autofocus]")).to_be_focused()
     budget = re.sub(r"\D", "", told.inner_text())
     assert "max_tokens=60" in console.url
@@ -51,7 +51,7 @@ def test_memory_left_out_enters_at_the_budget_that_is_told_by_keyboard_alone(con
     console.keyboard.press("Enter")
     expect(console.locator("#budget-title")).to_contain_text(f"of {budget} tokens used")
     expect(console.locator(".block", has_text=text).first).to_be_visible()
-    expect(console.locator("[aria-labelledby=change-title]")).to_contain_text("Comes in")
+    expect(console.locator("[aria-labelledby=change-title]")).to_contain_text("Added")
     console.go_back()
     expect(console.locator("#budget-title")).to_contain_text("of 60 tokens used")
 

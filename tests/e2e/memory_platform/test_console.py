@@ -100,7 +100,7 @@ def test_tuned_budget_shows_its_effect_is_saved_and_rolled_back(console: Page, a
     console.goto(page("budgets", acme))
     console.fill("#id_query", QUESTION)
     console.locator("input[type=range]").fill("50")
-    expect(console.locator("#effect")).to_contain_text("Falls out")
+    expect(console.locator("#effect")).to_contain_text("Removed")
     console.get_by_role("button", name="Save as version 1").click()
     expect(console.locator(".flash")).to_contain_text("Version 1 is active.")
     console.goto(f"{page('context-preview', acme)}?query={QUESTION}")
@@ -156,7 +156,7 @@ def test_chosen_colours_stay(console: Page, acme: Tenant) -> None:
     menu = console.locator("button[popovertarget=nav]").first
     if menu.is_visible():
         menu.click()
-    console.get_by_role("button", name="Dark colours").click()
+    console.get_by_role("button", name="Dark theme").click()
     expect(console.locator("html")).to_have_attribute("data-bs-theme", "dark")
     console.goto(page("context-preview", acme))
     expect(console.locator("html")).to_have_attribute("data-bs-theme", "dark")
@@ -212,6 +212,6 @@ def test_pages_work_without_javascript(browser: Browser, live_server: Any, olga:
     plain.get_by_role("button", name="Preview effect").click()
     plain.get_by_role("button", name="Save as version 1").click()
     assert "Version 1 is active." in plain.locator(".flash").inner_text()
-    plain.get_by_role("button", name="Dark colours").click()
+    plain.get_by_role("button", name="Dark theme").click()
     assert plain.locator("html").get_attribute("data-bs-theme") == "dark"
     context.close()

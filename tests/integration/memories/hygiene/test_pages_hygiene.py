@@ -88,7 +88,7 @@ def test_progress_of_comparing_asks_again_until_all_are_compared(client: Client,
     while detect_pairs_in_batch(tenant.pk, now=timezone.now()):
         pass
     done = text_of(client.get(page("hygiene-progress", tenant), headers=HTMX))
-    assert "All memories are compared" in done
+    assert "Comparison complete" in done
     assert "hx-trigger" not in done
     assert client.get(page("hygiene-progress", tenant))["Location"] == page("hygiene", tenant)
 
@@ -103,7 +103,7 @@ def test_pair_shows_both_texts_with_the_differing_numbers_marked(client: Client,
     text = text_of(client.get(page("hygiene-list", tenant, "contradiction")))
     marked = re.findall(r'<mark class="differs differs-value">([^<]+)</mark>', text)
     assert marked == ["1,200", "1,350"]
-    assert "Nothing here" in text_of(client.get(page("hygiene", tenant)))
+    assert "No findings" in text_of(client.get(page("hygiene", tenant)))
 
 
 def test_text_of_a_memory_is_escaped_in_a_pair(client: Client, tenant: Tenant) -> None:
@@ -120,12 +120,12 @@ def test_merge_from_a_row_keeps_the_chosen_and_undo_brings_both_back(client: Cli
     assert "Merged: 1 archived, 1 kept." in text_of(done)
     assert as_stored(first).archived_at is None
     assert as_stored(second).archived_at is not None
-    assert "Nothing here" in text_of(client.get(page("hygiene", tenant)))
+    assert "No findings" in text_of(client.get(page("hygiene", tenant)))
     back = client.post(undo_of(done), follow=True)
     assert "Undone: 2 memories are as they were." in text_of(back)
     assert as_stored(second).archived_at is None
     again = client.post(undo_of(done), follow=True)
-    assert "Nothing was taken back" in text_of(again)
+    assert "Nothing was withdrawn" in text_of(again)
 
 
 def test_bulk_shows_its_effect_before_and_changes_nothing_by_showing(client: Client, tenant: Tenant) -> None:
@@ -238,7 +238,7 @@ def test_rows_of_another_tenant_are_neither_shown_nor_touched(
 ) -> None:
     memories = found(other_tenant, BREAD, BREAD_AGAIN)
     (foreign,) = pair_ids(other_tenant, "near_duplicate")
-    assert "Nothing here" in text_of(client.get(page("hygiene", tenant)))
+    assert "No findings" in text_of(client.get(page("hygiene", tenant)))
     done = act(client, tenant, "near_duplicate", act="merge", id=foreign)
     assert "not in the list any more" in text_of(done)
     assert all(as_stored(memory).archived_at is None for memory in memories)

@@ -113,7 +113,7 @@ def test_only_an_admin_sees_and_makes_keys(tenant: Tenant, viewer: Client, opera
 def test_key_is_revoked_after_a_question_and_opens_nothing_any_more(admin: Client, tenant: Tenant) -> None:
     key, plain = make_key(tenant)
     address = page("api-key-revoke", tenant, key.prefix)
-    assert "from the next request on" in text_of(admin.get(address))
+    assert "from now on" in text_of(admin.get(address))
     assert api_client(plain).post(SEARCH, {"query": "x"}, format="json").status_code == 200
     assert "is revoked" in text_of(admin.post(address, follow=True))
     assert api_client(plain).post(SEARCH, {"query": "x"}, format="json").status_code == 401
@@ -241,7 +241,7 @@ def test_entry_about_many_rows_offers_the_rest_behind_a_click(viewer: Client, te
 
 def test_admin_changes_the_language_and_others_only_read_it(admin: Client, viewer: Client, tenant: Tenant) -> None:
     address = page("tenant-settings", tenant)
-    assert "What is stored follows" in text_of(admin.post(address, {"language": "german"}, follow=True))
+    assert "Stored memories follow" in text_of(admin.post(address, {"language": "german"}, follow=True))
     with authentication_scope():
         assert Tenant.objects.get(pk=tenant.pk).text_search_config == "german"
     text = text_of(viewer.get(address))
@@ -290,7 +290,7 @@ def test_member_is_added_by_name_and_removed_after_a_question(admin: Client, ten
     assert client_of(otto).get(page("memories", tenant)).status_code == 200
     address = page("member-remove", tenant, "otto")
     assert "Remove otto from Acme?" in text_of(admin.get(address))
-    assert "removed from Acme any more" in text_of(admin.post(address, follow=True))
+    assert "removed from Acme" in text_of(admin.post(address, follow=True))
     assert members_of(tenant) == ["anna"]
     assert client_of(otto).get(page("memories", tenant)).status_code == 404
     log = text_of(admin.get(page("audit-log", tenant), {"target_kind": "user"}))

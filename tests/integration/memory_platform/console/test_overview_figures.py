@@ -179,7 +179,7 @@ def test_workers_and_the_scheduler_are_away_without_a_sign_and_back_with_one(cli
 
 def test_parts_that_are_away_are_told_on_one_line_of_the_overview(client: Client, tenant: Tenant) -> None:
     heartbeats.cache.delete_many([heartbeats.WORKER, heartbeats.BEAT])
-    assert "Workers away" in text_of(client.get(reverse("parts-line"), headers=HTMX))
+    assert "Workers unavailable" in text_of(client.get(reverse("parts-line"), headers=HTMX))
     assert client.get(reverse("parts-line"))["Location"] == reverse("parts")
 
 

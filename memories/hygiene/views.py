@@ -160,7 +160,7 @@ def _board(request: HtmxRequest, each: HygieneList, sent: QueryDict) -> HttpResp
     status = HTTPStatus.OK if is_valid else HTTPStatus.UNPROCESSABLE_ENTITY
     return render_page(
         request,
-        "memories/hygiene/hygiene.html#board" if wants_fragment(request) else "memories/hygiene/hygiene.html",
+        "memories/hygiene/hygiene.html#hygiene-list" if wants_fragment(request) else "memories/hygiene/hygiene.html",
         page,
         status=status,
     )

@@ -72,7 +72,7 @@ def _of_contexts(begins: Sequence[datetime], found: Mapping[datetime, ReceiptFig
             height=CHART_HEIGHT,
         ),
         Chart(
-            "Used of the budget",
+            "Budget used",
             "%",
             ["Used"],
             rows(lambda figures: (share_percent(figures.tokens_used, figures.tokens_allowed),)),

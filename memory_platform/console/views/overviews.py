@@ -80,7 +80,7 @@ def tenant_overview_page(request: HtmxRequest) -> HttpResponseBase:
     template = (
         "memory_platform/console/tenant_overview.html"
         if is_whole
-        else "memory_platform/console/tenant_overview.html#going-on"
+        else "memory_platform/console/tenant_overview.html#activity"
     )
     return render_page(request, template, page, status=status)
 

@@ -154,5 +154,5 @@ def test_two_reviewers_are_told_and_what_was_typed_stays(
     expect(ida.locator("#presence")).to_contain_text("olga rejected it")
     ida.get_by_role("button", name="Save text").click()
     expect(ida.locator(".review-refusal")).to_contain_text("olga rejected it")
-    expect(ida.locator("#typed")).to_have_value("Jonas Petersen works on it.")
+    expect(ida.locator("#unsaved-text")).to_have_value("Jonas Petersen works on it.")
     assert as_decided(proposal).summary_text == proposal.summary_text

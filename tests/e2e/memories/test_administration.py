@@ -26,7 +26,7 @@ def test_admin_makes_a_key_uses_its_curl_and_revokes_it(console: Page, acme: Ten
     console.goto(page("api-keys", acme))
     console.fill("#id_name", "support bot")
     console.locator("#id_name").press("Enter")
-    expect(console.locator("#made-title")).to_be_focused()
+    expect(console.locator("#created-title")).to_be_focused()
     command = console.locator("#new-curl").inner_text()
     address = re.search(r"curl -sS (\S+)", command)
     headers = dict(re.findall(r"-H '([^:]+): ([^']+)'", command))

@@ -28,7 +28,7 @@ def test_preview_follows_the_slider(console: Page, acme: Tenant) -> None:
     expect(console.locator("#budget-title")).to_contain_text("of 50 tokens used")
     assert used(console) != before
     assert console.locator(".block").count() < blocks
-    expect(console.locator("#left-out-title")).to_be_visible()
+    expect(console.locator("#excluded-title")).to_be_visible()
     assert "max_tokens=50" in console.url
     expect(console.locator("#live")).to_contain_text("of 50 tokens used")
 
@@ -176,7 +176,7 @@ def test_page_with_a_long_name_or_a_small_budget_is_no_wider_than_the_window(con
     ):
         console.set_viewport_size(WIDE)
         console.goto(address)
-        console.wait_for_function("() => !document.querySelector('.coming')")
+        console.wait_for_function("() => !document.querySelector('.result-loader')")
         for size in (WIDE, NARROW):
             console.set_viewport_size(size)
             assert console.evaluate("document.documentElement.scrollWidth") <= size["width"], address

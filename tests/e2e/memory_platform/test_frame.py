@@ -106,4 +106,4 @@ def test_enter_without_a_choice_opens_all_that_was_found(console: Page, acme: Te
     console.keyboard.type("ERR_4012")
     console.keyboard.press("Enter")
     expect(console.get_by_role("heading", level=1)).to_have_text("Results for “ERR_4012”")
-    expect(console.locator("#main .found-list a")).to_have_count(2)
+    expect(console.locator("#main .search-results a")).to_have_count(2)

@@ -68,7 +68,7 @@ def test_smaller_budget_loses_evidence_and_says_so(client: Client, tenant: Tenan
     for words in (
         f"2 → {effect.held_after} of 2",
         "worse",
-        "out</summary>",
+        "removed</summary>",
         "duration",
         "Nothing is saved or counted",
     ):

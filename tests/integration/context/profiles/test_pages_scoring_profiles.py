@@ -126,7 +126,7 @@ def test_new_draft_begins_with_the_numbers_of_a_version(client: Client, tenant: 
     assert (row.numbers, row.based_on, row.state, row.created_by) == (NUMBERS, "own 1", "draft", "olga")
     for fields, words in (
         ({"name": "copy"}, "exists already"),
-        ({"name": "Copy"}, "lower-case word"),
+        ({"name": "Copy"}, "lower-case letters"),
         ({"name": "x", "based_on": "nobody"}, "There is no scoring profile of this name"),
         ({"name": "x", "based_on": "own 9"}, "There is no such version"),
     ):
@@ -400,4 +400,4 @@ def test_draft_is_evaluated_from_its_page(client: Client, tenant: Tenant) -> Non
 def test_name_that_is_an_address_of_the_api_is_refused(client: Client, tenant: Tenant) -> None:
     response = client.post(page("scoring-create", tenant), {"name": "assignments"})
     assert response.status_code == 422
-    assert response.context["form"].errors["name"] == ["This name is an address here."]
+    assert response.context["form"].errors["name"] == ["This name is an address of its own."]

@@ -275,7 +275,7 @@ def test_act_by_htmx_answers_with_the_board(client: Client, tenant: Tenant) -> N
     fields = {"act": "dismiss", "id": pair}
     answer = client.post(page("hygiene-act", tenant, "near_duplicate"), fields, headers=HTMX)
     assert answer.status_code == 200
-    assert 'id="board"' in text_of(answer)
+    assert 'id="hygiene-list"' in text_of(answer)
     assert "<html" not in text_of(answer)
     assert "1 marked as no problem." in text_of(answer)
     assert undo_of(answer)

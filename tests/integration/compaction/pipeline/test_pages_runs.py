@@ -172,7 +172,7 @@ def test_prompt_is_read_saved_and_rolled_back(admin: Client, tenant: Tenant) -> 
     assert stale.status_code == 422
     assert "Somebody else saved the prompt meanwhile" in text_of(stale)
     back = admin.post(page("prompt-roll-back", tenant, 1), follow=True)
-    assert "Rolled back to version 1 is active again" in text_of(back)
+    assert "Rolled back to version 1, saved as version" in text_of(back)
     assert "rolled back to version 1 by" in text_of(back)
     with tenant_scope(tenant.pk):
         assert CompactionPrompt.objects.for_tenant(tenant.pk).current().get().text == PROMPT

@@ -69,7 +69,7 @@ def test_run_is_started_watched_and_read(client: Client, asked: Tenant) -> None:
     response = client.post(page("evaluations", asked), FORM, follow=True)
     text = text_of(response)
     assert "started" in text
-    assert "Waits for a worker" in text
+    assert "Waiting for a worker" in text
     assert "every 1s" in text
     run = response.context["run"]
     run_evaluation(asked.pk, run.pk, now=timezone.now())
@@ -163,7 +163,7 @@ def test_run_is_cancelled_and_gone_on_with(client: Client, asked: Tenant) -> Non
     assert "Evaluation cancelled" in text_of(client.post(page("evaluation-cancel", asked, run.pk), follow=True))
     assert "is over already" in text_of(client.post(page("evaluation-cancel", asked, run.pk), follow=True))
     assert run_evaluation(asked.pk, run.pk, now=timezone.now()).state == ""
-    assert "goes on where it stopped" in text_of(client.post(page("evaluation-retry", asked, run.pk), follow=True))
+    assert "Job resumed" in text_of(client.post(page("evaluation-retry", asked, run.pk), follow=True))
     assert run_evaluation(asked.pk, run.pk, now=timezone.now()).state == "done"
     again = client.post(page("evaluation-retry", asked, run.pk), follow=True)
     assert "Only an evaluation that failed" in text_of(again)

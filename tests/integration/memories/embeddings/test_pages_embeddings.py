@@ -121,7 +121,7 @@ def test_refused_texts_are_listed_with_the_reason_and_tried_again(
     assert row(tenant, FAKE_EMBEDDING_MODEL).state == "standby"
     server.refuses = None
     again = admin.post(page("embedding-retry", tenant, row(tenant, FAKE_EMBEDDING_MODEL).pk), follow=True)
-    assert "1 text is queued for retry." in text_of(again)
+    assert "1 text queued for retry." in text_of(again)
     work(tenant, FAKE_EMBEDDING_MODEL)
     admin.post(switch)
     assert row(tenant, FAKE_EMBEDDING_MODEL).state == "active"

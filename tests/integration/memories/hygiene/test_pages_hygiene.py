@@ -74,7 +74,7 @@ def test_each_list_says_what_it_means_and_is_empty_in_words(kind: str, client: C
     for response in (whole, part):
         assert response.status_code == 200
         assert LISTS[kind].meaning in text_of(response).replace("&#x27;", "'")
-        assert "Nothing here" in text_of(response)
+        assert "No findings" in text_of(response)
     assert "<html" in text_of(whole)
     assert "<html" not in text_of(part)
 
@@ -125,7 +125,7 @@ def test_merge_from_a_row_keeps_the_chosen_and_undo_brings_both_back(client: Cli
     assert "Undone: 2 memories are as they were." in text_of(back)
     assert as_stored(second).archived_at is None
     again = client.post(undo_of(done), follow=True)
-    assert "Nothing was withdrawn" in text_of(again)
+    assert "Not undone" in text_of(again)
 
 
 def test_bulk_shows_its_effect_before_and_changes_nothing_by_showing(client: Client, tenant: Tenant) -> None:

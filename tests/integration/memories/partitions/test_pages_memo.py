@@ -158,7 +158,7 @@ def test_withdrawal_of_a_summary_is_undone_with_one_click_and_only_once(client: 
     assert "The detailed summary was restored as version 2." in text_of(client.post(undo, follow=True))
     back = [("detailed", "All of it.", True), ("detailed", "All of it.", False)]
     assert summary_texts(tenant) == back
-    assert "active there already" in text_of(client.post(undo, follow=True))
+    assert "is already active" in text_of(client.post(undo, follow=True))
     assert summary_texts(tenant) == back
     for absent in ("partition=nonsense&style=detailed", "partition=agent%3Dsupport&style=compact", ""):
         assert client.post(f"{page('summary-again', tenant)}?{absent}").status_code == 404
@@ -202,7 +202,7 @@ def test_snapshot_is_created_listed_and_deleted_after_a_question(client: Client,
     )
     with tenant_scope(tenant.pk):
         named = Snapshot.objects.for_tenant(tenant.pk).get()
-    assert "Only the name goes" in text_of(client.get(page("snapshot-delete", tenant, named.pk)))
+    assert "Only the name is deleted" in text_of(client.get(page("snapshot-delete", tenant, named.pk)))
     assert "The name before is gone" in text_of(client.post(page("snapshot-delete", tenant, named.pk), follow=True))
     assert client.get(page("snapshot", tenant, named.pk)).status_code == 404
 

@@ -198,7 +198,7 @@ def test_preview_of_nothing_goes_back_to_the_list(query: dict[str, str], client:
 def test_undo_of_what_is_undone_or_unknown(client: Client, tenant: Tenant) -> None:
     undo = undo_of(perform(client, tenant, "pin", make_bakery_memories(tenant)[0]))
     client.post(undo)
-    assert "Nothing was withdrawn" in text_of(client.post(undo, follow=True))
+    assert "Not undone" in text_of(client.post(undo, follow=True))
     assert client.post(page("memories-undo", tenant, uuid4())).status_code == 404
 
 

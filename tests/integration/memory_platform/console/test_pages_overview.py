@@ -101,4 +101,4 @@ def test_health_is_a_page_and_a_fragment(operator: User, tenant: Tenant) -> None
 def test_page_that_is_not_there_says_so_in_the_frame_of_the_house(client: Client, db: None) -> None:
     response = client.get("/nowhere")
     assert response.status_code == 404
-    assert "Nothing here" in text_of(response)
+    assert "Page not found" in text_of(response)

@@ -14,7 +14,7 @@ SETTING_UNITS = {
     "default_tokens": ("token", "tokens"),
     "include_memories_top_k": ("memory", "memories"),
     "overfetch_ratio": ("× budget", "× budget"),
-    "pinned_share": ("of the room", "of the room"),
+    "pinned_share": ("of the section budget", "of the section budget"),
     "near_duplicate_threshold": ("cosine", "cosine"),
     "elastic_target_items": ("item", "items"),
     "elastic_min_tokens": ("token", "tokens"),

@@ -115,7 +115,7 @@ def test_shipped_profile_shows_its_weights_and_cannot_be_edited(client: Client, 
     assert "Copy to a draft" in shown
     refused = client.post(page("scoring-profile", tenant, "conversation-recall"), typed())
     assert refused.status_code == 422
-    assert "is locked" in text_of(refused)
+    assert "built in and locked" in text_of(refused)
 
 
 def test_new_draft_begins_with_the_numbers_of_a_version(client: Client, tenant: Tenant) -> None:
@@ -263,7 +263,7 @@ def test_verbs_ask_first_with_what_would_change(admin: Client, tenant: Tenant) -
     published(tenant, "own")
     published(tenant, "own", 2, numbers={**NUMBERS, "pool_size": 50}, recorded_to=CONTEXT_NOW)
     asked = text_of(admin.get(page("scoring-roll-back", tenant, "own", 2)))
-    assert "Go forward to version 2 of own?" in asked
+    assert "Roll forward to version 2 of own?" in asked
     assert "50 candidates" in asked
     assert "data-confirm-form" in asked
     assert "Requests can no longer name the profile." in text_of(admin.get(page("scoring-retire", tenant, "own", 1)))

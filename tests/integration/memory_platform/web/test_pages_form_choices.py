@@ -110,7 +110,7 @@ def test_named_profile_is_made_tuned_and_compared(client: Client, tenant: Tenant
     assert "300 tokens" in text_of(compared)
     assert "memories: 50 %" in text_of(compared)
     assert "no limits" in text_of(compared)
-    assert "0.25 of the room" in text_of(compared)
+    assert "0.25 of the section budget" in text_of(compared)
     assert "No differences." in text_of(client.get(page("budget-compare", tenant) + "?left=short+1&right=short+1"))
     assert client.get(page("budget-compare", tenant) + "?left=short+1&right=short+9").status_code == 422
     assert client.get(page("budget", tenant, "absent")).status_code == 404

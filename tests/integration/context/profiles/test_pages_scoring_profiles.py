@@ -255,7 +255,7 @@ def test_gate_shows_what_was_measured_beside_what_counts_today(admin: Client, te
     told = ("decision missing", 'href="#id_adr_reference">enter it below', "percentage points (pp)")
     for words in (*told, "Evidence included", "adr-0040 1", "0.0 pp", "golden questions"):
         assert words in shown, words
-    assert "missing</span>" not in shown
+    assert ">missing</span>" not in shown
     assert f"?with={run.pk}" not in shown
 
 
@@ -319,7 +319,7 @@ def test_profile_is_assigned_ended_and_assigned_again(client: Client, tenant: Te
     assert "assigned." in text_of(client.post(url, fields, follow=True))
     ended = client.post(page("scoring-assignment-end", tenant), {"partition": "user=alex"}, follow=True)
     assert "ended." in text_of(ended)
-    assert "counts there again" in text_of(client.post(undo_of(ended), follow=True))
+    assert "assigned again" in text_of(client.post(undo_of(ended), follow=True))
     with tenant_scope(tenant.pk):
         assert ScoringProfileAssignment.objects.for_tenant(tenant.pk).current().get().partition_path == "user=alex"
     assert "user=alex" in text_of(client.get(page("scoring-profile", tenant, "conversation-recall")))

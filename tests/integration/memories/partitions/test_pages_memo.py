@@ -203,7 +203,7 @@ def test_snapshot_is_created_listed_and_deleted_after_a_question(client: Client,
     with tenant_scope(tenant.pk):
         named = Snapshot.objects.for_tenant(tenant.pk).get()
     assert "Only the name is deleted" in text_of(client.get(page("snapshot-delete", tenant, named.pk)))
-    assert "The name before is gone" in text_of(client.post(page("snapshot-delete", tenant, named.pk), follow=True))
+    assert "Snapshot before deleted" in text_of(client.post(page("snapshot-delete", tenant, named.pk), follow=True))
     assert client.get(page("snapshot", tenant, named.pk)).status_code == 404
 
 

@@ -11,11 +11,10 @@ from compaction.pipeline.message_adapter import messages_to_turns
 from compaction.services.pipeline.missing_facts import clauses_with_facts
 from compaction.services.pipeline.retention import RetainedFact, RetentionResult, check_retention
 from compaction.services.pipeline.stored_statements import CitedStatement
-from compaction.services.review.editing import parse_statements, split_appended_text
+from compaction.services.review.editing import SUMMARY_BYTES_MAX, parse_statements, split_appended_text
 from compaction.services.sessions.drafts import text_problem
 from memories.tenancy.exceptions import Conflict, InvalidInput
 
-SUMMARY_BYTES_MAX = 256 * 1024
 DOES_NOT_SHRINK = "The summary would take no less than the messages it stands for."
 
 

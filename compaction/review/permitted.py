@@ -3,8 +3,6 @@
 from compaction.models import Compaction
 from compaction.services.pipeline import states
 
-APPEND_MISSING = "append_missing"
-
 
 def allowed_review_actions(compaction: Compaction) -> list[str]:
     """The actions that a review takes, in their order; read with its session."""
@@ -16,7 +14,7 @@ def allowed_review_actions(compaction: Compaction) -> list[str]:
     if states.ROLL_BACK in actions and not _is_latest(compaction):
         actions.remove(states.ROLL_BACK)
     if states.EDIT in actions and (compaction.retention or {}).get("missing"):
-        actions.insert(actions.index(states.EDIT) + 1, APPEND_MISSING)
+        actions.insert(actions.index(states.EDIT) + 1, states.APPEND_MISSING)
     return actions
 
 

@@ -7,7 +7,6 @@ from typing import Any
 from django import forms
 from django.core.exceptions import ValidationError
 
-from context.assembly.sections import PACKERS
 from context.models import BudgetProfile
 from context.profiles.budget_profiles import profile_column_limits
 from context.profiles.policy_fields import GROUPS as POLICY_GROUPS
@@ -67,15 +66,11 @@ _SHOWN_AS = {
     "receipt_days": ("days", "1", ""),
     "receipt_count": ("receipts", "1", "The oldest are deleted first."),
 }
-#: The packers that are built, as a narrow list offers them.
+#: The packers, with labels for a narrow list.
 PACKER_CHOICES = [
-    (value, label)
-    for value, label in (
-        ("greedy", "greedy: best first"),
-        ("elastic", "elastic: shortens"),
-        ("optimal", "optimal: top sum"),
-    )
-    if value in PACKERS
+    ("greedy", "greedy: best first"),
+    ("elastic", "elastic: shortens"),
+    ("optimal", "optimal: top sum"),
 ]
 
 

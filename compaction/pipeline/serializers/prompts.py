@@ -15,13 +15,13 @@ from compaction.pipeline.serializers.compaction_shapes import (
 )
 from compaction.services.simulation.simulator import Simulation
 from context.services.profiles.compaction_policy import BOUNDS, DEFAULT_POLICY
-from memories.store.serializers.answers import format_utc
 from memory_platform.rest.fields import (
     StrictBooleanField,
     StrictIntegerField,
     StrictNumberField,
     StrictTextField,
     StrictUuidField,
+    format_utc,
 )
 from memory_platform.rest.serializers import StrictSerializer
 

@@ -13,7 +13,6 @@ from compaction.services.sessions.drafts import (
     ROLES,
 )
 from compaction.services.sessions.tool_calls import CALLS_MAX
-from memories.store.serializers.answers import format_utc
 from memories.store.serializers.inputs import QUERY_CHARACTERS_MAX, metadata_field
 from memory_platform.rest.fields import (
     StrictBooleanField,
@@ -22,6 +21,7 @@ from memory_platform.rest.fields import (
     StrictField,
     StrictIntegerField,
     StrictTextField,
+    format_utc,
 )
 from memory_platform.rest.pages import PageInput
 from memory_platform.rest.serializers import StrictSerializer

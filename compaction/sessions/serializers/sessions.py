@@ -8,7 +8,6 @@ from rest_framework import serializers
 from compaction.models import Session
 from compaction.models.sessions import MODEL_CHARACTERS_MAX, WINDOW_TOKENS_MAX, WINDOW_TOKENS_MIN
 from compaction.services.sessions.drafts import CONTENT_BYTES_MAX
-from memories.store.serializers.answers import format_utc
 from memories.store.serializers.inputs import metadata_field
 from memories.tenancy.serializers.partitions import PartitionFilterInput, PartitionScopedInput, exact_field
 from memory_platform.rest.fields import (
@@ -17,6 +16,7 @@ from memory_platform.rest.fields import (
     StrictIntegerField,
     StrictNumberField,
     StrictTextField,
+    format_utc,
 )
 from memory_platform.rest.pages import PageInput
 from memory_platform.rest.serializers import StrictSerializer

@@ -24,7 +24,6 @@ from context.profiles.budget_profiles import SUMMARY_LEVEL_MAX, ProfileFieldComp
 from context.services.profiles.compaction_policy import BOUNDS, DECISION_POLICIES, DEFAULT_POLICY, problems_of_policy
 from context.services.profiles.sections import SECTION_TOKENS_MAX, SECTIONS, problems_of_sections
 from memories.models import PartitionSummary
-from memories.store.serializers.answers import format_utc
 from memories.tenancy.serializers.keys import KEY_ID_CHARACTERS_MAX
 from memories.tenancy.serializers.partitions import path_field
 from memory_platform.rest.fields import (
@@ -34,6 +33,7 @@ from memory_platform.rest.fields import (
     StrictIntegerField,
     StrictNumberField,
     StrictTextField,
+    format_utc,
 )
 from memory_platform.rest.pages import PageInput
 from memory_platform.rest.serializers import StrictSerializer

@@ -26,8 +26,7 @@ from context.services.profiles.scoring_profiles import (
     RECENCY_MODES,
     RELEVANCE_SOURCES,
 )
-from memories.store.serializers.answers import format_utc
-from memory_platform.rest.fields import RuleCheckedField, StrictIntegerField, StrictTextField, text_error
+from memory_platform.rest.fields import RuleCheckedField, StrictIntegerField, StrictTextField, format_utc, text_error
 from memory_platform.rest.serializers import StrictSerializer
 
 ADR_CHARACTERS_MAX = 16

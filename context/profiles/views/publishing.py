@@ -10,6 +10,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods
 
+from context.evaluation.publishing_gate import publishing_gate
 from context.evaluation.runs import DEFAULT_EVALUATION_BUDGETS
 from context.models import ScoringProfileAssignment, ScoringProfileVersion
 from context.profiles.actions.scoring_profiles import (
@@ -18,7 +19,6 @@ from context.profiles.actions.scoring_profiles import (
     roll_back_scoring_profile,
 )
 from context.profiles.forms import PublishForm
-from context.profiles.publishing_gate import publishing_gate
 from context.profiles.scoring_fields import number_label
 from context.profiles.scoring_profiles import number_differences
 from context.profiles.views.form_errors import add_error_to_form

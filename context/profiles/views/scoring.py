@@ -11,13 +11,13 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from context.evaluation.publishing_gate import publishing_gate
 from context.evaluation.report import evaluation_report
 from context.evaluation.runs import DEFAULT_EVALUATION_BUDGETS
 from context.models import EvaluationRun, ScoringProfileAssignment, ScoringProfileVersion
 from context.profiles.actions.scoring_profiles import create_scoring_profile, edit_scoring_profile
 from context.profiles.budget_profiles import ProfileFieldComparison
 from context.profiles.forms import NewProfileForm, VersionComparisonForm
-from context.profiles.publishing_gate import publishing_gate
 from context.profiles.scoring_fields import (
     SCORING_FORM_FIELDS,
     SCORING_NUMBERS,

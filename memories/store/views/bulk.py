@@ -12,9 +12,10 @@ from django.utils.http import urlencode
 from django.views.decorators.http import require_http_methods, require_POST
 
 from memories.embeddings.indexer import index_now
+from memories.hygiene.actions import merge_seen_memories
 from memories.search.browsing import filtered_memories
 from memories.services.store.bulk import ACTS, BULK_MERGE, BulkAction, describe_skipped
-from memories.store.actions.bulk import BulkActionResult, apply_bulk_action, merge_seen_memories
+from memories.store.actions.bulk import BulkActionResult, apply_bulk_action
 from memories.store.bulk_preview import preview_bulk_action, selectable_memories
 from memories.store.forms import COMMON_KINDS, BulkActionForm, BulkSelectionForm, MemoryFilterForm
 from memories.store.views.memory_list import (

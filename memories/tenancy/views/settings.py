@@ -12,12 +12,12 @@ from memories.embeddings.embedders import active_model_name
 from memories.models import Membership
 from memories.search.actions import set_tenant_language
 from memories.search.forms import LanguageForm
-from memories.search.queries.lexemes import text_search_configs
 from memories.tenancy.access import operator_actor, tenant_of, tenant_required
 from memories.tenancy.actions.tenants import add_member, remove_member
 from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.forms import MemberForm
 from memories.tenancy.members import find_user, tenant_members
+from memories.tenancy.queries.languages import text_search_configs
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.web.pages import HtmxRequest, Role, add_flash, operator_required, render_page, role_of
 

@@ -173,9 +173,8 @@ def test_viewer_reads_and_collects_nothing(tenant: Tenant, memories: list[Memory
     viewer = client_of(new_operator("vera", "viewer", tenant))
     assert QUESTION in text_of(viewer.get(page("golden-questions", tenant)))
     assert viewer.get(page("golden-question", tenant, question.pk)).status_code == 200
-    assert "Add to golden question" not in text_of(
-        viewer.get(page("context-preview", tenant), {"query": QUESTION, "whole": 1})
-    )
+    preview = viewer.get(page("context-preview", tenant), {"query": QUESTION, "whole": 1})
+    assert "Add to golden question" not in text_of(preview)
     assert collect(viewer, tenant, memories[2].pk).status_code == 403
     assert viewer.post(page("golden-question", tenant, question.pk), {"text": "x"}).status_code == 403
     for name in ("golden-remove", "golden-restore"):

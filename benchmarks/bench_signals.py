@@ -23,7 +23,7 @@ from benchmarks.database import new_benchmark_tenant, throwaway_database
 from benchmarks.session_summaries import SUMMARY_PARTS, SessionSummaries
 from benchmarks.timing import argument_parser
 from context.services.evaluation.corpus import Corpus, CorpusQuestion, read_corpus
-from context.services.evaluation.evidence.intervals import estimate_means
+from context.services.evaluation.evidence import estimate_means
 
 BUDGETS_TOKENS = (250, 1000)
 _MAX_CONSECUTIVE_SKIPS = 3

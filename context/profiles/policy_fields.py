@@ -6,8 +6,6 @@ from typing import Any
 from django import forms
 
 from context.services.profiles.compaction_policy import (
-    BOUNDS,
-    DECISION_POLICIES,
     DEFAULT_POLICY,
     MODEL_NAME_CHARACTERS_MAX,
     POLICY_FIELDS,
@@ -15,31 +13,6 @@ from context.services.profiles.compaction_policy import (
 )
 
 PREFIX = "compaction_"
-_WINDOW_SHARE = "% of the window"
-#: Label, unit and hint of every number.
-POLICY_FIELD_TEXTS = {
-    "sleep_threshold": ("Idle threshold", _WINDOW_SHARE, "Sessions above it are compacted when idle."),
-    "emergency_threshold": ("Emergency threshold", _WINDOW_SHARE, "Compacts before the next context."),
-    "warning_threshold": ("Warning threshold", _WINDOW_SHARE, "Shown on pages and in contexts."),
-    "target": ("Target", _WINDOW_SHARE, "Pressure after compaction; below the first threshold."),
-    "preserve_messages": ("Preserved messages", "messages", ""),
-    "preserve_share": ("Preserved share", _WINDOW_SHARE, "The larger of the two applies."),
-    "mask_over_bytes": ("Masking threshold", "bytes", "Reversible; the original stays readable."),
-    "retention_floor": ("Minimum retention", "%", "Summaries below it wait for review."),
-    "summary_share": ("Summary share", "% of its messages", ""),
-    "idle_minutes": ("Idle time", "minutes", ""),
-    "decision": ("Decision", "", ""),
-    "has_scheduled": ("Scheduled compaction", "", ""),
-    "has_emergency": ("Emergency compaction", "", ""),
-    "has_masking": ("Tool output masking", "", ""),
-    "has_journal": ("Journal", "", "Stores lasting facts as memories."),
-    "has_summaries": ("Session summaries", "", "Off: only tool outputs are masked."),
-    "has_roll_ups": ("Hourly roll-ups", "", ""),
-    "roll_up_compact_tokens": ("Compact roll-up", "tokens", ""),
-    "roll_up_detailed_tokens": ("Detailed roll-up", "tokens", ""),
-    "compaction_model": ("Summary model", "", "Empty: the session's own."),
-}
-DECISION_WORDS = {"apply": "applies immediately", "review": "waits for review"}
 ON, OFF = "on", "off"
 GROUPS = {
     "Thresholds": (
@@ -66,75 +39,61 @@ GROUPS = {
 
 
 def is_share(name: str) -> bool:
-    """Whether a number is stored as 0..1 and typed in percent."""
-    return isinstance(getattr(DEFAULT_POLICY, name), float)
+    """Return whether a number is stored as 0..1 and typed in percent."""
+    return isinstance(POLICY_FIELDS[name].default, float)
 
 
 def policy_field(name: str) -> forms.Field:
-    """The form field of a number. Switches are choices, so that one left out of an address is not one switched off."""
-    label = POLICY_FIELD_TEXTS[name][0]
-    if name in BOUNDS:
-        least, most = BOUNDS[name]
-        if is_share(name):
-            return forms.FloatField(label=label, min_value=round(100 * least, 6), max_value=round(100 * most, 6))
-        return forms.IntegerField(label=label, min_value=int(least), max_value=int(most))
-    if name == "decision":
-        return forms.ChoiceField(label=label, choices=[(each, DECISION_WORDS[each]) for each in DECISION_POLICIES])
-    if isinstance(getattr(DEFAULT_POLICY, name), bool):
-        return forms.ChoiceField(label=label, choices=[(ON, "on"), (OFF, "off")])
-    return forms.CharField(label=label, required=False, max_length=MODEL_NAME_CHARACTERS_MAX)
-
-
-def policy_fields() -> dict[str, forms.Field]:
-    """Every field by its name in the form."""
-    return {PREFIX + name: policy_field(name) for name in POLICY_FIELDS}
+    """Return the form field of a number. A switch is a choice: one left out of an address is not switched off."""
+    field = POLICY_FIELDS[name]
+    if field.bounds and is_share(name):
+        least, most = (round(100 * bound, 6) for bound in field.bounds)
+        return forms.FloatField(label=field.label, min_value=least, max_value=most)
+    if field.bounds:
+        return forms.IntegerField(label=field.label, min_value=int(field.least), max_value=int(field.most))
+    if field.choices:
+        return forms.ChoiceField(label=field.label, choices=list(field.choices.items()))
+    if isinstance(field.default, bool):
+        return forms.ChoiceField(label=field.label, choices=[(ON, "on"), (OFF, "off")])
+    return forms.CharField(label=field.label, required=False, max_length=MODEL_NAME_CHARACTERS_MAX)
 
 
 def policy_field_step(name: str) -> str:
-    """The step of a number's field; "" where it is none."""
-    if name not in BOUNDS:
-        return ""
-    return "any" if is_share(name) else "1"
+    """Return the step of a number's field; "" for what is no number."""
+    return "any" if is_share(name) else POLICY_FIELDS[name].input_step
 
 
 def policy_form_values(policy: CompactionPolicy) -> dict[str, Any]:
-    """A policy as its form holds it."""
+    """Return a policy as its form contains it."""
     return {PREFIX + name: policy_form_value(name, value) for name, value in policy.as_record().items()}
 
 
 def policy_form_value(name: str, value: Any) -> Any:
-    """A number as its field holds it."""
+    """Return a number as its field contains it."""
     if isinstance(value, bool):
         return ON if value else OFF
     return f"{100 * value:.6g}" if is_share(name) else value
 
 
 def policy_overrides(cleaned: Mapping[str, Any]) -> dict[str, Any]:
-    """The valid fields as a profile stores them: only what differs from the defaults."""
+    """Return the valid fields as a profile stores them: only what differs from the defaults."""
     chosen = {name: policy_stored_value(name, cleaned[PREFIX + name]) for name in POLICY_FIELDS}
     return {name: value for name, value in chosen.items() if value != getattr(DEFAULT_POLICY, name)}
 
 
 def policy_stored_value(name: str, value: Any) -> Any:
-    """The valid value of a field as a policy holds it."""
-    if isinstance(getattr(DEFAULT_POLICY, name), bool):
+    """Return the valid value of a field as a policy contains it."""
+    if isinstance(POLICY_FIELDS[name].default, bool):
         return value == ON
     return round(value / 100, 6) if is_share(name) else value
 
 
 def policy_value_text(name: str, value: Any) -> str:
-    """A number with its unit, to read."""
-    if name == "decision":
-        return DECISION_WORDS.get(value, value)
+    """Return a number with its unit, to read."""
+    field = POLICY_FIELDS[name]
+    if field.choices:
+        return field.choices.get(value, value)
     if name == "compaction_model":
         return value or "the session's own"
-    unit = POLICY_FIELD_TEXTS[name][1]
-    number = (
-        f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(policy_form_value(name, value))
-    )
-    return f"{number} {unit}".strip()
-
-
-def policy_label(name: str) -> str:
-    """What a number is called."""
-    return POLICY_FIELD_TEXTS[name][0]
+    is_count = isinstance(value, int) and not isinstance(value, bool)
+    return f"{f'{value:,}' if is_count else policy_form_value(name, value)} {field.unit}".strip()

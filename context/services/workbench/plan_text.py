@@ -1,4 +1,4 @@
-"""How a context was found, in words: the search's plan and the steps that took time, for people."""
+"""Texts that describe a retrieval plan and the timed steps of an assembly."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MODES = {
     "newest": "none: the pinned memories, then the newest",
     "none": "none: no memories requested",
 }
-#: Parts of a plan as they happen.
+#: Parts of a plan in the order they run.
 ORDER = (
     "embed",
     "vector",
@@ -26,7 +26,7 @@ ORDER = (
     "vectors",
     "in_play_rows",
 )
-#: Why the vectors were searched as they were; reasons of `memories.services.search.plan`.
+#: Why the query planner chose a search; reasons of `memories.services.search.plan`.
 SEARCH_PLAN_REASONS = {
     "history": "past versions are not indexed",
     "no_index": "no index yet",
@@ -58,25 +58,25 @@ _STEPS = {
 
 @dataclass(frozen=True)
 class PlanLine:
-    """One line: what, and what became of it."""
+    """One line of a plan: a step and its result."""
 
     name: str
     text: str
 
 
 def plan_lines(plan: Mapping[str, Any]) -> list[PlanLine]:
-    """What the search did. A part of the plan that is not known here is told by its own name."""
+    """Return the lines of a plan. A part that is unknown here appears under its own name."""
     facts = [PlanLine("Searched", _MODES.get(plan.get("mode", ""), "–"))]
     if plan.get("failed"):
         facts.append(PlanLine("Outcome", "the search failed"))
-    # a stored plan has lost the order in which things happened
+    # A stored plan has no order.
     known = [name for name in ORDER if name in plan]
     others = [name for name in plan if name not in (*ORDER, "mode", "failed")]
     return facts + [_fact(name, plan[name]) for name in (*known, *others)]
 
 
 def step_label(step: str) -> str:
-    """A step that took time, in words."""
+    """Return the label of a timed step."""
     return _STEPS.get(step, step.replace("_", " ").capitalize())
 
 

@@ -53,7 +53,7 @@ def start_evaluation(console: Page, tenant: Tenant, monkeypatch: pytest.MonkeyPa
 
 def end(tenant: Tenant, run_id: UUID, state: str = "done") -> None:
     with tenant_scope(tenant.pk):
-        EvaluationRun.objects.for_tenant(tenant.pk).with_id(run_id).ended(state, timezone.now(), code="no_answer")
+        EvaluationRun.objects.for_tenant(tenant.pk).with_id(run_id).finish(state, timezone.now(), code="no_answer")
 
 
 def test_end_of_work_is_told_on_whatever_page_one_is_and_in_one_tab(

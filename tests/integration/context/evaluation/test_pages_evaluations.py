@@ -172,7 +172,7 @@ def test_run_is_cancelled_and_gone_on_with(client: Client, asked: Tenant) -> Non
 def test_failed_run_says_why(client: Client, asked: Tenant) -> None:
     run = requested(asked)
     with tenant_scope(asked.pk):
-        EvaluationRun.objects.for_tenant(asked.pk).with_id(run.pk).ended(
+        EvaluationRun.objects.for_tenant(asked.pk).with_id(run.pk).finish(
             "failed", timezone.now(), code="degraded_search", detail="The embedder is away."
         )
     text = text_of(client.get(page("evaluation", asked, run.pk)))

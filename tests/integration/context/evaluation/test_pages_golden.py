@@ -39,7 +39,7 @@ def memories(tenant: Tenant) -> list[Memory]:
 
 def wanted(tenant: Tenant) -> dict[str, set[Any]]:
     with tenant_scope(tenant.pk):
-        rows = GoldenQuestion.objects.for_tenant(tenant.pk).standing()
+        rows = GoldenQuestion.objects.for_tenant(tenant.pk).not_removed()
         return {row.text: set(row.wanted.values_list("memory_id", flat=True)) for row in rows}
 
 
@@ -124,7 +124,7 @@ def test_question_is_removed_and_put_back(client: Client, tenant: Tenant, memori
     golden(tenant, QUESTION, memories[2])
     assert "There is a golden question" in text_of(client.post(undo, follow=True))
     with tenant_scope(tenant.pk):
-        GoldenQuestion.objects.for_tenant(tenant.pk).standing().delete()
+        GoldenQuestion.objects.for_tenant(tenant.pk).not_removed().delete()
     client.post(undo)
     assert wanted(tenant) == {QUESTION: {memories[1].pk}}
 

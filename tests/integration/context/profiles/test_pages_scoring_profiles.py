@@ -56,7 +56,7 @@ def versions(tenant: Tenant, name: str = "own") -> list[ScoringProfileVersion]:
 
 
 def in_force(tenant: Tenant) -> list[int]:
-    return [row.version for row in versions(tenant) if row.is_in_force]
+    return [row.version for row in versions(tenant) if row.is_active]
 
 
 def test_every_part_has_a_sentence() -> None:

@@ -106,10 +106,10 @@ def test_context_is_shown_as_it_was_after_an_edit_and_beside_today(client: Clien
     assert "Removed" not in text_of(first)
     assert f'hx-get="{address}" hx-trigger="load"' in text_of(first)
     part, today = client.get(address, headers=HTMX), client.get(with_result_address(address))
-    assert f"{len(today.context['change'].entered)} block" in text_of(part)
+    assert f"{len(today.context['change'].added)} block" in text_of(part)
     assert " added, 1 removed since then</div>" in text_of(part)
     assert "<html" not in text_of(part)
-    assert [one.row.block.anchor.id for one in today.context["change"].left] == [str(memories[1].pk)]
+    assert [one.row.block.anchor.id for one in today.context["change"].removed] == [str(memories[1].pk)]
     assert "Removed" in text_of(today)
 
 

@@ -70,13 +70,13 @@ def test_item_left_out_leads_to_the_budget_at_which_it_enters(client: Client, te
     assert address.replace("&", "&amp;") in text_of(first)
     told = client.get(address)
     for answer in (told, client.get(address, headers=HTMX)):
-        assert f"Included from {told.context['found'].entry.budget} tokens" in text_of(answer)
+        assert f"Included from {told.context['found'].inclusion.budget} tokens" in text_of(answer)
         assert ("<html" in text_of(answer)) == (answer is told)
     query = parse_qs(told.context["entry_query"])
-    assert query["max_tokens"] == [str(told.context["found"].entry.budget)]
+    assert query["max_tokens"] == [str(told.context["found"].inclusion.budget)]
     then = client.get(with_result_address(f"{page('context-preview', tenant)}?{told.context['entry_query']}"))
     assert item in [kept.block.anchor.id for kept in then.context["preview"].kept]
-    assert item in [one.row.block.anchor.id for one in then.context["change"].entered]
+    assert item in [one.row.block.anchor.id for one in then.context["change"].added]
     assert f"Before: needs {row.omission.tokens_missing} more token" in text_of(then)
 
 
@@ -145,7 +145,7 @@ def test_context_is_compared_with_a_receipt_with_reasons(client: Client, tenant:
     assert "Now: archived on" in text
     assert "Now: needs" in text
     assert f'<option value="{receipt}">' in text, "what it can be compared with is offered"
-    assert str(memories[1].pk) in [one.row.block.anchor.id for one in response.context["change"].left]
+    assert str(memories[1].pk) in [one.row.block.anchor.id for one in response.context["change"].removed]
 
 
 def test_context_is_compared_with_a_snapshot(client: Client, tenant: Tenant) -> None:
@@ -155,7 +155,7 @@ def test_context_is_compared_with_a_snapshot(client: Client, tenant: Tenant) -> 
         tenant, ("ERR_4012 is answered by letter.", "agent=service", "fact"), now=timezone.now()
     )
     response = ask(client, tenant, query=QUESTION, against="snapshot", snapshot="before the letters")
-    assert str(late[0].pk) in [one.row.block.anchor.id for one in response.context["change"].entered]
+    assert str(late[0].pk) in [one.row.block.anchor.id for one in response.context["change"].added]
     assert "Compared with snapshot before the letters" in text_of(response)
     assert '<option value="before the letters" selected>' in text_of(response)
     assert "Before: not stored yet" in text_of(response)

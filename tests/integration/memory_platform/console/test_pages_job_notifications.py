@@ -92,7 +92,7 @@ def test_evaluation_is_told_however_it_ends(state: str, is_failed: bool, client:
     item = name_of("evaluation", tenant, run.pk)
     assert "data-" not in asked(client, item)
     with tenant_scope(tenant.pk):
-        EvaluationRun.objects.for_tenant(tenant.pk).with_id(run.pk).ended(state, timezone.now())
+        EvaluationRun.objects.for_tenant(tenant.pk).with_id(run.pk).finish(state, timezone.now())
     answer = asked(client, item)
     assert page("evaluation", tenant, run.pk) in answer
     assert ("flash-error" in answer) == is_failed

@@ -63,7 +63,7 @@ def test_difference_to_the_run_before_is_told_and_can_be_kept(client: Client, te
     before = urlencode({"query": QUESTION, "max_tokens": 400})
     for headers in ({}, HTMX):
         response = preview(client, tenant, headers, query=QUESTION, max_tokens=60, before=before)
-        assert response.context["change"].left
+        assert response.context["change"].removed
         assert "Compared with previous run" in text_of(response)
         assert response.context["before"] == urlencode({"query": QUESTION, "max_tokens": 60})
     kept = preview(client, tenant, query=QUESTION, max_tokens=60, before=before, against="keep")

@@ -5,9 +5,8 @@ from typing import Any
 from drf_spectacular.utils import OpenApiExample, extend_schema
 from rest_framework import serializers
 
-from memories.partitions.api.partitions_schema import PLACE
 from memories.partitions.serializers.partitions import SummaryStyleInput
-from memories.store.api.schema import IDEMPOTENCY_KEY, response_schemas
+from memories.store.api.schema import IDEMPOTENCY_KEY, PARTITION_PATH, response_schemas
 
 
 class RollUpOutput(serializers.Serializer[Any]):
@@ -21,6 +20,6 @@ roll_up_schema = extend_schema(
     tags=["partitions"],
     request=SummaryStyleInput,
     examples=[OpenApiExample("In short", {"style": "compact"}, request_only=True)],
-    parameters=[PLACE, IDEMPOTENCY_KEY],
+    parameters=[PARTITION_PATH, IDEMPOTENCY_KEY],
     responses=response_schemas({202: RollUpOutput}, 404, 409),
 )

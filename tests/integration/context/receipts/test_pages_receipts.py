@@ -45,7 +45,7 @@ def votes(tenant: Tenant) -> list[Feedback]:
 
 
 def test_no_context_yet_says_how_one_comes_about(client: Client, tenant: Tenant) -> None:
-    assert "No contexts yet" in text_of(client.get(page("receipts", tenant)))
+    assert "No contexts yet" in text_of(client.get(page("context-log", tenant)))
 
 
 def test_contexts_are_listed_and_filtered(client: Client, tenant: Tenant, api: Any) -> None:
@@ -54,7 +54,7 @@ def test_contexts_are_listed_and_filtered(client: Client, tenant: Tenant, api: A
     ask(api, query="When does Kiel close?")
 
     def listed(**query: str) -> int:
-        return len(client.get(f"{page('receipts', tenant)}?{urlencode(query)}").context["table"].rows)
+        return len(client.get(f"{page('context-log', tenant)}?{urlencode(query)}").context["table"].rows)
 
     assert listed() == 2
     assert listed(q="kiel") == 1
@@ -62,15 +62,15 @@ def test_contexts_are_listed_and_filtered(client: Client, tenant: Tenant, api: A
     assert listed(key="nobody") == 0
     assert listed(after="2999-01-01T00:00") == 0
     assert listed(before="2999-01-01T00:00") == 2
-    fragment = text_of(client.get(page("receipts", tenant), headers=HTMX))
+    fragment = text_of(client.get(page("context-log", tenant), headers=HTMX))
     assert "2 contexts shown" in fragment
     assert "<html" not in fragment
-    assert "No results" in text_of(client.get(page("receipts", tenant) + "?q=nothing+of+this"))
+    assert "No results" in text_of(client.get(page("context-log", tenant) + "?q=nothing+of+this"))
 
 
 @pytest.mark.parametrize("query", ["partition=nonsense", "after=yesterday", "before=x"])
 def test_filter_that_is_none_is_answered_422(query: str, client: Client, tenant: Tenant) -> None:
-    assert client.get(f"{page('receipts', tenant)}?{query}").status_code == 422
+    assert client.get(f"{page('context-log', tenant)}?{query}").status_code == 422
 
 
 def test_lists_of_contexts_go_on_page_by_page(
@@ -80,15 +80,15 @@ def test_lists_of_contexts_go_on_page_by_page(
     make_bakery_memories(tenant)
     for number in range(3):
         ask(api, query=f"Question {number}")
-    first = client.get(page("receipts", tenant))
+    first = client.get(page("context-log", tenant))
     assert [row.query for row in first.context["table"].rows] == ["Question 2", "Question 1"]
-    rest = client.get(f"{page('receipts', tenant)}?{first.context['table'].next_query}")
+    rest = client.get(f"{page('context-log', tenant)}?{first.context['table'].next_query}")
     assert [row.query for row in rest.context["table"].rows] == ["Question 0"]
     with django_assert_max_num_queries(40) as few:
-        client.get(page("receipts", tenant))
+        client.get(page("context-log", tenant))
     monkeypatch.setattr("memory_platform.web.tables.TABLE_PAGE_SIZE", 50)
     with django_assert_max_num_queries(len(few)):
-        client.get(page("receipts", tenant))
+        client.get(page("context-log", tenant))
 
 
 def test_context_is_shown_as_it_was_after_an_edit_and_beside_today(client: Client, tenant: Tenant, api: Any) -> None:

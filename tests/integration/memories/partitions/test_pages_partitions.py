@@ -160,7 +160,7 @@ def test_summary_says_whether_memories_came_after_it(client: Client, tenant: Ten
 def test_chosen_partition_leads_to_what_is_filtered_to_it(client: Client, tenant: Tenant) -> None:
     make_bakery_memories(tenant)
     text = text_of(client.get(address(tenant, partition="agent=support/user=c-1")))
-    for name in ("memories", "sessions", "receipts", "context-preview"):
+    for name in ("memories", "sessions", "context-log", "context-preview"):
         assert f"{page(name, tenant)}?partition=agent%3Dsupport/user%3Dc-1" in text
     assert "We repair cargo bikes." in text
     assert "Roll up now" in text

@@ -72,7 +72,7 @@ def tenant_overview_page(request: HtmxRequest) -> HttpResponseBase:
         if is_whole:
             page |= _tenant_figures(request.tenant.id)
     status = HTTPStatus.OK if is_valid else HTTPStatus.UNPROCESSABLE_ENTITY
-    template = f"memory_platform/console/tenant_overview.html{'' if is_whole else '#going-on'}"
+    template = f"memory_platform/console/tenant_overview.html{'' if is_whole else '#activity'}"
     return render_page(request, template, page, status=status)
 
 

@@ -12,7 +12,7 @@ from uuid import UUID
 from compaction.models import Compaction, CompactionMember, Message, Session
 from compaction.pipeline import journal
 from compaction.pipeline.counting import count_context_tokens, count_message_tokens, count_shown_tokens
-from compaction.pipeline.drafting import HEADING, CompactionDraft, retention_to_record
+from compaction.pipeline.drafting import HEADING, CompactionDraft
 from compaction.pipeline.plans import SessionPlan
 from compaction.services.pipeline.states import APPLY_ACTION, APPROVE, PROPOSE, ROLL_BACK, next_state
 from memories.tenancy.audit import Actor
@@ -50,7 +50,7 @@ def _fill_in_text(compaction: Compaction, draft: CompactionDraft) -> None:
     compaction.summary_token_count = draft.summary_tokens
     compaction.statements = [statement.as_record() for statement in draft.summary.statements]
     compaction.journal = [entry.as_record() for entry in draft.journal]
-    compaction.retention = retention_to_record(draft.retention)
+    compaction.retention = draft.retention_record
     compaction.summariser, compaction.is_fallback = draft.summariser, draft.is_fallback
     if draft.summariser == "extractive":
         compaction.model, compaction.prompt_version = "", 0

@@ -65,6 +65,11 @@ class CompactionDraft:
     is_fallback: bool = False
     notices: Sequence[ContextWarning] = ()
 
+    @property
+    def retention_record(self) -> dict[str, Any]:
+        """The result of the retention check as a compaction stores it."""
+        return retention_to_record(self.retention)
+
 
 def draft_summary(
     task: DraftingInput, *, clock: DraftingClock, reached: Callable[[str], None] = lambda _: None

@@ -305,7 +305,7 @@ def _supersede_replaced(compaction: Compaction, now: datetime) -> None:
         return
     rows = Compaction.objects.for_tenant(compaction.tenant_id).with_id(replaced.pk)
     if not rows.in_state(Compaction.State.PROPOSED).superseded(now):
-        raise Conflict("overtaken", "The proposal that this was to replace has been decided about.")
+        raise Conflict("proposal_already_decided", "The proposal that this was to replace has been decided about.")
 
 
 def _put_off(claim: _Claim, away: ProviderUnavailableError, now: datetime) -> CompactionRunResult:

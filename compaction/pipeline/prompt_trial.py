@@ -73,7 +73,7 @@ def try_prompt(*, tenant_id: UUID, session_id: UUID, text: str, now: datetime) -
         raise Conflict(error.code, error.detail) from error
     if not has_model():
         notice = ContextWarning(
-            "prompt_not_read", "No model is set up: rules made this summary, and they read no prompt."
+            "prompt_unused", "No model is set up: rules made this summary, and they read no prompt."
         )
         draft = replace(draft, notices=[notice, *draft.notices])
     span = plan.span

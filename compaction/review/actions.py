@@ -121,7 +121,7 @@ def withdraw_appended_statements(
 ) -> Compaction:
     """Take the last `statements` that were appended out of the summary again.
 
-    Raises as `edit_compaction_summary` does, and `InvalidInput` `nothing_appended` if the summary does not end
+    Raises as `edit_compaction_summary` does, and `InvalidInput` `appended_text_changed` if the summary does not end
     with them.
     """
     current, session = _held(compaction, states.EDIT)

@@ -64,7 +64,7 @@ def remove_last_statements(compaction: Compaction, count: int) -> tuple[str, lis
     kept, last = told[: len(told) - count], told[len(told) - count :]
     ending = "".join(f"\n{one.text}" for one in last)
     if not 0 < count < len(told) or not compaction.summary_text.endswith(ending):
-        raise InvalidInput("nothing_appended", "The summary does not end with what was appended.", "statements")
+        raise InvalidInput("appended_text_changed", "The summary does not end with what was appended.", "statements")
     return compaction.summary_text.removesuffix(ending), kept
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from uuid import UUID
 
 from django.utils.dateparse import parse_datetime
+from rest_framework import serializers
 from rest_framework.request import Request
 
 from memory_platform.rest.errors import RestError
@@ -126,6 +127,13 @@ class PageInput(StrictSerializer):
     page_size = StrictIntegerField(
         minimum=1, maximum=PAGE_SIZE_MAX, required=False, default=PAGE_SIZE_DEFAULT, takes_text=True
     )
+
+
+class PageOutput(serializers.Serializer[Any]):
+    """The links of a page; a subclass adds `results`."""
+
+    next = serializers.URLField(allow_null=True)
+    previous = serializers.URLField(allow_null=True)
 
 
 def list_as_rows(

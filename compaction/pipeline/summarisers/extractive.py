@@ -85,7 +85,7 @@ def restore_statements(earlier: Sequence[CitedStatement]) -> list[Statement]:
             parts=(StatementPart(one.text, word_weights(words, counts, ())),),
             message_ids=one.message_ids,
             kind=_kind(one.kind),
-            said_on=one.said_on,
+            stated_on=one.stated_on,
             factor=EDITED_FACTOR if one.is_edited else 1.0,
         )
         for one, words in zip(earlier, tokens, strict=True)
@@ -107,7 +107,7 @@ def _kind(name: str) -> StatementKind:
 
 def _told(statement: Statement, old: Iterable[tuple[str, tuple[str, ...]]]) -> CitedStatement:
     told = CitedStatement(
-        statement.text, statement.message_ids, str(statement.kind), statement.subject, statement.said_on
+        statement.text, statement.message_ids, str(statement.kind), statement.subject, statement.stated_on
     )
     return CitedStatement(
         **{**vars(told), "is_from_earlier": statement_key(told) in old, "is_edited": statement.factor >= EDITED_FACTOR}

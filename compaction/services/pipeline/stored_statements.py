@@ -19,7 +19,7 @@ class CitedStatement:
     message_ids: tuple[str, ...]
     kind: str = "fact"
     subject: str = ""
-    said_on: date | None = None
+    stated_on: date | None = None
     is_from_earlier: bool = False
     is_edited: bool = False
 
@@ -30,7 +30,7 @@ class CitedStatement:
             "message_ids": list(self.message_ids),
             "kind": self.kind,
             "subject": self.subject,
-            "said_on": self.said_on.isoformat() if self.said_on else None,
+            "stated_on": self.stated_on.isoformat() if self.stated_on else None,
             "is_from_earlier": self.is_from_earlier,
             "is_edited": self.is_edited,
         }
@@ -38,13 +38,13 @@ class CitedStatement:
     @classmethod
     def of(cls, record: Mapping[str, Any]) -> Self:
         """From what `as_record` gave."""
-        said_on = record.get("said_on")
+        stated_on = record.get("stated_on")
         return cls(
             text=record["text"],
             message_ids=tuple(record["message_ids"]),
             kind=record.get("kind", "fact"),
             subject=record.get("subject", ""),
-            said_on=date.fromisoformat(said_on) if said_on else None,
+            stated_on=date.fromisoformat(stated_on) if stated_on else None,
             is_from_earlier=bool(record.get("is_from_earlier")),
             is_edited=bool(record.get("is_edited")),
         )

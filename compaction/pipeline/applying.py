@@ -11,9 +11,9 @@ from uuid import UUID
 
 from compaction.models import Compaction, CompactionMember, Message, Session
 from compaction.pipeline import journal
-from compaction.pipeline.counting import count_context_tokens, count_message_tokens, count_shown_tokens
 from compaction.pipeline.drafting import HEADING, CompactionDraft
 from compaction.pipeline.plans import SessionPlan
+from compaction.pipeline.session_rows import count_context_tokens, count_message_tokens, count_shown_tokens
 from compaction.services.pipeline.states import APPLY_ACTION, APPROVE, PROPOSE, ROLL_BACK, next_state
 from memories.tenancy.audit import Actor
 from memories.tenancy.exceptions import Conflict

@@ -5,16 +5,15 @@ Nothing is written here but the breakers of providers.
 
 import logging
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 from compaction.pipeline import breakers
-from compaction.pipeline.counting import count_text_tokens
-from compaction.pipeline.drafting_input import DraftingClock, DraftingError, DraftingInput
 from compaction.pipeline.journal import JournalEntry, classify_entries, strip_recalled_text
-from compaction.pipeline.plans import SessionPlan
+from compaction.pipeline.plans import DraftingClock, DraftingError, DraftingInput, SessionPlan
+from compaction.pipeline.session_rows import count_text_tokens
 from compaction.pipeline.summarisers import (
     Summariser,
     SummariserError,
@@ -27,7 +26,7 @@ from compaction.services.pipeline.citation_support import is_supported
 from compaction.services.pipeline.generations import generation_warning
 from compaction.services.pipeline.missing_facts import clauses_with_facts
 from compaction.services.pipeline.retention import RetainedFact, RetentionResult, check_retention, extract_facts
-from compaction.services.pipeline.stored_statements import CitedStatement
+from compaction.services.pipeline.stored_statements import CitedStatement, retention_to_record
 from compaction.services.sessions.turns import LIVE, SessionTurn
 from context.receipts.results import ContextWarning
 
@@ -273,29 +272,3 @@ def _with_lost_facts(
     added = classify_entries(task.tenant_id, task.partition_path, told, now=now)
     known = {entry.told.text for entry in journal}
     return [*journal, *(replace(entry, is_for_retention=True) for entry in added if entry.told.text not in known)]
-
-
-def retention_to_record(retention: RetentionResult) -> dict[str, Any]:
-    """As a compaction keeps it."""
-    return {
-        "kept": [_fact_record(fact) for fact in retention.kept],
-        "missing": [_fact_record(fact) for fact in retention.missing],
-        "share": round(retention.share, 4),
-    }
-
-
-def _fact_record(fact: RetainedFact) -> dict[str, Any]:
-    return {
-        "class": fact.kind,
-        "text": fact.text,
-        "normalised": fact.normalised,
-        "message_ids": [str(one) for one in fact.message_ids],
-    }
-
-
-def recorded_facts(record: Mapping[str, Any], name: str) -> list[RetainedFact]:
-    """The facts that a compaction keeps as `kept` or as `missing`."""
-    return [
-        RetainedFact(one["class"], one["text"], one["normalised"], tuple(one["message_ids"]))
-        for one in record.get(name, [])
-    ]

@@ -6,28 +6,12 @@ from uuid import UUID
 from django.db import IntegrityError, transaction
 
 from compaction.models import Compaction, CompactionPrompt, Run, Session
-from compaction.pipeline.plans import SessionPlan, plan_session
 from compaction.pipeline.summarisers import has_model, summary_model
 from compaction.services.pipeline import states
-from compaction.services.pipeline.planning import (
-    ALL_PINNED,
-    NOTHING_OUTSIDE_WINDOW,
-    SPAN_TOO_SMALL,
-    SUMMARIES_OFF,
-    UNDER_TARGET,
-)
 from compaction.services.pipeline.prompts import PROMPT, PROMPT_VERSION
 from context.services.profiles.compaction_policy import CompactionPolicy
 from memories.tenancy.audit import Actor, record_audit
 from memories.tenancy.exceptions import Conflict, InvalidInput
-
-WHY_NOTHING = {
-    UNDER_TARGET: "The session is under its target.",
-    SUMMARIES_OFF: "Nothing can be masked, and the policy makes no summaries.",
-    NOTHING_OUTSIDE_WINDOW: "All messages lie within the window that is preserved.",
-    ALL_PINNED: "All messages outside the preserved window are pinned.",
-    SPAN_TOO_SMALL: "What lies outside the preserved window is too little to be worth a summary.",
-}
 
 
 def open_compaction(
@@ -85,14 +69,6 @@ def require_no_proposal(tenant_id: UUID, session_id: UUID, *, but: UUID | None =
     rows = Compaction.objects.for_tenant(tenant_id).of_session(session_id).in_state(Compaction.State.PROPOSED)
     if any(proposed.pk != but for proposed in rows):
         raise Conflict("waits_for_review", "A compaction of this session waits for review; decide about it first.")
-
-
-def plan_or_conflict(session: Session, policy: CompactionPolicy, *, is_forced: bool) -> SessionPlan:
-    """The plan of a compaction. Raises `Conflict` `nothing_to_compact` that says why where it would do nothing."""
-    plan = plan_session(session, policy, is_forced=is_forced)
-    if plan.plan.is_empty:
-        raise Conflict("nothing_to_compact", WHY_NOTHING[plan.plan.reason])
-    return plan
 
 
 def current_prompt(tenant_id: UUID) -> tuple[int, str]:

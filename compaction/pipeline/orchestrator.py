@@ -22,9 +22,15 @@ from compaction.pipeline.applying import (
     require_unchanged_session,
 )
 from compaction.pipeline.drafting import CompactionDraft, ProviderUnavailableError, draft_summary
-from compaction.pipeline.drafting_input import DraftingClock, DraftingError, DraftingInput, read_drafting_input
-from compaction.pipeline.opening import open_compaction, plan_or_conflict, require_no_proposal
-from compaction.pipeline.plans import SessionPlan
+from compaction.pipeline.opening import open_compaction, require_no_proposal
+from compaction.pipeline.plans import (
+    DraftingClock,
+    DraftingError,
+    DraftingInput,
+    SessionPlan,
+    plan_or_conflict,
+    read_drafting_input,
+)
 from compaction.services.pipeline.states import FAIL, next_state
 from context.receipts.results import ContextWarning
 from context.services.profiles.compaction_policy import REVIEW, CompactionPolicy

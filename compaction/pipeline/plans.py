@@ -1,14 +1,37 @@
-"""What a session's policy says, and what a compaction of it would do now: read inside a scope, nothing written."""
+"""What a compaction of a session would do now, and the input for drafting its text. Nothing is written."""
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
+from uuid import UUID
 
 from compaction.models import Compaction, Message, Session
-from compaction.pipeline.message_adapter import messages_to_turns
-from compaction.services.pipeline.planning import CompactionPlan, plan_compaction
+from compaction.pipeline.opening import prompt_version_text
+from compaction.pipeline.session_rows import messages_to_turns
+from compaction.services.pipeline.planning import (
+    ALL_PINNED,
+    NOTHING_OUTSIDE_WINDOW,
+    SPAN_TOO_SMALL,
+    SUMMARIES_OFF,
+    UNDER_TARGET,
+    CompactionPlan,
+    plan_compaction,
+)
+from compaction.services.pipeline.prompts import PROMPT
+from compaction.services.pipeline.stored_statements import CitedStatement
 from compaction.services.sessions.turns import SessionTurn
-from context.profiles.budget_profiles import budget_profile_for
 from context.services.profiles.compaction_policy import CompactionPolicy
+from memories.tenancy.exceptions import Conflict
+from memories.tenancy.scopes import tenant_scope
+
+WHY_NOTHING = {
+    UNDER_TARGET: "The session is under its target.",
+    SUMMARIES_OFF: "Nothing can be masked, and the policy makes no summaries.",
+    NOTHING_OUTSIDE_WINDOW: "All messages lie within the window that is preserved.",
+    ALL_PINNED: "All messages outside the preserved window are pinned.",
+    SPAN_TOO_SMALL: "What lies outside the preserved window is too little to be worth a summary.",
+}
 
 
 @dataclass(frozen=True)
@@ -38,13 +61,6 @@ class SessionPlan:
         return [turn for turn in self.turns if turn.id in masked]
 
 
-def session_policy(session: Session) -> CompactionPolicy:
-    """The policy in force for a session: that of the key which opened it, else of its partition."""
-    key_id = session.created_by_key_id
-    profile = budget_profile_for(session.tenant_id, api_key_id=key_id, partition_path=session.partition_path)
-    return profile.compaction_policy
-
-
 def plan_session(session: Session, policy: CompactionPolicy, *, is_forced: bool) -> SessionPlan:
     """What a compaction would do about the session as it stands.
 
@@ -65,3 +81,86 @@ def plan_session(session: Session, policy: CompactionPolicy, *, is_forced: bool)
     if plan.is_empty and is_forced:
         plan = make(is_forced=True)
     return SessionPlan(plan, turns, session.current, summary_tokens)
+
+
+def plan_or_conflict(session: Session, policy: CompactionPolicy, *, is_forced: bool) -> SessionPlan:
+    """The plan of a compaction. Raises `Conflict` `nothing_to_compact` that says why where it would do nothing."""
+    plan = plan_session(session, policy, is_forced=is_forced)
+    if plan.plan.is_empty:
+        raise Conflict("nothing_to_compact", WHY_NOTHING[plan.plan.reason])
+    return plan
+
+
+#: Somebody asks for these although the session may be under its target.
+FORCED = (Compaction.Trigger.MANUAL, Compaction.Trigger.REGENERATE)
+
+DraftingClock = Callable[[], datetime]
+
+
+class DraftingError(Exception):
+    """No text came of it, for a reason that another attempt would meet again; `detail` quotes no message."""
+
+    def __init__(self, code: str, detail: str) -> None:
+        super().__init__(detail)
+        self.code = code
+        self.detail = detail
+
+
+@dataclass(frozen=True)
+class DraftingInput:
+    """What is to be drafted, read in one scope; `cited` are the texts of messages that earlier statements cite."""
+
+    tenant_id: UUID
+    partition_path: str
+    session_model: str
+    model: str
+    prompt: str
+    policy: CompactionPolicy
+    plan: SessionPlan
+    earlier: Sequence[CitedStatement]
+    cited: Mapping[str, str]
+    generation: int
+    attempt: int
+    may_wait: bool
+    deadline: datetime | None
+
+
+def read_drafting_input(
+    tenant_id: UUID, compaction_id: UUID, *, attempt: int, may_wait: bool, deadline: datetime | None
+) -> DraftingInput:
+    """The assignment of a pending compaction as its session stands. Raises `DraftingError`."""
+    with tenant_scope(tenant_id):
+        compaction = Compaction.objects.for_tenant(tenant_id).with_id(compaction_id).with_sessions().get()
+        session = compaction.session
+        if compaction.state != Compaction.State.PENDING:
+            raise DraftingError("already_decided", "This compaction was decided about already.")
+        if session.closed_at is not None:
+            raise DraftingError("session_closed", "The session is closed.")
+        policy = CompactionPolicy.of(compaction.policy)
+        plan = plan_session(session, policy, is_forced=compaction.trigger in FORCED)
+        if plan.plan.is_empty:
+            raise DraftingError("nothing_to_compact", WHY_NOTHING[plan.plan.reason])
+        earlier = [CitedStatement.of(record) for record in plan.current.statements] if plan.current else []
+        version = compaction.prompt_version
+        return DraftingInput(
+            tenant_id=tenant_id,
+            partition_path=session.partition_path,
+            session_model=session.model,
+            model=compaction.model,
+            prompt=prompt_version_text(tenant_id, version) if version else PROMPT,
+            policy=policy,
+            plan=plan,
+            earlier=earlier,
+            cited=_cited(tenant_id, earlier),
+            generation=(plan.current.generation if plan.current else 0) + 1,
+            attempt=attempt,
+            may_wait=may_wait,
+            deadline=deadline,
+        )
+
+
+def _cited(tenant_id: UUID, earlier: Sequence[CitedStatement]) -> dict[str, str]:
+    """What the messages say that the statements cite."""
+    ids = {UUID(source) for told in earlier for source in told.message_ids}
+    rows = Message.objects.for_tenant(tenant_id).with_ids(ids).said()
+    return {str(pk): f"{name} {content}" for pk, name, content in rows}

@@ -6,8 +6,16 @@ from uuid import UUID
 
 from compaction.models import Session
 from context.models import DEFAULT_BUDGET_PROFILE_NAME, BudgetProfile, BudgetProfileAssignment
+from context.profiles.budget_profiles import budget_profile_for
 from context.services.profiles.compaction_policy import DEFAULT_POLICY, CompactionPolicy
 from context.services.profiles.sections import AssignmentTarget, assigned_profile
+
+
+def session_policy(session: Session) -> CompactionPolicy:
+    """The policy in force for a session: that of the key which opened it, else of its partition."""
+    key_id = session.created_by_key_id
+    profile = budget_profile_for(session.tenant_id, api_key_id=key_id, partition_path=session.partition_path)
+    return profile.compaction_policy
 
 
 class TenantPolicies:
@@ -56,8 +64,3 @@ class TenantPolicies:
         return min(
             [policy.warning_threshold for policy in self._by_name.values()] or [DEFAULT_POLICY.warning_threshold]
         )
-
-
-def pair_with_policies(sessions: Iterable[Session], policies: TenantPolicies) -> list[tuple[Session, CompactionPolicy]]:
-    """Each session with its policy."""
-    return [(session, policies.of(session)) for session in sessions]

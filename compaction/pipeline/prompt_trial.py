@@ -9,10 +9,9 @@ from uuid import UUID
 
 from compaction.models import Session
 from compaction.pipeline.drafting import CompactionDraft, draft_summary
-from compaction.pipeline.drafting_input import DraftingError, DraftingInput
-from compaction.pipeline.opening import plan_or_conflict
 from compaction.pipeline.orchestrator import WAITING_SPAN_TOKENS_MAX, clock_from, note_step
-from compaction.pipeline.plans import session_policy
+from compaction.pipeline.plans import DraftingError, DraftingInput, plan_or_conflict
+from compaction.pipeline.policies import session_policy
 from compaction.pipeline.summarisers import has_model, summary_model
 from context.receipts.results import ContextWarning
 from memories.tenancy.exceptions import Conflict, NotFound

@@ -7,7 +7,8 @@ from uuid import UUID
 from django.core.cache import cache
 
 from compaction.models import Compaction, Run, Session
-from compaction.pipeline.opening import open_compaction, plan_or_conflict
+from compaction.pipeline.opening import open_compaction
+from compaction.pipeline.plans import plan_or_conflict
 from compaction.pipeline.policies import TenantPolicies
 from context.services.profiles.compaction_policy import CompactionPolicy
 from memories.tenancy.audit import Actor

@@ -5,12 +5,11 @@ from dataclasses import dataclass
 
 from compaction.models import Compaction, CompactionMember, Message, Session
 from compaction.pipeline.applying import MEMBER_COMPACTED
-from compaction.pipeline.counting import count_text_tokens
-from compaction.pipeline.drafting import HEADING, recorded_facts, retention_to_record
-from compaction.pipeline.message_adapter import messages_to_turns
+from compaction.pipeline.drafting import HEADING
+from compaction.pipeline.session_rows import count_text_tokens, messages_to_turns
 from compaction.services.pipeline.missing_facts import clauses_with_facts
 from compaction.services.pipeline.retention import RetainedFact, RetentionResult, check_retention
-from compaction.services.pipeline.stored_statements import CitedStatement
+from compaction.services.pipeline.stored_statements import CitedStatement, recorded_facts, retention_to_record
 from compaction.services.review.editing import parse_statements, split_appended_text
 from compaction.services.sessions.drafts import text_problem
 from memories.tenancy.exceptions import Conflict, InvalidInput

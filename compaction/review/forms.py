@@ -5,7 +5,7 @@ from django import forms
 from compaction.models import Compaction
 from compaction.models.sessions import MODEL_CHARACTERS_MAX
 from compaction.review.actions import REVIEW_REASON_CHARACTERS_MAX
-from compaction.review.queue import ORDERS
+from compaction.review.queries import ORDERS
 from memory_platform.web.forms import PlatformForm
 
 

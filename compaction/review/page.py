@@ -12,10 +12,10 @@ from uuid import UUID
 
 from compaction.models import Compaction, CompactionMember, Message, Run
 from compaction.pipeline.applying import exclusive_memories
-from compaction.pipeline.drafting import recorded_facts
-from compaction.review.permitted import allowed_review_actions
+from compaction.review.queries import allowed_review_actions
 from compaction.services.pipeline.generations import generation_warning
 from compaction.services.pipeline.retention import RetainedFact, fact_lookup, mark_facts
+from compaction.services.pipeline.stored_statements import recorded_facts
 from memories.models import Memory
 
 ORIGINALS_PAGE = 150

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from compaction.models import Session
 from compaction.pipeline.backlog import sessions_over_warning
-from compaction.pipeline.policies import TenantPolicies, pair_with_policies
+from compaction.pipeline.policies import TenantPolicies
 from compaction.sessions.queries import SessionQuerySet
 from context.services.profiles.compaction_policy import CompactionPolicy
 
@@ -44,4 +44,5 @@ def filtered_sessions(tenant_id: UUID, wanted: SessionFilter) -> SessionQuerySet
 
 def with_policies(tenant_id: UUID, sessions: Iterable[Session]) -> Sequence[tuple[Session, CompactionPolicy]]:
     """Each with the policy that holds for it; inside a scope. Two queries."""
-    return pair_with_policies(sessions, TenantPolicies(tenant_id))
+    policies = TenantPolicies(tenant_id)
+    return [(session, policies.of(session)) for session in sessions]

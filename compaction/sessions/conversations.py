@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from compaction.models import Message, Session
-from compaction.pipeline.message_adapter import outlines_to_turns
-from compaction.pipeline.session_rows import find_session
+from compaction.pipeline.session_rows import find_session, outlines_to_turns
 from compaction.services.sessions.turns import SessionTurn
 from context.models import BudgetProfile
 from context.profiles.budget_profiles import budget_profile_for

@@ -6,7 +6,8 @@ from itertools import groupby
 from uuid import UUID
 
 from compaction.models import Compaction, CompactionMember, Message, Run, Session
-from compaction.pipeline.plans import plan_session, session_policy
+from compaction.pipeline.plans import plan_session
+from compaction.pipeline.policies import session_policy
 from compaction.services.pipeline.generations import generation_warning
 from compaction.sessions.charts import Minimap, Outline, Span, minimap
 from context.services.profiles.compaction_policy import CompactionPolicy

@@ -5,8 +5,9 @@ from datetime import datetime
 from django.db import IntegrityError, transaction
 
 from compaction.models import Compaction, Run, Session
-from compaction.pipeline.opening import open_compaction, plan_or_conflict, refuse_unless_allowed, require_no_proposal
-from compaction.pipeline.plans import session_policy
+from compaction.pipeline.opening import open_compaction, refuse_unless_allowed, require_no_proposal
+from compaction.pipeline.plans import plan_or_conflict
+from compaction.pipeline.policies import session_policy
 from compaction.pipeline.session_rows import lock_session
 from compaction.services.pipeline import states
 from compaction.tasks import enqueue_compaction, enqueue_roll_up

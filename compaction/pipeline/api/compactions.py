@@ -14,7 +14,8 @@ from rest_framework.response import Response
 from compaction.models import Compaction, Run
 from compaction.pipeline import orchestrator
 from compaction.pipeline.actions.compactions import request_compaction
-from compaction.pipeline.plans import plan_session, session_policy
+from compaction.pipeline.plans import plan_session
+from compaction.pipeline.policies import session_policy
 from compaction.pipeline.queries.compactions import CompactionQuerySet
 from compaction.pipeline.serializers.compactions import (
     CompactionListInput,
@@ -37,7 +38,7 @@ from compaction.review.actions import (
     reopen_compaction,
     roll_back_compaction,
 )
-from compaction.review.permitted import APPEND_MISSING, allowed_review_actions
+from compaction.review.queries import APPEND_MISSING, allowed_review_actions
 from compaction.services.pipeline.states import APPROVE, EDIT, REGENERATE, REJECT, REOPEN, ROLL_BACK
 from compaction.tasks import enqueue_compaction
 from memories.store.api.schema import IDEMPOTENCY_KEY, response_schemas

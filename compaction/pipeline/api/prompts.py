@@ -10,7 +10,7 @@ from rest_framework.response import Response
 
 from compaction.pipeline.actions.prompts import roll_back_prompt, save_prompt
 from compaction.pipeline.opening import stored_prompt_versions
-from compaction.pipeline.plans import session_policy
+from compaction.pipeline.policies import session_policy
 from compaction.pipeline.prompt_trial import try_prompt
 from compaction.pipeline.serializers.prompts import (
     PromptInput,
@@ -22,9 +22,8 @@ from compaction.pipeline.serializers.prompts import (
     SimulationInput,
     SimulationOutput,
 )
-from compaction.pipeline.session_rows import find_session
+from compaction.pipeline.session_rows import find_session, read_all_turns
 from compaction.services.simulation.simulator import simulate_session
-from compaction.simulation.recorded import read_all_turns
 from context.services.profiles.compaction_policy import problems_of_policy
 from memories.services.store.drafts import FieldProblem
 from memories.store.api.schema import IDEMPOTENCY_KEY, response_schemas

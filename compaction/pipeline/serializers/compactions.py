@@ -11,7 +11,7 @@ from compaction.models.sessions import MODEL_CHARACTERS_MAX
 from compaction.pipeline.plans import SessionPlan
 from compaction.review.actions import REVIEW_REASON_CHARACTERS_MAX
 from compaction.review.editing import SUMMARY_BYTES_MAX
-from compaction.review.permitted import APPEND_MISSING
+from compaction.review.queries import APPEND_MISSING
 from compaction.services.pipeline.states import APPROVE, EDIT, REGENERATE, REJECT, REOPEN, ROLL_BACK
 from memory_platform.rest.fields import StrictBooleanField, StrictChoiceField, StrictIntegerField, StrictTextField
 from memory_platform.rest.pages import PageInput, PageOutput

@@ -10,14 +10,14 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_safe
 
 from compaction.pipeline.actions.compactions import request_compaction
-from compaction.pipeline.opening import WHY_NOTHING
-from compaction.pipeline.plans import plan_session, session_policy
+from compaction.pipeline.plans import WHY_NOTHING, plan_session
+from compaction.pipeline.policies import session_policy
+from compaction.pipeline.session_rows import read_all_turns
 from compaction.services.simulation.simulator import simulate_session
 from compaction.sessions.charts import before_after, simulation_chart
 from compaction.sessions.timeline import proposed_compaction
 from compaction.sessions.views import get_session_or_404
 from compaction.simulation.forms import SimulationForm, simulation_form_values
-from compaction.simulation.recorded import read_all_turns
 from context.services.profiles.compaction_policy import CompactionPolicy, problems_of_policy
 from memories.tenancy.access import operator_actor, tenant_required
 from memories.tenancy.exceptions import PlatformError

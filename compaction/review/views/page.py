@@ -15,10 +15,9 @@ from django.utils import timezone
 
 from compaction.models import Compaction, CompactionPrompt
 from compaction.pipeline.summarisers import has_model
-from compaction.review.changes import ReviewChange, last_review_change
 from compaction.review.forms import ReasonForm, RegenerateForm, ReviewPlaceForm, SummaryTextForm
 from compaction.review.page import read_review
-from compaction.review.queue import add_session_titles, read_queue_place
+from compaction.review.queries import ReviewChange, add_session_titles, last_review_change, read_queue_place
 from compaction.services.pipeline.prompts import PROMPT_VERSION
 from memories.tenancy.access import operator_actor
 from memories.tenancy.exceptions import Conflict, NotFound, PlatformError

@@ -18,12 +18,16 @@ from compaction.review.actions import (
     reopen_compaction,
     roll_back_compaction,
 )
-from compaction.review.changes import last_review_change
-from compaction.review.comparison import compare_proposals
 from compaction.review.forms import OptionalReasonForm, ReasonForm, RegenerateForm, ReviewStateForm
 from compaction.review.page import memories_archived_by_roll_back, read_review
 from compaction.review.presence import Reviewer, note_presence
-from compaction.review.queue import ORDERS, add_session_titles, read_review_queue
+from compaction.review.queries import (
+    ORDERS,
+    add_session_titles,
+    compare_proposals,
+    last_review_change,
+    read_review_queue,
+)
 from compaction.review.views.page import (
     RefusedForms,
     ReviewAddress,

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any, Self
 
+from compaction.services.pipeline.retention import RetainedFact, RetentionResult
+
 
 @dataclass(frozen=True)
 class CitedStatement:
@@ -48,3 +50,29 @@ class CitedStatement:
             is_from_earlier=bool(record.get("is_from_earlier")),
             is_edited=bool(record.get("is_edited")),
         )
+
+
+def retention_to_record(retention: RetentionResult) -> dict[str, Any]:
+    """As a compaction keeps it."""
+    return {
+        "kept": [_fact_record(fact) for fact in retention.kept],
+        "missing": [_fact_record(fact) for fact in retention.missing],
+        "share": round(retention.share, 4),
+    }
+
+
+def _fact_record(fact: RetainedFact) -> dict[str, Any]:
+    return {
+        "class": fact.kind,
+        "text": fact.text,
+        "normalised": fact.normalised,
+        "message_ids": [str(one) for one in fact.message_ids],
+    }
+
+
+def recorded_facts(record: Mapping[str, Any], name: str) -> list[RetainedFact]:
+    """The facts that a compaction keeps as `kept` or as `missing`."""
+    return [
+        RetainedFact(one["class"], one["text"], one["normalised"], tuple(one["message_ids"]))
+        for one in record.get(name, [])
+    ]

@@ -8,8 +8,7 @@ from uuid import UUID
 from django.db import transaction
 
 from compaction.models import Message, Session
-from compaction.pipeline.counting import count_message_tokens
-from compaction.pipeline.session_rows import lock_session
+from compaction.pipeline.session_rows import count_message_tokens, lock_session
 from compaction.services.sessions.drafts import TOOL_ROLE, NewMessage, new_message_problems, tool_call_problems
 from compaction.services.sessions.tool_calls import call_ids_of, canonical_calls
 from memories.tenancy.audit import Actor, record_audit

@@ -9,13 +9,13 @@ from django.db import transaction
 
 from compaction.models import Message, Session
 from compaction.models.sessions import MODEL_CHARACTERS_MAX, WINDOW_TOKENS_MAX, WINDOW_TOKENS_MIN
-from compaction.pipeline.counting import (
+from compaction.pipeline.session_rows import (
     count_context_tokens,
     count_message_tokens,
     count_shown_tokens,
     count_text_tokens,
+    lock_session,
 )
-from compaction.pipeline.session_rows import lock_session
 from compaction.services.sessions.drafts import text_problem
 from context.profiles.token_counters import budget_calculator
 from context.services.assembly.model_catalog import DEFAULT_MODEL

@@ -1,13 +1,23 @@
-"""What the frame of every page says about work that waits for people."""
+"""Template tags about summaries and their reviews."""
 
 from typing import Any
 
 from django import template
 
+from compaction.models import Compaction
 from compaction.pipeline.backlog import review_backlogs
+from compaction.pipeline.summarisers.extractive import ExtractiveSummariser
 from memories.tenancy.scopes import tenant_scope
 
 register = template.Library()
+
+
+@register.filter
+def summariser_name(compaction: Compaction) -> str:
+    """rules, the name of a summariser that asks a model, or masking where there is no summary."""
+    if compaction.summariser == ExtractiveSummariser.name:
+        return "rules"
+    return compaction.summariser or "masking"
 
 
 @register.simple_tag(takes_context=True)

@@ -1,4 +1,4 @@
-"""What a compaction of a session would do now, and the input for drafting its text. Nothing is written."""
+"""Plan a compaction of a session and read the input of its draft. Nothing is written."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -30,13 +30,13 @@ WHY_NOTHING = {
     SUMMARIES_OFF: "Nothing can be masked, and the policy makes no summaries.",
     NOTHING_OUTSIDE_WINDOW: "All messages lie within the window that is preserved.",
     ALL_PINNED: "All messages outside the preserved window are pinned.",
-    SPAN_TOO_SMALL: "What lies outside the preserved window is too little to be worth a summary.",
+    SPAN_TOO_SMALL: "Too little lies outside the preserved window to be worth a summary.",
 }
 
 
 @dataclass(frozen=True)
 class SessionPlan:
-    """A plan with what it rests on: the turns that the context shows, and the summary that leads them."""
+    """A plan with its input: the turns that the context shows, and the current summary."""
 
     plan: CompactionPlan
     turns: tuple[SessionTurn, ...]
@@ -45,26 +45,26 @@ class SessionPlan:
 
     @property
     def span(self) -> list[SessionTurn]:
-        """The turns that leave, in order."""
+        """The turns to summarise, in order."""
         leaving = set(self.plan.span_ids)
         return [turn for turn in self.turns if turn.id in leaving]
 
     @property
     def span_tokens(self) -> int:
-        """Tokens of the turns that leave as they were written; the plan counts long tool outputs among them masked."""
+        """Tokens of the originals of the span; the plan counts its long tool outputs as masked."""
         return sum(turn.tokens for turn in self.span)
 
     @property
     def masked(self) -> list[SessionTurn]:
-        """The tool outputs that a placeholder stands for afterwards; those that leave altogether are not among them."""
+        """The tool outputs to mask, without those that are summarised."""
         masked = set(self.plan.mask_ids) - set(self.plan.span_ids)
         return [turn for turn in self.turns if turn.id in masked]
 
 
 def plan_session(session: Session, policy: CompactionPolicy, *, is_forced: bool) -> SessionPlan:
-    """What a compaction would do about the session as it stands.
+    """Return what a compaction of the session would do now.
 
-    `is_forced`: where its policy would do nothing, since it is under its target, a summary is made all the same.
+    `is_forced`: plan a summary even if the session is under its target.
     """
     rows = Message.objects.for_tenant(session.tenant_id).of_session(session.pk)
     turns = tuple(messages_to_turns(rows.shown().without_vectors(), model=session.model))
@@ -84,21 +84,21 @@ def plan_session(session: Session, policy: CompactionPolicy, *, is_forced: bool)
 
 
 def plan_or_conflict(session: Session, policy: CompactionPolicy, *, is_forced: bool) -> SessionPlan:
-    """The plan of a compaction. Raises `Conflict` `nothing_to_compact` that says why where it would do nothing."""
+    """Return the plan of a compaction. Raises `Conflict` `nothing_to_compact` with the reason if it is empty."""
     plan = plan_session(session, policy, is_forced=is_forced)
     if plan.plan.is_empty:
         raise Conflict("nothing_to_compact", WHY_NOTHING[plan.plan.reason])
     return plan
 
 
-#: Somebody asks for these although the session may be under its target.
+#: Triggers that compact even under the target.
 FORCED = (Compaction.Trigger.MANUAL, Compaction.Trigger.REGENERATE)
 
 DraftingClock = Callable[[], datetime]
 
 
 class DraftingError(Exception):
-    """No text came of it, for a reason that another attempt would meet again; `detail` quotes no message."""
+    """There is no draft, and another attempt would fail the same way; `detail` quotes no message."""
 
     def __init__(self, code: str, detail: str) -> None:
         super().__init__(detail)
@@ -108,7 +108,7 @@ class DraftingError(Exception):
 
 @dataclass(frozen=True)
 class DraftingInput:
-    """What is to be drafted, read in one scope; `cited` are the texts of messages that earlier statements cite."""
+    """The input of a draft, read in one scope; `cited` maps ids of messages that earlier statements cite to texts."""
 
     tenant_id: UUID
     partition_path: str
@@ -121,19 +121,19 @@ class DraftingInput:
     cited: Mapping[str, str]
     generation: int
     attempt: int
-    may_wait: bool
+    can_wait: bool
     deadline: datetime | None
 
 
 def read_drafting_input(
-    tenant_id: UUID, compaction_id: UUID, *, attempt: int, may_wait: bool, deadline: datetime | None
+    tenant_id: UUID, compaction_id: UUID, *, attempt: int, can_wait: bool, deadline: datetime | None
 ) -> DraftingInput:
-    """The assignment of a pending compaction as its session stands. Raises `DraftingError`."""
+    """Read the input for a pending compaction from the session as it is now. Raises `DraftingError`."""
     with tenant_scope(tenant_id):
         compaction = Compaction.objects.for_tenant(tenant_id).with_id(compaction_id).with_sessions().get()
         session = compaction.session
         if compaction.state != Compaction.State.PENDING:
-            raise DraftingError("already_decided", "This compaction was decided about already.")
+            raise DraftingError("already_decided", "This compaction was already decided on.")
         if session.closed_at is not None:
             raise DraftingError("session_closed", "The session is closed.")
         policy = CompactionPolicy.of(compaction.policy)
@@ -154,13 +154,13 @@ def read_drafting_input(
             cited=_cited(tenant_id, earlier),
             generation=(plan.current.generation if plan.current else 0) + 1,
             attempt=attempt,
-            may_wait=may_wait,
+            can_wait=can_wait,
             deadline=deadline,
         )
 
 
 def _cited(tenant_id: UUID, earlier: Sequence[CitedStatement]) -> dict[str, str]:
-    """What the messages say that the statements cite."""
+    """Return the texts of the messages that the statements cite, by id."""
     ids = {UUID(source) for told in earlier for source in told.message_ids}
     rows = Message.objects.for_tenant(tenant_id).with_ids(ids).said()
     return {str(pk): f"{name} {content}" for pk, name, content in rows}

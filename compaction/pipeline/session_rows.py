@@ -16,7 +16,7 @@ from memories.tenancy.exceptions import Conflict, NotFound
 
 
 def find_session(*, tenant_id: UUID, session_id: UUID, reach: str, is_open: bool = True) -> Session:
-    """The session in a partition within `reach`, with its current compaction; a closed one only where it is asked for.
+    """The session in a partition within `reach`, with its current compaction; a closed one only unless `is_open`.
 
     Raises `NotFound`: `not_found`, or `session_closed`.
     """
@@ -39,7 +39,7 @@ def find_message(*, tenant_id: UUID, message_id: UUID, reach: str) -> Message:
 
 
 def lock_session(session_id: UUID, *, is_open: bool = True) -> Session:
-    """The session, held until the transaction ends. Raises `NotFound`, or `Conflict` for a closed one."""
+    """Lock the session until the transaction ends. Raises `NotFound`, or `Conflict` for a closed one."""
     session: Session | None = Session.objects.with_id(session_id).locked().first()
     if session is None:
         raise NotFound("not_found", "There is no such session.")
@@ -49,7 +49,7 @@ def lock_session(session_id: UUID, *, is_open: bool = True) -> Session:
 
 
 class CountableMessage(Protocol):
-    """What a provider reads of a message."""
+    """The fields of a message that a provider reads."""
 
     @property
     def content(self) -> str: ...
@@ -60,12 +60,12 @@ class CountableMessage(Protocol):
 
 
 def count_text_tokens(text: str, model: str) -> int:
-    """Tokens of a text."""
+    """Return the tokens of a text."""
     return budget_calculator().count_tokens(text, model)
 
 
 def count_message_tokens(message: CountableMessage, model: str) -> int:
-    """Tokens of a message as it was said: name, content and tool calls."""
+    """Return the tokens of an original message: name, content and tool calls."""
     said: Mapping[str, Any] = {
         "name": message.name,
         "content": message.content,
@@ -75,12 +75,12 @@ def count_message_tokens(message: CountableMessage, model: str) -> int:
 
 
 def count_placeholder_tokens(name: str, model: str) -> int:
-    """Tokens of what a context shows of a masked tool output of that name."""
+    """Return the tokens of the placeholder of a masked tool output."""
     return count_text_tokens(message_text({"name": name, "content": PLACEHOLDER}), model)
 
 
 def count_shown_tokens(message: Message, model: str) -> int:
-    """Tokens of what a context shows of the message in its state; its `tokens` are counted already."""
+    """Return the tokens that a context shows of the message in its state, given its `tokens`."""
     if message.state == Message.State.COMPACTED:
         return 0
     if message.state == Message.State.MASKED:
@@ -89,7 +89,7 @@ def count_shown_tokens(message: Message, model: str) -> int:
 
 
 def count_context_tokens(session: Session) -> int:
-    """What all of the session's context takes: directive, current summary, and every message as it stands now."""
+    """Return the tokens of the session's context: directive, current summary and every message as it is shown."""
     messages = Message.objects.for_tenant(session.tenant_id).of_session(session.pk)
     summary = messages.of_compaction(session.current_id).tokens_shown() if session.current_id else 0
     return session.directive_tokens + summary + messages.originals().tokens_shown()
@@ -122,9 +122,9 @@ def _turn(message: Message, placeholder: int) -> SessionTurn:
 
 
 def outlines_to_turns(rows: Iterable[Any]) -> list[SessionTurn]:
-    """The same from `outlines`, without texts and times: ten times as quick, for choosing among all of a session.
+    """Return turns from `outlines`, without texts and times: ten times as fast, for choosing among all of a session.
 
-    Each takes what it takes as it stands, with its marker in a context's text.
+    Their tokens are those shown in a context, with the marker.
     """
     return [_outlined(row) for row in rows]
 
@@ -138,6 +138,6 @@ def _outlined(row: Any) -> SessionTurn:
 
 
 def read_all_turns(session: Session) -> list[SessionTurn]:
-    """Every message in its order, whatever its state."""
+    """Return every message of the session in order, whatever its state."""
     rows = Message.objects.for_tenant(session.tenant_id).of_session(session.pk).originals()
     return messages_to_turns(rows.without_vectors(), model=session.model)

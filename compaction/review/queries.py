@@ -15,7 +15,7 @@ from memories.services.store.text_diff import DiffPiece, diff_words
 
 PROPOSED_MAX = 50
 LATELY_MAX = 20
-#: Behind so many nobody asks for the place.
+#: Positions beyond this are not shown.
 _PLACES_MAX = 1_000
 
 OLDEST, FULLEST = "", "fullest"
@@ -24,26 +24,26 @@ ORDERS: Mapping[str, str] = {OLDEST: "Oldest first", FULLEST: "Fullest session f
 
 @dataclass(frozen=True)
 class ReviewQueue:
-    """What waits for a decision, in the order asked for, and what was decided or applied lately.
+    """Proposals in the requested order, and recent decisions, the latest first.
 
-    Of `lately` the latest decision comes first; `rollable` are those of it that can be rolled back: the latest of their
+    `pending` counts all proposals; `reversible` are the ids in `recent` that can be rolled back: the latest of their
     sessions.
     """
 
     proposed: Sequence[Compaction]
-    waiting: int
-    lately: Sequence[Compaction]
-    rollable: Collection[UUID]
+    pending: int
+    recent: Sequence[Compaction]
+    reversible: Collection[UUID]
 
 
 @dataclass(frozen=True)
 class QueuePlace:
-    """Where a compaction stands among those that wait; `number` is None for one that does not wait.
+    """The position of a compaction among the `pending` ones; `number` is None for one that does not wait.
 
-    `following` is where to go on once this one is decided: the next one, after the last the first.
+    `following` is the one to review after this: the next, after the last the first.
     """
 
-    waiting: int
+    pending: int
     number: int | None = None
     previous: UUID | None = None
     next: UUID | None = None
@@ -51,19 +51,19 @@ class QueuePlace:
 
 
 def read_review_queue(tenant_id: UUID, *, order: str = OLDEST) -> ReviewQueue:
-    """Five queries."""
+    """Return the queue of a tenant. Five queries."""
     state = Compaction.State
     rows = Compaction.objects.for_tenant(tenant_id).with_sessions().without_details()
     decided = rows.in_state(state.APPLIED, state.REJECTED, state.ROLLED_BACK, state.SUPERSEDED, state.FAILED)
     proposed = list(_waiting(tenant_id, order).with_sessions().without_details()[:PROPOSED_MAX])
-    lately = list(decided.last_settled_first()[:LATELY_MAX])
-    rollable = rows.of_sessions({row.session_id for row in lately}).latest_applied_ids() if lately else set()
-    add_session_titles([*proposed, *lately])
-    return ReviewQueue(proposed, _waiting(tenant_id, order).count(), lately, rollable)
+    recent = list(decided.last_settled_first()[:LATELY_MAX])
+    reversible = rows.of_sessions({row.session_id for row in recent}).latest_applied_ids() if recent else set()
+    add_session_titles([*proposed, *recent])
+    return ReviewQueue(proposed, _waiting(tenant_id, order).count(), recent, reversible)
 
 
 def add_session_titles(rows: Sequence[Compaction]) -> None:
-    """Give each the session with the title that people know it by. One query."""
+    """Set the session of each row to one with its title. One query."""
     if not rows:
         return
     sessions = Session.objects.for_tenant(rows[0].tenant_id).with_ids({row.session_id for row in rows}).with_titles()
@@ -73,7 +73,7 @@ def add_session_titles(rows: Sequence[Compaction]) -> None:
 
 
 def read_queue_place(tenant_id: UUID, compaction_id: UUID, *, order: str = OLDEST) -> QueuePlace:
-    """One query."""
+    """Return the position of a compaction in the queue. One query."""
     ids = _waiting(tenant_id, order).ids(_PLACES_MAX)
     if compaction_id not in ids:
         first = ids[0] if ids else None
@@ -81,7 +81,7 @@ def read_queue_place(tenant_id: UUID, compaction_id: UUID, *, order: str = OLDES
     place = ids.index(compaction_id)
     others = [*ids[place + 1 :], *ids[:place]]
     return QueuePlace(
-        waiting=len(ids),
+        pending=len(ids),
         number=place + 1,
         previous=ids[place - 1] if place else None,
         next=ids[place + 1] if place + 1 < len(ids) else None,
@@ -98,7 +98,7 @@ APPEND_MISSING = "append_missing"
 
 
 def allowed_review_actions(compaction: Compaction) -> list[str]:
-    """The actions that a review takes, in their order; read with its session."""
+    """Return the review actions that are allowed now, in order, for a compaction read with its session."""
     actions = list(states.state_actions(compaction.state))
     is_applied = compaction.state == Compaction.State.APPLIED
     is_current = compaction.session.current_id == compaction.pk
@@ -117,13 +117,13 @@ def _is_latest(compaction: Compaction) -> bool:
     return latest is not None and latest.pk == compaction.pk
 
 
-#: Each verb as a sentence about who did it goes on.
+#: Audit verbs in words, to follow the actor's name.
 _DONE: Mapping[str, str] = {
     "approve_compaction": "approved it",
     "reject_compaction": "rejected it",
     "edit_compaction": "edited its text",
     "append_missing_facts": "appended missing facts",
-    "withdraw_appended_facts": "took appended facts out again",
+    "withdraw_appended_facts": "removed appended facts",
     "reopen_compaction": "put it back in the queue",
     "roll_back_compaction": "rolled it back",
 }
@@ -131,22 +131,22 @@ _DONE: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class ReviewChange:
-    """Who did what when; `is_own` for the reader, in another tab."""
+    """Who did what, and when; `is_own` if the reader did it in another tab."""
 
-    who: str
-    did: str
+    actor_label: str
+    action: str
     at: datetime
     is_own: bool = False
 
 
 def last_review_change(compaction: Compaction, *, reader_id: str) -> ReviewChange | None:
-    """The last decision or edit of anybody; None where there was none. One query, of a superseded one two."""
+    """Return the last decision or edit, None without any. One query; two for a superseded compaction."""
     if compaction.state == Compaction.State.SUPERSEDED:
         rows = Compaction.objects.for_tenant(compaction.tenant_id).replacing(compaction.pk)
         made = rows.first()
         if made is not None:
-            who = made.requested_by or "Somebody"
-            return ReviewChange(who, "had it made anew", made.finished_at or made.created_at)
+            who = made.requested_by or "Someone"
+            return ReviewChange(who, "regenerated it", made.finished_at or made.created_at)
     entries = AuditEntry.objects.for_tenant(compaction.tenant_id).of_kind("compaction").about(compaction.pk)
     entry: AuditEntry | None = entries.of_verbs(_DONE).newest_first().first()
     if entry is None:
@@ -157,17 +157,17 @@ def last_review_change(compaction: Compaction, *, reader_id: str) -> ReviewChang
 
 @dataclass(frozen=True)
 class ComparedProposal:
-    """One of the two, and the facts that it alone keeps."""
+    """One of two proposals, and the facts that only it retains."""
 
     compaction: Compaction
     kept: int
     facts: int
-    only: Sequence[RetainedFact]
+    unique_facts: Sequence[RetainedFact]
 
 
 @dataclass(frozen=True)
 class ProposalComparison:
-    """The earlier one and the later one; `pieces` lead from one text to the other."""
+    """The earlier and the later proposal, and the diff of their texts."""
 
     earlier: ComparedProposal
     later: ComparedProposal
@@ -175,9 +175,9 @@ class ProposalComparison:
 
 
 def compare_proposals(compaction: Compaction) -> ProposalComparison | None:
-    """With what it was made instead of, else with what was made instead of it; None where there is neither.
+    """Compare with the proposal that it replaces, else with the one that replaces it; None without either.
 
-    Inside a scope. At most two queries.
+    At most two queries.
     """
     rows = Compaction.objects.for_tenant(compaction.tenant_id)
     earlier: Compaction | None

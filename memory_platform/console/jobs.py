@@ -102,7 +102,7 @@ def _sources(tenant_id: UUID, kind: str, state: str) -> Iterable[JobSource]:
         runs = runs.of_kind(kind) if kind in Run.Kind.values else runs
         states: Chooser = {
             UNFINISHED: runs.open,
-            _FAILED: runs.failed_still,
+            _FAILED: runs.still_failed,
             _DONE: partial(runs.in_state, Run.State.DONE),
         }
         yield JobSource(_chosen(runs, states, state), "created_at", _of_run)

@@ -67,22 +67,22 @@ _ACTIONS: dict[str, Callable[..., Compaction]] = {
 
 
 class CompactionEndpointBase(Endpoint):
-    """What the endpoints of compactions share."""
+    """Shared by the endpoints of compactions: rows within reach, answers and pages."""
 
     def rows(self) -> CompactionQuerySet:
-        """Those of sessions within the key's reach."""
+        """Return the compactions of sessions within the key's reach."""
         rows: CompactionQuerySet = Compaction.objects.for_tenant(self.tenant_id)
         return rows.within(self.key.partition_prefix).with_sessions()
 
     def compaction(self, compaction_id: UUID) -> Compaction:
-        """One of them; inside a scope."""
+        """Return one compaction; inside a scope. Raises `NotFound`."""
         found: Compaction | None = self.rows().with_id(compaction_id).first()
         if found is None:
             raise NotFound("not_found", "There is no such compaction.")
         return found
 
     def answer(self, compaction_id: UUID) -> dict[str, Any]:
-        """The compaction as it is now, with what may be decided about it."""
+        """Return the answer for a compaction with the review actions that are allowed now."""
         with tenant_scope(self.tenant_id):
             row = self.compaction(compaction_id)
             runs = Run.objects.for_tenant(self.tenant_id).of_compaction(row.pk).newest_first()
@@ -95,7 +95,7 @@ class CompactionEndpointBase(Endpoint):
         return Response(StartedRunOutput(run).data, status=status.HTTP_202_ACCEPTED)
 
     def page(self, rows: CompactionQuerySet, values: dict[str, Any]) -> Response:
-        """A page of them, newest first."""
+        """Return a page of compactions, newest first."""
         rows = rows.in_state(values["state"]) if "state" in values else rows
         answer = CompactionRowOutput().to_representation
         return self.listing(rows, values, ordering="-created_at", kinds=(datetime, UUID), answer=answer)
@@ -130,32 +130,32 @@ class SessionCompactEndpoint(CompactionEndpointBase):
     )
     @idempotent
     def post(self, request: Request, session_id: UUID) -> Response:
-        """Have the session compacted, by a worker or while you wait; or be told what would be done."""
+        """Compact the session, in a worker or while you wait, or report what would be done."""
         values = self.body(CompactSessionInput)
         if values["dry_run"]:
-            return self._told(session_id)
+            return self._dry_run(session_id)
         with tenant_scope(self.tenant_id):
             session = find_session(tenant_id=self.tenant_id, session_id=session_id, reach=self.key.partition_prefix)
-            run = request_compaction(session=session, is_sent=not values["wait"], by=self.actor, now=self.now)
+            run = request_compaction(session=session, is_enqueued=not values["wait"], by=self.actor, now=self.now)
         if not values["wait"]:
             return self.started(run)
-        return self._waited(run)
+        return self._run_and_respond(run)
 
-    def _told(self, session_id: UUID) -> Response:
+    def _dry_run(self, session_id: UUID) -> Response:
         with tenant_scope(self.tenant_id):
             session = find_session(tenant_id=self.tenant_id, session_id=session_id, reach=self.key.partition_prefix)
             plan = plan_session(session, session_policy(session), is_forced=True)
             return Response(DryRunOutput(plan, context={"pressure": session.pressure}).data)
 
-    def _waited(self, run: Run) -> Response:
-        """Its end, or as a worker's where somebody else has it or the model is to be waited for."""
+    def _run_and_respond(self, run: Run) -> Response:
+        """Run the compaction now; a 202 if another worker has it or the model has to be retried later."""
         orchestrator.run_compaction(
             self.tenant_id,
             run.pk,
             now=self.now,
             time_limit=orchestrator.WAITING_TIME_LIMIT,
-            may_wait=False,
-            hand_over=enqueue_compaction,
+            can_wait=False,
+            enqueue=enqueue_compaction,
         )
         answer = self.answer(UUID(str(run.compaction_id)))
         if answer["state"] == Compaction.State.PENDING:
@@ -172,7 +172,7 @@ class SessionCompactionListEndpoint(CompactionEndpointBase):
         responses=response_schemas({200: CompactionPageOutput}, 404),
     )
     def get(self, request: Request, session_id: UUID) -> Response:
-        """All of them, whatever came of them, newest first."""
+        """All compactions of the session in any state, newest first."""
         values = self.query(CompactionListInput)
         with tenant_scope(self.tenant_id):
             session = find_session(
@@ -182,7 +182,7 @@ class SessionCompactionListEndpoint(CompactionEndpointBase):
 
 
 class CompactionListEndpoint(CompactionEndpointBase):
-    """The queue."""
+    """All compactions within reach."""
 
     @_document(
         operation_id="compactions_list",
@@ -218,7 +218,7 @@ class CompactionReviewEndpoint(CompactionEndpointBase):
     )
     @idempotent
     def post(self, request: Request, compaction_id: UUID) -> Response:
-        """Approve, reject, edit, append what is missing, have made anew, or roll back. A second decision is a 409."""
+        """Approve, reject, edit, append missing facts, regenerate, or roll back. A second decision is a 409."""
         values = self.body(ReviewInput)
         action = values.pop("action")
         with tenant_scope(self.tenant_id):

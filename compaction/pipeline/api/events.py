@@ -1,4 +1,4 @@
-"""Endpoints of background work."""
+"""Endpoints of events: the jobs of compaction."""
 
 from uuid import UUID
 
@@ -19,12 +19,12 @@ from memory_platform.rest.serializers import EmptyInput
 
 
 class EventEndpointBase(Endpoint):
-    """What the endpoints of events share."""
+    """Shared by the endpoints of events."""
 
     scopes = {"POST": "write"}
 
     def run_within(self, event_id: UUID) -> Run:
-        """A run of what lies within the key's reach; inside a scope."""
+        """Return a run within the key's reach; inside a scope. Raises `NotFound`."""
         rows = Run.objects.for_tenant(self.tenant_id).within(self.key.partition_prefix).with_targets()
         found: Run | None = rows.with_id(event_id).first()
         if found is None:
@@ -37,14 +37,14 @@ class EventEndpoint(EventEndpointBase):
 
     @extend_schema(operation_id="events_read", tags=["compaction"], responses=response_schemas({200: EventOutput}, 404))
     def get(self, request: Request, event_id: UUID) -> Response:
-        """How far the work is, and why it failed where it did."""
+        """The progress of a job, and why it failed if it did."""
         self.query(EmptyInput)
         with tenant_scope(self.tenant_id):
             return Response(EventOutput(self.run_within(event_id)).data)
 
 
 class EventRetryEndpoint(EventEndpointBase):
-    """Another attempt."""
+    """Retry an event."""
 
     @extend_schema(
         operation_id="events_retry",
@@ -55,7 +55,7 @@ class EventRetryEndpoint(EventEndpointBase):
     )
     @idempotent
     def post(self, request: Request, event_id: UUID) -> Response:
-        """Have failed work done again."""
+        """Retry a failed job."""
         self.body(EmptyInput)
         with tenant_scope(self.tenant_id):
             retry_compaction_run(run=self.run_within(event_id), by=self.actor, now=self.now)

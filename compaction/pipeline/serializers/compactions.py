@@ -233,7 +233,7 @@ class JournalEntryOutput(serializers.Serializer[Any]):
 class RetainedFactsOutput(serializers.ListSerializer[Any]):
     """The facts of a compaction that its retention record lists under the field's name."""
 
-    def to_representation(self, data: Compaction) -> list[Any]:
+    def to_representation(self, data: Any) -> list[Any]:
         """The facts, kept or missing; none without a summary."""
         return super().to_representation(data.retention.get(self.field_name, []))
 

@@ -76,9 +76,9 @@ class RoundedField(serializers.FloatField):
         super().__init__()
         self.digits = digits
 
-    def to_representation(self, value: Any) -> float:
+    def to_representation(self, value: Any) -> Any:
         """The rounded number."""
-        return round(super().to_representation(value), self.digits)
+        return round(float(value), self.digits)
 
 
 class PromptOutput(serializers.Serializer[Any]):

@@ -18,7 +18,7 @@ from compaction.services.pipeline.statements.words import content_words, sentenc
 from compaction.services.pipeline.stored_statements import CitedStatement
 from compaction.services.sessions.turns import LIVE, SessionTurn
 
-#: What is worth remembering beyond the session.
+#: Kinds of statements for the journal.
 LASTING = frozenset(
     {
         StatementKind.FACT,
@@ -49,7 +49,7 @@ class ExtractiveSummariser:
         statements = [*restore_statements(task.earlier), *extract_statements(messages)]
         chosen = _chosen(statements, task) or _chosen(_openings(messages), task)
         if not chosen:
-            raise SummariserError("nothing_to_say", "The messages hold no text to summarise.", is_permanent=True)
+            raise SummariserError("nothing_to_say", "The messages contain no text to summarise.", is_permanent=True)
         old = {statement_key(one) for one in task.earlier}
         told = [_told(statement, old) for statement in chosen]
         return SummaryResult(render_statements(chosen), tuple(told))
@@ -66,7 +66,7 @@ class ExtractiveSummariser:
 
 
 def speaking_messages(turns: Iterable[SessionTurn]) -> list[StatementMessage]:
-    """The turns that say something, as statements are made from; a placeholder says nothing."""
+    """Return the turns with text as input for statements; placeholders are skipped."""
     return [
         StatementMessage(str(turn.id), turn.role, turn.content, turn.name, turn.created_at, turn.sequence or 0)
         for turn in turns

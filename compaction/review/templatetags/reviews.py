@@ -14,7 +14,7 @@ register = template.Library()
 
 @register.filter
 def summariser_name(compaction: Compaction) -> str:
-    """rules, the name of a summariser that asks a model, or masking where there is no summary."""
+    """Return "rules", the name of a summariser that calls a model, or "masking" without a summary."""
     if compaction.summariser == ExtractiveSummariser.name:
         return "rules"
     return compaction.summariser or "masking"
@@ -22,7 +22,7 @@ def summariser_name(compaction: Compaction) -> str:
 
 @register.simple_tag(takes_context=True)
 def waiting_reviews(context: dict[str, Any]) -> int:
-    """How many compactions of the page's tenant wait for review. One query, of an index."""
+    """Return how many compactions of the page's tenant wait for review. One query of an index."""
     tenant_id = context["request"].tenant.id
     with tenant_scope(tenant_id):
         waiting = review_backlogs([tenant_id]).get(tenant_id)

@@ -1,4 +1,4 @@
-"""Statements as compactions keep them, whoever made them."""
+"""Statements and facts as compactions store them."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from compaction.services.pipeline.retention import RetainedFact, RetentionResult
 
 @dataclass(frozen=True)
 class CitedStatement:
-    """A statement as compactions store it: a text that stands alone, and the ids of the messages that say it.
+    """A statement as compactions store it: a self-contained text, and the ids of the messages that it cites.
 
-    `is_from_earlier`: taken over from the summary before. `is_edited`: a person's words, which nothing overrules.
+    `is_from_earlier`: taken from the former summary. `is_edited`: written by a person and never dropped.
     """
 
     text: str
@@ -26,7 +26,7 @@ class CitedStatement:
     is_edited: bool = False
 
     def as_record(self) -> dict[str, Any]:
-        """As JSON keeps it."""
+        """Return the statement as JSON."""
         return {
             "text": self.text,
             "message_ids": list(self.message_ids),
@@ -39,7 +39,7 @@ class CitedStatement:
 
     @classmethod
     def of(cls, record: Mapping[str, Any]) -> Self:
-        """From what `as_record` gave."""
+        """Return the statement of a stored record."""
         stated_on = record.get("stated_on")
         return cls(
             text=record["text"],
@@ -53,7 +53,7 @@ class CitedStatement:
 
 
 def retention_to_record(retention: RetentionResult) -> dict[str, Any]:
-    """As a compaction keeps it."""
+    """Return the result as JSON for `Compaction.retention`."""
     return {
         "kept": [_fact_record(fact) for fact in retention.kept],
         "missing": [_fact_record(fact) for fact in retention.missing],
@@ -71,7 +71,7 @@ def _fact_record(fact: RetainedFact) -> dict[str, Any]:
 
 
 def recorded_facts(record: Mapping[str, Any], name: str) -> list[RetainedFact]:
-    """The facts that a compaction keeps as `kept` or as `missing`."""
+    """Return the facts of a stored record: `name` is `kept` or `missing`."""
     return [
         RetainedFact(one["class"], one["text"], one["normalised"], tuple(one["message_ids"]))
         for one in record.get(name, [])

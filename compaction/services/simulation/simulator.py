@@ -1,4 +1,4 @@
-"""What a policy would have made of a recorded session: played through, nothing written (ADR-0075)."""
+"""Simulate a recorded session under another policy; nothing is written (ADR-0075)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class SimulationPoint:
 class SimulationCost:
     """Tokens sent to a model over the session and their price, 0 where none was given.
 
-    A context longer than the window is sent cut to it. `summary_call_tokens` are those a summariser reads and writes.
+    A context longer than the window is truncated to it. `summary_call_tokens` are read and written by a summariser.
     """
 
     calls: int

@@ -95,7 +95,7 @@ class MessageListEndpoint(SessionEndpointBase):
         with tenant_scope(self.tenant_id):
             session = self.session(session_id, is_open=False)
         rows = Message.objects.for_tenant(self.tenant_id).of_session(session.pk).originals().without_vectors()
-        rows = rows.mentioning(values["q"]) if "q" in values else rows
+        rows = rows.containing_text(values["q"]) if "q" in values else rows
         rows = rows.in_state(values["state"]) if "state" in values else rows
         rows = rows.of_role(values["role"]) if "role" in values else rows
         rows = rows.from_sequence(values["after"] + 1) if "after" in values else rows
@@ -126,7 +126,7 @@ class MessageListEndpoint(SessionEndpointBase):
 
 
 class MessageEndpointBase(SessionEndpointBase):
-    """What the endpoints of one message share."""
+    """Shared by the endpoints of one message."""
 
     def message(self, message_id: UUID) -> Message:
         """The message within the key's reach."""

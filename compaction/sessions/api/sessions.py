@@ -46,7 +46,7 @@ _NEW_SESSION = OpenApiExample(
 
 
 class SessionEndpointBase(Endpoint):
-    """What the endpoints of one session share."""
+    """Shared by the endpoints of one session."""
 
     scopes = WRITE
 

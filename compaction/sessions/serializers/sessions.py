@@ -96,17 +96,19 @@ class SessionListInput(PartitionFilterInput, PageInput):
 class SessionStateField(serializers.ChoiceField):
     """Whether a session is open or closed."""
 
-    def to_representation(self, value: Session) -> str:
+    def to_representation(self, value: Any) -> str:
         """The state of the session."""
-        return OPEN if value.closed_at is None else CLOSED_SESSION_STATE
+        session: Session = value
+        return OPEN if session.closed_at is None else CLOSED_SESSION_STATE
 
 
 class GenerationField(serializers.IntegerField):
     """How often a session's summary was condensed."""
 
-    def to_representation(self, value: Session) -> int:
+    def to_representation(self, value: Any) -> int:
         """The generation of the current compaction; 0 without one."""
-        return value.current.generation if value.current else 0
+        session: Session = value
+        return session.current.generation if session.current else 0
 
 
 class SessionOutput(serializers.Serializer[Any]):

@@ -98,7 +98,7 @@ class Played:
         with tenant_scope(self.tenant.pk):
             session = Session.objects.get(pk=self.session["id"])
             try:
-                run = request_compaction(session=session, is_sent=False, by=BY, now=self.tick())
+                run = request_compaction(session=session, is_enqueued=False, by=BY, now=self.tick())
             except PlatformError as error:
                 if error.code != "nothing_to_compact":
                     raise

@@ -1,22 +1,23 @@
-"""Times the hygiene board at scale: `python -m benchmarks.bench_hygiene [--memories 100000] [--rounds 40]`.
+"""Time the hygiene lists at scale: `python -m benchmarks.bench_hygiene [--memories 100000] [--rounds 40]`.
 
 Loads made-up memories into a database of its own, half of them in one partition, with a pair for every second one.
 Prints p50 and p95 of each list's page and of all counts, as milliseconds and as the ratio of its p50 to that of a plain
-indexed page of memories; then what looking through all memories and comparing one batch take. Names every list whose
-plan, made as the app's own role under row-level security, reads a table from end to end.
+indexed page of memories; then the time to search all memories and to compare one batch. Names every list whose plan,
+made as the app's own role under row-level security, reads a table from end to end.
 """
 
-import argparse
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
-from statistics import median, quantiles
+from datetime import timedelta
+from functools import partial
+from statistics import median
 from time import perf_counter
 from typing import Any
 from uuid import UUID
 
 from benchmarks.database import analyse, new_benchmark_tenant, throwaway_database
+from benchmarks.texts import BENCHMARK_NOW
+from benchmarks.timing import TimedCase, argument_parser, p95
 
-_NOW = datetime(2026, 11, 20, tzinfo=UTC)
 _DIMENSION = 256
 _PLACES = 50
 
@@ -60,7 +61,7 @@ WHERE next IS NOT NULL AND n %% 2 = 0
 
 
 def load_hygiene_rows(tenant_id: UUID, rows: int) -> None:
-    """Memories, vectors, pairs and findings of one tenant, by statements of the database."""
+    """Insert memories, vectors, pairs and findings of one tenant with SQL."""
     from django.db import connection
 
     from context.receipts.retention import find_unhelpful_memories
@@ -70,14 +71,8 @@ def load_hygiene_rows(tenant_id: UUID, rows: int) -> None:
     from memories.services.search.lexemes import MARK_DIGITS
     from memories.tenancy.scopes import tenant_scope
 
-    values: dict[str, Any] = {
-        "tenant": tenant_id,
-        "rows": rows,
-        "places": _PLACES,
-        "now": _NOW,
-        "dimension": _DIMENSION,
-    }
-    values |= {"model": active_model_name(tenant_id), "mark": MARK_DIGITS}
+    values: dict[str, Any] = {"tenant": tenant_id, "rows": rows, "places": _PLACES, "now": BENCHMARK_NOW}
+    values |= {"dimension": _DIMENSION, "model": active_model_name(tenant_id), "mark": MARK_DIGITS}
     with tenant_scope(tenant_id), connection.cursor() as cursor:
         cursor.execute(_PARTITIONS, values)
         pin_model(tenant_id, str(values["model"]), _DIMENSION)
@@ -85,63 +80,52 @@ def load_hygiene_rows(tenant_id: UUID, rows: int) -> None:
         cursor.execute(_VECTORS, values)
         cursor.execute(_PAIRS, values)
     analyse()
-    timed("looking through all: never retrieved, expiring", lambda: find_unused_and_expiring_memories(now=_NOW))
-    timed("looking through all: retrieved, never useful", lambda: find_unhelpful_memories(now=_NOW))
+    timed("search all: never retrieved, expiring", partial(find_unused_and_expiring_memories, now=BENCHMARK_NOW))
+    timed("search all: retrieved, never useful", partial(find_unhelpful_memories, now=BENCHMARK_NOW))
     analyse()
 
 
 def timed(label: str, work: Callable[[], object]) -> None:
-    """Print how long one run takes."""
+    """Print the duration of one call, and its answer."""
     start = perf_counter()
     answer = work()
     print(f"{label}: {perf_counter() - start:.2f} s{'' if answer is None else f' ({answer})'}")
 
 
-def rounds_of(work: Callable[[], object], rounds: int) -> list[float]:
-    """Milliseconds of each round, after three that do not count."""
-    times = []
-    for number in range(rounds + 3):
-        start = perf_counter()
-        work()
-        if number >= 3:
-            times.append((perf_counter() - start) * 1_000)
-    return times
-
-
 def measure_hygiene(tenant_id: UUID, rounds: int) -> None:
-    """Every list in every order, whole and of a small partition, and all counts."""
+    """Measure every list in every order, of the tenant and of a small partition, and all counts."""
     from memories.hygiene.findings import hygiene_list_lengths, hygiene_page
     from memories.search.browsing import MemoryFilter, filtered_memories
     from memories.services.hygiene.rules import LISTS
     from memories.tenancy.scopes import tenant_scope
 
     def page(*arguments: Any) -> Callable[[], object]:
-        return lambda: hygiene_page(tenant_id, *arguments, behind=None, now=_NOW)
+        return lambda: hygiene_page(tenant_id, *arguments, behind=None, now=BENCHMARK_NOW)
 
     works: dict[str, Callable[[], object]] = {
         "plain page of memories": lambda: list(
-            filtered_memories(tenant_id, MemoryFilter(), _NOW).page("-created_at", count=50)
+            filtered_memories(tenant_id, MemoryFilter(), BENCHMARK_NOW).page("-created_at", count=50)
         )
     }
     for each in LISTS.values():
         for sort in each.sorts:
             works[f"{each.kind}, {sort}"] = page(each, "", sort)
         works[f"{each.kind}, one partition of {_PLACES}"] = page(each, "user=u7", next(iter(each.sorts)))
-    works["all counts"] = lambda: hygiene_list_lengths(tenant_id, "", now=_NOW)
-    works["all counts, one partition"] = lambda: hygiene_list_lengths(tenant_id, "user=u7", now=_NOW)
+    works["all counts"] = lambda: hygiene_list_lengths(tenant_id, "", now=BENCHMARK_NOW)
+    works["all counts, one partition"] = lambda: hygiene_list_lengths(tenant_id, "user=u7", now=BENCHMARK_NOW)
     plain = 0.0
     print(f"{'reading':<48}{'p50 ms':>9}{'p95 ms':>9}{'ratio':>8}  reads a whole table")
     with tenant_scope(tenant_id):
         for name, work in works.items():
-            times = rounds_of(work, rounds)
+            times = TimedCase(name, [work], rounds).milliseconds()
             plain = plain or median(times)
             whole = ", ".join(sorted(scanned_tables(work)))
             ratio = median(times) / plain
-            print(f"{name:<48}{median(times):>9.2f}{quantiles(times, n=20)[-1]:>9.2f}{ratio:>8.1f}  {whole}")
+            print(f"{name:<48}{median(times):>9.2f}{p95(times):>9.2f}{ratio:>8.1f}  {whole}")
 
 
 def scanned_tables(work: Callable[[], object]) -> set[str]:
-    """The tables that the plans of all queries of `work` read from end to end."""
+    """Return the tables that the plans of all queries of `work` read from end to end."""
     from django.db import connection
 
     asked: list[tuple[str, Any]] = []
@@ -162,7 +146,7 @@ def scanned_tables(work: Callable[[], object]) -> set[str]:
 
 
 def compare(tenant_id: UUID) -> None:
-    """One batch in the largest partition and one in a small one."""
+    """Compare one batch in the largest partition and one in a small one."""
     from memories.hygiene.pair_detection import COMPARED_BATCH, detect_pairs_in_batch
     from memories.models import Memory, UncomparedMemory
     from memories.tenancy.scopes import tenant_scope
@@ -171,22 +155,20 @@ def compare(tenant_id: UUID) -> None:
         with tenant_scope(tenant_id):
             rows = Memory.objects.for_tenant(tenant_id).within(path, exact=True).order_by("id")[:COMPARED_BATCH]
             UncomparedMemory.objects.enqueue(tenant_id, rows.values_list("pk", flat=True))
-        timed(
-            f"comparing a batch with {label}", lambda: detect_pairs_in_batch(tenant_id, now=_NOW + timedelta(hours=1))
-        )
+        later = BENCHMARK_NOW + timedelta(hours=1)
+        timed(f"compare a batch with {label}", partial(detect_pairs_in_batch, tenant_id, now=later))
 
 
 def main() -> None:
-    """Run it."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argument_parser(__doc__)
     parser.add_argument("--memories", type=int, default=100_000)
     parser.add_argument("--rounds", type=int, default=40)
-    wanted = parser.parse_args()
+    options = parser.parse_args()
     with throwaway_database():
         tenant = new_benchmark_tenant("benchmark")
-        print(f"{wanted.memories:,} memories, {wanted.rounds} rounds")
-        load_hygiene_rows(tenant.pk, wanted.memories)
-        measure_hygiene(tenant.pk, wanted.rounds)
+        print(f"{options.memories:,} memories, {options.rounds} rounds")
+        load_hygiene_rows(tenant.pk, options.memories)
+        measure_hygiene(tenant.pk, options.rounds)
         compare(tenant.pk)
 
 

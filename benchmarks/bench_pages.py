@@ -1,16 +1,16 @@
-"""Times every page of the console: `python -m benchmarks.bench_pages [--memories 100000] [--limit-ms 150]`.
+"""Time every page of the console: `python -m benchmarks.bench_pages [--memories 100000] [--limit-ms 150]`.
 
 One tenant with so many memories, a fifth as many receipts and votes, as many audit rows, sessions, partitions, findings
-and reviews in proportion, beside another tenant; made of the demo's rows by the database, each vector a little moved.
+and reviews in proportion, and another tenant; SQL copies them from the demo's rows and moves each vector a little.
 For every page that the tests know it prints the median and 95th percentile of the server's milliseconds, the number of
 queries and the bytes of HTML, compressed. With `--limit-ms` a median beyond it ends the run with 1.
 
-Where a page leaves its result to a request of its own, that stands in the line below it.
+Where a page loads its result with a second request, the next line measures that request.
 
-Milliseconds are processor time of the client and of its database process together, so that neighbours on the machine do
-not count, and Postgres starts no processes beside; they still rise where neighbours take caches and cores. `--wall`
-takes the clock instead. `--only NAME` measures pages whose name begins so, `--explain` prints their slowest query with
-its plan. `--keep FOLDER` leaves the filled database there and starts from it the next time.
+Milliseconds are processor time of the client and of its database process together, without parallel workers, so that
+other work on the machine counts little. `--wall` measures wall-clock time instead. `--only NAME` measures pages whose
+name begins so, `--explain` prints their slowest query with its plan. `--keep FOLDER` leaves the filled database there
+and starts from it the next time.
 """
 
 import argparse
@@ -23,39 +23,38 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from statistics import median, quantiles
+from statistics import median
 from typing import Any
 
-from benchmarks.bench_search import Stopwatch
 from benchmarks.database import analyse, new_benchmark_tenant, throwaway_database, without_vector_index
+from benchmarks.timing import Stopwatch, argument_parser, p95
 
 WARM_UP = 2
 _OPERATOR = "ada"
-#: What stands in a page whose result is asked for by the page itself.
+#: The mark of a page that loads its result with a second request.
 COMING = b'class="card coming'
 
 
 @dataclass(frozen=True)
 class PageMeasurement:
-    """One page."""
+    """What was measured of one page; prints as a line of the table."""
 
     name: str
     milliseconds: list[float]
     queries: int
     html_bytes: int
     status: int
-    leaves_result: bool
+    loads_result_later: bool
 
     def __str__(self) -> str:
-        p95 = quantiles(self.milliseconds, n=20, method="inclusive")[-1]
         return (
-            f"{self.name:<44}{median(self.milliseconds):>9.1f}{p95:>9.1f}{self.queries:>9}{self.html_bytes:>10,}"
+            f"{self.name:<44}{median(self.milliseconds):>9.1f}{p95(self.milliseconds):>9.1f}{self.queries:>9}{self.html_bytes:>10,}"
             f"{self.status:>8}"
         )
 
 
 def measure_page(client: Any, place: Any, watch: Stopwatch, rounds: int, *, is_result: bool = False) -> PageMeasurement:
-    """Ask for it a few times; for what the page leaves to a request of its own with `is_result`."""
+    """Request a page `rounds` times; with `is_result`, the fragment that it loads with a second request."""
     from django.db import connection
     from django.test.utils import CaptureQueriesContext
 
@@ -74,8 +73,7 @@ def measure_page(client: Any, place: Any, watch: Stopwatch, rounds: int, *, is_r
 
 
 def explain(client: Any, place: Any) -> None:
-    """The three slowest queries of a page, with the plan of the slowest."""
-
+    """Print the three slowest queries of a page with their plans."""
     with slow_queries() as plans:
         client.get(place.address)
     for milliseconds, sql, plan in sorted(plans, reverse=True)[:3]:
@@ -85,7 +83,7 @@ def explain(client: Any, place: Any) -> None:
 
 @contextmanager
 def slow_queries() -> Iterator[list[tuple[float, str, list[str]]]]:
-    """Milliseconds, text and plan of every query that took more than a hundredth of a second."""
+    """Collect milliseconds, text and plan of every query that takes more than 10 ms."""
     from django.db import connection
 
     found: list[tuple[float, str, list[str]]] = []
@@ -105,8 +103,7 @@ def slow_queries() -> Iterator[list[tuple[float, str, list[str]]]]:
 
 
 def main() -> None:
-    """Run it."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argument_parser(__doc__)
     parser.add_argument("--memories", type=int, default=100_000)
     parser.add_argument("--rounds", type=int, default=15, help="at least 2")
     parser.add_argument("--limit-ms", type=float, default=0)
@@ -114,13 +111,13 @@ def main() -> None:
     parser.add_argument("--wall", action="store_true")
     parser.add_argument("--explain", action="store_true")
     parser.add_argument("--keep", type=Path)
-    wanted = parser.parse_args()
-    with throwaway_database(wanted.keep):
-        sys.exit(bench_all_pages(wanted))
+    options = parser.parse_args()
+    with throwaway_database(options.keep):
+        sys.exit(bench_all_pages(options))
 
 
-def bench_all_pages(wanted: argparse.Namespace) -> int:
-    """Load, measure and print; the number of pages beyond the limit, at most 1."""
+def bench_all_pages(options: argparse.Namespace) -> int:
+    """Load, measure and print; return 1 when a page is over the limit."""
     from django.conf import settings
     from django.contrib.auth.models import User
     from django.db import connection
@@ -131,38 +128,38 @@ def bench_all_pages(wanted: argparse.Namespace) -> int:
     from tests.console_pages import console_pages
     from tests.demo_fixture import TENANT, console_page_ids
 
-    # Assets come from their sources: nothing has to be collected before.
+    # Serve assets from their sources: nothing has to be collected before.
     settings.STORAGES["staticfiles"]["BACKEND"] = "django.contrib.staticfiles.storage.StaticFilesStorage"
-    # As a web process begins: what it needs is loaded, and out of the way of garbage collection.
+    # Start like a web process: modules loaded and frozen for garbage collection.
     importlib.import_module("memory_platform.wsgi")
-    operator = User.objects.filter(username=_OPERATOR).first() or fill_tenant(wanted.memories)
+    operator = User.objects.filter(username=_OPERATOR).first() or fill_tenant(options.memories)
     with admin_write_scope():
         tenant = Tenant.objects.get(name=TENANT)
     client = Client(SERVER_NAME="localhost")
     client.force_login(operator)
-    watch = Stopwatch(is_wall=wanted.wall)
-    with connection.cursor() as cursor:  # processes beside would not be timed
+    watch = Stopwatch(is_wall=options.wall)
+    with connection.cursor() as cursor:  # parallel workers would not be timed
         cursor.execute("SET max_parallel_workers_per_gather = 0")
     print(f"{'page':<44}{'p50 ms':>9}{'p95 ms':>9}{'queries':>9}{'gzip':>10}{'status':>8}")
     slow = []
     for place in console_pages(console_page_ids(tenant, _OPERATOR)):
-        if not place.name.startswith(wanted.only) or place.name == "design":
+        if not place.name.startswith(options.only) or place.name == "design":
             continue
-        measured = measure_page(client, place, watch, wanted.rounds)
+        measured = measure_page(client, place, watch, options.rounds)
         print(measured, flush=True)
-        if measured.leaves_result:
-            print(measure_page(client, place, watch, wanted.rounds, is_result=True), flush=True)
-        if wanted.explain:
+        if measured.loads_result_later:
+            print(measure_page(client, place, watch, options.rounds, is_result=True), flush=True)
+        if options.explain:
             explain(client, place)
-        if wanted.limit_ms and median(measured.milliseconds) > wanted.limit_ms:
+        if options.limit_ms and median(measured.milliseconds) > options.limit_ms:
             slow.append(measured.name)
     if slow:
-        print(f"beyond {wanted.limit_ms:.0f} ms: {', '.join(slow)}")
+        print(f"beyond {options.limit_ms:.0f} ms: {', '.join(slow)}")
     return 1 if slow else 0
 
 
 def fill_tenant(memories: int) -> Any:
-    """The tenant with so many memories, and whoever looks at its pages."""
+    """Fill the tenant; return the operator who sees its pages."""
     from tests.bulk_data import BulkRowCounts, fill_with_bulk_rows
     from tests.demo_fixture import load_demo_tenant
     from tests.users import new_operator

@@ -1,6 +1,6 @@
-"""Times and checks the search by vector: `python -m benchmarks.bench_search [--memories 100000] [--rounds 20]`.
+"""Time and check the search by vector: `python -m benchmarks.bench_search [--memories 100000] [--rounds 20]`.
 
-Loads one large tenant with partitions of many sizes and fifty tenants of a hundredth beside it, all in one index. For
+Loads one large tenant with partitions of many sizes and fifty tenants of a hundredth of its size, all in one index. For
 scopes from small to large it prints, of the search as it is planned, of reading every vector in scope, and of comparing
 memory by memory: the median and the 95th percentile in milliseconds, the ratio of the medians to the planned one, and
 which share of the truly nearest the planned search found. Then the same of whole retrievals, by default and with a pool
@@ -8,70 +8,29 @@ of 200 and its neighbours. Milliseconds are processor time of the client and of 
 neighbours on the machine do not count; `--wall` takes the clock instead.
 """
 
-import argparse
 import random
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from functools import partial
 from hashlib import sha256
-from pathlib import Path
-from statistics import mean, median, quantiles
+from statistics import mean, median
 from typing import Any
 
 from benchmarks.database import analyse, new_benchmark_tenant, throwaway_database
+from benchmarks.texts import BENCHMARK_NOW, generated_memory, generated_question
+from benchmarks.timing import Stopwatch, argument_parser, p95
 
-_NOW = datetime(2026, 11, 20, tzinfo=UTC)
 _BATCH = 2_000
 TOKENS = "tokens_o200k_base"
 WANTED = 200
 SMALL_TENANTS = 50
-_SUBJECTS = (
-    *("Alex", "Mina", "Sam", "Kim", "Noor", "Petra", "Ivo", "Lena", "Omar", "Yuki", "Rosa", "Finn", "Ada", "Hugo"),
-    *("the warehouse", "the oven", "our supplier", "the Lisbon team", "the landlord", "the new intern", "the choir"),
-)
-_VERBS = (
-    *("prefers", "moved", "bought", "sold", "lost", "found", "painted", "repaired", "cancelled", "praised", "forgot"),
-    *("borrowed", "ordered", "measured", "read", "planned", "signed", "broke", "asked about", "is allergic to"),
-)
-_THINGS = (
-    *("rye flour", "the invoice", "a motorcycle", "the meeting", "blue paint", "a train ticket", "the contract"),
-    *("green tea", "the password", "a violin", "the boiler", "winter tyres", "the tax form", "a passport", "a laptop"),
-    *("the server room", "the backup", "a database index", "an old photograph", "a birthday cake", "a knee injury"),
-    *("the marathon", "the ski pass", "the release notes", "a job offer", "the salary", "a tent", "the telescope"),
-)
-_TIMES = (
-    "on Monday",
-    "in March",
-    "last week",
-    "at noon",
-    "again",
-    "yesterday",
-    "in 2019",
-    "by mistake",
-    "twice a year",
-)
 #: Partitions of the large tenant, as shares of its memories; the rest stands in a hundred others.
 _SHARES = {"user=half": 0.5, "user=fifth": 0.2, "user=tenth": 0.1, "user=twentieth": 0.05, "user=hundredth": 0.01}
 
 
-def made_up_memory(number: int, draw: random.Random) -> str:
-    """A made-up memory of 10 to 40 tokens."""
-    parts = [
-        f"{draw.choice(_SUBJECTS)} {draw.choice(_VERBS)} {draw.choice(_THINGS)} {draw.choice(_TIMES)}"
-        for _ in range(draw.randint(1, 3))
-    ]
-    return f"{'; '.join(parts)} (note {number})."
-
-
-def question(draw: random.Random) -> str:
-    """What an agent might ask of them."""
-    return f"What did {draw.choice(_SUBJECTS)} do with {draw.choice(_THINGS)} {draw.choice(_TIMES)}?"
-
-
 def memory_partitions(memories: int) -> list[str]:
-    """The partition of each memory of the large tenant."""
+    """Return the partition of each memory of the large tenant."""
     paths = [path for path, share in _SHARES.items() for _ in range(int(memories * share))]
     return paths + [f"user=u{number % 100}" for number in range(memories - len(paths))]
 
@@ -89,7 +48,7 @@ def load_search_memories(tenant: Any, paths: list[str]) -> None:
         partitions = ensure_partitions(tenant.pk, [parse_partition(path) for path in dict.fromkeys(paths)])
     for start in range(0, len(paths), _BATCH):
         numbers = range(start, min(start + _BATCH, len(paths)))
-        texts = [made_up_memory(number, draw) for number in numbers]
+        texts = [generated_memory(number, draw) for number in numbers]
         rows = [
             _memory(tenant, partitions[paths[number]], text, number)
             for number, text in zip(numbers, texts, strict=True)
@@ -108,41 +67,18 @@ def _memory(tenant: Any, partition: Any, text: str, number: int) -> Any:
     from memories.models import Memory
     from memories.services.search.lexemes import search_columns
 
-    tokens, at = len(text) // 4, _NOW - timedelta(minutes=number % 525_600)
+    tokens, at = len(text) // 4, BENCHMARK_NOW - timedelta(minutes=number % 525_600)
     return Memory(
         tenant_id=tenant.pk, partition=partition, partition_path=partition.path, content=text,
-        content_hash=sha256(text.encode()).hexdigest(), created_at=at, valid_from=at, recorded_from=_NOW,
+        content_hash=sha256(text.encode()).hexdigest(), created_at=at, valid_from=at, recorded_from=BENCHMARK_NOW,
         tokens_o200k_base=tokens, tokens_cl100k_base=tokens, embedding_state="ready",
         session=f"s{number // 40}", position=number % 40, kind="episode" if number % 3 else "fact",
         **search_columns(text),
     )  # fmt: skip
 
 
-class Stopwatch:
-    """Milliseconds that a call takes: of this process and its database process, or of the clock on the wall."""
-
-    def __init__(self, *, is_wall: bool) -> None:
-        from django.db import connection
-
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT pg_backend_pid()")
-            self._process = Path(f"/proc/{cursor.fetchone()[0]}/schedstat")
-        self._is_wall = is_wall
-
-    def _now(self) -> float:
-        if self._is_wall:
-            return time.perf_counter() * 1000
-        return (time.process_time_ns() + int(self._process.read_text().split()[0])) / 1e6
-
-    def measure(self, call: Callable[[], Any]) -> tuple[float, Any]:
-        """The time and the answer."""
-        start = self._now()
-        answer = call()
-        return self._now() - start, answer
-
-
 def measure_scope(scope: Any, vectors: Mapping[str, Any], model: str, *, is_wall: bool) -> dict[str, Any]:
-    """Times of the three ways, the share of the nearest that was found, and how the search was planned."""
+    """Return times of the three methods, the share of the nearest that was found, and the plan of the search."""
     from django.db import connection
 
     from memories.search.nearest import execute_vector_plan, find_nearest
@@ -171,9 +107,9 @@ def measure_scope(scope: Any, vectors: Mapping[str, Any], model: str, *, is_wall
 
 
 def report_scope(name: str, result: Mapping[str, Any]) -> None:
-    """One line."""
+    """Print one line."""
     told, times = result["told"], result["times"]
-    parts = [f"{median(values):>7.1f}{quantiles(values, n=20)[-1]:>7.1f}" for values in times.values()]
+    parts = [f"{median(values):>7.1f}{p95(values):>7.1f}" for values in times.values()]
     ratios = [f"{median(times[way]) / median(times['planned']):>6.1f}x" for way in ("exact", "compared")]
     print(
         f"{name:<22}{told['rows_in_scope']:>8,} {told['search']:<6}{told['reason']:<14}{''.join(parts)}"
@@ -182,7 +118,7 @@ def report_scope(name: str, result: Mapping[str, Any]) -> None:
 
 
 def measure_retrievals(tenant: Any, questions: list[str], *, is_wall: bool) -> dict[str, list[float]]:
-    """Times of whole retrievals at 4,000 tokens, as by default and as a profile with a pool asks."""
+    """Return times of whole retrievals at 4,000 tokens, by default and with the pool of a profile."""
     from memories.search.retrieval import retrieve
 
     ways: dict[str, dict[str, Any]] = {
@@ -193,23 +129,25 @@ def measure_retrievals(tenant: Any, questions: list[str], *, is_wall: bool) -> d
     watch = Stopwatch(is_wall=is_wall)
     for query in questions:
         for name, options in ways.items():
-            ask = partial(retrieve, tenant_id=tenant.pk, query=query, now=_NOW, with_pinned=True, marker_tokens=1)
-            taken, _ = watch.measure(partial(ask, token_budget=4_000, overfetch_ratio=1.25, **options))
+            search = partial(retrieve, tenant_id=tenant.pk, query=query, now=BENCHMARK_NOW, token_budget=4_000)
+            taken, _ = watch.measure(
+                partial(search, with_pinned=True, marker_tokens=1, overfetch_ratio=1.25, **options)
+            )
             times[name].append(taken)
     return times
 
 
 def report_searches(tenant: Any, small: Any, rounds: int, *, is_wall: bool) -> None:
-    """All tables."""
+    """Print all tables."""
     from memories.embeddings.providers import get_embedder
     from memories.services.search.filters import parse_filters
     from memories.services.store.moments import PointInTime
     from memories.store.readings import SearchScope
 
     draw, embedder = random.Random(9), get_embedder()
-    questions = [question(draw) for _ in range(rounds)]
+    questions = [generated_question(draw) for _ in range(rounds)]
     vectors = dict(zip(questions, embedder.embed(questions), strict=True))
-    whole = SearchScope(tenant.pk, "", PointInTime.now(_NOW))
+    whole = SearchScope(tenant.pk, "", PointInTime.now(BENCHMARK_NOW))
     scopes = {"whole tenant": whole} | {path: replace(whole, path=path) for path in _SHARES}
     scopes |= {
         "segment half": replace(whole, segments={"user": "half"}),
@@ -226,30 +164,27 @@ def report_searches(tenant: Any, small: Any, rounds: int, *, is_wall: bool) -> N
     times = measure_retrievals(tenant, questions, is_wall=is_wall)
     for name, values in times.items():
         ratio = median(values) / median(times["default"])
-        print(
-            f"retrieve, {name:<12} p50 {median(values):.1f} p95 {quantiles(values, n=20)[-1]:.1f} ms; ratio {ratio:.2f}"
-        )
+        print(f"retrieve, {name:<12} p50 {median(values):.1f} p95 {p95(values):.1f} ms; ratio {ratio:.2f}")
 
 
 def main() -> None:
-    """Run it."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argument_parser(__doc__)
     parser.add_argument("--memories", type=int, default=100_000)
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--wall", action="store_true")
-    wanted = parser.parse_args()
+    options = parser.parse_args()
     with throwaway_database():
         from memories.partitions.maintenance import fold_partition_counts
 
         tenant = new_benchmark_tenant("large")
-        load_search_memories(tenant, memory_partitions(wanted.memories))
+        load_search_memories(tenant, memory_partitions(options.memories))
         small = [new_benchmark_tenant(f"small {number}") for number in range(SMALL_TENANTS)]
         for each in small:
-            load_search_memories(each, [f"user=u{number % 10}" for number in range(max(wanted.memories // 100, 1))])
+            load_search_memories(each, [f"user=u{number % 10}" for number in range(max(options.memories // 100, 1))])
         fold_partition_counts()
         analyse()
-        print(f"{wanted.memories:,} memories and {SMALL_TENANTS} tenants of a hundredth, {wanted.rounds} questions")
-        report_searches(tenant, small[0], wanted.rounds, is_wall=wanted.wall)
+        print(f"{options.memories:,} memories and {SMALL_TENANTS} tenants of a hundredth, {options.rounds} questions")
+        report_searches(tenant, small[0], options.rounds, is_wall=options.wall)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ at the questions' own times. The facts that were updated follow: what `currency`
 `--summaries` measures something else instead: whether likeness to a summary of each session is worth a part as well.
 """
 
-import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -22,8 +21,9 @@ import numpy.typing as npt
 from benchmarks.bench_evidence import UPDATED_FACTS, load_evidence_corpus
 from benchmarks.database import new_benchmark_tenant, throwaway_database
 from benchmarks.session_summaries import SUMMARY_PARTS, SessionSummaries
+from benchmarks.timing import argument_parser
 from context.services.evaluation.corpus import Corpus, CorpusQuestion, read_corpus
-from context.services.evaluation.evidence.intervals import estimate_means
+from context.services.evaluation.evidence import estimate_means
 
 BUDGETS_TOKENS = (250, 1000)
 _MAX_CONSECUTIVE_SKIPS = 3
@@ -262,25 +262,24 @@ def _is_first(case: SignalCase, scores: SignalMatrix) -> bool:
 
 
 def main() -> None:
-    """Run it."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argument_parser(__doc__)
     parser.add_argument("folder", type=Path, nargs="?", help="conversations as .json files")
     parser.add_argument("--late", action="store_true", help="ask long after the conversations have ended")
     parser.add_argument("--summaries", action="store_true", help="measure likeness to summaries of the sessions")
-    wanted = parser.parse_args()
-    if wanted.summaries and wanted.folder is None:
+    options = parser.parse_args()
+    if options.summaries and options.folder is None:
         parser.error("--summaries needs conversations")
     with throwaway_database():
-        if wanted.folder is None:
+        if options.folder is None:
             print("bench_signals: no conversations given (see --help)")
         else:
             cases = gather_signal_cases(
-                read_corpus(wanted.folder), is_late=wanted.late, with_summaries=wanted.summaries
+                read_corpus(options.folder), is_late=options.late, with_summaries=options.summaries
             )
             sizes, took = [len(case.tokens) for case in cases], [case.milliseconds for case in cases]
             print(f"{len(cases):,} questions, {np.mean(sizes):.0f} candidates, {np.median(took):.1f} ms to score")
-            (on_summaries if wanted.summaries else on_conversations)(cases)
-        if not wanted.summaries:
+            (on_summaries if options.summaries else on_conversations)(cases)
+        if not options.summaries:
             on_updated_facts(gather_signal_cases(read_corpus(UPDATED_FACTS)))
 
 

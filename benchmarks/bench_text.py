@@ -1,4 +1,4 @@
-"""Times searches by words over one large tenant: `python -m benchmarks.bench_text [--memories 100000] [--queries 200]`.
+"""Time searches by words over one large tenant: `python -m benchmarks.bench_text [--memories 100000] [--queries 200]`.
 
 Texts are made of invented words whose frequencies fall as in natural language (Zipf); queries are drawn from the same
 words, so that most hold one that is in many rows. Each is asked twice, in turn: matched by every word, and with common
@@ -7,18 +7,18 @@ words ranking only (ADR-0076). Prints the median and the 95th percentile of both
 alike, so only what is matched differs.
 """
 
-import argparse
 import random
 from collections.abc import Callable, Iterator, Sequence
-from datetime import UTC, datetime, timedelta
-from itertools import accumulate, islice, product
-from statistics import fmean, median, quantiles
+from datetime import timedelta
+from itertools import accumulate, product
+from statistics import fmean, median
 from time import perf_counter
 from typing import Any
 
-from benchmarks.database import analyse, new_benchmark_tenant, throwaway_database
+from benchmarks.database import new_benchmark_tenant, store_in_batches, throwaway_database
+from benchmarks.texts import BENCHMARK_NOW
+from benchmarks.timing import argument_parser, p95
 
-_NOW = datetime(2026, 11, 20, tzinfo=UTC)
 _BATCH = 1_000
 VOCABULARY_WORDS = 20_000
 #: The share of the most frequent words that a query of common words is made of.
@@ -28,14 +28,14 @@ WARM_UP_QUERIES = 10
 
 
 def vocabulary() -> list[str]:
-    """Invented words without endings that a stemmer would take off."""
+    """Return invented words without endings that a stemmer would remove."""
     syllables = [first + second for first, second in product("bdfgklmnprtvz", "aiou")]
     words = (first + second + last + "k" for first, second, last in product(syllables, repeat=3))
     return random.Random(5).sample(list(words), VOCABULARY_WORDS)
 
 
 def zipf(words: Sequence[str], draw: random.Random) -> Callable[[int], list[str]]:
-    """Draws words, the n-th with a probability proportional to 1 / n."""
+    """Return a function that draws words, the n-th with a probability proportional to 1 / n."""
     weights = list(accumulate(1 / place for place in range(1, len(words) + 1)))
     return lambda count: draw.choices(words, cum_weights=weights, k=count)
 
@@ -44,30 +44,24 @@ def load_text_memories(tenant: Any, words: Sequence[str], memories: int) -> None
     """Store that many memories, without vectors."""
     from memories.search.languages import recount_common_lexemes
     from memories.services.store.drafts import NewMemory
-    from memories.store.actions.store import store_memories
-    from memories.tenancy.audit import Actor
-    from memories.tenancy.scopes import tenant_scope
 
     draw = random.Random(7)
     some = zipf(words, draw)
     rows = (
         NewMemory(
             content=f"The {' '.join(some(draw.randint(8, 30)))} of note {number}.",
-            created_at=_NOW - timedelta(minutes=draw.randrange(365 * 24 * 60)),
+            created_at=BENCHMARK_NOW - timedelta(minutes=draw.randrange(365 * 24 * 60)),
         )
         for number in range(memories)
     )
-    while batch := list(islice(rows, _BATCH)):
-        with tenant_scope(tenant.pk):
-            store_memories(tenant=tenant, rows=batch, by=Actor.system("benchmark"), now=_NOW)
-    analyse()
+    store_in_batches(tenant, rows, now=BENCHMARK_NOW, batch=_BATCH, with_vectors=False)
     start = perf_counter()
     found = recount_common_lexemes(tenant.pk)
     print(f"{memories:,} memories; counting {found:,} common lexemes took {perf_counter() - start:.2f} s")
 
 
 def drawn_queries(words: Sequence[str], count: int) -> Iterator[tuple[str, str]]:
-    """(kind, text) of queries: like the texts, and of the most frequent words alone."""
+    """Yield (kind, text) of queries: like the texts, and of the most frequent words alone."""
     draw = random.Random(11)
     some = zipf(words, draw)
     for _ in range(count):
@@ -76,7 +70,7 @@ def drawn_queries(words: Sequence[str], count: int) -> Iterator[tuple[str, str]]
 
 
 def time_text_search(tenant: Any, text: str, *, drops: bool) -> tuple[float, list[Any]]:
-    """Milliseconds, and the rows in order; as the word arm of a search asks for them."""
+    """Return milliseconds, and the rows in the order of the lexical retriever."""
     from memories.search.queries.lexemes import tenant_query_lexemes
     from memories.search.retrievers import build_text_query, rank_text_query
     from memories.services.search.text_query import match_all
@@ -84,16 +78,16 @@ def time_text_search(tenant: Any, text: str, *, drops: bool) -> tuple[float, lis
     from memories.store.readings import SearchScope
     from memories.tenancy.scopes import tenant_scope
 
-    scope = SearchScope(tenant.pk, "", PointInTime.now(_NOW))
+    scope = SearchScope(tenant.pk, "", PointInTime.now(BENCHMARK_NOW))
     with tenant_scope(tenant.pk):
         start = perf_counter()
-        asked = build_text_query(scope, text) if drops else match_all(list(tenant_query_lexemes(tenant.pk, text)))
-        found = rank_text_query(scope, asked, "tokens_o200k_base").ids
+        query = build_text_query(scope, text) if drops else match_all(list(tenant_query_lexemes(tenant.pk, text)))
+        found = rank_text_query(scope, query, "tokens_o200k_base").ids
         return (perf_counter() - start) * 1000, found
 
 
 def measure_text_search(tenant: Any, queries: Sequence[tuple[str, str]]) -> dict[str, list[tuple[float, float, float]]]:
-    """By kind, of each query: milliseconds by all words, by rare words, and the share of the best rows kept."""
+    """Return by kind, of each query: milliseconds by all words, by rare words, and the share of the best rows kept."""
     measured: dict[str, list[tuple[float, float, float]]] = {}
     for number, (kind, text) in enumerate(queries):
         pairs = {
@@ -108,18 +102,17 @@ def measure_text_search(tenant: Any, queries: Sequence[tuple[str, str]]) -> dict
 
 
 def main() -> None:
-    """Run it."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argument_parser(__doc__)
     parser.add_argument("--memories", type=int, default=100_000)
     parser.add_argument("--queries", type=int, default=200, help="of each kind")
-    wanted = parser.parse_args()
+    options = parser.parse_args()
     words = vocabulary()
     with throwaway_database():
         tenant = new_benchmark_tenant("benchmark")
-        load_text_memories(tenant, words, wanted.memories)
-        for kind, rows in measure_text_search(tenant, list(drawn_queries(words, wanted.queries))).items():
+        load_text_memories(tenant, words, options.memories)
+        for kind, rows in measure_text_search(tenant, list(drawn_queries(words, options.queries))).items():
             every, rare, kept = zip(*rows, strict=True)
-            slow, quick = [(median(values), quantiles(values, n=20)[-1]) for values in (every, rare)]
+            slow, quick = [(median(values), p95(values)) for values in (every, rare)]
             print(
                 f"{kind}: all words p50 {slow[0]:.1f} p95 {slow[1]:.1f} ms; rare words p50 {quick[0]:.1f}"
                 f" p95 {quick[1]:.1f} ms; ratios {quick[0] / slow[0]:.2f} and {quick[1] / slow[1]:.2f};"

@@ -1,11 +1,12 @@
-"""A database of its own for a benchmark: real settings (it waits for the disk), gone afterwards."""
+"""A temporary database for a benchmark, with real settings: a commit waits for the disk."""
 
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,14 +17,16 @@ from memory_platform.embedded.processes import stop_processes
 from memory_platform.embedded.provision import DatabaseLogin, provision
 
 if TYPE_CHECKING:
-    from memories.models import Tenant
+    from memories.models import Memory, Tenant
+    from memories.services.store.drafts import NewMemory
+    from memories.tenancy.audit import Actor
 
 
 @contextmanager
 def throwaway_database(kept: Path | None = None) -> Iterator[None]:
-    """Start an embedded Postgres in a temporary folder, migrate it, set Django up on it; end and delete all at exit.
+    """Start an embedded Postgres in a temporary folder, migrate it and set Django up on it; delete all of it at exit.
 
-    In the folder `kept` instead, where it is given: that stays, and what is in it.
+    With `kept`, use that folder and keep it.
     """
     folder = kept or Path(tempfile.mkdtemp(prefix="memory-platform-bench-"))
     folder.mkdir(parents=True, exist_ok=True)
@@ -43,28 +46,61 @@ def throwaway_database(kept: Path | None = None) -> Iterator[None]:
             "DJANGO_SETTINGS_MODULE": "memory_platform.settings",
         }
         django.setup()
-        _migrate()
+        from django.core.management import call_command
+        from django.db import connections
+
+        call_command("migrate", verbosity=0, interactive=False)
         yield
-        _close_connections()
+        for connection in connections.all(initialized_only=True):
+            connection.close()
+            if hasattr(connection, "close_pool"):
+                connection.close_pool()
     finally:
         stop_processes([child], patience_seconds=5)
         if not kept:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def new_benchmark_tenant(name: str) -> "Tenant":
-    """A tenant with nothing in it."""
-    from memories.tenancy.actions.tenants import create_tenant
+def benchmark_actor() -> "Actor":
+    """Return the actor that the audit trail names."""
     from memories.tenancy.audit import Actor
+
+    return Actor.system("benchmark")
+
+
+def new_benchmark_tenant(name: str) -> "Tenant":
+    """Return a tenant without memories."""
+    from memories.tenancy.actions.tenants import create_tenant
     from memories.tenancy.scopes import admin_write_scope
 
     with admin_write_scope():
-        return create_tenant(name=name, by=Actor.system("benchmark"), now=datetime.now(UTC))
+        return create_tenant(name=name, by=benchmark_actor(), now=datetime.now(UTC))
+
+
+def store_in_batches(
+    tenant: "Tenant", rows: "Iterable[NewMemory]", *, now: datetime, batch: int = 500, with_vectors: bool = True
+) -> "list[Memory]":
+    """Store the memories, with vectors unless told otherwise, and analyse the tables; return them in the same order."""
+    from memories.embeddings.indexer import index_memories
+    from memories.store.actions.store import store_memories
+    from memories.tenancy.scopes import tenant_scope
+
+    stored: list[Memory] = []
+    rest = iter(rows)
+    while some := list(islice(rest, batch)):
+        with tenant_scope(tenant.pk):
+            results = store_memories(tenant=tenant, rows=some, by=benchmark_actor(), now=now)
+        made = [result.memory for result in results if result.memory]
+        if with_vectors:
+            index_memories(tenant.pk, [memory.pk for memory in made])
+        stored += made
+    analyse()
+    return stored
 
 
 @contextmanager
 def without_vector_index() -> Iterator[None]:
-    """Load many vectors, then build the index over them at once: row by row takes ten times as long."""
+    """Drop the vector index while many vectors are loaded and build it at exit: row by row takes ten times as long."""
     from django.core.management import call_command
     from django.db import connections
 
@@ -79,23 +115,8 @@ def without_vector_index() -> Iterator[None]:
 
 
 def analyse() -> None:
-    """Give the planner its statistics and mark what all may see, as the server itself does a minute after a load."""
+    """Vacuum and analyse all tables, as the server itself does a minute after a load."""
     from django.db import connections
 
     with connections["owner"].cursor() as cursor:
         cursor.execute("VACUUM ANALYZE")
-
-
-def _migrate() -> None:
-    from django.core.management import call_command
-
-    call_command("migrate", verbosity=0, interactive=False)
-
-
-def _close_connections() -> None:
-    from django.db import connections
-
-    for connection in connections.all(initialized_only=True):
-        connection.close()
-        if hasattr(connection, "close_pool"):
-            connection.close_pool()

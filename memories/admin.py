@@ -17,7 +17,6 @@ from memories.embeddings.actions.retry import retry_embeddings
 from memories.embeddings.indexer import index_now
 from memories.models import ApiKey, AuditEntry, Membership, Memory, MemoryVersion, Tenant
 from memories.search.actions import set_tenant_language
-from memories.search.queries.lexemes import text_search_configs
 from memories.services.store.drafts import CHANGEABLE_MEMORY_FIELDS, memory_change_problems
 from memories.store.actions.edit import archive_memory, restore_memory, update_memory
 from memories.store.metadata_field import MetadataField
@@ -25,6 +24,7 @@ from memories.store.queries.memories import MemoryQuerySet
 from memories.tenancy.actions.tenants import add_member, create_tenant, remove_member, revoke_api_key
 from memories.tenancy.audit import Actor
 from memories.tenancy.exceptions import PlatformError
+from memories.tenancy.queries.languages import text_search_configs
 from memories.tenancy.queries.tenants import TenantQuerySet
 from memories.tenancy.scopes import admin_write_scope
 from memory_platform.web.numerals import counted

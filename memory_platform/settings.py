@@ -32,8 +32,9 @@ SECRET_KEY_MIN_CHARACTERS = 50
 
 
 def _secret_key() -> str:
-    stored = DATA_DIR / "secrets" / "secret_key"
-    if key := env.str("SECRET_KEY", default=""):
+    stored: Path = DATA_DIR / "secrets" / "secret_key"
+    key: str = env.str("SECRET_KEY", default="")
+    if key:
         if len(key) < SECRET_KEY_MIN_CHARACTERS:
             raise ImproperlyConfigured(f"SECRET_KEY must have at least {SECRET_KEY_MIN_CHARACTERS} random characters")
         return key

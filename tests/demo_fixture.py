@@ -49,7 +49,7 @@ def load_demo_tenant(name: str = TENANT) -> Tenant:
         model = start_reembedding(tenant=tenant, model=SECOND_MODEL, switches_when_filled=False, by=BY, now=now)
         runs = [
             request_evaluation(
-                tenant_id=tenant.pk, corpus_kind="golden", budgets=[250, 1000], is_sent=False, by=BY, now=now
+                tenant_id=tenant.pk, corpus_kind="golden", budgets=[250, 1000], is_enqueued=False, by=BY, now=now
             )
             for _ in range(2)
         ]

@@ -22,14 +22,14 @@ class TenantPolicies:
     """The active policies of a tenant, read in two queries."""
 
     def __init__(self, tenant_id: UUID) -> None:
-        profiles = BudgetProfile.objects.for_tenant(tenant_id).in_force()
-        self._take(profiles, BudgetProfileAssignment.objects.for_tenant(tenant_id).in_force())
+        profiles = BudgetProfile.objects.for_tenant(tenant_id).active()
+        self._take(profiles, BudgetProfileAssignment.objects.for_tenant(tenant_id).active())
 
     @classmethod
     def of_tenants(cls, tenant_ids: Collection[UUID]) -> "dict[UUID, TenantPolicies]":
         """Return the policies of several tenants, in two queries; inside a scope that reads them."""
-        profiles = list(BudgetProfile.objects.of_tenants(tenant_ids).in_force())
-        assignments = list(BudgetProfileAssignment.objects.of_tenants(tenant_ids).in_force())
+        profiles = list(BudgetProfile.objects.of_tenants(tenant_ids).active())
+        assignments = list(BudgetProfileAssignment.objects.of_tenants(tenant_ids).active())
         found = {tenant_id: cls.__new__(cls) for tenant_id in tenant_ids}
         for tenant_id, policies in found.items():
             policies._take(*([row for row in rows if row.tenant_id == tenant_id] for rows in (profiles, assignments)))
@@ -50,13 +50,13 @@ class TenantPolicies:
 
     def min_sleep_threshold(self) -> float:
         """Return the lowest sleep threshold of any active policy."""
-        return min(policy.sleep_threshold for policy in self._in_force())
+        return min(policy.sleep_threshold for policy in self._active())
 
     def min_idle_time(self) -> timedelta:
         """Return the shortest idle time of any active policy."""
-        return timedelta(minutes=min(policy.idle_minutes for policy in self._in_force()))
+        return timedelta(minutes=min(policy.idle_minutes for policy in self._active()))
 
-    def _in_force(self) -> list[CompactionPolicy]:
+    def _active(self) -> list[CompactionPolicy]:
         return [DEFAULT_POLICY, *self._by_name.values()]
 
     def min_warning_threshold(self) -> float:

@@ -26,8 +26,6 @@ from memories.embeddings.indexer import index_now
 from memories.tenancy.audit import Actor, record_audit
 from memories.tenancy.exceptions import Conflict, InvalidInput, NotFound
 
-REVIEW_REASON_CHARACTERS_MAX = 500
-
 
 @transaction.atomic
 def approve_compaction(

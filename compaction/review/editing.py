@@ -10,11 +10,10 @@ from compaction.pipeline.session_rows import count_text_tokens, messages_to_turn
 from compaction.services.pipeline.missing_facts import clauses_with_facts
 from compaction.services.pipeline.retention import RetainedFact, RetentionResult, check_retention
 from compaction.services.pipeline.stored_statements import CitedStatement, recorded_facts, retention_to_record
-from compaction.services.review.editing import parse_statements, split_appended_text
+from compaction.services.review.editing import SUMMARY_BYTES_MAX, parse_statements, split_appended_text
 from compaction.services.sessions.drafts import text_problem
 from memories.tenancy.exceptions import Conflict, InvalidInput
 
-SUMMARY_BYTES_MAX = 256 * 1024
 DOES_NOT_SHRINK = "The summary would not be shorter than the messages that it replaces."
 
 

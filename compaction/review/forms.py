@@ -4,8 +4,8 @@ from django import forms
 
 from compaction.models import Compaction
 from compaction.models.sessions import MODEL_CHARACTERS_MAX
-from compaction.review.actions import REVIEW_REASON_CHARACTERS_MAX
 from compaction.review.queries import ORDERS
+from compaction.services.review.editing import REVIEW_REASON_CHARACTERS_MAX
 from memory_platform.web.forms import PlatformForm
 
 

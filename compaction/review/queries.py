@@ -94,9 +94,6 @@ def _waiting(tenant_id: UUID, order: str) -> CompactionQuerySet:
     return rows.fullest_first() if order == FULLEST else rows.oldest_first()
 
 
-APPEND_MISSING = "append_missing"
-
-
 def allowed_review_actions(compaction: Compaction) -> list[str]:
     """Return the review actions that are allowed now, in order, for a compaction read with its session."""
     actions = list(states.state_actions(compaction.state))
@@ -107,7 +104,7 @@ def allowed_review_actions(compaction: Compaction) -> list[str]:
     if states.ROLL_BACK in actions and not _is_latest(compaction):
         actions.remove(states.ROLL_BACK)
     if states.EDIT in actions and (compaction.retention or {}).get("missing"):
-        actions.insert(actions.index(states.EDIT) + 1, APPEND_MISSING)
+        actions.insert(actions.index(states.EDIT) + 1, states.APPEND_MISSING)
     return actions
 
 
@@ -124,7 +121,7 @@ _DONE: Mapping[str, str] = {
     "edit_compaction": "edited its text",
     "append_missing_facts": "appended missing facts",
     "withdraw_appended_facts": "removed appended facts",
-    "reopen_compaction": "put it back in the queue",
+    "reopen_compaction": "reopened it",
     "roll_back_compaction": "rolled it back",
 }
 

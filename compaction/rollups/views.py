@@ -47,7 +47,7 @@ def partitions(request: HtmxRequest) -> HttpResponseBase:
     if saved is None:
         return _page(request, form, form_values)
     is_new = saved.version != form_values.cleaned_data["seen_version"]
-    add_flash(request, f"Version {saved.version} is in force." if is_new else "Nothing was changed.")
+    add_flash(request, f"Version {saved.version} is active." if is_new else "No changes made.")
     query = urlencode({"partition": form.place().path})
     return redirect(f"{reverse('partitions', args=[request.tenant.id])}?{query}")
 

@@ -16,7 +16,7 @@ class SessionFilterForm(PlatformForm):
     """The filter of the list of sessions; all fields are optional query parameters."""
 
     units: ClassVar[Mapping[str, str]] = {"least": "%"}
-    STATES = [("", "Open"), ("over", "Over their warning"), ("closed", "Closed"), ("all", "All")]
+    STATES = [("", "Open"), ("over", "Above warning threshold"), ("closed", "Closed"), ("all", "All")]
 
     partition = PartitionField()
     state = forms.ChoiceField(required=False, choices=STATES)

@@ -10,8 +10,8 @@ from django.db import connection
 from django.db.models import Count, Exists, F, FloatField, Func, JSONField, OuterRef, Q, QuerySet, Subquery, Sum, Value
 from django.db.models.functions import Cast, Coalesce, Left
 
-from memories.search.queries.lexemes import DEFAULT_TEXT_SEARCH_CONFIG
 from memories.tenancy.queries.conditions import path_condition, segment_paths
+from memories.tenancy.queries.languages import DEFAULT_TEXT_SEARCH_CONFIG
 from memories.tenancy.queries.rows import TenantRows
 
 #: Characters read of the message that gives a session its title.

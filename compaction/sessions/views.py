@@ -116,7 +116,7 @@ def message_pin(request: HtmxRequest, message_id: UUID) -> HttpResponseBase:
 @require_POST
 def message_unpin(request: HtmxRequest, message_id: UUID) -> HttpResponseBase:
     """Unpin a message."""
-    return _perform(request, message_id, partial(pin_message, pinned=False), "No longer pinned.", undo="message-pin")
+    return _perform(request, message_id, partial(pin_message, pinned=False), "Unpinned.", undo="message-pin")
 
 
 @operator_required("operator")
@@ -124,7 +124,7 @@ def message_unpin(request: HtmxRequest, message_id: UUID) -> HttpResponseBase:
 @require_POST
 def message_expand(request: HtmxRequest, message_id: UUID) -> HttpResponseBase:
     """Show the original of a masked tool output in the context again."""
-    return _perform(request, message_id, expand_message, "The original stands in the context again.")
+    return _perform(request, message_id, expand_message, "Expanded: the context contains the original again.")
 
 
 def _perform(

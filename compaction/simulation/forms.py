@@ -6,15 +6,14 @@ from typing import Any, ClassVar
 from django import forms
 
 from compaction.models.sessions import WINDOW_TOKENS_MAX, WINDOW_TOKENS_MIN
-from context.profiles.budget_fields import ProfileFieldView
+from context.profiles.forms import ProfileFieldView
 from context.profiles.policy_fields import (
-    POLICY_FIELD_TEXTS,
     policy_field,
     policy_field_step,
     policy_form_value,
     policy_stored_value,
 )
-from context.services.profiles.compaction_policy import CompactionPolicy
+from context.services.profiles.compaction_policy import POLICY_FIELDS, CompactionPolicy
 from memory_platform.web.forms import PlatformForm
 
 _PRICE_MAX = 10_000
@@ -42,14 +41,14 @@ class SimulationForm(PlatformForm):
 
     units: ClassVar[Mapping[str, str]] = {"window": "tokens", "price": "per million"}
     window = forms.IntegerField(label="Window", min_value=WINDOW_TOKENS_MIN, max_value=WINDOW_TOKENS_MAX)
-    price = forms.FloatField(label="Price of a million tokens", min_value=0, max_value=_PRICE_MAX)
+    price = forms.FloatField(label="Price per million tokens", min_value=0, max_value=_PRICE_MAX)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields |= {name: policy_field(name) for name in self.NAMES}
 
     def unit_of(self, name: str) -> str:
-        return self.units[name] if name in self.units else POLICY_FIELD_TEXTS[name][1]
+        return self.units[name] if name in self.units else POLICY_FIELDS[name].unit
 
     def numbers(self) -> dict[str, Any]:
         """Return the valid numbers in the units of a policy."""

@@ -9,11 +9,12 @@ from uuid import UUID
 from context.assembly.sections import PACKERS, PackingSettings
 from context.assembly.sections.packing import ELASTIC, OPTIMAL
 from context.assembly.sources import ContextSources, SourceReader, given_or_default
-from context.models import SUMMARY_LEVELS_MAX, TOP_K_MAX, BudgetProfile
+from context.models import BudgetProfile
 from context.receipts.results import Anchor, ContextRequest, ContextWarning, Focus
 from context.services.assembly.model_catalog import DEFAULT_MODEL
 from context.services.budget import BudgetCalculator
 from context.services.ordering import DEFAULT_ORDERING, ORDERINGS
+from context.services.profiles.fields import SUMMARY_LEVELS_MAX, TOP_K_MAX
 from context.services.profiles.scoring_profiles import ScoringProfile
 from context.services.rendering import RENDER_STYLES
 from memories.models import PartitionSummary

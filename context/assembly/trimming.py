@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from context.assembly.fence import render_blocks
 from context.assembly.requests import ResolvedContextRequest
+from context.receipts.fence import render_blocks
 from context.receipts.results import Block
 from context.services.budget import BudgetCalculator
 from context.services.ordering import order_items

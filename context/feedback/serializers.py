@@ -11,8 +11,13 @@ from context.feedback.votes import RecordedVotes
 from context.models import Feedback
 from context.services.feedback.votes import EXPLICIT_WEIGHTS
 from memories.services.store.content import MAX_CONTENT_BYTES
-from memories.store.serializers.answers import format_utc
-from memory_platform.rest.fields import RuleCheckedField, StrictChoiceField, StrictTextField, StrictUuidField
+from memory_platform.rest.fields import (
+    RuleCheckedField,
+    StrictChoiceField,
+    StrictTextField,
+    StrictUuidField,
+    format_utc,
+)
 from memory_platform.rest.pages import PageInput
 from memory_platform.rest.serializers import StrictSerializer
 

@@ -12,9 +12,9 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from context.assembly.fence import render_blocks
 from context.models import Receipt
 from context.receipts import rows
+from context.receipts.fence import render_blocks
 from context.receipts.queries import ReceiptQuerySet
 from context.receipts.results import (
     MEMORY,

@@ -13,7 +13,7 @@ from context.assembly.replay import ReplayMode, replay_context
 from context.receipts.forms import ReceiptFilterForm
 from context.receipts.request_body import workbench_query_string
 from context.receipts.storing import StoredContext, find_receipt, list_receipts, stored_context
-from context.workbench.changes import context_changes
+from context.workbench.diff import PreviewDiff
 from context.workbench.preview import Preview, build_preview
 from memories.models import ApiKey, Partition
 from memories.tenancy.access import operator_actor, tenant_required
@@ -117,5 +117,5 @@ def _today(request: HtmxRequest, given: Preview, receipt_id: UUID) -> dict[str, 
         return {"refusal": error.detail}
     today = build_preview(replayed.context, tenant_id)
     title = "Since then: the same text, byte for byte" if replayed.is_verified else "Since then"
-    change = context_changes(given, today)
+    change = PreviewDiff(given, today)
     return {"today": today, "window": today.window(), "change": change, "versus": {"title": title}}

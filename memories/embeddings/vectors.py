@@ -9,7 +9,6 @@ from django.db.models.functions import Now
 from memories.embeddings.providers import Embedder, EmbeddingError
 from memories.embeddings.providers.protocol import EmbeddingVectors
 from memories.models import EmbeddingModel, Memory, MemoryEmbedding, MissingVector, UncomparedMemory
-from memories.store.queries.memories import MemoryQuerySet
 from memories.tenancy.scopes import tenant_scope
 
 
@@ -54,7 +53,9 @@ def record_vectors(
             UncomparedMemory.objects.enqueue(tenant_id, remaining)
         if notes_missing:
             _note(kept, [model for name, model in models.items() if name not in recorded])
-        return _make_ready(rows, models.values())
+        active = next(model for model in models.values() if model.state == EmbeddingModel.State.ACTIVE)
+        pending = rows.pending_embedding().with_embedding(active.name)
+        return int(pending.update(embedding_state=Memory.EmbeddingState.READY, embedding_error=""))
 
 
 def note_missing_vectors(tenant_id: UUID, items: Sequence[PendingVector]) -> None:
@@ -139,9 +140,3 @@ def _note(items: Sequence[PendingVector], models: Iterable[EmbeddingModel]) -> N
     ]
     if rows:
         MissingVector.objects.bulk_create(rows, ignore_conflicts=True)
-
-
-def _make_ready(rows: MemoryQuerySet, models: Iterable[EmbeddingModel]) -> int:
-    active = next(model for model in models if model.state == EmbeddingModel.State.ACTIVE)
-    pending = rows.pending_embedding().with_embedding(active.name)
-    return int(pending.update(embedding_state=Memory.EmbeddingState.READY, embedding_error=""))

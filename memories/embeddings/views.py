@@ -57,7 +57,7 @@ def embeddings(request: HtmxRequest) -> HttpResponseBase:
         except (EmbeddingError, PlatformError) as error:
             form.add_error("model", error.detail)
         else:
-            add_flash(request, f"The vectors of {row.name} are being made. Searches go on as they are.")
+            add_flash(request, f"Re-embedding with {row.name} started.")
             watch_job(request, "embedding_model", row.pk)
             return redirect("embeddings", request.tenant.id)
     return _page(request, form)
@@ -101,9 +101,9 @@ def embedding_switch(request: HtmxRequest, model_id: UUID) -> HttpResponseBase:
             tenant=tenant_of(request), model=name, accepts_missing=accepts, **_asked(request)
         ).is_done
         if done:
-            return f"Searches use {name} now."
+            return f"Search uses {name} now."
         watch_job(request, "embedding_model", model_id)
-        return f"Searches use {name} once its last vectors are made."
+        return f"Search will use {name} when its vectors are complete."
 
     return _asked_first(request, model_id, "memories/embeddings/embedding_switch.html", change)
 
@@ -117,7 +117,7 @@ def embedding_retire(request: HtmxRequest, model_id: UUID) -> HttpResponseBase:
     def change(status: ModelStatus) -> str:
         row = retire_embedding_model(tenant=tenant_of(request), model=status.model.name, **_asked(request))
         watch_job(request, "embedding_model", row.pk)
-        return f"The vectors of {row.name} are being removed."
+        return f"Removing the vectors of {row.name}."
 
     return _asked_first(request, model_id, "memories/embeddings/embedding_retire.html", change)
 
@@ -133,7 +133,7 @@ def embedding_retry(request: HtmxRequest, model_id: UUID) -> HttpResponseBase:
             count = len(retry_embeddings(tenant=tenant_of(request), **_asked(request)))
         else:
             count = retry_refused_vectors(tenant=tenant_of(request), model=model.name, **_asked(request))
-    add_flash(request, f"{counted(count, 'text is', 'texts are')} tried again.")
+    add_flash(request, f"{counted(count, 'text', 'texts')} queued for retry.")
     if count:
         kind, row_id = ("embeddings", request.tenant.id) if model.state == ACTIVE else ("embedding_model", model.pk)
         watch_job(request, kind, row_id)

@@ -12,9 +12,19 @@ from django.utils.dateparse import parse_datetime
 from memories.models import HygieneAct, Memory, MemoryFinding, MemoryLink, MemoryPair
 from memories.partitions.actions.links import link_memories, unlink_memories
 from memories.services.hygiene.rules import combine_memories
-from memories.services.store.bulk import ACT_MEMORIES_MAX, describe_not_undone, describe_undone
+from memories.services.store.bulk import (
+    ACT_MEMORIES_MAX,
+    ACTS,
+    BULK_MERGE,
+    MERGED_MAX,
+    MERGED_MIN,
+    describe_not_undone,
+    describe_skipped,
+    describe_undone,
+)
+from memories.store.actions.bulk import BulkActionResult
 from memories.store.actions.edit import archive_memory, update_memory
-from memories.store.bulk_rows import archive_rows, change_rows, restore_rows, undo_values
+from memories.store.bulk_rows import archive_rows, change_rows, lock_seen_rows, restore_rows, undo_values
 from memories.tenancy.audit import Actor, record_audit
 from memories.tenancy.exceptions import Conflict, InvalidInput, NotFound
 
@@ -58,6 +68,26 @@ def merge_memories(*, tenant_id: UUID, groups: Mapping[UUID, Collection[UUID]], 
     act.save()
     _audit(act, "merge_memories", [*groups, *others], by, now)
     return act
+
+
+@transaction.atomic
+def merge_seen_memories(
+    *, tenant_id: UUID, keep: UUID | None, seen: Mapping[UUID, int], by: Actor, now: datetime
+) -> BulkActionResult:
+    """Keep one of several memories that were seen in these versions and merge the others into it, or change nothing.
+
+    Raises `InvalidInput`, or `Conflict` `changed` where one is not as it was seen.
+    """
+    if not MERGED_MIN <= len(seen) <= MERGED_MAX:
+        raise InvalidInput("out_of_range", f"A merge takes {MERGED_MIN} to {MERGED_MAX} memories.", "id")
+    if keep is None or keep not in seen:
+        raise InvalidInput("unknown_choice", "Say which of them is kept.", "keep")
+    rows, left = lock_seen_rows(tenant_id, ACTS[BULK_MERGE], seen, "")
+    if left:
+        raise Conflict("changed", f"Nothing was merged: {describe_skipped(left)}. Look again.")
+    others = [row.pk for row in rows if row.pk != keep]
+    done = merge_memories(tenant_id=tenant_id, groups={keep: others}, by=by, now=now)
+    return BulkActionResult(done, len(rows), {})
 
 
 @transaction.atomic

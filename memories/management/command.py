@@ -54,9 +54,3 @@ def get_tenant_or_fail(name: str, *, returncode: int = 1) -> Tenant:
             f"There is no tenant named {name!r}; `manage.py create_tenant {name}` makes it.", returncode=returncode
         )
     return tenant
-
-
-def all_tenants() -> list[Tenant]:
-    """All tenants, by name."""
-    with admin_write_scope():
-        return list(Tenant.objects.all())

@@ -9,7 +9,8 @@ from django.db import models
 from django.db.models import Q
 from rest_framework_api_key.models import AbstractAPIKey
 
-from memories.search.queries.lexemes import DEFAULT_TEXT_SEARCH_CONFIG, CommonLexemeQuerySet
+from memories.search.queries.lexemes import CommonLexemeQuerySet
+from memories.tenancy.queries.languages import DEFAULT_TEXT_SEARCH_CONFIG
 from memories.tenancy.queries.tenants import ApiKeyManager, MembershipQuerySet, TenantQuerySet
 
 

@@ -6,8 +6,8 @@ from django.db import transaction
 
 from memories import tasks
 from memories.models import Tenant
-from memories.search.languages import check_language
 from memories.tenancy.audit import Actor, record_audit
+from memories.tenancy.languages import check_language
 
 
 @transaction.atomic

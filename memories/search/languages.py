@@ -8,21 +8,12 @@ from typing import Any
 from uuid import UUID
 
 from memories.models import CommonLexeme, Memory, MemoryVersion, Tenant
-from memories.search.queries.lexemes import text_search_configs
-from memories.tenancy.exceptions import InvalidInput
 from memories.tenancy.scopes import tenant_scope
 
 #: Rows derived in one transaction.
 DERIVED_AT_ONCE = 500
 #: Writers that saw the former language have ended by then.
 FORMER_ASKED_FOR = timedelta(minutes=15)
-
-
-def check_language(language: str) -> None:
-    """Raise `InvalidInput` `unknown_choice` for a language that this Postgres does not know."""
-    known = text_search_configs()
-    if language not in known:
-        raise InvalidInput("unknown_choice", f"The language is one of {', '.join(known)}.", "language")
 
 
 def rederive_search_columns(tenant_id: UUID) -> int:

@@ -3,7 +3,8 @@
 The rows are as they are afterwards when a step returns. None writes an audit row: the verb does.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
@@ -16,6 +17,7 @@ from memories.embeddings.vectors import carry_vectors
 from memories.models import Memory, MemoryVersion
 from memories.models.memory import VERSION_COLUMNS
 from memories.services.search.lexemes import search_columns
+from memories.services.store.bulk import BulkAction, skip_reason
 from memories.store.live_rows import LiveKey, archive_expired, duplicate_key, unarchived_rows_by_key
 from memories.tenancy.audit import Actor
 from memories.tenancy.exceptions import Conflict
@@ -39,6 +41,16 @@ def translate_duplicate_errors() -> Iterator[None]:
         if getattr(diagnostics, "constraint_name", "") != LIVE_CONSTRAINT:
             raise
         raise duplicate_conflict() from error
+
+
+def lock_seen_rows(
+    tenant_id: UUID, act: BulkAction, seen: Mapping[UUID, int], kind: str
+) -> tuple[list[Memory], "Counter[str]"]:
+    """Return the rows that an act applies to, locked, and how many it skips by reason."""
+    found = {row.pk: row for row in Memory.objects.for_tenant(tenant_id).with_ids(seen).locked()}
+    reasons = {pk: skip_reason(act, found.get(pk), seen_version=version, kind=kind) for pk, version in seen.items()}
+    rows = [row for pk, row in found.items() if not reasons[pk]]
+    return rows, Counter(reason for reason in reasons.values() if reason)
 
 
 def archive_rows(rows: Sequence[Memory], now: datetime) -> None:

@@ -22,7 +22,7 @@ ROWS_CHOSEN_MAX = 200
 DIGITS_MAX = 18
 #: Characters of the query of a list that somebody comes from.
 BACK_MAX_CHARACTERS = 12_000
-KIND_REFUSED = "One word in small letters, such as fact or preference."
+KIND_REFUSED = "Enter one lower-case word, such as fact or preference."
 
 
 class KindField(forms.CharField):
@@ -87,13 +87,13 @@ class SelectedMemoriesField(forms.Field):
     def clean(self, value: Any) -> dict[UUID, int]:
         pairs = [pair.partition(":") for pair in str(value or "").split()[: ACT_MEMORIES_MAX + 1]]
         if not 0 < len(pairs) <= ACT_MEMORIES_MAX:
-            raise ValidationError(f"One act is about 1 to {ACT_MEMORIES_MAX:,} memories.", code="out_of_range")
+            raise ValidationError(f"Select 1 to {ACT_MEMORIES_MAX:,} memories.", code="out_of_range")
         try:
             seen = {UUID(memory_id): int(version) for memory_id, _, version in pairs if len(version) <= DIGITS_MAX}
         except ValueError:
             seen = {}
         if len(seen) < len(pairs):
-            raise ValidationError("A memory is named by its id and version, once.", code="not_an_id")
+            raise ValidationError("Select each memory once, by ID and version.", code="not_an_id")
         return seen
 
 
@@ -113,7 +113,7 @@ class BulkSelectionForm(PlatformForm):
         try:
             return QueryDict(self.cleaned_data["back"]).urlencode()
         except TooManyFieldsSent as error:
-            raise ValidationError("The address of the list has too many fields.", code="too_long") from error
+            raise ValidationError("The list address has too many fields.", code="too_long") from error
 
     def __init__(self, data: Any) -> None:
         super().__init__(data)
@@ -135,7 +135,7 @@ class BulkActionForm(PlatformForm):
     def clean(self) -> dict[str, Any]:
         fields: dict[str, Any] = self.cleaned_data
         if fields.get("act") == BULK_CHANGE_KIND and not fields.get("to_kind") and "to_kind" not in self.errors:
-            self.add_error("to_kind", "Say which kind.")
+            self.add_error("to_kind", "Enter a kind.")
         return fields
 
 

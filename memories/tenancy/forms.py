@@ -27,10 +27,10 @@ class PartitionField(forms.CharField):
 class ApiKeyForm(PlatformForm):
     """A key to make; what it may do includes what stands above it."""
 
-    LEVELS = [("read", "Read"), ("write", "Read and write"), ("admin", "Administer")]
+    LEVELS = [("read", "Read"), ("write", "Read and write"), ("admin", "Admin")]
 
     name = forms.RegexField(
-        r"^.+\Z", max_length=50, error_messages={"invalid": "A name of 1 to 50 characters on one line."}
+        r"^.+\Z", max_length=50, error_messages={"invalid": "Enter 1 to 50 characters on one line."}
     )
     level = forms.ChoiceField(label="May", choices=LEVELS, initial="write")
     partition = PartitionField()
@@ -47,8 +47,8 @@ class AuditFilterForm(PlatformForm):
 
     actor = forms.CharField(label="Who", required=False, max_length=150)
     verb = forms.CharField(label="What", required=False, max_length=64)
-    target_kind = forms.CharField(label="Kind of object", required=False, max_length=64)
-    target_id = forms.CharField(label="Id of the object", required=False, max_length=150)
+    target_kind = forms.CharField(label="Object type", required=False, max_length=64)
+    target_id = forms.CharField(label="Object ID", required=False, max_length=150)
     after = forms.DateTimeField(label="From", required=False)
     before = forms.DateTimeField(label="Until", required=False)
 

@@ -31,24 +31,16 @@ class ComponentKind:
 
 
 _KINDS: Sequence[ComponentKind] = (
-    ComponentKind("database", "Database", "Nothing can be read or stored: agents get an error, and no page opens."),
-    ComponentKind("vector", "Vector search", "Memories cannot be searched by meaning, and none can be embedded."),
-    ComponentKind("role", "Database role", "Tenants would not be kept apart by the database itself."),
-    ComponentKind("migrations", "Migrations", "Pages and calls that need the missing tables or columns fail."),
-    ComponentKind(
-        "broker", "Broker", "Background work waits. Contexts are served; it catches up once the broker is back."
-    ),
-    ComponentKind("workers", "Workers", "Nothing is compacted, rolled up, evaluated or re-embedded; such work waits."),
-    ComponentKind(
-        "beat", "Scheduler", "Nothing starts by itself: idle sessions stay full, counts and old records stay."
-    ),
-    ComponentKind(
-        "embedder", "Embedder", "New memories are found by their words alone, and so is what agents ask for."
-    ),
-    ComponentKind(
-        "embedding_models", "Embedding models", "What is stored is not searched with the model settings name."
-    ),
-    ComponentKind("summariser", "Summariser", "Summaries are made by rules, from extracted statements, and marked so."),
+    ComponentKind("database", "Database", "Agents get errors and no page opens."),
+    ComponentKind("vector", "Vector search", "Vector search and embedding fail."),
+    ComponentKind("role", "Database role", "The database does not enforce tenant isolation."),
+    ComponentKind("migrations", "Migrations", "Pages and requests that need missing tables fail."),
+    ComponentKind("broker", "Broker", "Background work waits. Contexts are still served."),
+    ComponentKind("workers", "Workers", "Compactions, roll-ups, evaluations and re-embedding wait."),
+    ComponentKind("beat", "Scheduler", "No scheduled task runs."),
+    ComponentKind("embedder", "Embedder", "Search is lexical only."),
+    ComponentKind("embedding_models", "Embedding models", "Search does not use the configured model."),
+    ComponentKind("summariser", "Summariser", "Summaries are extractive and marked as such."),
 )
 
 
@@ -77,11 +69,11 @@ def _named(states: Mapping[str, ComponentState]) -> list[Component]:
 
 
 def _workers(now: datetime) -> str:
-    return _lives(heartbeats.WORKER, now, heartbeats.WORKER_AWAY_AFTER_SECONDS, "no worker was seen")
+    return _lives(heartbeats.WORKER, now, heartbeats.WORKER_AWAY_AFTER_SECONDS, "no worker seen")
 
 
 def _beat(now: datetime) -> str:
-    return _lives(heartbeats.BEAT, now, heartbeats.BEAT_AWAY_AFTER_SECONDS, "it was not seen to send anything")
+    return _lives(heartbeats.BEAT, now, heartbeats.BEAT_AWAY_AFTER_SECONDS, "no task sent")
 
 
 def _lives(key: str, now: datetime, away_after_seconds: float, never: str) -> str:
@@ -99,7 +91,7 @@ def _lives(key: str, now: datetime, away_after_seconds: float, never: str) -> st
 def _summariser(now: datetime) -> str:  # noqa: ARG001 - as all of them are asked
     """Whether the model's address can be reached; it is never asked for anything, which may cost money."""
     if not has_model():
-        return "no model is configured: summaries are made by rules, from extracted statements"
+        return "no model configured; summaries are extractive"
     address = urlsplit(settings.LLM_BASE_URL or HOSTED_ADDRESS)
     port = address.port or (80 if address.scheme == "http" else 443)
     socket.create_connection((address.hostname or "", port), timeout=CONNECT_SECONDS).close()

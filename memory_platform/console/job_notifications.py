@@ -86,19 +86,19 @@ def _of_run(run: Run) -> JobNotification | None:
         return JobNotification(_of_compaction(run.compaction, is_failed=is_failed), url, is_failed, is_followed=True)
     path = run.partition.path if run.partition else ""
     url = f"{reverse('partitions', args=[run.tenant_id])}?{urlencode({'partition': path})}"
-    done = "could not be made" if is_failed else "is made anew"
+    done = "could not be made" if is_failed else "is regenerated"
     return JobNotification(f"The {run.style} summary of {path} {done}.", url, is_failed)
 
 
 def _of_compaction(compaction: Compaction, *, is_failed: bool) -> str:
     if is_failed:
-        return "A compaction failed. The session is as it was."
+        return "Compaction failed. The session did not change."
     if compaction.state == Compaction.State.PROPOSED:
-        return "A compaction is ready and waits for review."
+        return "A compaction is ready for review."
     if compaction.state == Compaction.State.APPLIED:
         before = counted(compaction.tokens_before, "token", "tokens")
-        return f"The session is compacted: {before} became {compaction.tokens_after:,}."
-    return "A compaction is done."
+        return f"Session compacted: {before} to {compaction.tokens_after:,}."
+    return "Compaction done."
 
 
 def _evaluations(tenant_id: UUID, ids: Sequence[UUID]) -> Outcomes:
@@ -111,9 +111,9 @@ def _of_evaluation(run: EvaluationRun) -> JobNotification | None:
         return None
     url = reverse("evaluation", args=[run.tenant_id, run.pk])
     if run.state == EvaluationRun.State.DONE:
-        text = f"The evaluation of {run.profile_name} on {run.corpus_name} is done."
+        text = f"Evaluation of {run.profile_name} on {run.corpus_name} done."
     else:
-        text = f"The evaluation on {run.corpus_name} is {run.state}."
+        text = f"Evaluation on {run.corpus_name} {run.state}."
     return JobNotification(text, url, run.state == EvaluationRun.State.FAILED, is_followed=True)
 
 
@@ -129,12 +129,12 @@ def _of_model(model: EmbeddingModel, waiting: int, refused: int) -> JobNotificat
         return None
     if refused:
         return JobNotification(
-            f"{model.name} refused {counted(refused, 'text', 'texts')}; the others have a vector.", url, is_failed=True
+            f"{model.name} rejected {counted(refused, 'text', 'texts')}; the others have a vector.", url, is_failed=True
         )
     if model.state == state.RETIRED:
-        return JobNotification(f"The vectors of {model.name} are removed.", url)
-    used = " Searches use it now." if model.state == state.ACTIVE else ""
-    return JobNotification(f"All vectors of {model.name} are made.{used}", url)
+        return JobNotification(f"Vectors of {model.name} removed.", url)
+    used = " Search uses it now." if model.state == state.ACTIVE else ""
+    return JobNotification(f"Vectors of {model.name} complete.{used}", url)
 
 
 def _embeddings(tenant_id: UUID, ids: Sequence[UUID]) -> Outcomes:

@@ -188,7 +188,7 @@ def _of_model(missing: Mapping[UUID, tuple[int, int]], model: EmbeddingModel) ->
     is_filling = model.state == EmbeddingModel.State.FILLING
     is_retiring = model.state == EmbeddingModel.State.RETIRING
     is_over = not (is_filling or is_retiring)
-    error = f"{counted(refused, 'text was', 'texts were')} refused." if refused else model.error
+    error = f"{counted(refused, 'text was', 'texts were')} rejected." if refused else model.error
     return Job(
         pk=model.pk,
         kind="embedding_model",

@@ -9,21 +9,21 @@ from django.conf import settings
 from memory_platform.console.heartbeats import LastRun, last_runs
 
 _WORDS: Mapping[str, str] = {
-    "sweep-pending-embeddings": "Embed memories that were left behind",
-    "sweep-embedding-models": "Go on with vectors of another model",
-    "fold-retrievals": "Count what contexts have retrieved",
-    "compare-new-memories": "Look for near duplicates and contradictions",
-    "find-faults": "Look for memories never retrieved or soon to expire",
-    "find-unhelpful": "Look for memories shown often and of no use",
-    "sweep-languages": "Finish changes of language",
-    "count-common-words": "Count which words are common",
-    "fold-counts": "Add up how many memories partitions have",
-    "forget-old-records": "Delete records past their time",
-    "prune-receipts": "Delete contexts past what their tenant keeps",
-    "sweep-sessions": "Compact sessions that are idle and full",
-    "sweep-runs": "Take up compactions that were left behind",
-    "sweep-evaluations": "Take up evaluations that were left behind",
-    "roll-up-changed": "Roll up partitions in which something changed",
+    "sweep-pending-embeddings": "Embed pending memories",
+    "sweep-embedding-models": "Continue re-embedding",
+    "fold-retrievals": "Update retrieval counts",
+    "compare-new-memories": "Find near-duplicates and contradictions",
+    "find-faults": "Find unused and expiring memories",
+    "find-unhelpful": "Find unhelpful memories",
+    "sweep-languages": "Finish language changes",
+    "count-common-words": "Update common words",
+    "fold-counts": "Update partition counts",
+    "forget-old-records": "Delete expired records",
+    "prune-receipts": "Delete old receipts",
+    "sweep-sessions": "Compact idle sessions",
+    "sweep-runs": "Resume abandoned compactions",
+    "sweep-evaluations": "Resume abandoned evaluations",
+    "roll-up-changed": "Roll up changed partitions",
 }
 
 

@@ -138,7 +138,9 @@ class DemoLoader:
     def _evaluate(self, at: datetime, **row: Any) -> None:
         golden, by = EvaluationRun.Corpus.GOLDEN, self.by
         with tenant_scope(self.tenant.pk):
-            run = request_evaluation(tenant_id=self.tenant.pk, corpus_kind=golden, is_sent=False, **row, by=by, now=at)
+            run = request_evaluation(
+                tenant_id=self.tenant.pk, corpus_kind=golden, is_enqueued=False, **row, by=by, now=at
+            )
         run_evaluation(self.tenant.pk, run.pk, now=at)
 
     def _hold_session(

@@ -17,6 +17,11 @@ INTEGER_MAX = 2**31 - 1
 _UUID = re.compile(r"[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE)
 
 
+def format_utc(value: datetime | None) -> str | None:
+    """Return a moment as ISO 8601 in UTC, with a Z."""
+    return None if value is None else value.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
 class StrictField(serializers.Field[Any, Any, Any, Any]):
     """Refusals by code; the details are written here, so no library text can echo the value."""
 

@@ -121,7 +121,7 @@ def operator_required(role: str, *, to_change: str = "") -> Callable[[PageView],
             if request.POST.get("drawn_for", str(request.user.pk)) != str(request.user.pk):
                 raise PermissionDenied("Somebody else signed in since this page was opened. Reload it.")
             if not own.includes(needed):
-                raise PermissionDenied(f"This takes the role {needed}; this account is {own}.")
+                raise PermissionDenied(f"This requires the role {needed}; this account is {own}.")
             request.operator = Operator(request.user, own)
             response = view(request, *args, **kwargs)
             patch_cache_control(response, no_store=True, private=True)

@@ -4,6 +4,7 @@ import difflib
 import json
 import re
 from collections.abc import Iterable
+from itertools import zip_longest
 from typing import Any
 
 from tests.behaviour.labels import UUID
@@ -12,6 +13,7 @@ from tests.behaviour.names import Names
 PARTS = ("contexts", "schema", "api", "pages")
 #: Scores fall with a memory's age, so two recordings differ by the seconds between their requests.
 TOLERANCE = 0.0005
+DURATION = "{measured}"
 SHOWN_LINES = 24
 _DECIMAL = re.compile(r"-?\d+\.\d+")
 #: Follows from when the database last counted its rows. Under a new name both are to stand here.
@@ -26,18 +28,16 @@ def compare(
     for part in parts:
         # Lines of a page are no codes, whatever they say.
         used = Names(paths=names.paths, texts=names.texts) if part == "pages" else names
-        old = {names.text(name): _without_request(used, each) for name, each in before[part].items()}
-        new = {name: _without_request(Names(), each) for name, each in after[part].items()}
+        old = {_in_order(names.text(name)): _without_request(used, each) for name, each in before[part].items()}
+        new = {_in_order(name): _without_request(Names(), each) for name, each in after[part].items()}
         new |= {name: _aligned(old[name], new[name]) for name in old.keys() & new.keys()}
         changed = [name for name in sorted(old.keys() & new.keys()) if old[name] != new[name]]
         moved = [name for name in changed if _is_reordered(old[name], new[name])]
         changed = [name for name in changed if name not in moved]
         gone, added = sorted(old.keys() - new.keys()), sorted(new.keys() - old.keys())
         equal = len(old.keys() & new.keys()) - len(changed) - len(moved)
-        print(
-            f"{part}: {equal} equal, {len(moved)} in another order, {len(changed)} changed, "
-            f"{len(gone)} gone, {len(added)} added"
-        )
+        counts = f"{equal} equal, {len(moved)} in another order, {len(changed)} changed"
+        print(f"{part}: {counts}, {len(gone)} gone, {len(added)} added")
         is_different |= bool(changed or gone or added)
         if is_silent:
             continue
@@ -51,7 +51,21 @@ def compare(
 
 def _without_request(names: Names, recorded: dict[str, Any]) -> Any:
     kept = {key: names.value(_stable(value)) for key, value in recorded.items() if key != "request"}
+    if "text" in kept:
+        kept["text"] = _without_durations(kept["text"])
     return _numbered(kept)
+
+
+def _in_order(name: str) -> str:
+    """`name` with the parameters of its query sorted: ids of a selection stand in it in any order."""
+    path, mark, query = name.partition("?")
+    return path + mark + "&".join(sorted(query.split("&")))
+
+
+def _without_durations(lines: list[str]) -> list[str]:
+    """`lines` without those that say how long something took: pages leave out what took no time."""
+    pairs = zip_longest(lines, lines[1:])
+    return [line for line, following in pairs if DURATION not in line and following != DURATION]
 
 
 def _stable(value: Any) -> Any:

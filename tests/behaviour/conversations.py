@@ -134,7 +134,7 @@ def _review(api: Endpoints, compaction: str, session: str, *, is_first: bool) ->
 
 
 def spread_journal(api: Endpoints) -> None:
-    """Label the memories that compaction stored by their text, and give each a creation day of its own."""
+    """Label the memories that compaction stored by their text; give each its own creation day, too old to count."""
     rows = []
     for query in ({"page_size": 500}, {"page_size": 500, "archived": "true"}):
         page = api.client.call("GET", "/api/v1/memories", key=api.keys["admin"], query=query).json()
@@ -143,5 +143,5 @@ def spread_journal(api: Endpoints) -> None:
     for number, row in enumerate(rows):
         api.labels.name(row["id"], f"journal-{number}")
         if not row["archived_at"]:
-            body = {"created_at": api.labels.time(days=500 + number)}
+            body = {"created_at": api.labels.time(days=2500 + number)}
             api.send("PATCH", f"memories/{row['id']}", body, "journal")

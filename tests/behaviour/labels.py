@@ -20,7 +20,7 @@ _MEASURED = re.compile(r"\b[\d,]+(?:\.\d+)? ?(?:ms|MB|µs|milliseconds?|seconds?
 #: A time this near to the anchor is one of the recording itself.
 RECORDING = timedelta(minutes=40)
 #: Days older than this were written by the corpus, not by the clock.
-REMEMBERED = timedelta(days=1000)
+REMEMBERED = timedelta(days=2700)
 #: Objects whose numbers are durations.
 TIMINGS = {"timings", "ms", "duration_ms", "latency"}
 

@@ -17,6 +17,7 @@ from tests.behaviour.names import Names
 from tests.behaviour.pages import Console, Crawl
 from tests.behaviour.profiles import prepare_pages, publish_profile
 from tests.behaviour.server import Server
+from tests.behaviour.visible import read_page
 
 TENANTS = ("acme", "other")
 OPERATOR = "ada"
@@ -24,7 +25,10 @@ OPERATOR = "ada"
 ANCHOR_AFTER = timedelta(seconds=75)
 #: Nothing may be recorded on both sides of midnight: pages count days.
 QUIET_MINUTES = 40
-SETTLE_SECONDS = 20.0
+#: A page that shows what periodic jobs still have to do is asked so often; it has to stay the same so many times.
+POLL_SECONDS = 4.0
+QUIET_POLLS = 4
+QUIET_PATIENCE_SECONDS = 150.0
 
 
 def record(server: Server, names: Names) -> dict[str, Any]:
@@ -49,14 +53,15 @@ def record(server: Server, names: Names) -> dict[str, Any]:
     progress.report("endpoints recorded")
     prepare_evaluations(server, labels, TENANTS[0])
     publish_profile(endpoints)
-    prepare_pages(endpoints)
     progress.report("evaluations run")
-    server.resume_schedule()
-    time.sleep(SETTLE_SECONDS)
-    server.pause_schedule()
-    time.sleep(1)
     console = Console(client, labels)
     console.sign_in(OPERATOR, keys["password"])
+    server.resume_schedule()
+    _wait_for_quiet(console, names.path(f"/t/{keys['tenant-acme']}/hygiene"))
+    server.pause_schedule()
+    time.sleep(1)
+    progress.report("periodic jobs run")
+    prepare_pages(endpoints)
     recorded["pages"] = Crawl(console).run("/")
     progress.report("pages recorded")
     missing = endpoints.missing()
@@ -64,6 +69,17 @@ def record(server: Server, names: Names) -> dict[str, Any]:
     counts = {part: len(entries) for part, entries in recorded.items()}
     print(f"recorded {counts}; endpoints without a successful answer: {', '.join(missing) or 'none'}", file=sys.stderr)
     return recorded
+
+
+def _wait_for_quiet(console: Console, path: str) -> None:
+    deadline = time.monotonic() + QUIET_PATIENCE_SECONDS
+    seen: list[list[str]] = []
+    while time.monotonic() < deadline:
+        time.sleep(POLL_SECONDS)
+        seen.append(read_page(console.get(path).text).lines)
+        if len(seen) > QUIET_POLLS and all(each == seen[-1] for each in seen[-QUIET_POLLS:]):
+            return
+    raise RuntimeError(f"{path} does not come to rest")
 
 
 def write_recording(path: Path, recorded: dict[str, Any]) -> None:

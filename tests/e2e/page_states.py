@@ -122,7 +122,7 @@ def edit_in_conflict(stage: PageStage) -> None:
     page.locator("#edit summary").click()
     page.fill("#id_text", "Maren has the call with Osaka.")
     page.evaluate("() => document.querySelectorAll('[name=edit_version]').forEach((one) => { one.value = '99'; })")
-    page.get_by_role("button", name="Save the text").click()
+    page.get_by_role("button", name="Save text").click()
     page.locator(".review-refusal, .alert-danger").first.scroll_into_view_if_needed()
 
 

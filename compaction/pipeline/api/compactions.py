@@ -38,8 +38,8 @@ from compaction.review.actions import (
     reopen_compaction,
     roll_back_compaction,
 )
-from compaction.review.queries import APPEND_MISSING, allowed_review_actions
-from compaction.services.pipeline.states import APPROVE, EDIT, REGENERATE, REJECT, REOPEN, ROLL_BACK
+from compaction.review.queries import allowed_review_actions
+from compaction.services.pipeline.states import APPEND_MISSING, APPROVE, EDIT, REGENERATE, REJECT, REOPEN, ROLL_BACK
 from compaction.tasks import enqueue_compaction
 from memories.store.api.schema import IDEMPOTENCY_KEY, response_schemas
 from memories.tenancy.api.endpoint import Endpoint

@@ -9,10 +9,8 @@ from rest_framework import serializers
 from compaction.models import Compaction, Run
 from compaction.models.sessions import MODEL_CHARACTERS_MAX
 from compaction.pipeline.plans import SessionPlan
-from compaction.review.actions import REVIEW_REASON_CHARACTERS_MAX
-from compaction.review.editing import SUMMARY_BYTES_MAX
-from compaction.review.queries import APPEND_MISSING
-from compaction.services.pipeline.states import APPROVE, EDIT, REGENERATE, REJECT, REOPEN, ROLL_BACK
+from compaction.services.pipeline.states import APPEND_MISSING, APPROVE, EDIT, REGENERATE, REJECT, REOPEN, ROLL_BACK
+from compaction.services.review.editing import REVIEW_REASON_CHARACTERS_MAX, SUMMARY_BYTES_MAX
 from memory_platform.rest.fields import StrictBooleanField, StrictChoiceField, StrictIntegerField, StrictTextField
 from memory_platform.rest.pages import PageInput, PageOutput
 from memory_platform.rest.serializers import StrictSerializer

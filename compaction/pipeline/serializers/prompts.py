@@ -12,9 +12,9 @@ from compaction.pipeline.serializers.compactions import (
     RetentionOutput,
     SummaryStatementOutput,
 )
-from context.services.profiles.compaction_policy import BOUNDS, DEFAULT_POLICY
+from context.profiles.serializers.fields import input_field
+from context.services.profiles.compaction_policy import POLICY_FIELDS
 from memory_platform.rest.fields import (
-    StrictBooleanField,
     StrictIntegerField,
     StrictNumberField,
     StrictTextField,
@@ -59,14 +59,9 @@ class SimulationInput(StrictSerializer):
 
     def get_fields(self) -> dict[str, Any]:
         """Add every field of the policy that affects a simulation, with its bounds."""
-        fields = super().get_fields()
-        for name in SIMULATED_NUMBERS:
-            least, most = BOUNDS[name]
-            if isinstance(getattr(DEFAULT_POLICY, name), int):
-                fields[name] = StrictIntegerField(minimum=int(least), maximum=int(most), required=False)
-            else:
-                fields[name] = StrictNumberField(minimum=least, maximum=most, required=False)
-        return fields | {name: StrictBooleanField(required=False) for name in SIMULATED_SWITCHES}
+        return super().get_fields() | {
+            name: input_field(POLICY_FIELDS[name]) for name in SIMULATED_NUMBERS + SIMULATED_SWITCHES
+        }
 
 
 class RoundedField(serializers.FloatField):

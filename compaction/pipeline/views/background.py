@@ -63,7 +63,7 @@ def run_retry(request: HtmxRequest, run_id: UUID) -> HttpResponseBase:
     except PlatformError as error:
         flash_error(request, error.detail)
     else:
-        add_flash(request, "It is queued again.")
+        add_flash(request, "Job queued again.")
         watch_job(request, run.kind, run.pk)
     return redirect("jobs", request.tenant.id)
 
@@ -110,5 +110,5 @@ def _request_roll_up(request: HtmxRequest, partition: Partition) -> None:
     except PlatformError as error:
         flash_error(request, error.detail)
     else:
-        add_flash(request, f"The {style} summary is being made anew.")
+        add_flash(request, f"Regenerating the {style} summary.")
         watch_job(request, run.kind, run.pk)

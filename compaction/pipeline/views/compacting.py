@@ -51,7 +51,7 @@ def _request(request: HtmxRequest, session_id: UUID) -> HttpResponseBase:
     except PlatformError as error:
         flash_error(request, error.detail)
         return _dry_run(request, session_id, status=HTTPStatus.UNPROCESSABLE_ENTITY)
-    add_flash(request, "The compaction is under way. You are told when it is done.")
+    add_flash(request, "Compaction started. You will be notified when it is done.")
     watch_job(request, run.kind, run.pk)
     return redirect("session", request.tenant.id, session_id)
 

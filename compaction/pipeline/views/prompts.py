@@ -78,14 +78,14 @@ def prompt_page(request: HtmxRequest) -> HttpResponseBase:
     except PlatformError as error:
         form.add_error("text" if error.field == "text" else None, error.detail)
         return _page(request, form)
-    add_flash(request, f"Version {saved.version} is in force.")
+    add_flash(request, f"Version {saved.version} is active.")
     return redirect("prompts", request.tenant.id)
 
 
 def _try_and_respond(request: HtmxRequest, form: PromptForm) -> HttpResponse:
     session_id = form.cleaned_data["session"]
     if session_id is None:
-        form.add_error("session", "Choose a session to try it on.")
+        form.add_error("session", "Select a session for the test.")
         return _page(request, form)
     text = form.cleaned_data["text"]
     try:
@@ -110,7 +110,7 @@ def prompt_roll_back(request: HtmxRequest, version: int) -> HttpResponseBase:
     except PlatformError as error:
         flash_error(request, error.detail)
     else:
-        add_flash(request, f"The text of version {version} is in force again, as version {saved.version}.")
+        add_flash(request, f"Rolled back to version {version}, saved as version {saved.version}.")
     return redirect("prompts", request.tenant.id)
 
 

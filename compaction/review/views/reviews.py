@@ -83,7 +83,7 @@ def compaction_approve(request: HtmxRequest, compaction_id: UUID) -> HttpRespons
     form = OptionalReasonForm(request.POST, label_suffix="")
     if not form.is_valid():
         return render_review(request, compaction_id, RefusedForms(reason=form))
-    said = "Approved: the summary stands in the session's context."
+    said = "Approved. The summary is in the session's context."
     verb = partial(approve_compaction, **form.cleaned_data)
     undo = FlashLink(reverse("compaction-roll-back", args=[request.tenant.id, compaction_id]), "Undo …", asks=True)
     return decide_and_respond(request, compaction_id, verb, said, link=undo, reason=form, should_continue=True)
@@ -97,7 +97,7 @@ def compaction_reject(request: HtmxRequest, compaction_id: UUID) -> HttpResponse
     form = ReasonForm(request.POST, label_suffix="")
     if not form.is_valid():
         return render_review(request, compaction_id, RefusedForms(reason=form))
-    said = "Rejected: the session stays as it is."
+    said = "Rejected. The session does not change."
     verb = partial(reject_compaction, **form.cleaned_data)
     return decide_and_respond(
         request, compaction_id, verb, said, undo="compaction-reopen", reason=form, should_continue=True
@@ -109,7 +109,7 @@ def compaction_reject(request: HtmxRequest, compaction_id: UUID) -> HttpResponse
 @require_POST
 def compaction_reopen(request: HtmxRequest, compaction_id: UUID) -> HttpResponseBase:
     """Return a rejected or superseded proposal to the queue."""
-    return decide_and_respond(request, compaction_id, reopen_compaction, "It waits for a decision again.")
+    return decide_and_respond(request, compaction_id, reopen_compaction, "Reopened.")
 
 
 @operator_required("operator")
@@ -124,11 +124,11 @@ def compaction_roll_back(request: HtmxRequest, compaction_id: UUID) -> HttpRespo
         with tenant_scope(request.tenant.id):
             row = get_compaction_or_404(request, compaction_id)
             made = memories_archived_by_roll_back(row)
-        said = "Rolled back: the session is exactly what it was before."
+        said = "Rolled back. The session is in its earlier state."
         if made:
-            said += f" {pluralized(made, 'memory,memories')} that it had made {'is' if made == 1 else 'are'} archived."
-        said += " It does not come back to the queue."
-        session = FlashLink(reverse("session", args=[request.tenant.id, row.session_id]), "Look at the session")
+            said += f" {pluralized(made, 'memory,memories')} from it {'is' if made == 1 else 'are'} archived."
+        said += " It does not return to the queue."
+        session = FlashLink(reverse("session", args=[request.tenant.id, row.session_id]), "View session")
         verb = partial(roll_back_compaction, reason=form.cleaned_data["reason"])
         return decide_and_respond(request, compaction_id, verb, said, link=session, reason=form)
     with tenant_scope(request.tenant.id):
@@ -163,7 +163,7 @@ def compaction_regenerate(request: HtmxRequest, compaction_id: UUID) -> HttpResp
         return render_review(
             request, compaction_id, RefusedForms(refusal=describe_refusal(request, compaction_id, error))
         )
-    add_flash(request, "A new one is being made; this one stands until then.")
+    add_flash(request, "Regeneration started. The current proposal stays until it is done.")
     watch_job(request, run.kind, run.pk)
     return redirect(ReviewAddress(request).of(compaction_id))
 

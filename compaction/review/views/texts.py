@@ -103,7 +103,9 @@ def compaction_append(request: HtmxRequest, compaction_id: UUID) -> HttpResponse
     """Append one or all missing facts to the summary."""
     form = AppendFactsForm(request.POST)
     if not form.is_valid():
-        return render_review(request, compaction_id, RefusedForms(refusal=Refusal("The page is too old; look again.")))
+        return render_review(
+            request, compaction_id, RefusedForms(refusal=Refusal("The page is out of date. Reload it."))
+        )
     chosen = request.POST.getlist("fact")
     with tenant_scope(request.tenant.id):
         before = len(get_compaction_or_404(request, compaction_id).statements)
@@ -129,7 +131,7 @@ def compaction_withdraw(request: HtmxRequest, compaction_id: UUID) -> HttpRespon
         get_compaction_or_404(request, compaction_id)
     form = WithdrawAppendedForm(request.GET)
     if not form.is_valid():
-        flash_error(request, "It cannot be undone: the address says not what was appended.")
+        flash_error(request, "Cannot undo: the address does not name the appended statements.")
         return _respond_with_review(request, compaction_id)
     try:
         row = perform_decision(request, compaction_id, partial(withdraw_appended_statements, **form.cleaned_data))
@@ -137,7 +139,7 @@ def compaction_withdraw(request: HtmxRequest, compaction_id: UUID) -> HttpRespon
         return render_review(
             request, compaction_id, RefusedForms(refusal=describe_refusal(request, compaction_id, error))
         )
-    add_flash(request, _describe_summary(row, "Taken out again"))
+    add_flash(request, _describe_summary(row, "Removed"))
     return _respond_with_review(request, compaction_id)
 
 

@@ -21,6 +21,8 @@ FAIL = "fail"
 APPROVE = "approve"
 REJECT = "reject"
 EDIT = "edit"
+#: Offered beside EDIT while a summary lost facts; no transition of its own.
+APPEND_MISSING = "append_missing"
 REGENERATE = "regenerate"
 ROLL_BACK = "rollback"
 RETRY = "retry"

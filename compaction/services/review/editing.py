@@ -12,6 +12,8 @@ from compaction.services.pipeline.statements.dates import date_text
 from compaction.services.pipeline.statements.rendering import drop_repeated_day
 from compaction.services.pipeline.stored_statements import CitedStatement
 
+REVIEW_REASON_CHARACTERS_MAX = 500
+SUMMARY_BYTES_MAX = 256 * 1024
 _BREAK = re.compile(r"(?<=[.!?])\s+|\n+")
 #: The end of a sentence with a letter right behind it.
 _RUN_ON = re.compile(r"[.!?](?=[^\W\d_])")

@@ -17,10 +17,10 @@ from context.assembly.serializers.shapes import (
     ProfileVersionOutput,
     WarningOutput,
 )
-from context.models import SUMMARY_LEVELS_MAX, TOP_K_MAX, BudgetProfile
-from context.profiles.budget_profiles import SUMMARY_LEVEL_MAX
+from context.models import BudgetProfile
 from context.receipts.results import DEFAULT_RENDER, LINKED_MEMORY, MEMORY, PARTITION_SUMMARY, TENANT_MEMO
 from context.services.ordering import ORDERINGS
+from context.services.profiles.fields import SUMMARY_LEVEL_MAX, SUMMARY_LEVELS_MAX, TOP_K_MAX
 from context.services.rendering import RENDER_STYLES
 from memories.models import PartitionSummary
 from memory_platform.rest.fields import (

@@ -7,11 +7,10 @@ from rest_framework import serializers
 from context.assembly.serializers.contexts import PROFILE_NAME_CHARACTERS_MAX, ContextOutput
 from context.assembly.serializers.shapes import ContextBudgetOutput, ProfileVersionOutput, WarningOutput
 from context.models import Receipt
-from memories.store.serializers.answers import format_utc
 from memories.store.serializers.inputs import QUERY_CHARACTERS_MAX
 from memories.tenancy.serializers.keys import KEY_ID_CHARACTERS_MAX
 from memories.tenancy.serializers.partitions import exact_field, path_field
-from memory_platform.rest.fields import StrictBooleanField, StrictDateTimeField, StrictTextField
+from memory_platform.rest.fields import StrictBooleanField, StrictDateTimeField, StrictTextField, format_utc
 from memory_platform.rest.pages import PageInput
 from memory_platform.rest.serializers import StrictSerializer
 

@@ -6,8 +6,8 @@ from django.core.management.base import CommandParser
 from django.utils import timezone
 
 from memories.management.command import PlatformCommand
-from memories.search.queries.lexemes import DEFAULT_TEXT_SEARCH_CONFIG
 from memories.tenancy.actions.tenants import create_tenant
+from memories.tenancy.queries.languages import DEFAULT_TEXT_SEARCH_CONFIG
 from memories.tenancy.scopes import admin_write_scope
 
 

@@ -28,13 +28,13 @@ from memories.partitions.serializers.snapshots import (
 )
 from memories.partitions.snapshot_comparison import SnapshotDiff, diff_points_in_time
 from memories.services.store.moments import PointInTime
-from memories.store.serializers.answers import format_utc
 from memories.tenancy.api.endpoint import Endpoint
 from memories.tenancy.api.idempotency import idempotent
 from memories.tenancy.api.permissions import readable_partition, require_whole_tenant
 from memories.tenancy.exceptions import NotFound
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.rest.errors import RestError
+from memory_platform.rest.fields import format_utc
 from memory_platform.rest.pages import CursorError, CursorPosition, write_cursor
 from memory_platform.rest.serializers import EmptyInput
 

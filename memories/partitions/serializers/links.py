@@ -5,9 +5,8 @@ from typing import Any
 from rest_framework import serializers
 
 from memories.models import MemoryLink
-from memories.store.serializers.answers import format_utc
 from memories.store.serializers.inputs import kind_field
-from memory_platform.rest.fields import StrictUuidField
+from memory_platform.rest.fields import StrictUuidField, format_utc
 from memory_platform.rest.pages import PageInput
 from memory_platform.rest.serializers import StrictSerializer
 

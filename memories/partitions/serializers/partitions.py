@@ -7,10 +7,10 @@ from rest_framework import serializers
 from memories.models import Partition, PartitionSummary, TenantMemo
 from memories.services.store.content import MAX_CONTENT_BYTES, check_content, normalise_content
 from memories.services.tokens import ENCODINGS
-from memories.store.serializers.answers import TokenCountsOutput, format_utc
+from memories.store.serializers.answers import TokenCountsOutput
 from memories.store.serializers.inputs import content_field
 from memories.tenancy.serializers.partitions import PartitionScopedInput, path_field
-from memory_platform.rest.fields import RuleCheckedField, StrictBooleanField, StrictChoiceField
+from memory_platform.rest.fields import RuleCheckedField, StrictBooleanField, StrictChoiceField, format_utc
 from memory_platform.rest.pages import PageInput
 from memory_platform.rest.serializers import StrictSerializer
 

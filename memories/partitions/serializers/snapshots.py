@@ -8,9 +8,15 @@ from rest_framework import serializers
 from memories.models import Snapshot
 from memories.partitions.queries.changes import CHANGE_KINDS
 from memories.partitions.snapshot_comparison import MemoryChange
-from memories.store.serializers.answers import MemoryTextOutput, format_utc, serialize_memory_text
+from memories.store.serializers.answers import MemoryTextOutput, serialize_memory_text
 from memories.tenancy.serializers.partitions import path_field
-from memory_platform.rest.fields import RuleCheckedField, StrictChoiceField, StrictDateTimeField, StrictTextField
+from memory_platform.rest.fields import (
+    RuleCheckedField,
+    StrictChoiceField,
+    StrictDateTimeField,
+    StrictTextField,
+    format_utc,
+)
 from memory_platform.rest.pages import PageInput
 from memory_platform.rest.serializers import StrictSerializer
 

@@ -56,7 +56,7 @@ def memo(request: HtmxRequest) -> HttpResponseBase:
             form.add_error(error.field if error.field in form.fields else None, error.detail)
         else:
             is_new = saved.version != form.cleaned_data["seen_version"]
-            add_flash(request, f"Version {saved.version} is in force." if is_new else "Nothing was changed.")
+            add_flash(request, f"Version {saved.version} is active." if is_new else "No changes made.")
             return redirect("memo", request.tenant.id)
     return _memo_page(request, form)
 
@@ -120,7 +120,7 @@ def summary_withdraw(request: HtmxRequest) -> HttpResponseBase:
         withdraw_summary(summary=current, by=operator_actor(request.operator), now=timezone.now())
     again = urlencode({"partition": path, "style": current.style})
     undo = f"{reverse('summary-again', args=[request.tenant.id])}?{again}"
-    add_flash(request, f"The {current.style} summary stands in no context any more. Its versions stay.", undo_url=undo)
+    add_flash(request, f"The {current.style} summary was withdrawn. Its versions remain.", undo_url=undo)
     return redirect(_address(request, path))
 
 
@@ -151,9 +151,9 @@ def summary_again(request: HtmxRequest) -> HttpResponseBase:
                 now=timezone.now(),
             )
     except StaleVersion:
-        flash_error(request, f"A {style} summary is in force there already.")
+        flash_error(request, f"A {style} summary is already active.")
     else:
-        add_flash(request, f"The {style} summary is back as version {saved.version}.")
+        add_flash(request, f"The {style} summary was restored as version {saved.version}.")
     return redirect(_address(request, path))
 
 

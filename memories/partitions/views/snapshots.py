@@ -53,7 +53,7 @@ def snapshots(request: HtmxRequest) -> HttpResponseBase:
         except PlatformError as error:
             form.add_error(error.field if error.field in form.fields else None, error.detail)
         else:
-            add_flash(request, f"Snapshot {made.name} is there.")
+            add_flash(request, f"Snapshot {made.name} created.")
             return redirect("snapshots", request.tenant.id)
     return _list_page(request, form)
 
@@ -155,5 +155,5 @@ def snapshot_delete(request: HtmxRequest, snapshot_id: UUID) -> HttpResponseBase
         return render_page(
             request, "memories/partitions/snapshot_delete.html", {"section": "snapshots", "snapshot": found}
         )
-    add_flash(request, f"The name {found.name} is gone. What was held then can be named again by its time.")
+    add_flash(request, f"Snapshot {found.name} deleted. You can recreate it by its time.")
     return redirect("snapshots", request.tenant.id)

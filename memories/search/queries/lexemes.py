@@ -12,10 +12,9 @@ from django.db.models import F, Func, Value
 
 from memories.services.search.lexemes import query_terms, search_terms
 from memories.services.search.text_query import significant_lexemes
+from memories.tenancy.queries.languages import DEFAULT_TEXT_SEARCH_CONFIG
 from memories.tenancy.queries.rows import TenantRows
 
-#: The language of a tenant that chose none.
-DEFAULT_TEXT_SEARCH_CONFIG = "english"
 #: Rows that a tenant's word counts are taken from; ids are random, so the first are a fair sample.
 SAMPLED_ROWS = 5_000
 #: Lexemes in fewer rows than this are not worth counting.
@@ -64,7 +63,6 @@ counted AS (
 INSERT INTO memories_commonlexeme (tenant_id, lexeme, rows)
 SELECT %(tenant)s, word, rows FROM counted WHERE rows >= %(common)s
 """
-_CONFIGS = "SELECT cfgname FROM pg_ts_config WHERE cfgnamespace = 'pg_catalog'::regnamespace ORDER BY cfgname"
 
 
 class AnyLexeme(SearchQuery):
@@ -130,11 +128,6 @@ def word_lexemes(tenant_id: UUID, words: Iterable[str]) -> dict[str, set[str]]:
     for word, lexemes in _rows(_OF_WORDS, [json.dumps(asked), tenant_id]):
         found.setdefault(word, set()).update(lexemes)
     return found
-
-
-def text_search_configs() -> list[str]:
-    """The languages that this Postgres knows, by the names of their text-search configurations."""
-    return [name for (name,) in _rows(_CONFIGS, [])]
 
 
 def _asked(text: str) -> list[Any]:

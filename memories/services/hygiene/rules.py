@@ -56,24 +56,24 @@ LISTS: Mapping[str, HygieneList] = {
     for each in (
         HygieneList(
             NEAR_DUPLICATE_LIST,
-            "Near duplicates",
+            "Near-duplicates",
             f"Two memories of one partition whose vectors have a cosine of {NEAR_DUPLICATE_SIMILARITY_MIN} or more;"
-            f" each is paired with its {NEIGHBOURS_MAX} nearest at most.",
+            f" each is paired with at most {NEIGHBOURS_MAX} others.",
             _OF_PAIRS,
             has_pairs=True,
         ),
         HygieneList(
             CONTRADICTION,
             "Contradictions",
-            "Two memories of one partition that say the same but for a number or a date"
-            f" (cosine {CANDIDATE_SIMILARITY_MIN} or more, all other words alike): perhaps one is out of date.",
+            "Two memories of one partition that differ only in a number or date"
+            f" (cosine {CANDIDATE_SIMILARITY_MIN} or more, all other words equal). One may be outdated.",
             _OF_PAIRS,
             has_pairs=True,
         ),
         HygieneList(
             RECALL_LOOP,
             "Recall loops",
-            f"A memory that repeats what an agent was shown in the {LOOP_WINDOW.days} days before it was stored: equal"
+            f"A memory that repeats what an agent read in the {LOOP_WINDOW.days} days before it was stored: equal"
             f" but for case and spaces, or with a cosine of {NEAR_DUPLICATE_SIMILARITY_MIN} or more in one partition.",
             _OF_PAIRS,
             has_pairs=True,
@@ -81,20 +81,20 @@ LISTS: Mapping[str, HygieneList] = {
         HygieneList(
             NEVER_RETRIEVED,
             "Never retrieved",
-            f"Held for more than {NEVER_RETRIEVED_AFTER.days} days and not once packed into a context.",
+            f"Stored for more than {NEVER_RETRIEVED_AFTER.days} days and never included in a context.",
             {"oldest": "at", "tokens": "-weight"},
         ),
         HygieneList(
             UNHELPFUL,
-            "Recalled, no vote for it",
-            f"Packed into {UNHELPFUL_RETRIEVALS_MIN} contexts or more without a vote for it, by a person or by an"
-            " answer that used it; or with more weight against it than for it.",
+            "Unhelpful",
+            f"Included in {UNHELPFUL_RETRIEVALS_MIN} contexts or more without a positive vote by a person or an"
+            " answer, or with more negative than positive votes.",
             {"retrievals": "-weight", "oldest": "at"},
         ),
         HygieneList(
             EXPIRES_SOON,
             "Expires soon",
-            f"Agents stop reading these within {EXPIRES_WITHIN.days} days.",
+            f"These memories expire within {EXPIRES_WITHIN.days} days.",
             {"soonest": "at", "tokens": "-weight"},
         ),
     )

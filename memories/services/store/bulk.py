@@ -47,12 +47,12 @@ GONE, _CHANGED, IS_ARCHIVED, IS_LIVE, AS_WANTED, SKIPPED_DUPLICATE = (
     "duplicate",
 )
 SKIP_REASONS: Mapping[str, str] = {
-    GONE: "no longer there",
-    _CHANGED: "changed by somebody since this page was opened",
-    IS_ARCHIVED: "archived already",
+    GONE: "no longer available",
+    _CHANGED: "changed since this page was opened",
+    IS_ARCHIVED: "already archived",
     IS_LIVE: "not archived",
-    AS_WANTED: "like that already",
-    SKIPPED_DUPLICATE: "not to be restored: a live memory holds the same text",
+    AS_WANTED: "already in this state",
+    SKIPPED_DUPLICATE: "a live memory has the same text",
 }
 
 
@@ -89,7 +89,7 @@ def describe_skipped(left: Mapping[str, int]) -> str:
 
 def describe_not_undone(count: int) -> str:
     """So many were not taken back, as people read it."""
-    return f"{count:,} {'was changed since and is' if count == 1 else 'were changed since and are'} left alone"
+    return f"{count:,} {'was' if count == 1 else 'were'} changed since and skipped"
 
 
 def describe_undone(count: int, left: int, *, one: str = "memory", several: str = "memories") -> str:

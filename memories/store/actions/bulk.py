@@ -9,7 +9,6 @@ from uuid import UUID
 
 from django.db import transaction
 
-from memories.hygiene.actions import merge_memories
 from memories.models import HygieneAct, Memory
 from memories.services.store.bulk import (
     ACT_MEMORIES_MAX,
@@ -17,16 +16,20 @@ from memories.services.store.bulk import (
     BULK_ARCHIVE,
     BULK_CHANGE_KIND,
     BULK_MERGE,
-    MERGED_MAX,
-    MERGED_MIN,
     RESTORE,
     SKIPPED_DUPLICATE,
     BulkAction,
     describe_skipped,
-    skip_reason,
 )
 from memories.services.store.drafts import is_kind_name
-from memories.store.bulk_rows import archive_rows, change_rows, restore_rows, undo_values, unrestorable_rows
+from memories.store.bulk_rows import (
+    archive_rows,
+    change_rows,
+    lock_seen_rows,
+    restore_rows,
+    undo_values,
+    unrestorable_rows,
+)
 from memories.tenancy.audit import Actor, record_audit
 from memories.tenancy.exceptions import Conflict, InvalidInput
 
@@ -60,7 +63,7 @@ def apply_bulk_action(
         raise InvalidInput("required", "Say which kind.", "kind")
     if act == BULK_CHANGE_KIND and not is_kind_name(kind):
         raise InvalidInput("bad_kind", "A kind is a lower-case word of at most 32 characters.", "kind")
-    rows, left = _held(tenant_id, chosen, seen, kind)
+    rows, left = lock_seen_rows(tenant_id, chosen, seen, kind)
     if act == RESTORE:
         twins = unrestorable_rows(rows, by=by, now=now)
         rows = [row for row in rows if row.pk not in twins]
@@ -78,34 +81,6 @@ def apply_bulk_action(
         now=now,
     )
     return BulkActionResult(done, len(rows), {reason: count for reason, count in left.items() if count})
-
-
-@transaction.atomic
-def merge_seen_memories(
-    *, tenant_id: UUID, keep: UUID | None, seen: Mapping[UUID, int], by: Actor, now: datetime
-) -> BulkActionResult:
-    """Keep one of several memories that were seen in these versions and merge the others into it, or change nothing.
-
-    Raises `InvalidInput`, or `Conflict` `changed` where one is not as it was seen.
-    """
-    if not MERGED_MIN <= len(seen) <= MERGED_MAX:
-        raise InvalidInput("out_of_range", f"A merge takes {MERGED_MIN} to {MERGED_MAX} memories.", "id")
-    if keep is None or keep not in seen:
-        raise InvalidInput("unknown_choice", "Say which of them is kept.", "keep")
-    rows, left = _held(tenant_id, ACTS[BULK_MERGE], seen, "")
-    if left:
-        raise Conflict("changed", f"Nothing was merged: {describe_skipped(left)}. Look again.")
-    others = [row.pk for row in rows if row.pk != keep]
-    done = merge_memories(tenant_id=tenant_id, groups={keep: others}, by=by, now=now)
-    return BulkActionResult(done, len(rows), {})
-
-
-def _held(tenant_id: UUID, act: BulkAction, seen: Mapping[UUID, int], kind: str) -> tuple[list[Memory], "Counter[str]"]:
-    """The rows an act is about, locked, and how many it is not about by the reason."""
-    found = {row.pk: row for row in Memory.objects.for_tenant(tenant_id).with_ids(seen).locked()}
-    reasons = {pk: skip_reason(act, found.get(pk), seen_version=version, kind=kind) for pk, version in seen.items()}
-    rows = [row for pk, row in found.items() if not reasons[pk]]
-    return rows, Counter(reason for reason in reasons.values() if reason)
 
 
 def _perform(

@@ -2,20 +2,15 @@
 
 import hashlib
 import json
-from datetime import UTC, datetime
 from typing import Any
 
 from rest_framework import serializers
 
 from memories.models import Memory, MemoryVersion
 from memories.models.memory import MemoryText
+from memory_platform.rest.fields import format_utc
 
 ETAG_DIGEST_CHARACTERS = 16
-
-
-def format_utc(value: datetime | None) -> str | None:
-    """ISO 8601 in UTC."""
-    return None if value is None else value.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
 def serialize_memory_text(row: MemoryText) -> dict[str, Any]:

@@ -12,9 +12,10 @@ from django.utils.http import urlencode
 from django.views.decorators.http import require_http_methods, require_POST
 
 from memories.embeddings.indexer import index_now
+from memories.hygiene.actions import merge_seen_memories
 from memories.search.browsing import filtered_memories
 from memories.services.store.bulk import ACTS, BULK_MERGE, BulkAction, describe_skipped
-from memories.store.actions.bulk import BulkActionResult, apply_bulk_action, merge_seen_memories
+from memories.store.actions.bulk import BulkActionResult, apply_bulk_action
 from memories.store.bulk_preview import preview_bulk_action, selectable_memories
 from memories.store.forms import COMMON_KINDS, BulkActionForm, BulkSelectionForm, MemoryFilterForm
 from memories.store.views.memory_list import (
@@ -36,8 +37,8 @@ _SAID = {
     "archive": "archived",
     "restore": "restored",
     "pin": "pinned",
-    "unpin": "no longer pinned",
-    "kind": "given another kind",
+    "unpin": "unpinned",
+    "kind": "given a new kind",
 }
 
 
@@ -50,7 +51,7 @@ def memory_bulk(request: HtmxRequest) -> HttpResponseBase:
         return _perform(request)
     form = BulkSelectionForm(request.GET)
     if not form.is_valid():
-        flash_error(request, "Choose an act and the memories it is about.")
+        flash_error(request, "Choose an action and select memories.")
         return list_again(request, request.GET.get("back", ""))
     fields = form.cleaned_data
     ids = _chosen(request, fields)
@@ -107,7 +108,7 @@ def _perform(request: HtmxRequest) -> HttpResponseBase:
         list_return_query(request.POST.get("back", "")),
     )
     if act is None or not seen:
-        flash_error(request, "Choose an act and the memories it is about.")
+        flash_error(request, "Choose an action and select memories.")
         return list_again(request, back)
     if not is_valid:
         return _preview(request, act, seen, form)
@@ -135,4 +136,4 @@ def _said(act: BulkAction, done: BulkActionResult) -> str:
     if act.name == BULK_MERGE:
         return f"Merged: {done.count - 1:,} archived, 1 kept."
     said = f"{done.count:,} {'memory' if done.count == 1 else 'memories'} {_SAID[act.name]}."
-    return f"{said} Left alone: {describe_skipped(done.left)}." if done.left else said
+    return f"{said} Skipped: {describe_skipped(done.left)}." if done.left else said

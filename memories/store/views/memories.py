@@ -58,7 +58,7 @@ def memory_detail(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
         return _memory_page(request, memory_id, form)
     index_now(request.tenant.id, [memory_id])
     if saved.version == before:
-        add_flash(request, "Nothing was changed.")
+        add_flash(request, "No changes made.")
     else:
         undo = reverse("memory-version-restore", args=[request.tenant.id, memory_id, before])
         add_flash(request, f"Saved as version {saved.version}.", undo_url=undo)
@@ -70,7 +70,9 @@ def memory_detail(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
 @require_POST
 def memory_archive(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
     """Take a memory out of everything agents read; it can be restored."""
-    return _perform(request, memory_id, archive_memory, "Archived. No agent reads it any more.", undo="memory-restore")
+    return _perform(
+        request, memory_id, archive_memory, "Archived. Contexts no longer include it.", undo="memory-restore"
+    )
 
 
 @operator_required("operator")
@@ -78,7 +80,9 @@ def memory_archive(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
 @require_POST
 def memory_restore(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
     """Make an archived memory live again."""
-    return _perform(request, memory_id, restore_memory, "Restored. Agents read it again.", undo="memory-archive")
+    return _perform(
+        request, memory_id, restore_memory, "Restored. Contexts can include it again.", undo="memory-archive"
+    )
 
 
 @operator_required("operator")
@@ -87,7 +91,7 @@ def memory_restore(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
 def memory_pin(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
     """Let a memory come first in every context, within the share of pinned ones."""
     verb = partial(update_memory, changes={"pinned": True})
-    return _perform(request, memory_id, verb, "Pinned: it comes first, in its share of the room.", undo="memory-unpin")
+    return _perform(request, memory_id, verb, "Pinned. It comes first in contexts.", undo="memory-unpin")
 
 
 @operator_required("operator")
@@ -96,7 +100,7 @@ def memory_pin(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
 def memory_unpin(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
     """Let a memory be judged by its score again."""
     verb = partial(update_memory, changes={"pinned": False})
-    return _perform(request, memory_id, verb, "No longer pinned.", undo="memory-pin")
+    return _perform(request, memory_id, verb, "Unpinned.", undo="memory-pin")
 
 
 @operator_required("operator")
@@ -111,7 +115,7 @@ def memory_version_restore(request: HtmxRequest, memory_id: UUID, version: int) 
         raise Http404
     changes = {name: getattr(earlier, name) for name in RESTORED_FIELDS}
     undo = reverse("memory-version-restore", args=[request.tenant.id, memory_id, current.version])
-    said = f"It says again what version {version} said."
+    said = f"Version {version} is current again."
     return _perform(request, memory_id, partial(update_memory, changes=changes), said, undo_url=undo)
 
 

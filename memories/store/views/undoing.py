@@ -22,6 +22,6 @@ def undo_bulk_action(request: HtmxRequest, act_id: UUID) -> None:
     except NotFound as error:
         raise Http404 from error
     except PlatformError as error:
-        flash_error(request, f"Nothing was taken back: {error.detail}")
+        flash_error(request, f"Not undone: {error.detail}")
     else:
         add_flash(request, str(undone))

@@ -11,12 +11,12 @@ from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 
 from memories.models import ApiKey, Membership, Tenant
-from memories.search.languages import check_language
-from memories.search.queries.lexemes import DEFAULT_TEXT_SEARCH_CONFIG
 from memories.services.partitions.paths import PartitionPath
 from memories.services.tenancy.hidden_tenants import HIDDEN_PREFIX, is_hidden
 from memories.tenancy.audit import Actor, record_audit
 from memories.tenancy.exceptions import Conflict, InvalidInput
+from memories.tenancy.languages import check_language
+from memories.tenancy.queries.languages import DEFAULT_TEXT_SEARCH_CONFIG
 from memory_platform.web.pages import Role
 
 MAX_TENANT_NAME_CHARACTERS = 100

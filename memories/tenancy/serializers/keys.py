@@ -5,9 +5,8 @@ from typing import Any
 from rest_framework import serializers
 
 from memories.models import ApiKey
-from memories.store.serializers.answers import format_utc
 from memories.tenancy.serializers.partitions import path_field
-from memory_platform.rest.fields import StrictBooleanField, StrictChoiceField, StrictTextField
+from memory_platform.rest.fields import StrictBooleanField, StrictChoiceField, StrictTextField, format_utc
 from memory_platform.rest.pages import PageInput
 from memory_platform.rest.serializers import StrictSerializer
 

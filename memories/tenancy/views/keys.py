@@ -114,5 +114,5 @@ def api_key_revoke(request: HtmxRequest, prefix: str) -> HttpResponseBase:
             revoke_api_key(key=key, by=operator_actor(request.operator), now=timezone.now())
     if request.method != "POST" and not key.revoked:
         return render_page(request, "memories/tenancy/api_key_revoke.html", {"section": _SECTION, "key": key})
-    add_flash(request, f"The key {key} is revoked.")
+    add_flash(request, f"Key {key} revoked.")
     return redirect("api-keys", request.tenant.id)

@@ -12,12 +12,12 @@ from memories.embeddings.embedders import active_model_name
 from memories.models import Membership
 from memories.search.actions import set_tenant_language
 from memories.search.forms import LanguageForm
-from memories.search.queries.lexemes import text_search_configs
 from memories.tenancy.access import operator_actor, tenant_of, tenant_required
 from memories.tenancy.actions.tenants import add_member, remove_member
 from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.forms import MemberForm
 from memories.tenancy.members import find_user, tenant_members
+from memories.tenancy.queries.languages import text_search_configs
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.web.pages import HtmxRequest, Role, add_flash, operator_required, render_page, role_of
 
@@ -45,7 +45,7 @@ def tenant_settings(request: HtmxRequest) -> HttpResponseBase:
         except PlatformError as error:
             form.add_error("language", error.detail)
         else:
-            add_flash(request, f"Memories are searched in {language}. What is stored follows in the background.")
+            add_flash(request, f"Search language set to {language}. Stored memories follow in the background.")
             return redirect(_SECTION, request.tenant.id)
     return _page(request, language_form=form)
 
@@ -79,7 +79,7 @@ def member_add(request: HtmxRequest) -> HttpResponseBase:
     form = MemberForm(request.POST, label_suffix="")
     person = find_user(form.cleaned_data["username"]) if form.is_valid() else None
     if form.is_valid() and (person is None or role_of(person) is None):
-        form.add_error("username", "Nobody with a role signs in by this name. Accounts and roles are made elsewhere.")
+        form.add_error("username", "No account with a role has this name. Create it first.")
     if person is None or form.errors:
         return _page(request, member_form=form)
     with tenant_scope(request.tenant.id):
@@ -104,5 +104,5 @@ def member_remove(request: HtmxRequest, username: str) -> HttpResponseBase:
     if request.method != "POST":
         page = {"section": _SECTION, "member": member.user, "is_oneself": is_oneself}
         return render_page(request, "memories/tenancy/member_remove.html", page)
-    add_flash(request, f"{username} does not see {request.tenant.name} any more.")
+    add_flash(request, f"{username} removed from {request.tenant.name}.")
     return redirect("overview") if is_oneself and not user.is_superuser else redirect(_SECTION, request.tenant.id)

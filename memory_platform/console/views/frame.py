@@ -105,7 +105,7 @@ def _groups(request: HtmxRequest, text: str, found: GlobalSearchResults) -> list
 
     memories = [SearchHitRow(at("memory", row.pk), row.content, row.partition_path) for row in found.memories]
     receipts = [
-        SearchHitRow(at("receipt", row.pk), row.query or "Without a question", row.partition_path, row.created_at)
+        SearchHitRow(at("receipt", row.pk), row.query or "No query", row.partition_path, row.created_at)
         for row in found.receipts
     ]
     sessions = [
@@ -113,8 +113,8 @@ def _groups(request: HtmxRequest, text: str, found: GlobalSearchResults) -> list
     ]
     partitions = [SearchHitRow(at("partitions", partition=path), path) for path in found.partitions]
     return [
-        SearchHitGroup("memories", "Memories", memories, at("memories", q=text), "All memories by meaning and words"),
-        SearchHitGroup("receipts", "Contexts given", receipts, at("receipts", q=text), "All contexts with these words"),
+        SearchHitGroup("memories", "Memories", memories, at("memories", q=text), "Search all memories"),
+        SearchHitGroup("receipts", "Context log", receipts, at("receipts", q=text), "Search all contexts"),
         SearchHitGroup("sessions", "Sessions", sessions, at("sessions"), "All sessions"),
         SearchHitGroup("partitions", "Partitions", partitions, at("partitions", q=text), "All partitions"),
     ]

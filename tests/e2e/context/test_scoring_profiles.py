@@ -27,7 +27,7 @@ def test_weights_are_summed_up_as_one_types_and_saved_as_a_draft(console: Page, 
     expect(console.locator("#sum")).to_contain_text("0.2 missing")
     console.fill("#id_weight_words", "0.2")
     expect(console.locator("#sum")).to_contain_text("whole")
-    console.get_by_role("button", name="Save as a new draft").click()
+    console.get_by_role("button", name="Save as draft").click()
     expect(console.locator(".flash", has_text="Version 2 is a draft.")).to_be_visible()
     expect(console.get_by_role("heading", level=1)).to_contain_text("version 2")
     assert console.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
@@ -61,7 +61,7 @@ def test_profile_is_compared_published_through_the_gate_and_rolled_back(
     numbers = {**ADR_0040.to_numbers(), "weights": BY_WORDS, "pool_size": 40}
     new_version(acme, "own", 2, numbers=numbers, based_on="own 1")
     console.goto(page("scoring-profile", acme, "own") + "?version=2")
-    console.get_by_role("link", name="Compare on a question").click()
+    console.get_by_role("link", name="Compare on a query").click()
     console.fill("#id_query", "What does ERR_4012 mean?")
     console.get_by_role("button", name="Compare", exact=True).click()
     expect(console.get_by_role("heading", name="As a table")).to_be_visible()
@@ -85,4 +85,4 @@ def test_profile_is_compared_published_through_the_gate_and_rolled_back(
     dialog = console.get_by_role("dialog")
     expect(dialog).to_contain_text("Roll back to version 1 of own?")
     dialog.get_by_role("button", name="Roll back").click()
-    expect(console.locator(".flash", has_text="Version 1 of own is in force again.")).to_be_visible()
+    expect(console.locator(".flash", has_text="Version 1 of own is active again.")).to_be_visible()

@@ -42,8 +42,8 @@ def admin(admin_key: str) -> APIClient:
 def handed_over(monkeypatch: pytest.MonkeyPatch) -> list[UUID]:
     """The runs that a worker was asked to do."""
     sent: list[UUID] = []
-    for door in ("compaction.pipeline.api.compactions", "compaction.sessions.api.contexts"):
-        monkeypatch.setattr(f"{door}.enqueue_compaction", lambda _tenant_id, run_id: sent.append(run_id))
+    for endpoint in ("compaction.pipeline.api.compactions", "compaction.sessions.api.contexts"):
+        monkeypatch.setattr(f"{endpoint}.enqueue_compaction", lambda _tenant_id, run_id: sent.append(run_id))
     return sent
 
 

@@ -51,7 +51,7 @@ def stored(run: Run) -> Run:
 
 
 def test_no_run_yet_says_when_there_will_be(client: Client, tenant: Tenant) -> None:
-    assert "Nothing has run yet" in text_of(client.get(page("jobs", tenant)))
+    assert "No jobs yet" in text_of(client.get(page("jobs", tenant)))
 
 
 def test_page_asks_again_only_while_something_is_unfinished(client: Client, tenant: Tenant) -> None:
@@ -164,15 +164,15 @@ def typed(text: str, **more: str) -> dict[str, str]:
 def test_prompt_is_read_saved_and_rolled_back(admin: Client, tenant: Tenant) -> None:
     for headers in ({}, HTMX):
         text = text_of(admin.get(page("prompts", tenant), headers=headers))
-        assert "Version 1, in force" in text
+        assert "Version 1, active" in text
         assert "Decisions and actions" in text
         assert ("<html" in text) == (not headers)
-    assert "Version 2 is in force." in text_of(admin.post(page("prompts", tenant), typed("Be brief."), follow=True))
+    assert "Version 2 is active." in text_of(admin.post(page("prompts", tenant), typed("Be brief."), follow=True))
     stale = admin.post(page("prompts", tenant), typed("Be long."))
     assert stale.status_code == 422
     assert "Someone else saved the prompt in the meantime" in text_of(stale)
     back = admin.post(page("prompt-roll-back", tenant, 1), follow=True)
-    assert "The text of version 1 is in force again" in text_of(back)
+    assert "Rolled back to version 1 is in force again" in text_of(back)
     assert "rolled back to version 1 by" in text_of(back)
     with tenant_scope(tenant.pk):
         assert CompactionPrompt.objects.for_tenant(tenant.pk).current().get().text == PROMPT
@@ -188,7 +188,7 @@ def test_prompt_is_tried_on_a_session_and_nothing_is_kept(admin: Client, tenant:
     session, short = make_long_session(tenant), make_long_session(tenant, turns=1)
     address = page("prompts", tenant)
     response = admin.post(address, typed("Be brief.", session=str(session.pk), **{"try": "1"}))
-    assert "What it gives" in text_of(response)
+    assert "Test result" in text_of(response)
     assert response.context["trial"].draft.summary.text
     assert "Be brief." in text_of(response)
     nothing = admin.post(address, typed("Be brief.", session=str(short.pk), **{"try": "1"}))

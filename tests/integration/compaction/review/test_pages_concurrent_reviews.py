@@ -142,7 +142,7 @@ def test_typed_text_stays_when_the_other_decided(
     address = page("compaction", tenant, proposal.pk)
     response = olga.post(address, {"text": "Jonas works on it.", "edit_version": "0"}, headers=HTMX)
     assert response.status_code == 422
-    assert "What you typed, not saved" in text_of(response)
+    assert "Unsaved text" in text_of(response)
     assert "Jonas works on it." in text_of(response)
 
 

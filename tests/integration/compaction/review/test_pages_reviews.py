@@ -159,7 +159,7 @@ def test_proposal_is_approved_once_and_rolled_back_exactly(
     assert "A compaction that is applied allows" in text_of(again)
     assert "You, elsewhere,</strong> approved it" in text_of(again)
     address = page("compaction-roll-back", tenant, proposal.pk)
-    assert "Roll this compaction back?" in text_of(client.get(address))
+    assert "Roll back this compaction?" in text_of(client.get(address))
     assert as_decided(proposal).state == "applied"
     assert "Rolled back" in text_of(client.post(address, {"reason": "too short"}, follow=True))
     assert as_decided(proposal).decision_reason == "too short"
@@ -181,20 +181,20 @@ def test_proposal_is_made_anew(client: Client, tenant: Tenant, proposal: Compact
     address = page("compaction-regenerate", tenant, proposal.pk)
     assert client.post(address, {"prompt_version": "x"}).status_code == 422
     text = text_of(client.post(address, follow=True))
-    assert "A new one is being made" in text
+    assert "Regenerating" in text
     assert "This one stands until then" in text
     with tenant_scope(tenant.pk):
         run = Run.objects.for_tenant(tenant.pk).open().get()
     assert run.compaction_id != proposal.pk
     pending = text_of(client.get(page("compaction", tenant, run.compaction_id)))
-    assert "It is being made" in pending
+    assert "In progress" in pending
 
 
 def test_viewer_reads_a_review_and_decides_nothing(tenant: Tenant, proposal: Compaction) -> None:
     viewer = client_of(new_operator("vera", "viewer", tenant))
     text = text_of(viewer.get(page("compaction", tenant, proposal.pk)))
     assert "Approve" not in text
-    assert "Edit the text" not in text
+    assert "Edit text" not in text
     for name in DECISIONS:
         assert viewer.post(page(name, tenant, proposal.pk)).status_code == 403
     assert viewer.post(page("compaction", tenant, proposal.pk), {"text": "x"}).status_code == 403

@@ -106,7 +106,7 @@ def test_decision_goes_on_to_the_next_one_and_is_undone_from_there(
         assert "It does not come back to the queue" in text_of(asked)
         assert f'data-key="u" aria-keyshortcuts="u" href="{asked.request["PATH_INFO"]}"' in text_of(response)
         told = client.post(asked.request["PATH_INFO"], follow=True)
-        assert f'<a href="{page("session", tenant, first.session_id)}">Look at the session</a>' in text_of(told)
+        assert f'<a href="{page("session", tenant, first.session_id)}">View session</a>' in text_of(told)
     else:
         client.post(undo_of(response))
     undone = as_decided(first)
@@ -143,7 +143,7 @@ def test_fact_is_appended_in_place_and_taken_out_again(client: Client, tenant: T
     longer = as_decided(proposal)
     assert len(longer.statements) == len(proposal.statements) + 1
     undo = undo_of(response)
-    assert "Taken out again" in text_of(client.post(undo, headers=HTMX))
+    assert "Removed" in text_of(client.post(undo, headers=HTMX))
     after = as_decided(proposal)
     assert (after.summary_text, after.statements, after.tokens_after, after.retention) == (
         proposal.summary_text,
@@ -258,7 +258,7 @@ def test_single_keys_are_switched_off_in_this_browser(client: Client, tenant: Te
     text = text_of(client.get(back))
     assert 'data-keys="off"' in text
     assert "aria-keyshortcuts" not in text
-    assert "Switch single keys on" in text
+    assert "Enable shortcuts" in text
     client.post(reverse("shortcuts"), {"keys": "on"})
     assert 'aria-keyshortcuts="a"' in text_of(client.get(back))
     assert client.post(reverse("shortcuts"), {"keys": "sometimes"}).status_code == 400

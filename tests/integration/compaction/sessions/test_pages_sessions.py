@@ -35,7 +35,7 @@ def listed(client: Client, tenant: Tenant, **query: Any) -> list[Any]:
 
 def test_no_session_yet_says_how_one_comes_about(client: Client, tenant: Tenant) -> None:
     text = text_of(client.get(page("sessions", tenant)))
-    assert "No session yet" in text
+    assert "No sessions yet" in text
     assert "curl -X POST http://testserver/api/v1/sessions" in text
 
 
@@ -132,7 +132,7 @@ def test_session_shows_its_messages_in_order_with_the_preserve_window(client: Cl
 
 def test_empty_session_says_how_messages_come(client: Client, tenant: Tenant) -> None:
     session = make_long_session(tenant, turns=0)
-    assert "No message yet" in text_of(client.get(page("session", tenant, session.pk)))
+    assert "No messages yet" in text_of(client.get(page("session", tenant, session.pk)))
 
 
 def test_long_session_begins_with_its_newest_page(
@@ -242,7 +242,7 @@ def test_dry_run_says_what_would_leave_and_changes_nothing(client: Client, tenan
     shown = client.get(page("session-compact", tenant, session.pk))
     text = text_of(shown)
     assert "at most" in text
-    assert "What leaves the context" in text
+    assert "Messages to compact" in text
     leaving = shown.context["planned"].span
     assert f"{len(leaving)} messages, {sum(turn.tokens for turn in leaving):,} tokens" in text
     assert reread(session).context_tokens == session.context_tokens
@@ -264,7 +264,7 @@ def test_compaction_is_asked_for_once(client: Client, tenant: Tenant) -> None:
 def test_session_with_nothing_to_compact_says_why(client: Client, tenant: Tenant) -> None:
     session = make_long_session(tenant, turns=2)
     address = page("session-compact", tenant, session.pk)
-    assert "There is nothing to compact" in text_of(client.get(address))
+    assert "Nothing to compact" in text_of(client.get(address))
     assert client.post(address).status_code == 422
 
 

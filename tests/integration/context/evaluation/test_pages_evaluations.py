@@ -62,7 +62,7 @@ def files(memories: str, questions: str) -> dict[str, Any]:
 
 
 def test_nothing_yet_says_what_to_do(client: Client, tenant: Tenant) -> None:
-    assert "Nothing was evaluated yet" in text_of(client.get(page("evaluations", tenant)))
+    assert "No evaluations yet" in text_of(client.get(page("evaluations", tenant)))
 
 
 def test_run_is_started_watched_and_read(client: Client, asked: Tenant) -> None:
@@ -150,8 +150,8 @@ def test_too_large_file_is_refused(client: Client, tenant: Tenant, monkeypatch: 
 def test_two_runs_of_one_corpus_are_compared_question_by_question(client: Client, asked: Tenant) -> None:
     first, second = done(asked), done(asked, packer="elastic")
     text = text_of(client.get(page("evaluation", asked, second.pk) + f"?with={first.pk}"))
-    assert "Question by question over 1 question" in text
-    assert "Evidence held, side by side" in text
+    assert "Per question over 1 question" in text
+    assert "Evidence included, side by side" in text
     assert 'data-chart="number"' in text
     assert "0.0 pp" in text
     assert not re.search(r"[-+]0(\.0+)?(?![\d.])", re.sub(r"<[^>]+>", " ", text[text.index("side by side") :]))
@@ -172,13 +172,13 @@ def test_run_is_cancelled_and_gone_on_with(client: Client, asked: Tenant) -> Non
 def test_failed_run_says_why(client: Client, asked: Tenant) -> None:
     run = requested(asked)
     with tenant_scope(asked.pk):
-        EvaluationRun.objects.for_tenant(asked.pk).with_id(run.pk).ended(
+        EvaluationRun.objects.for_tenant(asked.pk).with_id(run.pk).finish(
             "failed", timezone.now(), code="degraded_search", detail="The embedder is away."
         )
     text = text_of(client.get(page("evaluation", asked, run.pk)))
     assert "degraded search" in text
     assert "The embedder is away." in text
-    assert "Go on with it" in text
+    assert "Resume" in text
 
 
 def test_deletion_asks_first(client: Client, asked: Tenant) -> None:

@@ -69,7 +69,7 @@ def test_smaller_budget_loses_evidence_and_says_so(client: Client, tenant: Tenan
         f"2 → {effect.held_after} of 2",
         "worse",
         "out</summary>",
-        "asking them took",
+        "duration",
         "Nothing is saved or counted",
     ):
         assert words in shown, words
@@ -152,7 +152,7 @@ def test_golden_questions_come_first_and_no_more_than_a_few(client: Client, tena
     assert all(each.wanted == [memory.pk] for each in found)
     shown = " ".join(text_of(client.get(page("budgets", tenant))).split())
     assert f"The newest {SAVED_QUESTIONS_MAX} of {SAVED_QUESTIONS_MAX + 3} golden questions" in shown
-    assert "shown when a number changes" in shown
+    assert "shown when a setting changes" in shown
 
 
 def test_no_further_question_is_asked_when_the_time_is_over(

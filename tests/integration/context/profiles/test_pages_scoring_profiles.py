@@ -56,7 +56,7 @@ def versions(tenant: Tenant, name: str = "own") -> list[ScoringProfileVersion]:
 
 
 def in_force(tenant: Tenant) -> list[int]:
-    return [row.version for row in versions(tenant) if row.is_in_force]
+    return [row.version for row in versions(tenant) if row.is_active]
 
 
 def test_every_part_has_a_sentence() -> None:
@@ -75,8 +75,8 @@ def test_list_shows_shipped_and_own_with_state_and_targets(client: Client, tenan
             recorded_from=versions(tenant)[0].recorded_from,
         )
     shown = text_of(client.get(page("scoring-profiles", tenant)))
-    for words in ("adr-0040", "conversation-recall", "published, locked", "published, in force", "version 2: draft",
-                  "idea", "user=alex", "comes with the program", "Create the draft"):  # fmt: skip
+    for words in ("adr-0040", "conversation-recall", "published, locked", "published, active", "version 2: draft",
+                  "idea", "user=alex", "built in", "Create draft"):  # fmt: skip
         assert words in shown, words
     assert 'aria-current="page"' in shown
 
@@ -111,7 +111,7 @@ def test_shipped_profile_shows_its_weights_and_cannot_be_edited(client: Client, 
     shown = text_of(client.get(page("scoring-profile", tenant, "conversation-recall")))
     for weight in weight_views(CONVERSATION_RECALL.to_numbers()):
         assert weight.sentence.replace("'", "&#x27;") in shown
-    assert "Save as a new draft" not in shown
+    assert "Save as draft" not in shown
     assert "Copy to a draft" in shown
     refused = client.post(page("scoring-profile", tenant, "conversation-recall"), typed())
     assert refused.status_code == 422
@@ -230,11 +230,11 @@ def test_refusal_names_evaluation_and_decision_together(admin: Client, tenant: T
     url = page("scoring-publish", tenant, "own", 1)
     asked = text_of(admin.get(url))
     assert "Publish version 1 of own?" in asked
-    assert "2 of 2 conditions missing" in asked
+    assert "2 of 2 requirements missing" in asked
     assert "Evaluate it first" in asked
     assert 'btn-primary">Publish version 1' not in asked
     draft = text_of(admin.get(page("scoring-profile", tenant, "own")))
-    assert "Evaluate it, then publish" in draft
+    assert "Evaluate and publish" in draft
     assert url not in draft, "publishing is offered once there is an evaluation"
     refused = admin.post(url, {"adr_reference": "", "replaces": "0"})
     assert refused.status_code == 422
@@ -252,8 +252,8 @@ def test_gate_shows_what_was_measured_beside_what_counts_today(admin: Client, te
         run = requested(tenant, profile=profile)
         assert run_evaluation(tenant.pk, run.pk, now=timezone.now()).state == "done"
     shown = " ".join(text_of(admin.get(page("scoring-publish", tenant, "own", 1))).split())
-    told = ("the decision is still to be given", 'href="#id_adr_reference">to be given below', "percentage points (pp)")
-    for words in (*told, "Measured: evidence held", "adr-0040 1", "0.0 pp", "golden questions"):
+    told = ("decision missing", 'href="#id_adr_reference">enter it below', "percentage points (pp)")
+    for words in (*told, "Evidence included", "adr-0040 1", "0.0 pp", "golden questions"):
         assert words in shown, words
     assert "missing, blocks" not in shown
     assert f"?with={run.pk}" not in shown
@@ -263,10 +263,10 @@ def test_verbs_ask_first_with_what_would_change(admin: Client, tenant: Tenant) -
     published(tenant, "own")
     published(tenant, "own", 2, numbers={**NUMBERS, "pool_size": 50}, recorded_to=CONTEXT_NOW)
     asked = text_of(admin.get(page("scoring-roll-back", tenant, "own", 2)))
-    assert "Go forward to version 2 of own?" in asked
+    assert "Roll forward to version 2 of own?" in asked
     assert "50 candidates" in asked
     assert "data-confirm-form" in asked
-    assert "Agents can then no longer name the profile." in text_of(admin.get(page("scoring-retire", tenant, "own", 1)))
+    assert "Requests can no longer name the profile." in text_of(admin.get(page("scoring-retire", tenant, "own", 1)))
     assert in_force(tenant) == [1]
     for verb in ("publish", "roll-back", "retire"):
         assert admin.get(page(f"scoring-{verb}", tenant, "own", 9)).status_code == 404
@@ -306,7 +306,7 @@ def test_refused_roll_back_and_retirement_say_why(admin: Client, client: Client,
     client.post(page("scoring-assignments", tenant), {"profile_name": "own", "api_key": "", "partition": ""})
     assert "assigned to one target" in text_of(admin.post(page("scoring-retire", tenant, "own", 1), follow=True))
     assert in_force(tenant) == [1]
-    assert "comes with the program" in text_of(admin.post(page("scoring-retire", tenant, "adr-0040", 1), follow=True))
+    assert "built in" in text_of(admin.post(page("scoring-retire", tenant, "adr-0040", 1), follow=True))
 
 
 def test_profile_is_assigned_ended_and_assigned_again(client: Client, tenant: Tenant) -> None:
@@ -341,7 +341,7 @@ def test_calibrated_profile_shows_its_coefficients(client: Client, tenant: Tenan
     numbers = {**NUMBERS, "coefficients": {"relevance": 4.25, "words": -0.5}, "intercept": -3.125}
     new_version(tenant, "own", numbers=numbers, report={"rows": 900, "log_loss": 0.21, "base_log_loss": 0.4})
     shown = text_of(client.get(page("scoring-profile", tenant, "own")))
-    for words in ("calibrated", "4.2500", "−0.5000", "−3.1250", "held-out candidates 900", "Keep the calibration"):
+    for words in ("calibrated", "4.2500", "−0.5000", "−3.1250", "held-out candidates 900", "Keep calibration"):
         assert words in shown, words
     fields = {
         name: value
@@ -359,7 +359,7 @@ def test_viewer_sees_operator_drafts_admin_publishes(viewer: Client, client: Cli
     published(tenant, "own")
     new_version(tenant, "own", 2)
     shown = text_of(viewer.get(page("scoring-profile", tenant, "own") + "?version=2"))
-    for words in ("Save as a new draft", "Copy to a draft", "Publish version", "Roll back", "Retire version"):
+    for words in ("Save as draft", "Copy to a draft", "Publish version", "Roll back", "Retire version"):
         assert words not in shown
     assert "An admin publishes it" in text_of(client.get(page("scoring-profile", tenant, "own") + "?version=2"))
     to_draft = [
@@ -400,4 +400,4 @@ def test_draft_is_evaluated_from_its_page(client: Client, tenant: Tenant) -> Non
 def test_name_that_is_an_address_of_the_api_is_refused(client: Client, tenant: Tenant) -> None:
     response = client.post(page("scoring-create", tenant), {"name": "assignments"})
     assert response.status_code == 422
-    assert response.context["form"].errors["name"] == ["This name is an address of its own."]
+    assert response.context["form"].errors["name"] == ["This name is an address here."]

@@ -45,7 +45,7 @@ def votes(tenant: Tenant) -> list[Feedback]:
 
 
 def test_no_context_yet_says_how_one_comes_about(client: Client, tenant: Tenant) -> None:
-    assert "No agent has asked yet" in text_of(client.get(page("receipts", tenant)))
+    assert "No contexts yet" in text_of(client.get(page("receipts", tenant)))
 
 
 def test_contexts_are_listed_and_filtered(client: Client, tenant: Tenant, api: Any) -> None:
@@ -98,7 +98,7 @@ def test_context_is_shown_as_it_was_after_an_edit_and_beside_today(client: Clien
         archive_memory(memory=memories[1], by=TESTER, now=timezone.now())
     for headers in ({}, HTMX):
         then = client.get(page("receipt", tenant, receipt_id), headers=headers)
-        assert "read back byte for byte" in text_of(then)
+        assert "verified byte for byte" in text_of(then)
         assert memories[1].content in then.context["preview"].context.text
         assert ("<html" in text_of(then)) == (not headers)
     address = page("receipt", tenant, receipt_id) + "?with=today"
@@ -106,10 +106,10 @@ def test_context_is_shown_as_it_was_after_an_edit_and_beside_today(client: Clien
     assert "Falls out" not in text_of(first)
     assert f'hx-get="{address}" hx-trigger="load"' in text_of(first)
     part, today = client.get(address, headers=HTMX), client.get(with_result_address(address))
-    assert f"{len(today.context['change'].entered)} block" in text_of(part)
-    assert " in, 1 out since then</div>" in text_of(part)
+    assert f"{len(today.context['change'].added)} block" in text_of(part)
+    assert " in, 1 removed since then</div>" in text_of(part)
     assert "<html" not in text_of(part)
-    assert [one.row.block.anchor.id for one in today.context["change"].left] == [str(memories[1].pk)]
+    assert [one.row.block.anchor.id for one in today.context["change"].removed] == [str(memories[1].pk)]
     assert "Falls out" in text_of(today)
 
 
@@ -128,7 +128,7 @@ def test_vote_is_given_counts_and_is_taken_back(client: Client, tenant: Tenant, 
     assert "Nobody has judged this memory yet" in text
     assert QUESTION.replace("'", "&#x27;") in text
     response = client.post(address, {"feedback": "NEGATIVE", "reason": "It was the plug."}, follow=True)
-    assert "The vote counts." in text_of(response)
+    assert "Vote recorded." in text_of(response)
     assert "It was the plug." in text_of(response)
     assert as_stored(memory).usefulness_score < 0.5
     vote = votes(tenant)[0]

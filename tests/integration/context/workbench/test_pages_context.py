@@ -103,10 +103,10 @@ def test_preview_of_an_empty_tenant_leads_to_the_memories(client: Client, tenant
 
 def test_preview_without_a_question_offers_those_asked_lately(client: Client, tenant: Tenant, api: Any) -> None:
     make_bakery_memories(tenant)
-    assert "Asked here lately" not in text_of(client.get(page("context-preview", tenant)))
+    assert "Recent queries" not in text_of(client.get(page("context-preview", tenant)))
     api.post("/api/v1/context", {"query": QUESTION, "partition": "agent=service"}, format="json")
     text = text_of(client.get(page("context-preview", tenant)))
-    assert "Asked here lately" in text
+    assert "Recent queries" in text
     assert "partition=agent%3Dservice" in text
 
 
@@ -158,7 +158,7 @@ def test_invalid_wish_is_answered_422_at_its_field(wish: dict[str, str], client:
     for headers in ({}, HTMX):
         response = preview(client, tenant, headers=headers, **{"query": "x", **wish})
         assert response.status_code == 422
-        assert "Nothing was assembled" in text_of(response)
+        assert "No context assembled" in text_of(response)
 
 
 def test_page_leaves_its_result_for_later_where_the_form_is_valid(client: Client, tenant: Tenant) -> None:
@@ -219,11 +219,11 @@ def test_draft_shows_its_effect_on_a_question_and_saves_nothing(client: Client, 
     draft = NUMBERS | {"default_tokens": 60, "query": QUESTION}
     first = client.get(f"{page('budgets', tenant)}?{urlencode(draft)}")
     assert 'hx-target="#effect" hx-swap="innerHTML" hx-sync="#numbers:abort"' in text_of(first)
-    assert "Effect of the draft" not in text_of(first)
+    assert "Draft effect" not in text_of(first)
     for wish, headers in ({"whole": 1}, {}), ({}, HTMX):
         response = client.get(f"{page('budgets', tenant)}?{urlencode(draft | wish)}", headers=headers)
         text = text_of(response)
-        assert "Effect of the draft" in text
+        assert "Draft effect" in text
         assert "Falls out" in text
         assert "Save as version 1" in text
         assert response.context["after"].context.budget.used <= 60
@@ -237,7 +237,7 @@ def test_saved_budget_rules_the_next_context_and_can_be_rolled_back(client: Clie
     make_bakery_memories(tenant)
     typed = NUMBERS | {"default_tokens": 60, "edited_from": 0}
     response = client.post(page("budgets", tenant), typed, follow=True)
-    assert "Version 1 is in force." in text_of(response)
+    assert "Version 1 is active." in text_of(response)
     assert page("budget-roll-back", tenant, "default", 0) in text_of(response)
     assert api.post("/api/v1/context", {"query": QUESTION}, format="json").json()["budget"]["max_tokens"] == 60
     client.post(page("budget-roll-back", tenant, "default", 0))
@@ -316,8 +316,8 @@ def test_draft_says_which_profile_serves_the_partition_it_does_not_reach(client:
     draft = NUMBERS | {"default_tokens": 60, "query": QUESTION, "whole": 1}
     reached = text_of(client.get(f"{page('budgets', tenant)}?{urlencode(draft)}"))
     missed = text_of(client.get(f"{page('budgets', tenant)}?{urlencode(draft | {'partition': 'agent=service'})}"))
-    assert "this change does not reach it" not in reached
-    assert "this change does not reach it" in missed
+    assert "this change does not affect them" not in reached
+    assert "this change does not affect them" in missed
 
 
 def test_roll_back_to_a_version_that_never_was_is_absent(client: Client, tenant: Tenant) -> None:

@@ -214,9 +214,9 @@ def test_task_is_retried_on_named_errors_with_backoff_and_jitter() -> None:
 
 @pytest.fixture(autouse=True)
 def no_sweep_is_running() -> Iterator[None]:
-    cache.delete(maintenance.SWEEP_LOCK)
+    cache.delete(maintenance.EMBEDDING_SWEEP_LOCK)
     yield
-    cache.delete(maintenance.SWEEP_LOCK)
+    cache.delete(maintenance.EMBEDDING_SWEEP_LOCK)
 
 
 def test_sweep_embeds_what_was_left_behind_in_every_tenant(tenant: Tenant, other_tenant: Tenant) -> None:
@@ -251,9 +251,9 @@ def test_sweep_stops_at_a_provider_that_is_away(tenant: Tenant, other_tenant: Te
 
 def test_one_sweep_runs_at_a_time(tenant: Tenant) -> None:
     make_memory(tenant)
-    cache.add(maintenance.SWEEP_LOCK, True, 10)
+    cache.add(maintenance.EMBEDDING_SWEEP_LOCK, True, 10)
     assert maintenance.embed_pending_memories(now=FACTORY_NOW + timedelta(minutes=1)) == 0
-    cache.delete(maintenance.SWEEP_LOCK)
+    cache.delete(maintenance.EMBEDDING_SWEEP_LOCK)
     assert tasks.sweep_pending_embeddings.apply(throw=True).get() == 1
 
 

@@ -93,13 +93,13 @@ def test_admin_fills_switches_rolls_back_and_removes(admin: Client, tenant: Tena
     admin.post(retire)
     assert row(tenant, SECOND).state == "retiring"
     text = text_of(admin.get(address))
-    assert "Its vectors are being removed." in text
+    assert "Removing its vectors." in text
     assert "Switch embedding model" in text
 
 
 def test_switch_by_itself_is_a_choice(admin: Client, tenant: Tenant) -> None:
     begin(admin, tenant, switches_when_filled="on")
-    assert "Searches switch to it once all are there." in text_of(admin.get(page("embeddings", tenant)))
+    assert "Search switches to it when complete." in text_of(admin.get(page("embeddings", tenant)))
     work(tenant, SECOND)
     assert row(tenant, SECOND).state == "active"
 
@@ -111,7 +111,7 @@ def test_refused_texts_are_listed_with_the_reason_and_tried_again(
     begin(admin, tenant, FAKE_EMBEDDING_MODEL)
     work(tenant, FAKE_EMBEDDING_MODEL)
     text = text_of(admin.get(page("embeddings", tenant)))
-    assert "Texts that a model refused" in text
+    assert "Rejected texts" in text
     assert "The embedding endpoint answered 400." in text
     assert "Brodersen" not in text
     switch = page("embedding-switch", tenant, row(tenant, FAKE_EMBEDDING_MODEL).pk)

@@ -120,7 +120,7 @@ def test_tree_as_page_and_as_fragment(client: Client, tenant: Tenant) -> None:
 
 
 def test_no_partition_yet_says_how_one_comes_about(client: Client, tenant: Tenant) -> None:
-    assert "There is no partition yet" in text_of(client.get(address(tenant)))
+    assert "No partitions yet" in text_of(client.get(address(tenant)))
 
 
 @pytest.mark.parametrize("query", [{"partition": "nonsense"}, {"after": "nonsense"}, {"q": "x" * 201}])
@@ -154,7 +154,7 @@ def test_summary_says_whether_memories_came_after_it(client: Client, tenant: Ten
     assert (state().style, state().is_behind) == ("compact", False)
     store_memories_for_pages(tenant, ("A new one.", "agent=service", "fact"), now=timezone.now())
     assert state().is_behind
-    assert "older than its memories" in text_of(client.get(address(tenant, partition="agent=service")))
+    assert "outdated" in text_of(client.get(address(tenant, partition="agent=service")))
 
 
 def test_chosen_partition_leads_to_what_is_filtered_to_it(client: Client, tenant: Tenant) -> None:

@@ -14,7 +14,7 @@ from memories import tasks
 from memories.models import AuditEntry, CommonLexeme, Memory, MemoryVersion, Tenant
 from memories.search import languages, maintenance, retrievers
 from memories.search.actions import set_tenant_language
-from memories.search.queries.lexemes import query_lexemes, tenant_query_lexemes, text_search_configs
+from memories.search.queries.lexemes import query_lexemes, tenant_query_lexemes
 from memories.search.retrieval import retrieve
 from memories.services.search import text_query
 from memories.services.store.drafts import NewMemory
@@ -24,6 +24,7 @@ from memories.store.actions.store import store_memories
 from memories.store.readings import SearchScope
 from memories.tenancy.actions.tenants import create_tenant
 from memories.tenancy.exceptions import InvalidInput
+from memories.tenancy.queries.languages import text_search_configs
 from memories.tenancy.scopes import admin_write_scope, tenant_scope
 from tests.factories import FACTORY_NOW, TESTER, make_memory
 from tests.users import new_operator

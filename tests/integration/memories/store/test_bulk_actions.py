@@ -8,11 +8,11 @@ from uuid import UUID, uuid4
 import pytest
 
 from memories.embeddings.indexer import index_memories
-from memories.hygiene.actions import HygieneUndoResult, undo_hygiene
+from memories.hygiene.actions import HygieneUndoResult, merge_seen_memories, undo_hygiene
 from memories.models import AuditEntry, Memory, MemoryEmbedding, MemoryVersion, Tenant, UncomparedMemory
 from memories.services.store.bulk import ACT_MEMORIES_MAX, MERGED_MAX
 from memories.services.store.drafts import NewMemory
-from memories.store.actions.bulk import BulkActionResult, apply_bulk_action, merge_seen_memories
+from memories.store.actions.bulk import BulkActionResult, apply_bulk_action
 from memories.store.actions.edit import archive_memory, restore_memory, update_memory
 from memories.store.actions.store import store_memories
 from memories.tenancy.exceptions import Conflict, InvalidInput

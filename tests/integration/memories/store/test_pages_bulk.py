@@ -102,7 +102,7 @@ def test_memory_changed_meanwhile_is_told_and_left_alone(client: Client, tenant:
     with tenant_scope(tenant.pk):
         update_memory(memory=first, changes={"content": "Faster."}, by=TESTER, now=timezone.now())
     text = text_of(perform(client, tenant, "pin", first, second))
-    assert "1 memory pinned. Left alone: 1 changed by somebody since this page was opened." in text
+    assert "1 memory pinned. Left alone: 1 changed since this page was opened." in text
     assert (as_stored(first).pinned, as_stored(second).pinned) == (False, True)
 
 

@@ -137,7 +137,7 @@ def test_question_that_cannot_be_asked_is_answered_422(query: str, client: Clien
     for headers in ({}, HTMX):
         response = client.get(f"{page('memories', tenant)}?{query}", headers=headers)
         assert response.status_code == 422
-        assert "This cannot be asked" in text_of(response)
+        assert "Invalid request" in text_of(response)
 
 
 def test_cursor_that_is_none_begins_at_the_start(client: Client, tenant: Tenant) -> None:
@@ -146,7 +146,7 @@ def test_cursor_that_is_none_begins_at_the_start(client: Client, tenant: Tenant)
 
 
 def test_empty_list_says_how_memories_come(client: Client, tenant: Tenant) -> None:
-    assert "Nothing is stored yet" in text_of(client.get(page("memories", tenant)))
+    assert "No memories yet" in text_of(client.get(page("memories", tenant)))
     assert "Nothing matches" in text_of(client.get(page("memories", tenant) + "?kind=fact"))
 
 

@@ -73,7 +73,7 @@ def test_curves_bin_contexts_by_day_with_percentiles_and_the_share_of_the_budget
     assert values_of(charts, "Contexts served")[yesterday] == (3,)
     assert values_of(charts, "Latency")[yesterday] == (20.0, 29.0)
     assert values_of(charts, "Latency")[yesterday - timedelta(days=1)] == (None, None)
-    assert values_of(charts, "Used of the budget")[yesterday] == (25.0,)
+    assert values_of(charts, "Budget used")[yesterday] == (25.0,)
     assert values_of(charts, "Tokens given")[today] == (300,)
     assert sum(values[0] or 0 for values in values_of(charts, "Contexts served").values()) == 4
 
@@ -100,7 +100,7 @@ def test_stretches_of_a_range_touch_and_end_with_the_one_under_way(span: Any) ->
 
 def test_nothing_needs_anybody_in_an_empty_tenant(client: Client, tenant: Tenant) -> None:
     assert set(counts(tenant).values()) == {0}
-    assert "Nothing needs you." in text_of(client.get(page("tenant-overview", tenant)))
+    assert "No action items." in text_of(client.get(page("tenant-overview", tenant)))
 
 
 def test_what_waits_is_counted_with_its_age_and_leads_to_where_it_is_dealt_with(client: Client, tenant: Tenant) -> None:
@@ -110,7 +110,7 @@ def test_what_waits_is_counted_with_its_age_and_leads_to_where_it_is_dealt_with(
         Memory.objects.filter(pk=memory.pk).update(embedding_state="failed", embedding_error="Refused.")
     assert counts(tenant) == {"reviews": 0, "sessions": 1, "runs": 1, "evaluations": 0, "embeddings": 1}
     text = text_of(client.get(page("tenant-overview", tenant)))
-    assert "1 session is over its warning" in text
+    assert "1 session above its warning threshold" in text
     assert f"{page('jobs', tenant)}?kind=runs&amp;state=failed" in text
     assert f"{page('memories', tenant)}?state=failed" in text
     jobs = text_of(client.get(page("jobs", tenant)))

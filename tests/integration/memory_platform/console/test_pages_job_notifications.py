@@ -82,7 +82,7 @@ def test_roll_up_leads_to_its_summary(client: Client, tenant: Tenant) -> None:
         run = request_roll_up(partition=partition, style="compact", by=TESTER, now=timezone.now())
     run_roll_up(tenant.pk, run.pk, now=timezone.now())
     answer = asked(client, name_of("roll_up", tenant, run.pk))
-    assert "The compact summary of agent=service is made anew." in answer
+    assert "The compact summary of agent=service is regenerated." in answer
     assert f"{page('partitions', tenant)}?partition=agent%3Dservice" in answer
 
 
@@ -92,7 +92,7 @@ def test_evaluation_is_told_however_it_ends(state: str, is_failed: bool, client:
     item = name_of("evaluation", tenant, run.pk)
     assert "data-" not in asked(client, item)
     with tenant_scope(tenant.pk):
-        EvaluationRun.objects.for_tenant(tenant.pk).with_id(run.pk).ended(state, timezone.now())
+        EvaluationRun.objects.for_tenant(tenant.pk).with_id(run.pk).finish(state, timezone.now())
     answer = asked(client, item)
     assert page("evaluation", tenant, run.pk) in answer
     assert ("flash-error" in answer) == is_failed

@@ -44,7 +44,7 @@ def test_operator_without_a_tenant_is_told_what_to_do(db: None) -> None:
 def test_empty_tenant_shows_the_first_steps(operator: User, tenant: Tenant) -> None:
     text = text_of(client_of(operator).get(page("tenant-overview", tenant)))
     assert "First steps" in text
-    assert "No agent has asked yet" in text
+    assert "No contexts yet" in text
 
 
 def test_overview_counts_what_is_stored_and_lists_what_was_asked(operator: User, tenant: Tenant) -> None:

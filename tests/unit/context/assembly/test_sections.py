@@ -225,9 +225,11 @@ def test_share_of_pinned_memories_leaves_the_rest_of_the_room_to_the_best(
     assert len(section.blocks) + len(section.omitted) == len(candidates)
     assert packer == "elastic" or section.optimality["gap"] >= -1e-6
     outcomes = {row.anchor.id: row for row in section.candidates}
-    best = max((outcomes[str(one.id)] for one in candidates), key=lambda row: row.score, default=None)
-    if best and packer != "optimal" and 0 < best.tokens + 3 <= tokens - int(tokens * share):
-        assert best.outcome == KEPT
+    highest = max((row.score for row in outcomes.values()), default=None)
+    # Ids decide between equal scores, and ids are random: any of the best may be the one.
+    best = [row for row in outcomes.values() if row.score == highest]
+    if best and packer != "optimal" and all(0 < row.tokens + 3 <= tokens - int(tokens * share) for row in best):
+        assert any(row.outcome == KEPT for row in best)
 
 
 @pytest.mark.parametrize(("model", "factor"), [("gpt-4o", 1.0), ("claude-sonnet-4-6", 1.2), ("claude-opus-4-7", 1.6)])

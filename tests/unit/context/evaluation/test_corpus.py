@@ -66,7 +66,7 @@ def test_the_example_of_the_documentation_is_a_corpus(tmp_path: Path) -> None:
 def test_every_field_and_code_of_the_corpus_is_documented() -> None:
     text = (PROJECT / "docs" / "corpus.md").read_text(encoding="utf-8")
     fields = {*CorpusMemory.__dataclass_fields__, *CorpusQuestion.__dataclass_fields__}
-    sources = "".join(path.read_text() for path in (PROJECT / "context/services/corpus").glob("*.py"))
+    sources = "".join(path.read_text() for path in (PROJECT / "context/services/evaluation/corpus").glob("*.py"))
     codes = set(
         re.findall(
             r'(?:FieldProblem\([^,]+, |(?:CorpusProblem|CorpusError|ContentError)\(|yield )"([a-z_0-9]+)"', sources

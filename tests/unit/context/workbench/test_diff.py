@@ -3,8 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context.services.workbench.rank_changes import rank_changes, rank_overlap
-from context.workbench.side_by_side import ROW_HEIGHT_PX, SLOPE_WIDTH_PX, STUB_PX, slope_lines
+from context.receipts.results import Anchor
+from context.services.diff import RankChange, rank_changes, rank_overlap
+from context.workbench.diff import ROW_HEIGHT_PX, SLOPE_WIDTH_PX, STUB_PX, slope_line
 
 ORDERS = st.lists(st.integers(0, 20), unique=True, max_size=15)
 
@@ -31,7 +32,10 @@ def test_overlap_is_the_share_that_both_hold() -> None:
 
 
 def test_lines_begin_and_end_in_the_middle_of_their_rows() -> None:
-    moved, came, went = slope_lines(rank_changes("ab", "bc"))[0], *slope_lines(rank_changes("ab", "bc"))[1:]
+    anchor = Anchor("memory", "1", 1)
+    moved, came, went = (
+        slope_line(RankChange(anchor, before, after)) for before, after in ((2, 1), (None, 2), (1, None))
+    )
     half = ROW_HEIGHT_PX // 2
     assert (moved.x1, moved.y1, moved.x2, moved.y2) == (0, ROW_HEIGHT_PX + half, SLOPE_WIDTH_PX, half)
     assert (came.x1, came.x2, came.y1, came.mark_x) == (

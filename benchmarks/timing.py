@@ -1,0 +1,76 @@
+"""How benchmarks read their arguments, measure time and print it."""
+
+import argparse
+import gc
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median, quantiles
+from typing import Any
+
+
+def argument_parser(description: str | None) -> argparse.ArgumentParser:
+    """Return a parser whose help is a module's docstring as it is written."""
+    return argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+
+
+def p95(values: Sequence[float]) -> float:
+    """Return the 95th percentile of at least two values."""
+    return quantiles(values, n=20, method="inclusive")[-1]
+
+
+@dataclass(frozen=True)
+class TimedCase:
+    """Calls that are timed together, each `rounds` times; `limit_ms` is what their median must not exceed."""
+
+    name: str
+    calls: Sequence[Callable[[], object]]
+    rounds: int = 1
+    limit_ms: float | None = None
+
+    def milliseconds(self, clock: Callable[[], float] = time.perf_counter) -> list[float]:
+        """Return the time of each call; the first is made once before. `clock` counts seconds."""
+        self.calls[0]()
+        gc.collect()
+        times = []
+        for _ in range(self.rounds):
+            for call in self.calls:
+                start = clock()
+                call()
+                times.append((clock() - start) * 1_000)
+        return times
+
+    def report(self, clock: Callable[[], float] = time.perf_counter) -> bool:
+        """Print median, 99th percentile, maximum and limit in milliseconds; return whether the limit holds."""
+        times = self.milliseconds(clock)
+        slow = quantiles(times, n=100, method="inclusive")[98]
+        limit = "" if self.limit_ms is None else f"{self.limit_ms:g}"
+        print(f"{self.name:<46}{median(times):>11.4f}{slow:>11.4f}{max(times):>11.4f}{limit:>9}")
+        return self.limit_ms is None or median(times) <= self.limit_ms
+
+
+CASE_HEADER = f"{'case':<46}{'median ms':>11}{'p99 ms':>11}{'max ms':>11}{'limit':>9}"
+
+
+class Stopwatch:
+    """Milliseconds that a call takes: processor time of this process and its database process, or wall-clock time."""
+
+    def __init__(self, *, is_wall: bool) -> None:
+        from django.db import connection
+
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_backend_pid()")
+            self._process = Path(f"/proc/{cursor.fetchone()[0]}/schedstat")
+        self._is_wall = is_wall
+
+    def _now(self) -> float:
+        if self._is_wall:
+            return time.perf_counter() * 1000
+        return (time.process_time_ns() + int(self._process.read_text().split()[0])) / 1e6
+
+    def measure(self, call: Callable[[], Any]) -> tuple[float, Any]:
+        """Return the time and the answer of the call."""
+        start = self._now()
+        answer = call()
+        return self._now() - start, answer

@@ -78,7 +78,7 @@ def test_failed_run_says_why_and_is_tried_again_once(client: Client, tenant: Ten
 def test_runs_are_filtered(client: Client, tenant: Tenant) -> None:
     failed(tenant)
     assert len(client.get(page("jobs", tenant) + "?kind=compaction").context["table"].rows) == 1
-    assert "Nothing matches" in text_of(client.get(page("jobs", tenant) + "?kind=roll_up"))
+    assert "No results" in text_of(client.get(page("jobs", tenant) + "?kind=roll_up"))
     assert client.get(page("jobs", tenant) + "?state=nonsense").status_code == 422
 
 
@@ -131,7 +131,7 @@ def test_partition_is_rolled_up_with_a_button(client: Client, tenant: Tenant) ->
     address = page("roll-ups", tenant)
     assert f'action="{address}"' in summary_page
     text = text_of(client.post(address, {"partition": "agent=shop", "style": "compact"}, follow=True))
-    assert "is being made anew" in text
+    assert "Regenerating the" in text
     assert "every 2s" in text
     again = client.post(address, {"partition": "agent=shop", "style": "compact"}, follow=True)
     assert "being made already" in text_of(again)
@@ -172,7 +172,7 @@ def test_prompt_is_read_saved_and_rolled_back(admin: Client, tenant: Tenant) -> 
     assert stale.status_code == 422
     assert "Someone else saved the prompt in the meantime" in text_of(stale)
     back = admin.post(page("prompt-roll-back", tenant, 1), follow=True)
-    assert "Rolled back to version 1 is in force again" in text_of(back)
+    assert "Rolled back to version 1, saved as version" in text_of(back)
     assert "rolled back to version 1 by" in text_of(back)
     with tenant_scope(tenant.pk):
         assert CompactionPrompt.objects.for_tenant(tenant.pk).current().get().text == PROMPT

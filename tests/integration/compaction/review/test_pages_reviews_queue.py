@@ -99,7 +99,7 @@ def test_decision_goes_on_to_the_next_one_and_is_undone_from_there(
     response = client.post(page(name, tenant, first.pk), fields | {"edit_version": "0"}, follow=True)
     assert response.context["compaction"].pk == second.pk
     assert as_decided(first).state == decided
-    assert f"Undo last: {'approved' if decided == 'applied' else decided}" in text_of(response)
+    assert f"Undo {'approval' if decided == 'applied' else 'rejection'}" in text_of(response)
     assert text_of(client.get(page("reviews", tenant), {"last": str(first.pk)})).count('data-key="u"') == 1
     if decided == "applied":
         asked = client.get(page("compaction-roll-back", tenant, first.pk))
@@ -112,12 +112,14 @@ def test_decision_goes_on_to_the_next_one_and_is_undone_from_there(
     undone = as_decided(first)
     assert undone.state == ("rolled_back" if decided == "applied" else "proposed")
     assert [(row.pk, row.state, row.shown_tokens) for row in messages_of(first.session)] == before
-    assert "Undo last" not in text_of(shown(client, tenant, second, f"?last={first.pk}"))
+    text = text_of(shown(client, tenant, second, f"?last={first.pk}"))
+    assert "Undo approval" not in text
+    assert "Undo rejection" not in text
 
 
 def test_last_decision_leads_back_to_the_queue(client: Client, tenant: Tenant, proposal: Compaction) -> None:
     response = client.post(page("compaction-approve", tenant, proposal.pk), follow=True)
-    assert "Nothing waits" in text_of(response)
+    assert "No reviews waiting" in text_of(response)
     asks = f'data-confirm href="{page("compaction-roll-back", tenant, proposal.pk)}"'
     assert asks in text_of(response).partition('id="flash"')[2], "the undo of an approval asks first"
 

@@ -62,7 +62,7 @@ def test_sessions_are_filtered_and_sorted(client: Client, tenant: Tenant) -> Non
     assert listed(client, tenant, sort="-messages") == [full.pk, empty.pk]
     assert len(listed(client, tenant, state="closed")) == 1
     assert len(listed(client, tenant, state="all")) == 3
-    assert "Nothing matches" in text_of(client.get(page("sessions", tenant) + "?partition=user%3Dnobody"))
+    assert "No results" in text_of(client.get(page("sessions", tenant) + "?partition=user%3Dnobody"))
 
 
 def test_session_is_called_by_its_title_or_how_its_user_began(client: Client, tenant: Tenant) -> None:
@@ -165,7 +165,7 @@ def test_session_is_searched_whatever_became_of_its_messages(client: Client, ten
     response = client.get(page("session", tenant, session.pk) + "?q=invoice+111")
     assert [row.state for row in response.context["found"]] == ["compacted"]
     nothing = client.get(page("session", tenant, session.pk) + "?q=zeppelin")
-    assert "No message holds all of these words" in text_of(nothing)
+    assert "No message contains all these words" in text_of(nothing)
 
 
 def test_compacted_messages_are_folded_under_their_compaction(client: Client, tenant: Tenant) -> None:
@@ -186,7 +186,7 @@ def test_message_is_pinned_and_let_go(client: Client, tenant: Tenant) -> None:
     assert response["Location"] == f"{page('session', tenant, session.pk)}?before=6#m-0"
     assert messages_of(session)[0].pinned
     part = client.post(page("message-unpin", tenant, message.pk), headers=HTMX)
-    assert "No longer pinned" in text_of(part)
+    assert "Unpinned" in text_of(part)
     assert "<html" not in text_of(part)
     assert not messages_of(session)[0].pinned
 

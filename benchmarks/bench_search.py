@@ -81,7 +81,7 @@ def measure_scope(scope: Any, vectors: Mapping[str, Any], model: str, *, is_wall
     """Return times of the three methods, the share of the nearest that was found, and the plan of the search."""
     from django.db import connection
 
-    from memories.search.nearest import execute_vector_plan, find_nearest
+    from memories.search.retrievers import execute_vector_plan, find_nearest
     from memories.services.search.plan import SearchMethod, SearchPlanReason, VectorPlan
     from memories.tenancy.scopes import tenant_scope
 

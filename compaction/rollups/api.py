@@ -9,10 +9,9 @@ from rest_framework.response import Response
 
 from compaction.rollups.actions import request_roll_up
 from memories.models import Partition
-from memories.partitions.api.partitions_schema import PLACE
 from memories.partitions.serializers.partitions import PartitionAddress, SummaryStyleInput
 from memories.services.partitions.paths import PartitionPath
-from memories.store.api.schema import IDEMPOTENCY_KEY, response_schemas
+from memories.store.api.schema import IDEMPOTENCY_KEY, PARTITION_PATH, response_schemas
 from memories.tenancy.api.endpoint import Endpoint
 from memories.tenancy.api.idempotency import idempotent
 from memories.tenancy.api.permissions import require_reach
@@ -36,7 +35,7 @@ class RollUpEndpoint(Endpoint):
         tags=["partitions"],
         request=SummaryStyleInput,
         examples=[OpenApiExample("In short", {"style": "compact"}, request_only=True)],
-        parameters=[PLACE, IDEMPOTENCY_KEY],
+        parameters=[PARTITION_PATH, IDEMPOTENCY_KEY],
         responses=response_schemas({202: RollUpOutput}, 404, 409),
     )
     @idempotent

@@ -85,12 +85,12 @@ def budget_curve_of_request(request: ContextRequest, *, tenant_id: UUID, now: da
     resolved = resolve_context_request(
         largest, tenant_id=tenant_id, reach="", api_key_id=None, calculator=calculator, now=now
     )
-    retrieved = prepare_repacking(resolved, tenant_id, now)
+    retrieved = prepare_repacking(resolved, tenant_id)
     with tenant_scope(tenant_id):
         wanted = _evidence(tenant_id, request)
     points: list[CurvePoint] = []
     for budget in budgets:
-        points.append(_point(budget, retrieved.fitted_at(budget), wanted, points[-1].score if points else 0.0))
+        points.append(_point(budget, retrieved.trimmed_at(budget), wanted, points[-1].score if points else 0.0))
     notices = dict.fromkeys(notice.detail for notice in retrieved.notices)
     return BudgetCurve(points, knee_index(budgets, [point.score for point in points]), len(wanted), list(notices))
 

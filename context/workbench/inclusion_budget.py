@@ -83,7 +83,7 @@ def find_inclusion_budget(
         return InclusionBudget(anchor_id, current, current, InclusionPoint(current, True), KEPT)
     highest_tried, above, outcome, is_limited = current, current, "", False
     for highest in _horizons(current, calculator.context_window(resolved.model)):
-        retrieved = prepare_repacking(replace(resolved, max_tokens=highest), tenant_id, now)
+        retrieved = prepare_repacking(replace(resolved, max_tokens=highest), tenant_id)
         outcome = _outcome(retrieved, anchor_id, highest)
         search = _Search(highest)
         if retrieved.knows(anchor_id):
@@ -118,14 +118,14 @@ def _search(
 
     def packs(budget: int) -> bool:
         tried.append(budget)
-        return retrieved.holds(anchor_id, budget)
+        return retrieved.includes(anchor_id, budget)
 
     for _ in range(TRIES_MAX):
         point = smallest_inclusion_budget(
             packs,
             above=above,
             highest=highest,
-            looked_at_max=LOOKED_AT_MAX_GREEDY if retrieved.wish.packing.packer == GREEDY else LOOKED_AT_MAX,
+            looked_at_max=LOOKED_AT_MAX_GREEDY if retrieved.request.packing.packer == GREEDY else LOOKED_AT_MAX,
             is_over=lambda: clock() >= until,
         )
         if point is None:

@@ -1,4 +1,4 @@
-"""What the scheduler starts by itself, in plain words, and when each was last done."""
+"""The tasks that the scheduler starts, described for people, with their last runs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from django.conf import settings
 
 from memory_platform.console.heartbeats import LastRun, last_runs
 
-_WORDS: Mapping[str, str] = {
+_DESCRIPTIONS: Mapping[str, str] = {
     "sweep-pending-embeddings": "Embed pending memories",
     "sweep-embedding-models": "Continue re-embedding",
     "fold-retrievals": "Update retrieval counts",
@@ -29,16 +29,16 @@ _WORDS: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class ScheduledTask:
-    """Work that repeats every `seconds`, and how it went last; None where no worker of late did it."""
+    """A task that repeats every `seconds`, and its last run; None where no worker ran it lately."""
 
     name: str
-    words: str
+    description: str
     seconds: float
     last: LastRun | None
 
     @property
     def interval(self) -> str:
-        """How often, in its largest whole unit."""
+        """The interval in its largest whole unit."""
         for unit, length in (("hour", 3600), ("minute", 60)):
             if self.seconds >= length and self.seconds % length == 0:
                 count = int(self.seconds // length)
@@ -47,11 +47,11 @@ class ScheduledTask:
 
 
 def scheduled_tasks() -> list[ScheduledTask]:
-    """All of it, the rarest first."""
+    """Return all of them, the least frequent first."""
     entries: Mapping[str, dict[str, Any]] = settings.CELERY_BEAT_SCHEDULE
     last = last_runs([entry["task"] for entry in entries.values()])
     rows = [
-        ScheduledTask(name, _WORDS.get(name) or name.replace("-", " "), entry["schedule"], last.get(entry["task"]))
+        ScheduledTask(name, _DESCRIPTIONS.get(name, name), entry["schedule"], last.get(entry["task"]))
         for name, entry in entries.items()
     ]
-    return sorted(rows, key=lambda row: (-row.seconds, row.words))
+    return sorted(rows, key=lambda row: (-row.seconds, row.description))

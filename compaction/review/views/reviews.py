@@ -85,7 +85,9 @@ def compaction_approve(request: HtmxRequest, compaction_id: UUID) -> HttpRespons
         return render_review(request, compaction_id, RefusedForms(reason=form))
     said = "Approved. The summary is in the session's context."
     verb = partial(approve_compaction, **form.cleaned_data)
-    undo = FlashLink(reverse("compaction-roll-back", args=[request.tenant.id, compaction_id]), "Undo …", asks=True)
+    undo = FlashLink(
+        reverse("compaction-roll-back", args=[request.tenant.id, compaction_id]), "Undo …", needs_confirmation=True
+    )
     return decide_and_respond(request, compaction_id, verb, said, link=undo, reason=form, should_continue=True)
 
 

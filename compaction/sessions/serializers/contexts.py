@@ -7,8 +7,7 @@ from rest_framework import serializers
 from compaction.services.sessions.drafts import ROLES
 from compaction.sessions.results import MESSAGE_BLOCK_KIND, SESSION_SUMMARY
 from compaction.sessions.serializers.messages import ToolCallOutput
-from context.assembly.serializers.contexts import ExplainOutput
-from context.assembly.serializers.fields import profile_field, validate_optional_query
+from context.assembly.serializers.contexts import ExplainOutput, profile_field, validate_optional_query
 from context.assembly.serializers.shapes import (
     AnchorOutput,
     BlockOutput,

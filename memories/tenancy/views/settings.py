@@ -1,4 +1,4 @@
-"""Settings of a tenant: the language of its search, who sees it, and where the rest is tuned."""
+"""The page of tenant settings: language and members."""
 
 from http import HTTPStatus
 from typing import Any
@@ -28,7 +28,7 @@ _SECTION = "tenant-settings"
 @tenant_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def tenant_settings(request: HtmxRequest) -> HttpResponseBase:
-    """What holds for the whole tenant; a POST changes the language."""
+    """Show the settings; a POST changes the language."""
     if request.method != "POST":
         return _page(request)
     form = LanguageForm(request.POST, label_suffix="", languages=text_search_configs())
@@ -75,7 +75,7 @@ def _page(
 @tenant_required
 @require_POST
 def member_add(request: HtmxRequest) -> HttpResponseBase:
-    """Let somebody who has an account see the tenant; their role decides what they may do there."""
+    """Make an existing account a member of the tenant."""
     form = MemberForm(request.POST, label_suffix="")
     person = find_user(form.cleaned_data["username"]) if form.is_valid() else None
     if form.is_valid() and (person is None or role_of(person) is None):
@@ -92,7 +92,7 @@ def member_add(request: HtmxRequest) -> HttpResponseBase:
 @tenant_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def member_remove(request: HtmxRequest, username: str) -> HttpResponseBase:
-    """Ask, then take a member's access to the tenant away."""
+    """Confirm, then remove a member's access to the tenant."""
     user = request.operator.user
     with tenant_scope(request.tenant.id):
         member = Membership.objects.for_tenant(request.tenant.id).of_username(username).with_roles().first()

@@ -89,7 +89,7 @@ def test_memo_and_what_stands_already_are_told_too(kitchen: Tenant) -> None:
 
 
 def test_no_budget_lets_in_what_is_no_candidate(kitchen: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr("context.assembly.repacking.RepackableContext.holds")  # not packed for at all
+    monkeypatch.delattr("context.assembly.repacking.RepackableContext.includes")  # not packed for at all
     found = admission(kitchen, "00000000-0000-0000-0000-000000000000", max_tokens=90)
     assert (found.inclusion, found.outcome) == (None, "")
     assert found.highest_budget_tried == 32_000

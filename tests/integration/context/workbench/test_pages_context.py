@@ -10,11 +10,11 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
-from context.assembly.sections import PACKERS
 from context.models import BudgetProfile, Receipt
 from context.profiles.actions.assignments import assign_budget_profile
 from context.profiles.budget_fields import BUDGET_PAGE_FIELDS, BudgetProfileForm
 from context.profiles.budget_profiles import current_budget_profile
+from context.services.packer import PACKERS
 from memories.models import Memory, Tenant
 from memories.services.tokens import count_tokens
 from memories.tenancy.audit import Actor

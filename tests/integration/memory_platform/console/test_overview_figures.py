@@ -92,7 +92,7 @@ def test_curves_of_memories_and_savings_are_of_this_tenant_alone(tenant: Tenant,
 
 @pytest.mark.parametrize("span", SPANS, ids=lambda span: span.name)
 def test_stretches_of_a_range_touch_and_end_with_the_one_under_way(span: Any) -> None:
-    begins = span.begins(NOW)
+    begins = span.starts_at(NOW)
     assert len(begins) == span.steps
     assert begins[-1] <= NOW < begins[-1] + span.step
     assert {later - earlier for earlier, later in pairwise(begins)} == {span.step}
@@ -179,7 +179,7 @@ def test_workers_and_the_scheduler_are_away_without_a_sign_and_back_with_one(cli
 
 def test_parts_that_are_away_are_told_on_one_line_of_the_overview(client: Client, tenant: Tenant) -> None:
     heartbeats.cache.delete_many([heartbeats.WORKER, heartbeats.BEAT])
-    assert "Workers away" in text_of(client.get(reverse("parts-line"), headers=HTMX))
+    assert "Workers unavailable" in text_of(client.get(reverse("parts-line"), headers=HTMX))
     assert client.get(reverse("parts-line"))["Location"] == reverse("parts")
 
 
@@ -187,8 +187,8 @@ def test_last_run_of_scheduled_work_is_told(client: Client, tenant: Tenant) -> N
     class Task:
         name = "memories.tasks.fold_partition_counts_task"
 
-    heartbeats._run_begins(task_id="1")
-    heartbeats._run_ends(task_id="1", task=Task(), state="FAILURE")
+    heartbeats._note_start(task_id="1")
+    heartbeats._record_run(task_id="1", task=Task(), state="FAILURE")
     rows = {row.name: row for row in client.get(page("jobs", tenant)).context["scheduled"]}
     assert rows["fold-counts"].last is not None
     assert rows["fold-counts"].last.is_failed

@@ -58,7 +58,7 @@ def test_compaction_is_watched_until_it_is_done(client: Client, tenant: Tenant) 
     for _ in range(2):  # asking changes nothing: what the browser does not take note of, it is told again
         answer = asked(client, mark)
         assert f'data-finished="{mark}"' in answer
-        assert "waits for review" in answer
+        assert "ready for review" in answer
         assert page("compaction", tenant, run.compaction_id) in answer
 
 
@@ -147,7 +147,7 @@ def test_asking_takes_no_message_and_is_bounded(
         asked(client, item)
     with django_assert_max_num_queries(len(few)):
         asked(client, *[f"{item}{number}" for number in range(3 * WATCHED_MAX)])
-    assert "is cancelled" in text_of(client.get(page("evaluations", tenant)))
+    assert "Evaluation cancelled." in text_of(client.get(page("evaluations", tenant)))
 
 
 def test_signed_out_is_sent_to_sign_in_and_who_has_no_role_refused(db: None) -> None:

@@ -2,6 +2,7 @@
 
 import time
 from datetime import UTC, datetime
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -23,7 +24,7 @@ from compaction.services.pipeline.statements.sentences import split_sentences
 from compaction.services.pipeline.stored_statements import CitedStatement
 from compaction.services.review.editing import parse_statements, split_appended_text
 from compaction.services.sessions.turns import SessionTurn
-from context.services.rendering import RenderItem, render_context
+from context.services.rendering import render_context
 from memories.services.store.recalled_text import recalled_hash
 
 TOLD_AT = datetime(2026, 11, 19, tzinfo=UTC)
@@ -86,7 +87,7 @@ def test_statement_is_supported_by_the_words_of_what_it_cites(statement: str, ci
 
 @pytest.mark.parametrize("style", ["markdown", "xml", "json"])
 def test_rendered_context_is_cut_out_of_a_message(style: str) -> None:
-    items = [RenderItem("memory", "memory", "1", 1, "Sam keeps the emerald.\nIn a teapot.")]
+    items = [SimpleNamespace(kind="memory", text="Sam keeps the emerald.\nIn a teapot.")]
     rendered = render_context(items, style=style, secret=b"s" * 32, tenant_id="t").text
     assert strip_rendered_contexts(f"I know: {rendered} So what?").split() == ["I", "know:", "So", "what?"]
     assert strip_rendered_contexts(f"I know: {rendered[:-5]}") == ""

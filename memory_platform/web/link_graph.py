@@ -1,6 +1,6 @@
-"""The links of a memory as a drawing: it in the middle, what links to it on the left, what it links to on the right.
+"""Lay out the links of a memory as a drawing: incoming links on the left, outgoing ones on the right (ADR-0089).
 
-Units are those of the drawing, about pixels. A neighbour stands once, however many links join it (ADR-0089).
+Units are those of the SVG, about pixels. A neighbour appears once, however many links connect it.
 """
 
 from __future__ import annotations
@@ -10,17 +10,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-#: Neighbours that are drawn on a side; the list beside the drawing names all.
+#: Neighbours drawn on each side; the list below the drawing names all.
 NEIGHBOURS_PER_SIDE_MAX = 6
 BOX_WIDTH, BOX_HEIGHT, ROW_HEIGHT, GAP = 180, 42, 56, 100
-#: Where the lines bend towards the middle, from the edge of a box; what stands before it carries the label.
+#: Distance from the edge of a box to the bend of its line; the straight part carries the label.
 BEND, LINES_APART = 78, 7
 CHARACTERS_PER_LINE, _LABEL_CHARACTERS = 23, 12
 
 
 @dataclass(frozen=True)
 class LinkedNeighbour:
-    """A linked memory, the kind of a link and whether it leads away from the one in the middle."""
+    """A linked memory, the kind of the link, and whether the link starts at the memory in the middle."""
 
     id: UUID
     text: str
@@ -31,7 +31,7 @@ class LinkedNeighbour:
 
 @dataclass(frozen=True)
 class LinkGraphBox:
-    """A memory in the drawing: its upper left corner and what is written in it."""
+    """A memory in the drawing: its upper left corner and its lines of text."""
 
     id: UUID | None
     x: int
@@ -45,14 +45,14 @@ class LinkGraphBox:
 
     @property
     def text_rows(self) -> list[tuple[float, str]]:
-        """The lines with where each stands."""
+        """The lines with their y coordinates."""
         first = self.y + (17 if len(self.lines) > 1 else 25)
         return [(first + 16 * place, line) for place, line in enumerate(self.lines)]
 
 
 @dataclass(frozen=True)
 class LinkGraphLine:
-    """A line from a neighbour to the middle: its path, its label, and at which of its ends there are arrow heads."""
+    """A line from a neighbour to the middle: its path, its label, and which ends have arrow heads."""
 
     path: str
     label: str
@@ -65,7 +65,7 @@ class LinkGraphLine:
 
 @dataclass(frozen=True)
 class LinkGraph:
-    """The drawing; `hidden` neighbours found no room in it."""
+    """The drawing; `hidden` counts the neighbours that it leaves out."""
 
     height: float
     middle: LinkGraphBox
@@ -78,7 +78,7 @@ class LinkGraph:
 
 
 def link_graph(text: str, links: Iterable[LinkedNeighbour]) -> LinkGraph | None:
-    """The drawing of a memory that says `text`; None without a link."""
+    """Return the drawing of a memory with this text; None without a link."""
     by_neighbour: dict[UUID, list[LinkedNeighbour]] = {}
     for link in links:
         by_neighbour.setdefault(link.id, []).append(link)
@@ -107,11 +107,11 @@ def link_graph(text: str, links: Iterable[LinkedNeighbour]) -> LinkGraph | None:
 
 
 def _line(group: Sequence[LinkedNeighbour], start: int, y: float, meets: float, *, sign: int) -> LinkGraphLine:
-    """From the edge of a neighbour's box at `start` to the middle, which lies to the right of it for a `sign` of 1."""
+    """Return the line from a neighbour's box edge at `start` to the middle, to the right for a `sign` of 1."""
     kinds = ", ".join(dict.fromkeys(link.kind for link in group))
     return LinkGraphLine(
         path=f"M{start} {y:g}H{start + sign * BEND}L{start + sign * GAP} {meets:g}",
-        label=_cut(kinds),
+        label=kinds if len(kinds) <= _LABEL_CHARACTERS else f"{kinds[: _LABEL_CHARACTERS - 1]}…",
         title=kinds,
         label_x=start + sign * BEND / 2,
         label_y=y - 5,
@@ -120,10 +120,6 @@ def _line(group: Sequence[LinkedNeighbour], start: int, y: float, meets: float, 
     )
 
 
-def _cut(kinds: str) -> str:
-    return kinds if len(kinds) <= _LABEL_CHARACTERS else f"{kinds[: _LABEL_CHARACTERS - 1]}…"
-
-
 def _lines(text: str) -> list[str]:
-    """The beginning of a text on two lines at most."""
+    """Return the beginning of a text on at most two lines."""
     return textwrap.wrap(" ".join(text.split()), CHARACTERS_PER_LINE, max_lines=2, placeholder=" …")

@@ -103,7 +103,7 @@ def test_decision_goes_on_to_the_next_one_and_is_undone_from_there(
     assert text_of(client.get(page("reviews", tenant), {"last": str(first.pk)})).count('data-key="u"') == 1
     if decided == "applied":
         asked = client.get(page("compaction-roll-back", tenant, first.pk))
-        assert "It does not return to the queue" in text_of(asked)
+        assert "The compaction stays on record as rolled back." in text_of(asked)
         assert f'data-key="u" aria-keyshortcuts="u" href="{asked.request["PATH_INFO"]}"' in text_of(response)
         told = client.post(asked.request["PATH_INFO"], follow=True)
         assert f'<a href="{page("session", tenant, first.session_id)}">View session</a>' in text_of(told)

@@ -119,20 +119,22 @@ def report_scope(name: str, result: Mapping[str, Any]) -> None:
 
 def measure_retrievals(tenant: Any, questions: list[str], *, is_wall: bool) -> dict[str, list[float]]:
     """Return times of whole retrievals at 4,000 tokens, by default and with the pool of a profile."""
-    from memories.search.retrieval import retrieve
+    from memories.search.retrieval import CandidateGate, RetrievalRequest, retrieve
+    from memories.services.store.moments import PointInTime
+    from memories.store.readings import SearchScope
 
     ways: dict[str, dict[str, Any]] = {
         "default": {},
-        "pool of 200": {"pool_size": 200, "neighbour_reach": 2, "with_vectors": True},
+        "pool of 200": {"neighbour_reach": 2, "with_vectors": True},
     }
     times: dict[str, list[float]] = {name: [] for name in ways}
     watch = Stopwatch(is_wall=is_wall)
+    scope = SearchScope(tenant.pk, "", PointInTime.now(BENCHMARK_NOW))
     for query in questions:
         for name, options in ways.items():
-            search = partial(retrieve, tenant_id=tenant.pk, query=query, now=BENCHMARK_NOW, token_budget=4_000)
-            taken, _ = watch.measure(
-                partial(search, with_pinned=True, marker_tokens=1, overfetch_ratio=1.25, **options)
-            )
+            gate = CandidateGate(4_000, 1.25, marker_tokens=1, pool_size=200 if options else 0)
+            request = RetrievalRequest(scope, query, gate, with_pinned=True, **options)
+            taken, _ = watch.measure(partial(retrieve, request))
             times[name].append(taken)
     return times
 

@@ -138,7 +138,7 @@ class _Claim:
         """Return the run as a query; empty if the claim is lost."""
         return EvaluationRun.objects.for_tenant(self.run.tenant_id).claimed(self.run.pk, self.until)
 
-    def save(self, **values: object) -> None:
+    def write(self, **values: object) -> None:
         """Write to the run and extend the claim; inside a scope. Raises `_LostClaimError`."""
         until = self.clock() + _LEASE
         if not self.rows().update(claimed_until=until, **values):
@@ -147,7 +147,7 @@ class _Claim:
 
     def show(self, step: str, done: int = 0, total: int = 0) -> None:
         with tenant_scope(self.run.tenant_id):
-            self.save(step=step)
+            self.write(step=step)
         self.progress(step, done, total)
 
     def fail(self, code: str, detail: str) -> EvaluationRunResult:
@@ -172,7 +172,7 @@ class _Claim:
         tenant_id, questions = stage_questions(run.pk, run.tenant_id, corpus, now=self.clock(), progress=self.show)
         profile = ScoringProfile.from_numbers(run.profile_name, run.profile_version, run.profile_numbers)
         with tenant_scope(run.tenant_id):
-            self.save(embedder_model=embedder_of(tenant_id).name)
+            self.write(embedder_model=embedder_of(tenant_id).name)
         self._ask(EvaluationSettings(tenant_id, profile, run.packer, run.ordering, run.budgets), questions, answered)
         return self._finish()
 
@@ -187,7 +187,7 @@ class _Claim:
             if is_changed:
                 answers.delete()
             answered = answers.question_ids()
-            self.save(
+            self.write(
                 corpus_sha256=corpus.sha256,
                 corpus_name=corpus.name,
                 total=corpus.size,
@@ -224,7 +224,7 @@ class _Claim:
         """Return how many questions are answered now."""
         done += len(answers)
         with tenant_scope(self.run.tenant_id):
-            self.save(step=_ASKING, done=done)
+            self.write(step=_ASKING, done=done)
             EvaluationAnswer.objects.bulk_create(answers)
         self.progress(_ASKING, done, total)
         return done
@@ -236,7 +236,7 @@ class _Claim:
             answers = list(EvaluationAnswer.objects.for_tenant(run.tenant_id).of_run(run.pk).in_order())
         results = run_results(answers, run.budgets)
         with tenant_scope(run.tenant_id):
-            self.save(results=results)
+            self.write(results=results)
             self.rows().finish("done", self.clock())
             mark_drafts_evaluated(EvaluationRun.objects.for_tenant(run.tenant_id).get(pk=run.pk))
         drop_staged_corpus(run.pk)

@@ -85,7 +85,7 @@ def test_review_by_keys_edited_appended_approved_and_rolled_back(
     console.wait_for_load_state()
     assert as_decided(proposal).state == "applied"
     console.keyboard.press("u")
-    expect(console.locator("#confirm")).to_contain_text("does not come back to the queue")
+    expect(console.locator("#confirm")).to_contain_text("stays on record as rolled back")
     assert as_decided(proposal).state == "applied"
     console.keyboard.press("Enter")
     expect(console.locator(".flash").last).to_contain_text("Rolled back")

@@ -32,13 +32,13 @@ def admin(tenant: Tenant) -> Client:
 def queued(tenant: Tenant) -> Run:
     session = make_long_session(tenant)
     with tenant_scope(tenant.pk):
-        return request_compaction(session=session, is_sent=False, by=TESTER, now=timezone.now())
+        return request_compaction(session=session, is_enqueued=False, by=TESTER, now=timezone.now())
 
 
 def failed(tenant: Tenant) -> Run:
     run = queued(tenant)
     with tenant_scope(tenant.pk):
-        Run.objects.for_tenant(tenant.pk).with_id(run.pk).failed("provider_away", "No answer.", timezone.now())
+        Run.objects.for_tenant(tenant.pk).with_id(run.pk).fail("provider_away", "No answer.", timezone.now())
         run.compaction.state = "failed"
         run.compaction.save(update_fields=["state"])
     return run
@@ -72,7 +72,7 @@ def test_failed_run_says_why_and_is_tried_again_once(client: Client, tenant: Ten
     address = page("run-retry", tenant, run.pk)
     assert "queued again" in text_of(client.post(address, follow=True))
     assert stored(run).state == "queued"
-    assert "Only what failed is tried again" in text_of(client.post(address, follow=True))
+    assert "Only failed runs can be retried" in text_of(client.post(address, follow=True))
 
 
 def test_runs_are_filtered(client: Client, tenant: Tenant) -> None:
@@ -170,7 +170,7 @@ def test_prompt_is_read_saved_and_rolled_back(admin: Client, tenant: Tenant) -> 
     assert "Version 2 is active." in text_of(admin.post(page("prompts", tenant), typed("Be brief."), follow=True))
     stale = admin.post(page("prompts", tenant), typed("Be long."))
     assert stale.status_code == 422
-    assert "Somebody else saved the prompt meanwhile" in text_of(stale)
+    assert "Someone else saved the prompt in the meantime" in text_of(stale)
     back = admin.post(page("prompt-roll-back", tenant, 1), follow=True)
     assert "Rolled back to version 1, saved as version" in text_of(back)
     assert "rolled back to version 1 by" in text_of(back)

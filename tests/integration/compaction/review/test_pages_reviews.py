@@ -50,7 +50,7 @@ def test_queue_holds_what_waits_and_what_was_applied(client: Client, tenant: Ten
     for headers in ({}, HTMX):
         response = client.get(page("reviews", tenant), headers=headers)
         assert [row.pk for row in response.context["queue"].proposed] == [waiting.pk]
-        assert [row.pk for row in response.context["queue"].lately] == [applied.pk]
+        assert [row.pk for row in response.context["queue"].recent] == [applied.pk]
         assert ("<html" in text_of(response)) == (not headers)
 
 
@@ -125,14 +125,14 @@ def test_missing_fact_is_appended_with_one_click_and_then_all(client: Client, te
 def test_text_is_edited_counted_and_checked_anew(client: Client, tenant: Tenant, proposal: Compaction) -> None:
     address = page("compaction", tenant, proposal.pk)
     response = client.post(address, {"text": "Ida asked much.\r\nJonas works.", "edit_version": "0"}, follow=True)
-    assert "facts kept" in text_of(response)
+    assert "facts retained" in text_of(response)
     after = as_decided(proposal)
     assert after.summary_text == "Ida asked much.\nJonas works."
     assert after.summary_token_count < proposal.summary_token_count
     assert after.retention["share"] <= proposal.retention["share"]
     stale = client.post(address, {"text": "Something else.", "edit_version": "0"})
     assert stale.status_code == 422
-    assert "Somebody edited this meanwhile" in text_of(stale)
+    assert "Someone edited this in the meantime" in text_of(stale)
     assert "Something else." in text_of(stale)
 
 

@@ -172,7 +172,7 @@ def test_compacted_messages_are_folded_under_their_compaction(client: Client, te
     session = make_long_session(tenant)
     compaction = compacted(session)
     response = client.get(page("session", tenant, session.pk))
-    folded = [stretch for stretch in response.context["timeline"].stretches if stretch.is_folded]
+    folded = [stretch for stretch in response.context["timeline"].stretches if stretch.is_collapsed]
     assert {stretch.compaction.pk for stretch in folded} == {compaction.pk}
     assert "[CONTEXT SUMMARY]" in text_of(response)
     assert page("compaction", tenant, compaction.pk) in text_of(response)

@@ -94,7 +94,10 @@ def measure_scope(scope: Any, vectors: Mapping[str, Any], model: str, *, is_wall
         for vector in vectors.values():
             taken, planned = watch.measure(partial(find_nearest, scope, vector, model, TOKENS, wanted=WANTED))
             whole = VectorPlan(
-                SearchMethod.EXACT, SearchPlanReason.FEW_ROWS, planned.told["limit"], reads_memories=bool(scope.conditions)
+                SearchMethod.EXACT,
+                SearchPlanReason.FEW_ROWS,
+                planned.told["limit"],
+                reads_memories=bool(scope.conditions),
             )
             times["planned"].append(taken)
             taken, exact = watch.measure(partial(execute_vector_plan, whole, scope, vector, model, TOKENS))
@@ -123,18 +126,19 @@ def measure_retrievals(tenant: Any, questions: list[str], *, is_wall: bool) -> d
     from memories.services.store.moments import PointInTime
     from memories.store.readings import SearchScope
 
-    scope = SearchScope(tenant.pk, "", PointInTime.now(BENCHMARK_NOW))
-    gate = CandidateGate(tokens=4_000, overfetch_ratio=1.25, marker_tokens=1)
-    plain = RetrievalRequest(scope, None, gate, with_pinned=True)
-    ways = {
-        "default": plain,
-        "pool of 200": replace(plain, gate=replace(gate, pool_size=200), neighbour_reach=2, with_vectors=True),
+    ways: dict[str, dict[str, Any]] = {
+        "default": {},
+        "pool of 200": {"neighbour_reach": 2, "with_vectors": True},
     }
     times: dict[str, list[float]] = {name: [] for name in ways}
     watch = Stopwatch(is_wall=is_wall)
+    scope = SearchScope(tenant.pk, "", PointInTime.now(BENCHMARK_NOW))
     for query in questions:
-        for name, request in ways.items():
-            times[name].append(watch.measure(partial(retrieve, replace(request, query=query)))[0])
+        for name, options in ways.items():
+            gate = CandidateGate(4_000, 1.25, marker_tokens=1, pool_size=200 if options else 0)
+            request = RetrievalRequest(scope, query, gate, with_pinned=True, **options)
+            taken, _ = watch.measure(partial(retrieve, request))
+            times[name].append(taken)
     return times
 
 

@@ -54,7 +54,7 @@ def load_demo_tenant(name: str = TENANT) -> Tenant:
             for _ in range(2)
         ]
         proposed = Compaction.objects.for_tenant(tenant.pk).filter(state=Compaction.State.PROPOSED).latest("created_at")
-        anew = regenerate_compaction(compaction=proposed, is_sent=False, by=BY, now=now)
+        anew = regenerate_compaction(compaction=proposed, is_enqueued=False, by=BY, now=now)
     run_compaction(tenant.pk, anew.pk, now=now)
     run_evaluation(tenant.pk, runs[0].pk, now=now)
     reembedding.advance_embedding_model(tenant.pk, model.pk, goes_on=lambda: True, clock=timezone.now)

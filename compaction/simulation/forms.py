@@ -17,12 +17,12 @@ from context.services.profiles.compaction_policy import POLICY_FIELDS, Compactio
 from memory_platform.web.forms import PlatformForm
 
 _PRICE_MAX = 10_000
-#: What the price field begins with; any unit of money will do.
+#: Initial value of the price field, in any currency.
 PRICE_EXAMPLE = 2.5
 
 
 class SimulationForm(PlatformForm):
-    """The numbers of a policy to play a session through with, as a budget profile's page takes them."""
+    """The numbers of a policy for a simulation, in the units of a budget profile's page."""
 
     NAMES = (
         "sleep_threshold",
@@ -51,7 +51,7 @@ class SimulationForm(PlatformForm):
         return self.units[name] if name in self.units else POLICY_FIELDS[name].unit
 
     def numbers(self) -> dict[str, Any]:
-        """The valid numbers as a policy holds them."""
+        """Return the valid numbers in the units of a policy."""
         return {name: policy_stored_value(name, self.cleaned_data[name]) for name in self.NAMES}
 
     def views(self) -> list[ProfileFieldView]:
@@ -61,6 +61,6 @@ class SimulationForm(PlatformForm):
 
 
 def simulation_form_values(policy: CompactionPolicy, window: int) -> dict[str, Any]:
-    """A policy as the form holds it."""
+    """Return the form values of a policy."""
     numbers = {name: policy_form_value(name, getattr(policy, name)) for name in SimulationForm.NAMES}
     return {"window": window, "price": PRICE_EXAMPLE, **numbers}

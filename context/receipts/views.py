@@ -31,7 +31,7 @@ _COLUMNS = (SortColumn("when", "created_at", datetime),)
 def receipts(request: HtmxRequest) -> HttpResponseBase:
     """The contexts that agents got, newest first; filters and place stand in the address."""
     form = ReceiptFilterForm(request.GET, label_suffix="")
-    page: dict[str, Any] = {"section": "receipts", "form": form}
+    page: dict[str, Any] = {"section": "context-log", "form": form}
     tenant_id = request.tenant.id
     is_whole = not wants_fragment(request)
     with tenant_scope(tenant_id):
@@ -79,7 +79,7 @@ def receipt(request: HtmxRequest, receipt_id: UUID) -> HttpResponseBase:
     except NotFound as error:
         raise Http404 from error
     page: dict[str, Any] = {
-        "section": "receipts",
+        "section": "context-log",
         "receipt": row,
         "is_today": is_today,
         "workbench_query": workbench_query_string(row.request),

@@ -9,9 +9,9 @@ from uuid import UUID
 from context.assembly.orchestrator import assemble_context
 from context.assembly.repacking import RepackableContext, prepare_repacking
 from context.assembly.requests import resolve_context_request
-from context.assembly.sections.packing import GREEDY
 from context.profiles.token_counters import budget_calculator
 from context.receipts.results import KEPT, ContextRequest
+from context.services.packer import GREEDY
 from context.services.workbench.inclusion_budget import InclusionPoint, smallest_inclusion_budget
 from memories.tenancy.audit import Actor
 

@@ -156,7 +156,7 @@ def _list_page(request: HtmxRequest, each: HygieneList, sent: QueryDict) -> Http
             page |= _rows(request, each, form, now)
     page["kept_in_address"] = _kept(sent) if is_valid else {}
     page["kept_query"] = urlencode(page["kept_in_address"])
-    return render_page(request, "memories/hygiene/hygiene.html", page, fragment="board", form=form)
+    return render_page(request, "memories/hygiene/hygiene.html", page, fragment="hygiene-list", form=form)
 
 
 def _rows(request: HttpRequest, each: HygieneList, form: HygieneFilterForm, now: datetime) -> dict[str, Any]:

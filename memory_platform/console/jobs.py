@@ -85,7 +85,7 @@ class JobSource:
 
 
 def read_job_page(
-    tenant_id: UUID, kind: str, state: str, ordering: str, *, after: Any, is_backward: bool, count: int
+    tenant_id: UUID, kind: str, state: str, ordering: str, *, after: Any = None, is_backward: bool = False, count: int
 ) -> list[Job]:
     """Return `count` jobs after a cursor, merged from all sources; inside a scope. At most five queries."""
     cursor = {"after": after, "is_backward": is_backward, "count": count}
@@ -102,7 +102,7 @@ def _sources(tenant_id: UUID, kind: str, state: str) -> Iterable[JobSource]:
         runs = runs.of_kind(kind) if kind in Run.Kind.values else runs
         states: Chooser = {
             UNFINISHED: runs.open,
-            _FAILED: runs.failed_still,
+            _FAILED: runs.still_failed,
             _DONE: partial(runs.in_state, Run.State.DONE),
         }
         yield JobSource(_in_state(runs, states, state), "created_at", _run_job)

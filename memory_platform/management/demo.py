@@ -11,7 +11,7 @@ from rich.progress import track
 
 from compaction.pipeline.opening import open_compaction
 from compaction.pipeline.orchestrator import run_compaction
-from compaction.pipeline.plans import session_policy
+from compaction.pipeline.policies import session_policy
 from compaction.services.sessions.drafts import NewMessage
 from compaction.sessions.actions.messages import append_messages
 from compaction.sessions.actions.sessions import create_session

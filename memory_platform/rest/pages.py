@@ -134,6 +134,13 @@ class PageInput(StrictSerializer):
     )
 
 
+class PageOutput(serializers.Serializer[Any]):
+    """The links of a page; a subclass adds `results`."""
+
+    next = serializers.URLField(allow_null=True)
+    previous = serializers.URLField(allow_null=True)
+
+
 def list_as_rows(
     rows: Callable[[], Sequence[Any]], *, ordering: str, place_of: Callable[[Any], tuple[Any, Any]]
 ) -> Callable[[CursorPosition | None, int], Sequence[Any]]:

@@ -89,7 +89,7 @@ def menu_open(stage: PageStage) -> None:
 
 
 def confirm_open(stage: PageStage) -> None:
-    stage.open("api-keys").locator(".key-verbs [data-confirm]").first.click()
+    stage.open("api-keys").locator(".key-actions [data-confirm]").first.click()
     stage.page.locator("#confirm[open] button").first.wait_for()
 
 

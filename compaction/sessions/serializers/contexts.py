@@ -1,4 +1,4 @@
-"""What agents send to get a session's context, and how it looks."""
+"""Input and output of the API for a session's context."""
 
 from typing import Any
 
@@ -33,7 +33,7 @@ from memory_platform.rest.serializers import StrictSerializer
 
 
 class SessionContextInput(StrictSerializer):
-    """A wish for a session's context; null and absent mean what the session or the budget profile says."""
+    """A request for a session's context; null and absent mean the session's or budget profile's value."""
 
     max_tokens = StrictIntegerField(
         minimum=1,
@@ -83,7 +83,7 @@ class SessionContextInput(StrictSerializer):
 
 
 class ChatMessageOutput(serializers.Serializer[Any]):
-    """A message as chat completions take it; fields that say nothing are absent."""
+    """A message in the format of chat completions; empty fields are absent."""
 
     role = serializers.ChoiceField(choices=ROLES)
     content = serializers.CharField(allow_null=True, allow_blank=True)
@@ -93,7 +93,7 @@ class ChatMessageOutput(serializers.Serializer[Any]):
 
 
 class SessionAnchorOutput(AnchorOutput):
-    """What a block shows. Version 2 of a message is the placeholder of a masked one, of a summary its generation."""
+    """The anchor of a block. Version 2 of a message is its placeholder; the version of a summary is its generation."""
 
     type = serializers.ChoiceField(
         choices=[TENANT_MEMO, PARTITION_SUMMARY, MEMORY, SESSION_SUMMARY, MESSAGE_BLOCK_KIND]
@@ -101,7 +101,7 @@ class SessionAnchorOutput(AnchorOutput):
 
 
 class SessionBlockOutput(BlockOutput):
-    """A kept item; the directive is none."""
+    """An included item, without the directive."""
 
     kind = serializers.ChoiceField(
         choices=[TENANT_MEMO, PARTITION_SUMMARY, MEMORY, LINKED_MEMORY, SESSION_SUMMARY, MESSAGE_BLOCK_KIND]

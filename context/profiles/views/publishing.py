@@ -97,7 +97,7 @@ def scoring_roll_back(request: HtmxRequest, name: str, version: int) -> HttpResp
         said = [
             f"Requests that name {name}, and its assignments, use version {version} again. Active now: {now_in_force}."
         ]
-        way = "Go forward" if in_force and row.version > in_force.version else "Roll back"
+        way = "Roll forward" if in_force and row.version > in_force.version else "Roll back"
         return _ask(request, row, f"{way} to version", way, said, labelled_changes(in_force, row))
     before = in_force.version if in_force else 0
     return _done(

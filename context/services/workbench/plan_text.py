@@ -98,7 +98,7 @@ def _fact(name: str, entry: Any) -> PlanLine:
         case "fused_rows", int():
             return PlanLine("All candidates", _memories(entry))
         case "gated_rows", int():
-            return PlanLine("Considered", f"{_memories(entry)}, best by fused rank")
+            return PlanLine("Considered", f"{_memories(entry)}; best by rank")
         case "in_play_rows", int():
             return PlanLine("Scored", f"{_memories(entry)}, the best by score")
         case "read", {"rows": rows}:

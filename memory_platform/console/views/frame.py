@@ -110,7 +110,7 @@ def _groups(request: HtmxRequest, text: str, found: GlobalSearchResults) -> list
     partitions = [SearchHitRow(at("partitions", partition=path), path) for path in found.partitions]
     return [
         SearchHitGroup("memories", "Memories", memories, at("memories", q=text), "Search all memories"),
-        SearchHitGroup("receipts", "Context log", receipts, at("receipts", q=text), "Search all contexts"),
+        SearchHitGroup("receipts", "Context log", receipts, at("context-log", q=text), "Search all contexts"),
         SearchHitGroup("sessions", "Sessions", sessions, at("sessions"), "All sessions"),
         SearchHitGroup("partitions", "Partitions", partitions, at("partitions", q=text), "All partitions"),
     ]

@@ -72,7 +72,7 @@ def tenant_overview_page(request: HtmxRequest) -> HttpResponseBase:
         if is_whole:
             page |= _tenant_figures(request.tenant.id)
     status = HTTPStatus.OK if is_valid else HTTPStatus.UNPROCESSABLE_ENTITY
-    template = f"memory_platform/console/tenant_overview.html{'' if is_whole else '#going-on'}"
+    template = f"memory_platform/console/tenant_overview.html{'' if is_whole else '#activity'}"
     return render_page(request, template, page, status=status)
 
 
@@ -103,7 +103,7 @@ def components(request: HtmxRequest) -> HttpResponse:
 def components_summary(request: HtmxRequest) -> HttpResponseBase:
     """Show the states in one line, for an overview; without htmx redirect to the health page."""
     if not wants_fragment(request):
-        return redirect("parts")
+        return redirect("health")
     return render_page(
         request, "memory_platform/console/_health_summary.html", {"parts": read_components(timezone.now())}
     )

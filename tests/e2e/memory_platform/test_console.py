@@ -28,7 +28,7 @@ def test_preview_follows_the_slider(console: Page, acme: Tenant) -> None:
     expect(console.locator("#budget-title")).to_contain_text("of 50 tokens used")
     assert used(console) != before
     assert console.locator(".block").count() < blocks
-    expect(console.locator("#left-out-title")).to_be_visible()
+    expect(console.locator("#excluded-title")).to_be_visible()
     assert "max_tokens=50" in console.url
     expect(console.locator("#live")).to_contain_text("of 50 tokens used")
 
@@ -100,7 +100,7 @@ def test_tuned_budget_shows_its_effect_is_saved_and_rolled_back(console: Page, a
     console.goto(page("budgets", acme))
     console.fill("#id_query", QUESTION)
     console.locator("input[type=range]").fill("50")
-    expect(console.locator("#effect")).to_contain_text("Falls out")
+    expect(console.locator("#effect")).to_contain_text("Removed")
     console.get_by_role("button", name="Save as version 1").click()
     expect(console.locator(".flash")).to_contain_text("Version 1 is active.")
     console.goto(f"{page('context-preview', acme)}?query={QUESTION}")
@@ -156,7 +156,7 @@ def test_chosen_colours_stay(console: Page, acme: Tenant) -> None:
     menu = console.locator("button[popovertarget=nav]").first
     if menu.is_visible():
         menu.click()
-    console.get_by_role("button", name="Dark colours").click()
+    console.get_by_role("button", name="Dark theme").click()
     expect(console.locator("html")).to_have_attribute("data-bs-theme", "dark")
     console.goto(page("context-preview", acme))
     expect(console.locator("html")).to_have_attribute("data-bs-theme", "dark")
@@ -176,7 +176,7 @@ def test_page_with_a_long_name_or_a_small_budget_is_no_wider_than_the_window(con
     ):
         console.set_viewport_size(WIDE)
         console.goto(address)
-        console.wait_for_function("() => !document.querySelector('.coming')")
+        console.wait_for_function("() => !document.querySelector('.result-loader')")
         for size in (WIDE, NARROW):
             console.set_viewport_size(size)
             assert console.evaluate("document.documentElement.scrollWidth") <= size["width"], address
@@ -212,6 +212,6 @@ def test_pages_work_without_javascript(browser: Browser, live_server: Any, olga:
     plain.get_by_role("button", name="Preview effect").click()
     plain.get_by_role("button", name="Save as version 1").click()
     assert "Version 1 is active." in plain.locator(".flash").inner_text()
-    plain.get_by_role("button", name="Dark colours").click()
+    plain.get_by_role("button", name="Dark theme").click()
     assert plain.locator("html").get_attribute("data-bs-theme") == "dark"
     context.close()

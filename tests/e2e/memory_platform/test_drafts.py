@@ -39,7 +39,7 @@ def test_memo_survives_a_log_in_that_expired_and_is_saved_then(console: Page, ac
     log_out(console)
     console.get_by_role("button", name="Save version").click()
     console.wait_for_url(re.compile("/sign-in"))
-    expect(console.get_by_role("alert").first).to_contain_text("what you sent was not saved")
+    expect(console.get_by_role("alert").first).to_contain_text("Your changes were not saved")
     expect(console.locator("#draft-kept")).to_be_visible()
     sign_in_to_console(console)
     expect(console.locator("main .alert-warning")).to_contain_text(BACK)

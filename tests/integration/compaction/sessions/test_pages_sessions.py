@@ -62,7 +62,7 @@ def test_sessions_are_filtered_and_sorted(client: Client, tenant: Tenant) -> Non
     assert listed(client, tenant, sort="-messages") == [full.pk, empty.pk]
     assert len(listed(client, tenant, state="closed")) == 1
     assert len(listed(client, tenant, state="all")) == 3
-    assert "Nothing matches" in text_of(client.get(page("sessions", tenant) + "?partition=user%3Dnobody"))
+    assert "No results" in text_of(client.get(page("sessions", tenant) + "?partition=user%3Dnobody"))
 
 
 def test_session_is_called_by_its_title_or_how_its_user_began(client: Client, tenant: Tenant) -> None:
@@ -165,14 +165,14 @@ def test_session_is_searched_whatever_became_of_its_messages(client: Client, ten
     response = client.get(page("session", tenant, session.pk) + "?q=invoice+111")
     assert [row.state for row in response.context["found"]] == ["compacted"]
     nothing = client.get(page("session", tenant, session.pk) + "?q=zeppelin")
-    assert "No message holds all of these words" in text_of(nothing)
+    assert "No message contains all these words" in text_of(nothing)
 
 
 def test_compacted_messages_are_folded_under_their_compaction(client: Client, tenant: Tenant) -> None:
     session = make_long_session(tenant)
     compaction = compacted(session)
     response = client.get(page("session", tenant, session.pk))
-    folded = [stretch for stretch in response.context["timeline"].stretches if stretch.is_folded]
+    folded = [stretch for stretch in response.context["timeline"].stretches if stretch.is_collapsed]
     assert {stretch.compaction.pk for stretch in folded} == {compaction.pk}
     assert "[CONTEXT SUMMARY]" in text_of(response)
     assert page("compaction", tenant, compaction.pk) in text_of(response)
@@ -186,7 +186,7 @@ def test_message_is_pinned_and_let_go(client: Client, tenant: Tenant) -> None:
     assert response["Location"] == f"{page('session', tenant, session.pk)}?before=6#m-0"
     assert messages_of(session)[0].pinned
     part = client.post(page("message-unpin", tenant, message.pk), headers=HTMX)
-    assert "No longer pinned" in text_of(part)
+    assert "Unpinned" in text_of(part)
     assert "<html" not in text_of(part)
     assert not messages_of(session)[0].pinned
 
@@ -207,7 +207,7 @@ def test_viewer_reads_sessions_and_changes_nothing(viewer: Client, tenant: Tenan
     session = make_long_session(tenant, turns=2)
     message = messages_of(session)[0]
     text = text_of(viewer.get(page("session", tenant, session.pk)))
-    assert "Put back" not in text
+    assert "Expand" not in text
     assert page("message-pin", tenant, message.pk) not in text
     for name in ("message-pin", "message-unpin", "message-expand"):
         assert viewer.post(page(name, tenant, message.pk)).status_code == 403

@@ -57,7 +57,7 @@ def test_preview_offers_to_note_what_should_be_there(client: Client, tenant: Ten
     assert preview.count("Add to golden question</button>") > len(memories) - 1
     assert "Missing memory" in preview
     text = text_of(collect(client, tenant, memories[1].pk))
-    assert "Noted" in text
+    assert "In the golden question" in text
     assert "golden question, 1 memory" in text
     assert text.count("Add to golden question</button>") == preview.count("Add to golden question</button>") - 1
     assert text.count("In the golden question</a>") == 1
@@ -97,7 +97,7 @@ def test_question_is_changed_and_its_memories_too(client: Client, tenant: Tenant
     address = page("golden-question", tenant, question.pk)
     assert "ERR_4012 means" in text_of(client.get(address))
     form = {"text": "What is ERR_4012?", "answer": "a wet plug", "category": "faults", "asked_at": ""}
-    assert "is changed" in text_of(client.post(address, form, follow=True))
+    assert "Golden question saved" in text_of(client.post(address, form, follow=True))
     taken = client.post(page("golden-unwant", tenant, question.pk, memories[2].pk), follow=True)
     assert wanted(tenant) == {"What is ERR_4012?": {memories[1].pk}}
     client.post(undo_of(taken))
@@ -237,7 +237,7 @@ def test_curve_shows_what_each_budget_brings_and_counts_nothing(
     assert curve.points[-1].items == len(memories)
     text = text_of(response)
     assert 'data-chart="number"' in text
-    assert "Wanted held" in text
+    assert "Evidence included" in text
     for point in curve.points[:4]:
         shown = client.get(page("context-preview", tenant), {"query": QUESTION, "max_tokens": point.budget, "whole": 1})
         assert shown.context["preview"].context.budget.used == point.used

@@ -68,7 +68,7 @@ def test_smaller_budget_loses_evidence_and_says_so(client: Client, tenant: Tenan
     for words in (
         f"2 → {effect.held_after} of 2",
         "worse",
-        "out</summary>",
+        "removed</summary>",
         "duration",
         "Nothing is saved or counted",
     ):
@@ -119,12 +119,12 @@ def test_effect_comes_as_a_fragment_and_without_scripts_as_part_of_the_page(clie
         text_of(budget_effect(client, tenant, HTMX, default_tokens=500)),
     ):
         assert "<html" not in fragment
-        assert "evidence held" in fragment
+        assert "evidence included" in fragment
     tried = client.post(
         page("scoring-profile", tenant, "own"), scoring_fields(edited_from="1", pool_size="50", **{"try": "1"})
     )
     assert tried.status_code == 200
-    assert "evidence held" in text_of(tried)
+    assert "evidence included" in text_of(tried)
     with tenant_scope(tenant.pk):
         assert ScoringProfileVersion.objects.for_tenant(tenant.pk).count() == 1
 

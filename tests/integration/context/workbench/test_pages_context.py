@@ -94,11 +94,11 @@ def test_near_duplicate_leads_to_the_memory_that_says_the_same(client: Client, t
 
 def test_preview_of_a_budget_too_small_for_anything_says_so(client: Client, tenant: Tenant) -> None:
     make_bakery_memories(tenant)
-    assert "Nothing fits" in text_of(preview(client, tenant, query=QUESTION, max_tokens=3))
+    assert "No block fits" in text_of(preview(client, tenant, query=QUESTION, max_tokens=3))
 
 
 def test_preview_of_an_empty_tenant_leads_to_the_memories(client: Client, tenant: Tenant) -> None:
-    assert "No live memory lies in this partition" in text_of(preview(client, tenant, query=QUESTION))
+    assert "No live memory in this partition" in text_of(preview(client, tenant, query=QUESTION))
 
 
 def test_preview_without_a_question_offers_those_asked_lately(client: Client, tenant: Tenant, api: Any) -> None:
@@ -210,7 +210,7 @@ def test_query_count_of_the_preview_does_not_grow(
 def test_budget_page_shows_the_defaults_in_force(client: Client, tenant: Tenant) -> None:
     make_bakery_memories(tenant)
     text = text_of(client.get(page("budgets", tenant), {"whole": 1}))
-    assert "In force: the defaults" in text
+    assert "Active: the defaults" in text
     assert "Save as version" not in text
 
 
@@ -224,7 +224,7 @@ def test_draft_shows_its_effect_on_a_question_and_saves_nothing(client: Client, 
         response = client.get(f"{page('budgets', tenant)}?{urlencode(draft | wish)}", headers=headers)
         text = text_of(response)
         assert "Draft effect" in text
-        assert "Falls out" in text
+        assert "Removed" in text
         assert "Save as version 1" in text
         assert response.context["after"].context.budget.used <= 60
         assert "Open in the workbench" not in text
@@ -294,7 +294,7 @@ def test_each_wrong_number_is_told_by_the_name_it_has_on_the_page(client: Client
     for response in (client.get(address), client.get(address, headers=HTMX)):
         text = text_of(response)
         for name, label, wanted in (
-            ("overfetch_ratio", "Candidates", "1 to 10 × budget"),
+            ("overfetch_ratio", "Overfetch ratio", "1 to 10 × budget"),
             ("minimum_score", "Minimum score", "0 to 1"),
         ):
             assert f'<a href="#id_{name}">{label}</a> is marked in the form.' in text

@@ -98,7 +98,7 @@ def test_viewer_is_offered_no_older_text(viewer: Client, client: Client, tenant:
 
 def test_tokens_are_counted_while_somebody_types(client: Client, viewer: Client, tenant: Tenant) -> None:
     counted = client.post(page("text-tokens", tenant), {"content": " Bikes and boats.\r\n"})
-    assert "5 tokens as typed" in text_of(counted)
+    assert "5 tokens as entered" in text_of(counted)
     assert "too long" in text_of(client.post(page("text-tokens", tenant), {"content": "x" * 100_001}))
     assert viewer.post(page("text-tokens", tenant), {"content": "x"}).status_code == 403
     assert client.get(page("text-tokens", tenant)).status_code == 405
@@ -145,7 +145,7 @@ def test_withdrawn_summary_stays_in_its_versions(client: Client, tenant: Tenant)
     make_bakery_memories(tenant)
     client.post(at(tenant, **SUPPORT), {"style": "detailed", "seen_version": 0, "content": "All of it."})
     response = client.post(page("summary-withdraw", tenant), SUPPORT | {"style": "detailed"}, follow=True)
-    assert "stands in no context any more" in text_of(response)
+    assert "summary was withdrawn" in text_of(response)
     assert summary_texts(tenant) == [("detailed", "All of it.", False)]
     assert client.post(page("summary-withdraw", tenant), SUPPORT | {"style": "detailed"}).status_code == 404
 
@@ -158,7 +158,7 @@ def test_withdrawal_of_a_summary_is_undone_with_one_click_and_only_once(client: 
     assert "The detailed summary was restored as version 2." in text_of(client.post(undo, follow=True))
     back = [("detailed", "All of it.", True), ("detailed", "All of it.", False)]
     assert summary_texts(tenant) == back
-    assert "in force there already" in text_of(client.post(undo, follow=True))
+    assert "is already active" in text_of(client.post(undo, follow=True))
     assert summary_texts(tenant) == back
     for absent in ("partition=nonsense&style=detailed", "partition=agent%3Dsupport&style=compact", ""):
         assert client.post(f"{page('summary-again', tenant)}?{absent}").status_code == 404
@@ -197,13 +197,13 @@ def test_viewer_changes_no_summary_and_no_snapshot(viewer: Client, tenant: Tenan
 
 def test_snapshot_is_created_listed_and_deleted_after_a_question(client: Client, tenant: Tenant) -> None:
     assert "No snapshots yet" in text_of(client.get(page("snapshots", tenant)))
-    assert "Snapshot before is there." in text_of(
+    assert "Snapshot before created." in text_of(
         client.post(page("snapshots", tenant), {"name": "before"}, follow=True)
     )
     with tenant_scope(tenant.pk):
         named = Snapshot.objects.for_tenant(tenant.pk).get()
-    assert "Only the name goes" in text_of(client.get(page("snapshot-delete", tenant, named.pk)))
-    assert "The name before is gone" in text_of(client.post(page("snapshot-delete", tenant, named.pk), follow=True))
+    assert "Only the name is deleted" in text_of(client.get(page("snapshot-delete", tenant, named.pk)))
+    assert "Snapshot before deleted" in text_of(client.post(page("snapshot-delete", tenant, named.pk), follow=True))
     assert client.get(page("snapshot", tenant, named.pk)).status_code == 404
 
 
@@ -244,7 +244,7 @@ def test_snapshots_compare_with_today_and_with_each_other(client: Client, tenant
     assert [each["kind"] for each in only.context["lists"]] == ["removed"]
     turned = client.get(page("snapshot", tenant, after.pk) + f"?whole=1&with={before.pk}")
     assert turned.context["difference"].counts["added"] == 1
-    assert "Nothing changed" in text_of(client.get(page("snapshot", tenant, after.pk), {"whole": 1}))
+    assert "No changes" in text_of(client.get(page("snapshot", tenant, after.pk), {"whole": 1}))
     for wrong in ("with=nonsense", "partition=nonsense", "kind=other", "behind=1"):
         assert client.get(page("snapshot", tenant, before.pk) + f"?{wrong}").status_code == 404
 

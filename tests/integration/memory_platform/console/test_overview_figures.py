@@ -126,7 +126,7 @@ def test_failure_that_a_later_run_made_good_needs_nobody(client: Client, tenant:
         again = Run.objects.create(
             tenant=tenant, kind="compaction", session=run.session, compaction=run.compaction, created_at=later
         )
-        Run.objects.filter(pk=again.pk).finished("applied", later)
+        Run.objects.filter(pk=again.pk).finish("applied", later)
         assert failed_run_backlogs([tenant.pk]) == {}
     assert client.get(page("jobs", tenant) + "?kind=runs&state=failed").context["table"].rows == []
     assert len(client.get(page("jobs", tenant)).context["table"].rows) == 2
@@ -166,7 +166,7 @@ def test_query_count_of_all_tenants_does_not_grow(
 
 def test_workers_and_the_scheduler_are_away_without_a_sign_and_back_with_one(client: Client, tenant: Tenant) -> None:
     def states() -> dict[str, bool]:
-        return {part.kind.name: part.state.is_ok for part in client.get(reverse("parts")).context["parts"]}
+        return {part.kind.name: part.state.is_ok for part in client.get(reverse("health")).context["parts"]}
 
     heartbeats.cache.delete_many([heartbeats.WORKER, heartbeats.BEAT])
     heartbeats._written.clear()
@@ -179,8 +179,8 @@ def test_workers_and_the_scheduler_are_away_without_a_sign_and_back_with_one(cli
 
 def test_parts_that_are_away_are_told_on_one_line_of_the_overview(client: Client, tenant: Tenant) -> None:
     heartbeats.cache.delete_many([heartbeats.WORKER, heartbeats.BEAT])
-    assert "Workers unavailable" in text_of(client.get(reverse("parts-line"), headers=HTMX))
-    assert client.get(reverse("parts-line"))["Location"] == reverse("parts")
+    assert "Workers unavailable" in text_of(client.get(reverse("health-summary"), headers=HTMX))
+    assert client.get(reverse("health-summary"))["Location"] == reverse("health")
 
 
 def test_last_run_of_scheduled_work_is_told(client: Client, tenant: Tenant) -> None:

@@ -90,7 +90,7 @@ def test_query_count_of_the_overview_does_not_grow(
 
 def test_health_is_a_page_and_a_fragment(operator: User, tenant: Tenant) -> None:
     client = client_of(operator)
-    whole, part = client.get(reverse("parts")), client.get(reverse("parts"), headers=HTMX)
+    whole, part = client.get(reverse("health")), client.get(reverse("health"), headers=HTMX)
     for name in ("Database", "Vector search", "Migrations", "Broker", "Workers", "Scheduler", "Embedder", "Summariser"):
         assert name in text_of(whole)
         assert name in text_of(part)

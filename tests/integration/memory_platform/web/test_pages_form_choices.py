@@ -78,7 +78,7 @@ def test_another_order_of_the_same_blocks_is_told(client: Client, tenant: Tenant
     before = urlencode({"query": QUESTION})
     reordered = text_of(preview(client, tenant, query=QUESTION, ordering="head_tail", before=before))
     assert "the same blocks" not in reordered
-    assert re.search(r"0 in, 0 out, 0 tokens, \d moved", reordered)
+    assert re.search(r"0 added, 0 removed, 0 tokens, \d moved", reordered)
     assert " moved" not in text_of(preview(client, tenant, query=QUESTION, style="xml", before=before))
 
 
@@ -86,14 +86,14 @@ def test_found_and_taken_stand_in_words(client: Client, tenant: Tenant) -> None:
     make_bakery_memories(tenant)
     shown = text_of(preview(client, tenant, query=QUESTION))
     assert "vector and lexical" in shown
-    assert "Near duplicates" in shown
+    assert "Near-duplicates" in shown
     assert "lexemes" not in shown.lower()
     assert "gated" not in shown.lower()
 
 
 def test_named_profile_is_made_tuned_and_compared(client: Client, tenant: Tenant) -> None:
     made = client.post(page("budget-create", tenant), {"name": "short", "based_on": "default"}, follow=True)
-    assert "Profile short is there." in text_of(made)
+    assert "Profile short created." in text_of(made)
     typed = {"default_tokens": 300, "room_memories": "50", "unit_memories": "share", "levels": "0", "edited_from": 1}
     typed["pinned_share"] = "0.25"
     client.post(page("budget", tenant, "short"), typed)

@@ -184,7 +184,7 @@ TALK = [
 def told_and_shown() -> tuple[list[CitedStatement], str]:
     """The statements of the talk as a compaction keeps them, and the summary that shows them."""
     made = extract_statements(TALK)
-    told = [CitedStatement(one.text, one.message_ids, str(one.kind), one.subject, one.said_on) for one in made]
+    told = [CitedStatement(one.text, one.message_ids, str(one.kind), one.subject, one.stated_on) for one in made]
     return told, render_statements(made)
 
 
@@ -201,7 +201,7 @@ def test_edited_sentence_leaves_its_neighbours_their_sources() -> None:
     mine = [one for one in edited if one.is_edited]
     assert [one for one in edited if not one.is_edited] == [one for one in told if "1.12" not in one.text]
     assert mine[0].text.endswith("offers D-12 for €1.30.")
-    assert (mine[0].message_ids, mine[0].said_on) == (("m1",), TOLD_AT.date())
+    assert (mine[0].message_ids, mine[0].stated_on) == (("m1",), TOLD_AT.date())
     assert mine[1].text == "2 December 2026: Mia is away."
 
 

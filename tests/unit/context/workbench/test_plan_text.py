@@ -25,7 +25,7 @@ def test_hybrid_search_is_told_step_by_step() -> None:
         PlanLine("Lexical candidates", "20 memories, by 1 word stem"),
         PlanLine("Pinned", "1 memory"),
         PlanLine("All candidates", "1,054 memories"),
-        PlanLine("Considered", "8 memories, best by fused rank"),
+        PlanLine("Considered", "8 memories; best by rank"),
         PlanLine("Read", "8 memories"),
     ]
 
@@ -39,7 +39,7 @@ def test_reason_of_a_search_and_what_a_pool_reads_are_told_in_words() -> None:
     }
     assert plan_lines(plan)[1:] == [
         PlanLine("Vector candidates", "419 memories, exact search: the scope is small"),
-        PlanLine("Beside them", "121 memories, up to 2 messages away"),
+        PlanLine("Adjacent turns", "121 memories, up to 2 messages away"),
         PlanLine("Vectors read", "of 321 memories"),
     ]
     assert (step_label("beside"), step_label("vectors")) == ("Read adjacent turns", "Read vectors")

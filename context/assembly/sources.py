@@ -1,6 +1,6 @@
-"""The rows of a context besides search results, read in one short scope: profiles, focus, memo, summaries.
+"""What a context may hold besides what a search finds, read in one short scope: memo, summaries, focus, profile.
 
-A part that cannot be read is left out with a notice; only a missing focus is an error.
+A part that cannot be read is left out with a notice; only a focus that is not there is refused.
 """
 
 import logging
@@ -18,8 +18,9 @@ from context.receipts.results import ContextRequest, ContextWarning
 from context.receipts.storing import StoredContext, read_receipt
 from context.services.profiles.scoring_profiles import ADR_0040, ScoringProfile
 from memories.models import EmbeddingModel, PartitionSummary, TenantMemo
+from memories.search.lookup import memories_at_time, read_partition_summaries, summary_at_time
 from memories.services.store.moments import PointInTime
-from memories.store.readings import Candidate, SearchScope, read_memories, read_partition_summaries, read_summary
+from memories.store.readings import Candidate
 from memories.tenancy.exceptions import NotFound
 from memories.tenancy.scopes import tenant_scope
 
@@ -44,13 +45,14 @@ FAILURES: Mapping[str, ContextWarning] = {
 
 @dataclass(frozen=True)
 class ContextSources:
-    """The rows that were read; `summaries` are those of the partition that the context is about, and above it."""
+    """What was read. `place` is the partition that the context is about, whose summaries lead down to it."""
 
     profile: BudgetProfile
     scoring: ScoringProfile
     embedding_model: EmbeddingModel | None
     memory: Candidate | None
     summary: PartitionSummary | None
+    place: str
     memo: TenantMemo | None
     summaries: list[PartitionSummary]
     earlier: StoredContext | None
@@ -59,7 +61,7 @@ class ContextSources:
 
 @dataclass
 class SourceReader:
-    """Reads the parts of a request's context; `reach` is the key's prefix, `partition` the requested path in it."""
+    """Reads the parts of a request's context; `reach` is the key's prefix, `partition` what is asked for within it."""
 
     request: ContextRequest
     tenant_id: UUID
@@ -71,9 +73,9 @@ class SourceReader:
     notices: list[ContextWarning] = field(default_factory=list)
 
     def read(self) -> ContextSources:
-        """Return all parts, read in one scope; where that fails, each in a scope of its own.
+        """All parts in one scope; where that fails, each in a scope of its own.
 
-        Raises `NotFound` for a focus or an earlier context that does not exist within reach, `InvalidInput` for an
+        Raises `NotFound` for a focus or an earlier context that is not there within reach, `InvalidInput` for an
         unknown profile.
         """
         try:
@@ -87,14 +89,15 @@ class SourceReader:
         profile = self._part("profile", self._profile) or default_budget_profile(self.tenant_id)
         scoring = self._part("scoring", self._scoring) or ADR_0040
         memory, summary = self._part("focus", self._focus) or (None, None)
-        path = memory.partition_path if memory else summary.partition.path if summary else self.partition
-        summaries = self._part("summaries", lambda: self._summaries(profile, path)) or []
+        place = self._place(memory, summary)
+        summaries = self._part("summaries", lambda: self._summaries(profile, place)) or []
         return ContextSources(
             profile=profile,
             scoring=scoring,
             embedding_model=self._part("model", self._embedding_model),
             memory=memory,
             summary=summary,
+            place=place,
             memo=self._part("memo", lambda: self._memo(profile)),
             # the focus has its own section
             summaries=[row for row in summaries if summary is None or row.summary_id != summary.summary_id],
@@ -137,20 +140,25 @@ class SourceReader:
     def _focus(self) -> tuple[Candidate | None, PartitionSummary | None]:
         focus = self.request.focus
         if focus is not None and focus.memory_id is not None:
-            found = read_memories(self._scope, [focus.memory_id])
+            found = memories_at_time(
+                tenant_id=self.tenant_id, ids=[focus.memory_id], moment=self.moment, reach=self.reach
+            )
             if not found:
                 raise NotFound("not_found", "There is no such memory.", "focus.memory_id")
             return found[0], None
         if focus is not None and focus.summary_id is not None:
-            summary = read_summary(self._scope, focus.summary_id)
+            summary = summary_at_time(
+                tenant_id=self.tenant_id, summary_id=focus.summary_id, moment=self.moment, reach=self.reach
+            )
             if summary is None:
                 raise NotFound("not_found", "There is no such summary.", "focus.summary_id")
             return None, summary
         return None, None
 
-    @property
-    def _scope(self) -> SearchScope:
-        return SearchScope(self.tenant_id, self.reach, self.moment)
+    def _place(self, memory: Candidate | None, summary: PartitionSummary | None) -> str:
+        if memory is not None:
+            return memory.partition_path
+        return self.partition if summary is None else summary.partition.path
 
     def _memo(self, profile: BudgetProfile) -> TenantMemo | None:
         if not given_or_default(self.request.include_tenant_memo, profile.include_tenant_memo):
@@ -158,10 +166,16 @@ class SourceReader:
         memo: TenantMemo | None = TenantMemo.objects.for_tenant(self.tenant_id).at(self.moment).first()
         return memo
 
-    def _summaries(self, profile: BudgetProfile, path: str) -> list[PartitionSummary]:
+    def _summaries(self, profile: BudgetProfile, place: str) -> list[PartitionSummary]:
         levels = given_or_default(self.request.include_summaries_at, profile.include_summaries_at)
-        style = self.request.summary_style or profile.summary_style
-        return read_partition_summaries(self._scope, path, levels=set(levels), style=style)
+        return read_partition_summaries(
+            tenant_id=self.tenant_id,
+            path=place,
+            levels=set(levels),
+            style=self.request.summary_style or profile.summary_style,
+            moment=self.moment,
+            reach=self.reach,
+        )
 
     def _earlier(self) -> StoredContext | None:
         if self.request.stable_with is None:
@@ -173,10 +187,10 @@ class SourceReader:
 
 
 def given_or_default(given: _Part | None, default: _Part) -> _Part:
-    """Return what was given, else the default."""
+    """What was asked for, else the default."""
     return default if given is None else given
 
 
 def database_error_code(error: Exception) -> str:
-    """Return the database's code of a failure; its message may quote a row."""
+    """The database's code of a failure; its message may quote a row."""
     return getattr(error.__cause__, "sqlstate", None) or ""

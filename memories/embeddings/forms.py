@@ -10,7 +10,7 @@ from memory_platform.web.forms import PlatformForm
 
 
 class ReembeddingForm(PlatformForm):
-    """The model to fill, and whether searches switch to it automatically."""
+    """Which model to fill beside the active one, and whether searches switch to it by themselves."""
 
     model = forms.ChoiceField()
     switches_when_filled = forms.BooleanField(required=False, initial=True)

@@ -1,4 +1,4 @@
-"""Preview a bulk action (ADR-0089)."""
+"""What an act on many memories would do, read before anybody says yes (ADR-0089)."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,15 +21,15 @@ from memories.services.store.bulk import (
 from memories.store.queries.memories import MemoryQuerySet
 from memories.tenancy.exceptions import Conflict, InvalidInput
 
-#: Memories whose text a preview shows.
+#: Memories that a preview shows in words.
 EXAMPLES_MAX = 10
-#: Days in which a retrieval counts as recent.
+#: "Lately": the days in which a memory's use counts as recent.
 RECENT_DAYS = 30
 
 
 @dataclass(frozen=True)
 class BulkActionPreview:
-    """The effect of an action on the selected memories: on `rows`, without texts; `examples` have them."""
+    """What an act would do to the chosen memories: to `rows`, which carry no texts; the `examples` do."""
 
     act: BulkAction
     rows: Sequence[Memory]
@@ -48,39 +48,39 @@ class BulkActionPreview:
 
     @property
     def kinds(self) -> list[tuple[str, int]]:
-        """Their current kinds, the most frequent first."""
+        """The kinds they have now, the most frequent first."""
         return Counter(row.kind for row in self.rows).most_common()
 
     @property
     def reasons(self) -> list[tuple[int, str]]:
-        """The number of skipped memories by described reason."""
+        """How many are left alone, and why in words."""
         return [(count, SKIP_REASONS[reason]) for reason, count in self.left.items()]
 
     @property
     def chosen(self) -> str:
-        """The memories and their versions as a form value."""
+        """The memories with the versions they are seen in, as the form sends them."""
         return " ".join(f"{row.pk}:{row.version}" for row in self.rows)
 
     @property
     def suggested(self) -> Memory:
-        """The memory that a merge keeps by default."""
+        """Of a merge the one to keep where nobody chooses."""
         return choose_kept_memory(self.rows)
 
     @property
     def merged(self) -> tuple[float, int, bool]:
-        """Usefulness, retrievals and pin after a merge."""
+        """Usefulness, retrievals and pin of what a merge makes of them."""
         return combine_memories(self.rows)[:3]
 
 
 def selectable_memories(rows: MemoryQuerySet) -> MemoryQuerySet:
-    """Return the newest rows, up to one more than a bulk action may have."""
+    """The newest of a list that an act may be about, and one more where there are more."""
     return rows.page("-created_at", count=ACT_MEMORIES_MAX + 1)
 
 
 def preview_bulk_action(tenant_id: UUID, act: BulkAction, ids: Iterable[UUID], *, now: datetime) -> BulkActionPreview:
-    """Return the effect of `act` on these memories; inside a scope. Two queries.
+    """What `act` would do to these memories; inside a scope. Two queries, nothing changes.
 
-    Raises `Conflict` `nothing_left` if it would skip all of them, `InvalidInput` for too few or many.
+    Raises `Conflict` `nothing_left` where it would leave all of them alone, `InvalidInput` for too few or many.
     """
     wanted = list(dict.fromkeys(ids))
     is_more, wanted = len(wanted) > ACT_MEMORIES_MAX, wanted[:ACT_MEMORIES_MAX]

@@ -1,4 +1,4 @@
-"""The form field of metadata."""
+"""The form field of metadata: whatever is typed is stored, or refused beside the field and shown again as typed."""
 
 from typing import Any
 
@@ -10,10 +10,10 @@ from memories.services.store.content import ContentError, check_metadata
 
 
 class MetadataField(forms.JSONField):
-    """A JSON object of at most 8 KiB; an empty field is an empty object. Invalid input is shown again as typed."""
+    """A JSON object that a memory can carry; nothing typed is an empty one."""
 
     def to_python(self, value: Any) -> Any:
-        """Return the object. The parser raises other errors for deep nesting and very long numbers."""
+        """The object. The parser gives up on deep nesting and on very long numbers with errors of its own."""
         try:
             found = super().to_python(value)
         except (ValueError, RecursionError) as error:
@@ -26,7 +26,7 @@ class MetadataField(forms.JSONField):
         return found
 
     def bound_data(self, data: Any, initial: Any) -> Any:
-        """Return the input as typed, because its parsed and rewritten form may differ."""
+        """What was typed, letter by letter: parsed and written again it may be no text of a page."""
         if self.disabled:
             return initial
         return None if data is None else InvalidJSONInput(data)

@@ -6,7 +6,7 @@ from memories.services.store.drafts import FieldProblem
 
 
 class PlatformError(Exception):
-    """An error that the caller can fix: `code` for programs, `detail` for people, `field` if one caused it."""
+    """Something the caller can act on: `code` for programs, `detail` for people, `field` where one is to blame."""
 
     status = 400
 
@@ -20,7 +20,7 @@ class PlatformError(Exception):
 
 
 class InvalidInput(PlatformError):
-    """An invalid value; `problems` has one entry per field."""
+    """A value that cannot be stored or asked for; `problems` names every field."""
 
     def __init__(self, code: str, detail: str, field: str = "", problems: Sequence[FieldProblem] = ()) -> None:
         super().__init__(code, detail, field)
@@ -28,19 +28,19 @@ class InvalidInput(PlatformError):
 
 
 class Forbidden(PlatformError):
-    """The credential does not permit the request."""
+    """The credential does not reach that far."""
 
     status = 403
 
 
 class NotFound(PlatformError):
-    """The row is absent or belongs to another tenant."""
+    """Absent, or another tenant's: the answer is the same."""
 
     status = 404
 
 
 class Conflict(PlatformError):
-    """The state of the row does not permit the action, e.g. code `duplicate`."""
+    """The row's state does not allow it, e.g. code `duplicate`; `problems` names whatever else stands in the way."""
 
     status = 409
 
@@ -56,6 +56,6 @@ class StaleVersion(PlatformError):
 
 
 def invalid(problems: Sequence[FieldProblem]) -> InvalidInput:
-    """Return one error for all `problems` (at least one) of a row, with the first one's code and field."""
+    """One error for all `problems` (at least one) of a row; code and field are the first one's."""
     first = problems[0]
     return InvalidInput(first.code, first.detail, first.field, problems)

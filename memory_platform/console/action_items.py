@@ -1,4 +1,4 @@
-"""What operators have to act on, in one tenant or in several: the backlogs of every app."""
+"""What needs somebody now, in one tenant or in many: composed of what each app tells of its own work."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,21 +15,21 @@ from memories.tenancy.queries.backlogs import Backlog
 
 @dataclass(frozen=True)
 class ActionItemKind:
-    """A kind of backlog: `read` counts it by tenant, `page` with `query` shows it."""
+    """One sort of thing that waits: `read` counts it by tenant, `page` with `query` is where it is dealt with."""
 
     name: str
     column: str
-    singular: str
-    plural: str
+    one: str
+    many: str
     advice: str
     page: str
     read: Callable[[Collection[UUID]], Mapping[UUID, Backlog]]
     query: Mapping[str, str]
     icon: str
-    is_failure: bool = False
+    is_fault: bool = False
 
     def address(self, tenant_id: UUID) -> str:
-        """Return the address of the page that shows them."""
+        """Where a tenant's are dealt with."""
         address = reverse(self.page, args=[tenant_id])
         return f"{address}?{urlencode(self.query)}" if self.query else address
 
@@ -40,7 +40,7 @@ ACTION_ITEM_KINDS: Sequence[ActionItemKind] = (
         "Reviews",
         "summary waits for review",
         "summaries wait for review",
-        "Approve, edit or reject it. The session does not shrink before that.",
+        "Approve, edit or reject it. Until then the session stays as full as it is.",
         "reviews",
         review_backlogs,
         {},
@@ -49,9 +49,9 @@ ACTION_ITEM_KINDS: Sequence[ActionItemKind] = (
     ActionItemKind(
         "sessions",
         "Full sessions",
-        "session above its warning threshold",
-        "sessions above their warning threshold",
-        "Compact it, or its next context may be truncated.",
+        "session is over its warning",
+        "sessions are over their warning",
+        "Compact it, or its next context may have to be cut short.",
         "sessions",
         full_session_backlogs,
         {"state": "over", "sort": "-pressure"},
@@ -59,59 +59,59 @@ ACTION_ITEM_KINDS: Sequence[ActionItemKind] = (
     ),
     ActionItemKind(
         "runs",
-        "Failed jobs",
+        "Failed runs",
         "compaction or roll-up failed",
         "compactions and roll-ups failed",
-        "Open it to see the reason and retry.",
+        "The reason stands beside it. It can be tried again.",
         "jobs",
         failed_run_backlogs,
         {"kind": "runs", "state": "failed"},
         "alert-triangle",
-        is_failure=True,
+        is_fault=True,
     ),
     ActionItemKind(
         "evaluations",
         "Failed evaluations",
         "evaluation failed",
         "evaluations failed",
-        "Open it to see the reason and resume.",
+        "The reason stands beside it. It goes on from where it stopped.",
         "jobs",
         failed_evaluation_backlogs,
         {"kind": "evaluation", "state": "failed"},
         "gauge",
-        is_failure=True,
+        is_fault=True,
     ),
     ActionItemKind(
         "embeddings",
         "Failed embeddings",
         "memory has no vector",
         "memories have no vector",
-        "The embedder rejected the text. Only lexical search finds the memory.",
+        "The embedder refused the text. Until it takes it, the memory is found by its words alone.",
         "memories",
         failed_embedding_backlogs,
         {"state": "failed"},
         "brain",
-        is_failure=True,
+        is_fault=True,
     ),
 )
 
 
 @dataclass(frozen=True)
 class ActionItem:
-    """The backlog of one kind in a tenant; empty where `backlog.count` is 0."""
+    """How much of a kind waits in a tenant; nothing does where `backlog.count` is 0."""
 
     kind: ActionItemKind
     backlog: Backlog
     address: str
 
     @property
-    def text(self) -> str:
-        """The kind in singular or plural."""
-        return self.kind.singular if self.backlog.count == 1 else self.kind.plural
+    def words(self) -> str:
+        """The kind in the number that fits."""
+        return self.kind.one if self.backlog.count == 1 else self.kind.many
 
 
 def action_items(tenant_ids: Collection[UUID]) -> dict[UUID, list[ActionItem]]:
-    """Return every kind of each tenant, in the order of `ACTION_ITEM_KINDS`. Seven queries, in a scope for them."""
+    """Every kind of each tenant, in the order of `ACTION_ITEM_KINDS`; inside a scope that reads them. Seven queries."""
     found = [(kind, kind.read(tenant_ids)) for kind in ACTION_ITEM_KINDS]
     return {
         tenant_id: [

@@ -1,4 +1,4 @@
-"""The figures of the overviews. Read inside a scope."""
+"""What the overviews show, read inside a scope: how much is stored, what was asked, what waits."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ RECENT_CONTEXTS_MAX = 6
 
 @dataclass(frozen=True)
 class TenantOverview:
-    """The figures of one tenant. Tokens are those of o200k_base."""
+    """One tenant at a glance. Token figures in tokens of o200k_base."""
 
     memories: MemoryTally
     partition_count: int
@@ -23,7 +23,7 @@ class TenantOverview:
 
     @property
     def gone(self) -> int:
-        """The number of memories that are stored but not searched."""
+        """Memories that are stored but no longer read."""
         return self.memories.archived + self.memories.expired
 
     @property
@@ -33,14 +33,14 @@ class TenantOverview:
 
 @dataclass(frozen=True)
 class TenantRow:
-    """One row of the overview of all tenants."""
+    """One line of the overview of all tenants."""
 
     tenant: Tenant
     memories: MemoryTally
 
 
 def tenant_overview(tenant_id: UUID, *, now: datetime) -> TenantOverview:
-    """Return the figures of one tenant. Four queries."""
+    """Four queries, however many rows there are."""
     receipts = Receipt.objects.for_tenant(tenant_id)
     return TenantOverview(
         memories=Memory.objects.tally_by_tenant([tenant_id], now)[tenant_id],
@@ -51,6 +51,6 @@ def tenant_overview(tenant_id: UUID, *, now: datetime) -> TenantOverview:
 
 
 def tenant_overviews(tenants: Sequence[Tenant], *, now: datetime) -> list[TenantRow]:
-    """Return the rows of all given tenants. One query; inside a scope that reads them."""
+    """One query for all tenants; inside a scope that reads them."""
     tallies = Memory.objects.tally_by_tenant([tenant.id for tenant in tenants], now)
     return [TenantRow(tenant, tallies[tenant.id]) for tenant in tenants]

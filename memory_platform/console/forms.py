@@ -1,4 +1,4 @@
-"""Forms of the pages that span apps."""
+"""What operators type into the frame."""
 
 from django import forms
 
@@ -10,19 +10,19 @@ _TEXT_CHARACTERS_MAX = 200
 
 
 class SearchForm(PlatformForm):
-    """A text to search for in all that a tenant has."""
+    """A text to look up anywhere."""
 
     q = forms.CharField(label="Text", required=False, max_length=_TEXT_CHARACTERS_MAX)
 
 
 class RangeForm(PlatformForm):
-    """The time range of the charts of the overview."""
+    """How far back the curves of the overview reach."""
 
     range = forms.ChoiceField(required=False, choices=[(span.name, span.label) for span in SPANS])
 
 
 class JobFilterForm(PlatformForm):
-    """Filters of the list of background jobs."""
+    """How the list of background work is narrowed."""
 
     kind = forms.ChoiceField(required=False, choices=JOB_KINDS)
     state = forms.ChoiceField(required=False, choices=JOB_STATES)

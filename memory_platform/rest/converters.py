@@ -1,4 +1,4 @@
-"""Path converters, registered when this module is imported."""
+"""Parts of addresses, known to `path()` once this is imported; what does not match is not found."""
 
 from django.urls import register_converter
 from django.urls.converters import StringConverter
@@ -17,7 +17,7 @@ class KeyIdConverter(StringConverter):
 
 
 class PartitionPathConverter(StringConverter):
-    """The path of a partition, with slashes; empty for the root."""
+    """A partition's path, slashes and all; the root's is empty."""
 
     regex = ".*"
 

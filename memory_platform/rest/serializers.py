@@ -1,4 +1,4 @@
-"""Strict serializers and the conversion of their errors."""
+"""A serializer that knows its fields and nothing else."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,10 +12,10 @@ UNKNOWN = "unknown_field"
 
 
 class StrictSerializer(serializers.Serializer[Any]):
-    """Reports every unknown field, and a body that is no object."""
+    """Names every unknown field; a body that is no object is refused as a whole."""
 
     def to_internal_value(self, data: Any) -> Any:
-        """Return the values; report wrong and unknown fields together."""
+        """Check the known fields and name the unknown ones, all in one answer."""
         errors: dict[str, Any] = {}
         if isinstance(data, Mapping):
             errors = {
@@ -45,11 +45,11 @@ class StrictSerializer(serializers.Serializer[Any]):
 
 
 class EmptyInput(StrictSerializer):
-    """A body or query without fields."""
+    """A body or a query without fields, for addresses that say everything."""
 
 
 def flat_errors(detail: Any, path: str = "") -> list[dict[str, str]]:
-    """Return REST framework's nested details as a flat list of field, code and detail; `field` is a dotted path."""
+    """REST framework's nested details as a flat list of field, code and detail; `field` is a dotted path."""
     if isinstance(detail, dict):
         named = ((name if name != "non_field_errors" else "", inner) for name, inner in detail.items())
         return [row for name, inner in named for row in flat_errors(inner, ".".join(filter(None, (path, str(name)))))]
@@ -60,9 +60,13 @@ def flat_errors(detail: Any, path: str = "") -> list[dict[str, str]]:
 
 
 def query_values(query: QueryDict) -> dict[str, Any]:
-    """Return query parameters with one value each. Raises `ValidationError` for a repeated one."""
+    """Query parameters as one value each; one given twice is an error by name."""
     twice = [name for name, values in query.lists() if len(values) != 1]
     if twice:
-        once = [serializers.ErrorDetail("Give this once.", code="given_twice")]
-        raise serializers.ValidationError({printable_field_name(name): once for name in twice})
+        raise serializers.ValidationError(
+            {
+                printable_field_name(name): [serializers.ErrorDetail("Give this once.", code="given_twice")]
+                for name in twice
+            }
+        )
     return query.dict()

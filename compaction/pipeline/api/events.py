@@ -1,16 +1,15 @@
-"""Endpoints of events: the jobs of compaction."""
+"""Endpoints of background work."""
 
 from uuid import UUID
 
-from drf_spectacular.utils import extend_schema
 from rest_framework import status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from compaction.models import Run
 from compaction.pipeline.actions.compactions import retry_compaction_run
-from compaction.pipeline.serializers.compactions import EventOutput
-from memories.store.api.schema import IDEMPOTENCY_KEY, response_schemas
+from compaction.pipeline.api.compactions_schema import event_retry_schema, event_schema
+from compaction.pipeline.serializers.compactions import serialize_event
 from memories.tenancy.api.endpoint import Endpoint
 from memories.tenancy.api.idempotency import idempotent
 from memories.tenancy.exceptions import NotFound
@@ -19,12 +18,12 @@ from memory_platform.rest.serializers import EmptyInput
 
 
 class EventEndpointBase(Endpoint):
-    """Shared by the endpoints of events."""
+    """What the endpoints of events share."""
 
     scopes = {"POST": "write"}
 
     def run_within(self, event_id: UUID) -> Run:
-        """Return a run within the key's reach; inside a scope. Raises `NotFound`."""
+        """A run of what lies within the key's reach; inside a scope."""
         rows = Run.objects.for_tenant(self.tenant_id).within(self.key.partition_prefix).with_targets()
         found: Run | None = rows.with_id(event_id).first()
         if found is None:
@@ -35,29 +34,23 @@ class EventEndpointBase(Endpoint):
 class EventEndpoint(EventEndpointBase):
     """One event."""
 
-    @extend_schema(operation_id="events_read", tags=["compaction"], responses=response_schemas({200: EventOutput}, 404))
+    @event_schema
     def get(self, request: Request, event_id: UUID) -> Response:
-        """The progress of a job, and why it failed if it did."""
+        """How far the work is, and why it failed where it did."""
         self.query(EmptyInput)
         with tenant_scope(self.tenant_id):
-            return Response(EventOutput(self.run_within(event_id)).data)
+            return Response(serialize_event(self.run_within(event_id)))
 
 
 class EventRetryEndpoint(EventEndpointBase):
-    """Retry an event."""
+    """Another attempt."""
 
-    @extend_schema(
-        operation_id="events_retry",
-        tags=["compaction"],
-        request=None,
-        parameters=[IDEMPOTENCY_KEY],
-        responses=response_schemas({202: EventOutput}, 404, 409),
-    )
+    @event_retry_schema
     @idempotent
     def post(self, request: Request, event_id: UUID) -> Response:
-        """Retry a failed job."""
+        """Have failed work done again."""
         self.body(EmptyInput)
         with tenant_scope(self.tenant_id):
             retry_compaction_run(run=self.run_within(event_id), by=self.actor, now=self.now)
-            answer = EventOutput(self.run_within(event_id)).data
+            answer = serialize_event(self.run_within(event_id))
         return Response(answer, status=status.HTTP_202_ACCEPTED)

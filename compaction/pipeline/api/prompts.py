@@ -1,32 +1,36 @@
-"""Endpoints of the summary prompt, which belongs to the whole tenant, and of simulations."""
+"""Endpoints of the prompt for summaries, and of simulations. The prompt concerns the whole tenant."""
 
 from dataclasses import replace
-from functools import partial
 from uuid import UUID
 
-from drf_spectacular.utils import OpenApiExample, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from compaction.pipeline.actions.prompts import roll_back_prompt, save_prompt
+from compaction.pipeline.api.prompts_schema import (
+    prompt_back_schema,
+    prompt_save_schema,
+    prompt_try_schema,
+    prompts_schema,
+    simulate_schema,
+)
 from compaction.pipeline.opening import stored_prompt_versions
-from compaction.pipeline.policies import session_policy
+from compaction.pipeline.plans import session_policy
 from compaction.pipeline.prompt_trial import try_prompt
 from compaction.pipeline.serializers.prompts import (
     PromptInput,
-    PromptOutput,
     PromptRollBackInput,
-    PromptsOutput,
     PromptTrialInput,
-    PromptTrialOutput,
     SimulationInput,
-    SimulationOutput,
+    serialize_prompt,
+    serialize_prompt_trial,
+    serialize_simulation,
 )
-from compaction.pipeline.session_rows import find_session, read_all_turns
+from compaction.pipeline.session_rows import find_session
 from compaction.services.simulation.simulator import simulate_session
+from compaction.simulation.recorded import read_all_turns
 from context.services.profiles.compaction_policy import problems_of_policy
 from memories.services.store.drafts import FieldProblem
-from memories.store.api.schema import IDEMPOTENCY_KEY, response_schemas
 from memories.tenancy.api.endpoint import Endpoint
 from memories.tenancy.api.idempotency import idempotent
 from memories.tenancy.api.permissions import require_whole_tenant
@@ -34,102 +38,68 @@ from memories.tenancy.exceptions import invalid
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.rest.serializers import EmptyInput
 
-_document = partial(extend_schema, tags=["compaction"])
-_TEXT = "Keep names, dates, decisions and open tasks. Write at most {budget_tokens} tokens."
-
 
 class PromptEndpoint(Endpoint):
     """The tenant's prompt."""
 
     scopes = {"PUT": "admin"}
 
-    @_document(operation_id="prompts_read", responses=response_schemas({200: PromptsOutput}))
+    @prompts_schema
     def get(self, request: Request) -> Response:
-        """The active prompt and all its versions, newest first; version 1 is built in."""
+        """The prompt in force and all its versions, newest first; version 1 is the code's."""
         self.query(EmptyInput)
         with tenant_scope(self.tenant_id):
             versions = stored_prompt_versions(self.tenant_id)
         current = next((row for row in versions if row.pk and row.recorded_to is None), versions[-1])
-        return Response(PromptsOutput({"current": current, "versions": versions}).data)
+        return Response({"current": serialize_prompt(current), "versions": [serialize_prompt(row) for row in versions]})
 
-    @_document(
-        operation_id="prompts_save",
-        request=PromptInput,
-        examples=[OpenApiExample("A shorter prompt", {"text": _TEXT, "edited_from": 1}, request_only=True)],
-        responses=response_schemas({200: PromptOutput}, 409, 413),
-    )
+    @prompt_save_schema
     def put(self, request: Request) -> Response:
-        """Activate a text as the next version."""
+        """Put a text into force as the next version."""
         require_whole_tenant(self.key)
         values = self.body(PromptInput)
         with tenant_scope(self.tenant_id):
             prompt = save_prompt(tenant_id=self.tenant_id, by=self.actor, now=self.now, **values)
-        return Response(PromptOutput(prompt).data)
+        return Response(serialize_prompt(prompt))
 
 
 class PromptRollBackEndpoint(Endpoint):
-    """Roll back to an earlier version."""
+    """Back to an earlier version."""
 
     scopes = {"POST": "admin"}
 
-    @_document(
-        operation_id="prompts_roll_back",
-        request=PromptRollBackInput,
-        examples=[OpenApiExample("The built-in prompt", {"version": 1}, request_only=True)],
-        parameters=[IDEMPOTENCY_KEY],
-        responses=response_schemas({200: PromptOutput}, 409, 413),
-    )
+    @prompt_back_schema
     @idempotent
     def post(self, request: Request) -> Response:
-        """Activate the text of an older version again, as a new version."""
+        """Put the text of an older version into force again, as a new version."""
         require_whole_tenant(self.key)
         version = self.body(PromptRollBackInput)["version"]
         with tenant_scope(self.tenant_id):
             prompt = roll_back_prompt(tenant_id=self.tenant_id, version=version, by=self.actor, now=self.now)
-        return Response(PromptOutput(prompt).data)
+        return Response(serialize_prompt(prompt))
 
 
 class PromptTrialEndpoint(Endpoint):
-    """Try a prompt before it is saved."""
+    """A prompt before it is saved."""
 
     scopes = {"POST": "admin"}
 
-    @_document(
-        operation_id="prompts_trial",
-        request=PromptTrialInput,
-        examples=[
-            OpenApiExample(
-                "On a recorded session",
-                {"session_id": "7d3f1c1e-58a4-4b8e-9d0c-1b5a0a7a3c11", "text": _TEXT},
-                request_only=True,
-            )
-        ],
-        responses=response_schemas({200: PromptTrialOutput}, 404, 409, 413),
-    )
+    @prompt_try_schema
     def post(self, request: Request) -> Response:
-        """Summarise a recorded session with a prompt; nothing is stored."""
+        """Summarise a recorded session with a prompt; nothing is kept."""
         values = self.body(PromptTrialInput)
         with tenant_scope(self.tenant_id):
             find_session(tenant_id=self.tenant_id, session_id=values["session_id"], reach=self.key.partition_prefix)
         trial = try_prompt(tenant_id=self.tenant_id, session_id=values["session_id"], text=values["text"], now=self.now)
-        return Response(PromptTrialOutput(trial).data)
+        return Response(serialize_prompt_trial(trial))
 
 
 class SessionSimulateEndpoint(Endpoint):
-    """Simulate another policy."""
+    """What if."""
 
-    @_document(
-        operation_id="sessions_simulate",
-        request=SimulationInput,
-        examples=[
-            OpenApiExample(
-                "Later, and keeping more", {"sleep_threshold": 0.8, "preserve_messages": 40}, request_only=True
-            )
-        ],
-        responses=response_schemas({200: SimulationOutput}, 404, 413),
-    )
+    @simulate_schema
     def post(self, request: Request, session_id: UUID) -> Response:
-        """Simulate the session under other numbers; nothing is written. Omitted fields are those of its policy."""
+        """Play the session through under other numbers; nothing is written. What is not named is its policy's."""
         values = self.body(SimulationInput)
         price, window = values.pop("price_per_million"), values.pop("max_context_tokens", None)
         with tenant_scope(self.tenant_id):
@@ -142,8 +112,7 @@ class SessionSimulateEndpoint(Endpoint):
         if problems:
             raise invalid([FieldProblem(one.field, one.code, one.detail) for one in problems])
         window = window or session.max_context_tokens
-        simulation = simulate_session(
+        told = simulate_session(
             turns, policy, window, directive_tokens=session.directive_tokens, price_per_million=price
         )
-        answer = {**vars(simulation), "policy": policy.as_record(), "max_context_tokens": window}
-        return Response(SimulationOutput(answer).data)
+        return Response(serialize_simulation(told, policy=policy.as_record(), window=window))

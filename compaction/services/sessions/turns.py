@@ -1,4 +1,4 @@
-"""The turns of a conversation, on which the rules of compaction work."""
+"""What the rules of compaction work on: the turns of a conversation."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class SessionTurn:
 
     @property
     def context_tokens(self) -> int:
-        """Its tokens in the session's context now."""
+        """What the message takes in the session's context as it stands."""
         if self.state == COMPACTED:
             return 0
         return self.placeholder_tokens if self.state == MASKED else self.tokens

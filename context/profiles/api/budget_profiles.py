@@ -1,10 +1,9 @@
-"""Endpoints of budget profiles and their assignments."""
+"""Endpoints of budget profiles and their assignments. Changing either concerns the whole tenant."""
 
-from functools import partial
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
-from uuid import UUID
 
-from drf_spectacular.utils import OpenApiExample
 from rest_framework import status
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -16,84 +15,113 @@ from context.profiles.actions.budget_profiles import (
     roll_back_budget_profile,
     save_budget_profile,
 )
-from context.profiles.api.assignments import AssignmentEndpoint
-from context.profiles.api.profiles import CHANGE_PROBLEMS, ProfileEndpoint, errors_on_field, operation_schema
+from context.profiles.api.assignments import ADMIN_FOR_WRITES, AssignmentEndpoint
+from context.profiles.api.budget_profiles_schema import (
+    assign_budget_profile_schema,
+    budget_profile_assignments_schema,
+    budget_profile_versions_schema,
+    budget_profiles_schema,
+    compare_budget_profiles_schema,
+    profile_change_schema,
+    profile_create_schema,
+    profile_read_schema,
+    profile_set_schema,
+    roll_back_budget_profile_schema,
+    unassign_budget_profile_schema,
+)
 from context.profiles.budget_profiles import (
+    budget_profile_settings,
     budget_profile_version,
     budget_profile_versions,
+    compare_budget_profiles,
     current_budget_profile,
     current_budget_profiles,
     default_budget_profile,
 )
 from context.profiles.serializers.budget_profiles import (
-    AssignmentListInput,
-    AssignmentTargetInput,
     BudgetProfileAssignmentInput,
-    BudgetProfileAssignmentOutput,
-    BudgetProfileAssignmentPageOutput,
     BudgetProfileChanges,
+    BudgetProfileComparisonInput,
     BudgetProfileInput,
-    BudgetProfileOutput,
-    BudgetProfilePageOutput,
-    ProfileComparisonInput,
-    ProfileComparisonOutput,
-    ProfileListInput,
-    ProfileRollBackInput,
+    BudgetProfileListInput,
+    BudgetProfileRollBackInput,
     serialize_budget_assignment,
     serialize_budget_profile,
+    serialize_profile_comparison,
 )
-from memories.store.api.schema import IDEMPOTENCY_KEY, IF_MATCH, IF_NONE_MATCH
-from memories.tenancy.api.etags import if_match_version
+from memories.store.serializers.answers import memory_etag
+from memories.tenancy.api.endpoint import Endpoint
+from memories.tenancy.api.etags import if_match_version, is_etag_current
 from memories.tenancy.api.idempotency import idempotent
 from memories.tenancy.api.permissions import require_whole_tenant
 from memories.tenancy.exceptions import InvalidInput, NotFound
 from memories.tenancy.scopes import tenant_scope
-
-_NEW = OpenApiExample(
-    "Short contexts",
-    {"name": "chat", "default_tokens": 1200, "packer": "elastic", "sections": {"tenant_memo": {"tokens": 100}}},
-    request_only=True,
-)
-_CHANGE = OpenApiExample(
-    "More room, best at both ends", {"default_tokens": 2000, "ordering": "head_tail"}, request_only=True
-)
-_BACK = OpenApiExample("To the first version", {"version": 1}, request_only=True)
-_ASSIGNMENT = OpenApiExample("For one user", {"budget_profile": "chat", "partition": "user=alex"}, request_only=True)
-_schema = partial(operation_schema, "budget profiles")
-_ONE = {200: BudgetProfileOutput}
-_CHANGED: dict[str, Any] = {"request": BudgetProfileChanges, "examples": [_CHANGE], "parameters": [IF_MATCH]}
+from memory_platform.rest.pages import build_page, list_as_rows
+from memory_platform.rest.serializers import EmptyInput
 
 
-def _required_profile(tenant_id: UUID, name: str) -> BudgetProfile:
-    """Return the version in force of the profile in the address."""
+@contextmanager
+def errors_on_field(field: str) -> Iterator[None]:
+    """Name the field of this request, where the lookup below knows it by another name."""
     try:
-        return current_budget_profile(tenant_id, name)
+        yield
     except InvalidInput as error:
-        raise NotFound("not_found", error.detail) from error
+        raise InvalidInput(error.code, error.detail, field) from error
 
 
-class BudgetProfileEndpointBase(ProfileEndpoint):
-    """The base of the endpoints of budget profiles."""
+class BudgetProfileEndpointBase(Endpoint):
+    """What the endpoints of budget profiles share."""
 
-    serialize, version_row = staticmethod(serialize_budget_profile), staticmethod(budget_profile_version)
+    scopes = ADMIN_FOR_WRITES
+
+    def _profile(self, name: str) -> BudgetProfile:
+        """The version in force of the profile in the address."""
+        try:
+            return current_budget_profile(self.tenant_id, name)
+        except InvalidInput as error:
+            raise NotFound("not_found", error.detail) from error
+
+    def _answer(self, profile: BudgetProfile, code: int = status.HTTP_200_OK) -> Response:
+        answer = serialize_budget_profile(profile)
+        return Response(answer, status=code, headers={"ETag": memory_etag(answer)})
+
+    def _page(
+        self,
+        values: dict[str, Any],
+        rows: Callable[[], Sequence[BudgetProfile]],
+        *,
+        ordering: str,
+        kinds: tuple[type, type],
+    ) -> Response:
+        """A page of a list that is short enough to be read whole: it is as long as people make it."""
+        column = ordering.removeprefix("-")
+
+        def place_of(row: BudgetProfile) -> tuple[Any, Any]:
+            return getattr(row, column), getattr(row, column)
+
+        with tenant_scope(self.tenant_id):
+            page = build_page(
+                self.request,
+                values,
+                ordering=ordering,
+                kinds=kinds,
+                rows_from=list_as_rows(rows, ordering=ordering, place_of=place_of),
+                place_of=place_of,
+                answer=serialize_budget_profile,
+            )
+        return Response(page)
 
 
 class BudgetProfileListEndpoint(BudgetProfileEndpointBase):
     """Make a budget profile; list them."""
 
-    @_schema("budget_profiles_list", {200: BudgetProfilePageOutput}, parameters=[ProfileListInput])
+    @budget_profiles_schema
     def get(self, request: Request) -> Response:
         """The version in force of every budget profile, by name; `default` is always there."""
-        return self.by_name(lambda: current_budget_profiles(self.tenant_id))
+        values = self.query(BudgetProfileListInput)
+        return self._page(values, lambda: current_budget_profiles(self.tenant_id), ordering="name", kinds=(str, str))
 
-    @_schema(
-        "budget_profiles_create",
-        {201: BudgetProfileOutput},
-        *(409, 413),
-        request=BudgetProfileInput,
-        examples=[_NEW],
-        parameters=[IDEMPOTENCY_KEY],
-    )
+    @profile_create_schema
     @idempotent
     def post(self, request: Request) -> Response:
         """Make a budget profile of another one's numbers with changes."""
@@ -106,24 +134,32 @@ class BudgetProfileListEndpoint(BudgetProfileEndpointBase):
             profile = create_budget_profile(
                 tenant_id=self.tenant_id, name=name, based_on=based_on, changes=values, by=self.actor, now=self.now
             )
-        return self.answered(profile, status.HTTP_201_CREATED)
+        return self._answer(profile, status.HTTP_201_CREATED)
 
 
 class BudgetProfileEndpoint(BudgetProfileEndpointBase):
     """One budget profile."""
 
-    @_schema("budget_profiles_read", {**_ONE, 304: None}, 404, parameters=[IF_NONE_MATCH])
+    @profile_read_schema
     def get(self, request: Request, name: str) -> Response:
         """The version in force."""
-        return self.read(lambda: _required_profile(self.tenant_id, name))
+        self.query(EmptyInput)
+        with tenant_scope(self.tenant_id):
+            answer = serialize_budget_profile(self._profile(name))
+        etag = memory_etag(answer)
+        if is_etag_current(request, etag):
+            return Response(status=status.HTTP_304_NOT_MODIFIED, headers={"ETag": etag})
+        return Response(answer, headers={"ETag": etag})
 
-    @_schema("budget_profiles_set", _ONE, *CHANGE_PROBLEMS, **_CHANGED)
+    @profile_set_schema
     def put(self, request: Request, name: str) -> Response:
         """Put these numbers into force as a new version; a field that is absent gets its default."""
         require_whole_tenant(self.key)
-        return self._save(name, default_budget_profile(self.tenant_id).tuned_numbers | self.body(BudgetProfileChanges))
+        return self._save(
+            name, budget_profile_settings(default_budget_profile(self.tenant_id)) | self.body(BudgetProfileChanges)
+        )
 
-    @_schema("budget_profiles_change", _ONE, *CHANGE_PROBLEMS, **_CHANGED)
+    @profile_change_schema
     def patch(self, request: Request, name: str) -> Response:
         """Put some numbers into force as a new version; a field that is absent stays as it is."""
         require_whole_tenant(self.key)
@@ -131,7 +167,7 @@ class BudgetProfileEndpoint(BudgetProfileEndpointBase):
 
     def _save(self, name: str, changes: dict[str, Any]) -> Response:
         with tenant_scope(self.tenant_id):
-            current = _required_profile(self.tenant_id, name)
+            current = self._profile(name)
             if_match_version(self.request, current.version)
             profile = save_budget_profile(
                 tenant_id=self.tenant_id,
@@ -141,41 +177,35 @@ class BudgetProfileEndpoint(BudgetProfileEndpointBase):
                 by=self.actor,
                 now=self.now,
             )
-        return self.answered(profile)
+        return self._answer(profile)
 
 
 class BudgetProfileVersionListEndpoint(BudgetProfileEndpointBase):
     """All versions of a budget profile."""
 
-    @_schema("budget_profiles_versions", {200: BudgetProfilePageOutput}, 404, parameters=[ProfileListInput])
+    @budget_profile_versions_schema
     def get(self, request: Request, name: str) -> Response:
         """Every version with its recorded interval, newest first."""
+        values = self.query(BudgetProfileListInput)
 
         def rows() -> list[BudgetProfile]:
-            _required_profile(self.tenant_id, name)
+            self._profile(name)
             return budget_profile_versions(self.tenant_id, name)
 
-        return self.newest_first(rows)
+        return self._page(values, rows, ordering="-version", kinds=(int, int))
 
 
 class BudgetProfileRollBackEndpoint(BudgetProfileEndpointBase):
     """Back to an earlier version."""
 
-    @_schema(
-        "budget_profiles_roll_back",
-        _ONE,
-        *CHANGE_PROBLEMS,
-        request=ProfileRollBackInput,
-        examples=[_BACK],
-        parameters=[IDEMPOTENCY_KEY, IF_MATCH],
-    )
+    @roll_back_budget_profile_schema
     @idempotent
     def post(self, request: Request, name: str) -> Response:
         """Put the numbers of an older version into force again, as a new version."""
         require_whole_tenant(self.key)
-        version = self.body(ProfileRollBackInput)["version"]
+        version = self.body(BudgetProfileRollBackInput)["version"]
         with tenant_scope(self.tenant_id):
-            current = _required_profile(self.tenant_id, name)
+            current = self._profile(name)
             if_match_version(request, current.version)
             profile = roll_back_budget_profile(
                 tenant_id=self.tenant_id,
@@ -185,16 +215,28 @@ class BudgetProfileRollBackEndpoint(BudgetProfileEndpointBase):
                 by=self.actor,
                 now=self.now,
             )
-        return self.answered(profile)
+        return self._answer(profile)
 
 
 class BudgetProfileComparisonEndpoint(BudgetProfileEndpointBase):
     """Two versions side by side."""
 
-    @_schema("budget_profiles_compare", {200: ProfileComparisonOutput}, 404, parameters=[ProfileComparisonInput])
+    @compare_budget_profiles_schema
     def get(self, request: Request, name: str) -> Response:
         """Every number of two versions of the profile, or of a version of it and one of another profile."""
-        return self.compared(name, _required_profile)
+        values = self.query(BudgetProfileComparisonInput)
+        other = values.get("other", name)
+        with tenant_scope(self.tenant_id):
+            self._profile(name)
+            a, b = self._version("a", name, values["a"]), self._version("b", other, values["b"])
+            rows = compare_budget_profiles(self.tenant_id, a, b)
+        named = {side: {"name": each[0], "version": each[1]} for side, each in (("a", a), ("b", b))}
+        return Response({**named, "fields": serialize_profile_comparison(rows)})
+
+    def _version(self, side: str, name: str, version: int) -> tuple[str, int]:
+        with errors_on_field(side):
+            budget_profile_version(self.tenant_id, name, version)
+        return name, version
 
 
 class BudgetProfileAssignmentEndpoint(AssignmentEndpoint):
@@ -203,25 +245,17 @@ class BudgetProfileAssignmentEndpoint(AssignmentEndpoint):
     rows, field, answer = BudgetProfileAssignment, "budget_profile", staticmethod(serialize_budget_assignment)
     assign, unassign = staticmethod(assign_budget_profile), staticmethod(unassign_budget_profile)
 
-    @_schema(
-        "budget_profile_assignments_list", {200: BudgetProfileAssignmentPageOutput}, parameters=[AssignmentListInput]
-    )
+    @budget_profile_assignments_schema
     def get(self, request: Request) -> Response:
         """The assignments within the key's reach, newest first."""
         return self.listed()
 
-    @_schema(
-        "budget_profile_assignments_set",
-        {200: BudgetProfileAssignmentOutput},
-        *(404, 409, 413),
-        request=BudgetProfileAssignmentInput,
-        examples=[_ASSIGNMENT],
-    )
+    @assign_budget_profile_schema
     def put(self, request: Request) -> Response:
         """Give a profile to a key or a partition; what was assigned there before ends."""
         return self.assigned(BudgetProfileAssignmentInput)
 
-    @_schema("budget_profile_assignments_end", {204: None}, 404, parameters=[AssignmentTargetInput])
+    @unassign_budget_profile_schema
     def delete(self, request: Request) -> Response:
         """End what is assigned to a key or a partition."""
         return self.ended()

@@ -13,10 +13,9 @@ from django.views.decorators.http import require_safe
 from context.models import BudgetProfile, ScoringProfileVersion
 from context.profiles.budget_fields import BudgetProfileForm, merge_form_values
 from context.profiles.budget_fields import budget_profile_form_values as typed_from_budget
-from context.profiles.budget_profiles import current_budget_profile, draft_budget_profile
+from context.profiles.budget_profiles import changed_profile_fields, current_budget_profile, draft_budget_profile
 from context.profiles.scoring_fields import SCORING_FORM_FIELDS, ScoringProfileForm, scoring_profile_form_values
 from context.profiles.scoring_profiles import apply_number_changes, scoring_profile_versions
-from context.profiles.versions import changed_numbers
 from context.profiles.views.form_errors import add_error_to_form
 from context.receipts.results import ContextRequest
 from context.services.profiles.scoring_profiles import ScoringProfile
@@ -31,7 +30,7 @@ from memory_platform.web.pages import HtmxRequest, operator_required, render_pag
 @tenant_required
 @require_safe
 def budget_effect(request: HtmxRequest, name: str) -> HttpResponseBase:
-    """Show the typed numbers of a budget profile on the saved questions, against those in force."""
+    """The typed numbers of a budget profile on the saved questions, against those in force."""
     try:
         with tenant_scope(request.tenant.id):
             current = current_budget_profile(request.tenant.id, name)
@@ -52,7 +51,7 @@ def budget_effect(request: HtmxRequest, name: str) -> HttpResponseBase:
 
 
 def try_budget_profile(request: HtmxRequest, current: BudgetProfile, form: BudgetProfileForm) -> dict[str, Any]:
-    """Return the saved questions and what the typed numbers change; errors are added to the form."""
+    """The saved questions, and what the typed numbers do to them; refusals stand in the form."""
     before = after = ContextRequest(draft=current, preview=True)
     if form.is_valid():
         try:
@@ -60,7 +59,7 @@ def try_budget_profile(request: HtmxRequest, current: BudgetProfile, form: Budge
         except PlatformError as error:
             add_error_to_form(form, error)
         else:
-            after = ContextRequest(draft=draft, preview=True) if changed_numbers(current, draft) else before
+            after = ContextRequest(draft=draft, preview=True) if changed_profile_fields(current, draft) else before
     return _tried(request, form, before, after)
 
 
@@ -68,7 +67,7 @@ def try_budget_profile(request: HtmxRequest, current: BudgetProfile, form: Budge
 @tenant_required
 @require_safe
 def scoring_effect(request: HtmxRequest, name: str) -> HttpResponseBase:
-    """Show the typed numbers of a scoring profile on the saved questions, against those of the edited version."""
+    """The typed numbers of a scoring profile on the saved questions, against those of the version they began with."""
     try:
         with tenant_scope(request.tenant.id):
             versions = scoring_profile_versions(request.tenant.id, name)
@@ -86,7 +85,7 @@ def scoring_effect(request: HtmxRequest, name: str) -> HttpResponseBase:
 
 
 def try_scoring_profile(request: HtmxRequest, base: ScoringProfileVersion, form: ScoringProfileForm) -> dict[str, Any]:
-    """Return the same as `try_budget_profile` for the numbers of a scoring profile."""
+    """The same for the numbers of a scoring profile."""
     numbers = base.numbers
     if form.is_valid():
         try:

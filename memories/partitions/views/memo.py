@@ -1,5 +1,6 @@
-"""The page of the tenant memo, and the buttons that withdraw and restore partition summaries."""
+"""The tenant's memo, read and edited, with its versions; taking a partition's summary out of contexts and back."""
 
+from http import HTTPStatus
 from urllib.parse import urlencode
 
 from django.http import Http404, HttpResponse, HttpResponseBase
@@ -25,10 +26,11 @@ from memory_platform.web.pages import (
     flash_error,
     operator_required,
     render_page,
+    wants_fragment,
 )
 
 _VERSIONS_MAX = 50
-#: Tokens of a longer text are not counted while typing.
+#: Of a longer text no tokens are counted while somebody types: a memo is a few sentences.
 COUNTED_CHARACTERS_MAX = 100_000
 
 
@@ -36,7 +38,7 @@ COUNTED_CHARACTERS_MAX = 100_000
 @tenant_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def memo(request: HtmxRequest) -> HttpResponseBase:
-    """Show and edit the memo, with its versions."""
+    """The text that may lead every context, with its versions."""
     if request.method != "POST":
         return _memo_page(request, None)
     form = VersionedTextForm(request.POST, label_suffix="")
@@ -54,7 +56,7 @@ def memo(request: HtmxRequest) -> HttpResponseBase:
             form.add_error(error.field if error.field in form.fields else None, error.detail)
         else:
             is_new = saved.version != form.cleaned_data["seen_version"]
-            add_flash(request, f"Version {saved.version} is active." if is_new else "No changes made.")
+            add_flash(request, f"Version {saved.version} is in force." if is_new else "Nothing was changed.")
             return redirect("memo", request.tenant.id)
     return _memo_page(request, form)
 
@@ -73,14 +75,20 @@ def _memo_page(request: HtmxRequest, form: VersionedTextForm | None) -> HttpResp
         "history": build_text_versions(versions, {row.pk: labels.get(str(row.pk), "") for row in versions}),
         "form": form or VersionedTextForm(initial=initial, label_suffix=""),
     }
-    return render_page(request, "memories/partitions/memo.html", page, fragment="body", form=form)
+    status = HTTPStatus.UNPROCESSABLE_ENTITY if form and form.errors else HTTPStatus.OK
+    return render_page(
+        request,
+        "memories/partitions/memo.html#body" if wants_fragment(request) else "memories/partitions/memo.html",
+        page,
+        status=status,
+    )
 
 
 @operator_required("operator")
 @tenant_required
 @require_POST
 def text_tokens(request: HtmxRequest) -> HttpResponseBase:
-    """Count the tokens of a text while it is typed."""
+    """How many tokens a text takes while somebody types it; nothing is kept."""
     text = normalise_content(request.POST.get("content", "").replace("\r\n", "\n"))
     tokens = count_tokens(text) if len(text) <= COUNTED_CHARACTERS_MAX else None
     return render_page(request, "memories/partitions/_text_tokens.html", {"tokens": tokens})
@@ -90,7 +98,7 @@ def text_tokens(request: HtmxRequest) -> HttpResponseBase:
 @tenant_required
 @require_safe
 def summaries(request: HtmxRequest) -> HttpResponseBase:
-    """Redirect the former page of summaries."""
+    """Where summaries stood before partitions had a page of their own."""
     path = request.GET.get("partition", "")
     return redirect(_address(request, path) if path else reverse("partitions", args=[request.tenant.id]))
 
@@ -99,7 +107,7 @@ def summaries(request: HtmxRequest) -> HttpResponseBase:
 @tenant_required
 @require_POST
 def summary_withdraw(request: HtmxRequest) -> HttpResponseBase:
-    """Withdraw a summary; the undo restores its text as a new version."""
+    """Take a summary out of contexts; undoing that brings its text back as a new version."""
     place = PartitionForm(request.POST)
     if not place.is_valid():
         raise Http404
@@ -112,7 +120,7 @@ def summary_withdraw(request: HtmxRequest) -> HttpResponseBase:
         withdraw_summary(summary=current, by=operator_actor(request.operator), now=timezone.now())
     again = urlencode({"partition": path, "style": current.style})
     undo = f"{reverse('summary-again', args=[request.tenant.id])}?{again}"
-    add_flash(request, f"The {current.style} summary was withdrawn. Its versions remain.", undo_url=undo)
+    add_flash(request, f"The {current.style} summary stands in no context any more. Its versions stay.", undo_url=undo)
     return redirect(_address(request, path))
 
 
@@ -120,7 +128,7 @@ def summary_withdraw(request: HtmxRequest) -> HttpResponseBase:
 @tenant_required
 @require_POST
 def summary_again(request: HtmxRequest) -> HttpResponseBase:
-    """Undo a withdrawal: make the last version's text of the style in the URL active again."""
+    """Undo of a withdrawal: what the last version of the style that the address names said is in force again."""
     place = PartitionForm(request.GET)
     if not place.is_valid():
         raise Http404
@@ -143,9 +151,9 @@ def summary_again(request: HtmxRequest) -> HttpResponseBase:
                 now=timezone.now(),
             )
     except StaleVersion:
-        flash_error(request, f"A {style} summary is already active.")
+        flash_error(request, f"A {style} summary is in force there already.")
     else:
-        add_flash(request, f"The {style} summary was restored as version {saved.version}.")
+        add_flash(request, f"The {style} summary is back as version {saved.version}.")
     return redirect(_address(request, path))
 
 

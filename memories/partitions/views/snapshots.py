@@ -1,7 +1,8 @@
-"""The pages of snapshots and their comparison."""
+"""Snapshots: names for recorded times, what differs between two of them."""
 
 from collections.abc import Mapping
 from datetime import datetime
+from http import HTTPStatus
 from typing import Any
 from uuid import UUID
 
@@ -13,8 +14,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from memories.models import Partition, Snapshot
 from memories.partitions.actions.snapshots import create_snapshot, delete_snapshot
 from memories.partitions.forms import ComparisonForm, SnapshotForm
-from memories.partitions.queries.changes import CHANGE_KINDS
-from memories.partitions.snapshot_comparison import SnapshotDiff, diff_points_in_time
+from memories.partitions.snapshot_comparison import CHANGE_KINDS, SnapshotDiff, diff_points_in_time
 from memories.services.store.moments import PointInTime
 from memories.tenancy.access import operator_actor, tenant_of, tenant_required
 from memories.tenancy.exceptions import PlatformError
@@ -25,6 +25,7 @@ from memory_platform.web.pages import (
     loads_result_later,
     operator_required,
     render_page,
+    wants_fragment,
 )
 
 SNAPSHOTS_SHOWN_MAX = 200
@@ -35,7 +36,7 @@ TODAY = "today"
 @tenant_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def snapshots(request: HtmxRequest) -> HttpResponseBase:
-    """List snapshots, the latest recorded time first, with the form that creates one."""
+    """The names, the latest recorded time first, and the form that gives one."""
     if request.method != "POST":
         return _list_page(request, SnapshotForm(label_suffix=""))
     form = SnapshotForm(request.POST, label_suffix="")
@@ -52,7 +53,7 @@ def snapshots(request: HtmxRequest) -> HttpResponseBase:
         except PlatformError as error:
             form.add_error(error.field if error.field in form.fields else None, error.detail)
         else:
-            add_flash(request, f"Snapshot {made.name} created.")
+            add_flash(request, f"Snapshot {made.name} is there.")
             return redirect("snapshots", request.tenant.id)
     return _list_page(request, form)
 
@@ -60,15 +61,21 @@ def snapshots(request: HtmxRequest) -> HttpResponseBase:
 def _list_page(request: HtmxRequest, form: SnapshotForm) -> HttpResponse:
     with tenant_scope(request.tenant.id):
         rows = list(Snapshot.objects.for_tenant(request.tenant.id).newest_first()[:SNAPSHOTS_SHOWN_MAX])
+    status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
     page = {"section": "snapshots", "rows": list(zip(rows, [*rows[1:], None], strict=False)), "form": form}
-    return render_page(request, "memories/partitions/snapshots.html", page, fragment="body", form=form)
+    return render_page(
+        request,
+        "memories/partitions/snapshots.html#body" if wants_fragment(request) else "memories/partitions/snapshots.html",
+        page,
+        status=status,
+    )
 
 
 @operator_required("viewer")
 @tenant_required
 @require_safe
 def snapshot(request: HtmxRequest, snapshot_id: UUID) -> HttpResponseBase:
-    """Compare a snapshot with another one or today, everywhere or in one partition."""
+    """What differs between a snapshot and another one, or today: everywhere or in one partition."""
     now = timezone.now()
     form = ComparisonForm(request.GET, label_suffix="")
     if not form.is_valid():
@@ -88,13 +95,17 @@ def snapshot(request: HtmxRequest, snapshot_id: UUID) -> HttpResponseBase:
             "partitions": Partition.objects.for_tenant(request.tenant.id).offered_paths(),
         }
         page |= {"is_coming": True} if loads_result_later(request) else _compared(request, one, other, wanted, now)
-    return render_page(request, "memories/partitions/snapshot.html", page, fragment="result")
+    return render_page(
+        request,
+        "memories/partitions/snapshot.html#result" if wants_fragment(request) else "memories/partitions/snapshot.html",
+        page,
+    )
 
 
 def _compared(
     request: HtmxRequest, one: Snapshot, other: Snapshot | None, wanted: Mapping[str, Any], now: datetime
 ) -> dict[str, Any]:
-    """Return the differences of the two, the earlier one first; inside a scope."""
+    """What differs between the two, the earlier one first; inside a scope."""
     first, second = sorted((one.recorded_at, other.recorded_at if other else now))
     difference = diff_points_in_time(
         tenant_id=request.tenant.id,
@@ -114,7 +125,7 @@ def _compared(
 
 
 def _listed(request: HtmxRequest, difference: SnapshotDiff, kind: str) -> dict[str, Any]:
-    """Return one list of changes with its tally and the query of its next page."""
+    """One list of changes with its tally, and the address where it goes on."""
     rows = difference.changes[kind]
     query = request.GET.copy()
     query["kind"], query["behind"] = kind, str(rows[-1].memory_id)
@@ -133,7 +144,7 @@ def _named(rows: list[Snapshot], snapshot_id: str) -> Snapshot:
 @tenant_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def snapshot_delete(request: HtmxRequest, snapshot_id: UUID) -> HttpResponseBase:
-    """Confirm, then delete the name; no memory or version is lost."""
+    """Ask, then forget the name; nothing that was held then is lost."""
     with tenant_scope(request.tenant.id):
         found = Snapshot.objects.for_tenant(request.tenant.id).with_id(snapshot_id).first()
         if found is None:
@@ -144,5 +155,5 @@ def snapshot_delete(request: HtmxRequest, snapshot_id: UUID) -> HttpResponseBase
         return render_page(
             request, "memories/partitions/snapshot_delete.html", {"section": "snapshots", "snapshot": found}
         )
-    add_flash(request, f"Snapshot {found.name} deleted. You can recreate it by its time.")
+    add_flash(request, f"The name {found.name} is gone. What was held then can be named again by its time.")
     return redirect("snapshots", request.tenant.id)

@@ -1,4 +1,4 @@
-"""The number of memories of a tenant by state, computed from separate counts."""
+"""How many memories of a tenant are in which state, put together from what was counted of each state."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class MemoryCountKind(StrEnum):
-    """The separate counts; each has an index of its own."""
+    """What is counted by itself: along an index that holds nothing else."""
 
     UNARCHIVED = "unarchived"
     EXPIRED = "expired"
@@ -34,7 +34,7 @@ class MemoryTally:
 
 
 def tally_memories(rows: Iterable[tuple[str, str, int, int]]) -> MemoryTally:
-    """Return the tally of rows (count kind, memory kind or "", memories, tokens). Expired memories are not live."""
+    """Of rows (what was counted, kind or nothing, memories, tokens): what has expired is not live."""
     counts, kinds, tokens = dict.fromkeys(MemoryCountKind, 0), dict[str, int](), 0
     for counted, kind, memories, size in rows:
         counts[MemoryCountKind(counted)] += memories

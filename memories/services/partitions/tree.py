@@ -1,4 +1,4 @@
-"""Build a tree of nodes from partition paths."""
+"""Partitions as a tree: nodes within nodes, made of a list of paths."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ NodeFacts = TypeVar("NodeFacts")
 
 @dataclass(frozen=True)
 class PartitionBranch:
-    """A listed partition; `is_cut` if more siblings follow that are not listed."""
+    """A partition as it is listed, and whether its siblings go on behind it unlisted."""
 
     path: str
     is_cut: bool = False
@@ -19,9 +19,10 @@ class PartitionBranch:
 
 @dataclass(frozen=True)
 class PartitionNode(Generic[NodeFacts]):
-    """A partition with its facts and the listed partitions below it, ordered by path.
+    """One partition with what is known of it and those listed below it, in the order of paths.
 
-    `rest_after` is the last of them if more follow. `below` counts all partitions below it, listed or not.
+    `rest_after` is the last of them where more follow. Where nothing is listed although `below` is not 0, it can be
+    asked for.
     """
 
     path: str
@@ -35,17 +36,17 @@ class PartitionNode(Generic[NodeFacts]):
 
     @property
     def is_unread(self) -> bool:
-        """Whether no partition below it is listed although there are some."""
+        """Whether there are partitions below it of which none is listed."""
         return bool(self.below) and not self.children
 
 
 def parent_path(path: str) -> str:
-    """Return the path of the parent partition."""
+    """The partition above; that of the first level is the root."""
     return path.rpartition("/")[0]
 
 
 def path_depth(path: str) -> int:
-    """Return the number of segments of a canonical path."""
+    """How many segments a canonical path has."""
     return path.count("/") + 1 if path else 0
 
 
@@ -57,9 +58,9 @@ def build_partition_nodes(
     top: str,
     open_paths: Collection[str] | None,
 ) -> list[PartitionNode[NodeFacts]]:
-    """Return the nodes directly below `top` with their listed descendants.
+    """The nodes right below `top` with all listed ones within them; of `open_paths` None opens every node.
 
-    `open_paths` None opens every node. `below` is the number of all descendants by path.
+    `below` says how many partitions stand anywhere below each.
     """
     by_parent: dict[str, list[PartitionBranch]] = {}
     for branch in branches:
@@ -85,5 +86,5 @@ def build_partition_nodes(
 
 
 def truncated_siblings(siblings: Iterable[PartitionBranch]) -> str:
-    """Return the sibling after which more follow, "" for none."""
+    """Behind which of the siblings more follow; "" where they are all."""
     return max((branch.path for branch in siblings if branch.is_cut), default="")

@@ -1,4 +1,4 @@
-"""Import counters: feedback and retrievals that were counted elsewhere."""
+"""Taking over what was counted elsewhere: feedback and use that a memory brings along when it is imported."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from memories.tenancy.audit import Actor, record_audit
 
 @dataclass(frozen=True)
 class MemoryCounters:
-    """Usefulness, number of retrievals and last retrieval of a memory."""
+    """How useful a memory proved, how often it was packed, and when last."""
 
     usefulness_score: float
     retrieval_count: int
@@ -22,11 +22,13 @@ class MemoryCounters:
 
 @transaction.atomic
 def import_counters(*, tenant_id: UUID, counters: Mapping[UUID, MemoryCounters], by: Actor, now: datetime) -> int:
-    """Set the counters of memories by id, without a new version; return how many memories there were."""
+    """Give memories (by id) the counters they bring; how many there were. Opens no version: nobody changed the text."""
     rows = list(Memory.objects.for_tenant(tenant_id).with_ids(counters).locked())
     for row in rows:
-        for name, value in vars(counters[row.pk]).items():
-            setattr(row, name, value)
+        brought = counters[row.pk]
+        row.usefulness_score = brought.usefulness_score
+        row.retrieval_count = brought.retrieval_count
+        row.last_retrieved_at = brought.last_retrieved_at
     Memory.objects.bulk_update(rows, ["usefulness_score", "retrieval_count", "last_retrieved_at"])
     record_audit(
         tenant_id=tenant_id,

@@ -1,9 +1,10 @@
-"""The page of the audit log."""
+"""The audit log: who did what to which rows and when, by names of fields and never their text."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
+from http import HTTPStatus
 from typing import Any
 from uuid import UUID
 
@@ -23,19 +24,19 @@ from memory_platform.web.tables import SortColumn, read_table
 
 _SECTION = "audit-log"
 _COLUMNS = (SortColumn("when", "at", datetime),)
-#: Placeholder for an id or profile name in URL patterns.
+#: Stands for an id, or the name of a profile, where the address of a kind of page is made.
 ANY_ID = str(UUID(int=0))
-#: Ids of an entry that are shown, and those in an expandable part.
+#: Ids of one entry that are shown at once, and those behind a click.
 TARGETS_SHOWN = 3
 TARGETS_SHOWN_MAX = 100
 _ID_CHARACTERS_SHOWN = 14
-#: Field names that are shown.
+#: Names of fields that are shown at once.
 FIELDS_SHOWN = 5
 
 
 @dataclass(frozen=True)
 class AuditTarget:
-    """One target of an entry: an id or a person's name; `url` is "" without a page for this operator."""
+    """One id of an entry, or the name of a person; `url` is "" where no page of this operator shows it."""
 
     id: str
     url: str
@@ -48,7 +49,7 @@ class AuditTarget:
 
 @dataclass(frozen=True)
 class AuditRow:
-    """An entry for the page; `more` is expandable, `targets_hidden` counts omitted ids."""
+    """An entry as the page shows it: `more` stands behind a click, `targets_hidden` ids nowhere."""
 
     entry: AuditEntry
     first: list[AuditTarget]
@@ -62,15 +63,22 @@ class AuditRow:
 @tenant_required
 @require_safe
 def audit_log(request: HtmxRequest) -> HttpResponseBase:
-    """Show the audit log; filters, order and page are in the URL."""
+    """What was done, the newest first; filters, order and place stand in the address."""
     form = AuditFilterForm(request.GET, label_suffix="")
     page: dict[str, Any] = {"section": _SECTION, "form": form}
+    is_whole = not wants_fragment(request)
     with tenant_scope(request.tenant.id):
         if form.is_valid():
             page |= _rows(request, form)
-        if not wants_fragment(request):
+        if is_whole:
             page |= recent_audit_names(request.tenant.id)
-    return render_page(request, "memories/tenancy/audit_log.html", page, fragment="fragment", form=form)
+    status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
+    return render_page(
+        request,
+        "memories/tenancy/audit_log.html" if is_whole else "memories/tenancy/audit_log.html#fragment",
+        page,
+        status=status,
+    )
 
 
 def _rows(request: HtmxRequest, form: AuditFilterForm) -> dict[str, Any]:
@@ -84,7 +92,7 @@ def _rows(request: HtmxRequest, form: AuditFilterForm) -> dict[str, Any]:
 
 
 class _Pages:
-    """Builds targets with the pages that this operator may open; `names` are user names by id."""
+    """What entries are about, with the pages that this operator may open; `names` are those of people by id."""
 
     def __init__(self, request: HtmxRequest, names: Mapping[str, str]) -> None:
         self._request = request
@@ -97,7 +105,7 @@ class _Pages:
         return AuditTarget(name or displayed_target_id(target_id), self._address(page) if page else "")
 
     def _address(self, page: AuditTargetPage) -> str:
-        """Return a URL; each kind of page is reversed once, because a log shows thousands of ids."""
+        """Resolved once for each kind of page: a log shows thousands of ids."""
         if page.admins_only and not self._request.operator.can_administer:
             return ""
         if page.name not in self._patterns:

@@ -1,7 +1,8 @@
-"""The pages of API keys: list, create, revoke."""
+"""API keys: which there are, a new one whose text is shown once, the end of one."""
 
 from dataclasses import dataclass
 from datetime import datetime
+from http import HTTPStatus
 from typing import Any
 
 from django.http import Http404, HttpResponse, HttpResponseBase
@@ -17,7 +18,7 @@ from memories.tenancy.actions.tenants import create_api_key, revoke_api_key
 from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.forms import ApiKeyForm
 from memories.tenancy.scopes import tenant_scope
-from memory_platform.web.pages import HtmxRequest, add_flash, operator_required, render_page
+from memory_platform.web.pages import HtmxRequest, add_flash, operator_required, render_page, wants_fragment
 from memory_platform.web.tables import SortColumn, TablePage, requested_order
 
 _SECTION = "api-keys"
@@ -31,7 +32,7 @@ _COLUMNS = (
 
 @dataclass(frozen=True)
 class KeyRow:
-    """A key with the values that the table sorts by."""
+    """A key as the table shows and sorts it."""
 
     key: ApiKey
     name: str
@@ -43,7 +44,7 @@ class KeyRow:
 @tenant_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def api_keys(request: HtmxRequest) -> HttpResponseBase:
-    """List and create keys. A key's text is only in the answer to the POST."""
+    """The keys, and the form that makes one. Its text stands in the answer to that POST and nowhere else."""
     if request.method != "POST":
         return _page(request, ApiKeyForm(label_suffix=""))
     form = ApiKeyForm(request.POST, label_suffix="")
@@ -84,11 +85,17 @@ def _page(request: HtmxRequest, form: ApiKeyForm, made: dict[str, Any] | None = 
         "partitions": partitions,
         **(made or {}),
     }
-    return render_page(request, "memories/tenancy/api_keys.html", page, fragment="body", form=form)
+    status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
+    return render_page(
+        request,
+        "memories/tenancy/api_keys.html#body" if wants_fragment(request) else "memories/tenancy/api_keys.html",
+        page,
+        status=status,
+    )
 
 
 def _table(request: HtmxRequest, keys: list[Any]) -> TablePage:
-    """Return usable keys first, then revoked ones, both in the requested order."""
+    """Usable ones first, each part in the order that the address asks for."""
     order = requested_order(request, _COLUMNS)
     rows = order.sorted(KeyRow(key, key.name.casefold(), key.created, key.last_change) for key in keys)
     return TablePage(sorted(rows, key=lambda row: row.key.revoked), order)
@@ -98,7 +105,7 @@ def _table(request: HtmxRequest, keys: list[Any]) -> TablePage:
 @tenant_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def api_key_revoke(request: HtmxRequest, prefix: str) -> HttpResponseBase:
-    """Confirm, then revoke a key for good."""
+    """Ask, saying what follows, then end a key for good."""
     with tenant_scope(request.tenant.id):
         key = ApiKey.objects.for_tenant(request.tenant.id).with_prefix(prefix).first()
         if key is None:
@@ -107,5 +114,5 @@ def api_key_revoke(request: HtmxRequest, prefix: str) -> HttpResponseBase:
             revoke_api_key(key=key, by=operator_actor(request.operator), now=timezone.now())
     if request.method != "POST" and not key.revoked:
         return render_page(request, "memories/tenancy/api_key_revoke.html", {"section": _SECTION, "key": key})
-    add_flash(request, f"Key {key} revoked.")
+    add_flash(request, f"The key {key} is revoked.")
     return redirect("api-keys", request.tenant.id)

@@ -10,13 +10,14 @@ import sys
 from collections.abc import Iterator
 from datetime import timedelta
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 from benchmarks.texts import BENCHMARK_NOW
 from benchmarks.timing import CASE_HEADER, TimedCase
 from context.services.ordering import order_items
 from context.services.packer import GreedyKnapsackPacker
-from context.services.rendering import RENDER_STYLES, RenderItem, render_context
+from context.services.rendering import RENDER_STYLES, render_context
 from context.services.scorer import MemoryScorer
 from memories.services.search.fusion import gate_by_tokens, reciprocal_rank_fusion
 from memories.services.tokens import count_tokens, token_counts
@@ -82,7 +83,7 @@ def _text_cases(memories: list[dict[str, Any]]) -> Iterator[TimedCase]:
     context = " ".join(row["content"] for row in memories[:110])
     yield TimedCase(f"count a text of {count_tokens(short)} tokens", [lambda: count_tokens(short)], 2_000)
     yield TimedCase(f"count a text of {count_tokens(context):,} tokens", [lambda: count_tokens(context)], 200)
-    items = [RenderItem("memory", "memory", row["id"], 1, row["content"]) for row in memories[:70]]
+    items = [SimpleNamespace(kind="memory", text=row["content"]) for row in memories[:70]]
     as_text = partial(render_context, items, secret=b"benchmark", tenant_id="benchmark")
     for style in RENDER_STYLES:
         yield TimedCase(f"render 70 memories as {style}", [partial(as_text, style=style)], 500)

@@ -81,7 +81,7 @@ def measure_scope(scope: Any, vectors: Mapping[str, Any], model: str, *, is_wall
     """Return times of the three methods, the share of the nearest that was found, and the plan of the search."""
     from django.db import connection
 
-    from memories.search.nearest import execute_vector_plan, find_nearest
+    from memories.search.retrievers import execute_vector_plan, find_nearest
     from memories.services.search.plan import SearchMethod, SearchPlanReason, VectorPlan
     from memories.tenancy.scopes import tenant_scope
 
@@ -94,7 +94,10 @@ def measure_scope(scope: Any, vectors: Mapping[str, Any], model: str, *, is_wall
         for vector in vectors.values():
             taken, planned = watch.measure(partial(find_nearest, scope, vector, model, TOKENS, wanted=WANTED))
             whole = VectorPlan(
-                SearchMethod.EXACT, SearchPlanReason.FEW_ROWS, planned.told["limit"], reads_memories=scope.is_filtered
+                SearchMethod.EXACT,
+                SearchPlanReason.FEW_ROWS,
+                planned.told["limit"],
+                reads_memories=bool(scope.conditions),
             )
             times["planned"].append(taken)
             taken, exact = watch.measure(partial(execute_vector_plan, whole, scope, vector, model, TOKENS))
@@ -119,20 +122,22 @@ def report_scope(name: str, result: Mapping[str, Any]) -> None:
 
 def measure_retrievals(tenant: Any, questions: list[str], *, is_wall: bool) -> dict[str, list[float]]:
     """Return times of whole retrievals at 4,000 tokens, by default and with the pool of a profile."""
-    from memories.search.retrieval import retrieve
+    from memories.search.retrieval import CandidateGate, RetrievalRequest, retrieve
+    from memories.services.store.moments import PointInTime
+    from memories.store.readings import SearchScope
 
     ways: dict[str, dict[str, Any]] = {
         "default": {},
-        "pool of 200": {"pool_size": 200, "neighbour_reach": 2, "with_vectors": True},
+        "pool of 200": {"neighbour_reach": 2, "with_vectors": True},
     }
     times: dict[str, list[float]] = {name: [] for name in ways}
     watch = Stopwatch(is_wall=is_wall)
+    scope = SearchScope(tenant.pk, "", PointInTime.now(BENCHMARK_NOW))
     for query in questions:
         for name, options in ways.items():
-            search = partial(retrieve, tenant_id=tenant.pk, query=query, now=BENCHMARK_NOW, token_budget=4_000)
-            taken, _ = watch.measure(
-                partial(search, with_pinned=True, marker_tokens=1, overfetch_ratio=1.25, **options)
-            )
+            gate = CandidateGate(4_000, 1.25, marker_tokens=1, pool_size=200 if options else 0)
+            request = RetrievalRequest(scope, query, gate, with_pinned=True, **options)
+            taken, _ = watch.measure(partial(retrieve, request))
             times[name].append(taken)
     return times
 

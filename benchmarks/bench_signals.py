@@ -23,7 +23,7 @@ from benchmarks.database import new_benchmark_tenant, throwaway_database
 from benchmarks.session_summaries import SUMMARY_PARTS, SessionSummaries
 from benchmarks.timing import argument_parser
 from context.services.evaluation.corpus import Corpus, CorpusQuestion, read_corpus
-from context.services.evaluation.evidence.intervals import estimate_means
+from context.services.evaluation.evidence import estimate_means
 
 BUDGETS_TOKENS = (250, 1000)
 _MAX_CONSECUTIVE_SKIPS = 3
@@ -68,23 +68,18 @@ def build_signal_case(
     """What the real search finds, and all parts of its scores; with `summaries` the parts they make as well."""
     from context.services.assembly.profiled_scorer import ProfiledScorer, ScoringQuestion
     from context.services.profiles.scoring_profiles import CONVERSATION_RECALL
-    from memories.search.retrieval import retrieve
+    from memories.search.retrieval import CandidateGate, RetrievalRequest, retrieve
+    from memories.services.store.moments import PointInTime
+    from memories.store.readings import SearchScope
 
-    found = retrieve(
-        tenant_id=tenant.pk,
-        query=question.text,
-        partition=question.partition,
-        now=at,
-        token_budget=max(BUDGETS_TOKENS),
-        overfetch_ratio=1.0,
-        pool_size=CONVERSATION_RECALL.pool_size,
-        neighbour_reach=CONVERSATION_RECALL.neighbour_reach,
-        with_vectors=True,
-    )
-    rows = [candidate.as_mapping for candidate in found.candidates]
+    scope = SearchScope(tenant.pk, str(question.partition), PointInTime.now(at))
+    gate = CandidateGate(max(BUDGETS_TOKENS), pool_size=CONVERSATION_RECALL.pool_size)
+    reach = CONVERSATION_RECALL.neighbour_reach
+    found = retrieve(RetrievalRequest(scope, question.text, gate, neighbour_reach=reach, with_vectors=True))
+    rows = found.candidates
     began = process_time()
     scored = ProfiledScorer(CONVERSATION_RECALL).score(
-        rows, ScoringQuestion(question.text, at, found.lexemes), found.vectors
+        rows, ScoringQuestion(question.text, at, found.query.lexemes), found.vectors
     )
     took = process_time() - began
     sources = [source_of[str(one.memory["id"])] for one in scored]

@@ -1,4 +1,4 @@
-"""Addresses of this room under /api/v1/."""
+"""URLs of compaction under /api/v1/."""
 
 from django.urls import URLPattern, path
 
@@ -28,16 +28,16 @@ urlpatterns: list[URLPattern] = [
     path("sessions/<uuid:session_id>/restore", SessionRestoreEndpoint.as_view(), name="api-session-restore"),
     path("sessions/<uuid:session_id>/messages", MessageListEndpoint.as_view(), name="api-messages"),
     path("sessions/<uuid:session_id>/context", SessionContextEndpoint.as_view(), name="api-session-context"),
-    path("sessions/<uuid:session_id>/compact", SessionCompactEndpoint.as_view(), name="api-compact"),
+    path("sessions/<uuid:session_id>/compact", SessionCompactEndpoint.as_view(), name="api-session-compact"),
     path(
         "sessions/<uuid:session_id>/compactions",
         SessionCompactionListEndpoint.as_view(),
         name="api-session-compactions",
     ),
-    path("sessions/<uuid:session_id>/simulate", SessionSimulateEndpoint.as_view(), name="api-simulate"),
+    path("sessions/<uuid:session_id>/simulate", SessionSimulateEndpoint.as_view(), name="api-session-simulate"),
     path("prompts", PromptEndpoint.as_view(), name="api-prompts"),
-    path("prompts/rollback", PromptRollBackEndpoint.as_view(), name="api-prompts-rollback"),
-    path("prompts/try", PromptTrialEndpoint.as_view(), name="api-prompts-try"),
+    path("prompts/rollback", PromptRollBackEndpoint.as_view(), name="api-prompt-roll-back"),
+    path("prompts/trial", PromptTrialEndpoint.as_view(), name="api-prompt-trial"),
     path("compactions", CompactionListEndpoint.as_view(), name="api-compactions"),
     path("compactions/<uuid:compaction_id>", CompactionEndpoint.as_view(), name="api-compaction"),
     path("compactions/<uuid:compaction_id>/review", CompactionReviewEndpoint.as_view(), name="api-compaction-review"),

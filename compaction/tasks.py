@@ -1,4 +1,4 @@
-"""Background work of this room: how often to try, and one call each."""
+"""Celery tasks of compaction: retry rules and one call each."""
 
 import logging
 from collections.abc import Callable
@@ -18,7 +18,7 @@ logger = logging.getLogger(__name__)
 
 #: Below the broker's visibility timeout, or slow work would be delivered twice.
 ROLL_UP_TIME_LIMIT_SECONDS = 240
-#: Below the lease of a run (compactor.py), so that a claim lapses only once its worker is gone.
+#: Below the lease of a run (pipeline/orchestrator.py), so that a lease expires only after its worker died.
 COMPACTION_TIME_LIMIT_SECONDS = 240
 _SWEEP_TIME_LIMIT_SECONDS = 240
 
@@ -31,7 +31,7 @@ _SWEEP_TIME_LIMIT_SECONDS = 240
     time_limit=ROLL_UP_TIME_LIMIT_SECONDS,
 )
 def roll_up_task(tenant_id: str, run_id: str) -> None:
-    """Make one partition's summary anew; a run that somebody else has is passed over."""
+    """Regenerate one partition's summary; a run that another worker has is skipped."""
     rollups.run_roll_up(UUID(tenant_id), UUID(run_id), now=timezone.now())
 
 
@@ -43,8 +43,8 @@ def roll_up_task(tenant_id: str, run_id: str) -> None:
     max_retries=6,
     time_limit=COMPACTION_TIME_LIMIT_SECONDS,
 )
-def run_compaction_task(self: Task, tenant_id: str, run_id: str) -> None:
-    """Do one compaction; a run that somebody else has is passed over. Where the model is away, again after a while."""
+def run_compaction_task(self: "Task[[str, str], None]", tenant_id: str, run_id: str) -> None:
+    """Run one compaction; one that another worker has is skipped. Retries later if the model is unavailable."""
     outcome = orchestrator.run_compaction(UUID(tenant_id), UUID(run_id), now=timezone.now())
     if outcome.wait is not None:
         raise self.retry(countdown=outcome.wait.total_seconds())
@@ -52,7 +52,7 @@ def run_compaction_task(self: Task, tenant_id: str, run_id: str) -> None:
 
 @shared_task(time_limit=_SWEEP_TIME_LIMIT_SECONDS)
 def sweep_sessions() -> int:
-    """Have the sessions compacted that lie idle and are full; how many there were."""
+    """Enqueue compactions of idle, full sessions; returns how many."""
     opened = scheduling.open_idle_sessions(now=timezone.now())
     for tenant_id, run_id in opened:
         enqueue_compaction(tenant_id, run_id)
@@ -61,7 +61,7 @@ def sweep_sessions() -> int:
 
 @shared_task(autoretry_for=(OperationalError,), retry_backoff=True, retry_jitter=True, max_retries=3)
 def sweep_runs() -> int:
-    """Take up again what a killed worker or a broker that was away left behind; how many runs there were."""
+    """Enqueue abandoned runs again; returns how many."""
     runs = scheduling.abandoned_compaction_runs(now=timezone.now())
     for run in runs:
         send = enqueue_compaction if run.kind == Run.Kind.COMPACTION else enqueue_roll_up
@@ -71,17 +71,17 @@ def sweep_runs() -> int:
 
 @shared_task(time_limit=ROLL_UP_TIME_LIMIT_SECONDS)
 def roll_up_changed_task() -> int:
-    """Make the summaries anew under which something changed."""
+    """Regenerate the summaries of changed partitions; returns how many are new."""
     return rollups.roll_up_changed_partitions(now=timezone.now())
 
 
 def enqueue_compaction(tenant_id: UUID, run_id: UUID) -> None:
-    """After the commit, hand the run to a worker; a broker that is away leaves it to the sweep."""
+    """Enqueue the run after the commit; if the broker is unreachable, the sweep does it later."""
     transaction.on_commit(partial(_send, partial(run_compaction_task.delay, str(tenant_id), str(run_id))))
 
 
 def enqueue_roll_up(tenant_id: UUID, run_id: UUID) -> None:
-    """After the commit, hand the run to a worker; a broker that is away leaves it to the sweep."""
+    """Enqueue the run after the commit; if the broker is unreachable, the sweep does it later."""
     transaction.on_commit(partial(_send, partial(roll_up_task.delay, str(tenant_id), str(run_id))))
 
 
@@ -89,4 +89,4 @@ def _send(send: Callable[[], object]) -> None:
     try:
         send()
     except (BrokerError, OSError) as error:
-        logger.warning("The broker is away, a run waits for the sweep: %s", type(error).__name__)
+        logger.warning("The broker is unreachable, a run waits for the sweep: %s", type(error).__name__)

@@ -1,4 +1,4 @@
-"""Addresses of the pages about partitions, sessions and their compaction; the tenant stands in each, to be shared."""
+"""URLs of the pages about partitions, sessions and compaction; each names the tenant, so links can be shared."""
 
 from django.urls import path
 

@@ -1,9 +1,9 @@
-"""Django admin: another door to the same verbs. No row of a tenant is written by the admin itself."""
+"""Django admin. It calls the same actions as API and console and writes no row of a tenant itself."""
 
 from collections import defaultdict
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from django import forms
@@ -29,21 +29,28 @@ from memories.tenancy.queries.tenants import TenantQuerySet
 from memories.tenancy.scopes import admin_write_scope
 from memory_platform.web.numerals import counted
 
+if TYPE_CHECKING:
+    ModelAdmin = admin.ModelAdmin[Any]
+    ModelForm = forms.ModelForm[Any]
+    TabularInline = admin.TabularInline[Any, Any]
+else:
+    ModelAdmin, ModelForm, TabularInline = admin.ModelAdmin, forms.ModelForm, admin.TabularInline
+
 SHORT_CONTENT_CHARACTERS = 80
-#: The package's own keys belong to no tenant and open nothing here.
+#: The package's own keys belong to no tenant and grant nothing here.
 if admin.site.is_registered(APIKey):
     admin.site.unregister(APIKey)
 
 
 def admin_actor(request: HttpRequest) -> Actor:
-    """The signed-in person, as the audit names them."""
+    """Return the signed-in person as the actor of audit rows."""
     return Actor.operator(request.user.pk, request.user.get_username())
 
 
 def _in_scope(view: Callable[..., HttpResponseBase], request: HttpRequest, *args: Any) -> HttpResponseBase:
-    """Run a view with the rows of all tenants in reach, until its page is rendered: templates read lazily.
+    """Run a view with access to all tenants' rows until its page is rendered, because templates read lazily.
 
-    A refusal of a verb undoes everything and sends the person back with its reason.
+    An action that raises `PlatformError` rolls everything back; the person sees its reason.
     """
     try:
         with admin_write_scope():
@@ -56,8 +63,8 @@ def _in_scope(view: Callable[..., HttpResponseBase], request: HttpRequest, *args
         return HttpResponseRedirect(request.get_full_path())
 
 
-class ScopedAdmin(admin.ModelAdmin):
-    """Every view runs inside the admin's scope; what may be done at all is opened by the classes below."""
+class ScopedAdmin(ModelAdmin):
+    """Runs every view inside the admin's scope; subclasses grant permissions to add and delete."""
 
     def changelist_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
         """The list."""
@@ -68,11 +75,11 @@ class ScopedAdmin(admin.ModelAdmin):
         return _in_scope(partial(super().changeform_view, **kwargs), request, *args)
 
     def delete_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
-        """Ask, then delete or what stands for it."""
+        """Confirm and delete, or archive."""
         return _in_scope(partial(super().delete_view, **kwargs), request, *args)
 
     def history_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
-        """What was done in the admin."""
+        """The history of one row in the admin."""
         return _in_scope(partial(super().history_view, **kwargs), request, *args)
 
     def has_add_permission(self, request: HttpRequest) -> bool:  # noqa: ARG002 - Django's signature
@@ -82,13 +89,13 @@ class ScopedAdmin(admin.ModelAdmin):
         return False
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:  # noqa: ARG002
-        """Only the rows themselves: nothing that belongs to them goes."""
+        """Only the rows themselves: nothing that belongs to them is deleted."""
         rows = [str(row) for row in objs]
         return rows, {str(self.opts.verbose_name_plural): len(rows)}, set(), []
 
 
-class MemoryAdminForm(forms.ModelForm):
-    """An edit, refused when somebody else was faster."""
+class MemoryAdminForm(ModelForm):
+    """An edit, refused if the memory has changed since."""
 
     expected_version = forms.IntegerField(widget=forms.HiddenInput)
 
@@ -108,7 +115,7 @@ class MemoryAdminForm(forms.ModelForm):
         return {} if value is None else value
 
     def clean(self) -> dict[str, Any]:
-        """The rules of the verb, shown at their fields."""
+        """Show the problems that the action would raise at their fields."""
         for problem in memory_change_problems(
             self.changes,
             created_at=self.initial["created_at"],
@@ -120,13 +127,13 @@ class MemoryAdminForm(forms.ModelForm):
 
     @property
     def changes(self) -> dict[str, Any]:
-        """What the verb is asked to change."""
+        """The changed fields."""
         own = set(self.changed_data) & set(self.cleaned_data) - {"expected_version"}
         return {name: self.cleaned_data[name] for name in own}
 
 
-class VersionInline(admin.TabularInline):
-    """The superseded versions, to read."""
+class VersionInline(TabularInline):
+    """The superseded versions, read-only."""
 
     model = MemoryVersion
     verbose_name_plural = "earlier versions"
@@ -144,7 +151,7 @@ class VersionInline(admin.TabularInline):
 
 @admin.register(Memory)
 class MemoryAdmin(ScopedAdmin):
-    """Edits open a version, deleting archives, and a new text is counted and embedded again."""
+    """An edit adds a version, deleting archives, and a new text is counted and embedded again."""
 
     form = MemoryAdminForm
     inlines = (VersionInline,)
@@ -172,9 +179,9 @@ class MemoryAdmin(ScopedAdmin):
     )  # fmt: skip
     fieldsets = (
         (None, {"fields": ("content", "kind", "confidence", "pinned", "metadata", "created_at", "expires_at")}),
-        ("From where", {"fields": ("tenant", "partition_path", "source_id", "session", "position")}),
+        ("Source", {"fields": ("tenant", "partition_path", "source_id", "session", "position")}),
         (
-            "Kept by the system",
+            "Maintained by the platform",
             {
                 "fields": (
                     "id",
@@ -214,7 +221,7 @@ class MemoryAdmin(ScopedAdmin):
         return admin.ModelAdmin.has_delete_permission(self, request, obj)
 
     def save_model(self, request: HttpRequest, obj: Memory, form: Any, change: bool) -> None:  # noqa: ARG002
-        """The edit of the form, and the vector of a new text once it is committed."""
+        """Save the edit; embed a new text after commit."""
         update_memory(
             memory=obj,
             changes=form.changes,
@@ -233,7 +240,7 @@ class MemoryAdmin(ScopedAdmin):
 
     @admin.action(description="Restore selected memories", permissions=["change"])
     def restore_selected(self, request: HttpRequest, queryset: Any) -> None:
-        """All or none: a live duplicate refuses the whole selection."""
+        """Restore all or none: a live duplicate refuses the whole selection."""
         restored = [restore_memory(memory=row, by=admin_actor(request), now=timezone.now()) for row in queryset]
         for memory in restored:
             transaction.on_commit(partial(index_now, memory.tenant_id, [memory.pk]))
@@ -250,7 +257,7 @@ class MemoryAdmin(ScopedAdmin):
         messages.success(request, "Memories that had failed are embedded again.")
 
 
-class TenantAdminForm(forms.ModelForm):
+class TenantAdminForm(ModelForm):
     """A tenant's name and the language of its memories, from those that this Postgres knows."""
 
     class Meta:
@@ -262,13 +269,13 @@ class TenantAdminForm(forms.ModelForm):
         if "text_search_config" in self.fields:
             choices = [(name, name) for name in text_search_configs()]
             self.fields["text_search_config"].widget = forms.Select(choices=choices)
-            # left out, it stays as it is: English for a new tenant
+            # an absent language stays as it is: English for a new tenant
             self.fields["text_search_config"].required = False
 
 
 @admin.register(Tenant)
 class TenantAdmin(ScopedAdmin):
-    """New tenants; of an existing one the language can be changed."""
+    """Creates tenants; an existing one can change its language."""
 
     form = TenantAdminForm
     list_display = ("name", "id", "text_search_config", "created_at")
@@ -284,18 +291,18 @@ class TenantAdmin(ScopedAdmin):
         return ("name",) if obj else ()
 
     def save_model(self, request: HttpRequest, obj: Tenant, form: Any, change: bool) -> None:  # noqa: ARG002
-        """The verbs make and change the row; the admin goes on with it."""
+        """The actions create and change the row; the admin continues with it."""
         by, now = admin_actor(request), timezone.now()
         if change:
             set_tenant_language(tenant=obj, language=obj.text_search_config, by=by, now=now)
             return
-        made = create_tenant(name=obj.name, language=obj.text_search_config, by=by, now=now)
-        obj.pk, obj.created_at = made.pk, made.created_at
+        created = create_tenant(name=obj.name, language=obj.text_search_config, by=by, now=now)
+        obj.pk, obj.created_at = created.pk, created.created_at
 
 
 @admin.register(Membership)
 class MembershipAdmin(ScopedAdmin):
-    """Who looks after which tenant."""
+    """The members of tenants."""
 
     list_display = ("user", "tenant")
     list_filter = ("tenant",)
@@ -323,7 +330,7 @@ class MembershipAdmin(ScopedAdmin):
 
 @admin.register(ApiKey)
 class ApiKeyAdmin(ScopedAdmin):
-    """Keys as far as they are known here: never their text. The console and `manage.py create_key` make them."""
+    """API keys without their text. The console and `manage.py create_key` create them."""
 
     list_display = ("name", "prefix", "tenant", "scopes", "partition_prefix", "created", "revoked")
     list_filter = ("tenant", "revoked")
@@ -342,7 +349,7 @@ class ApiKeyAdmin(ScopedAdmin):
 
 @admin.register(AuditEntry)
 class AuditEntryAdmin(ScopedAdmin):
-    """Who did what, to read."""
+    """The audit log, read-only."""
 
     list_display = ("at", "tenant", "actor_kind", "actor_label", "verb", "target_kind", "fields")
     list_filter = ("tenant", "verb", "actor_kind")

@@ -98,51 +98,30 @@ if CELERY_BROKER_URL.startswith("filesystem://"):
 CELERY_TASK_TIME_LIMIT = 600  # below the visibility timeout, or a slow task would run twice at once
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BEAT_SCHEDULE_FILENAME = str(DATA_DIR / "run" / "celerybeat-schedule")
+
+
+def _every(seconds: float, task: str, *, expires: bool = True) -> dict[str, Any]:
+    """A scheduled task; one that expires is dropped when the next one is due."""
+    return {"task": task, "schedule": seconds, **({"options": {"expires": seconds}} if expires else {})}
+
+
 CELERY_BEAT_SCHEDULE = {
-    "sweep-pending-embeddings": {"task": "memories.tasks.sweep_pending_embeddings", "schedule": 30.0},
-    "sweep-embedding-models": {
-        "task": "memories.tasks.sweep_embedding_models",
-        "schedule": 30.0,
-        "options": {"expires": 30.0},
-    },
-    # An idle system shows its counts within two seconds; a run that comes late is not worth catching up.
-    "fold-retrievals": {
-        "task": "memories.tasks.fold_retrievals_task",
-        "schedule": 2.0,
-        "options": {"expires": 2.0},
-    },
-    "compare-new-memories": {
-        "task": "memories.tasks.compare_new_memories_task",
-        "schedule": 60.0,
-        "options": {"expires": 60.0},
-    },
-    "find-faults": {
-        "task": "memories.tasks.find_hygiene_problems_task",
-        "schedule": 600.0,
-        "options": {"expires": 600.0},
-    },
-    "find-unhelpful": {"task": "context.tasks.find_unhelpful_task", "schedule": 600.0, "options": {"expires": 600.0}},
-    "sweep-languages": {"task": "memories.tasks.sweep_languages", "schedule": 600.0, "options": {"expires": 600.0}},
-    "count-common-words": {
-        "task": "memories.tasks.count_common_lexemes_task",
-        "schedule": 900.0,
-        "options": {"expires": 900.0},
-    },
-    "fold-counts": {
-        "task": "memories.tasks.fold_partition_counts_task",
-        "schedule": 10.0,
-        "options": {"expires": 10.0},
-    },
-    "forget-old-records": {"task": "memories.tasks.delete_expired_records_task", "schedule": 3600.0},
-    "prune-receipts": {"task": "context.tasks.prune_receipts_task", "schedule": 3600.0},
-    "sweep-sessions": {"task": "compaction.tasks.sweep_sessions", "schedule": 60.0, "options": {"expires": 60.0}},
-    "sweep-runs": {"task": "compaction.tasks.sweep_runs", "schedule": 30.0, "options": {"expires": 30.0}},
-    "sweep-evaluations": {
-        "task": "context.tasks.sweep_evaluations",
-        "schedule": 30.0,
-        "options": {"expires": 30.0},
-    },
-    "roll-up-changed": {"task": "compaction.tasks.roll_up_changed_task", "schedule": 3600.0},
+    "sweep-pending-embeddings": _every(30.0, "memories.tasks.sweep_pending_embeddings", expires=False),
+    "sweep-embedding-models": _every(30.0, "memories.tasks.sweep_embedding_models"),
+    # An idle system shows its counts within two seconds.
+    "fold-retrievals": _every(2.0, "memories.tasks.fold_retrievals_task"),
+    "compare-new-memories": _every(60.0, "memories.tasks.compare_new_memories_task"),
+    "find-faults": _every(600.0, "memories.tasks.find_hygiene_problems_task"),
+    "find-unhelpful": _every(600.0, "context.tasks.find_unhelpful_task"),
+    "sweep-languages": _every(600.0, "memories.tasks.sweep_languages"),
+    "count-common-words": _every(900.0, "memories.tasks.count_common_lexemes_task"),
+    "fold-counts": _every(10.0, "memories.tasks.fold_partition_counts_task"),
+    "forget-old-records": _every(3600.0, "memories.tasks.delete_expired_records_task", expires=False),
+    "prune-receipts": _every(3600.0, "context.tasks.prune_receipts_task", expires=False),
+    "sweep-sessions": _every(60.0, "compaction.tasks.sweep_sessions"),
+    "sweep-runs": _every(30.0, "compaction.tasks.sweep_runs"),
+    "sweep-evaluations": _every(30.0, "context.tasks.sweep_evaluations"),
+    "roll-up-changed": _every(3600.0, "compaction.tasks.roll_up_changed_task", expires=False),
 }
 
 # --- Embedding -----------------------------------------------------------------------------------------------------
@@ -235,13 +214,12 @@ TEMPLATES = [
                 "evaluations": "context.evaluation.templatetags",
                 "figures": "memory_platform.web.templatetags.figures",
                 "flashes": "memory_platform.web.templatetags.flashes",
-                "makers": "compaction.review.templatetags.makers",
                 "overviews": "memory_platform.console.templatetags",
                 "policies": "context.profiles.templatetags.policies",
+                "reviews": "compaction.review.templatetags.reviews",
                 "pressure": "compaction.sessions.templatetags.pressure",
                 "settings": "context.profiles.templatetags.settings",
                 "tables": "memory_platform.web.templatetags.tables",
-                "waiting": "compaction.review.templatetags.waiting",
             },
         },
     },

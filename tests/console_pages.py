@@ -18,7 +18,7 @@ _ASKED = f"query={_QUESTION}&partition=agent%3Dsupport"
 #: The name of each page's address, and the query strings it is opened with ("" is none).
 PAGES: dict[str, tuple[str, ...]] = {
     "overview": ("",),
-    "parts": ("",),
+    "health": ("",),
     "jobs": ("",),
     "search": ("q=support", "q=zeppelin"),
     "design": ("",),
@@ -46,7 +46,7 @@ PAGES: dict[str, tuple[str, ...]] = {
     "context-compare": ("", f"left=adr-0040&right=conversation-recall&{_ASKED}"),
     "context-preview": ("", f"{_ASKED}&max_tokens=600", "query=x&max_tokens=0"),
     "budget-curve": ("", _ASKED),
-    "receipts": ("",),
+    "context-log": ("",),
     "receipt": ("", "with=today"),
     "memory-votes": ("",),
     "budgets": ("", f"default_tokens=700&minimum_score=0.4&{_ASKED}"),
@@ -83,7 +83,7 @@ PAGES: dict[str, tuple[str, ...]] = {
 #: Addresses whose GET answers a piece of a page, a file, or leads on to another page.
 NO_PAGES = {
     *("budget-effect", "context-entry", "context-suggest", "hygiene-progress", "scoring-effect"),
-    *("golden-export", "memories-act", "parts-line", "partition-branch", "roll-ups"),
+    *("golden-export", "memories-act", "health-summary", "partition-branch", "roll-ups"),
     *("summaries", "text-tokens", "watched"),
 }
 OPEN_TO_ALL = {"sign-in", "sign-out", "theme"}

@@ -21,10 +21,10 @@ class RoleRule:
 #: The least role to read, the least role to post, and the names of the addresses that this holds for.
 TABLE: dict[tuple[Role | None, Role | None], set[str]] = {
     (VIEWER, None): {
-        *("overview", "parts", "parts-line", "design", "watched", "search", "tenant-overview", "jobs", "runs"),
+        *("overview", "health", "health-summary", "design", "watched", "search", "tenant-overview", "jobs", "runs"),
         *("memories", "hygiene", "hygiene-list", "hygiene-progress", "summaries", "snapshot", "audit-log"),
         *("context-preview", "context-compare", "context-entry", "context-suggest", "budget-curve"),
-        *("receipts", "receipt", "budget-compare", "budget-effect", "evaluation"),
+        *("context-log", "receipt", "budget-compare", "budget-effect", "evaluation"),
         *("golden-questions", "golden-export", "scoring-profiles", "scoring-compare", "scoring-effect"),
         *("sessions", "session", "session-simulate", "reviews", "compaction-compare", "partition-branch"),
     },

@@ -49,12 +49,12 @@ def load_demo_tenant(name: str = TENANT) -> Tenant:
         model = start_reembedding(tenant=tenant, model=SECOND_MODEL, switches_when_filled=False, by=BY, now=now)
         runs = [
             request_evaluation(
-                tenant_id=tenant.pk, corpus_kind="golden", budgets=[250, 1000], is_sent=False, by=BY, now=now
+                tenant_id=tenant.pk, corpus_kind="golden", budgets=[250, 1000], is_enqueued=False, by=BY, now=now
             )
             for _ in range(2)
         ]
         proposed = Compaction.objects.for_tenant(tenant.pk).filter(state=Compaction.State.PROPOSED).latest("created_at")
-        anew = regenerate_compaction(compaction=proposed, is_sent=False, by=BY, now=now)
+        anew = regenerate_compaction(compaction=proposed, is_enqueued=False, by=BY, now=now)
     run_compaction(tenant.pk, anew.pk, now=now)
     run_evaluation(tenant.pk, runs[0].pk, now=now)
     reembedding.advance_embedding_model(tenant.pk, model.pk, goes_on=lambda: True, clock=timezone.now)

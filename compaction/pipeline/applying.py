@@ -1,7 +1,7 @@
-"""Putting a compaction into a session's context and taking it out again: steps, run inside a transaction (ADR-0071).
+"""Apply a compaction to a session's context and undo it: steps inside a transaction (ADR-0071).
 
-A compaction row with its members says all that is to be done, so applying it at once and approving it later are one.
-Callers hold the session's row.
+A compaction row and its members determine all changes, so applying at once and approving later are the same.
+Callers have locked the session's row.
 """
 
 from collections.abc import Iterable, Sequence
@@ -11,9 +11,9 @@ from uuid import UUID
 
 from compaction.models import Compaction, CompactionMember, Message, Session
 from compaction.pipeline import journal
-from compaction.pipeline.counting import count_context_tokens, count_message_tokens, count_shown_tokens
-from compaction.pipeline.drafting import HEADING, CompactionDraft, retention_to_record
+from compaction.pipeline.drafting import HEADING, CompactionDraft
 from compaction.pipeline.plans import SessionPlan
+from compaction.pipeline.session_rows import count_context_tokens, count_message_tokens, count_shown_tokens
 from compaction.services.pipeline.states import APPLY_ACTION, APPROVE, PROPOSE, ROLL_BACK, next_state
 from memories.tenancy.audit import Actor
 from memories.tenancy.exceptions import Conflict
@@ -24,7 +24,7 @@ MEMBER_MASKED, MEMBER_COMPACTED = CompactionMember.Act.MASKED, CompactionMember.
 def fill_compaction(
     compaction: Compaction, session: Session, plan: SessionPlan, draft: CompactionDraft, *, now: datetime
 ) -> None:
-    """Write plan and draft on a pending compaction, with a member for every message it concerns."""
+    """Write plan and draft to a pending compaction, with a member for every message that it changes."""
     span, masked, previous = plan.span, plan.masked, session.current
     sequences = [turn.sequence for turn in span if turn.sequence is not None]
     compaction.previous = previous
@@ -50,7 +50,7 @@ def _fill_in_text(compaction: Compaction, draft: CompactionDraft) -> None:
     compaction.summary_token_count = draft.summary_tokens
     compaction.statements = [statement.as_record() for statement in draft.summary.statements]
     compaction.journal = [entry.as_record() for entry in draft.journal]
-    compaction.retention = retention_to_record(draft.retention)
+    compaction.retention = draft.retention_record
     compaction.summariser, compaction.is_fallback = draft.summariser, draft.is_fallback
     if draft.summariser == "extractive":
         compaction.model, compaction.prompt_version = "", 0
@@ -71,7 +71,7 @@ def _add_members(compaction: Compaction, plan: SessionPlan) -> None:
 
 
 def propose_compaction(compaction: Compaction) -> None:
-    """Leave it to people; the session stays as it is."""
+    """Propose the compaction for review; the session does not change."""
     compaction.state = next_state(compaction.state, PROPOSE)
     compaction.save()
 
@@ -79,9 +79,9 @@ def propose_compaction(compaction: Compaction) -> None:
 def apply_compaction(
     compaction: Compaction, session: Session, *, by: Actor, now: datetime, is_decided: bool
 ) -> list[UUID]:
-    """Mask, compact, put the summary into the context and its facts into the journal; ids of the new memories.
+    """Mask and compact messages, add summary and journal; returns the ids of the new memories.
 
-    Raises `Conflict` `stale` where the messages are not as they were when it was made.
+    Raises `Conflict` `stale` if the messages have changed since the draft.
     """
     state = next_state(compaction.state, APPROVE if is_decided else APPLY_ACTION)
     require_unchanged_session(compaction, session)
@@ -105,9 +105,9 @@ def apply_compaction(
 
 
 def _after_the_last(session: Session, now: datetime) -> datetime:
-    """When a compaction counts as applied: behind all others of the session, whatever the clocks of machines say."""
+    """Return when a compaction counts as applied: after all others of the session, whatever the workers' clocks are."""
     rows = Compaction.objects.for_tenant(session.tenant_id).of_session(session.pk)
-    last = rows.last_applied_first().first()
+    last: Compaction | None = rows.last_applied_first().first()
     if last is None or last.compacted_at is None:
         return now
     return max(now, last.compacted_at + timedelta(microseconds=1))
@@ -120,12 +120,12 @@ def require_unchanged_session(compaction: Compaction, session: Session) -> None:
         for member in _members(compaction)
     )
     if not is_same or session.current_id != compaction.previous_id:
-        detail = "The session has changed since this was made; have it made again."
+        detail = "The session has changed since this was made; regenerate it."
         raise Conflict("stale", detail)
 
 
 def add_summary(compaction: Compaction, session: Session, *, by: Actor, now: datetime) -> list[UUID]:
-    """The summary as a message of the context and as a memory; ids of the memories."""
+    """Store the summary as a message of the context and as memories; returns their ids."""
     memory_ids = journal.store_summary_memory(compaction=compaction, session=session, by=by, now=now)
     message = Message(
         tenant_id=session.tenant_id,
@@ -143,7 +143,7 @@ def add_summary(compaction: Compaction, session: Session, *, by: Actor, now: dat
 
 
 def replace_summary(compaction: Compaction, session: Session, *, by: Actor, now: datetime) -> list[UUID]:
-    """Another text of an applied summary in the place of the former; ids of the new memories."""
+    """Replace the text of an applied summary; returns the ids of the new memories."""
     message = summary_message(compaction)
     journal.withdraw_memories(tenant_id=session.tenant_id, memory_ids=message.metadata["memory_ids"], by=by, now=now)
     memory_ids = journal.store_summary_memory(compaction=compaction, session=session, by=by, now=now)
@@ -157,7 +157,7 @@ def replace_summary(compaction: Compaction, session: Session, *, by: Actor, now:
 
 
 def undo_compaction(compaction: Compaction, session: Session, *, by: Actor, now: datetime) -> None:
-    """Return every message to the state it had, the former summary to the context; withdraw the memories it made."""
+    """Restore the state of every message and the former summary, and withdraw the memories of this one."""
     state = next_state(compaction.state, ROLL_BACK)
     members = _members(compaction)
     for member in members:
@@ -176,23 +176,23 @@ def undo_compaction(compaction: Compaction, session: Session, *, by: Actor, now:
 
 
 def summary_message(compaction: Compaction) -> Message:
-    """The message that an applied summary stands in."""
+    """Return the message that contains an applied summary."""
     rows = Message.objects.for_tenant(compaction.tenant_id).of_compaction(compaction.pk)
     message: Message = rows.without_vectors().get()
     return message
 
 
 def record_decision(compaction: Compaction, *, reason: str, by: Actor, now: datetime) -> None:
-    """Who decided when and why; saved with the next save."""
+    """Set who decided, when and why; the caller saves."""
     compaction.decided_by, compaction.decided_at = by.stored_label, now
     compaction.decision_reason = reason
 
 
 def exclusive_memories(compaction: Compaction) -> list[str]:
-    """The memories that this compaction made and that no other one in force rests on."""
+    """Return the ids of memories that this compaction made and no other applied one references."""
     stored = [entry["memory_id"] for entry in compaction.journal if entry["status"] == journal.STORED]
     others = Compaction.objects.for_tenant(compaction.tenant_id).other_than(compaction.pk)
-    shared = others.memories_relied_on(stored) if stored else set()
+    shared = others.referenced_memories(stored) if stored else set()
     of_summary = summary_message(compaction).metadata["memory_ids"] if compaction.summary_text else []
     return [*(memory_id for memory_id in stored if memory_id not in shared), *of_summary]
 
@@ -221,7 +221,7 @@ def _save_messages(members: Sequence[CompactionMember]) -> None:
 
 
 def _tool_names(session: Session, messages: Iterable[Message]) -> dict[str, str]:
-    """The names of the functions behind the calls that these results answer."""
+    """Return the function names by the ids of the calls that these results answer."""
     wanted = {message.tool_call_id for message in messages if message.role == Message.Role.TOOL}
     if not wanted:
         return {}

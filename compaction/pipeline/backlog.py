@@ -1,6 +1,6 @@
-"""What of sessions and their compaction waits for somebody, by tenant: the one count of each, whoever shows it.
+"""Count by tenant the reviews, failed runs and full sessions that wait for an operator.
 
-Inside a scope that reads the tenants.
+Called inside a scope that reads the tenants.
 """
 
 from collections import defaultdict
@@ -11,9 +11,9 @@ from compaction.models import Compaction, Run, Session
 from compaction.pipeline.policies import TenantPolicies
 from memories.tenancy.queries.backlogs import Backlog
 
-#: The fullest sessions that are looked at one by one; so many are "as many or more".
+#: The fullest sessions that are read; a count this high means "this many or more".
 FULLEST_READ_MAX = 200
-#: What tells a session's policy, how full it is under it, and since when.
+#: The columns that determine a session's policy, its pressure and since when it is full.
 DECIDING = ("tenant", "partition_path", "created_by_key", "max_context_tokens", "context_tokens", "last_message_at")
 
 
@@ -23,8 +23,8 @@ def review_backlogs(tenant_ids: Collection[UUID]) -> dict[UUID, Backlog]:
 
 
 def failed_run_backlogs(tenant_ids: Collection[UUID]) -> dict[UUID, Backlog]:
-    """Compactions and roll-ups that failed and that nothing later made good. One query."""
-    return Run.objects.of_tenants(tenant_ids).failed_still().backlogs("finished_at")
+    """Failed compactions and roll-ups without a later success. One query."""
+    return Run.objects.of_tenants(tenant_ids).still_failed().backlogs("finished_at")
 
 
 def full_session_backlogs(tenant_ids: Collection[UUID]) -> dict[UUID, Backlog]:
@@ -34,9 +34,9 @@ def full_session_backlogs(tenant_ids: Collection[UUID]) -> dict[UUID, Backlog]:
 
 
 def sessions_over_warning(tenant_ids: Collection[UUID]) -> tuple[dict[UUID, list[Session]], bool]:
-    """Those sessions by tenant, with what decides it, and whether there may be more of them. Three queries."""
+    """Return these sessions by tenant, with `DECIDING` columns only, and whether there may be more. Three queries."""
     policies = TenantPolicies.of_tenants(tenant_ids)
-    least = min((of_tenant.least_warning() for of_tenant in policies.values()), default=0.0)
+    least = min((of_tenant.min_warning_threshold() for of_tenant in policies.values()), default=0.0)
     rows = Session.objects.of_tenants(tenant_ids).open().with_pressure().at_least(least)
     fullest = list(rows.page("-fullness", count=FULLEST_READ_MAX).only(*DECIDING))
     over: dict[UUID, list[Session]] = defaultdict(list)

@@ -1,4 +1,4 @@
-"""Keeping off a provider that keeps failing: per tenant, by rows, so that every worker knows (ADR-0072)."""
+"""Stop calling a provider that keeps failing: one row per tenant and provider, shared by all workers (ADR-0072)."""
 
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -11,14 +11,14 @@ COOLDOWN = timedelta(minutes=15)
 
 
 def is_provider_off(tenant_id: UUID, provider: str, *, now: datetime) -> bool:
-    """Whether the provider is left alone for now. Called with no scope open, as all of these."""
+    """Return whether the provider is off at `now`. Called with no scope open, as are the others here."""
     with tenant_scope(tenant_id):
         rows = ProviderBreaker.objects.for_tenant(tenant_id).of_provider(provider)
         return bool(rows.open_at(now).exists())
 
 
 def note_failure(tenant_id: UUID, provider: str, *, now: datetime) -> bool:
-    """Count a failure; whether the provider is off now. After a cooldown the first failure opens the breaker again."""
+    """Count a failure and return whether the provider is off now. After a cooldown one failure is enough."""
     with tenant_scope(tenant_id):
         ProviderBreaker.objects.bulk_create(
             [ProviderBreaker(tenant_id=tenant_id, provider=provider)], ignore_conflicts=True
@@ -32,7 +32,7 @@ def note_failure(tenant_id: UUID, provider: str, *, now: datetime) -> bool:
 
 
 def note_success(tenant_id: UUID, provider: str) -> None:
-    """Forget the failures."""
+    """Reset the count of failures."""
     with tenant_scope(tenant_id):
         rows = ProviderBreaker.objects.for_tenant(tenant_id).of_provider(provider)
         rows.failing().update(failures=0, open_until=None)

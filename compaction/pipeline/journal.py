@@ -1,4 +1,4 @@
-"""The journal: lasting facts of a session as memories, each once, never from text that was recalled (ADR-0072)."""
+"""The journal: store the lasting facts of a session as memories, once each, never from recalled text (ADR-0072)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -35,9 +35,9 @@ from memories.tenancy.audit import Actor
 from memories.tenancy.scopes import tenant_scope
 
 _KIND = "synthesis"
-#: A text nearer than this to a stored one says the same.
+#: A text of higher cosine similarity to a stored one is a near-duplicate.
 NEAR_DUPLICATE_SIMILARITY = 0.95
-#: The newest memories that a text is compared with.
+#: The number of newest memories that a text is compared with.
 NEAR_MEMORIES_MAX = 20_000
 VECTORS_AT_ONCE = 64
 #: Message ids that a memory's metadata names.
@@ -50,23 +50,23 @@ _NEW, _DUPLICATE, _NEAR_DUPLICATE, RECALLED, STORED, INVALID = (
 
 @dataclass(frozen=True)
 class JournalEntry:
-    """A lasting fact, and what became of it. `memory_id` is the memory that holds it, `held_text` what that says.
+    """A lasting fact and its status. `memory_id` is the memory that contains it, `existing_text` that memory's text.
 
-    `is_for_retention`: added because the summary lost what it holds.
+    `is_for_retention`: added because the summary lost its facts.
     """
 
-    told: CitedStatement
+    statement: CitedStatement
     status: str = _NEW
     memory_id: UUID | None = None
-    held_text: str = ""
+    existing_text: str = ""
     is_for_retention: bool = False
 
     def as_record(self) -> dict[str, Any]:
-        """As a compaction keeps it."""
+        """Return the entry as JSON for `Compaction.journal`."""
         return {
-            "text": self.told.text,
-            "message_ids": list(self.told.message_ids),
-            "kind": self.told.kind,
+            "text": self.statement.text,
+            "message_ids": list(self.statement.message_ids),
+            "kind": self.statement.kind,
             "memory_id": str(self.memory_id) if self.memory_id else None,
             "status": self.status,
             "is_for_retention": self.is_for_retention,
@@ -74,7 +74,7 @@ class JournalEntry:
 
 
 def strip_recalled_text(tenant_id: UUID, turns: Iterable[SessionTurn], *, now: datetime) -> list[SessionTurn]:
-    """The turns with what they say themselves: without rendered contexts and quoted memories. Opens its own scope."""
+    """Return the live turns without rendered contexts and quoted memories. Opens its own scope."""
     stripped = [replace(turn, content=strip_rendered_contexts(turn.content)) for turn in turns if turn.state == LIVE]
     hashes = {each for turn in stripped for each in candidate_recalled_hashes(turn.content)}
     with tenant_scope(tenant_id):
@@ -87,18 +87,18 @@ def strip_recalled_text(tenant_id: UUID, turns: Iterable[SessionTurn], *, now: d
 
 
 def classify_entries(
-    tenant_id: UUID, path: str, told: Sequence[CitedStatement], *, now: datetime
+    tenant_id: UUID, path: str, statements: Sequence[CitedStatement], *, now: datetime
 ) -> list[JournalEntry]:
-    """The entries with what is known of each already, in the partition `path` and below. Called with no scope open.
+    """Return the entries, classified against memories in `path` and below. Called with no scope open.
 
-    Near duplicates are looked for where embedding needs no network.
+    Near-duplicates are searched only where embedding needs no network.
     """
-    entries = _exact(tenant_id, path, _once(told), now)
+    entries = _exact(tenant_id, path, _once(statements), now)
     if not is_local_for(tenant_id) or not any(entry.status == _NEW for entry in entries):
         return entries
     try:
         embedder = embedder_of(tenant_id)
-        vectors = embedder.embed([entry.told.text for entry in entries])
+        vectors = embedder.embed([entry.statement.text for entry in entries])
     except EmbeddingError:
         return entries
     return _near(tenant_id, path, entries, vectors, embedder.name, now)
@@ -112,9 +112,9 @@ def store_journal_entries(
     by: Actor,
     now: datetime,
 ) -> list[UUID]:
-    """Store what is new of the compaction's journal and note on it what became of each; ids of new memories.
+    """Store the new entries of the compaction's journal and set their status; returns the ids of new memories.
 
-    A step of the verb that applies it, inside its transaction; `moments` are the times of the cited messages by id.
+    Runs inside the transaction that applies the compaction. `moments` maps ids of cited messages to their times.
     """
     waiting = [record for record in compaction.journal if record["status"] == _NEW]
     rows = [_memory(record, compaction, session, moments, now) for record in waiting]
@@ -129,7 +129,7 @@ def store_journal_entries(
 
 
 def store_summary_memory(*, compaction: Compaction, session: Session, by: Actor, now: datetime) -> list[UUID]:
-    """Store the applied summary as a memory, as several where it is longer than one may be; their ids."""
+    """Store the applied summary as one or more memories, split by their maximum length; returns their ids."""
     pieces = split_text_by_bytes(compaction.summary_text, MAX_CONTENT_BYTES)
     rows = [
         NewMemory(
@@ -153,41 +153,41 @@ def store_summary_memory(*, compaction: Compaction, session: Session, by: Actor,
 
 
 def withdraw_memories(*, tenant_id: UUID, memory_ids: Iterable[str], by: Actor, now: datetime) -> None:
-    """Archive memories that a compaction made; those that are gone are passed over. A step of a verb."""
+    """Archive the memories that a compaction made; already archived ones are skipped."""
     for memory in Memory.objects.for_tenant(tenant_id).unarchived().with_ids(memory_ids):
         archive_memory(memory=memory, by=by, now=now)
 
 
-def _once(told: Sequence[CitedStatement]) -> list[CitedStatement]:
-    return list({recalled_hash(one.text): one for one in reversed(told)}.values())[::-1]
+def _once(statements: Sequence[CitedStatement]) -> list[CitedStatement]:
+    return list({recalled_hash(one.text): one for one in reversed(statements)}.values())[::-1]
 
 
-def _exact(tenant_id: UUID, path: str, told: Sequence[CitedStatement], now: datetime) -> list[JournalEntry]:
-    hashes = {one.text: recalled_hash(one.text) for one in told}
+def _exact(tenant_id: UUID, path: str, statements: Sequence[CitedStatement], now: datetime) -> list[JournalEntry]:
+    hashes = {one.text: recalled_hash(one.text) for one in statements}
     with tenant_scope(tenant_id):
         recalled = recently_recalled_memories(tenant_id=tenant_id, hashes=hashes.values(), now=now) if hashes else {}
         live = Memory.objects.for_tenant(tenant_id).live(now).within(path)
         same = live.with_content_hashes(content_hash(text) for text in hashes)
         held = {memory.content_hash: memory.pk for memory in same}
     entries = []
-    for one in told:
+    for one in statements:
         if hashes[one.text] in recalled:
             entries.append(JournalEntry(one, RECALLED, recalled[hashes[one.text]], one.text))
         elif (memory_id := held.get(content_hash(one.text))) is not None:
             entries.append(JournalEntry(one, _DUPLICATE, memory_id, one.text))
         else:
-            entries.append(JournalEntry(one, held_text=one.text))
+            entries.append(JournalEntry(one, existing_text=one.text))
     return entries
 
 
 def _near(
     tenant_id: UUID, path: str, entries: list[JournalEntry], vectors: EmbeddingVectors, model: str, now: datetime
 ) -> list[JournalEntry]:
-    """With those marked that say what a stored memory or an earlier entry says.
+    """Mark near-duplicates of stored memories and drop those of earlier entries.
 
-    To be near is not enough: vectors hardly see that another number stands in a text, so all facts must be told.
+    Similarity alone is not enough: vectors hardly reflect another number, so the other text must contain all facts.
     """
-    teller = cache(lambda text: fact_lookup([text]))
+    tells_all = cache(lambda text: fact_lookup([text]))
     places = [place for place, entry in enumerate(entries) if entry.status == _NEW]
     stored = _nearest_memories(tenant_id, path, places, vectors, model, now)
     sorted_entries: list[JournalEntry] = []
@@ -196,13 +196,13 @@ def _near(
         if entry.status != _NEW:
             sorted_entries.append(entry)
             continue
-        facts = extract_facts([SessionTurn("", "user", entry.told.text, 0)])
-        twins = np.flatnonzero(kept[:place] & (vectors[:place] @ vector > NEAR_DUPLICATE_SIMILARITY))
-        if any(all(map(teller(entries[other].told.text), facts)) for other in twins):
+        facts = extract_facts([SessionTurn("", "user", entry.statement.text, 0)])
+        duplicates = np.flatnonzero(kept[:place] & (vectors[:place] @ vector > NEAR_DUPLICATE_SIMILARITY))
+        if any(all(map(tells_all(entries[other].statement.text), facts)) for other in duplicates):
             continue
         nearest = stored.get(place)
-        if nearest is not None and all(map(teller(nearest.content), facts)):
-            entry = replace(entry, status=_NEAR_DUPLICATE, memory_id=nearest.pk, held_text=nearest.content)
+        if nearest is not None and all(map(tells_all(nearest.content), facts)):
+            entry = replace(entry, status=_NEAR_DUPLICATE, memory_id=nearest.pk, existing_text=nearest.content)
         else:
             kept[place] = True
         sorted_entries.append(entry)
@@ -212,7 +212,7 @@ def _near(
 def _nearest_memories(
     tenant_id: UUID, path: str, places: Sequence[int], vectors: EmbeddingVectors, model: str, now: datetime
 ) -> dict[int, Memory]:
-    """By place the stored memory nearest to each of those vectors, where it is near enough to say the same."""
+    """Return by index the stored memory nearest to each vector, if above `NEAR_DUPLICATE_SIMILARITY`."""
     with tenant_scope(tenant_id):
         live = Memory.objects.for_tenant(tenant_id).live(now).within(path)
         rows = MemoryEmbedding.objects.for_tenant(tenant_id).of_newest(live, model, NEAR_MEMORIES_MAX)
@@ -236,8 +236,8 @@ def _nearest_memories(
 def _memory(
     record: Mapping[str, Any], compaction: Compaction, session: Session, moments: Mapping[str, datetime], now: datetime
 ) -> NewMemory:
-    said = [moments[source] for source in record["message_ids"] if source in moments]
-    created_at = max(said, default=now)
+    times = [moments[source] for source in record["message_ids"] if source in moments]
+    created_at = max(times, default=now)
     return NewMemory(
         content=record["text"],
         partition=parse_partition(session.partition_path),

@@ -1,4 +1,4 @@
-"""Opening a compaction with its run: steps of verbs and conductors, run inside their scope."""
+"""Open a compaction with its run, and read prompt versions. Called inside a scope."""
 
 from datetime import datetime
 from uuid import UUID
@@ -6,28 +6,12 @@ from uuid import UUID
 from django.db import IntegrityError, transaction
 
 from compaction.models import Compaction, CompactionPrompt, Run, Session
-from compaction.pipeline.plans import SessionPlan, plan_session
 from compaction.pipeline.summarisers import has_model, summary_model
 from compaction.services.pipeline import states
-from compaction.services.pipeline.planning import (
-    ALL_PINNED,
-    NOTHING_OUTSIDE_WINDOW,
-    SPAN_TOO_SMALL,
-    SUMMARIES_OFF,
-    UNDER_TARGET,
-)
 from compaction.services.pipeline.prompts import PROMPT, PROMPT_VERSION
 from context.services.profiles.compaction_policy import CompactionPolicy
 from memories.tenancy.audit import Actor, record_audit
 from memories.tenancy.exceptions import Conflict, InvalidInput
-
-WHY_NOTHING = {
-    UNDER_TARGET: "The session is under its target.",
-    SUMMARIES_OFF: "Nothing can be masked, and the policy makes no summaries.",
-    NOTHING_OUTSIDE_WINDOW: "All messages lie within the window that is preserved.",
-    ALL_PINNED: "All messages outside the preserved window are pinned.",
-    SPAN_TOO_SMALL: "What lies outside the preserved window is too little to be worth a summary.",
-}
 
 
 def open_compaction(
@@ -41,9 +25,9 @@ def open_compaction(
     by: Actor,
     now: datetime,
 ) -> Run:
-    """A pending compaction with a queued run. `model` and `prompt_version` override the policy's and the tenant's.
+    """Create a pending compaction with a queued run. `model` and `prompt_version` override policy and tenant.
 
-    Raises `Conflict`: `already_running` or `waits_for_review` while another one of the session is open.
+    Raises `Conflict`: `already_running` or `waits_for_review` while another compaction of the session is open.
     """
     require_no_proposal(session.tenant_id, session.pk, but=replaces.pk if replaces else None)
     try:
@@ -81,34 +65,26 @@ def open_compaction(
 
 
 def require_no_proposal(tenant_id: UUID, session_id: UUID, *, but: UUID | None = None) -> None:
-    """Raise `Conflict` `waits_for_review` where a proposal of the session waits, unless it is `but`."""
+    """Raise `Conflict` `waits_for_review` while a proposal of the session waits, unless it is `but`."""
     rows = Compaction.objects.for_tenant(tenant_id).of_session(session_id).in_state(Compaction.State.PROPOSED)
     if any(proposed.pk != but for proposed in rows):
-        raise Conflict("waits_for_review", "A compaction of this session waits for review; decide about it first.")
-
-
-def plan_or_conflict(session: Session, policy: CompactionPolicy, *, is_forced: bool) -> SessionPlan:
-    """The plan of a compaction. Raises `Conflict` `nothing_to_compact` that says why where it would do nothing."""
-    plan = plan_session(session, policy, is_forced=is_forced)
-    if plan.plan.is_empty:
-        raise Conflict("nothing_to_compact", WHY_NOTHING[plan.plan.reason])
-    return plan
+        raise Conflict("waits_for_review", "A compaction of this session waits for review; decide on it first.")
 
 
 def current_prompt(tenant_id: UUID) -> tuple[int, str]:
-    """Version and text of the prompt in force; version 1 is the code's."""
+    """Return version and text of the active prompt; version 1 is built in."""
     row = CompactionPrompt.objects.for_tenant(tenant_id).current().first()
     return (row.version, row.text) if row else (PROMPT_VERSION, PROMPT)
 
 
 def stored_prompt_versions(tenant_id: UUID) -> list[CompactionPrompt]:
-    """All versions, newest first; the last is version 1, the code's, which was never saved."""
+    """Return all versions, newest first; the last is version 1, which is built in and not stored."""
     rows = CompactionPrompt.objects.for_tenant(tenant_id).newest_first()
     return [*rows, CompactionPrompt(tenant_id=tenant_id, version=PROMPT_VERSION, text=PROMPT)]
 
 
 def prompt_version_text(tenant_id: UUID, version: int) -> str:
-    """The text of a version. Raises `InvalidInput` where there is none."""
+    """Return the text of a version. Raises `InvalidInput` if it does not exist."""
     if version == PROMPT_VERSION:
         return PROMPT
     row = CompactionPrompt.objects.for_tenant(tenant_id).numbered(version).first()

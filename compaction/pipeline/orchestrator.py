@@ -1,7 +1,7 @@
-"""The conductor of compaction: claim -> plan -> draft -> propose or apply (ADR-0071).
+"""The orchestrator of compaction: claim -> plan -> draft -> propose or apply (ADR-0071).
 
-Planning and drafting write nothing, so that a worker may be killed at any step; everything is written in one
-transaction at the end, by whoever still holds the run then. Called with no scope open.
+Planning and drafting write nothing, so a worker may be killed at any step. One transaction at the end writes
+everything, if the worker still has the lease of the run. Called with no scope open.
 """
 
 import logging
@@ -22,9 +22,15 @@ from compaction.pipeline.applying import (
     require_unchanged_session,
 )
 from compaction.pipeline.drafting import CompactionDraft, ProviderUnavailableError, draft_summary
-from compaction.pipeline.drafting_input import DraftingClock, DraftingError, DraftingInput, read_drafting_input
-from compaction.pipeline.opening import open_compaction, plan_or_conflict, require_no_proposal
-from compaction.pipeline.plans import SessionPlan
+from compaction.pipeline.opening import open_compaction, require_no_proposal
+from compaction.pipeline.plans import (
+    DraftingClock,
+    DraftingError,
+    DraftingInput,
+    SessionPlan,
+    plan_or_conflict,
+    read_drafting_input,
+)
 from compaction.services.pipeline.states import FAIL, next_state
 from context.receipts.results import ContextWarning
 from context.services.profiles.compaction_policy import REVIEW, CompactionPolicy
@@ -35,33 +41,33 @@ from memories.tenancy.scopes import tenant_scope
 
 logger = logging.getLogger(__name__)
 
-#: Longer than a task may run (tasks.py), so that only a dead worker's claim lapses.
+#: Longer than a task may run (tasks.py), so that only the lease of a dead worker expires.
 COMPACTION_LEASE = timedelta(minutes=5)
-#: What the model gets of a task's time.
+#: Time limit of the model in a worker.
 RUN_TIME_LIMIT = timedelta(minutes=3)
-#: ... of a request that waits for the end.
+#: Time limit of a request that waits for the result.
 WAITING_TIME_LIMIT = timedelta(seconds=25)
 EMERGENCY_TIME_LIMIT = timedelta(seconds=8)
-#: The longest span that is summarised while somebody waits for it; longer ones are a worker's.
+#: The longest span that is summarised while a request waits; a worker does longer ones.
 WAITING_SPAN_TOKENS_MAX = 80_000
-#: Workers that may die over a run before it is given up.
+#: Workers that may die during a run before it fails.
 COMPACTION_ATTEMPTS_MAX = 10
-#: How often messages may change under one attempt.
+#: Drafts of one attempt, if messages change meanwhile.
 DRAFTS_MAX = 3
-#: With this a draft is done: to keep it takes no time to speak of.
+#: The last step of a draft; storing it takes next to no time.
 LAST_STEP = "checked"
 _TIME_LIMIT = "time_limit"
 _BY = Actor.system("compaction")
 
-#: Has a worker do the run of that tenant after the commit.
-HandOver = Callable[[UUID, UUID], None]
+#: Enqueues a run of a tenant for a worker after the commit.
+EnqueueRun = Callable[[UUID, UUID], None]
 
 
 @dataclass(frozen=True)
 class CompactionRunResult:
-    """What came of a run: the compaction's state, or "" where somebody else has the run.
+    """The result of a run: the compaction's state, or "" if another worker has the run.
 
-    `wait` is set where the provider is to be asked again after it.
+    `wait` is the delay after which the provider should be called again.
     """
 
     state: str = ""
@@ -72,7 +78,7 @@ class CompactionRunResult:
 
 @dataclass(frozen=True)
 class _Claim:
-    """A run that is ours until then. `may_wait`: the provider may be asked again later, by another attempt."""
+    """A run leased `until` then. `can_wait`: another attempt may call the provider again later."""
 
     tenant_id: UUID
     run_id: UUID
@@ -80,24 +86,24 @@ class _Claim:
     until: datetime
     attempt: int
     deadline: datetime
-    may_wait: bool
-    hand_over: HandOver | None
+    can_wait: bool
+    enqueue: EnqueueRun | None
 
 
 class _TimeIsUpError(Exception):
-    """It takes longer than whoever does it may."""
+    """The time limit is exceeded."""
 
 
 class _LostClaimError(Exception):
-    """Somebody took the run over: nothing of this attempt may be kept."""
+    """Another worker has the run now: nothing of this attempt may be stored."""
 
 
 class _ChangedError(Exception):
-    """The messages are no longer those that were drafted from."""
+    """The messages have changed since the draft was planned."""
 
 
 def note_step(step: str) -> None:
-    """Called at each step."""
+    """Log a step; tests replace this to act between steps."""
     logger.debug("compaction: %s", step)
 
 
@@ -107,16 +113,16 @@ def run_compaction(
     *,
     now: datetime,
     time_limit: timedelta = RUN_TIME_LIMIT,
-    may_wait: bool = True,
-    hand_over: HandOver | None = None,
+    can_wait: bool = True,
+    enqueue: EnqueueRun | None = None,
 ) -> CompactionRunResult:
-    """Do a queued or abandoned run; does nothing where somebody else has it.
+    """Run a queued or abandoned compaction; does nothing if another worker has it.
 
-    Unless it `may_wait`, somebody waits for it: what takes longer than `time_limit` is given back and handed over. A
-    worker gives a run up that takes longer than its claim lasts.
+    Unless it `can_wait`, a request waits for it: a run that takes longer than `time_limit` is enqueued for a worker. A
+    worker fails a run that takes longer than its lease.
     """
     clock = clock_from(now)
-    claim = _claimed(tenant_id, run_id, now, time_limit, may_wait, hand_over)
+    claim = _claimed(tenant_id, run_id, now, time_limit, can_wait, enqueue)
     if claim is None:
         return CompactionRunResult()
     note_step("claimed")
@@ -125,31 +131,31 @@ def run_compaction(
     except _LostClaimError:
         return CompactionRunResult()
     except ProviderUnavailableError as away:
-        return _put_off(claim, away, clock())
+        return _postponed(claim, away, clock())
     except DraftingError as error:
         return _failed(claim, error.code, error.detail, clock())
     except PlatformError as error:
-        return _failed(claim, error.code, "The result could not be kept.", clock())
+        return _failed(claim, error.code, "The result could not be stored.", clock())
     except _TimeIsUpError:
         return _out_of_time(claim, clock())
     except OperationalError:
-        raise  # the database is away: the run is taken up again once the claim lapses
-    except Exception as error:  # noqa: BLE001 - a run ends in a defined state, and whoever waits gets an answer
-        # its message may quote what people said
+        raise  # no database: the sweep runs it again once the lease expires
+    except Exception as error:  # noqa: BLE001 - a run ends in a defined state, and a waiting request gets an answer
+        # its message may quote memories
         place = traceback.extract_tb(error.__traceback__)[-1]
         logger.error("%s in %s:%s", type(error).__name__, place.filename, place.lineno)
-        return _failed(claim, "internal_error", "It broke in a way that nobody foresaw.", clock())
+        return _failed(claim, "internal_error", "An unexpected error occurred.", clock())
     index_now(tenant_id, outcome.memory_ids)
     note_step("done")
     return outcome
 
 
 def compact_in_emergency(
-    session: Session, policy: CompactionPolicy, now: datetime, *, hand_over: HandOver | None = None
+    session: Session, policy: CompactionPolicy, now: datetime, *, enqueue: EnqueueRun | None = None
 ) -> list[ContextWarning]:
-    """Compact at once, within eight seconds, while a context is being asked for; a notice says what did not work.
+    """Compact within eight seconds while a context is built; returns warnings about what did not work.
 
-    What a worker is at already, or what takes longer, is left to a worker: the caller trims then. So it is after any
+    A run that a worker has, or that takes longer, is left to a worker; the caller then trims the context, as after any
     failure.
     """
     try:
@@ -162,8 +168,8 @@ def compact_in_emergency(
         run_id,
         now=now,
         time_limit=EMERGENCY_TIME_LIMIT,
-        may_wait=False,
-        hand_over=hand_over,
+        can_wait=False,
+        enqueue=enqueue,
     )
     if outcome.state == Compaction.State.APPLIED:
         return [
@@ -175,7 +181,7 @@ def compact_in_emergency(
 
 
 def clock_from(now: datetime) -> DraftingClock:
-    """A clock that says `now` now and goes on from there."""
+    """Return a clock that starts at `now`."""
     started = time.monotonic()
     return lambda: now + timedelta(seconds=time.monotonic() - started)
 
@@ -186,7 +192,7 @@ def _not_compacted(code: str, detail: str) -> ContextWarning:
 
 
 def _run_to_take(session: Session, policy: CompactionPolicy, now: datetime) -> UUID:
-    """The session's run that waits for a worker, else a new one. Raises `Conflict`."""
+    """Return the session's run that waits for a worker, else a new one. Raises `Conflict`."""
     waiting: Run | None = Run.objects.for_tenant(session.tenant_id).of_session(session.pk).abandoned(now).first()
     if waiting is not None:
         return waiting.pk
@@ -196,7 +202,7 @@ def _run_to_take(session: Session, policy: CompactionPolicy, now: datetime) -> U
 
 
 def _claimed(
-    tenant_id: UUID, run_id: UUID, now: datetime, time_limit: timedelta, may_wait: bool, hand_over: HandOver | None
+    tenant_id: UUID, run_id: UUID, now: datetime, time_limit: timedelta, can_wait: bool, enqueue: EnqueueRun | None
 ) -> _Claim | None:
     until = now + COMPACTION_LEASE
     with tenant_scope(tenant_id):
@@ -207,25 +213,25 @@ def _claimed(
         if run.compaction_id is None:
             return None
         deadline = now + time_limit
-        return _Claim(tenant_id, run_id, run.compaction_id, until, run.attempts, deadline, may_wait, hand_over)
+        return _Claim(tenant_id, run_id, run.compaction_id, until, run.attempts, deadline, can_wait, enqueue)
 
 
 def _worked(claim: _Claim, clock: DraftingClock) -> CompactionRunResult:
-    """Plan, draft and finish, anew where messages changed meanwhile."""
+    """Plan, draft and finish; again if messages changed meanwhile."""
     if claim.attempt > COMPACTION_ATTEMPTS_MAX:
-        raise DraftingError("too_many_attempts", "Workers died over this again and again.")
+        raise DraftingError("too_many_attempts", "Workers died during this run too often.")
     for _ in range(DRAFTS_MAX):
         task = read_drafting_input(
             claim.tenant_id,
             claim.compaction_id,
             attempt=claim.attempt,
-            may_wait=claim.may_wait,
+            can_wait=claim.can_wait,
             deadline=claim.deadline,
         )
-        if not claim.may_wait and task.plan.plan.span_tokens > WAITING_SPAN_TOKENS_MAX:
+        if not claim.can_wait and task.plan.plan.span_tokens > WAITING_SPAN_TOKENS_MAX:
             raise _TimeIsUpError
         _step(claim, "planned", clock())
-        draft = draft_summary(task, clock=clock, reached=lambda step: _step(claim, step, clock()))
+        draft = draft_summary(task, clock=clock, on_step=lambda step: _step(claim, step, clock()))
         _check_shrinks(task.plan, draft)
         try:
             return _finished(claim, task, draft, clock())
@@ -241,31 +247,31 @@ def _compaction(claim: _Claim) -> Compaction:
 
 
 def _step(claim: _Claim, step: str, now: datetime) -> None:
-    """Show how far it is; an attempt that has lost its run or its time ends here."""
+    """Store the step; raises if the attempt has lost its lease or exceeded its time."""
     with tenant_scope(claim.tenant_id):
-        is_held = Run.objects.for_tenant(claim.tenant_id).held(claim.run_id, claim.until).update(step=step)
+        has_lease = Run.objects.for_tenant(claim.tenant_id).with_lease(claim.run_id, claim.until).update(step=step)
     note_step(step)
-    if not is_held:
+    if not has_lease:
         raise _LostClaimError
-    if step != LAST_STEP and now > (claim.until if claim.may_wait else claim.deadline):
+    if step != LAST_STEP and now > (claim.until if claim.can_wait else claim.deadline):
         raise _TimeIsUpError
 
 
 def _check_shrinks(plan: SessionPlan, draft: CompactionDraft) -> None:
-    """A summary takes less than what it stands for: the span and the summary before."""
+    """Raise `DraftingError` unless the summary has fewer tokens than the span and the former summary."""
     if not plan.span:
         return
     replaced = plan.plan.tokens_after_masking - plan.plan.tokens_after_at_most + plan.plan.summary_budget_tokens
     if draft.summary_tokens >= replaced:
-        raise DraftingError("does_not_shrink", "The summary takes no less than the messages it stands for.")
+        raise DraftingError("does_not_shrink", "The summary is not shorter than the messages that it replaces.")
 
 
 def _finished(claim: _Claim, task: DraftingInput, draft: CompactionDraft, now: datetime) -> CompactionRunResult:
-    """Write all of it, if the run is still ours and the messages are as they were."""
+    """Write the result, if the lease is still valid and the messages are unchanged."""
     with tenant_scope(claim.tenant_id):
         session: Session = Session.objects.for_tenant(claim.tenant_id).with_id(_session_id(claim)).locked().get()
-        held = Run.objects.for_tenant(claim.tenant_id).held(claim.run_id, claim.until)
-        if not held.finished("finished", now):
+        lease = Run.objects.for_tenant(claim.tenant_id).with_lease(claim.run_id, claim.until)
+        if not lease.finish("finished", now):
             raise _LostClaimError
         compaction = _compaction(claim)
         if compaction.state != Compaction.State.PENDING:
@@ -299,40 +305,40 @@ def _needs_review(task: DraftingInput, draft: CompactionDraft) -> bool:
 
 
 def _supersede_replaced(compaction: Compaction, now: datetime) -> None:
-    """The proposal that this one was asked for instead of goes, unless somebody decided about it meanwhile."""
+    """Supersede the proposal that this one replaces. Raises `Conflict` if it was decided on meanwhile."""
     replaced = compaction.replaces
     if replaced is None:
         return
     rows = Compaction.objects.for_tenant(compaction.tenant_id).with_id(replaced.pk)
     if not rows.in_state(Compaction.State.PROPOSED).superseded(now):
-        raise Conflict("overtaken", "The proposal that this was to replace has been decided about.")
+        raise Conflict("proposal_already_decided", "The proposal that this one replaces has been decided on.")
 
 
-def _put_off(claim: _Claim, away: ProviderUnavailableError, now: datetime) -> CompactionRunResult:
-    """Give the run back, to be taken again after the wait and not before."""
+def _postponed(claim: _Claim, away: ProviderUnavailableError, now: datetime) -> CompactionRunResult:
+    """Return the run to the queue, to be claimed after the wait and not before."""
     with tenant_scope(claim.tenant_id):
-        held = Run.objects.for_tenant(claim.tenant_id).held(claim.run_id, claim.until)
-        held.put_off(now + away.wait, away.code)
+        lease = Run.objects.for_tenant(claim.tenant_id).with_lease(claim.run_id, claim.until)
+        lease.postpone(now + away.wait, away.code)
     return CompactionRunResult(Compaction.State.PENDING, away.code, away.wait)
 
 
 def _out_of_time(claim: _Claim, now: datetime) -> CompactionRunResult:
-    """Have a worker do what takes too long to wait for; what takes too long for a worker has failed."""
-    if claim.may_wait:
-        return _failed(claim, _TIME_LIMIT, "It took longer than a worker may take.", now)
+    """Enqueue a run that takes too long for a request; fail one that takes too long for a worker."""
+    if claim.can_wait:
+        return _failed(claim, _TIME_LIMIT, "It took longer than a worker may.", now)
     with tenant_scope(claim.tenant_id):
-        held = Run.objects.for_tenant(claim.tenant_id).held(claim.run_id, claim.until)
-        if held.given_back() and claim.hand_over:
-            claim.hand_over(claim.tenant_id, claim.run_id)
+        lease = Run.objects.for_tenant(claim.tenant_id).with_lease(claim.run_id, claim.until)
+        if lease.given_back() and claim.enqueue:
+            claim.enqueue(claim.tenant_id, claim.run_id)
     return CompactionRunResult(Compaction.State.PENDING, _TIME_LIMIT)
 
 
 def _failed(claim: _Claim, code: str, detail: str, now: datetime) -> CompactionRunResult:
-    """Note why; the session is as it was."""
+    """Store the failure; the session does not change."""
     logger.warning("compaction %s failed: %s", claim.compaction_id, code)
     with tenant_scope(claim.tenant_id):
-        held = Run.objects.for_tenant(claim.tenant_id).held(claim.run_id, claim.until)
-        if not held.failed(code, detail, now):
+        lease = Run.objects.for_tenant(claim.tenant_id).with_lease(claim.run_id, claim.until)
+        if not lease.fail(code, detail, now):
             return CompactionRunResult()
         compaction = _compaction(claim)
         if compaction.state == Compaction.State.PENDING:

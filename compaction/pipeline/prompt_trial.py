@@ -1,6 +1,6 @@
-"""A prompt tried on a recorded session before it is saved: the summary that it would give, nothing is kept.
+"""Try a prompt on a recorded session before it is saved. Nothing is stored.
 
-Called with no scope open, for a provider may be asked.
+Called with no scope open, since a provider may be called.
 """
 
 from dataclasses import dataclass, replace
@@ -9,10 +9,9 @@ from uuid import UUID
 
 from compaction.models import Session
 from compaction.pipeline.drafting import CompactionDraft, draft_summary
-from compaction.pipeline.drafting_input import DraftingError, DraftingInput
-from compaction.pipeline.opening import plan_or_conflict
 from compaction.pipeline.orchestrator import WAITING_SPAN_TOKENS_MAX, clock_from, note_step
-from compaction.pipeline.plans import session_policy
+from compaction.pipeline.plans import DraftingError, DraftingInput, plan_or_conflict
+from compaction.pipeline.policies import session_policy
 from compaction.pipeline.summarisers import has_model, summary_model
 from context.receipts.results import ContextWarning
 from memories.tenancy.exceptions import Conflict, NotFound
@@ -24,7 +23,7 @@ SESSIONS_OFFERED_MAX = 30
 
 @dataclass(frozen=True)
 class PromptTrial:
-    """What a prompt made of a session."""
+    """The draft that a prompt makes of a session, with the number and tokens of its messages."""
 
     session: Session
     draft: CompactionDraft
@@ -33,7 +32,7 @@ class PromptTrial:
 
 
 def trial_sessions(tenant_id: UUID) -> list[Session]:
-    """The open sessions with the most messages; inside a scope."""
+    """Return the open sessions with the most messages; inside a scope."""
     return list(
         Session.objects.for_tenant(tenant_id).open().with_titles().page("-message_count", count=SESSIONS_OFFERED_MAX)
     )
@@ -42,7 +41,7 @@ def trial_sessions(tenant_id: UUID) -> list[Session]:
 def try_prompt(*, tenant_id: UUID, session_id: UUID, text: str, now: datetime) -> PromptTrial:
     """Summarise the session's span with that prompt.
 
-    Raises `NotFound`, or `Conflict` where the session has nothing to compact or no summary came of it.
+    Raises `NotFound`, or `Conflict` if the session has nothing to compact or the draft fails.
     """
     with tenant_scope(tenant_id):
         session = Session.objects.for_tenant(tenant_id).with_id(session_id).with_current().first()
@@ -64,17 +63,15 @@ def try_prompt(*, tenant_id: UUID, session_id: UUID, text: str, now: datetime) -
         cited={},
         generation=1,
         attempt=1,
-        may_wait=False,
+        can_wait=False,
         deadline=now + _TIME_LIMIT,
     )
     try:
-        draft = draft_summary(task, clock=clock_from(now), reached=note_step)
+        draft = draft_summary(task, clock=clock_from(now), on_step=note_step)
     except DraftingError as error:
         raise Conflict(error.code, error.detail) from error
     if not has_model():
-        notice = ContextWarning(
-            "prompt_not_read", "No model is set up: rules made this summary, and they read no prompt."
-        )
+        notice = ContextWarning("prompt_unused", "No model is configured: rules made this summary without the prompt.")
         draft = replace(draft, notices=[notice, *draft.notices])
     span = plan.span
     return PromptTrial(session, draft, len(span), sum(turn.context_tokens for turn in span))

@@ -1,4 +1,4 @@
-"""The conductor of regular work on sessions: finds it across tenants, opens it tenant by tenant (ADR-0071)."""
+"""Find sessions to compact and abandoned runs, tenant by tenant (ADR-0071)."""
 
 import logging
 from datetime import datetime, timedelta
@@ -7,7 +7,8 @@ from uuid import UUID
 from django.core.cache import cache
 
 from compaction.models import Compaction, Run, Session
-from compaction.pipeline.opening import open_compaction, plan_or_conflict
+from compaction.pipeline.opening import open_compaction
+from compaction.pipeline.plans import plan_or_conflict
 from compaction.pipeline.policies import TenantPolicies
 from context.services.profiles.compaction_policy import CompactionPolicy
 from memories.tenancy.audit import Actor
@@ -17,14 +18,14 @@ from memories.tenancy.scopes import maintenance_scope, tenant_scope
 logger = logging.getLogger(__name__)
 
 SWEEPER = Actor.system("sweep of sessions")
-#: Sessions read at once, and compactions that one sweep of a tenant asks for.
+#: Sessions per batch, and compactions that one sweep opens per tenant.
 SESSIONS_BATCH = 50
-#: Batches that one sweep of a tenant looks through; the next sweep goes on behind them.
+#: Batches that one sweep reads per tenant; the next sweep continues after them.
 BATCHES_MAX = 20
 _SWEEP_LOCK = "compaction.sweep-sessions"
 _SWEEP_LOCK_SECONDS = 300
 PLACE_KEPT_SECONDS = 3600
-#: A run this young is most likely on its way to a worker.
+#: A younger run is most likely in the broker already.
 RUN_GRACE = timedelta(seconds=60)
 _RUNS_BATCH = 50
 
@@ -33,7 +34,7 @@ Opened = tuple[UUID, UUID]
 
 
 def open_idle_sessions(*, now: datetime) -> list[Opened]:
-    """Open compactions of sessions that lie idle over their policy's sleep threshold. One sweep runs at a time."""
+    """Open compactions of idle sessions over their policy's sleep threshold. One sweep runs at a time."""
     if not cache.add(_SWEEP_LOCK, True, _SWEEP_LOCK_SECONDS):
         return []
     try:
@@ -45,13 +46,13 @@ def open_idle_sessions(*, now: datetime) -> list[Opened]:
 
 
 def abandoned_compaction_runs(*, now: datetime) -> list[Run]:
-    """Runs that nobody holds: of a killed worker, a broker that was away, a provider that was to be waited for."""
+    """Return runs without a lease: of killed workers, an unreachable broker, or a provider's delay."""
     with maintenance_scope():
         return list(Run.objects.abandoned(now).older_than(now - RUN_GRACE)[:_RUNS_BATCH])
 
 
 def _open_of_tenant(tenant_id: UUID, now: datetime) -> list[Opened]:
-    """Batch by batch in the order of ids, from where the last sweep stopped."""
+    """Open compactions batch by batch in the order of ids, starting where the last sweep stopped."""
     place_key = f"{_SWEEP_LOCK}.{tenant_id}"
     place: UUID | None = cache.get(place_key)
     opened: list[Opened] = []
@@ -68,15 +69,17 @@ def _open_of_tenant(tenant_id: UUID, now: datetime) -> list[Opened]:
 def _open_batch(tenant_id: UUID, place: UUID | None, now: datetime) -> tuple[list[UUID], list[Opened]]:
     with tenant_scope(tenant_id):
         policies = TenantPolicies(tenant_id)
-        rows = Session.objects.for_tenant(tenant_id).open().with_pressure().at_least(policies.least_sleep())
-        rows = rows.idle_since(now - policies.least_idle()).without_open_run().not_compacted_since_said()
+        rows = Session.objects.for_tenant(tenant_id).open().with_pressure().at_least(policies.min_sleep_threshold())
+        rows = (
+            rows.idle_since(now - policies.min_idle_time()).without_open_run().without_compaction_since_last_message()
+        )
         sessions = rows.behind(place, SESSIONS_BATCH)
         runs = [_open(session, policies.of(session), now) for session in sessions]
         return [session.pk for session in sessions], [(tenant_id, run.pk) for run in runs if run is not None]
 
 
 def _open(session: Session, policy: CompactionPolicy, now: datetime) -> Run | None:
-    """A run for a session that its own policy would have compacted now."""
+    """Return a run for a session that its own policy compacts now, else None."""
     is_idle = session.last_message_at is not None and session.last_message_at <= now - idle_time(policy)
     if not (policy.has_scheduled and is_idle and session.pressure >= policy.sleep_threshold):
         return None
@@ -89,5 +92,5 @@ def _open(session: Session, policy: CompactionPolicy, now: datetime) -> Run | No
 
 
 def idle_time(policy: CompactionPolicy) -> timedelta:
-    """How long a session lies idle before it is compacted."""
+    """Return how long a session is idle before it is compacted."""
     return timedelta(minutes=policy.idle_minutes)

@@ -1,4 +1,4 @@
-"""Asking for a compaction, and deciding about one. Of two decisions the second finds the first (ADR-0071)."""
+"""Decide on a compaction. The second of two decisions sees the first and is refused (ADR-0071)."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -33,8 +33,8 @@ def approve_compaction(
 ) -> Compaction:
     """Apply a proposal.
 
-    Raises `Conflict`: `already_decided`, `stale` where its messages changed since, `edited_meanwhile` where its text is
-    not the one of `edit_version`.
+    Raises `Conflict`: `already_decided`, `stale` if its messages have changed, `edited_meanwhile` if its text is
+    not that of `edit_version`.
     """
     current, session = _held(compaction, states.APPROVE)
     _refuse_edited(current, edit_version)
@@ -48,7 +48,7 @@ def approve_compaction(
 def reject_compaction(
     *, compaction: Compaction, reason: str = "", edit_version: int | None = None, by: Actor, now: datetime
 ) -> Compaction:
-    """Refuse a proposal; the session stays as it is. Raises `Conflict` as `approve_compaction` does (not `stale`)."""
+    """Reject a proposal; the session does not change. Raises `Conflict` as `approve_compaction` does (not `stale`)."""
     current, _ = _held(compaction, states.REJECT)
     _refuse_edited(current, edit_version)
     record_decision(current, reason=reason, by=by, now=now)
@@ -60,10 +60,10 @@ def reject_compaction(
 
 @transaction.atomic
 def reopen_compaction(*, compaction: Compaction, by: Actor, now: datetime) -> Compaction:
-    """Put a rejected proposal, or one that another was made instead of, back in the queue.
+    """Return a rejected or superseded proposal to the queue.
 
-    A superseded one takes the place of the proposal of its session that waits now. Raises `Conflict`:
-    `already_decided`, or `waits_for_review` where another one waits beside a rejected one.
+    A superseded one replaces the proposal of its session that waits now. Raises `Conflict`: `already_decided`, or
+    `waits_for_review` if another proposal waits and this one was rejected.
     """
     current, session = _held(compaction, states.REOPEN)
     if current.state == Compaction.State.SUPERSEDED:
@@ -81,10 +81,10 @@ def reopen_compaction(*, compaction: Compaction, by: Actor, now: datetime) -> Co
 def edit_compaction_summary(
     *, compaction: Compaction, text: str, edit_version: int | None = None, by: Actor, now: datetime
 ) -> Compaction:
-    """Give a proposal, or the summary that stands in the context, another text.
+    """Replace the text of a proposal or of the current summary.
 
-    Raises `InvalidInput`, or `Conflict`: `already_decided`, `not_current`, `edited_meanwhile` where `edit_version` is
-    not the one that is there.
+    Raises `InvalidInput`, or `Conflict`: `already_decided`, `not_current`, `edited_meanwhile` if `edit_version` is
+    not the current one.
     """
     current, session = _held(compaction, states.EDIT)
     _refuse_edited(current, edit_version)
@@ -102,7 +102,7 @@ def append_missing_facts(
     by: Actor,
     now: datetime,
 ) -> Compaction:
-    """Append to the summary the clauses that hold facts it lost: those named by their texts, else all.
+    """Append clauses with missing facts to the summary: `facts` by their texts, else all.
 
     Raises as `edit_compaction_summary` does, and `Conflict` `nothing_missing`.
     """
@@ -117,9 +117,9 @@ def append_missing_facts(
 def withdraw_appended_statements(
     *, compaction: Compaction, statements: int, edit_version: int, by: Actor, now: datetime
 ) -> Compaction:
-    """Take the last `statements` that were appended out of the summary again.
+    """Remove the last `statements` appended statements from the summary.
 
-    Raises as `edit_compaction_summary` does, and `InvalidInput` `nothing_appended` if the summary does not end
+    Raises as `edit_compaction_summary` does, and `InvalidInput` `appended_text_changed` if the summary does not end
     with them.
     """
     current, session = _held(compaction, states.EDIT)
@@ -135,13 +135,13 @@ def regenerate_compaction(
     compaction: Compaction,
     model: str = "",
     prompt_version: int | None = None,
-    is_sent: bool = True,
+    is_enqueued: bool = True,
     by: Actor,
     now: datetime,
 ) -> Run:
-    """Have a proposal made anew, with another model or prompt; it stands until the new one is there.
+    """Regenerate a proposal with another model or prompt; it stays until the new one exists.
 
-    Raises `InvalidInput` for a prompt that is not there or where no model makes summaries, `Conflict` as others do.
+    Raises `InvalidInput` for an unknown prompt version or if no model is configured, `Conflict` as the others do.
     """
     current, session = _held(compaction, states.REGENERATE)
     if (model or prompt_version is not None) and not has_model():
@@ -159,19 +159,19 @@ def regenerate_compaction(
         by=by,
         now=now,
     )
-    if is_sent:
+    if is_enqueued:
         enqueue_compaction(run.tenant_id, run.pk)
     return run
 
 
 @transaction.atomic
 def roll_back_compaction(*, compaction: Compaction, reason: str = "", by: Actor, now: datetime) -> Compaction:
-    """Return the session to exactly what it was before. Only the latest can go: Raises `Conflict` `not_latest`."""
+    """Restore the session as it was before. Raises `Conflict` `not_latest` unless this is the latest compaction."""
     current, session = _held(compaction, states.ROLL_BACK)
     applied = Compaction.objects.for_tenant(current.tenant_id).of_session(session.pk)
     latest = applied.last_applied_first().first()
     if latest is None or latest.pk != current.pk:
-        raise Conflict("not_latest", "A later compaction rests on this one; roll that back first.")
+        raise Conflict("not_latest", "A later compaction builds on this one; roll that back first.")
     record_decision(current, reason=reason, by=by, now=now)
     undo_compaction(current, session, by=by, now=now)
     _audit(current, "roll_back_compaction", (), by, now)
@@ -179,7 +179,7 @@ def roll_back_compaction(*, compaction: Compaction, reason: str = "", by: Actor,
 
 
 def _held(compaction: Compaction, action: str) -> tuple[Compaction, Session]:
-    """Session and compaction, locked in this order everywhere, if their state allows the action."""
+    """Lock session, then compaction, and return them if the state allows the action."""
     session = lock_session(compaction.session_id, is_open=False)
     rows = Compaction.objects.for_tenant(compaction.tenant_id).with_id(compaction.pk)
     current: Compaction | None = rows.locked().first()
@@ -190,19 +190,19 @@ def _held(compaction: Compaction, action: str) -> tuple[Compaction, Session]:
 
 
 def _refuse_edited(compaction: Compaction, edit_version: int | None) -> None:
-    """What is decided is what was seen; None is whoever did not look."""
+    """Raise `Conflict` unless `edit_version` is the current one; None skips the check."""
     if edit_version is not None and edit_version != compaction.edit_version:
-        raise Conflict("edited_meanwhile", "Somebody edited this meanwhile; look at it before saving again.")
+        raise Conflict("edited_meanwhile", "Someone edited this in the meantime; read it before you save again.")
 
 
 def _revise(
     compaction: Compaction, session: Session, text: str, statements: list[CitedStatement], *, by: Actor, now: datetime
 ) -> None:
     if not compaction.summary_text:
-        raise Conflict("no_summary", "Masking was enough here: there is no summary to edit.")
+        raise Conflict("no_summary", "There is no summary to edit: masking was enough.")
     is_applied = compaction.state == Compaction.State.APPLIED
     if is_applied and session.current_id != compaction.pk:
-        raise Conflict("not_current", "A later summary has taken this one over.")
+        raise Conflict("not_current", "A later summary has replaced this one.")
     revise_summary(compaction, session, text, statements)
     if is_applied:
         _index_later(compaction, replace_summary(compaction, session, by=by, now=now))

@@ -4,7 +4,7 @@ from django import forms
 
 from compaction.models import Compaction
 from compaction.models.sessions import MODEL_CHARACTERS_MAX
-from compaction.review.queue import ORDERS
+from compaction.review.queries import ORDERS
 from compaction.services.review.editing import REVIEW_REASON_CHARACTERS_MAX
 from memory_platform.web.forms import PlatformForm
 
@@ -16,38 +16,38 @@ class SummaryTextForm(PlatformForm):
     text = forms.CharField(strip=False)
 
     def clean_text(self) -> str:
-        """Browsers send line ends as CR LF whatever the text had."""
+        """Return the text with LF line ends, as browsers send CR LF."""
         return str(self.cleaned_data["text"]).replace("\r\n", "\n")
 
 
 class ReasonForm(PlatformForm):
-    """Why something is refused; `edit_version` is that of the text that was looked at, where one was."""
+    """The reason of a rejection; `edit_version` is the version that the reviewer read."""
 
     reason = forms.CharField(max_length=REVIEW_REASON_CHARACTERS_MAX)
     edit_version = forms.IntegerField(required=False, min_value=0, max_value=2**31 - 1)
 
 
 class OptionalReasonForm(ReasonForm):
-    """Why something is approved or undone, where somebody says so."""
+    """The optional reason of an approval or roll-back."""
 
     reason = forms.CharField(required=False, max_length=REVIEW_REASON_CHARACTERS_MAX)
 
 
 class AppendFactsForm(PlatformForm):
-    """Seeing which text facts are appended to it."""
+    """The version of the text that facts are appended to."""
 
     edit_version = forms.IntegerField(required=False, min_value=0, max_value=2**31 - 1)
 
 
 class WithdrawAppendedForm(PlatformForm):
-    """How many statements were appended last, and the text's version since."""
+    """The number of appended statements to remove, and the version of the text with them."""
 
     statements = forms.IntegerField(min_value=1, max_value=1_000)
     edit_version = forms.IntegerField(min_value=0, max_value=2**31 - 1)
 
 
 class ReviewStateForm(PlatformForm):
-    """What somebody has on the screen: a compaction's state, its text's version, and whether a run was under way."""
+    """The state that a page shows: state, version of the text, and whether a run was open."""
 
     state = forms.ChoiceField(choices=Compaction.State)
     edit_version = forms.IntegerField(min_value=0, max_value=2**31 - 1)
@@ -55,14 +55,14 @@ class ReviewStateForm(PlatformForm):
 
 
 class ReviewPlaceForm(PlatformForm):
-    """What stands in a review's address: the order of the queue, the first original shown, what was decided last."""
+    """The query parameters of a review: the order of the queue and the last decided compaction."""
 
     order = forms.ChoiceField(required=False, choices=ORDERS)
     last = forms.UUIDField(required=False)
 
 
 class RegenerateForm(PlatformForm):
-    """What is to be different about a summary that is made anew; empty is the same as before."""
+    """Model and prompt of a regenerated summary; empty means as before."""
 
     model = forms.CharField(required=False, max_length=MODEL_CHARACTERS_MAX)
     prompt_version = forms.IntegerField(label="Prompt", required=False, min_value=1, max_value=2**31 - 1)

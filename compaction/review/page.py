@@ -1,6 +1,6 @@
-"""One compaction as its reviewers see it: the originals beside the summary, every statement with its sources.
+"""The review page of a compaction: the originals, and every statement with its sources.
 
-Inside a scope.
+Called inside a scope.
 """
 
 from collections import Counter
@@ -12,10 +12,10 @@ from uuid import UUID
 
 from compaction.models import Compaction, CompactionMember, Message, Run
 from compaction.pipeline.applying import exclusive_memories
-from compaction.pipeline.drafting import recorded_facts
-from compaction.review.permitted import allowed_review_actions
+from compaction.review.queries import allowed_review_actions
 from compaction.services.pipeline.generations import generation_warning
 from compaction.services.pipeline.retention import RetainedFact, fact_lookup, mark_facts
+from compaction.services.pipeline.stored_statements import recorded_facts
 from memories.models import Memory
 
 ORIGINALS_PAGE = 150
@@ -23,15 +23,15 @@ ORIGINALS_PAGE = 150
 
 @dataclass(frozen=True)
 class CitedMessage:
-    """A message that something is cited from, and whether it stands beside it on the page."""
+    """A cited message, and whether this page of originals shows it."""
 
     sequence: int
-    is_here: bool
+    is_on_page: bool
 
 
 @dataclass(frozen=True)
 class MarkedPiece:
-    """A part of a text; `status` is kept or missing where it tells a fact, whose number on the page `fact` is."""
+    """A part of a text; where it is a fact, `status` is kept or missing and `fact` its number on the page."""
 
     text: str
     status: str = ""
@@ -40,7 +40,7 @@ class MarkedPiece:
 
 @dataclass(frozen=True)
 class CitedText:
-    """A statement or an entry of the journal, with where it comes from. `record` is as it is stored."""
+    """A statement or journal entry with its sources; `record` is its stored form."""
 
     text: str
     label: str
@@ -56,22 +56,22 @@ class CitedText:
 
 @dataclass(frozen=True)
 class CitedFact:
-    """A fact of the originals; `place` says what tells it still: the summary, the journal, or nothing."""
+    """A fact of the originals; `found_in` is `summary`, `journal` or empty."""
 
     number: int
     kind: str
     text: str
-    place: str
+    found_in: str
     sources: Sequence[CitedMessage]
 
     @property
     def is_kept(self) -> bool:
-        return bool(self.place)
+        return bool(self.found_in)
 
 
 @dataclass(frozen=True)
 class OriginalMessage:
-    """A message as it was, facts marked, and the numbers of the statements that cite it."""
+    """An original message with its facts marked, and the numbers of the statements that cite it."""
 
     member: CompactionMember
     pieces: Sequence[MarkedPiece]
@@ -80,7 +80,7 @@ class OriginalMessage:
 
 @dataclass(frozen=True)
 class CompactionReview:
-    """A compaction with everything its page shows. `allowed` are the decisions that it leaves open."""
+    """A compaction with everything that its page shows. `allowed` are the allowed actions."""
 
     compaction: Compaction
     originals: Sequence[OriginalMessage]
@@ -114,8 +114,8 @@ class CompactionReview:
         return float(self.compaction.retention.get("share", 1.0))
 
     @property
-    def floor(self) -> float:
-        """The least share that the policy asks for."""
+    def retention_threshold(self) -> float:
+        """The lowest share of facts that the policy accepts."""
         return float(self.compaction.policy.get("retention_floor", 0.0))
 
     @property
@@ -125,7 +125,7 @@ class CompactionReview:
 
 
 def memories_archived_by_roll_back(compaction: Compaction) -> int:
-    """How many memories a roll-back of it archives: none of one that is not in force."""
+    """Return how many memories a roll-back archives; 0 unless the compaction is applied."""
     if compaction.state != Compaction.State.APPLIED:
         return 0
     rows = Memory.objects.for_tenant(compaction.tenant_id).unarchived()
@@ -133,7 +133,7 @@ def memories_archived_by_roll_back(compaction: Compaction) -> int:
 
 
 def read_review(compaction: Compaction, *, offset: int = 0) -> CompactionReview:
-    """A page of the originals from `offset` on, beside the whole of the summary. Six queries."""
+    """Return a page of originals from `offset` on, with the whole summary. Six queries."""
     tenant_id = compaction.tenant_id
     members = CompactionMember.objects.for_tenant(tenant_id).of_compaction(compaction.pk).with_messages()
     found = list(members[offset : offset + ORIGINALS_PAGE + 1])
@@ -158,7 +158,7 @@ def read_review(compaction: Compaction, *, offset: int = 0) -> CompactionReview:
 
 
 class _Citing:
-    """Turns stored records into what the page shows, all cited messages read at once."""
+    """Convert stored records for the page; reads all cited messages at once."""
 
     def __init__(self, compaction: Compaction, facts: Sequence[RetainedFact], page: Sequence[CompactionMember]) -> None:
         self._kept = len(compaction.retention.get("kept", []))
@@ -178,9 +178,9 @@ class _Citing:
 
     def original(self, member: CompactionMember) -> OriginalMessage:
         message_id = str(member.message_id)
-        told = self._facts.get(message_id, [])
+        facts_of_message = self._facts.get(message_id, [])
         return OriginalMessage(
-            member, self._marked(member.message.content, told), tuple(self._statements.get(message_id, ()))
+            member, self._marked(member.message.content, facts_of_message), tuple(self._statements.get(message_id, ()))
         )
 
     def statement(self, record: Mapping[str, Any], kept: Sequence[RetainedFact]) -> CitedText:
@@ -198,9 +198,9 @@ class _Citing:
             for number, (fact, place) in enumerate(zip([*kept, *missing], places, strict=True), start=1)
         ]
 
-    def _marked(self, text: str, told: Sequence[tuple[int, RetainedFact]]) -> list[MarkedPiece]:
-        pieces = mark_facts(text, [fact for _, fact in told])
-        numbers = [number for number, _ in told]
+    def _marked(self, text: str, facts_of_message: Sequence[tuple[int, RetainedFact]]) -> list[MarkedPiece]:
+        pieces = mark_facts(text, [fact for _, fact in facts_of_message])
+        numbers = [number for number, _ in facts_of_message]
         return [
             MarkedPiece(piece.text)
             if piece.fact is None

@@ -1,6 +1,6 @@
-"""Who looks at a compaction now: kept in the cache for a short while, renewed by the page (ADR-0091).
+"""Who reads a compaction now: kept in the cache briefly and renewed by the page (ADR-0091).
 
-Of two that renew at the same moment one may be forgotten until it renews again. Without a cache nobody is seen.
+If two renew at the same time, one may be lost until its next renewal. Without a cache no one is shown.
 """
 
 import logging
@@ -15,15 +15,15 @@ from redis.exceptions import RedisError
 
 logger = logging.getLogger(__name__)
 
-#: How long somebody counts as there after the page last said so; it says so every eight seconds.
+#: How long a reviewer counts as present after the last renewal; pages renew every eight seconds.
 SEEN_FOR = timedelta(seconds=25)
-#: How long a cache that did not answer is left alone: one that hangs would hold up every page.
+#: How long an unreachable cache is not called: a hanging one would delay every page.
 _PAUSE_SECONDS = 30.0
 
 
 @dataclass(frozen=True)
 class Reviewer:
-    """Somebody in front of the page. `role` is what they may do there."""
+    """An operator who has the page open, with the role."""
 
     user_id: str
     name: str
@@ -37,7 +37,7 @@ class _Pause:
 def note_presence(
     *, tenant_id: UUID, compaction_id: UUID, reviewer: Reviewer, now: datetime
 ) -> Sequence[Reviewer] | None:
-    """Keep that `reviewer` is there, and say who else is, by name; None where the cache cannot be reached."""
+    """Record the reviewer and return the others, by name; None if the cache cannot be reached."""
     if time.monotonic() < _Pause.until:
         return None
     key = f"review-presence:{tenant_id}:{compaction_id}"

@@ -1,4 +1,4 @@
-"""The verb that asks for a partition's summary to be made anew."""
+"""Request a roll-up of a partition."""
 
 from datetime import datetime
 
@@ -14,7 +14,7 @@ from memories.tenancy.exceptions import InvalidInput
 
 @transaction.atomic
 def request_roll_up(*, partition: Partition, style: str, by: Actor, now: datetime) -> Run:
-    """Have a worker make the partition's summary in that style after the commit; the run tells what came of it.
+    """Have a worker regenerate the partition's summary after the commit; returns the run.
 
     Raises `InvalidInput` for an unknown style and for the root, `Conflict` while another such run is open.
     """

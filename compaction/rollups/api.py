@@ -1,16 +1,17 @@
-"""The endpoint that has a partition's summary made anew."""
+"""The endpoint that regenerates a partition's summary."""
 
 from typing import Any
 
-from rest_framework import status
+from drf_spectacular.utils import OpenApiExample, extend_schema
+from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from compaction.rollups.actions import request_roll_up
-from compaction.rollups.api_schema import roll_up_schema
 from memories.models import Partition
 from memories.partitions.serializers.partitions import PartitionAddress, SummaryStyleInput
 from memories.services.partitions.paths import PartitionPath
+from memories.store.api.schema import IDEMPOTENCY_KEY, PARTITION_PATH, response_schemas
 from memories.tenancy.api.endpoint import Endpoint
 from memories.tenancy.api.idempotency import idempotent
 from memories.tenancy.api.permissions import require_reach
@@ -18,15 +19,28 @@ from memories.tenancy.exceptions import NotFound
 from memories.tenancy.scopes import tenant_scope
 
 
+class RollUpOutput(serializers.Serializer[Any]):
+    """A requested roll-up."""
+
+    event_id = serializers.UUIDField(source="pk", help_text="`GET events/{id}` reports its progress.")
+
+
 class RollUpEndpoint(Endpoint):
     """Roll-ups of one partition."""
 
     scopes = {"POST": "write"}
 
-    @roll_up_schema
+    @extend_schema(
+        operation_id="partitions_roll_up",
+        tags=["partitions"],
+        request=SummaryStyleInput,
+        examples=[OpenApiExample("In short", {"style": "compact"}, request_only=True)],
+        parameters=[PARTITION_PATH, IDEMPOTENCY_KEY],
+        responses=response_schemas({202: RollUpOutput}, 404, 409),
+    )
     @idempotent
     def post(self, request: Request, place: str) -> Response:
-        """Have the summary in one style made from the partition's memories and the summaries below it."""
+        """Regenerate the summary in one style from the partition's memories and the summaries below it."""
         values: dict[str, Any] = self.body(SummaryStyleInput)
         named: PartitionPath = self.checked(PartitionAddress, {"partition": place}, {})["partition"]
         require_reach(self.key, named.path)
@@ -35,4 +49,4 @@ class RollUpEndpoint(Endpoint):
             if partition is None:
                 raise NotFound("not_found", "There is no such partition.")
             run = request_roll_up(partition=partition, style=values["style"], by=self.actor, now=self.now)
-        return Response({"event_id": str(run.pk)}, status=status.HTTP_202_ACCEPTED)
+        return Response(RollUpOutput(run).data, status=status.HTTP_202_ACCEPTED)

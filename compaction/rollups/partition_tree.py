@@ -1,4 +1,4 @@
-"""Partitions as their page shows them: the tree with what stands in each node, sessions among it. Inside a scope."""
+"""The partition tree with the contents of each node, sessions included. Called inside a scope."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ _FIGURES = {"sessions": "sum", "open_sessions": "sum"}
 
 @dataclass(frozen=True)
 class PartitionFacts:
-    """What stands in a partition: memories, summaries, sessions."""
+    """The contents of a partition: memories, summaries, sessions."""
 
     standing: PartitionContents
     sessions: SubtreeSums
@@ -39,9 +39,9 @@ class PartitionFacts:
 
 @dataclass(frozen=True)
 class PartitionTree:
-    """The nodes to show below `top`, what is known of `top` itself, and how many partitions there are in all.
+    """The nodes below `top`, the facts of `top`, and the total number of partitions.
 
-    `opened` is what is known of the partition that was opened, None where none was looked for.
+    `opened` has the facts of the opened partition, None without one.
     """
 
     top: PartitionFacts
@@ -52,7 +52,7 @@ class PartitionTree:
 
 
 def read_partition_tree(tenant_id: UUID, place: PartitionPath, *, after: str, now: datetime) -> PartitionTree:
-    """The tenant's tree with `place` opened. Six queries, whatever the number of partitions."""
+    """Return the tenant's tree with `place` opened. Six queries for any number of partitions."""
     listing = list_partition_tree(tenant_id, place, after=after)
     open_paths = {step.path for step in (*place.ancestors(), place)}
     facts = _facts(tenant_id, {"", place.path, *_paths(listing.branches)}, within="", now=now)
@@ -66,7 +66,7 @@ def read_partition_tree(tenant_id: UUID, place: PartitionPath, *, after: str, no
 
 
 def read_partition_branch(tenant_id: UUID, place: PartitionPath, *, after: str, now: datetime) -> PartitionTree:
-    """One page of what stands right below `place`. Five queries."""
+    """Return one page of the children of `place`. Five queries."""
     branches = list_child_partitions(tenant_id, place, after=after)
     facts = _facts(tenant_id, {place.path, *_paths(branches)}, within=place.path, now=now)
     below = count_descendants(tenant_id, facts, within=place.path)
@@ -75,7 +75,7 @@ def read_partition_branch(tenant_id: UUID, place: PartitionPath, *, after: str, 
 
 
 def find_partitions(tenant_id: UUID, text: str, *, after: str, now: datetime) -> PartitionTree:
-    """One page of the partitions whose path holds `text`, one below the other. Four queries."""
+    """Return one page of the partitions whose path contains `text`, as a flat list. Four queries."""
     branches = search_partition_list(tenant_id, text, after=after)
     facts = _facts(tenant_id, {"", *_paths(branches)}, within="", now=now)
     nodes = [
@@ -85,7 +85,7 @@ def find_partitions(tenant_id: UUID, text: str, *, after: str, now: datetime) ->
 
 
 def read_partition_facts(tenant_id: UUID, path: str, *, now: datetime) -> PartitionFacts:
-    """What stands in one partition. Three queries."""
+    """Return the contents of one partition. Three queries."""
     return _facts(tenant_id, {path}, within=path, now=now)[path]
 
 

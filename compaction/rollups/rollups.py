@@ -1,4 +1,4 @@
-"""The conductor of roll-ups: a partition's summary from its own memories and the summaries of those below (ADR-0074).
+"""The orchestrator of roll-ups: a partition's summary from its memories and the summaries below it (ADR-0074).
 
 The memories and lines of summaries are statements already, so the same rules that choose the statements of a session's
 summary choose those of a partition's.
@@ -32,7 +32,7 @@ _BY = Actor.system("roll-up")
 #: Memories read for one roll-up: pinned ones, then the newest.
 MEMORIES_READ_MAX = 1_000
 _LEASE = timedelta(minutes=5)
-#: Fewer memories say themselves what a summary would.
+#: With fewer memories no summary is made.
 MEMORIES_MIN = 5
 #: Partitions of a tenant that one sweep starts with, by style.
 PARTITIONS_MAX = 200
@@ -41,14 +41,14 @@ CHILDREN_READ_MAX = 200
 
 @dataclass(frozen=True)
 class RollUpResult:
-    """What a roll-up came to: the summary in force, and whether this run made it."""
+    """The active summary after a roll-up, and whether this run made it."""
 
     summary: PartitionSummary | None
     is_new: bool
 
 
 def open_roll_up(partition: Partition, style: str, requested_by: str, now: datetime) -> Run:
-    """A queued run; inside a scope. `requested_by` "" is the schedule.
+    """A queued run; inside a scope. `requested_by` is "" for the schedule.
 
     Raises `Conflict` while another run of the same summary is open.
     """
@@ -119,7 +119,7 @@ def _above(partition: Partition, style: str) -> dict[str, Partition]:
 
 
 def run_roll_up(tenant_id: UUID, run_id: UUID, *, now: datetime) -> RollUpResult | None:
-    """Do one requested roll-up and note what came of it; None where somebody else has it or it is done."""
+    """Run one requested roll-up and store its result; None if another worker has it or it is done."""
     with tenant_scope(tenant_id):
         rows = Run.objects.for_tenant(tenant_id)
         if not rows.claim(run_id, now=now, until=now + _LEASE):
@@ -131,15 +131,15 @@ def run_roll_up(tenant_id: UUID, run_id: UUID, *, now: datetime) -> RollUpResult
     except PlatformError as error:
         logger.warning("roll-up failed: %s", error.code)
         with tenant_scope(tenant_id):
-            rows.with_id(run_id).failed(error.code, "The summary could not be kept.", now)
+            rows.with_id(run_id).fail(error.code, "The summary could not be stored.", now)
         return None
     with tenant_scope(tenant_id):
-        rows.with_id(run_id).finished("rolled up" if done.is_new else "nothing changed", now)
+        rows.with_id(run_id).finish("rolled up" if done.is_new else "nothing changed", now)
     return done
 
 
 def partition_policy(tenant_id: UUID, path: str) -> CompactionPolicy:
-    """The policy that holds in a partition; inside a scope."""
+    """Return the policy of a partition; inside a scope."""
     return budget_profile_for(tenant_id, api_key_id=None, partition_path=path).compaction_policy
 
 
@@ -152,7 +152,7 @@ def roll_up_budget(policy: CompactionPolicy, style: str) -> int:
 def roll_up_partition(
     tenant_id: UUID, partition_id: int, style: str, *, replaces_written: bool = True, by: Actor = _BY, now: datetime
 ) -> RollUpResult:
-    """Make the partition's summary anew; called with no scope open. Nothing below it left: a roll-up is withdrawn.
+    """Regenerate the partition's summary; with nothing left to summarise, withdraw it. Called with no scope open.
 
     A new version follows what was in force, which can be put into force again; unless `replaces_written`, what people
     or agents wrote stays, also when they wrote it meanwhile. A partition that is gone gives no summary. Raises

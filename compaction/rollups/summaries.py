@@ -1,4 +1,4 @@
-"""The summaries of one partition as its page shows them: each style with its text, form and versions. In a scope."""
+"""The summaries of one partition: each style with its text, form and versions. Called inside a scope."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ _VERSIONS_MAX = 30
 
 @dataclass(frozen=True)
 class SummaryStyleView:
-    """One style: what is in force (None where nothing is), the last version, the form that opens the next one."""
+    """One style: the active summary (None without one), the latest version, the form that opens the next one."""
 
     style: str
     current: PartitionSummary | None
@@ -22,8 +22,8 @@ class SummaryStyleView:
     history: Sequence[TextVersion]
 
 
-def read_summaries(tenant_id: UUID, path: str, typed: SummaryForm | None) -> list[SummaryStyleView]:
-    """Both styles; `typed` is the form that was refused, where one was. Two queries."""
+def read_summaries(tenant_id: UUID, path: str, form_values: SummaryForm | None) -> list[SummaryStyleView]:
+    """Both styles; `form_values` is the form that was refused, where one was. Two queries."""
     rows = list(PartitionSummary.objects.for_tenant(tenant_id).of_partition(path).newest_first())
     entries = AuditEntry.objects.for_tenant(tenant_id).about_any("partition_summary", {row.summary_id for row in rows})
     saved = entries.of_verbs(["save_summary"]).at_any(row.recorded_from for row in rows)
@@ -34,7 +34,9 @@ def read_summaries(tenant_id: UUID, path: str, typed: SummaryForm | None) -> lis
         versions = [row for row in rows if row.style == style][:_VERSIONS_MAX]
         latest = versions[0] if versions else None
         current = latest if latest is not None and latest.recorded_to is None else None
-        form = typed if typed is not None and typed["style"].value() == style else _form(style, current)
+        form = (
+            form_values if form_values is not None and form_values["style"].value() == style else _form(style, current)
+        )
         styles.append(SummaryStyleView(style, current, latest, form, build_text_versions(versions, saved_by)))
     return styles
 

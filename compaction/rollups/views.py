@@ -1,4 +1,4 @@
-"""Partitions as a tree with what stands in each; of the one in the address the summaries with their versions."""
+"""The partition tree with contents; for the partition in the URL, its summaries with versions."""
 
 from http import HTTPStatus
 from typing import Any
@@ -42,35 +42,35 @@ def partitions(request: HtmxRequest) -> HttpResponseBase:
         return _page(request, form, None)
     if not is_chosen:
         raise Http404
-    typed = SummaryForm(request.POST, label_suffix="")
-    saved = _saved(request, form.place(), typed) if typed.is_valid() else None
+    form_values = SummaryForm(request.POST, label_suffix="")
+    saved = _saved(request, form.place(), form_values) if form_values.is_valid() else None
     if saved is None:
-        return _page(request, form, typed)
-    is_new = saved.version != typed.cleaned_data["seen_version"]
-    add_flash(request, f"Version {saved.version} is in force." if is_new else "Nothing was changed.")
+        return _page(request, form, form_values)
+    is_new = saved.version != form_values.cleaned_data["seen_version"]
+    add_flash(request, f"Version {saved.version} is active." if is_new else "No changes made.")
     query = urlencode({"partition": form.place().path})
     return redirect(f"{reverse('partitions', args=[request.tenant.id])}?{query}")
 
 
-def _saved(request: HtmxRequest, place: PartitionPath, typed: SummaryForm) -> PartitionSummary | None:
+def _saved(request: HtmxRequest, place: PartitionPath, form_values: SummaryForm) -> PartitionSummary | None:
     try:
         with tenant_scope(request.tenant.id):
             return save_summary(
                 tenant=tenant_of(request),
                 partition=place,
-                style=typed.cleaned_data["style"],
-                content=typed.cleaned_data["content"],
+                style=form_values.cleaned_data["style"],
+                content=form_values.cleaned_data["content"],
                 origin=PartitionSummary.Origin.OPERATOR,
-                if_version=typed.cleaned_data["seen_version"],
+                if_version=form_values.cleaned_data["seen_version"],
                 by=operator_actor(request.operator),
                 now=timezone.now(),
             )
     except PlatformError as error:
-        typed.add_error(error.field if error.field in typed.fields else None, error.detail)
+        form_values.add_error(error.field if error.field in form_values.fields else None, error.detail)
     return None
 
 
-def _page(request: HtmxRequest, form: PartitionsForm, typed: SummaryForm | None) -> HttpResponse:
+def _page(request: HtmxRequest, form: PartitionsForm, form_values: SummaryForm | None) -> HttpResponse:
     now = timezone.now()
     is_valid = form.is_valid()
     place = form.place() if is_valid and "partition" in request.GET else None
@@ -83,8 +83,8 @@ def _page(request: HtmxRequest, form: PartitionsForm, typed: SummaryForm | None)
             page["tree"] = read_partition_tree(request.tenant.id, place or _ROOT, after=after, now=now)
         if place is not None:
             facts = page["tree"].opened or read_partition_facts(request.tenant.id, place.path, now=now)
-            page |= _chosen(request, place, facts, typed)
-    is_refused = not is_valid or (typed is not None and bool(typed.errors))
+            page |= _chosen(request, place, facts, form_values)
+    is_refused = not is_valid or (form_values is not None and bool(form_values.errors))
     status = HTTPStatus.UNPROCESSABLE_ENTITY if is_refused else HTTPStatus.OK
     template = (
         "compaction/rollups/partitions.html#fragment"
@@ -95,7 +95,7 @@ def _page(request: HtmxRequest, form: PartitionsForm, typed: SummaryForm | None)
 
 
 def _chosen(
-    request: HtmxRequest, place: PartitionPath, facts: PartitionFacts, typed: SummaryForm | None
+    request: HtmxRequest, place: PartitionPath, facts: PartitionFacts, form_values: SummaryForm | None
 ) -> dict[str, Any]:
     tenant_id = request.tenant.id
     chosen: dict[str, Any] = {
@@ -108,7 +108,7 @@ def _chosen(
         return chosen
     return (
         chosen
-        | {"summaries": read_summaries(tenant_id, place.path, typed)}
+        | {"summaries": read_summaries(tenant_id, place.path, form_values)}
         | roll_up_list_context(tenant_id, place.path)
     )
 
@@ -117,7 +117,7 @@ def _chosen(
 @tenant_required
 @require_safe
 def partition_branch(request: HtmxRequest) -> HttpResponseBase:
-    """What stands right below a partition, as an opened node shows it; without htmx the page with that node open."""
+    """The children of a partition for an opened node; without htmx, the page with that node open."""
     form = PartitionsForm(request.GET, label_suffix="")
     if not form.is_valid():
         raise Http404

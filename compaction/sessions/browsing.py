@@ -1,4 +1,4 @@
-"""Reading sessions as operators want them: filtered."""
+"""Filter the list of sessions."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from uuid import UUID
 
 from compaction.models import Session
 from compaction.pipeline.backlog import sessions_over_warning
-from compaction.pipeline.policies import TenantPolicies, pair_with_policies
+from compaction.pipeline.policies import TenantPolicies
 from compaction.sessions.queries import SessionQuerySet
 from context.services.profiles.compaction_policy import CompactionPolicy
 
@@ -15,33 +15,34 @@ _CLOSED, EVERY, OVER = "closed", "all", "over"
 
 @dataclass(frozen=True)
 class SessionFilter:
-    """How the list is narrowed. `state` is open (""), over (its warning), closed or all; `least_pressure` a share."""
+    """The filter of the list. `state` is open (""), over (its warning), closed or all; `min_pressure` a share."""
 
     partition: str = ""
     state: str = ""
-    least_pressure: float = 0.0
+    min_pressure: float = 0.0
 
     def apply(self, rows: SessionQuerySet) -> SessionQuerySet:
         rows = rows.within(self.partition).with_pressure().with_current()
         if self.state not in (EVERY, OVER):
             rows = rows.closed() if self.state == _CLOSED else rows.open()
-        return rows.at_least(self.least_pressure) if self.least_pressure else rows
+        return rows.at_least(self.min_pressure) if self.min_pressure else rows
 
     @property
-    def is_any(self) -> bool:
-        """Whether anything is filtered."""
-        return bool(self.partition or self.state or self.least_pressure)
+    def is_filtered(self) -> bool:
+        """Whether any filter is set."""
+        return bool(self.partition or self.state or self.min_pressure)
 
 
-def filtered_sessions(tenant_id: UUID, wanted: SessionFilter) -> SessionQuerySet:
-    """The sessions that a list shows, each with its `fullness`, in no order yet; inside a scope."""
-    rows = wanted.apply(Session.objects.for_tenant(tenant_id)).with_titles()
-    if wanted.state != OVER:
+def filtered_sessions(tenant_id: UUID, session_filter: SessionFilter) -> SessionQuerySet:
+    """Return the matching sessions with their `fullness`, unordered; inside a scope."""
+    rows = session_filter.apply(Session.objects.for_tenant(tenant_id)).with_titles()
+    if session_filter.state != OVER:
         return rows
     over = sessions_over_warning([tenant_id])[0].get(tenant_id, [])
     return rows.with_ids([session.pk for session in over])
 
 
 def with_policies(tenant_id: UUID, sessions: Iterable[Session]) -> Sequence[tuple[Session, CompactionPolicy]]:
-    """Each with the policy that holds for it; inside a scope. Two queries."""
-    return pair_with_policies(sessions, TenantPolicies(tenant_id))
+    """Return each session with its policy; inside a scope. Two queries."""
+    policies = TenantPolicies(tenant_id)
+    return [(session, policies.of(session)) for session in sessions]

@@ -1,4 +1,4 @@
-"""Pictures of sessions, their places in percent: templates draw them.
+"""Charts of sessions with coordinates in percent, which templates draw.
 
 The tokens of a simulated session, the context before and after a compaction, the pressure with its thresholds, and the
 minimap: all messages of a session as one strip, with the spans that compactions took.
@@ -24,12 +24,12 @@ from compaction.services.simulation.simulator import EMERGENCY_EVENT as AT_ONCE
 from context.services.profiles.compaction_policy import CompactionPolicy
 from memory_platform.web.charts import BarPart, Chart, ChartRow, stacked
 
-#: How a compaction is called at its place, and the thresholds beside the curve.
+#: Labels of compactions in the chart, and of the thresholds.
 MARKS = {APPENDED: "", SCHEDULED: "idle", AT_ONCE: "at once"}
 NAMES = {SLEEP: "compacted when idle", EMERGENCY_LEVEL: "compacted at once", WARNING: "warning"}
-#: Of more points, those between compactions are thinned out evenly.
+#: With more points, those between compactions are thinned out evenly.
 POINTS_MAX = 200
-#: Pieces that are drawn; of a longer session neighbours share one.
+#: Pieces in the strip; in a longer session neighbouring messages share one.
 PIECES_MAX = 220
 
 
@@ -53,7 +53,7 @@ def simulation_chart(simulation: Simulation, policy: CompactionPolicy, window: i
 
 
 def _row(point: SimulationPoint, levels: list[int]) -> ChartRow:
-    """A compaction stands halfway to the next message."""
+    """Return the row of a point; a compaction is halfway to the next message."""
     is_message = point.event == APPENDED
     return ChartRow(
         x=point.sequence if is_message else point.sequence + 0.5,
@@ -132,8 +132,8 @@ class Gauge:
     marks: tuple[Mark, ...]
 
     @property
-    def words(self) -> str:
-        """What the level means; "" below every threshold."""
+    def description(self) -> str:
+        """The level in words; "" below every threshold."""
         return LEVEL_WORDS[self.level]
 
 
@@ -167,7 +167,7 @@ class Outline:
 
 @dataclass(frozen=True)
 class Piece:
-    """Neighbouring messages as one piece of the strip: where it stands, how wide it is, what most of it is."""
+    """Neighbouring messages as one piece of the strip: position, width, and the role and state of most tokens."""
 
     first: int
     last: int
@@ -248,7 +248,7 @@ def minimap(
 
 
 def _weight(outline: Outline) -> int:
-    """A message of nothing is still to be seen."""
+    """Return the tokens, at least 1, so that an empty message is visible."""
     return max(outline.tokens, 1)
 
 

@@ -1,4 +1,4 @@
-"""The one conductor of a session's context: read -> compact in an emergency -> memories -> trim -> render -> count.
+"""The orchestrator of a session's context: read -> compact in an emergency -> memories -> trim -> render -> count.
 
 Called with no scope open. Searching and counting run outside of the short scopes of reading opened here.
 """
@@ -37,9 +37,9 @@ from memory_platform.web.numerals import counted
 
 logger = logging.getLogger(__name__)
 
-#: Of a long message the end is searched for: there the question stands.
+#: A long message is searched by its end, which usually contains the question.
 _QUERY_CHARACTERS_MAX = 2_000
-#: Fields that both wishes have.
+#: Fields that session and memory context requests share.
 MEMORY_FIELDS = (
     "budget_profile",
     "profile",
@@ -56,7 +56,7 @@ MEMORY_FIELDS = (
 
 
 @dataclass(frozen=True)
-class _Who:
+class _Caller:
     tenant_id: UUID
     reach: str
     actor: Actor
@@ -75,30 +75,30 @@ def build_session_context(
     """The context of a session within `reach`, in at most `max_tokens` of its model.
 
     Directive, memories for the newest message of the user, the current summary, then the newest messages that fit:
-    pinned ones first, a tool call never without its results nor a result without its call. Where the session is as full
-    as its policy's emergency, `compact` shrinks it before, unless this is a preview. Raises `NotFound`, or
-    `InvalidInput` for a wish that cannot be granted, such as a budget below the directive.
+    pinned ones first, a tool call never without its results nor a result without its call. If the session is over its
+    policy's emergency threshold, `compact` shrinks it before, unless this is a preview. Raises `NotFound`, or
+    `InvalidInput` for an impossible request, such as a budget below the directive.
     """
-    timer, who = StepTimer(), _Who(tenant_id, reach, actor, now)
+    timer, caller = StepTimer(), _Caller(tenant_id, reach, actor, now)
     with timer.step("total"):
         with timer.step("read"):
-            conversation = _read(request, who)
-        notices: list[ContextWarning] = []
+            conversation = _read(request, caller)
+        warnings: list[ContextWarning] = []
         if not request.preview and _is_emergency(conversation):
             with timer.step("compact"):
-                notices += _compact(conversation, compact, now)
-                conversation = _read(request, who)
-        context = _build(request, conversation, who, timer)
-    return replace(context, warnings=[*notices, *context.warnings], timings=timer.milliseconds)
+                warnings += _compact(conversation, compact, now)
+                conversation = _read(request, caller)
+        context = _build(request, conversation, caller, timer)
+    return replace(context, warnings=[*warnings, *context.warnings], timings=timer.milliseconds)
 
 
-def _read(request: SessionContextRequest, who: _Who) -> SessionConversation:
+def _read(request: SessionContextRequest, caller: _Caller) -> SessionConversation:
     return read_session_conversation(
-        tenant_id=who.tenant_id,
+        tenant_id=caller.tenant_id,
         session_id=request.session_id,
-        reach=who.reach,
+        reach=caller.reach,
         budget_profile=request.budget_profile,
-        api_key_id=who.actor.id if who.actor.kind == KEY_ACTOR else None,
+        api_key_id=caller.actor.id if caller.actor.kind == KEY_ACTOR else None,
     )
 
 
@@ -116,7 +116,7 @@ def _compact(
 
 
 def _build(
-    request: SessionContextRequest, conversation: SessionConversation, who: _Who, timer: StepTimer
+    request: SessionContextRequest, conversation: SessionConversation, caller: _Caller, timer: StepTimer
 ) -> SessionContext:
     session, calculator = conversation.session, budget_calculator()
     budget = _budget(request, conversation, calculator)
@@ -128,9 +128,9 @@ def _build(
     kept_free = newest if newest <= left else 0
     summary = _summary(conversation, calculator)
     with timer.step("memories"):
-        room = min(allotment.room_for(SESSION_MEMORIES_SECTION), left - kept_free) - MARKER_TOKENS
-        has_summary = summary is not None and summary.cost <= left - kept_free - max(room, 0)
-        memories = _memories(request, conversation, room, budget, who, has_summary=has_summary)
+        token_budget = min(allotment.room_for(SESSION_MEMORIES_SECTION), left - kept_free) - MARKER_TOKENS
+        has_summary = summary is not None and summary.cost <= left - kept_free - max(token_budget, 0)
+        memories = _memories(request, conversation, token_budget, budget, caller, has_summary=has_summary)
     if memories is not None and memories.text:
         part = ContextTurn(ChatMessage("system", memories.text), memories.budget.used, 0, memories.blocks)
         head.append(part)
@@ -147,19 +147,21 @@ def _build(
         fitted = trim_turns_to_budget(
             head,
             conversation.turns,
-            room=allotment.room_for(SESSION_SECTION_ORDER[-1]),
+            token_budget=allotment.room_for(SESSION_SECTION_ORDER[-1]),
             max_tokens=budget.max_tokens,
             model=session.model,
-            read=lambda ids: read_message_contents(who.tenant_id, ids),
+            read=lambda ids: read_message_contents(caller.tenant_id, ids),
         )
-    lost = fitted.left_out + (1 if summary is not None and summary not in fitted.parts else 0)
+    lost = fitted.excluded_count + (1 if summary is not None and summary not in fitted.parts else 0)
     return SessionContext(
         session=session,
         messages=[part.message for part in fitted.parts],
         text=fitted.text,
         blocks=fitted.blocks,
         budget=replace(budget, used=fitted.tokens),
-        warnings=_unique([*_notices(conversation, lost, fitted.broken), *(memories.warnings if memories else [])]),
+        warnings=_unique(
+            [*_warnings(conversation, lost, fitted.incomplete_unit_count), *(memories.warnings if memories else [])]
+        ),
         memories=memories,
         budget_profile={"name": conversation.profile.name, "version": conversation.profile.version},
         timings={},
@@ -169,7 +171,7 @@ def _build(
 def _budget(
     request: SessionContextRequest, conversation: SessionConversation, calculator: BudgetCalculator
 ) -> ContextBudget:
-    """What is asked for, else the session's window without what the answer and inexact counting need."""
+    """Return the requested budget, else the window less the reserve for the answer and inexact counting."""
     session = conversation.session
     count = calculator.measure(session.directive, session.model)
     window = session.max_context_tokens
@@ -197,40 +199,42 @@ def _directive(conversation: SessionConversation, max_tokens: int, calculator: B
 def _memories(
     request: SessionContextRequest,
     conversation: SessionConversation,
-    room: int,
+    token_budget: int,
     budget: ContextBudget,
-    who: _Who,
+    caller: _Caller,
     *,
     has_summary: bool,
 ) -> AssembledContext | None:
-    """Memo, summaries of partitions and memories in `room` tokens; None where that is too little for any.
+    """Return memo, partition summaries and memories in `token_budget` tokens; None if that is too little for any.
 
-    `has_summary`: there is room for the current summary beside them, so what that says need not be said again.
+    `has_summary`: the current summary fits too, so memories that repeat it are left out.
     """
     session = conversation.session
-    room = min(room, budget_calculator().context_window(session.model))
-    if room < MEMORIES_TOKENS_MIN:
+    token_budget = min(token_budget, budget_calculator().context_window(session.model))
+    if token_budget < MEMORIES_TOKENS_MIN:
         return None
-    query = request.query or conversation.asked[-_QUERY_CHARACTERS_MAX:]
-    wish = ContextRequest(
+    query = request.query or conversation.last_user_text[-_QUERY_CHARACTERS_MAX:]
+    context_request = ContextRequest(
         query=query.strip(),
         partition=session.partition_path,
-        max_tokens=room,
+        max_tokens=token_budget,
         model=session.model,
         shares_of=budget.max_tokens,
         already_shown=[*_memories_of(conversation.summary), *(_journalled(conversation) if has_summary else ())],
         **{name: getattr(request, name) for name in MEMORY_FIELDS},
     )
-    return assemble_context(wish, tenant_id=who.tenant_id, reach=who.reach, actor=who.actor, now=who.now)
+    return assemble_context(
+        context_request, tenant_id=caller.tenant_id, reach=caller.reach, actor=caller.actor, now=caller.now
+    )
 
 
 def _memories_of(summary: Message | None) -> list[UUID]:
-    """The memories that the current summary was stored as."""
+    """Return the ids of the memories that contain the current summary."""
     return [UUID(memory_id) for memory_id in summary.metadata.get("memory_ids", ())] if summary else []
 
 
 def _journalled(conversation: SessionConversation) -> list[UUID]:
-    """The memories of the journal that say what a statement of the current summary says."""
+    """Return the ids of journal memories whose text a statement of the current summary begins with."""
     current = conversation.session.current
     if current is None:
         return []
@@ -240,7 +244,7 @@ def _journalled(conversation: SessionConversation) -> list[UUID]:
 
 
 def _summary(conversation: SessionConversation, calculator: BudgetCalculator) -> ContextTurn | None:
-    """The summary that stands for what was compacted, with a warning where it was condensed often."""
+    """Return the current summary, with a warning if it was condensed often."""
     row, current = conversation.summary, conversation.session.current
     if row is None or current is None:
         return None
@@ -250,24 +254,24 @@ def _summary(conversation: SessionConversation, calculator: BudgetCalculator) ->
     return ContextTurn(ChatMessage("system", content), tokens, 1, [Block(SESSION_SUMMARY, anchor, content, tokens)])
 
 
-def _notices(conversation: SessionConversation, lost: int, broken: int) -> list[ContextWarning]:
+def _warnings(conversation: SessionConversation, lost: int, incomplete_units: int) -> list[ContextWarning]:
     session, policy = conversation.session, conversation.policy
-    notices = [ContextWarning("unknown_model", text) for text in budget_calculator().warnings_for(session.model)]
+    warnings = [ContextWarning("unknown_model", text) for text in budget_calculator().warnings_for(session.model)]
     if session.pressure >= policy.warning_threshold:
         detail = f"The session fills {session.pressure:.0%} of its window and is not being compacted enough."
-        notices.append(ContextWarning("pressure_high", detail))
+        warnings.append(ContextWarning("pressure_high", detail))
     if session.current is not None and (text := generation_warning(session.current.generation)):
-        notices.append(ContextWarning("summary_degrades", text))
+        warnings.append(ContextWarning("summary_degrades", text))
     if lost:
-        left = counted(lost, "message had no room and is", "messages had no room and are")
-        notices.append(ContextWarning("trimmed", f"{left} left out."))
-    if broken:
-        left = counted(broken, "message is", "messages are")
+        left = counted(lost, "message did not fit and is", "messages did not fit and are")
+        warnings.append(ContextWarning("trimmed", f"{left} left out."))
+    if incomplete_units:
+        left = counted(incomplete_units, "message is", "messages are")
         detail = f"{left} left out: calls that wait for results, or results without their call."
-        notices.append(ContextWarning("incomplete_calls", detail))
-    return notices
+        warnings.append(ContextWarning("incomplete_calls", detail))
+    return warnings
 
 
-def _unique(notices: Sequence[ContextWarning]) -> list[ContextWarning]:
-    by_code: Mapping[str, ContextWarning] = {notice.code: notice for notice in reversed(notices)}
-    return [notice for notice in dict.fromkeys(notices) if by_code[notice.code] is notice]
+def _unique(warnings: Sequence[ContextWarning]) -> list[ContextWarning]:
+    by_code: Mapping[str, ContextWarning] = {notice.code: notice for notice in reversed(warnings)}
+    return [notice for notice in dict.fromkeys(warnings) if by_code[notice.code] is notice]

@@ -1,30 +1,29 @@
-"""What a session's context is made of, read in one short scope: session, profile, summary, outlines of the messages."""
+"""Read the input of a session's context in one short scope: session, profile, summary, message outlines."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
 from compaction.models import Message, Session
-from compaction.pipeline.message_adapter import outlines_to_turns
-from compaction.pipeline.session_rows import find_session
+from compaction.pipeline.session_rows import find_session, outlines_to_turns
 from compaction.services.sessions.turns import SessionTurn
 from context.models import BudgetProfile
 from context.profiles.budget_profiles import budget_profile_for
 from context.services.profiles.compaction_policy import CompactionPolicy
 from memories.tenancy.scopes import tenant_scope
 
-#: Each statement sees what others committed meanwhile. So often it is read anew then, before it is taken as it comes.
+#: Each statement sees rows committed meanwhile, so the read is repeated up to this often until it is consistent.
 READS_MAX = 5
-#: What changes with every append, masking, compaction and roll-back.
+#: Fields that change with every append, masking, compaction or roll-back.
 STANDS_BY = ("current_id", "message_count", "context_tokens", "model")
 
 
 @dataclass(frozen=True)
 class SessionConversation:
-    """A session as its context shows it. `turns` are without texts, their tokens with those of their markers.
+    """The input of a session's context. `turns` have no texts; their tokens include the markers.
 
-    `profile` is the asker's, `policy` that of whoever opened the session: by it the session shrinks, whoever asks.
-    `asked` is what the user said last.
+    `profile` belongs to the caller, `policy` to the key that opened the session.
+    `last_user_text` is the user's newest message.
     """
 
     session: Session
@@ -32,7 +31,7 @@ class SessionConversation:
     policy: CompactionPolicy
     summary: Message | None
     turns: Sequence[SessionTurn]
-    asked: str
+    last_user_text: str
 
 
 def read_session_conversation(
@@ -66,12 +65,12 @@ def read_session_conversation(
 
 
 def _is_same(session: Session, again: Session) -> bool:
-    """Whether nobody appended to the session or compacted it in between."""
+    """Return whether the session is unchanged between two reads."""
     return all(getattr(session, name) == getattr(again, name) for name in STANDS_BY)
 
 
 def read_message_contents(tenant_id: UUID, message_ids: Iterable[UUID]) -> dict[UUID, str]:
-    """What was said, by message."""
+    """Return the contents of messages by id."""
     with tenant_scope(tenant_id):
         contents: dict[UUID, str] = Message.objects.for_tenant(tenant_id).with_ids(message_ids).contents()
         return contents

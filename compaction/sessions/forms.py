@@ -13,10 +13,10 @@ SEARCH_CHARACTERS_MAX = 200
 
 
 class SessionFilterForm(PlatformForm):
-    """How the list of sessions is narrowed; everything is optional and stands in the address."""
+    """The filter of the list of sessions; all fields are optional query parameters."""
 
     units: ClassVar[Mapping[str, str]] = {"least": "%"}
-    STATES = [("", "Open"), ("over", "Over their warning"), ("closed", "Closed"), ("all", "All")]
+    STATES = [("", "Open"), ("over", "Above warning threshold"), ("closed", "Closed"), ("all", "All")]
 
     partition = PartitionField()
     state = forms.ChoiceField(required=False, choices=STATES)
@@ -29,7 +29,7 @@ class SessionFilterForm(PlatformForm):
 
 
 class TimelineForm(PlatformForm):
-    """Which part of a session is shown: the page that ends before a sequence, the one around a sequence, or finds."""
+    """The shown part of a session: the page before a sequence, the one around a sequence, or a search."""
 
     before = forms.IntegerField(required=False, min_value=1, max_value=2**31 - 1)
     at = forms.IntegerField(required=False, min_value=0, max_value=2**31 - 1)

@@ -7,16 +7,16 @@ from uuid import UUID
 
 from django.contrib.postgres.search import SearchQuery
 from django.db import connection
-from django.db.models import Count, Exists, F, FloatField, Func, JSONField, OuterRef, Q, Subquery, Sum, Value
+from django.db.models import Count, Exists, F, FloatField, Func, JSONField, OuterRef, Q, QuerySet, Subquery, Sum, Value
 from django.db.models.functions import Cast, Coalesce, Left
 
 from memories.tenancy.queries.conditions import path_condition, segment_paths
 from memories.tenancy.queries.languages import DEFAULT_TEXT_SEARCH_CONFIG
 from memories.tenancy.queries.rows import TenantRows
 
-#: Of a message that a session is called by.
+#: Characters read of the message that gives a session its title.
 TITLE_READ_CHARACTERS = 200
-#: What is needed of a message to choose among many.
+#: The columns of a message outline.
 OUTLINE_COLUMNS = (
     "id",
     "role",
@@ -48,7 +48,7 @@ class SessionQuerySet(TenantRows):
         return self.filter(path_condition("partition_path", path, exact=exact))
 
     def with_segments(self, segments: Mapping[str, str]) -> Self:
-        """In partitions that hold every given `key=value` segment, at any depth."""
+        """In partitions that contain every given `key=value` segment, at any depth."""
         if not segments:
             return self
         return self.filter(partition__segments__contains=segment_paths(segments))
@@ -63,10 +63,12 @@ class SessionQuerySet(TenantRows):
     def with_ids(self, session_ids: Iterable[UUID]) -> Self:
         return self.filter(pk__in=list(session_ids))
 
-    def counted_by_partition(self) -> Self:
-        """Rows of (partition path, how many, how many of them open)."""
+    def counted_by_partition(self) -> QuerySet[Any, Any]:
+        """Return rows of (partition path, sessions, open sessions)."""
         rows = self.order_by().values_list("partition_path")
-        return rows.annotate(sessions=Count("pk"), open_sessions=Count("pk", filter=Q(closed_at__isnull=True)))
+        is_open = Q(closed_at__isnull=True)
+        counted: QuerySet[Any, Any] = rows.annotate(sessions=Count("pk"), open_sessions=Count("pk", filter=is_open))
+        return counted
 
     def open(self) -> Self:
         return self.filter(closed_at__isnull=True)
@@ -92,8 +94,8 @@ class SessionQuerySet(TenantRows):
     def without_open_run(self) -> Self:
         return self.exclude(runs__state__in=["queued", "running"])
 
-    def not_compacted_since_said(self) -> Self:
-        """No compaction was asked for after the last message: whatever came of that, people may have undone it."""
+    def without_compaction_since_last_message(self) -> Self:
+        """Without a compaction since the last message, which people may have undone, and without a proposal."""
         newer = self.model._meta.get_field("compactions").related_model.objects.filter(
             session_id=OuterRef("pk"), created_at__gte=OuterRef("last_message_at")
         )
@@ -114,7 +116,7 @@ class SessionQuerySet(TenantRows):
         return self.order_by("-created_at", "id")
 
     def locked(self) -> Self:
-        """Held until the transaction ends: appends, maskings and compactions of one session take turns."""
+        """Locked until the transaction ends: appends, maskings and compactions of a session are serialised."""
         return self.select_for_update(no_key=True, of=("self",))
 
 
@@ -123,7 +125,7 @@ class MessageQuerySet(TenantRows):
         return self.filter(session_id=session_id)
 
     def originals(self) -> Self:
-        """What was appended, in its order; summaries are none."""
+        """Appended messages in order, without summaries."""
         return self.filter(sequence__isnull=False).order_by("sequence")
 
     def shown(self) -> Self:
@@ -150,7 +152,7 @@ class MessageQuerySet(TenantRows):
         """Both included."""
         return self.filter(sequence__gte=first, sequence__lte=last)
 
-    def mentioning(self, text: str) -> Self:
+    def containing_text(self, text: str) -> Self:
         """Messages with every word of `text`, however inflected."""
         return self.filter(search_vector=SearchQuery(text, config=DEFAULT_TEXT_SEARCH_CONFIG, search_type="websearch"))
 
@@ -180,11 +182,11 @@ class MessageQuerySet(TenantRows):
         return set(rows.values_list("tool_call_id", flat=True))
 
     def without_vectors(self) -> Self:
-        """Without what only a search reads."""
+        """Without the column that only searches read."""
         return self.defer("search_vector")
 
     def outlines(self) -> Any:
-        """Without texts: what is needed to choose among many, as named tuples."""
+        """Return rows without texts as named tuples of `OUTLINE_COLUMNS`."""
         return self.values_list(*OUTLINE_COLUMNS, named=True)
 
     def strip(self) -> list[tuple[int, str, str, int, bool]]:
@@ -208,7 +210,7 @@ class MessageQuerySet(TenantRows):
         return self.filter(sequence__isnull=False).without_vectors().order_by("-sequence").first()
 
     def contents(self) -> dict[UUID, str]:
-        """What was said, by id."""
+        """Contents by id."""
         return dict(self.order_by().values_list("pk", "content"))
 
     def said(self) -> list[tuple[UUID, str, str]]:
@@ -220,5 +222,5 @@ class MessageQuerySet(TenantRows):
         return list(self.exclude(tool_calls=[]).order_by().values_list("tool_calls", flat=True))
 
     def tokens_shown(self) -> int:
-        """What the messages take in a context as they stand."""
+        """Return the tokens of the messages as a context shows them."""
         return int(self.order_by().aggregate(tokens=Coalesce(Sum("shown_tokens"), 0))["tokens"])

@@ -1,4 +1,4 @@
-"""What is asked of a session's context and what comes back: the shapes that the conductor and its doors share."""
+"""Request and result of a session's context, shared by the orchestrator and its callers."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,27 +10,27 @@ from compaction.services.sessions.transcript import ChatMessage
 from context.receipts.results import DEFAULT_RENDER, AssembledContext, Block, ContextBudget, ContextWarning
 from context.services.profiles.compaction_policy import CompactionPolicy
 
-#: Kinds of blocks beside those of memories; their anchors are of the same type.
+#: Kinds of blocks besides those of memories; their anchors have the same type.
 SESSION_SUMMARY = "session_summary"
 MESSAGE_BLOCK_KIND = "message"
-#: Version of a message's anchor: what was said, and the placeholder that stands for it.
+#: Version of a message's anchor: original or placeholder.
 ORIGINAL_VERSION, MASKED_VERSION = 1, 2
 
 
 class EmergencyCompaction(Protocol):
-    """Shrinks a session while its context is being asked for."""
+    """Compacts a session while its context is built."""
 
     def __call__(self, session: Session, policy: CompactionPolicy, now: Any) -> Sequence[ContextWarning]:
         """Compact at once, within its own time limit; called with no scope open.
 
-        A failure is a notice: the context is trimmed then.
+        A failure is a warning; the context is then trimmed.
         """
         ...
 
 
 @dataclass(frozen=True)
 class SessionContextRequest:
-    """One wish for a session's context. None, and "" for texts, means: what the session or its budget profile says.
+    """A request for a session's context. None, and "" for texts, mean the session's or budget profile's value.
 
     `query` "" searches memories for the newest message of the user. `max_tokens` are those of the session's model.
     """
@@ -55,8 +55,8 @@ class SessionContextRequest:
 class SessionContext:
     """A session's context with everything the API answers and the pages show.
 
-    `messages` and `text` say the same in the same order; `memories` is the part that was assembled from memories, None
-    where there was no room for any.
+    `messages` and `text` have the same content in the same order; `memories` is the part assembled from memories, None
+    if the budget was too small for any.
     """
 
     session: Session

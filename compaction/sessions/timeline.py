@@ -1,4 +1,4 @@
-"""One session as its page shows it: a page of messages in their order, compacted ones folded. Inside a scope."""
+"""The page of one session: messages in order, compacted ones collapsed. Called inside a scope."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -6,7 +6,8 @@ from itertools import groupby
 from uuid import UUID
 
 from compaction.models import Compaction, CompactionMember, Message, Run, Session
-from compaction.pipeline.plans import plan_session, session_policy
+from compaction.pipeline.plans import plan_session
+from compaction.pipeline.policies import session_policy
 from compaction.services.pipeline.generations import generation_warning
 from compaction.sessions.charts import Minimap, Outline, Span, minimap
 from context.services.profiles.compaction_policy import CompactionPolicy
@@ -18,10 +19,10 @@ FOUND_MAX = 100
 
 @dataclass(frozen=True)
 class MessageStretch:
-    """Messages one after the other: as they are, or folded because `compaction` took them out of the context."""
+    """Consecutive messages, shown in full, or collapsed because `compaction` summarised them."""
 
     messages: Sequence[Message]
-    is_folded: bool
+    is_collapsed: bool
     compaction: Compaction | None
     #: Whether the preserve window begins with the first of them.
     opens_window: bool
@@ -35,8 +36,7 @@ class MessageStretch:
 class Timeline:
     """A session's page. `before` is the sequence after its newest message; `older` and `newer` lead to its neighbours.
 
-    `summary` stands in the context for what was compacted; `undoable` is the compaction that may be rolled back,
-    `proposed` the one that waits.
+    `summary` replaces the compacted messages; `reversible_compaction` may be rolled back, `proposed` waits for review.
     """
 
     session: Session
@@ -50,7 +50,7 @@ class Timeline:
     window_from: int | None
     compactions: Sequence[Compaction]
     minimap: Minimap
-    undoable: Compaction | None
+    reversible_compaction: Compaction | None
     proposed: Compaction | None
     run: Run | None
 
@@ -85,7 +85,7 @@ def read_timeline(session: Session, *, before: int | None = None) -> Timeline:
         window_from=window_from,
         compactions=list(compactions.newest_first().without_texts()[:COMPACTIONS_MAX]),
         minimap=_minimap(session, window_from, (start, end - 1) if end - start < count else None),
-        undoable=compactions.last_applied_first().first(),
+        reversible_compaction=compactions.last_applied_first().first(),
         proposed=proposed_compaction(session),
         run=Run.objects.for_tenant(session.tenant_id).of_session(session.pk).open().first(),
     )
@@ -99,7 +99,7 @@ def _minimap(session: Session, window_from: int | None, shown: tuple[int, int] |
 
 
 def proposed_compaction(session: Session) -> Compaction | None:
-    """The compaction that waits for a decision."""
+    """Return the proposal of the session, None without one."""
     rows = Compaction.objects.for_tenant(session.tenant_id).of_session(session.pk)
     row: Compaction | None = rows.in_state(Compaction.State.PROPOSED).first()
     return row
@@ -111,9 +111,9 @@ def page_containing(session: Session, sequence: int) -> int:
 
 
 def search_session_messages(session: Session, text: str) -> list[Message]:
-    """Messages that hold every word of `text`, whatever their state, in their order."""
+    """Return messages that contain every word of `text`, in any state, in order."""
     rows = Message.objects.for_tenant(session.tenant_id).of_session(session.pk).originals()
-    return list(rows.mentioning(text).without_vectors()[:FOUND_MAX])
+    return list(rows.containing_text(text).without_vectors()[:FOUND_MAX])
 
 
 def _window_from(session: Session, policy: CompactionPolicy) -> int | None:
@@ -124,7 +124,7 @@ def _window_from(session: Session, policy: CompactionPolicy) -> int | None:
 
 
 def _compactions_of(tenant_id: UUID, messages: Iterable[Message]) -> dict[UUID, Compaction]:
-    """The compaction in force that took each compacted message out of the context."""
+    """Return the applied compaction of each compacted message, by message id."""
     ids = [message.pk for message in messages if message.state == Message.State.COMPACTED]
     if not ids:
         return {}
@@ -141,8 +141,8 @@ def _stretches(
         return message.state == Message.State.COMPACTED, compaction.pk if compaction else None, is_inside
 
     stretches = []
-    for (is_folded, _, _), grouped in groupby(messages, key=place):
+    for (is_collapsed, _, _), grouped in groupby(messages, key=place):
         group = list(grouped)
         compaction = compactions.get(group[0].pk)
-        stretches.append(MessageStretch(group, is_folded, compaction, group[0].sequence == window_from))
+        stretches.append(MessageStretch(group, is_collapsed, compaction, group[0].sequence == window_from))
     return stretches

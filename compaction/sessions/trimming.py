@@ -1,4 +1,4 @@
-"""From parts and turns to the final text: chosen, rendered, counted, and made to fit."""
+"""Choose, render and count the messages of a context, and trim them to its budget."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -28,19 +28,19 @@ class ContextTurn:
 
     @property
     def cost(self) -> int:
-        """What it takes in the text, as far as can be told before."""
+        """Its estimated tokens in the text, with the marker."""
         return self.tokens + MARKER_TOKENS
 
 
 @dataclass(frozen=True)
 class TrimmedSessionContext:
-    """The parts in reading order, their text with its exact tokens, and how many messages are not there and why."""
+    """The parts in reading order, their text with its exact tokens, and the counts of excluded messages."""
 
     parts: Sequence[ContextTurn]
     text: str
     tokens: int
-    left_out: int
-    broken: int
+    excluded_count: int
+    incomplete_unit_count: int
 
     @property
     def blocks(self) -> list[Block]:
@@ -53,12 +53,12 @@ def trim_turns_to_budget(
     head: Sequence[ContextTurn],
     turns: Sequence[SessionTurn],
     *,
-    room: int,
+    token_budget: int,
     max_tokens: int,
     model: str,
     read: ReadContents,
 ) -> TrimmedSessionContext:
-    """`head`, then the newest turns that fit in `room`; neither text nor messages exceed `max_tokens`.
+    """`head`, then the newest turns that fit in `token_budget`; neither text nor messages exceed `max_tokens`.
 
     Stored counts and allowances mostly keep this to one pass of the tokenizer. Where the text takes more than they say,
     turns give way first, then the parts of the head.
@@ -66,7 +66,7 @@ def trim_turns_to_budget(
     calculator = budget_calculator()
     remaining, contents = list(head), dict[UUID, str]()
     while True:
-        trimmed = trim_to_newest_turns(turns, room)
+        trimmed = trim_to_newest_turns(turns, token_budget)
         missing = [turn.id for turn in trimmed.kept if turn.id not in contents]
         if missing:
             contents |= read(missing)  # type: ignore[arg-type]
@@ -75,10 +75,10 @@ def trim_turns_to_budget(
         tokens = calculator.count_tokens(text, model)
         over = max(tokens, sum(part.tokens for part in parts)) - max_tokens
         if over <= 0:
-            broken = len(trimmed.broken)
-            return TrimmedSessionContext(parts, text, tokens, len(trimmed.left_out) - broken, broken)
+            incomplete = len(trimmed.incomplete)
+            return TrimmedSessionContext(parts, text, tokens, len(trimmed.excluded) - incomplete, incomplete)
         if trimmed.kept:
-            room = trimmed.tokens - over
+            token_budget = trimmed.tokens - over
         else:
             remaining.remove(min(remaining, key=lambda part: part.rank))
 

@@ -1,4 +1,4 @@
-"""Sessions: the list with how full each is, and one with its messages, searched, pinned, put back."""
+"""Sessions: the list with pressures, and one session with its messages: search, pin, expand."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -45,7 +45,7 @@ _COLUMNS = (
 @tenant_required
 @require_safe
 def session_list(request: HtmxRequest) -> HttpResponseBase:
-    """The sessions of a tenant; filters, order and place stand in the address."""
+    """The sessions of a tenant; the URL contains filters, order and position."""
     form = SessionFilterForm(request.GET, label_suffix="")
     page: dict[str, Any] = {"section": "sessions", "form": form}
     tenant_id = request.tenant.id
@@ -70,7 +70,7 @@ def session_list(request: HtmxRequest) -> HttpResponseBase:
 @tenant_required
 @require_safe
 def session_detail(request: HtmxRequest, session_id: UUID) -> HttpResponseBase:
-    """One session: the summary in force, its messages page by page, its compactions; what a search finds."""
+    """One session: current summary, messages page by page, compactions, search results."""
     return _session_page(request, session_id, TimelineForm(request.GET, label_suffix=""))
 
 
@@ -115,16 +115,16 @@ def message_pin(request: HtmxRequest, message_id: UUID) -> HttpResponseBase:
 @tenant_required
 @require_POST
 def message_unpin(request: HtmxRequest, message_id: UUID) -> HttpResponseBase:
-    """Let a message leave the context as others do."""
-    return _perform(request, message_id, partial(pin_message, pinned=False), "No longer pinned.", undo="message-pin")
+    """Unpin a message."""
+    return _perform(request, message_id, partial(pin_message, pinned=False), "Unpinned.", undo="message-pin")
 
 
 @operator_required("operator")
 @tenant_required
 @require_POST
 def message_expand(request: HtmxRequest, message_id: UUID) -> HttpResponseBase:
-    """Put the original of a masked tool output back into the context."""
-    return _perform(request, message_id, expand_message, "The original stands in the context again.")
+    """Show the original of a masked tool output in the context again."""
+    return _perform(request, message_id, expand_message, "Expanded: the context contains the original again.")
 
 
 def _perform(

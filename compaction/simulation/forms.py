@@ -6,24 +6,23 @@ from typing import Any, ClassVar
 from django import forms
 
 from compaction.models.sessions import WINDOW_TOKENS_MAX, WINDOW_TOKENS_MIN
-from context.profiles.budget_fields import ProfileFieldView
+from context.profiles.forms import ProfileFieldView
 from context.profiles.policy_fields import (
-    POLICY_FIELD_TEXTS,
     policy_field,
     policy_field_step,
     policy_form_value,
     policy_stored_value,
 )
-from context.services.profiles.compaction_policy import CompactionPolicy
+from context.services.profiles.compaction_policy import POLICY_FIELDS, CompactionPolicy
 from memory_platform.web.forms import PlatformForm
 
 _PRICE_MAX = 10_000
-#: What the price field begins with; any unit of money will do.
+#: Initial value of the price field, in any currency.
 PRICE_EXAMPLE = 2.5
 
 
 class SimulationForm(PlatformForm):
-    """The numbers of a policy to play a session through with, as a budget profile's page takes them."""
+    """The numbers of a policy for a simulation, in the units of a budget profile's page."""
 
     NAMES = (
         "sleep_threshold",
@@ -42,17 +41,17 @@ class SimulationForm(PlatformForm):
 
     units: ClassVar[Mapping[str, str]] = {"window": "tokens", "price": "per million"}
     window = forms.IntegerField(label="Window", min_value=WINDOW_TOKENS_MIN, max_value=WINDOW_TOKENS_MAX)
-    price = forms.FloatField(label="Price of a million tokens", min_value=0, max_value=_PRICE_MAX)
+    price = forms.FloatField(label="Price per million tokens", min_value=0, max_value=_PRICE_MAX)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields |= {name: policy_field(name) for name in self.NAMES}
 
     def unit_of(self, name: str) -> str:
-        return self.units[name] if name in self.units else POLICY_FIELD_TEXTS[name][1]
+        return self.units[name] if name in self.units else POLICY_FIELDS[name].unit
 
     def numbers(self) -> dict[str, Any]:
-        """The valid numbers as a policy holds them."""
+        """Return the valid numbers in the units of a policy."""
         return {name: policy_stored_value(name, self.cleaned_data[name]) for name in self.NAMES}
 
     def views(self) -> list[ProfileFieldView]:
@@ -62,6 +61,6 @@ class SimulationForm(PlatformForm):
 
 
 def simulation_form_values(policy: CompactionPolicy, window: int) -> dict[str, Any]:
-    """A policy as the form holds it."""
+    """Return the form values of a policy."""
     numbers = {name: policy_form_value(name, getattr(policy, name)) for name in SimulationForm.NAMES}
     return {"window": window, "price": PRICE_EXAMPLE, **numbers}

@@ -1,6 +1,6 @@
-"""What a context would hold now against an earlier one, and one budget profile against another. Changes nothing."""
+"""What a context would include now against an earlier one, or under another budget profile. Changes nothing."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -19,7 +19,7 @@ from memories.tenancy.scopes import tenant_scope
 
 @dataclass(frozen=True)
 class ContextDiffBaseline:
-    """Against what to compare: exactly one of a context, a snapshot (its name or id) and a valid time."""
+    """What to compare with: exactly one of a context, a snapshot (its name or id) and a valid time."""
 
     context_id: UUID | None = None
     snapshot: str | None = None
@@ -28,20 +28,27 @@ class ContextDiffBaseline:
 
 @dataclass(frozen=True)
 class ContextDiff:
-    """The context `now` and how its blocks differ from those before; added and kept in the order of the new text."""
+    """The context `now` and how its blocks differ from earlier ones; added and kept in the order of the new text."""
 
     now: AssembledContext
     added: Sequence[Block]
     removed: Sequence[Anchor]
     kept: Sequence[Anchor]
 
+    @classmethod
+    def between(cls, prior: Iterable[Anchor], now: AssembledContext) -> "ContextDiff":
+        """Return how the blocks of `now` differ from those with the anchors `prior`."""
+        blocks = {block.anchor: block for block in now.blocks}
+        anchors = diff_anchors(prior, blocks)
+        return cls(now, [blocks[anchor] for anchor in anchors.added], anchors.removed, anchors.kept)
+
     @property
     def tokens_estimated_added(self) -> int:
-        """Tokens of the added texts, without what is around them."""
+        """Tokens of the added texts, without the markup around them."""
         return sum(block.tokens for block in self.added)
 
     def as_answer(self) -> dict[str, Any]:
-        """As plain data; only what was added comes with its text."""
+        """Return plain data; only added blocks come with their text."""
         return {
             "added": [block.as_answer() for block in self.added],
             "removed": [anchor.as_answer() for anchor in self.removed],
@@ -57,52 +64,12 @@ class ContextDiff:
 def diff_contexts(
     request: ContextRequest, since: ContextDiffBaseline, *, tenant_id: UUID, reach: str, actor: Actor, now: datetime
 ) -> ContextDiff:
-    """What `request` gives now that it did not give then; called with no scope open.
+    """Return what `request` gives now that it did not give then. Call it with no scope open.
 
-    A context is compared as it was given, a snapshot or a time by the same request on the rows of then. Raises as
-    `assemble_context` does, `NotFound` for a context or snapshot that is not there, `InvalidInput` for a context of
+    A receipt is compared as it is stored; for a snapshot or a time, the same request is assembled on the data of then.
+    Raises as `assemble_context` does, `NotFound` for an unknown context or snapshot, `InvalidInput` for a context of
     another partition.
     """
-    _check(request, since, now)
-    wanted = replace(request, preview=True)
-    current = assemble_context(wanted, tenant_id=tenant_id, reach=reach, actor=actor, now=now)
-    if since.context_id is not None:
-        return _difference(_anchors_given(since.context_id, current, tenant_id, reach), current)
-    then = replace(wanted, as_of=since.as_of, moment=snapshot_recorded_at(since.snapshot, tenant_id))
-    try:
-        earlier = assemble_context(then, tenant_id=tenant_id, reach=reach, actor=actor, now=now)
-    except NotFound:
-        # the focus is there now and was not then, so there was nothing to be about it
-        return _difference([], current)
-    return _difference(_anchors(earlier), current)
-
-
-def diff_budget_profiles(
-    request: ContextRequest, *, before: str, after: str, tenant_id: UUID, reach: str, actor: Actor, now: datetime
-) -> ContextDiff:
-    """What the budget profile `after` gives for `request` that `before` does not.
-
-    Raises as `assemble_context` does, `InvalidInput` for an unknown profile with its field, `before` or `after`.
-    """
-    first, second = (
-        _assembled(replace(request, preview=True, budget_profile=name), field, tenant_id, reach, actor, now)
-        for field, name in (("before", before), ("after", after))
-    )
-    return _difference(_anchors(first), second)
-
-
-def _assembled(
-    request: ContextRequest, field: str, tenant_id: UUID, reach: str, actor: Actor, now: datetime
-) -> AssembledContext:
-    try:
-        return assemble_context(request, tenant_id=tenant_id, reach=reach, actor=actor, now=now)
-    except InvalidInput as error:
-        if error.field != "budget_profile":
-            raise
-        raise InvalidInput(error.code, error.detail, field) from error
-
-
-def _check(request: ContextRequest, since: ContextDiffBaseline, now: datetime) -> None:
     if sum(value is not None for value in (since.context_id, since.snapshot, since.as_of)) != 1:
         raise InvalidInput("one_since", "Compare with exactly one of context_id, snapshot and as_of.", "since")
     if since.as_of is not None and since.as_of.utcoffset() is None:
@@ -110,11 +77,41 @@ def _check(request: ContextRequest, since: ContextDiffBaseline, now: datetime) -
     if since.as_of is not None and since.as_of > now:
         raise InvalidInput("in_the_future", "Only the past and the present can be compared.", "since.as_of")
     if request.as_of is not None:
-        raise InvalidInput("as_of_unused", "The present is compared; say in `since` with what.", "as_of")
+        raise InvalidInput("as_of_unused", "The present is compared; give the other time in `since`.", "as_of")
+    preview = replace(request, preview=True)
+    current = assemble_context(preview, tenant_id=tenant_id, reach=reach, actor=actor, now=now)
+    if since.context_id is not None:
+        return ContextDiff.between(_receipt_anchors(since.context_id, current, tenant_id, reach), current)
+    then = replace(preview, as_of=since.as_of, moment=snapshot_recorded_at(since.snapshot, tenant_id))
+    try:
+        earlier = assemble_context(then, tenant_id=tenant_id, reach=reach, actor=actor, now=now)
+    except NotFound:
+        # The focus exists now and did not exist then, so no context about it was possible.
+        return ContextDiff.between([], current)
+    return ContextDiff.between((block.anchor for block in earlier.blocks), current)
 
 
-def _anchors_given(receipt_id: UUID, current: AssembledContext, tenant_id: UUID, reach: str) -> list[Anchor]:
-    """The anchors of an earlier context of the same partition."""
+def diff_budget_profiles(
+    request: ContextRequest, *, before: str, after: str, tenant_id: UUID, reach: str, actor: Actor, now: datetime
+) -> ContextDiff:
+    """Return what the budget profile `after` gives for `request` that `before` does not.
+
+    Raises as `assemble_context` does, `InvalidInput` for an unknown profile with its field, `before` or `after`.
+    """
+    contexts = []
+    for field, name in (("before", before), ("after", after)):
+        preview = replace(request, preview=True, budget_profile=name)
+        try:
+            contexts.append(assemble_context(preview, tenant_id=tenant_id, reach=reach, actor=actor, now=now))
+        except InvalidInput as error:
+            if error.field != "budget_profile":
+                raise
+            raise InvalidInput(error.code, error.detail, field) from error
+    return ContextDiff.between((block.anchor for block in contexts[0].blocks), contexts[1])
+
+
+def _receipt_anchors(receipt_id: UUID, current: AssembledContext, tenant_id: UUID, reach: str) -> list[Anchor]:
+    """Return the anchors of an earlier context of the same partition."""
     with tenant_scope(tenant_id):
         try:
             receipt = find_receipt(tenant_id=tenant_id, receipt_id=receipt_id, reach=reach)
@@ -127,36 +124,17 @@ def _anchors_given(receipt_id: UUID, current: AssembledContext, tenant_id: UUID,
 
 
 def snapshot_recorded_at(snapshot: str | None, tenant_id: UUID) -> PointInTime | None:
-    """The recorded time of a snapshot, by its name or else its id; raises `NotFound` where there is none."""
+    """Return the recorded time of a snapshot by its name or else its id. Raises `NotFound`."""
     if snapshot is None:
         return None
     with tenant_scope(tenant_id):
         rows = Snapshot.objects.for_tenant(tenant_id)
-        found: Snapshot | None = rows.named(snapshot).first()
-        if found is None and (snapshot_id := _uuid(snapshot)):
-            found = rows.with_id(snapshot_id).first()
-    if found is None:
+        row: Snapshot | None = rows.named(snapshot).first()
+        if row is None:
+            try:
+                row = rows.with_id(UUID(snapshot)).first()
+            except ValueError:
+                row = None
+    if row is None:
         raise NotFound("not_found", "There is no such snapshot.", "since.snapshot")
-    return PointInTime.recorded(found.recorded_at)
-
-
-def _uuid(text: str) -> UUID | None:
-    try:
-        return UUID(text)
-    except ValueError:
-        return None
-
-
-def _anchors(context: AssembledContext) -> list[Anchor]:
-    return [block.anchor for block in context.blocks]
-
-
-def _difference(prior: Sequence[Anchor], current: AssembledContext) -> ContextDiff:
-    blocks = {block.anchor: block for block in current.blocks}
-    difference = diff_anchors(prior, list(blocks))
-    return ContextDiff(
-        now=current,
-        added=[blocks[anchor] for anchor in difference.added],
-        removed=difference.removed,
-        kept=difference.kept,
-    )
+    return PointInTime.recorded(row.recorded_at)

@@ -1,35 +1,31 @@
-"""From what was read to the sections of a context: rooms, rankings and packings at one budget. Reads nothing itself.
+"""The sections of a context: their budgets, whole texts (memo, summaries, focus), and packed memories.
 
-The conductor of a context goes through this once; whoever wants to know what another budget would hold goes through it
-again with the same candidates (ADR-0087).
+Nothing is read here, so other budgets can be laid out and packed for the same candidates (ADR-0087).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
 
-from context.assembly.candidates import RetrievedMemories
+from context.assembly.candidates import FoundCandidates, ScoredCandidates
+from context.assembly.packing import IncludedMemories, pack_memories
 from context.assembly.requests import ResolvedContextRequest
-from context.assembly.scoring import QueryScorer
-from context.assembly.sections import (
-    IncludedMemories,
+from context.receipts.results import (
+    LINKED_MEMORY,
+    MEMORY,
+    PARTITION_SUMMARY,
+    TENANT_MEMO,
+    Anchor,
+    Block,
+    Exclusion,
     Section,
-    SectionBudget,
-    fit_whole_blocks,
-    focus_block,
-    gate_ranked_candidates,
-    memo_block,
-    pack_memories,
-    rank_candidates,
-    summary_block,
 )
-from context.receipts.results import LINKED_MEMORY, MEMORY, Anchor
 from context.services.assembly.near_duplicates import NearDuplicates
-from context.services.assembly.profiled_scorer import ScoringQuestion
-from context.services.assembly.section_budgets import SectionAllocation
+from context.services.assembly.section_budgets import SectionAllocation, SectionBudget
 from context.services.budget import BudgetCalculator
+from context.services.packer import OVER_BUDGET
 from context.services.rendering import EXPECTED_OVERHEAD_TOKENS
-from context.services.scorer import ScoredMemory
+from memories.models import PartitionSummary, TenantMemo
 from memories.store.readings import Candidate
 
 #: Sections of a context in order of importance, as budget profiles name them.
@@ -44,124 +40,98 @@ _MEMO, SUMMARIES, FOCUS, LINKED, MEMORIES_SECTION = CONTEXT_SECTION_ORDER = (
 
 @dataclass(frozen=True)
 class ContextLayout:
-    """The room of a context and who has how much of it; memo, summaries and focus stand in theirs already."""
+    """The budget of a context and its allocation to sections; memo, summaries and focus are placed already."""
 
     whole: SectionBudget
-    allotment: SectionAllocation
+    allocation: SectionAllocation
     texts: Sequence[Section]
 
-    def room_for(self, section: str) -> SectionBudget:
-        """What a section may use as things stand."""
-        return self.whole.of(self.allotment.room_for(section))
+    def budget_of(self, section: str) -> SectionBudget:
+        """Return what a section may use, after the sections before it."""
+        return self.whole.of(self.allocation.room_for(section))
 
 
-def build_layout(wish: ResolvedContextRequest, calculator: BudgetCalculator) -> ContextLayout:
-    """The rooms at the budget of `wish`."""
-    fence_tokens, marker_tokens = EXPECTED_OVERHEAD_TOKENS[wish.request.render]
-    whole = SectionBudget(wish.max_tokens - fence_tokens, marker_tokens, wish.model, calculator)
-    allotment = SectionAllocation(
-        whole.tokens, CONTEXT_SECTION_ORDER, wish.profile.sections, shares_of=wish.request.shares_of
+def build_layout(request: ResolvedContextRequest, calculator: BudgetCalculator) -> ContextLayout:
+    """Return the layout at the budget of `request`."""
+    fence_tokens, marker_tokens = EXPECTED_OVERHEAD_TOKENS[request.given.render]
+    whole = SectionBudget(request.max_tokens - fence_tokens, marker_tokens, request.model, calculator)
+    allocation = SectionAllocation(
+        whole.tokens, CONTEXT_SECTION_ORDER, request.profile.sections, shares_of=request.given.shares_of
     )
-    return ContextLayout(whole, allotment, _text_sections(wish, whole, allotment))
-
-
-def _text_sections(wish: ResolvedContextRequest, whole: SectionBudget, allotment: SectionAllocation) -> list[Section]:
-    """Memo, summaries and focus: whole texts, each section within its own room."""
-    sources = wish.sources
-    rows = {
-        _MEMO: [memo_block(sources.memo, whole)] if sources.memo else [],
-        SUMMARIES: [summary_block(summary, whole) for summary in sources.summaries],
-        FOCUS: [summary_block(sources.summary, whole)] if sources.summary else [],
+    sources = request.sources
+    rows: dict[str, Sequence[TenantMemo | PartitionSummary | Candidate | None]] = {
+        _MEMO: [sources.memo],
+        SUMMARIES: sources.summaries,
+        FOCUS: [sources.memory or sources.summary],
     }
-    if sources.memory is not None:
-        rows[FOCUS] = [focus_block(sources.memory, whole)]
-    sections = []
-    for name, blocks in rows.items():
-        sections.append(fit_whole_blocks(blocks, whole.of(allotment.room_for(name))))
-        allotment.take(name, sections[-1].tokens)
-    return sections
+    texts = []
+    for name, items in rows.items():
+        budget = whole.of(allocation.room_for(name))
+        texts.append(fit_whole_blocks([whole_block(item, whole) for item in items if item is not None], budget))
+        allocation.take(name, texts[-1].tokens)
+    return ContextLayout(whole, allocation, texts)
 
 
-@dataclass(frozen=True)
-class ScoredCandidates:
-    """Scored memories, pinned ones first: those the focus links to, and of those that were found the ones in play."""
-
-    linked: Sequence[ScoredMemory]
-    memories: Sequence[ScoredMemory]
-    is_pool: bool
-
-    @property
-    def candidates(self) -> list[Candidate]:
-        """The candidates of both."""
-        return [item.memory["candidate"] for item in (*self.linked, *self.memories)]
+def whole_block(row: TenantMemo | PartitionSummary | Candidate, budget: SectionBudget) -> Block:
+    """Return the block that shows all of a memo, a partition summary or a memory."""
+    if isinstance(row, TenantMemo):
+        anchor = Anchor(TENANT_MEMO, str(row.tenant_id), row.version)
+    elif isinstance(row, PartitionSummary):
+        anchor = Anchor(PARTITION_SUMMARY, str(row.summary_id), row.version)
+    else:
+        anchor = Anchor(MEMORY, str(row.id), row.version)
+    return Block(anchor.type, anchor, row.content, budget.tokens_of(row.token_counts))
 
 
-def score_candidates(
-    wish: ResolvedContextRequest, layout: ContextLayout, found: RetrievedMemories, linked: Sequence[Candidate]
-) -> ScoredCandidates:
-    """What is there, scored; of a pool larger than the budget asks for, what the gate lets through by score."""
-    scored = score_retrieved(wish, layout.whole, found, linked)
-    return gate_scored_candidates(wish, layout, scored) if scored.is_pool else scored
-
-
-def score_retrieved(
-    wish: ResolvedContextRequest, whole: SectionBudget, found: RetrievedMemories, linked: Sequence[Candidate]
-) -> ScoredCandidates:
-    """Everything that was found, scored; which of a pool is in play takes a budget."""
-    scoring = QueryScorer(wish.scoring, ScoringQuestion(wish.query or "", wish.moment.at, found.lexemes), found.vectors)
-    memories = rank_candidates(found.candidates, whole, scoring, top_k=wish.top_k)
-    is_pool = wish.query is not None and wish.scoring.pool_size > 0
-    return ScoredCandidates(rank_candidates(linked, whole, scoring), memories, is_pool)
-
-
-def gate_scored_candidates(
-    wish: ResolvedContextRequest, layout: ContextLayout, ranking: ScoredCandidates
-) -> ScoredCandidates:
-    """What of a scored pool the gate lets through by score."""
-    memories = gate_ranked_candidates(
-        ranking.memories,
-        layout.room_for(MEMORIES_SECTION),
-        overfetch_ratio=wish.profile.overfetch_ratio,
-        minimum=wish.packing.candidates_min,
-    )
-    return replace(ranking, memories=memories)
+def fit_whole_blocks(blocks: Iterable[Block], budget: SectionBudget) -> Section:
+    """Return a section of the blocks that fit, in their order; blank ones are ignored."""
+    kept: list[Block] = []
+    omitted: list[Exclusion] = []
+    taken = 0
+    for block in blocks:
+        if not block.text.strip():
+            continue
+        if taken + block.tokens + budget.marker_tokens <= budget.tokens:
+            kept.append(block)
+            taken += block.tokens + budget.marker_tokens
+        else:
+            omitted.append(block.left_out(OVER_BUDGET))
+    return Section(kept, omitted, taken, available=budget.tokens)
 
 
 def pack_sections(
-    wish: ResolvedContextRequest,
+    request: ResolvedContextRequest,
     layout: ContextLayout,
-    ranking: ScoredCandidates,
-    found: RetrievedMemories,
-    likeness: NearDuplicates,
+    scored: ScoredCandidates,
+    found: FoundCandidates,
+    duplicates: NearDuplicates,
 ) -> list[Section]:
-    """All sections in order of importance: the texts, linked memories, and those that were found."""
-    beside = IncludedMemories(_shown(wish, layout.texts, found), likeness)
+    """Return all sections in order of importance: whole texts, linked memories, and memories that were found."""
+    # a memory that stands in the larger context excludes itself only where the search found it
+    elsewhere = set(request.given.already_shown)
+    shown = {
+        one.id: Anchor(MEMORY, str(one.id), one.version) for one in found.retrieval.candidates if one.id in elsewhere
+    }
+    included = IncludedMemories(shown | _memory_anchors(layout.texts), duplicates)
     linked = pack_memories(
-        ranking.linked,
-        layout.room_for(LINKED),
-        # links were drawn by somebody: no score stops them, and they do not compete with what was searched
-        replace(wish.packing, minimum_score=0.0, pinned_share=1.0, is_explained=False),
+        scored.linked,
+        layout.budget_of(LINKED),
+        # a person or an agent drew the links: no score stops them, and they do not compete with search results
+        replace(request.packing, minimum_score=0.0, pinned_share=1.0, is_explained=False),
         kind=LINKED_MEMORY,
-        beside=beside,
+        included=included,
     )
-    layout.allotment.take(LINKED, linked.tokens)
+    layout.allocation.take(LINKED, linked.tokens)
     memories = pack_memories(
-        ranking.memories,
-        layout.room_for(MEMORIES_SECTION),
-        wish.packing,
-        beside=replace(beside, included={**beside.included, **_included([linked])}),
+        scored.memories,
+        layout.budget_of(MEMORIES_SECTION),
+        request.packing,
+        included=replace(included, anchors={**included.anchors, **_memory_anchors([linked])}),
     )
     return [*layout.texts, linked, memories]
 
 
-def _shown(wish: ResolvedContextRequest, sections: Sequence[Section], found: RetrievedMemories) -> dict[UUID, Anchor]:
-    """Anchors of what no other section is to show, by memory id: of what stands elsewhere only where it was found."""
-    elsewhere = set(wish.request.already_shown)
-    rows = [one for one in found.candidates if one.id in elsewhere]
-    return {one.id: Anchor(MEMORY, str(one.id), one.version) for one in rows} | _included(sections)
-
-
-def _included(sections: Sequence[Section]) -> dict[UUID, Anchor]:
-    """Anchors of the memories that stand in the sections, by their ids."""
+def _memory_anchors(sections: Iterable[Section]) -> dict[UUID, Anchor]:
+    """Return the anchors of the memories in the sections, by memory id."""
     anchors = [block.anchor for section in sections for block in section.blocks]
     return {UUID(anchor.id): anchor for anchor in anchors if anchor.type == MEMORY}

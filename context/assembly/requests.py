@@ -1,4 +1,4 @@
-"""From a request to what is actually wished: checked, within the key's reach, every default filled in."""
+"""Resolving a request for a context: validated once, within the key's reach, with every default filled in."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
@@ -6,14 +6,15 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from context.assembly.sections import PACKERS, PackingSettings
-from context.assembly.sections.packing import ELASTIC, OPTIMAL
+from context.assembly.packing import PackingSettings
 from context.assembly.sources import ContextSources, SourceReader, given_or_default
-from context.models import SUMMARY_LEVELS_MAX, TOP_K_MAX, BudgetProfile
+from context.models import BudgetProfile
 from context.receipts.results import Anchor, ContextRequest, ContextWarning, Focus
 from context.services.assembly.model_catalog import DEFAULT_MODEL
 from context.services.budget import BudgetCalculator
 from context.services.ordering import DEFAULT_ORDERING, ORDERINGS
+from context.services.packer import ELASTIC, OPTIMAL, PACKERS
+from context.services.profiles.fields import SUMMARY_LEVELS_MAX, TOP_K_MAX
 from context.services.profiles.scoring_profiles import ScoringProfile
 from context.services.rendering import RENDER_STYLES
 from memories.models import PartitionSummary
@@ -28,7 +29,7 @@ EARLIER_UNVERIFIED = ContextWarning(
     "stable_with_unverified",
     "The earlier context cannot be given back as it was, so no prefix of it is promised.",
 )
-#: What the budget profile or a default decides where a request leaves it out.
+#: Fields that the budget profile or a default decides where a request omits them.
 OPTIONAL_FIELDS = (
     "max_tokens",
     "model",
@@ -46,49 +47,34 @@ OPTIONAL_FIELDS = (
 
 @dataclass(frozen=True)
 class ResolvedContextRequest:
-    """A request with nothing left open.
+    """A request for a context with no open choice; `given` is the request as it came.
 
-    `query` None: the partition's top `top_k`, or no memories at all where that is 0; else `top_k` is None.
+    `query` None: the partition's top `top_k` memories, or none if that is 0; with a query, `top_k` is None.
     """
 
-    request: ContextRequest
+    given: ContextRequest
     query: str | None
     partition: PartitionPath
     moment: PointInTime
     model: str
     max_tokens: int
+    profile: BudgetProfile
+    scoring: ScoringProfile
     packing: PackingSettings
     ordering: str
     top_k: int | None
+    wants_linked: bool
     sources: ContextSources
     notices: Sequence[ContextWarning]
     reach: str = ""
     previous: Sequence[Anchor] = field(default_factory=list)
 
-    @property
-    def profile(self) -> BudgetProfile:
-        """The budget profile that applies."""
-        return self.sources.profile
-
-    @property
-    def scoring(self) -> ScoringProfile:
-        """The scoring profile that applies."""
-        return self.sources.scoring
-
-    @property
-    def has_linked(self) -> bool:
-        """Whether memories that the focus links to are wanted."""
-        is_wanted = given_or_default(self.request.include_linked_memories, self.profile.include_linked_memories)
-        return is_wanted and self.sources.memory is not None
-
-    @property
-    def has_memories(self) -> bool:
-        """Whether any memories are looked for."""
-        return self.query is not None or self.top_k != 0
-
     def as_record(self) -> dict[str, Any]:
-        """The inputs as a receipt keeps them; `given` names those that no default filled in."""
-        request, profile = self.request, self.profile
+        """Return the inputs as a receipt stores them; `given` names those that no default filled in."""
+        request, profile = self.given, self.profile
+        part: dict[str, Any] = {} if request.shares_of is None else {"shares_of": request.shares_of}
+        if request.already_shown:
+            part["already_shown"] = [str(memory_id) for memory_id in request.already_shown]
         return {
             "query": self.query or "",
             "focus": None if request.focus is None else request.focus.as_record(),
@@ -105,22 +91,13 @@ class ResolvedContextRequest:
             "summary_style": request.summary_style or profile.summary_style,
             "include_tenant_memo": given_or_default(request.include_tenant_memo, profile.include_tenant_memo),
             "include_summaries_at": list(given_or_default(request.include_summaries_at, profile.include_summaries_at)),
-            "include_linked_memories": given_or_default(
-                request.include_linked_memories, profile.include_linked_memories
-            ),
+            "include_linked_memories": self.wants_linked,
             "include_memories_top_k": self.top_k,
             "as_of": None if request.as_of is None else request.as_of.isoformat(),
             "stable_with": None if request.stable_with is None else str(request.stable_with),
             "given": [name for name in OPTIONAL_FIELDS if getattr(request, name) not in (None, "")],
-            **self._part_of_larger(),
+            **part,
         }
-
-    def _part_of_larger(self) -> dict[str, Any]:
-        """What is known of a larger context that this is a part of; nothing where it stands alone."""
-        request = self.request
-        part: dict[str, Any] = {} if request.shares_of is None else {"shares_of": request.shares_of}
-        shown = [str(memory_id) for memory_id in request.already_shown]
-        return part | ({"already_shown": shown} if shown else {})
 
 
 def resolve_context_request(
@@ -132,7 +109,7 @@ def resolve_context_request(
     calculator: BudgetCalculator,
     now: datetime,
 ) -> ResolvedContextRequest:
-    """`request` with its defaults, from the tenant's rows in one short scope.
+    """Return `request` with its defaults, from the tenant's rows in one short scope.
 
     Raises `InvalidInput` naming the field, `Forbidden` for a partition outside of `reach`, `NotFound` for a focus or a
     `stable_with` outside of it.
@@ -148,21 +125,24 @@ def resolve_context_request(
     profile = sources.profile
     packer = request.packer or profile.packer
     return ResolvedContextRequest(
-        request=request,
+        given=request,
         query=query,
         partition=partition,
         moment=moment,
         model=model,
         max_tokens=given_or_default(request.max_tokens, min(profile.default_tokens, window)),
+        profile=profile,
+        scoring=sources.scoring,
         packing=PackingSettings.of(profile, packer=packer, has_query=query is not None, is_explained=request.explain),
         ordering=_ordering(request, profile, packer),
         top_k=None if query else _top_k(request, profile),
+        wants_linked=given_or_default(request.include_linked_memories, profile.include_linked_memories),
         sources=sources,
         notices=[
             *_notices(request, query, model, calculator),
-            *_about_packer(packer, sources.scoring),
+            *_packer_notices(packer, sources.scoring),
             *sources.notices,
-            *_about_earlier(sources),
+            *([EARLIER_UNVERIFIED] if sources.earlier and not sources.earlier.is_verified else []),
         ],
         reach=reach,
         previous=[block.anchor for block in sources.earlier.context.blocks] if sources.earlier else [],
@@ -224,7 +204,7 @@ def _moment(request: ContextRequest, now: datetime) -> PointInTime:
 
 
 def _partition(request: ContextRequest, reach: str) -> PartitionPath:
-    """The partition asked for; without one, all that the key reaches."""
+    """Return the requested partition, or all that the key reaches."""
     focus = request.focus or Focus()
     name = "partition" if focus.partition is None else "focus.partition"
     try:
@@ -248,7 +228,7 @@ def _query(query: str) -> str | None:
 
 
 def _ordering(request: ContextRequest, profile: BudgetProfile, packer: str) -> str:
-    """The one asked for; with an earlier context its order; short texts put the best ones at both ends."""
+    """Return the requested ordering, else that of the earlier context, else one that suits the packer."""
     if request.ordering:
         return request.ordering
     if request.stable_with is not None:
@@ -257,7 +237,7 @@ def _ordering(request: ContextRequest, profile: BudgetProfile, packer: str) -> s
 
 
 def _top_k(request: ContextRequest, profile: BudgetProfile) -> int:
-    """How many memories a context without query holds; one about a memory or a summary none, unless asked for."""
+    """Return how many memories a context without query includes: none by default if its focus is a row."""
     focus = request.focus or Focus()
     has_other_focus = focus.memory_id is not None or focus.summary_id is not None
     return given_or_default(request.include_memories_top_k, 0 if has_other_focus else profile.include_memories_top_k)
@@ -274,8 +254,8 @@ def _notices(
     return notices
 
 
-def _about_packer(packer: str, scoring: ScoringProfile) -> list[ContextWarning]:
-    """The highest sum of scores pays only where they are probabilities (ADR-0043)."""
+def _packer_notices(packer: str, scoring: ScoringProfile) -> list[ContextWarning]:
+    """Warn where the highest sum of scores means little: scores that are no probabilities (ADR-0043)."""
     if packer != OPTIMAL or scoring.is_calibrated:
         return []
     detail = (
@@ -283,8 +263,3 @@ def _about_packer(packer: str, scoring: ScoringProfile) -> list[ContextWarning]:
         "memories over few strong ones. The greedy packer finds more evidence."
     )
     return [ContextWarning("uncalibrated_profile", detail)]
-
-
-def _about_earlier(sources: ContextSources) -> list[ContextWarning]:
-    is_unverified = sources.earlier is not None and not sources.earlier.is_verified
-    return [EARLIER_UNVERIFIED] if is_unverified else []

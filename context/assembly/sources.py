@@ -1,6 +1,6 @@
-"""What a context may hold besides what a search finds, read in one short scope: memo, summaries, focus, profile.
+"""The rows of a context besides search results, read in one short scope: profiles, focus, memo, summaries.
 
-A part that cannot be read is left out with a notice; only a focus that is not there is refused.
+A part that cannot be read is left out with a notice; only a missing focus is an error.
 """
 
 import logging
@@ -18,9 +18,8 @@ from context.receipts.results import ContextRequest, ContextWarning
 from context.receipts.storing import StoredContext, read_receipt
 from context.services.profiles.scoring_profiles import ADR_0040, ScoringProfile
 from memories.models import EmbeddingModel, PartitionSummary, TenantMemo
-from memories.search.lookup import memories_at_time, read_partition_summaries, summary_at_time
 from memories.services.store.moments import PointInTime
-from memories.store.readings import Candidate
+from memories.store.readings import Candidate, SearchScope, read_memories, read_partition_summaries, read_summary
 from memories.tenancy.exceptions import NotFound
 from memories.tenancy.scopes import tenant_scope
 
@@ -45,14 +44,13 @@ FAILURES: Mapping[str, ContextWarning] = {
 
 @dataclass(frozen=True)
 class ContextSources:
-    """What was read. `place` is the partition that the context is about, whose summaries lead down to it."""
+    """The rows that were read; `summaries` are those of the partition that the context is about, and above it."""
 
     profile: BudgetProfile
     scoring: ScoringProfile
     embedding_model: EmbeddingModel | None
     memory: Candidate | None
     summary: PartitionSummary | None
-    place: str
     memo: TenantMemo | None
     summaries: list[PartitionSummary]
     earlier: StoredContext | None
@@ -61,7 +59,7 @@ class ContextSources:
 
 @dataclass
 class SourceReader:
-    """Reads the parts of a request's context; `reach` is the key's prefix, `partition` what is asked for within it."""
+    """Reads the parts of a request's context; `reach` is the key's prefix, `partition` the requested path in it."""
 
     request: ContextRequest
     tenant_id: UUID
@@ -73,9 +71,9 @@ class SourceReader:
     notices: list[ContextWarning] = field(default_factory=list)
 
     def read(self) -> ContextSources:
-        """All parts in one scope; where that fails, each in a scope of its own.
+        """Return all parts, read in one scope; where that fails, each in a scope of its own.
 
-        Raises `NotFound` for a focus or an earlier context that is not there within reach, `InvalidInput` for an
+        Raises `NotFound` for a focus or an earlier context that does not exist within reach, `InvalidInput` for an
         unknown profile.
         """
         try:
@@ -89,15 +87,14 @@ class SourceReader:
         profile = self._part("profile", self._profile) or default_budget_profile(self.tenant_id)
         scoring = self._part("scoring", self._scoring) or ADR_0040
         memory, summary = self._part("focus", self._focus) or (None, None)
-        place = self._place(memory, summary)
-        summaries = self._part("summaries", lambda: self._summaries(profile, place)) or []
+        path = memory.partition_path if memory else summary.partition.path if summary else self.partition
+        summaries = self._part("summaries", lambda: self._summaries(profile, path)) or []
         return ContextSources(
             profile=profile,
             scoring=scoring,
             embedding_model=self._part("model", self._embedding_model),
             memory=memory,
             summary=summary,
-            place=place,
             memo=self._part("memo", lambda: self._memo(profile)),
             # the focus has its own section
             summaries=[row for row in summaries if summary is None or row.summary_id != summary.summary_id],
@@ -140,25 +137,20 @@ class SourceReader:
     def _focus(self) -> tuple[Candidate | None, PartitionSummary | None]:
         focus = self.request.focus
         if focus is not None and focus.memory_id is not None:
-            found = memories_at_time(
-                tenant_id=self.tenant_id, ids=[focus.memory_id], moment=self.moment, reach=self.reach
-            )
+            found = read_memories(self._scope, [focus.memory_id])
             if not found:
                 raise NotFound("not_found", "There is no such memory.", "focus.memory_id")
             return found[0], None
         if focus is not None and focus.summary_id is not None:
-            summary = summary_at_time(
-                tenant_id=self.tenant_id, summary_id=focus.summary_id, moment=self.moment, reach=self.reach
-            )
+            summary = read_summary(self._scope, focus.summary_id)
             if summary is None:
                 raise NotFound("not_found", "There is no such summary.", "focus.summary_id")
             return None, summary
         return None, None
 
-    def _place(self, memory: Candidate | None, summary: PartitionSummary | None) -> str:
-        if memory is not None:
-            return memory.partition_path
-        return self.partition if summary is None else summary.partition.path
+    @property
+    def _scope(self) -> SearchScope:
+        return SearchScope(self.tenant_id, self.reach, self.moment)
 
     def _memo(self, profile: BudgetProfile) -> TenantMemo | None:
         if not given_or_default(self.request.include_tenant_memo, profile.include_tenant_memo):
@@ -166,16 +158,10 @@ class SourceReader:
         memo: TenantMemo | None = TenantMemo.objects.for_tenant(self.tenant_id).at(self.moment).first()
         return memo
 
-    def _summaries(self, profile: BudgetProfile, place: str) -> list[PartitionSummary]:
+    def _summaries(self, profile: BudgetProfile, path: str) -> list[PartitionSummary]:
         levels = given_or_default(self.request.include_summaries_at, profile.include_summaries_at)
-        return read_partition_summaries(
-            tenant_id=self.tenant_id,
-            path=place,
-            levels=set(levels),
-            style=self.request.summary_style or profile.summary_style,
-            moment=self.moment,
-            reach=self.reach,
-        )
+        style = self.request.summary_style or profile.summary_style
+        return read_partition_summaries(self._scope, path, levels=set(levels), style=style)
 
     def _earlier(self) -> StoredContext | None:
         if self.request.stable_with is None:
@@ -187,10 +173,10 @@ class SourceReader:
 
 
 def given_or_default(given: _Part | None, default: _Part) -> _Part:
-    """What was asked for, else the default."""
+    """Return what was given, else the default."""
     return default if given is None else given
 
 
 def database_error_code(error: Exception) -> str:
-    """The database's code of a failure; its message may quote a row."""
+    """Return the database's code of a failure; its message may quote a row."""
     return getattr(error.__cause__, "sqlstate", None) or ""

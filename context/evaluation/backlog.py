@@ -1,4 +1,4 @@
-"""What of evaluations waits for somebody, by tenant. Inside a scope that reads the tenants."""
+"""Evaluations that wait for an operator, by tenant. Inside a scope that reads the tenants."""
 
 from collections.abc import Collection
 from uuid import UUID
@@ -8,5 +8,5 @@ from memories.tenancy.queries.backlogs import Backlog
 
 
 def failed_evaluation_backlogs(tenant_ids: Collection[UUID]) -> dict[UUID, Backlog]:
-    """Evaluations that failed and were not gone on with. One query."""
+    """Return the failed evaluations. One query."""
     return EvaluationRun.objects.of_tenants(tenant_ids).in_state(EvaluationRun.State.FAILED).backlogs("finished_at")

@@ -1,16 +1,16 @@
-"""The conductor of a calibration: ask every question twice, by the profile and with all parts, and learn (ADR-0081).
+"""The orchestrator of a calibration: ask every question twice, by the profile and with all components (ADR-0081).
 
 Every context is a preview through the real assembly, so nothing is counted. Called with no scope open.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from uuid import NAMESPACE_OID, UUID, uuid5
 
 from context.assembly.orchestrator import assemble_context
-from context.evaluation.corpora import EvaluationCorpus
+from context.evaluation.corpora import EvaluationCorpus, stage_questions
 from context.evaluation.measurement import EvaluationQuestion
-from context.evaluation.staging import drop_staged_corpus, load_staged_corpus, staged_run_ids
+from context.evaluation.staging import EvaluationProgress, drop_staged_corpus, staged_run_ids
 from context.receipts.results import AssembledContext, ContextRequest
 from context.services.evaluation.calibration import Calibration, Observation, calibrate, require_enough_questions
 from context.services.evaluation.logistic import FOLDS, TooLittleDataError
@@ -21,30 +21,34 @@ from memories.tenancy.exceptions import InvalidInput
 _BY = Actor.system("fit_profile")
 _STAGE = "calibration"
 _BUDGETS = (250, 500, 1000, 2000, 4000)
-#: Longer than any calibration takes: what is older was left by a command that was killed.
+#: Longer than any calibration takes: an older hidden tenant was left by a killed command.
 CALIBRATION_LASTS = timedelta(hours=6)
-_LOADING, _ASKING = "loading", "asking"
-
-#: Called with what is being done, and how much of how much of it is.
-_Progress = Callable[[str, int, int], None]
 
 
 def calibrate_profile(
-    tenant_id: UUID, material: EvaluationCorpus, base: ScoringProfile, *, now: datetime, progress: _Progress
+    tenant_id: UUID, corpus: EvaluationCorpus, base: ScoringProfile, *, now: datetime, progress: EvaluationProgress
 ) -> Calibration:
-    """The probability of being evidence among the candidates of `base`, learnt from the questions of `material`.
+    """Return the probability of being evidence among the candidates of `base`, fitted to the questions of `corpus`.
 
-    A corpus is loaded into a hidden tenant and dropped again. Raises `InvalidInput` where there is too little to learn
-    from, or a memory that cannot be stored.
+    A corpus is loaded into a hidden tenant and dropped again. Raises `InvalidInput` for too little data, or for a
+    memory that cannot be stored.
     """
-    _refuse_too_little(material)
-    drop_killed_calibrations(now=now)
-    stage = uuid5(NAMESPACE_OID, f"{tenant_id} {material.sha256}")
+    # Before anything is loaded: what the questions alone tell.
+    if corpus.corpus is None:
+        evidence = [len(question.wanted) for question in corpus.golden]
+    else:
+        evidence = [len(question.evidence) for question in corpus.corpus.questions]
     try:
-        asked_of, questions = _staged(stage, tenant_id, material, now, progress)
-        observations = _observed(asked_of, questions, base, progress)
+        require_enough_questions(sum(count > 0 for count in evidence), sum(evidence))
+    except TooLittleDataError as error:
+        raise InvalidInput(error.code, error.detail, "corpus") from error
+    drop_killed_calibrations(now=now)
+    stage = uuid5(NAMESPACE_OID, f"{tenant_id} {corpus.sha256}")
+    try:
+        staged_id, questions = stage_questions(stage, tenant_id, corpus, now=now, progress=progress, stage=_STAGE)
+        observations = _observed(staged_id, questions, base, progress)
     finally:
-        if material.corpus is not None:
+        if corpus.corpus is not None:
             drop_staged_corpus(stage, stage=_STAGE)
     wanted = {question.id: len(question.wanted) for question in questions if question.wanted}
     try:
@@ -54,41 +58,19 @@ def calibrate_profile(
 
 
 def drop_killed_calibrations(*, now: datetime) -> int:
-    """Drop the hidden tenants that killed commands left; how many there were."""
+    """Drop the hidden tenants that killed commands left; return how many there were."""
     left = staged_run_ids(_STAGE, before=now - CALIBRATION_LASTS)
     return sum(drop_staged_corpus(run_id, stage=_STAGE) for run_id in left)
 
 
-def _refuse_too_little(material: EvaluationCorpus) -> None:
-    """Before anything is loaded or asked: as far as the questions alone tell. Raises `InvalidInput`."""
-    questions = material.golden if material.corpus is None else material.corpus.questions
-    evidence = [len(each.wanted if isinstance(each, EvaluationQuestion) else each.evidence) for each in questions]
-    try:
-        require_enough_questions(sum(count > 0 for count in evidence), sum(evidence))
-    except TooLittleDataError as error:
-        raise InvalidInput(error.code, error.detail, "corpus") from error
-
-
-def _staged(
-    stage: UUID, tenant_id: UUID, material: EvaluationCorpus, now: datetime, progress: _Progress
-) -> tuple[UUID, Sequence[EvaluationQuestion]]:
-    if material.corpus is None:
-        return tenant_id, material.asked({})
-    total = len(material.corpus.memories)
-    hidden_id, ids = load_staged_corpus(
-        stage, material.corpus, now=now, loaded=lambda done: progress(_LOADING, done, total), stage=_STAGE
-    )
-    return hidden_id, material.asked(ids)
-
-
 def _observed(
-    tenant_id: UUID, questions: Sequence[EvaluationQuestion], base: ScoringProfile, progress: _Progress
+    tenant_id: UUID, questions: Sequence[EvaluationQuestion], base: ScoringProfile, progress: EvaluationProgress
 ) -> list[Observation]:
     probe = with_all_components(base)
     partitions = {question.partition for question in questions}
     observations: list[Observation] = []
     for done, question in enumerate(questions, start=1):
-        scores = {row.anchor.id: row.score for row in _asked(tenant_id, question, base).candidates}
+        scores = {row.anchor.id: row.score for row in _context(tenant_id, question, base).candidates}
         group = question.partition if len(partitions) >= FOLDS else question.id
         observations += [
             Observation(
@@ -100,19 +82,19 @@ def _observed(
                 parts=row.score_breakdown,
                 is_evidence=UUID(row.anchor.id) in question.wanted,
             )
-            for row in _asked(tenant_id, question, probe).candidates
+            for row in _context(tenant_id, question, probe).candidates
         ]
-        progress(_ASKING, done, len(questions))
+        progress("asking", done, len(questions))
     return observations
 
 
 def with_all_components(base: ScoringProfile) -> ScoringProfile:
-    """`base` with every part in the sum, so that each candidate tells all of them."""
+    """Return `base` with every component in the sum, so that each candidate reports all of them."""
     numbers = base.to_numbers() | {"weights": dict.fromkeys(PART_NAMES, 1 / len(PART_NAMES)), "recency_mode": "added"}
     return ScoringProfile.from_numbers(base.name, base.version, numbers | {"coefficients": None, "intercept": None})
 
 
-def _asked(tenant_id: UUID, question: EvaluationQuestion, scoring: ScoringProfile) -> AssembledContext:
+def _context(tenant_id: UUID, question: EvaluationQuestion, scoring: ScoringProfile) -> AssembledContext:
     request = ContextRequest(
         query=question.text,
         partition=question.partition,

@@ -1,4 +1,4 @@
-"""Golden questions as a corpus of the project's own form, to be kept, shared and asked elsewhere."""
+"""Export of golden questions as a corpus."""
 
 import zipfile
 from collections.abc import Mapping
@@ -16,15 +16,15 @@ from memories.services.partitions.paths import is_within
 from memories.tenancy.exceptions import InvalidInput
 from memories.tenancy.scopes import tenant_scope
 
-#: Beyond this a corpus is no file to look at; only what the questions want is written then.
+#: Of a larger corpus only the evidence is written.
 MEMORIES_MAX = 20_000
 
 
 def export_golden(tenant_id: UUID, *, now: datetime) -> bytes:
-    """A ZIP file with `memories.jsonl` and `questions.jsonl`; with no scope open.
+    """Return a ZIP file with `memories.jsonl` and `questions.jsonl`; with no scope open.
 
-    The memories are all live ones of the partitions that are asked, or those that are wanted where these are too many.
-    Questions of which no memory can be found any more are left out. Raises `InvalidInput` where there is no question.
+    The memories are all live ones of the questions' partitions, or only the evidence if these are too many. Questions
+    whose evidence no longer exists are omitted. Raises `InvalidInput` without questions.
     """
     with tenant_scope(tenant_id):
         corpus = _corpus(tenant_id, now)
@@ -55,7 +55,7 @@ def _corpus(tenant_id: UUID, now: datetime) -> Corpus:
 
 
 def _question(asked: EvaluationQuestion, rows: Mapping[UUID, Memory], asked_at: datetime) -> CorpusQuestion:
-    """The question with what of its memories can be found where and when it is asked: they may have moved since."""
+    """Return the question with the evidence that it can find: memories may have moved since."""
     wanted = (rows[memory_id] for memory_id in asked.wanted if memory_id in rows)
     return CorpusQuestion(
         id=asked.id,

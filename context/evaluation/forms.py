@@ -17,12 +17,12 @@ from memory_platform.web.forms import PlatformForm
 
 
 class EvaluationForm(PlatformForm):
-    """A corpus to ask, how its questions are scored and packed, and at which budgets."""
+    """A corpus, how its questions are scored and packed, and at which budgets."""
 
     CORPORA = [
-        (EvaluationRun.Corpus.GOLDEN, "Golden questions of this tenant"),
+        (EvaluationRun.Corpus.GOLDEN, "Golden questions"),
         (EvaluationRun.Corpus.UPDATED_FACTS, "Updated facts, which come with the program"),
-        (EvaluationRun.Corpus.UPLOAD, "An uploaded corpus"),
+        (EvaluationRun.Corpus.UPLOAD, "Uploaded corpus"),
     ]
 
     corpus = forms.ChoiceField(choices=CORPORA)
@@ -36,7 +36,7 @@ class EvaluationForm(PlatformForm):
     def clean_budgets(self) -> list[int]:
         words = self.cleaned_data["budgets"].replace(",", " ").split()
         if not all(word.isdecimal() and len(word) < 10 for word in words):
-            raise ValidationError("Whole numbers of tokens, with commas between them.", code="bad_budgets")
+            raise ValidationError("Enter whole numbers, separated by commas.", code="bad_budgets")
         return [int(word) for word in words]
 
     def clean(self) -> dict[str, Any]:
@@ -48,9 +48,9 @@ class EvaluationForm(PlatformForm):
         return fields
 
     def _text_of(self, name: str, file: Any) -> str:
-        """The text of an uploaded file; what is wrong with it stands at its field."""
+        """Return the text of an uploaded file; a problem becomes an error of its field."""
         if file is None:
-            self.add_error(name, "Choose the file.")
+            self.add_error(name, "Select a file.")
         elif file.size > UPLOAD_BYTES_MAX:
             self.add_error(name, f"At most {UPLOAD_BYTES_MAX // 2**20} MiB are taken.")
         else:
@@ -60,15 +60,15 @@ class EvaluationForm(PlatformForm):
                 self.add_error(name, "The file is not UTF-8 text.")
         return ""
 
-    def wishes(self) -> dict[str, Any]:
-        """The valid fields as `request_evaluation` takes them."""
+    def to_evaluation_settings(self) -> dict[str, Any]:
+        """Return the valid fields as arguments of `request_evaluation`."""
         fields = self.cleaned_data
         same = {name: fields[name] for name in ("corpus_name", "profile", "packer", "budgets")}
         return {"corpus_kind": fields["corpus"], "corpus_text": fields.get("corpus_text", ""), **same}
 
 
 class GoldenQuestionForm(PlatformForm):
-    """The words of a golden question, and when it is asked."""
+    """The text of a golden question, and the time it is asked at."""
 
     text = forms.CharField(label="Question", max_length=QUERY_MAX_CHARACTERS)
     answer = forms.CharField(label="Answer", required=False, max_length=2_000)
@@ -77,35 +77,32 @@ class GoldenQuestionForm(PlatformForm):
 
 
 class NewGoldenForm(GoldenQuestionForm):
-    """A golden question by hand: its words, its place, and the memories that it wants, ticked or by their ids."""
+    """A golden question by hand: its text, its partition, and its evidence, selected or by id."""
 
     IDS_MAX = 100
 
     partition = PartitionField()
-    ids = forms.CharField(label="Memories by their ids", required=False, max_length=4_000)
+    ids = forms.CharField(label="Memory IDs", required=False, max_length=4_000)
 
     def clean_ids(self) -> list[UUID]:
-        """Ids with spaces or commas between them."""
         try:
             return [UUID(word) for word in self.cleaned_data["ids"].replace(",", " ").split()]
         except ValueError as error:
-            raise ValidationError("Ids of memories, with spaces between them.", code="invalid") from error
+            raise ValidationError("Enter memory IDs, separated by spaces.", code="invalid") from error
 
-    def ticked(self) -> list[UUID]:
-        """The memories whose boxes are ticked; what is no id is none of them."""
+    def selected(self) -> list[UUID]:
+        """Return the memories whose boxes are checked; what is no id is ignored."""
         sent = self.data.getlist("memory") if isinstance(self.data, QueryDict) else []
         return [found for text in sent[: self.IDS_MAX] if (found := _as_uuid(text)) is not None]
 
 
 class GoldenMemoryForm(PlatformForm):
-    """A memory that the context of a question should hold; `back` is the query string of the preview."""
+    """A memory that the context of a question should include; `back` is the query string of the preview."""
 
     text = forms.CharField(label="Question", max_length=QUERY_MAX_CHARACTERS)
     partition = PartitionField()
     asked_at = forms.DateTimeField(required=False)
-    memory = forms.UUIDField(
-        label="Memory", error_messages={"invalid": "Choose one of the memories that are found, or give an id."}
-    )
+    memory = forms.UUIDField(label="Memory", error_messages={"invalid": "Select a memory or enter an ID."})
     back = forms.CharField(required=False, max_length=BEFORE_MAX_CHARACTERS)
 
 

@@ -1,6 +1,6 @@
-"""Asking one question of a corpus: the context that an agent would get, and what of the evidence it holds.
+"""The measurement of one question: the context an agent would get, and how much of the evidence it includes.
 
-Every context is a preview through the real assembly, so nothing is stored and nothing is counted.
+Every context is a preview through the real assembly, so nothing is stored or counted.
 """
 
 from collections.abc import Sequence
@@ -18,19 +18,19 @@ from memories.tenancy.audit import Actor
 from memories.tenancy.exceptions import PlatformError
 
 _BY = Actor.system("evaluation")
-#: With one of these a context is not what agents get from day to day.
+#: Warnings of contexts that are worse than usual.
 DEGRADED = ("embedder_unavailable", "no_embeddings", "search_failed", "pinned_failed", "duplicates_failed")
 
 
 class DegradedSearchError(PlatformError):
-    """A context that lacks a part of the search measures nothing."""
+    """The context lacks a part of the search, so it cannot be measured."""
 
 
 @dataclass(frozen=True)
 class EvaluationQuestion:
-    """A question with its memories as rows: `wanted` is the evidence, `stale` what answered it at another time.
+    """A question with its memories as rows: `wanted` is the evidence, `stale` answered it at another time.
 
-    `as_of` is set where memories exist that are younger than the question: it is then asked of what was true.
+    `as_of` is set if some memories are younger than the question.
     """
 
     id: str
@@ -46,7 +46,7 @@ class EvaluationQuestion:
 
 @dataclass(frozen=True)
 class EvaluationSettings:
-    """How every question of a run is asked: of which tenant, scored and packed how, at which budgets (tokens)."""
+    """The tenant, scoring, packer, ordering and budgets (tokens) of every question of a run."""
 
     tenant_id: UUID
     scoring: ScoringProfile
@@ -55,23 +55,23 @@ class EvaluationSettings:
     budgets: Sequence[int] = field(default_factory=list)
 
 
-def measure_question(question: EvaluationQuestion, setting: EvaluationSettings) -> dict[str, Any]:
-    """What was measured at each budget, as a run keeps it. Raises `DegradedSearchError` where a part did not work."""
-    return {str(budget): _measured(question, _context_of(question, setting, budget)) for budget in setting.budgets}
+def measure_question(question: EvaluationQuestion, settings: EvaluationSettings) -> dict[str, Any]:
+    """Return the measures at each budget, as a run stores them. Raises `DegradedSearchError`."""
+    return {str(budget): _measured(question, _context_of(question, settings, budget)) for budget in settings.budgets}
 
 
-def _context_of(question: EvaluationQuestion, setting: EvaluationSettings, budget: int) -> AssembledContext:
+def _context_of(question: EvaluationQuestion, settings: EvaluationSettings, budget: int) -> AssembledContext:
     request = ContextRequest(
         query=question.text,
         partition=question.partition,
         max_tokens=budget,
-        packer=setting.packer,
-        ordering=setting.ordering,
+        packer=settings.packer,
+        ordering=settings.ordering,
         as_of=question.as_of,
-        scoring=setting.scoring,
+        scoring=settings.scoring,
         preview=True,
     )
-    context = assemble_context(request, tenant_id=setting.tenant_id, reach="", actor=_BY, now=question.now)
+    context = assemble_context(request, tenant_id=settings.tenant_id, reach="", actor=_BY, now=question.now)
     for notice in context.warnings:
         if notice.code in DEGRADED:
             raise DegradedSearchError("degraded_search", notice.detail)

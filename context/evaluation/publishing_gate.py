@@ -12,10 +12,10 @@ from context.services.profiles.scoring_profiles import ADR_0040
 
 @dataclass(frozen=True)
 class PublishingComparisonRow:
-    """The evidence held at one budget (tokens), beside that of the profile it would stand in for."""
+    """The evidence included at one budget (tokens), and that of the profile it would replace."""
 
     budget: int
-    here: ReportCell
+    candidate: ReportCell
     base: ReportCell | None
     difference: ReportCell | None
 
@@ -26,7 +26,7 @@ class PublishingGate:
 
     conditions: Sequence[PublishingCondition]
     proof: EvaluationRun | None
-    under_way: EvaluationRun | None
+    running_evaluation: EvaluationRun | None
     base_name: str
     base_run: EvaluationRun | None
 
@@ -62,7 +62,7 @@ class PublishingGate:
 def publishing_gate(
     row: ScoringProfileVersion, in_force: ScoringProfileVersion | None, *, adr_reference: str
 ) -> PublishingGate:
-    """What `row` still needs if `adr_reference` argues it; inside a scope."""
+    """Return what `row` still needs if `adr_reference` argues it; inside a scope."""
     proof = proving_evaluation(row)
     runs = EvaluationRun.objects.for_tenant(row.tenant_id).without_details()
     base = in_force
@@ -70,11 +70,11 @@ def publishing_gate(
         base = scoring_profile_version(row.tenant_id, ADR_0040.name, ADR_0040.version)
     base_run: EvaluationRun | None = None
     if proof is not None:
-        base_run = runs.proving(base.numbers).of_corpus(proof.corpus_sha256).newest_first().first()
+        base_run = runs.proving_numbers(base.numbers).of_corpus(proof.corpus_sha256).newest_first().first()
     return PublishingGate(
         conditions=publishing_conditions(has_proof=proof is not None, adr_reference=adr_reference),
         proof=proof,
-        under_way=None if proof else runs.open().of_numbers(row.numbers).newest_first().first(),
+        running_evaluation=None if proof else runs.open().of_numbers(row.numbers).newest_first().first(),
         base_name=f"{base.name} {base.version}",
         base_run=base_run,
     )

@@ -12,12 +12,12 @@ from memories.tenancy.queries.rows import TenantRows
 
 _OPEN_STATES = ("queued", "running")
 _REASON_CHARACTERS_MAX = 300
-#: What a list of runs does not read.
+#: Not read by a list of runs.
 _LARGE_FIELDS = ("corpus_text", "profile_numbers")
 
 
 class EvaluationRunQuerySet(TenantRows):
-    """Runs of corpora; one is held by whoever claimed it."""
+    """Evaluation runs; a claimed one belongs to one worker."""
 
     def with_id(self, run_id: UUID) -> Self:
         return self.filter(pk=run_id)
@@ -35,15 +35,15 @@ class EvaluationRunQuerySet(TenantRows):
         return self.filter(corpus_kind__in=kinds)
 
     def of_corpus(self, sha256: str) -> Self:
-        """Runs of the very same corpus, which can be compared question by question."""
+        """Runs of the same corpus, which can be compared question by question."""
         return self.filter(corpus_sha256=sha256)
 
     def of_numbers(self, numbers: dict[str, Any]) -> Self:
-        """Runs that ask with exactly these numbers."""
+        """Runs with exactly these scoring numbers."""
         return self.filter(profile_numbers=numbers)
 
-    def proving(self, numbers: dict[str, Any]) -> Self:
-        """Finished runs on a named corpus that asked with exactly these numbers."""
+    def proving_numbers(self, numbers: dict[str, Any]) -> Self:
+        """Finished runs on a named corpus with exactly these scoring numbers."""
         return self.of_numbers(numbers).in_state("done").exclude(corpus_name="")
 
     def without_details(self) -> Self:
@@ -58,37 +58,37 @@ class EvaluationRunQuerySet(TenantRows):
         return self.order_by("-created_at", "id")
 
     def abandoned(self, now: datetime) -> Self:
-        """Open ones that nobody holds: never claimed, given back, or claimed by a worker that is gone."""
+        """Open runs without a valid claim: never claimed, returned to the queue, or claimed by a dead worker."""
         return self.open().filter(Q(claimed_until__isnull=True) | Q(claimed_until__lt=now))
 
     def older_than(self, moment: datetime) -> Self:
         return self.filter(created_at__lt=moment)
 
     def claim(self, run_id: UUID, *, now: datetime, until: datetime) -> int:
-        """Take an open run that nobody holds; 1 for who got it, 0 for everybody else. One conditional UPDATE."""
+        """Claim an abandoned run by one conditional UPDATE; return 1 on success, else 0."""
         values = {"state": "running", "claimed_until": until, "attempts": F("attempts") + 1}
         return self.abandoned(now).with_id(run_id).update(**values, error_code="", error_detail="")
 
-    def held(self, run_id: UUID, until: datetime) -> Self:
-        """The run, as long as whoever claimed it `until` then still holds it."""
+    def claimed(self, run_id: UUID, until: datetime) -> Self:
+        """The run, if it is still claimed until exactly `until`."""
         return self.filter(pk=run_id, state="running", claimed_until=until)
 
-    def ended(self, state: str, now: datetime, *, code: str = "", detail: str = "") -> int:
-        """Close runs, with the reason of a failure, which holds no memory text; how many."""
+    def finish(self, state: str, now: datetime, *, code: str = "", detail: str = "") -> int:
+        """Close runs, with the reason of a failure (no memory text); return how many."""
         values = {"error_code": code, "error_detail": detail[:_REASON_CHARACTERS_MAX], "finished_at": now}
         return self.update(state=state, claimed_until=None, **values)
 
-    def reopened(self) -> int:
-        """Queue what had stopped again; how many."""
+    def requeue(self) -> int:
+        """Queue stopped runs again; return how many."""
         values = {"error_code": "", "error_detail": "", "finished_at": None, "attempts": 0}
         return self.update(state="queued", claimed_until=None, **values)
 
-    def given_back(self) -> int:
-        """Give back what is held, for anybody to take; this was no failed attempt."""
+    def return_to_queue(self) -> int:
+        """Return claimed runs to the queue; the attempt does not count."""
         return self.update(state="queued", claimed_until=None, attempts=F("attempts") - 1)
 
-    def released(self) -> int:
-        """Let anybody take what is held, whoever holds it."""
+    def release(self) -> int:
+        """End any claim, so that another worker can take the runs."""
         return self.update(state="queued", claimed_until=None)
 
     def locked(self) -> Self:
@@ -96,7 +96,7 @@ class EvaluationRunQuerySet(TenantRows):
 
 
 class EvaluationAnswerQuerySet(TenantRows):
-    """What was measured of the questions of a run."""
+    """The measured questions of a run."""
 
     def of_run(self, run_id: UUID) -> Self:
         return self.filter(run_id=run_id)
@@ -109,7 +109,7 @@ class EvaluationAnswerQuerySet(TenantRows):
 
 
 class GoldenQuestionQuerySet(TenantRows):
-    """Questions that a tenant measures contexts with."""
+    """Golden questions of a tenant."""
 
     def with_id(self, question_id: UUID) -> Self:
         return self.filter(pk=question_id)
@@ -117,19 +117,18 @@ class GoldenQuestionQuerySet(TenantRows):
     def with_ids(self, question_ids: Iterable[UUID]) -> Self:
         return self.filter(pk__in=list(question_ids))
 
-    def standing(self) -> Self:
-        """Those that were not removed."""
+    def not_removed(self) -> Self:
         return self.filter(removed_at__isnull=True)
 
     def within(self, path: str) -> Self:
         return self.filter(path_condition("partition_path", path, exact=False))
 
-    def asking(self, text: str, partition_path: str, asked_at: datetime | None) -> Self:
-        """The one of these words, in that partition, at that time."""
+    def with_question(self, text: str, partition_path: str, asked_at: datetime | None) -> Self:
+        """The question with this text, partition and time."""
         return self.filter(text=text, partition_path=partition_path, asked_at=asked_at)
 
-    def worded(self, text: str, partition_path: str) -> Self:
-        """Those of these words in that partition, at any time."""
+    def with_text(self, text: str, partition_path: str) -> Self:
+        """Questions with this text and partition, at any time."""
         return self.filter(text=text, partition_path=partition_path)
 
     def newest_first(self) -> Self:
@@ -139,10 +138,7 @@ class GoldenQuestionQuerySet(TenantRows):
         return self.order_by("created_at", "id")
 
     def with_counts(self, now: datetime) -> Self:
-        """Adds how many memories each wants: `memory_count`, of them `archived_count` and `expired_count`.
-
-        `live_count` are the others, which a context can hold at `now`.
-        """
+        """Add the size of the evidence: `memory_count`, `archived_count`, `expired_count` and `live_count`."""
         is_archived = Q(wanted__memory__archived_at__isnull=False)
         is_expired = Q(wanted__memory__archived_at__isnull=True, wanted__memory__expires_at__lte=now)
         return self.annotate(
@@ -152,8 +148,8 @@ class GoldenQuestionQuerySet(TenantRows):
             live_count=F("memory_count") - F("archived_count") - F("expired_count"),
         )
 
-    def wanted_ids(self) -> dict[UUID, list[UUID]]:
-        """The memories that each question wants, leaving out archived ones."""
+    def evidence_ids(self) -> dict[UUID, list[UUID]]:
+        """Return the evidence of each question, without archived memories."""
         wanted: dict[UUID, list[UUID]] = {}
         rows: Any = self.filter(wanted__memory__archived_at__isnull=True).order_by("wanted__memory_id")
         for question_id, memory_id in rows.values_list("pk", "wanted__memory_id"):
@@ -165,7 +161,7 @@ class GoldenQuestionQuerySet(TenantRows):
 
 
 class GoldenMemoryQuerySet(TenantRows):
-    """What golden questions want."""
+    """The evidence of golden questions."""
 
     def of_question(self, question_id: UUID) -> Self:
         return self.filter(question_id=question_id)

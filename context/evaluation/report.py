@@ -1,4 +1,4 @@
-"""What a run found: its answers summed up once, its tables and chart for people, and two runs question by question."""
+"""What a run measured: its stored results, its tables and chart for people, and the comparison of two runs."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -12,7 +12,6 @@ from context.services.evaluation.evidence import (
     MeasuredAnswer,
     MeasuresSummary,
     QuestionMeasures,
-    RunDifference,
     build_evaluation_report,
     run_difference,
 )
@@ -21,25 +20,10 @@ from memories.tenancy.exceptions import InvalidInput
 from memory_platform.web.charts import BudgetChart, Chart, ChartRow, Interval, budget_chart
 from memory_platform.web.numerals import with_minus_sign
 
-#: What people read of each measure, in this order; shares are written in percent.
-_HEADINGS = {
-    "recall": "Evidence held",
-    "full": "All evidence held",
-    "containment": "Answer words held",
-    "mrr": "Reciprocal rank",
-    "current_first": "Right time first",
-    "tokens": "Tokens",
-}
-_SHARES = ("recall", "full", "containment", "current_first")
-#: Fewer tokens are neither better nor worse.
-JUDGED = ("recall", "full", "containment", "mrr", "current_first")
-LATENCY_HEADINGS = ("Time p50", "Time p95")
-ALL_QUESTIONS = "All questions"
-
 
 @dataclass(frozen=True)
 class ReportCell:
-    """One number for people, with its interval where it has one."""
+    """One number for people, with its interval if it has one."""
 
     name: str
     text: str
@@ -58,7 +42,7 @@ class ReportRow:
 
 @dataclass(frozen=True)
 class ReportTable:
-    """The budgets of all questions, or of one category."""
+    """The budgets of all questions, of one category, or of a difference."""
 
     name: str
     questions: int
@@ -74,94 +58,146 @@ class RunReport:
     chart: BudgetChart
 
 
+@dataclass(frozen=True)
+class _Measure:
+    """How people read a measure and a difference of it."""
+
+    heading: str
+    decimals: int = 3
+    scale: float = 1.0
+    unit: str = ""
+    difference_unit: str = ""
+    is_judged: bool = True
+
+    def cell(self, estimate: Estimate | None) -> ReportCell:
+        """Return the value with its interval; a dash for None."""
+        if estimate is None:
+            return ReportCell(self.heading, "–")
+        value, low, high = (
+            f"{self.scale * number:,.{self.decimals}f}" for number in (estimate.value, estimate.low, estimate.high)
+        )
+        return ReportCell(self.heading, f"{value}{self.unit}", f"{low} to {high}")
+
+    def difference_cell(self, estimate: Estimate) -> ReportCell:
+        """Return a difference with its interval, and whether it is better or worse beyond chance."""
+        is_significant = self.is_judged and estimate.is_beyond_chance
+        return ReportCell(
+            self.heading,
+            self.signed(estimate.value),
+            f"{self.signed(estimate.low).removesuffix(self.difference_unit)} to {self.signed(estimate.high)}",
+            is_better=is_significant and estimate.value > 0,
+            is_worse=is_significant and estimate.value < 0,
+        )
+
+    def signed(self, difference: float) -> str:
+        """Return a difference with its sign and unit; one that rounds to zero has no sign."""
+        text = f"{self.scale * difference:+,.{self.decimals}f}"
+        text = with_minus_sign(text) if float(text.replace(",", "")) else text[1:]
+        return f"{text}{self.difference_unit}"
+
+
+def _share(heading: str) -> _Measure:
+    return _Measure(heading, decimals=1, scale=100, unit=" %", difference_unit=" pp")
+
+
+#: In the order in which people read them. Fewer tokens are neither better nor worse.
+_MEASURES = {
+    "recall": _share("Evidence held"),
+    "full": _share("All evidence held"),
+    "containment": _share("Answer words held"),
+    "mrr": _Measure("Reciprocal rank"),
+    "current_first": _share("Right time first"),
+    "tokens": _Measure("Tokens", decimals=0, difference_unit=" tokens", is_judged=False),
+}
+_EVIDENCE = _MEASURES["recall"]
+
+
 def run_results(answers: Sequence[EvaluationAnswer], budgets: Iterable[int]) -> dict[str, Any]:
-    """The summary of a run by budget, as its row keeps it."""
-    return {str(budget): _result(answers, str(budget)) for budget in budgets}
-
-
-def _result(answers: Sequence[EvaluationAnswer], budget: str) -> dict[str, Any]:
+    """Return the summary of a run by budget, as its row stores it."""
     return {
-        "report": asdict(build_evaluation_report(_answers(answers, budget))),
-        "score": round(fmean(answer.measures[budget]["score"] for answer in answers), 6),
-        "items": round(fmean(answer.measures[budget]["items"] for answer in answers), 3),
+        str(budget): {
+            "report": asdict(build_evaluation_report(_measured_answers(answers, budget))),
+            "score": round(fmean(answer.measures[str(budget)]["score"] for answer in answers), 6),
+            "items": round(fmean(answer.measures[str(budget)]["items"] for answer in answers), 3),
+        }
+        for budget in budgets
     }
 
 
-def _answers(rows: Iterable[EvaluationAnswer], budget: str) -> list[MeasuredAnswer]:
+def _measured_answers(rows: Iterable[EvaluationAnswer], budget: int) -> list[MeasuredAnswer]:
     return [
-        MeasuredAnswer(row.question_id, row.category, QuestionMeasures(**row.measures[budget]["measured"]))
+        MeasuredAnswer(row.question_id, row.category, QuestionMeasures(**row.measures[str(budget)]["measured"]))
         for row in rows
     ]
 
 
+def _reports(run: EvaluationRun) -> dict[int, EvaluationReport]:
+    """Return the stored reports by budget."""
+    stored = {budget: run.results.get(str(budget)) for budget in run.budgets}
+    return {budget: EvaluationReport.from_dict(result["report"]) for budget, result in stored.items() if result}
+
+
 def evaluation_report(run: EvaluationRun) -> RunReport | None:
-    """The tables and the chart of a run; None for one that is not done."""
-    if not run.results:
+    """Return the tables and the chart of a run; None for an unfinished one."""
+    reports = _reports(run)
+    if not reports:
         return None
-    reports = {budget: EvaluationReport.from_dict(run.results[str(budget)]["report"]) for budget in run.budgets}
-    categories = next(iter(reports.values())).categories
-    tables = [_table(ALL_QUESTIONS, {budget: report.total for budget, report in reports.items()})]
+    tables = [_table("All questions", {budget: report.total for budget, report in reports.items()})]
     tables += [
-        _table(name, {budget: report.categories[name] for budget, report in reports.items()}) for name in categories
+        _table(name, {budget: report.categories[name] for budget, report in reports.items()})
+        for name in next(iter(reports.values())).categories
     ]
-    return RunReport(tables, _chart(run, reports))
+    return RunReport(tables, _chart(run, [report.total.measures for report in reports.values()]))
 
 
 def _table(name: str, summaries: Mapping[int, MeasuresSummary]) -> ReportTable:
     first = next(iter(summaries.values()))
-    shown = [measure for measure in _HEADINGS if measure in first.measures]
+    shown = [measure for measure in _MEASURES if measure in first.measures]
     rows = [
-        ReportRow(budget, [*(_cell(measure, summary.measures.get(measure)) for measure in shown), *_latency(summary)])
+        ReportRow(
+            budget,
+            [
+                *(_MEASURES[measure].cell(summary.measures.get(measure)) for measure in shown),
+                ReportCell("Time p50", f"{summary.milliseconds_p50:.1f} ms"),
+                ReportCell("Time p95", f"{summary.milliseconds_p95:.1f} ms"),
+            ],
+        )
         for budget, summary in summaries.items()
     ]
-    return ReportTable(name, first.questions, [*(_HEADINGS[measure] for measure in shown), *LATENCY_HEADINGS], rows)
+    return ReportTable(name, first.questions, [cell.name for cell in rows[0].cells], rows)
 
 
-def _cell(measure: str, estimate: Estimate | None) -> ReportCell:
-    if estimate is None:
-        return ReportCell(_HEADINGS[measure], "–")
-    low, high = (_written(measure, value).removesuffix(" %") for value in (estimate.low, estimate.high))
-    return ReportCell(_HEADINGS[measure], _written(measure, estimate.value), f"{low} to {high}")
-
-
-def _written(measure: str, value: float) -> str:
-    if measure in _SHARES:
-        return f"{100 * value:.1f} %"
-    return f"{value:,.0f}" if measure == "tokens" else f"{value:.3f}"
-
-
-def _latency(summary: MeasuresSummary) -> list[ReportCell]:
-    times = (summary.milliseconds_p50, summary.milliseconds_p95)
-    return [ReportCell(name, f"{took:.1f} ms") for name, took in zip(LATENCY_HEADINGS, times, strict=True)]
-
-
-def _chart(run: EvaluationRun, reports: Mapping[int, EvaluationReport]) -> BudgetChart:
-    """Evidence held with its intervals, all of it held, and the score captured as a share of the highest."""
-    totals = [report.total.measures for report in reports.values()]
+def _chart(run: EvaluationRun, totals: Sequence[Mapping[str, Estimate]]) -> BudgetChart:
+    """Return the evidence recall with intervals, the share with all evidence, and the score relative to the highest."""
     scores = [run.results[str(budget)]["score"] for budget in run.budgets]
     highest = max(scores) or 1.0
-    series = [(_HEADINGS[name], [_interval(total[name]) for total in totals]) for name in ("recall", "full")]
+    series = [
+        (
+            _MEASURES[name].heading,
+            [Interval(total[name].value, total[name].low, total[name].high) for total in totals],
+        )
+        for name in ("recall", "full")
+    ]
     series.append(("Score captured", [Interval(score / highest) for score in scores]))
-    recalls = [total["recall"].value for total in totals]
-    return budget_chart(run.budgets, series, knee=knee_index(run.budgets, recalls))
+    return budget_chart(run.budgets, series, knee=knee_index(run.budgets, [total["recall"].value for total in totals]))
 
 
-def _interval(estimate: Estimate) -> Interval:
-    return Interval(estimate.value, estimate.low, estimate.high)
+def _evidence(run: EvaluationRun) -> dict[int, Estimate]:
+    return {budget: report.total.measures["recall"] for budget, report in _reports(run).items()}
 
 
 def evidence_cells(run: EvaluationRun) -> dict[int, ReportCell]:
-    """The share of the evidence that contexts of a finished run hold, by budget."""
-    return {budget: _cell("recall", estimate) for budget, estimate in _evidence(run).items()}
+    """Return the evidence recall of a run by budget; empty for an unfinished one."""
+    return {budget: _EVIDENCE.cell(estimate) for budget, estimate in _evidence(run).items()}
 
 
 def evidence_gain(run: EvaluationRun, other: EvaluationRun) -> dict[int, ReportCell]:
-    """How much more of it than those of another run, by budget; better or worse where the intervals lie apart."""
+    """Return by how much the recall of `run` exceeds that of `other`; better or worse if the intervals are disjoint."""
     here, there = _evidence(run), _evidence(other)
     return {
         budget: ReportCell(
-            _HEADINGS["recall"],
-            _signed("recall", here[budget].value - there[budget].value),
+            _EVIDENCE.heading,
+            _EVIDENCE.signed(here[budget].value - there[budget].value),
             is_better=here[budget].low > there[budget].high,
             is_worse=here[budget].high < there[budget].low,
         )
@@ -170,19 +206,16 @@ def evidence_gain(run: EvaluationRun, other: EvaluationRun) -> dict[int, ReportC
     }
 
 
-def _evidence(run: EvaluationRun) -> dict[int, Estimate]:
-    reports = {budget: run.results.get(str(budget)) for budget in run.budgets}
-    return {
-        budget: EvaluationReport.from_dict(found["report"]).total.measures["recall"]
-        for budget, found in reports.items()
-        if found
-    }
+def evidence_range_text(run: EvaluationRun) -> str:
+    """Return the evidence recall at the smallest and the largest budget as text; "" for an unfinished run."""
+    shares = [f"{cell.text} at {budget:,}" for budget, cell in evidence_cells(run).items()]
+    return ", ".join(dict.fromkeys([shares[0], shares[-1]])) + " tokens" if shares else ""
 
 
-def run_differences(run: EvaluationRun, other: EvaluationRun) -> dict[int, RunDifference]:
-    """`run` less `other` at each budget that both were asked at; inside a scope that reads both.
+def run_comparison_table(run: EvaluationRun, other: EvaluationRun) -> ReportTable:
+    """Return `run` minus `other`, question by question, at each budget of both; inside a scope that reads both.
 
-    Raises `InvalidInput` `not_comparable` where they share no question or no budget.
+    Raises `InvalidInput` `not_comparable` if they share no question or no budget.
     """
     budgets = sorted(set(run.budgets) & set(other.budgets))
     rows, other_rows = (
@@ -190,34 +223,28 @@ def run_differences(run: EvaluationRun, other: EvaluationRun) -> dict[int, RunDi
     )
     if not budgets or not {row.question_id for row in rows} & {row.question_id for row in other_rows}:
         raise InvalidInput("not_comparable", "The two runs share no question or no budget.", "compare")
-    return {
-        budget: run_difference(_answers(other_rows, str(budget)), _answers(rows, str(budget))) for budget in budgets
+    differences = {
+        budget: run_difference(_measured_answers(other_rows, budget), _measured_answers(rows, budget))
+        for budget in budgets
     }
-
-
-@dataclass(frozen=True)
-class RunComparisonRow:
-    """The evidence held at one budget by both runs, and the difference question by question."""
-
-    budget: int
-    here: ReportCell
-    there: ReportCell
-    difference: ReportCell
-
-
-def run_comparison_rows(run: EvaluationRun, other: EvaluationRun, comparison: ReportTable) -> list[RunComparisonRow]:
-    """Both runs side by side at the budgets of their `comparison`."""
-    here, there = evidence_cells(run), evidence_cells(other)
-    return [
-        RunComparisonRow(
-            row.budget, here[row.budget], there[row.budget], row.cells[comparison.headings.index(_HEADINGS["recall"])]
-        )
-        for row in comparison.rows
+    first = differences[budgets[0]]
+    shown = [measure for measure in _MEASURES if measure in first.measures]
+    table = [
+        ReportRow(budget, [_MEASURES[measure].difference_cell(difference.measures[measure]) for measure in shown])
+        for budget, difference in differences.items()
     ]
+    return ReportTable("Difference", first.questions, [_MEASURES[measure].heading for measure in shown], table)
+
+
+def run_comparison_rows(run: EvaluationRun, other: EvaluationRun, comparison: ReportTable) -> list[ReportRow]:
+    """Return the evidence recall of both runs and its difference at the budgets of their `comparison`."""
+    here, there = evidence_cells(run), evidence_cells(other)
+    place = comparison.headings.index(_EVIDENCE.heading)
+    return [ReportRow(row.budget, [here[row.budget], there[row.budget], row.cells[place]]) for row in comparison.rows]
 
 
 def run_comparison_chart(run: EvaluationRun, other: EvaluationRun) -> Chart:
-    """The same as two curves."""
+    """Return the evidence recall of both runs as two curves."""
     here, there = _evidence(run), _evidence(other)
     rows = [
         ChartRow(budget, [100 * here[budget].value, 100 * there[budget].value], label=f"{budget:,} tokens")
@@ -227,49 +254,4 @@ def run_comparison_chart(run: EvaluationRun, other: EvaluationRun) -> Chart:
     names = [f"{each.profile_name} {each.profile_version}, {each.packer}" for each in (run, other)]
     if names[0] == names[1]:
         names = [f"{name}, {which}" for name, which in zip(names, ("this run", "the other"), strict=True)]
-    return Chart(_HEADINGS["recall"], "%", names, rows, kind="number", x_name="Budget in tokens", digits=1, height=240)
-
-
-def evidence_range_text(run: EvaluationRun) -> str:
-    """The evidence held at the smallest and at the largest budget, to read; "" for a run that is not done."""
-    shares = [f"{cell.text} at {budget:,}" for budget, cell in evidence_cells(run).items()]
-    return ", ".join(dict.fromkeys([shares[0], shares[-1]])) + " tokens" if shares else ""
-
-
-def describe_run_comparison(run: EvaluationRun, other: EvaluationRun) -> ReportTable:
-    """`run` less `other` for people; inside a scope that reads both. Raises `InvalidInput` `not_comparable`."""
-    differences = run_differences(run, other)
-    first = next(iter(differences.values()))
-    shown = [measure for measure in _HEADINGS if measure in first.measures]
-    rows = [
-        ReportRow(budget, [_step(measure, difference.measures[measure]) for measure in shown])
-        for budget, difference in differences.items()
-    ]
-    return ReportTable("Difference", first.questions, [_HEADINGS[measure] for measure in shown], rows)
-
-
-def _step(measure: str, estimate: Estimate) -> ReportCell:
-    low, high = (_signed(measure, value) for value in (estimate.low, estimate.high))
-    low = low.removesuffix(" pp").removesuffix(" tokens")
-    is_told = measure in JUDGED and estimate.is_beyond_chance
-    return ReportCell(
-        _HEADINGS[measure],
-        _signed(measure, estimate.value),
-        f"{low} to {high}",
-        is_better=is_told and estimate.value > 0,
-        is_worse=is_told and estimate.value < 0,
-    )
-
-
-def _signed(measure: str, value: float) -> str:
-    """A difference with its unit: shares in percentage points; what rounds to nothing has no sign."""
-    if measure in _SHARES:
-        return f"{_plain_zero(100 * value, 1)} pp"
-    if measure == "tokens":
-        return f"{_plain_zero(value, 0)} tokens"
-    return _plain_zero(value, 3)
-
-
-def _plain_zero(value: float, decimals: int) -> str:
-    text = f"{value:+,.{decimals}f}"
-    return with_minus_sign(text) if float(text.replace(",", "")) else text[1:]
+    return Chart(_EVIDENCE.heading, "%", names, rows, kind="number", x_name="Budget in tokens", digits=1, height=240)

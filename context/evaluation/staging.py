@@ -1,11 +1,11 @@
-"""A corpus as rows: loaded into a hidden tenant of its own, where the real assembly can be asked, and dropped again.
+"""A corpus as rows: loaded into a hidden tenant, queried through the real assembly, and dropped again.
 
-Nothing of a corpus ever lies in a tenant that somebody looks after.
+No memory of a corpus is ever stored in a visible tenant.
 """
 
-import logging
 from collections.abc import Callable, Mapping
 from datetime import datetime
+from typing import Protocol
 from uuid import UUID
 
 from context.services.evaluation.corpus import Corpus
@@ -19,24 +19,26 @@ from memories.tenancy.audit import Actor
 from memories.tenancy.exceptions import InvalidInput
 from memories.tenancy.scopes import admin_write_scope, maintenance_scope, tenant_scope
 
-logger = logging.getLogger(__name__)
-
-_STAGE = "evaluation"
+EVALUATION_STAGE = "evaluation"
 _BY = Actor.system("evaluation")
 #: Rows stored, or embedded, in one transaction.
 _ROWS_PER_BATCH = 500
 
-#: Called with how many memories are loaded, after each batch.
-Loaded = Callable[[int], None]
+
+class EvaluationProgress(Protocol):
+    """Called with the current step, and how much of how much is done."""
+
+    def __call__(self, step: str, done: int, total: int) -> None: ...
 
 
 def load_staged_corpus(
-    run_id: UUID, corpus: Corpus, *, now: datetime, loaded: Loaded, stage: str = _STAGE
+    run_id: UUID, corpus: Corpus, *, now: datetime, loaded: Callable[[int], object], stage: str = EVALUATION_STAGE
 ) -> tuple[UUID, Mapping[str, UUID]]:
-    """The hidden tenant that holds the corpus of a run, and the memory of each of its ids; `stage` is what it is for.
+    """Return the hidden tenant with the corpus of a run, and the memory for each id of the corpus.
 
-    One that is complete already is taken as it is; a half loaded one, which a killed worker left, is dropped first.
-    Raises `EmbeddingError`, and `InvalidInput` for a memory that cannot be stored.
+    A complete one is reused; an incomplete one, which a killed worker left, is dropped first. `stage` is its purpose;
+    `loaded` is called with the number of memories after each batch. Raises `EmbeddingError`, and `InvalidInput` for a
+    memory that cannot be stored.
     """
     tenant = _tenant(run_id, now, stage)
     if tenant.created_at != now:
@@ -49,38 +51,34 @@ def load_staged_corpus(
     return tenant.pk, _ready_ids(tenant.pk)
 
 
-def drop_staged_corpus(run_id: UUID, *, stage: str = _STAGE) -> bool:
-    """Drop the hidden tenant of a run; whether there was one."""
+def drop_staged_corpus(run_id: UUID, *, stage: str = EVALUATION_STAGE) -> bool:
+    """Drop the hidden tenant of a run; return whether there was one."""
     with admin_write_scope():
-        return drop_hidden_tenant(words=_words(run_id, stage), by=_BY)
+        return drop_hidden_tenant(words=f"{stage} {run_id}", by=_BY)
 
 
-def staged_run_ids(stage: str = _STAGE, *, before: datetime | None = None) -> list[UUID]:
-    """The runs whose hidden tenants are there, all or those made before a moment."""
+def staged_run_ids(stage: str = EVALUATION_STAGE, *, before: datetime | None = None) -> list[UUID]:
+    """Return the runs that have a hidden tenant, all or those made before a time."""
     with maintenance_scope():
         tenants = Tenant.objects.hidden() if before is None else Tenant.objects.hidden().older_than(before)
         names = tenants.names(hidden_name(f"{stage} "))
     return [UUID(name.rpartition(" ")[2]) for name in names]
 
 
-def _words(run_id: UUID, stage: str) -> str:
-    return f"{stage} {run_id}"
-
-
 def _tenant(run_id: UUID, now: datetime, stage: str) -> Tenant:
     with admin_write_scope():
-        return create_hidden_tenant(words=_words(run_id, stage), by=_BY, now=now)
+        return create_hidden_tenant(words=f"{stage} {run_id}", by=_BY, now=now)
 
 
 def _ready_ids(tenant_id: UUID) -> dict[str, UUID]:
-    """The embedded memories by their ids in the corpus."""
+    """Return the embedded memories by their ids in the corpus."""
     model = embedder_of(tenant_id).name
     with tenant_scope(tenant_id):
         return Memory.objects.for_tenant(tenant_id).ids_by_source(model)
 
 
-def _load(tenant: Tenant, corpus: Corpus, now: datetime, loaded: Loaded) -> None:
-    """A corpus lives in its own time, which may lie ahead of the clock."""
+def _load(tenant: Tenant, corpus: Corpus, now: datetime, loaded: Callable[[int], object]) -> None:
+    # A corpus has its own times, which may be in the future.
     at = max(now, *(memory.created_at for memory in corpus.memories))
     for start in range(0, len(corpus.memories), _ROWS_PER_BATCH):
         batch = corpus.memories[start : start + _ROWS_PER_BATCH]

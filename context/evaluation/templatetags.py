@@ -1,4 +1,4 @@
-"""What a list tells of an evaluation."""
+"""Filters of the list of evaluations."""
 
 from django import template
 
@@ -10,5 +10,5 @@ register = template.Library()
 
 @register.filter
 def evidence_included(run: EvaluationRun) -> str:
-    """The evidence held at the smallest and the largest budget, no share cut from its sign; "" for a run not done."""
+    """Return the evidence recall at the smallest and largest budget, without line breaks before a percent sign."""
     return evidence_range_text(run).replace(" %", "\N{NO-BREAK SPACE}%")

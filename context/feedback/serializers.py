@@ -4,7 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from context.assembly.serializers.fields import require_exactly_one, validate_query_text
+from context.assembly.serializers.contexts import require_exactly_one, validate_query_text
 from context.assembly.serializers.shapes import WarningOutput
 from context.feedback.outcomes import AnswerUsage
 from context.feedback.votes import RecordedVotes

@@ -70,9 +70,9 @@ def _vote(request: HtmxRequest, memory_id: UUID, form: FeedbackForm) -> bool:
         return False
     if given.votes:
         undo = reverse("vote-withdraw", args=[request.tenant.id, memory_id, given.votes[0].pk])
-        add_flash(request, "The vote counts.", undo_url=undo)
+        add_flash(request, "Vote recorded.", undo_url=undo)
     else:
-        add_flash(request, "You gave this vote today already; it counts once.")
+        add_flash(request, "You already gave this vote today.")
     return True
 
 
@@ -99,7 +99,7 @@ def vote_withdraw(request: HtmxRequest, memory_id: UUID, vote_id: UUID) -> HttpR
     if vote.weight in VOTE_OF_WEIGHT and vote.memory_id == memory_id:
         again = urlencode({"feedback": VOTE_OF_WEIGHT[vote.weight], "reason": vote.reason})
         undo = f"{reverse('vote-again', args=[request.tenant.id, memory_id])}?{again}"
-    add_flash(request, "The vote is taken back.", undo_url=undo)
+    add_flash(request, "Vote withdrawn.", undo_url=undo)
     return _again(request, memory_id)
 
 
@@ -112,7 +112,7 @@ def vote_restore(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
         _found(request, memory_id)
     form = FeedbackForm(request.GET)
     if not form.is_valid() or not _vote(request, memory_id, form):
-        flash_error(request, "The vote could not be given again.")
+        flash_error(request, "The vote could not be restored.")
     return _again(request, memory_id)
 
 

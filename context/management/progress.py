@@ -1,4 +1,4 @@
-"""How the commands of this room show how far they are."""
+"""Progress bars of the commands."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,7 +10,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 
 @contextmanager
 def progress_bars() -> Iterator[Any]:
-    """A bar for each step that has one, on the error stream."""
+    """Yield a callback that shows a bar for each step with a total, on the error stream."""
     columns = (TextColumn("{task.description:>10}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     bars: dict[str, TaskID] = {}
     with Progress(*columns, console=Console(stderr=True)) as progress:

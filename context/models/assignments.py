@@ -4,7 +4,7 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.constraints import BaseConstraint
 
-from context.profiles.queries.profiles import ProfileAssignmentQuerySet
+from context.profiles.queries import ProfileAssignmentQuerySet
 from memories.models import ApiKey, Tenant
 
 

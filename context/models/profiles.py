@@ -1,27 +1,41 @@
 """Budget profiles: the numbers a context is built with, and whom they are for."""
 
+from typing import Any
+
 from django.contrib.postgres.fields import ArrayField
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import F, Q
 
 from context.models.assignments import ProfileAssignment, assignment_constraints
-from context.profiles.queries.profiles import DEFAULT_NAME, BudgetProfileQuerySet
+from context.profiles.queries import DEFAULT_NAME, BudgetProfileQuerySet
 from context.services.profiles.compaction_policy import CompactionPolicy
+from context.services.profiles.fields import BUDGET_FIELDS, ELASTIC_ITEMS_MAX, ELASTIC_TOKENS_MAX, SUMMARY_LEVELS_MAX
 from memories.models import PartitionSummary, Tenant
 
 DEFAULT_BUDGET_PROFILE_NAME = DEFAULT_NAME
-TOKENS_MIN, TOKENS_MAX = 1, 2_000_000
-OVERFETCH_RATIO_MIN, OVERFETCH_RATIO_MAX = 1.0, 10.0
-TOP_K_MAX = 200
-SUMMARY_LEVELS_MAX = 9
-ELASTIC_ITEMS_MAX, ELASTIC_TOKENS_MAX = 200, 8_192
-RECEIPT_DAYS_MAX, RECEIPT_COUNT_MAX = 3_650, 10_000_000
 
 
 def default_summary_levels() -> list[int]:
-    """The levels of the partition tree whose summaries stand in a context: the first segment and the second."""
-    return [0, 1]
+    """Return the levels of the partition tree whose summaries a context includes by default."""
+    return list(BUDGET_FIELDS["include_summaries_at"].default)
+
+
+def _described(name: str) -> dict[str, Any]:
+    """Return the options of the column of a number: its default, its bounds, its help."""
+    field = BUDGET_FIELDS[name]
+    options: dict[str, Any] = {"default": field.default, "help_text": field.input_help}
+    if field.bounds:
+        options["validators"] = [MinValueValidator(field.least), MaxValueValidator(field.most)]
+    return options
+
+
+def _within_bounds(constraint: str, *names: str) -> models.CheckConstraint:
+    """Return a constraint that keeps numbers within the bounds of their descriptions."""
+    condition = Q()
+    for name in names:
+        condition &= Q(**{f"{name}__gte": BUDGET_FIELDS[name].least, f"{name}__lte": BUDGET_FIELDS[name].most})
+    return models.CheckConstraint(condition=condition, name=constraint)
 
 
 class BudgetProfile(models.Model):
@@ -44,52 +58,28 @@ class BudgetProfile(models.Model):
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="budget_profiles")
     name = models.CharField(max_length=64, default=DEFAULT_BUDGET_PROFILE_NAME)
     version = models.PositiveIntegerField()
-    default_tokens = models.PositiveIntegerField(
-        default=4000, validators=[MinValueValidator(TOKENS_MIN), MaxValueValidator(TOKENS_MAX)]
-    )
-    overfetch_ratio = models.FloatField(
-        default=1.25, validators=[MinValueValidator(OVERFETCH_RATIO_MIN), MaxValueValidator(OVERFETCH_RATIO_MAX)]
-    )
-    minimum_score = models.FloatField(default=0.0, validators=[MinValueValidator(0.0), MaxValueValidator(1.0)])
-    pinned_share = models.FloatField(
-        default=0.5,
-        validators=[MinValueValidator(0.0), MaxValueValidator(1.0)],
-        help_text="Of the memories' room: so much of it pinned ones take before those that a query found.",
-    )
-    packer = models.CharField(max_length=16, choices=Packer, default=Packer.GREEDY)
-    ordering = models.CharField(max_length=16, choices=Ordering, default=Ordering.TOP_DOWN)
-    include_tenant_memo = models.BooleanField(default=True)
-    include_memories_top_k = models.PositiveSmallIntegerField(
-        default=5, validators=[MinValueValidator(1), MaxValueValidator(TOP_K_MAX)]
-    )
+    default_tokens = models.PositiveIntegerField(**_described("default_tokens"))
+    overfetch_ratio = models.FloatField(**_described("overfetch_ratio"))
+    minimum_score = models.FloatField(**_described("minimum_score"))
+    pinned_share = models.FloatField(**_described("pinned_share"))
+    packer = models.CharField(max_length=16, choices=Packer, **_described("packer"))
+    ordering = models.CharField(max_length=16, choices=Ordering, **_described("ordering"))
+    include_tenant_memo = models.BooleanField(**_described("include_tenant_memo"))
+    include_memories_top_k = models.PositiveSmallIntegerField(**_described("include_memories_top_k"))
     sections = models.JSONField(
         default=dict,
         blank=True,
         help_text='Room by section: {"tokens": n} or {"share": 0..1}; absent: what is left.',
     )
     include_summaries_at = ArrayField(models.PositiveSmallIntegerField(), default=default_summary_levels, blank=True)
-    summary_style = models.CharField(
-        max_length=8, choices=PartitionSummary.Style, default=PartitionSummary.Style.COMPACT
-    )
-    include_linked_memories = models.BooleanField(default=True)
-    near_duplicate_threshold = models.FloatField(
-        default=0.97, validators=[MinValueValidator(0.0), MaxValueValidator(1.0)]
-    )
-    elastic_target_items = models.PositiveSmallIntegerField(
-        default=6, validators=[MinValueValidator(1), MaxValueValidator(ELASTIC_ITEMS_MAX)]
-    )
-    elastic_min_tokens = models.PositiveSmallIntegerField(
-        default=20, validators=[MinValueValidator(1), MaxValueValidator(ELASTIC_TOKENS_MAX)]
-    )
-    elastic_max_tokens = models.PositiveSmallIntegerField(
-        default=90, validators=[MinValueValidator(1), MaxValueValidator(ELASTIC_TOKENS_MAX)]
-    )
-    receipt_days = models.PositiveSmallIntegerField(
-        default=90, validators=[MinValueValidator(1), MaxValueValidator(RECEIPT_DAYS_MAX)]
-    )
-    receipt_count = models.PositiveIntegerField(
-        default=100_000, validators=[MinValueValidator(1), MaxValueValidator(RECEIPT_COUNT_MAX)]
-    )
+    summary_style = models.CharField(max_length=8, choices=PartitionSummary.Style, **_described("summary_style"))
+    include_linked_memories = models.BooleanField(**_described("include_linked_memories"))
+    near_duplicate_threshold = models.FloatField(**_described("near_duplicate_threshold"))
+    elastic_target_items = models.PositiveSmallIntegerField(**_described("elastic_target_items"))
+    elastic_min_tokens = models.PositiveSmallIntegerField(**_described("elastic_min_tokens"))
+    elastic_max_tokens = models.PositiveSmallIntegerField(**_described("elastic_max_tokens"))
+    receipt_days = models.PositiveSmallIntegerField(**_described("receipt_days"))
+    receipt_count = models.PositiveIntegerField(**_described("receipt_count"))
     compaction = models.JSONField(
         default=dict, blank=True, help_text="How sessions shrink: what differs from the default compaction policy."
     )
@@ -114,46 +104,31 @@ class BudgetProfile(models.Model):
             models.CheckConstraint(
                 condition=Q(name__regex=r"^[a-z][a-z0-9_-]*$"), name="budget_profile_name_is_a_word"
             ),
-            models.CheckConstraint(
-                condition=Q(default_tokens__gte=TOKENS_MIN, default_tokens__lte=TOKENS_MAX),
-                name="budget_profile_tokens_are_bounded",
-            ),
-            models.CheckConstraint(
-                condition=Q(overfetch_ratio__gte=OVERFETCH_RATIO_MIN, overfetch_ratio__lte=OVERFETCH_RATIO_MAX),
-                name="budget_profile_overfetch_is_bounded",
-            ),
-            models.CheckConstraint(
-                condition=Q(minimum_score__gte=0, minimum_score__lte=1), name="budget_profile_score_is_a_share"
-            ),
-            models.CheckConstraint(
-                condition=Q(include_memories_top_k__gte=1, include_memories_top_k__lte=TOP_K_MAX),
-                name="budget_profile_top_k_is_bounded",
-            ),
+            _within_bounds("budget_profile_tokens_are_bounded", "default_tokens"),
+            _within_bounds("budget_profile_overfetch_is_bounded", "overfetch_ratio"),
+            _within_bounds("budget_profile_score_is_a_share", "minimum_score"),
+            _within_bounds("budget_profile_top_k_is_bounded", "include_memories_top_k"),
             models.CheckConstraint(
                 condition=Q(include_summaries_at__len__lte=SUMMARY_LEVELS_MAX), name="budget_profile_levels_are_bounded"
             ),
-            models.CheckConstraint(
-                condition=Q(near_duplicate_threshold__gte=0, near_duplicate_threshold__lte=1),
-                name="budget_profile_threshold_is_a_share",
-            ),
-            models.CheckConstraint(
-                condition=Q(pinned_share__gte=0, pinned_share__lte=1), name="budget_profile_pinned_share_is_a_share"
-            ),
+            _within_bounds("budget_profile_threshold_is_a_share", "near_duplicate_threshold"),
+            _within_bounds("budget_profile_pinned_share_is_a_share", "pinned_share"),
             models.CheckConstraint(
                 condition=Q(elastic_target_items__gte=1, elastic_target_items__lte=ELASTIC_ITEMS_MAX)
                 & Q(elastic_min_tokens__gte=1, elastic_min_tokens__lte=F("elastic_max_tokens"))
                 & Q(elastic_max_tokens__lte=ELASTIC_TOKENS_MAX),
                 name="budget_profile_elastic_is_bounded",
             ),
-            models.CheckConstraint(
-                condition=Q(receipt_days__gte=1, receipt_days__lte=RECEIPT_DAYS_MAX)
-                & Q(receipt_count__gte=1, receipt_count__lte=RECEIPT_COUNT_MAX),
-                name="budget_profile_retention_is_bounded",
-            ),
+            _within_bounds("budget_profile_retention_is_bounded", "receipt_days", "receipt_count"),
         ]
 
     def __str__(self) -> str:
         return f"{self.name} version {self.version}"
+
+    @property
+    def tuned_numbers(self) -> dict[str, Any]:
+        """The numbers that an operator tunes, by field name."""
+        return {name: getattr(self, name) for name in BUDGET_FIELDS}
 
     @property
     def compaction_policy(self) -> CompactionPolicy:

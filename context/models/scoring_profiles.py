@@ -1,11 +1,13 @@
 """Scoring profiles of a tenant: versions of the numbers that memories are ranked by, and whom they are for."""
 
+from typing import Any
+
 from django.db import models
 from django.db.models import Q
 
 from context.models.assignments import ProfileAssignment, assignment_constraints
 from context.models.evaluation import EvaluationRun
-from context.profiles.queries.scoring_profiles import ScoringProfileVersionQuerySet
+from context.profiles.queries import ScoringProfileVersionQuerySet
 from context.services.profiles.scoring_profiles import SHIPPED_PROFILES, ScoringProfile
 from memories.models import Tenant
 
@@ -72,7 +74,7 @@ class ScoringProfileVersion(models.Model):
         return f"{self.name} version {self.version}"
 
     @property
-    def is_in_force(self) -> bool:
+    def is_active(self) -> bool:
         """Whether agents who name the profile get this version."""
         return self.state == self.State.PUBLISHED and self.recorded_to is None
 
@@ -80,6 +82,15 @@ class ScoringProfileVersion(models.Model):
     def is_shipped(self) -> bool:
         """Whether it is code: locked, published with the program."""
         return self.name in SHIPPED_PROFILES
+
+    @property
+    def tuned_numbers(self) -> dict[str, Any]:
+        """The numbers without groups: `weights.relevance`, `half_life_days_by_kind.fact`, `pool_size`."""
+        flat: dict[str, Any] = {}
+        for name, value in self.numbers.items():
+            parts = {f"{name}.{part}": number for part, number in value.items()} if isinstance(value, dict) else None
+            flat |= {name: value} if parts is None else parts
+        return flat
 
     @property
     def profile(self) -> ScoringProfile:

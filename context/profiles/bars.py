@@ -63,7 +63,7 @@ def score_parts(
     weights: Mapping[str, float] = SCORE_WEIGHTS,
     full: float = 1.0,
 ) -> list[ScorePart]:
-    """The parts of a score one after the other; their widths sum to the composite, a full bar being `full`.
+    """Return the parts of a score one after the other; their widths sum to the composite, a full bar being `full`.
 
     `score` is the composite where it is not the sum of what the parts add: where recency multiplies, something is
     taken away, or the composite is a probability. Parts that weigh nothing are left out.
@@ -88,7 +88,7 @@ def score_parts(
 
 
 def budget_parts(blocks: Iterable[tuple[str, int]], *, used: int, max_tokens: int) -> list[BarPart]:
-    """Tokens by kind of block, then the fence and markers around them, then what is free; together the whole budget."""
+    """Return tokens by kind of block, then of the fence and markers, then what is free; together the whole budget."""
     tokens = dict.fromkeys(("memo", "summaries", "linked", "memories"), 0)
     for kind, count in blocks:
         tokens[BUDGET_PART_OF_KIND.get(kind, "memories")] += count
@@ -98,7 +98,7 @@ def budget_parts(blocks: Iterable[tuple[str, int]], *, used: int, max_tokens: in
 
 
 def column_heights(counts: Iterable[int]) -> list[float]:
-    """Heights of the columns of a small chart, in percent of the highest; a column that is not empty is visible."""
+    """Return column heights in percent of the highest; a column that is not empty is visible."""
     numbers = list(counts)
     highest = max(numbers, default=0) or 1
     return [max(round(100 * number / highest, 3), 4.0) if number else 0.0 for number in numbers]
@@ -122,7 +122,7 @@ WORDS: Mapping[str, str] = {
     "linked": "Memories that the focus links to.",
     "memories": "Memories, best first within the budget.",
     "fence": "The fence around recalled text, and the markers of its blocks.",
-    "free": "Nothing more of what was found fits here.",
+    "free": "No further candidate fits.",
     BEYOND: "The window beyond the budget.",
 }
 
@@ -174,7 +174,7 @@ def window_bar(
     safety: int = 0,
     directive: int = 0,
 ) -> WindowBar:
-    """The bar of a context of `used` tokens within `max_tokens`, in a model's `window`."""
+    """Return the bar of a context of `used` tokens within `max_tokens`, in a model's `window`."""
     inside = budget_parts(blocks, used=used, max_tokens=max_tokens)
     beyond = window - reserve - safety - directive - max_tokens
     ahead = {RESERVE: reserve, SAFETY: safety, DIRECTIVE: directive}
@@ -233,7 +233,7 @@ class TimedStep:
 
 
 def timed_steps(timings: Mapping[str, float]) -> list[TimedStep]:
-    """The steps that took time, in the order in which they happen; what none of them took comes last."""
+    """Return the steps that took time, in the order in which they happen; what none of them took comes last."""
     took = [(step_label(name), timings[name]) for name in STEPS if name in timings]
     search = timings.get("retrieve", 0.0) - sum(timings.get(name, 0.0) for name in PARTS_OF_SEARCH)
     took.append((REST_OF_SEARCH, search))

@@ -8,11 +8,12 @@ from django import forms
 from django.core.exceptions import ValidationError
 
 from context.models import BudgetProfile
-from context.profiles.budget_profiles import profile_column_limits
+from context.profiles.forms import ProfileFieldView
 from context.profiles.policy_fields import GROUPS as POLICY_GROUPS
-from context.profiles.policy_fields import POLICY_FIELD_TEXTS as POLICY_SHOWN_AS
 from context.profiles.policy_fields import PREFIX as POLICY_PREFIX
-from context.profiles.policy_fields import policy_field_step, policy_fields, policy_form_values, policy_overrides
+from context.profiles.policy_fields import policy_field, policy_field_step, policy_form_values, policy_overrides
+from context.services.profiles.compaction_policy import POLICY_FIELDS
+from context.services.profiles.fields import BUDGET_FIELDS
 from memory_platform.web.forms import PlatformForm, apply_column_limits
 
 FIRST_FIELDS = (
@@ -25,67 +26,22 @@ FIRST_FIELDS = (
     "include_linked_memories",
 )
 FOLDED_FIELDS = {
-    "Summaries of partitions": ("levels", "summary_style"),
-    "Pinned memories, candidates, near duplicates": ("pinned_share", "overfetch_ratio", "near_duplicate_threshold"),
+    "Partition summaries": ("levels", "summary_style"),
+    "Pinned memories, candidates, near-duplicates": ("pinned_share", "overfetch_ratio", "near_duplicate_threshold"),
     "Elastic packer": ("elastic_target_items", "elastic_min_tokens", "elastic_max_tokens"),
     "Receipts kept": ("receipt_days", "receipt_count"),
 }
 # The columns that the form takes as they are; rooms and levels are typed in another shape.
 BUDGET_PAGE_FIELDS = (*FIRST_FIELDS, *[name for names in FOLDED_FIELDS.values() for name in names if name != "levels"])
 ROOM_SECTIONS = ("tenant_memo", "partition_summaries", "focus", "linked_memories", "memories")
-_LABELS = {
-    "default_tokens": "Default budget",
-    "include_memories_top_k": "Without a question",
-    "include_tenant_memo": "Tenant memo leads every context",
-    "include_linked_memories": "Memories linked to the focus",
-    "overfetch_ratio": "Candidates",
-    "pinned_share": "Pinned come first in",
-    "near_duplicate_threshold": "Near duplicate from",
-    "elastic_target_items": "Items aimed at",
-    "elastic_min_tokens": "Least of an item",
-    "elastic_max_tokens": "Most of an item",
-    "receipt_days": "For at most",
-    "receipt_count": "And at most",
-}
-# Unit, step and hint of a field.
-_SHOWN_AS = {
-    "default_tokens": ("tokens", "1", ""),
-    "minimum_score": ("", "0.01", "0 to 1. A memory below it is left out."),
-    "include_memories_top_k": ("memories", "1", ""),
-    "levels": ("", "", "0 is the first segment of a path, 1 the second; with commas between them."),
-    "pinned_share": (
-        "of the room",
-        "0.05",
-        "0 to 1, of the room for memories. With a question, a pinned memory beyond it competes by its score.",
-    ),
-    "overfetch_ratio": ("× budget", "0.05", "The best found until their tokens reach this many times the budget."),
-    "near_duplicate_threshold": ("cosine", "0.005", "0 to 1. What resembles a kept memory more than this is left out."),
-    "elastic_target_items": ("items", "1", ""),
-    "elastic_min_tokens": ("tokens", "1", "Shorter than this no text is cut."),
-    "elastic_max_tokens": ("tokens", "1", ""),
-    "receipt_days": ("days", "1", ""),
-    "receipt_count": ("receipts", "1", "The oldest go first."),
-}
+#: The descriptions of fields whose column is typed in another shape.
+_TYPED_OTHERWISE = {"levels": BUDGET_FIELDS["include_summaries_at"]}
 #: The packers, with labels for a narrow list.
 PACKER_CHOICES = [
     ("greedy", "greedy: best first"),
     ("elastic", "elastic: shortens"),
     ("optimal", "optimal: top sum"),
 ]
-
-
-@dataclass(frozen=True)
-class ProfileFieldView:
-    """A field of a profile as the page draws it: beside its input a unit, below it a hint."""
-
-    bound: forms.BoundField
-    unit: str
-    step: str
-    hint: str
-
-    @property
-    def name(self) -> str:
-        return self.bound.name
 
 
 @dataclass(frozen=True)
@@ -121,11 +77,13 @@ class BudgetProfileForm(PlatformForm):
         packer: Any = self.fields["packer"]
         packer.choices = PACKER_CHOICES
         for name in BUDGET_PAGE_FIELDS:
-            apply_column_limits(self.fields[name], *profile_column_limits(name))
-        for name, label in _LABELS.items():
-            self.fields[name].label = label
-        self.fields |= policy_fields()
-        self.fields["levels"] = forms.CharField(label="Summaries of levels", required=False, max_length=60)
+            described = BUDGET_FIELDS[name]
+            if described.bounds:
+                apply_column_limits(self.fields[name], described.least, described.most)
+            if described.label:
+                self.fields[name].label = described.label
+        self.fields |= {POLICY_PREFIX + name: policy_field(name) for name in POLICY_FIELDS}
+        self.fields["levels"] = forms.CharField(label=_TYPED_OTHERWISE["levels"].label, required=False, max_length=60)
         for section in ROOM_SECTIONS:
             label = section.replace("_", " ").capitalize()
             self.fields[f"room_{section}"] = forms.FloatField(
@@ -134,20 +92,18 @@ class BudgetProfileForm(PlatformForm):
             self.fields[f"unit_{section}"] = forms.ChoiceField(choices=self.UNITS, required=False)
 
     def unit_of(self, name: str) -> str:
-        if name == "near_duplicate_threshold":
-            return ""  # no amount of anything
-        shown = _SHOWN_AS.get(name) or POLICY_SHOWN_AS.get(name.removeprefix(POLICY_PREFIX), ("", "", ""))[1:]
-        return shown[0]
+        described = BUDGET_FIELDS.get(name) or POLICY_FIELDS.get(name.removeprefix(POLICY_PREFIX))
+        return described.unit if described and described.is_amount else ""
 
     def clean_levels(self) -> list[int]:
-        """`0, 1` as numbers."""
+        """Return `0, 1` as numbers."""
         parts = [part.strip() for part in self.cleaned_data["levels"].split(",") if part.strip()]
         if not all(part.isdecimal() and len(part) < 3 for part in parts):
-            raise ValidationError("Whole numbers with commas between them, such as 0, 1.", code="invalid")
+            raise ValidationError("Enter whole numbers separated by commas, such as 0, 1.", code="invalid")
         return [int(part) for part in parts]
 
     def changes(self) -> dict[str, Any]:
-        """The valid fields as the columns of a profile."""
+        """Return the valid fields as the columns of a profile."""
         numbers = {name: self.cleaned_data[name] for name in BUDGET_PAGE_FIELDS}
         rooms = {section: room for section in ROOM_SECTIONS if (room := self._room(section)) is not None}
         typed_otherwise = {"include_summaries_at": self.cleaned_data["levels"], "sections": rooms}
@@ -162,46 +118,49 @@ class BudgetProfileForm(PlatformForm):
         return {"tokens": round(amount)}
 
     def as_pairs(self) -> list[tuple[str, Any]]:
-        """Every field as a hidden one repeats it; an unticked box sends nothing."""
+        """Return every field as a hidden one repeats it; an unticked box sends nothing."""
         pairs = [(name, self[name].value()) for name in self.fields]
         return [(name, "" if value is None else value) for name, value in pairs if value is not False]
 
     def first_fields(self) -> list[ProfileFieldView]:
-        """The numbers that are tuned most."""
+        """Return the numbers that are tuned most."""
         return self._views(FIRST_FIELDS)
 
     def groups(self) -> list[ProfileFieldGroup]:
-        """All others, by what they are about."""
+        """Return all others, by what they are about."""
         return [
             ProfileFieldGroup(title, self._views(names), any(self[name].errors for name in names))
             for title, names in FOLDED_FIELDS.items()
         ]
 
     def policy_groups(self) -> list[ProfileFieldGroup]:
-        """The numbers by which sessions shrink."""
+        """Return the numbers by which sessions shrink."""
         return [self._policy_group(title, names) for title, names in POLICY_GROUPS.items()]
 
     def _policy_group(self, title: str, names: Iterable[str]) -> ProfileFieldGroup:
-        shown = ((self[POLICY_PREFIX + name], POLICY_SHOWN_AS[name], policy_field_step(name)) for name in names)
-        views = [ProfileFieldView(bound, unit, step, hint) for bound, (_, unit, hint), step in shown]
+        views = [
+            ProfileFieldView.of(self[POLICY_PREFIX + name], POLICY_FIELDS[name], policy_field_step(name))
+            for name in names
+        ]
         return ProfileFieldGroup(title, views, any(view.bound.errors for view in views))
 
-    def rooms(self) -> list[SectionBudgetView]:
+    def section_budgets(self) -> list[SectionBudgetView]:
         return [
             SectionBudgetView(section.replace("_", " ").capitalize(), self[f"room_{section}"], self[f"unit_{section}"])
             for section in ROOM_SECTIONS
         ]
 
-    def has_rooms(self) -> bool:
-        """Whether any room is set or refused."""
-        return any(room.amount.value() not in (None, "") or room.amount.errors for room in self.rooms())
+    def has_section_budgets(self) -> bool:
+        """Return whether any room is set or refused."""
+        return any(room.amount.value() not in (None, "") or room.amount.errors for room in self.section_budgets())
 
     def _views(self, names: Iterable[str]) -> list[ProfileFieldView]:
-        return [ProfileFieldView(self[name], *_SHOWN_AS.get(name, ("", "", ""))) for name in names]
+        described = BUDGET_FIELDS | _TYPED_OTHERWISE
+        return [ProfileFieldView.of(self[name], described[name]) for name in names]
 
 
 def budget_profile_form_values(profile: BudgetProfile) -> dict[str, Any]:
-    """The numbers of a profile as its form holds them."""
+    """Return the numbers of a profile as its form holds them."""
     typed = {name: getattr(profile, name) for name in BUDGET_PAGE_FIELDS} | policy_form_values(
         profile.compaction_policy
     )
@@ -213,6 +172,6 @@ def budget_profile_form_values(profile: BudgetProfile) -> dict[str, Any]:
 
 
 def merge_form_values(typed: Mapping[str, Any], profile: BudgetProfile) -> dict[str, Any]:
-    """What was typed, with the profile's own numbers for fields that are left out; a box left out is unticked."""
+    """Return what was typed, with the profile's own numbers for absent fields; an absent box is unticked."""
     own = {name: value for name, value in budget_profile_form_values(profile).items() if not isinstance(value, bool)}
     return own | {name: typed[name] for name in typed}

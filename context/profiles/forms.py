@@ -1,12 +1,36 @@
 """Forms that create, publish, assign and compare profiles."""
 
+from dataclasses import dataclass
+from typing import Self
+
 from django import forms
 
+from context.services.profiles.fields import ProfileField
 from memories.tenancy.forms import PartitionField
 from memory_platform.web.forms import PlatformForm
 
 #: A name, and of a draft also the number of its version.
 PROFILE_MAX_CHARACTERS = 80
+
+
+@dataclass(frozen=True)
+class ProfileFieldView:
+    """A field of a profile as the page draws it: beside its input a unit, below it a hint."""
+
+    bound: forms.BoundField
+    unit: str
+    step: str
+    hint: str
+
+    @classmethod
+    def of(cls, bound: forms.BoundField, described: ProfileField, step: str | None = None) -> Self:
+        """Return the view of a field with the texts of its description; what is typed as text has no unit."""
+        shown_step = described.input_step if step is None else step
+        return cls(bound, described.unit if shown_step else "", shown_step, described.hint)
+
+    @property
+    def name(self) -> str:
+        return self.bound.name
 
 
 class NewProfileForm(PlatformForm):
@@ -15,7 +39,7 @@ class NewProfileForm(PlatformForm):
     name = forms.RegexField(
         r"^[a-z][a-z0-9_-]*\Z",
         max_length=64,
-        error_messages={"invalid": "A lower-case word of letters, digits, _ and -, such as support-short."},
+        error_messages={"invalid": "Use lower-case letters, digits, _ and -, such as support-short."},
     )
     based_on = forms.CharField(required=False, max_length=80)
 

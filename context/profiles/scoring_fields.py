@@ -7,57 +7,32 @@ from typing import Any
 from django import forms
 from django.core.exceptions import ValidationError
 
+from context.profiles.forms import ProfileFieldView
 from context.services.assembly.signals import SIGNALS
-from context.services.profiles.scoring_profiles import (
-    BASE_PARTS,
-    HALF_LIFE_DAYS_MAX,
-    HALF_LIFE_DAYS_MIN,
-    NEIGHBOUR_REACH_MAX,
-    PART_NAMES,
-    POOL_SIZE_MAX,
-    POOL_SIZE_MIN,
-)
+from context.services.profiles.fields import ProfileField
+from context.services.profiles.scoring_profiles import BASE_PARTS, PART_NAMES, SCORING_FIELDS
 from memory_platform.web.forms import PlatformForm
 
 WEIGHT = "weight_"
 #: What each part of a score says, in one sentence.
 PART_WORDS = {
-    "relevance": "How near the memory is to the question.",
-    "recency": "How young the memory is; it halves with every half-life.",
-    "usefulness": "What agents and people said of it so far.",
-    "confidence": "How sure whoever stored it was.",
-    "frequency": "How often it stood in a context before.",
-    "words": "How many of the question's words it holds, rare ones counting more.",
-    "neighbours": "How relevant the messages just before and after it are.",
-    "person": "Whether it is about or by a person whom the question names.",
-    "time": "Whether it was said at the time that the question names.",
-    "answer": "Whether it holds what the question asks for: a time, a number, a name.",
-    "statement": "Whether it states something, where others only ask.",
-    "currency": "Whether it is the latest word among those that say nearly the same.",
-}
-_RELEVANCES = [("cosine", "cosine: nearness of meaning"), ("fused", "fused: what both arms of the search say")]
-_RECENCY_MODES = [("added", "added: one part of the sum"), ("multiplied", "multiplied: old ones count for less in all")]
-#: Unit, step and hint of a number.
-_SHOWN_AS = {
-    "half_life_days": ("days", "0.01", "After so many days recency is half of what it was."),
-    "half_life_days_by_kind": ("", "", "Kinds with a half-life of their own, such as preference: 180, fact: 60."),
-    "mmr_diversity": ("", "0.01", "0 to 1. What saying something again costs; 0 is off."),
-    "pool_size": ("candidates", "1", f"Best finds, {POOL_SIZE_MIN} or more. 0: as many as the budget asks for."),
-    "neighbour_reach": ("messages", "1", "So many before and after the better half are looked at as well. 0 is off."),
-}
-_LABELS = {
-    "relevance": "Relevance is",
-    "recency_mode": "Recency is",
-    "half_life_days": "Half-life",
-    "half_life_days_by_kind": "Half-life by kind",
-    "mmr_diversity": "Diversity",
-    "pool_size": "Pool",
-    "neighbour_reach": "Neighbours",
-    "intercept": "Intercept",
+    "relevance": "Similarity of the memory to the query.",
+    "recency": "Age of the memory; halves with each half-life.",
+    "usefulness": "Feedback on the memory so far.",
+    "confidence": "Confidence given when it was stored.",
+    "frequency": "How often contexts have included it.",
+    "words": "Share of the query's words it contains; rare words count more.",
+    "neighbours": "Relevance of the messages next to it.",
+    "person": "Whether it mentions or quotes a person named in the query.",
+    "time": "Whether it dates from a time named in the query.",
+    "answer": "Whether it contains the kind of answer the query asks for.",
+    "statement": "Whether it states something rather than asks.",
+    "currency": "Whether it is the latest statement of its fact.",
 }
 #: Where refusals of single numbers are drawn.
 SCORING_FORM_FIELDS = {f"weights.{part}": WEIGHT + part for part in PART_NAMES}
 SCORING_NUMBERS = ("half_life_days", "half_life_days_by_kind", "mmr_diversity", "pool_size", "neighbour_reach")
+TYPED_NUMBERS = ("relevance", "recency_mode", *SCORING_NUMBERS)
 
 
 @dataclass(frozen=True)
@@ -82,16 +57,6 @@ class WeightView:
 
 
 @dataclass(frozen=True)
-class ScoringFieldView:
-    """One of the other fields: its unit, step and hint."""
-
-    bound: forms.BoundField
-    unit: str
-    step: str
-    hint: str
-
-
-@dataclass(frozen=True)
 class WeightSum:
     """What the weights add up to."""
 
@@ -108,7 +73,7 @@ class WeightSum:
         return f"{self.total:.6g}"
 
     @property
-    def fault(self) -> str:
+    def problem(self) -> str:
         """How much is missing to 1, or too much."""
         return f"{abs(1 - self.total):.6g} {'missing' if self.total < 1 else 'too much'}"
 
@@ -116,25 +81,18 @@ class WeightSum:
 class ScoringProfileForm(PlatformForm):
     """The numbers of a draft; bounds are those of `problems_of_numbers`, which also sums the weights up."""
 
-    relevance = forms.ChoiceField(choices=_RELEVANCES)
-    recency_mode = forms.ChoiceField(choices=_RECENCY_MODES)
-    half_life_days = forms.FloatField(min_value=HALF_LIFE_DAYS_MIN, max_value=HALF_LIFE_DAYS_MAX)
-    half_life_days_by_kind = forms.CharField(required=False, max_length=2000)
-    mmr_diversity = forms.FloatField(min_value=0, max_value=1)
-    pool_size = forms.IntegerField(min_value=0, max_value=POOL_SIZE_MAX)
-    neighbour_reach = forms.IntegerField(min_value=0, max_value=NEIGHBOUR_REACH_MAX)
-    is_calibrated = forms.BooleanField(required=False, label="Keep the calibration")
+    is_calibrated = forms.BooleanField(required=False, label="Keep calibration")
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        numbers = {name: _form_field(SCORING_FIELDS[name]) for name in TYPED_NUMBERS}
+        self.fields = numbers | self.fields
         for part in PART_NAMES:
             self.fields[WEIGHT + part] = forms.FloatField(label=part.capitalize(), required=False)
-        for name, label in _LABELS.items():
-            if name in self.fields:
-                self.fields[name].label = label
 
     def unit_of(self, name: str) -> str:
-        return _SHOWN_AS[name][0] if name in _SHOWN_AS else ""
+        described = SCORING_FIELDS.get(name)
+        return described.unit if described and described.input_step else ""
 
     def clean_half_life_days_by_kind(self) -> dict[str, float]:
         """`preference: 180, fact: 60` as numbers; the bounds are checked with all others."""
@@ -142,36 +100,33 @@ class ScoringProfileForm(PlatformForm):
         try:
             named = [(kind.strip(), float(days)) for kind, days in (pair.split(":") for pair in pairs)]
         except ValueError as error:
-            raise ValidationError("A kind, a colon and days, such as preference: 180, fact: 60.") from error
+            raise ValidationError("Enter kinds and days, such as preference: 180, fact: 60.") from error
         return dict(named)
 
     def changes(self, numbers: Mapping[str, Any]) -> dict[str, Any]:
-        """The valid fields as the numbers of a profile; a calibration is that of `numbers` or none."""
+        """Return the valid fields as the numbers of a profile; a calibration is that of `numbers` or none."""
         fields = self.cleaned_data
         typed = {part: fields[WEIGHT + part] for part in PART_NAMES if fields[WEIGHT + part]}
         weights = {part: _untouched(weight, numbers["weights"].get(part)) for part, weight in typed.items()}
         has_calibration = fields["is_calibrated"]
         return {
             "weights": weights,
-            **{
-                name: _untouched(fields[name], numbers.get(name))
-                for name in ("relevance", "recency_mode", *SCORING_NUMBERS)
-            },
+            **{name: _untouched(fields[name], numbers.get(name)) for name in TYPED_NUMBERS},
             "coefficients": numbers.get("coefficients") if has_calibration else None,
             "intercept": numbers.get("intercept") if has_calibration else None,
         }
 
     def base_weights(self) -> list[WeightView]:
-        """The five parts of ADR-0040."""
+        """Return the five parts of ADR-0040."""
         return self._weights(BASE_PARTS)
 
     def signal_weights(self) -> list[WeightView]:
-        """The signals beside them."""
+        """Return the signals beside them."""
         return self._weights(SIGNALS)
 
-    def numbers(self) -> list[ScoringFieldView]:
-        """Everything but the weights and the two choices."""
-        return [ScoringFieldView(self[name], *_SHOWN_AS[name]) for name in SCORING_NUMBERS]
+    def numbers(self) -> list[ProfileFieldView]:
+        """Return the views of everything but the weights and the two choices."""
+        return [ProfileFieldView.of(self[name], SCORING_FIELDS[name]) for name in SCORING_NUMBERS]
 
     def weight_sum(self) -> WeightSum:
         """Of what is typed, as far as it is numbers."""
@@ -185,13 +140,24 @@ class ScoringProfileForm(PlatformForm):
         ]
 
 
+def _form_field(described: ProfileField) -> forms.Field:
+    """Return the form field of a choice, a number, or half-lives by kind, which are typed as text."""
+    if described.choices:
+        return forms.ChoiceField(label=described.label, choices=list(described.choices.items()))
+    if described.default is dict:
+        return forms.CharField(label=described.label, required=False, max_length=2000)
+    kind = forms.IntegerField if described.is_whole else forms.FloatField
+    bounds = described.shape
+    return kind(label=described.label, min_value=bounds["minimum"], max_value=bounds["maximum"])
+
+
 def _shown(value: Any) -> str:
-    """A number as its field holds it: short enough to read."""
+    """Return a number as its field shows it: short enough to read."""
     return f"{value:.8g}"
 
 
 def _untouched(typed: Any, own: Any) -> Any:
-    """The profile's own number where the field shows just that, else what was typed."""
+    """Return the profile's own number where the field shows just that, else what was typed."""
     are_numbers = isinstance(typed, float) and isinstance(own, float)
     return own if are_numbers and _shown(typed) == _shown(own) else typed
 
@@ -204,8 +170,8 @@ def _as_float(value: Any) -> float:
 
 
 def scoring_profile_form_values(numbers: Mapping[str, Any]) -> dict[str, Any]:
-    """The numbers of a profile as its form holds them."""
-    typed = {name: numbers.get(name) for name in ("relevance", "recency_mode", *SCORING_NUMBERS)}
+    """Return the numbers of a profile as its form holds them."""
+    typed = {name: numbers.get(name) for name in TYPED_NUMBERS}
     by_kind = numbers.get("half_life_days_by_kind") or {}
     typed["half_life_days"] = _shown(numbers["half_life_days"])
     typed["half_life_days_by_kind"] = ", ".join(f"{kind}: {days:g}" for kind, days in by_kind.items())
@@ -214,20 +180,9 @@ def scoring_profile_form_values(numbers: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def weight_views(numbers: Mapping[str, Any]) -> list[WeightView]:
-    """The parts that count in a profile, in a fixed order; in a calibrated one with what each adds to the log-odds."""
+    """Return the components that count in a profile, in a fixed order; if calibrated, with their coefficients."""
     weights, coefficients = numbers["weights"], numbers.get("coefficients") or {}
     counting = [part for part in PART_NAMES if weights.get(part) or part in coefficients]
     return [
         WeightView(part, weights.get(part, 0.0), PART_WORDS.get(part, ""), coefficients.get(part)) for part in counting
     ]
-
-
-def number_label(field: str) -> str:
-    """A number of `flat_numbers` in words: `weights.relevance` is the weight of relevance."""
-    group, _, part = field.partition(".")
-    if group == "weights":
-        return f"weight of {part}"
-    if group == "coefficients":
-        return f"coefficient of {part}" if part else "coefficients"
-    label = _LABELS.get(group, group.replace("_", " ")).lower()
-    return f"half-life of {part}" if part else label

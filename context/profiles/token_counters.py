@@ -54,7 +54,7 @@ class TokenizerFile(_Lazy):
         self.name = f"tokenizers/{path.stem}"
 
     def count(self, text: str) -> int:
-        """Tokens of `text` without those that a chat template adds. Raises `CounterError`."""
+        """Return the tokens of `text` without those that a chat template adds. Raises `CounterError`."""
         return len(self._ready(self.name, self._load).encode(text, add_special_tokens=False).ids)
 
     def _load(self) -> Any:
@@ -85,12 +85,12 @@ class ToksumCounter(_Lazy):
 
 
 def is_toksum_installed() -> bool:
-    """Whether estimates by toksum are to be had."""
+    """Return whether toksum is installed."""
     return importlib.util.find_spec(TOKSUM) is not None
 
 
 def available_counters(folder: Path | None = None) -> dict[str, FamilyCounter]:
-    """A counter by the name that models begin with: a file `<name>.json` of the folder, else toksum's estimate."""
+    """Return a counter by model name prefix: a file `<name>.json` of the folder, else toksum's estimate."""
     counters: dict[str, FamilyCounter] = {}
     if is_toksum_installed():
         inexact = (family for family in load_catalog().families if not family.is_exact)
@@ -101,6 +101,6 @@ def available_counters(folder: Path | None = None) -> dict[str, FamilyCounter]:
 
 @cache
 def budget_calculator() -> BudgetCalculator:
-    """One for the process, so that a tokenizer is loaded once; safe to share between threads."""
+    """Return the calculator of this process, so that a tokenizer is loaded once; threads may share it."""
     folder = settings.BASE_DIR / settings.TOKENIZERS_DIR if settings.TOKENIZERS_DIR else None
     return BudgetCalculator(available_counters(folder))

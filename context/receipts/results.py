@@ -7,9 +7,7 @@ from typing import Any, Self
 from uuid import UUID
 
 from context.models import BudgetProfile
-from context.services.assembly.profiled_scorer import ProfiledMemory
 from context.services.profiles.scoring_profiles import ScoringProfile
-from context.services.scorer import ScoredMemory
 from memories.services.store.moments import PointInTime
 
 DEFAULT_RENDER = "markdown"
@@ -200,6 +198,22 @@ class CandidateOutcome:
 
 
 @dataclass(frozen=True)
+class Section:
+    """What a section keeps and leaves out, in order of importance, and the `tokens` it takes, markers included.
+
+    `available` are the tokens it was allowed to take; `optimality` the packer's total score and, on request, the best
+    possible one (see `PackingOutcome` in `context.assembly.packing`).
+    """
+
+    blocks: Sequence[Block] = ()
+    omitted: Sequence[Exclusion] = ()
+    tokens: int = 0
+    candidates: Sequence[CandidateOutcome] = ()
+    optimality: Mapping[str, float | None] | None = None
+    available: int = 0
+
+
+@dataclass(frozen=True)
 class ContextWarning:
     """Something the caller should know: a stable `code` for programs, a `detail` for people."""
 
@@ -283,15 +297,3 @@ class AssembledContext:
                 "optimality": None if self.optimality is None else dict(self.optimality),
             }
         return answer
-
-
-def build_score_breakdown(scored: ScoredMemory) -> dict[str, float]:
-    """The parts of a score, unweighted: the five of ADR-0040, each 0..1, then those that a profile adds."""
-    parts = {
-        "relevance": scored.relevance_score,
-        "recency": scored.recency_score,
-        "usefulness": scored.usefulness_score,
-        "confidence": scored.confidence_score,
-        "frequency": scored.frequency_score,
-    }
-    return parts | dict(scored.parts) if isinstance(scored, ProfiledMemory) else parts

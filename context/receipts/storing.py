@@ -12,9 +12,10 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from django.conf import settings
+
 from context.models import Receipt
 from context.receipts import rows
-from context.receipts.fence import render_blocks
 from context.receipts.queries import ReceiptQuerySet
 from context.receipts.results import (
     MEMORY,
@@ -27,6 +28,7 @@ from context.receipts.results import (
     ContextWarning,
 )
 from context.services.packer.snippets import ELLIPSIS
+from context.services.rendering import render_context
 from memories.models import Memory, MemoryVersion, PartitionSummary, TenantMemo
 from memories.services.store.moments import PointInTime, TimeAxis
 from memories.tenancy.exceptions import NotFound
@@ -101,7 +103,12 @@ def stored_context(receipt: Receipt) -> StoredContext:
     """The context of a receipt, its text rendered again. Four queries, inside a scope."""
     considered = _unpacked(receipt)
     blocks, missing = _with_texts(considered.blocks, receipt.tenant_id)
-    rendered = render_blocks(blocks, style=receipt.request["render"], tenant_id=receipt.tenant_id)
+    rendered = render_context(
+        blocks,
+        style=receipt.request["render"],
+        secret=settings.SECRET_KEY.encode(),
+        tenant_id=str(receipt.tenant_id),
+    )
     is_verified = not missing and context_text_hash(rendered.text) == receipt.text_sha256
     return StoredContext(_context(receipt, considered, blocks, rendered.text), is_verified)
 

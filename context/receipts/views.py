@@ -13,7 +13,7 @@ from context.assembly.replay import ReplayMode, replay_context
 from context.receipts.forms import ReceiptFilterForm
 from context.receipts.request_body import workbench_query_string
 from context.receipts.storing import StoredContext, find_receipt, list_receipts, stored_context
-from context.workbench.changes import context_changes
+from context.workbench.diff import PreviewDiff
 from context.workbench.preview import Preview, build_preview
 from memories.models import ApiKey, Partition
 from memories.tenancy.access import operator_actor, tenant_required
@@ -31,7 +31,7 @@ _COLUMNS = (SortColumn("when", "created_at", datetime),)
 def receipts(request: HtmxRequest) -> HttpResponseBase:
     """The contexts that agents got, newest first; filters and place stand in the address."""
     form = ReceiptFilterForm(request.GET, label_suffix="")
-    page: dict[str, Any] = {"section": "receipts", "form": form}
+    page: dict[str, Any] = {"section": "context-log", "form": form}
     tenant_id = request.tenant.id
     is_whole = not wants_fragment(request)
     with tenant_scope(tenant_id):
@@ -79,7 +79,7 @@ def receipt(request: HtmxRequest, receipt_id: UUID) -> HttpResponseBase:
     except NotFound as error:
         raise Http404 from error
     page: dict[str, Any] = {
-        "section": "receipts",
+        "section": "context-log",
         "receipt": row,
         "is_today": is_today,
         "workbench_query": workbench_query_string(row.request),
@@ -117,5 +117,5 @@ def _today(request: HtmxRequest, given: Preview, receipt_id: UUID) -> dict[str, 
         return {"refusal": error.detail}
     today = build_preview(replayed.context, tenant_id)
     title = "Since then: the same text, byte for byte" if replayed.is_verified else "Since then"
-    change = context_changes(given, today)
+    change = PreviewDiff(given, today)
     return {"today": today, "window": today.window(), "change": change, "versus": {"title": title}}

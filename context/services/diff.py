@@ -1,9 +1,13 @@
-"""What changed between two contexts, told by their anchors."""
+"""What changes from one context to another: anchors added, removed and kept, and their ranks."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, NamedTuple, TypeVar
+
+RANK_ADDED, RANK_REMOVED, RANK_UP, RANK_DOWN, RANK_UNCHANGED = RANK_CHANGES = "in", "out", "up", "down", "same"
+K = TypeVar("K", bound=Hashable)
 
 
 class AnchorDiff(NamedTuple):
@@ -15,10 +19,10 @@ class AnchorDiff(NamedTuple):
 
 
 def diff_anchors(prior: Iterable[Any], now: Iterable[Any]) -> AnchorDiff:
-    """How the anchors `now` differ from `prior`; a repeated anchor counts once.
+    """Return how the anchors `now` differ from `prior`; a repeated anchor counts once.
 
-    An anchor is whatever identifies a block: id and version at the least, so that an edited memory is both added and
-    removed. Mappings and lists will do, such as `{"type": ..., "id": ..., "version": ...}`.
+    An anchor is whatever identifies a block: at least id and version, so that an edited memory is both added and
+    removed. Mappings and lists are allowed, such as `{"type": ..., "id": ..., "version": ...}`.
     """
     before, after = _by_key(prior), _by_key(now)
     return AnchorDiff(
@@ -29,7 +33,7 @@ def diff_anchors(prior: Iterable[Any], now: Iterable[Any]) -> AnchorDiff:
 
 
 def _by_key(anchors: Iterable[Any]) -> dict[Hashable, Any]:
-    """The anchors by what makes them equal, each once, where it stands first."""
+    """Return the first of equal anchors by a hashable key."""
     first: dict[Hashable, Any] = {}
     for anchor in anchors:
         first.setdefault(_key(anchor), anchor)
@@ -37,9 +41,45 @@ def _by_key(anchors: Iterable[Any]) -> dict[Hashable, Any]:
 
 
 def _key(anchor: Any) -> Hashable:
-    """A hashable form of an anchor; the order of a mapping's names does not matter."""
+    """Return a hashable form of an anchor; the order of a mapping's names does not matter."""
     if isinstance(anchor, Mapping):
         return tuple(sorted((str(name), _key(value)) for name, value in anchor.items()))
     if isinstance(anchor, list):
         return tuple(_key(value) for value in anchor)
     return anchor  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True)
+class RankChange(Generic[K]):
+    """An anchor with its rank, from 1, before and after; None where that order lacks it."""
+
+    key: K
+    before: int | None
+    after: int | None
+
+    @property
+    def kind(self) -> str:
+        """One of `RANK_CHANGES`."""
+        if self.before is None:
+            return RANK_ADDED
+        if self.after is None:
+            return RANK_REMOVED
+        return RANK_UNCHANGED if self.before == self.after else RANK_UP if self.after < self.before else RANK_DOWN
+
+    @property
+    def steps(self) -> int:
+        """By how many ranks it rose or fell."""
+        return 0 if self.before is None or self.after is None else abs(self.before - self.after)
+
+
+def rank_changes(prior: Sequence[K], now: Sequence[K]) -> list[RankChange[K]]:
+    """Return every anchor once: those `now` in their order, then the removed ones in theirs."""
+    before, after = ({key: rank for rank, key in enumerate(keys, start=1)} for keys in (prior, now))
+    keys = [*after, *diff_anchors(prior, now).removed]
+    return [RankChange(key, before.get(key), after.get(key)) for key in keys]
+
+
+def rank_overlap(changes: Sequence[RankChange[K]]) -> float:
+    """Return the share of all anchors that are in both orders; 1 where there is none."""
+    shared = sum(change.before is not None and change.after is not None for change in changes)
+    return shared / len(changes) if changes else 1.0

@@ -13,6 +13,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 RENDER_STYLES = ("markdown", "xml", "json")
 DEFAULT_STYLE = "markdown"
@@ -51,15 +52,14 @@ _XML_SPECIAL = re.compile(r"[&<>\r\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 _JSON_HIDDEN = re.compile(r"[\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 
 
-@dataclass(frozen=True)
-class RenderItem:
-    """One kept block: its kind (a key of `MARKERS`), its anchor and its stored text."""
+class RenderedBlock(Protocol):
+    """What rendering reads of a kept block: its kind (a key of `MARKERS`) and its text."""
 
-    kind: str
-    anchor_type: str
-    anchor_id: str
-    version: int
-    text: str
+    @property
+    def kind(self) -> str: ...
+
+    @property
+    def text(self) -> str: ...
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class _Style:
 
 
 def render_context(
-    items: Sequence[RenderItem], *, style: str = DEFAULT_STYLE, secret: bytes, tenant_id: str
+    items: Sequence[RenderedBlock], *, style: str = DEFAULT_STYLE, secret: bytes, tenant_id: str
 ) -> RenderedContext:
     """`items` in their order as one fenced text; no items give the empty text.
 
@@ -111,7 +111,7 @@ def fence_nonce(secret: bytes, tenant_id: str, counter: int) -> str:
     return str(int.from_bytes(digest[:16], "big") % 10**NONCE_DIGITS).zfill(NONCE_DIGITS)
 
 
-def _check(items: Sequence[RenderItem], style: str, secret: bytes) -> None:
+def _check(items: Sequence[RenderedBlock], style: str, secret: bytes) -> None:
     if style not in RENDER_STYLES:
         raise ValueError(f"unknown style {style!r}; known: {', '.join(RENDER_STYLES)}")
     if not secret:
@@ -126,7 +126,7 @@ def _check(items: Sequence[RenderItem], style: str, secret: bytes) -> None:
 
 
 def _unused_nonce(
-    items: Sequence[RenderItem], written: Sequence[str], secret: bytes, tenant_id: str
+    items: Sequence[RenderedBlock], written: Sequence[str], secret: bytes, tenant_id: str
 ) -> tuple[str, int]:
     """The first nonce that no text contains, not even with other characters between or other digits for its digits.
 

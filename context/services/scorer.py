@@ -82,6 +82,16 @@ class ScoredMemory:
             frequency_score=frequency_score,
         )
 
+    def breakdown(self) -> dict[str, float]:
+        """Return the unweighted parts of the score by name: here the five of ADR-0040, each 0..1."""
+        return {
+            "relevance": self.relevance_score,
+            "recency": self.recency_score,
+            "usefulness": self.usefulness_score,
+            "confidence": self.confidence_score,
+            "frequency": self.frequency_score,
+        }
+
 
 def system_clock() -> datetime:
     """The current time, aware."""

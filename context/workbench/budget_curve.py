@@ -1,4 +1,4 @@
-"""The budget curve of one question: what each further token brings, and where that stops (ADR-0080)."""
+"""The budget curve of one question: what each larger budget adds, and its knee (ADR-0080)."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
@@ -15,17 +15,15 @@ from context.services.evaluation.knee import knee_index
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.web.charts import Chart, ChartRow
 
-#: Half a doubling from one to the next, in tokens.
+#: In tokens, two for each doubling.
 CURVE_BUDGETS = (125, 180, 250, 350, 500, 700, 1000, 1400, 2000, 2800, 4000, 5600, 8000)
 
 
 @dataclass(frozen=True)
 class CurvePoint:
-    """One budget: the tokens used, of which the memo and summaries take `leading`, the memories kept, the sum of their
-    scores, and the share of what is wanted.
+    """One budget: tokens used, of which memo and summaries take `leading`, included memories, and their total score.
 
-    `gain` is the score that the budget brings beyond the one before; `wanted_share` is None where nobody said what is
-    wanted.
+    `gain` is the score beyond the budget before; `wanted_share` is the evidence recall, None without a golden question.
     """
 
     budget: int
@@ -39,7 +37,7 @@ class CurvePoint:
 
 @dataclass(frozen=True)
 class BudgetCurve:
-    """The points, from the smallest budget on; the place of the knee, None where nothing bends."""
+    """The points from the smallest budget on, and the index of the knee, None without one."""
 
     points: Sequence[CurvePoint]
     knee: int | None
@@ -52,7 +50,7 @@ class BudgetCurve:
 
     @property
     def chart(self) -> Chart:
-        """Scores as a share of the highest, and beside them the share of what is wanted; budgets to scale."""
+        """Scores as a share of the highest, and the evidence recall; budgets to scale."""
         highest = max(point.score for point in self.points) or 1.0
         return Chart(
             title="Score over budget",
@@ -73,10 +71,10 @@ class BudgetCurve:
 
 
 def budget_curve_of_request(request: ContextRequest, *, tenant_id: UUID, now: datetime) -> BudgetCurve:
-    """The curve of a preview: the same wish at every budget that the model's window holds. Called with no scope open.
+    """Return the curve of a preview: the same request at every budget within the model's window.
 
-    It is read once, for the largest budget, and packed for each (ADR-0087). Raises what the assembly raises for a wish
-    that cannot be granted.
+    Candidates are retrieved once, for the largest budget, and packed for each (ADR-0087). Call it with no scope open.
+    Raises as `assemble_context` does.
     """
     if not request.preview:
         raise ValueError("a curve only previews")
@@ -84,23 +82,25 @@ def budget_curve_of_request(request: ContextRequest, *, tenant_id: UUID, now: da
     window = calculator.context_window(request.model or None)
     budgets = [budget for budget in CURVE_BUDGETS if budget <= window]
     largest = replace(request, max_tokens=budgets[-1])
-    wish = resolve_context_request(
+    resolved = resolve_context_request(
         largest, tenant_id=tenant_id, reach="", api_key_id=None, calculator=calculator, now=now
     )
-    gathered = prepare_repacking(wish, tenant_id, now)
+    retrieved = prepare_repacking(resolved, tenant_id)
     with tenant_scope(tenant_id):
-        wanted = _wanted(tenant_id, request)
+        wanted = _evidence(tenant_id, request)
     points: list[CurvePoint] = []
     for budget in budgets:
-        points.append(_point(budget, gathered.fitted_at(budget), wanted, points[-1].score if points else 0.0))
-    notices = dict.fromkeys(notice.detail for notice in gathered.notices)
+        points.append(_point(budget, retrieved.trimmed_at(budget), wanted, points[-1].score if points else 0.0))
+    notices = dict.fromkeys(notice.detail for notice in retrieved.notices)
     return BudgetCurve(points, knee_index(budgets, [point.score for point in points]), len(wanted), list(notices))
 
 
-def _wanted(tenant_id: UUID, wish: ContextRequest) -> set[UUID]:
-    """What a golden question of these words in this partition wants."""
-    rows = GoldenQuestion.objects.for_tenant(tenant_id).standing().worded(wish.query.strip(), wish.partition)
-    return {memory_id for ids in rows.wanted_ids().values() for memory_id in ids}
+def _evidence(tenant_id: UUID, request: ContextRequest) -> set[UUID]:
+    """Return the evidence of a golden question with this text and partition."""
+    rows = (
+        GoldenQuestion.objects.for_tenant(tenant_id).not_removed().with_text(request.query.strip(), request.partition)
+    )
+    return {memory_id for ids in rows.evidence_ids().values() for memory_id in ids}
 
 
 def _point(budget: int, fitted: TrimmedContext, wanted: Collection[UUID], before: float) -> CurvePoint:

@@ -6,29 +6,30 @@ from uuid import UUID
 
 from django import forms
 
-from context.models import TOKENS_MAX, TOKENS_MIN, BudgetProfile
+from context.models import BudgetProfile
 from context.profiles.budget_fields import PACKER_CHOICES
 from context.profiles.forms import PROFILE_MAX_CHARACTERS
 from context.receipts.results import DEFAULT_RENDER, ContextRequest, Focus
+from context.services.profiles.fields import TOKENS_MAX, TOKENS_MIN
 from memories.store.forms import QUERY_MAX_CHARACTERS
 from memories.tenancy.forms import PartitionField
 from memory_platform.web.forms import PlatformForm
 
-#: A query string of a run; a question may be long, its marks take three characters each.
+#: The query string of a run; a question may be long, and an escaped character takes three.
 BEFORE_MAX_CHARACTERS = 20_000
 SLIDER_STEP_TOKENS = 50
 SLIDER_MAX_TOKENS = 8_000
 
 
 class PreviewForm(PlatformForm):
-    """One context to look at; every field is optional and stands in the address.
+    """One context to preview; every field is optional and part of the address.
 
-    `before` is the query string of the run that this one is compared with, unless `against` says otherwise. Compared
-    with and how much of the window the directive takes change nothing of the context.
+    `before` is the query string of the run that this one is compared with, unless `against` says otherwise. Neither
+    they nor `directive` change the context.
     """
 
     AGAINST = [
-        ("", "The run before"),
+        ("", "Previous run"),
         ("keep", "This run, kept"),
         ("receipt", "A receipt"),
         ("snapshot", "A snapshot"),
@@ -40,10 +41,7 @@ class PreviewForm(PlatformForm):
     ORDERINGS = [("", "By profile")] + [
         choice for choice in BudgetProfile.Ordering.choices if choice[0] != BudgetProfile.Ordering.STABLE
     ]
-    PACKERS = [
-        ("", "By profile"),
-        *PACKER_CHOICES,
-    ]
+    PACKERS = [("", "By profile"), *PACKER_CHOICES]
 
     units: ClassVar[Mapping[str, str]] = {"max_tokens": "tokens", "directive": "tokens"}
 
@@ -55,21 +53,19 @@ class PreviewForm(PlatformForm):
     budget_profile = forms.CharField(required=False, max_length=64)
     packer = forms.ChoiceField(required=False, choices=PACKERS)
     ordering = forms.ChoiceField(label="Order", required=False, choices=ORDERINGS)
-    focus_memory = forms.CharField(label="Focus on a memory", required=False, max_length=200)
-    focus_summary = forms.UUIDField(label="Focus on a summary", required=False)
+    focus_memory = forms.CharField(label="Memory focus", required=False, max_length=200)
+    focus_summary = forms.UUIDField(label="Summary focus", required=False)
     as_of = forms.DateTimeField(label="As of", required=False)
     style = forms.ChoiceField(required=False, choices=STYLES)
     model = forms.CharField(required=False, max_length=100)
     before = forms.CharField(required=False, max_length=BEFORE_MAX_CHARACTERS)
     directive = forms.IntegerField(label="Directive and messages", required=False, min_value=0, max_value=TOKENS_MAX)
     against = forms.ChoiceField(label="Compare with", required=False, choices=AGAINST)
-    receipt = forms.UUIDField(
-        label="Receipt", required=False, error_messages={"invalid": "This is not the id of a receipt."}
-    )
+    receipt = forms.UUIDField(label="Receipt", required=False, error_messages={"invalid": "Not a valid receipt ID."})
     snapshot = forms.CharField(label="Snapshot", required=False, max_length=100)
 
-    def wish(self) -> ContextRequest:
-        """The valid fields as the request of a preview, explained."""
+    def to_request(self) -> ContextRequest:
+        """Return the valid fields as the request of an explained preview."""
         fields = self.cleaned_data
         return ContextRequest(
             query=fields["query"],
@@ -90,7 +86,7 @@ class PreviewForm(PlatformForm):
 
     @property
     def searched_focus(self) -> str:
-        """Words in place of the id of a memory: which one is meant is still to be chosen."""
+        """Words in place of a memory id; the memory is still to be chosen."""
         text: str = self.cleaned_data["focus_memory"].strip()
         return "" if _uuid(text) else text
 
@@ -99,25 +95,24 @@ class PreviewForm(PlatformForm):
         return Focus(memory_id=memory_id, summary_id=summary_id) if memory_id or summary_id else None
 
     def clean(self) -> dict[str, Any]:
-        """What to compare with is named where it was asked for."""
         fields = super().clean() or {}
         for name in ("receipt", "snapshot"):
             if fields.get("against") == name and not fields.get(name) and name not in self.errors:
-                self.add_error(name, f"Say with which {name}.")
+                self.add_error(name, f"Select a {name}.")
         if fields.get("against") == "snapshot" and fields.get("as_of"):
-            self.add_error("snapshot", "Compare the present with a snapshot, or look at a past time.")
+            self.add_error("snapshot", "Compare with a snapshot only at the present time.")
         return fields
 
     def has_choices(self) -> bool:
-        """Whether any of the fields that are folded away first is filled; a style always is."""
+        """Whether a field of the collapsed part about the model is filled; a style always is."""
         return self._has_any("model", "directive") or self["style"].value() not in (None, "", DEFAULT_RENDER)
 
     def has_times(self) -> bool:
-        """The same for the ones about the focus and the time."""
+        """Whether a field about the focus or the time is filled."""
         return self._has_any("focus_memory", "focus_summary", "as_of", "exact")
 
     def has_comparison(self) -> bool:
-        """The same for what to compare with."""
+        """Whether a field of the comparison is filled."""
         return self._has_any("against", "receipt", "snapshot")
 
     def _has_any(self, *names: str) -> bool:
@@ -132,13 +127,13 @@ def _uuid(text: str) -> UUID | None:
 
 
 class InclusionBudgetForm(PreviewForm):
-    """A preview, and the item of which is asked at which budget it enters."""
+    """A preview, and the item whose inclusion budget is requested."""
 
-    item = forms.UUIDField(label="Item", error_messages={"invalid": "This is not the id of an item."})
+    item = forms.UUIDField(label="Item", error_messages={"invalid": "Not a valid item ID."})
 
 
 class SuggestionForm(PlatformForm):
-    """What stands in a field so far, and what it asks for."""
+    """The text typed so far, in the field it is for."""
 
     focus_memory = forms.CharField(required=False, max_length=200)
     memory = forms.CharField(required=False, max_length=200)
@@ -146,12 +141,12 @@ class SuggestionForm(PlatformForm):
 
     @property
     def words(self) -> str:
-        """Of whichever field looks a memory up."""
+        """The text of the field that finds a memory."""
         return str(self.cleaned_data["focus_memory"] or self.cleaned_data["memory"])
 
 
 class SideBySideForm(PreviewForm):
-    """One question for two profiles; "" is the profile that is assigned."""
+    """One question for two profiles; "" is the assigned profile."""
 
     left = forms.CharField(label="Left scoring profile", required=False, max_length=PROFILE_MAX_CHARACTERS)
     right = forms.CharField(label="Right scoring profile", required=False, max_length=PROFILE_MAX_CHARACTERS)
@@ -160,7 +155,7 @@ class SideBySideForm(PreviewForm):
 
 
 class BudgetTrialForm(PlatformForm):
-    """The question on which the effect of a changed budget is shown."""
+    """The question that shows the effect of a changed budget."""
 
     query = forms.CharField(required=False, max_length=QUERY_MAX_CHARACTERS)
     partition = PartitionField()

@@ -1,4 +1,4 @@
-"""A context to look at: assembled as an agent would get it, joined with the rows it came from. Nothing is stored."""
+"""A preview: a context assembled as for an agent, joined with the rows it came from. Nothing is stored."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ from memories.tenancy.scopes import tenant_scope
 
 _QUESTIONS_MAX = 6
 
-# What a block is called where it is no memory that was searched for.
+# Names of the blocks that are no search results.
 _KINDS = {TENANT_MEMO: "tenant memo", PARTITION_SUMMARY: "partition summary", LINKED_MEMORY: "linked memory"}
 
 
@@ -50,7 +50,7 @@ class AnchorRows:
 
 @dataclass(frozen=True)
 class IncludedRow:
-    """A packed block with its memory or summary (None for a memo) and how the search found it."""
+    """An included block with its memory or summary (None for a memo) and its candidate."""
 
     block: Block
     memory: Memory | None
@@ -64,18 +64,18 @@ class IncludedRow:
 
     @property
     def kind(self) -> str:
-        """What the block is, in words; "" for a memory that was searched for."""
+        """The kind of the block for people; "" for a search result."""
         return "focus" if self.is_focus else _KINDS.get(self.block.kind, "")
 
     @property
     def whole_tokens(self) -> int | None:
-        """Tokens of the whole text where the block holds a part of it."""
+        """Tokens of the whole text if the block is truncated."""
         return self.found.tokens if self.found and self.block.truncated else None
 
 
 @dataclass(frozen=True)
 class ExcludedRow:
-    """An item left out, with its memory or summary, how the search found it, and the memory that says the same."""
+    """An excluded item with its memory or summary, its candidate, and the near-duplicate that is included."""
 
     omission: Exclusion
     memory: Memory | None
@@ -89,7 +89,7 @@ class ExcludedRow:
 
     @property
     def is_for_the_budget(self) -> bool:
-        """Whether a larger budget may let it in."""
+        """Whether a larger budget may include it."""
         return self.omission.reason in (OVER_BUDGET, AFTER_SKIP_LIMIT)
 
 
@@ -105,17 +105,17 @@ class Preview:
 
     @property
     def weights(self) -> Mapping[str, float]:
-        """What each part of a score weighs; of a calibrated profile its coefficients."""
+        """The weights of the score components; of a calibrated profile its coefficients."""
         return self.scoring.weights if self.scoring.coefficients is None else self.scoring.coefficients
 
     @property
     def considered(self) -> int:
-        """How many items were candidates: those kept and those left out."""
+        """The number of included and excluded items."""
         return len(self.kept) + len(self.left_out)
 
     @property
     def candidates(self) -> list[tuple[CandidateOutcome, str]]:
-        """What the search considered, each with its text; "" where no row of it is shown."""
+        """The candidates, each with its text; "" if no row of it is shown."""
         texts = {row.block.anchor.id: row.block.text for row in self.kept}
         texts |= {row.omission.anchor.id: row.memory.content for row in self.left_out if row.memory}
         return [(each, texts.get(each.anchor.id, "")) for each in self.context.candidates]
@@ -127,18 +127,18 @@ class Preview:
 
     @property
     def highest_score(self) -> float:
-        """The best score of all that was kept or left out, which fills a bar; 0 where nothing was scored."""
+        """The highest score, which fills a bar; 0 if nothing was scored."""
         scores = [row.block.score for row in self.kept] + [row.omission.score for row in self.left_out]
         return max((score for score in scores if score is not None), default=0.0)
 
     @property
     def milliseconds(self) -> float:
-        """How long the whole assembly took."""
+        """Duration of the assembly."""
         return self.context.timings.get("total", sum(self.context.timings.values()))
 
     @property
     def optimality(self) -> Optimality | None:
-        """How the choice compares with the best one, where any was scored."""
+        """How the total score compares with the best possible one; None if nothing was scored."""
         figures = self.context.optimality
         bound = figures["upper_bound"] if figures else None
         if not figures or not bound:
@@ -153,7 +153,7 @@ class Preview:
         )
 
     def window(self, directive: int = 0) -> WindowBar:
-        """The model's window, with what the directive takes of it."""
+        """Return the model's window, with the tokens of the directive."""
         budget, model = self.context.budget, self.context.request["model"]
         whole = budget_calculator().calculate(model)
         return window_bar(
@@ -168,42 +168,25 @@ class Preview:
 
     @property
     def plan(self) -> list[PlanLine]:
-        """What the search did, one line a step."""
+        """The retrieval plan, one line a step."""
         return plan_lines(self.context.plan)
 
     @property
     def steps(self) -> list[TimedStep]:
-        """What took how many milliseconds, one after the other."""
+        """The timed steps in order, in milliseconds."""
         return timed_steps(self.context.timings)
 
 
-@dataclass(frozen=True)
-class PreviewChange:
-    """What another budget or question would change: rows that come in, rows that fall out.
-
-    `no_candidates` were kept or left out before and are not even considered afterwards.
-    """
-
-    added: list[IncludedRow]
-    removed: list[IncludedRow]
-    tokens: int = 0
-    no_candidates: int = 0
-
-    @property
-    def is_none(self) -> bool:
-        return not (self.added or self.removed or self.tokens)
-
-
-def preview_context(wish: ContextRequest, *, tenant_id: UUID, actor: Actor, now: datetime) -> Preview:
-    """Assemble `wish`, which must be a preview, with the tenant's whole reach. Called with no scope open."""
-    if not wish.preview:
+def preview_context(request: ContextRequest, *, tenant_id: UUID, actor: Actor, now: datetime) -> Preview:
+    """Assemble `request`, a preview, over the whole tenant. Call it with no scope open."""
+    if not request.preview:
         raise ValueError("a page only previews")
-    context = assemble_context(wish, tenant_id=tenant_id, reach="", actor=actor, now=now)
+    context = assemble_context(request, tenant_id=tenant_id, reach="", actor=actor, now=now)
     return build_preview(context, tenant_id)
 
 
 def build_preview(context: AssembledContext, tenant_id: UUID) -> Preview:
-    """A context with the rows behind its anchors. Called with no scope open."""
+    """Return a context with the rows of its anchors. Call it with no scope open."""
     anchors = [block.anchor for block in context.blocks] + [omission.anchor for omission in context.omitted]
     with tenant_scope(tenant_id):
         rows = anchor_rows(anchors, tenant_id)
@@ -235,12 +218,12 @@ def build_preview(context: AssembledContext, tenant_id: UUID) -> Preview:
 
 
 def _scoring_of(context: AssembledContext, tenant_id: UUID) -> ScoringProfile:
-    """The profile that a receipt names, in whatever state it is today."""
+    """Return the profile that a receipt names, in its current state."""
     return scoring_profile_at(tenant_id, context.profile["name"], context.profile["version"])
 
 
 def _minimum_score(context: AssembledContext, tenant_id: UUID) -> float | None:
-    """The least score that a memory needed; None for a receipt whose profile is not known any more."""
+    """Return the least score that a memory needed; None for a receipt whose profile is no longer known."""
     if context.minimum_score is not None:
         return context.minimum_score
     named = context.budget_profile
@@ -250,24 +233,8 @@ def _minimum_score(context: AssembledContext, tenant_id: UUID) -> float | None:
         return None
 
 
-def compare_previews(before: Preview, after: Preview) -> PreviewChange:
-    """What `after` holds that `before` does not, and the other way round, each in its own order."""
-    was, becomes = ([row.block.anchor for row in preview.kept] for preview in (before, after))
-    had, has = set(was), set(becomes)
-    considered = [
-        set(anchors).union(row.omission.anchor for row in preview.left_out)
-        for anchors, preview in ((was, before), (becomes, after))
-    ]
-    return PreviewChange(
-        added=[row for row in after.kept if row.block.anchor not in had],
-        removed=[row for row in before.kept if row.block.anchor not in has],
-        tokens=after.context.budget.used - before.context.budget.used,
-        no_candidates=len(considered[0] - considered[1]),
-    )
-
-
 def anchor_rows(anchors: Iterable[Anchor], tenant_id: UUID) -> AnchorRows:
-    """The rows behind anchors as they are today; inside a scope. Two queries."""
+    """Return the current rows of anchors; inside a scope. Two queries."""
     ids: dict[str, set[str]] = {MEMORY: set(), PARTITION_SUMMARY: set()}
     for anchor in anchors:
         if anchor.type in ids:
@@ -282,23 +249,23 @@ def anchor_rows(anchors: Iterable[Anchor], tenant_id: UUID) -> AnchorRows:
 
 @dataclass(frozen=True)
 class RecentQuestion:
-    """Something that was asked, and where."""
+    """A query and its partition."""
 
     query: str
     partition: str
 
     @property
     def query_string(self) -> str:
-        """As the preview page's address takes it."""
+        """The query string of the preview page."""
         return urlencode({"query": self.query, "partition": self.partition})
 
 
 def recent_questions(tenant_id: UUID) -> list[RecentQuestion]:
-    """The latest different questions that agents asked, newest first; inside a scope."""
+    """Return the latest distinct queries of agents, newest first; inside a scope."""
     rows = Receipt.objects.for_tenant(tenant_id).recent_questions(_QUESTIONS_MAX)
     return [RecentQuestion(query, partition) for query, partition in rows]
 
 
 def demo_questions(tenant_name: str) -> list[RecentQuestion]:
-    """What is worth asking of the demo tenant, for as long as nobody has asked; nothing for any other tenant."""
+    """Return suggested queries of the demo tenant; nothing for any other tenant."""
     return [RecentQuestion(query, partition) for query, partition in demo_questions_for_tenant(tenant_name)]

@@ -1,7 +1,7 @@
-"""What a draft of a profile would do to the questions that are known, before it is saved (ADR-0088).
+"""The effect of a draft profile on saved questions, before the draft is stored (ADR-0088).
 
-Known are the tenant's golden questions, newest first, then what agents asked lately. Every context is a preview through
-the real assembly, so nothing is stored and nothing is counted.
+Saved questions are the tenant's golden questions, newest first, then recent queries of agents. Every context is a
+preview through the real assembly, so nothing is stored or counted.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -10,21 +10,22 @@ from datetime import datetime
 from urllib.parse import urlencode
 from uuid import UUID
 
+from context.assembly.difference import ContextDiff
 from context.assembly.orchestrator import assemble_context
 from context.models import GoldenQuestion
 from context.receipts.results import MEMORY, AssembledContext, Block, ContextRequest
 from context.workbench.preview import demo_questions, recent_questions
 from memories.tenancy.audit import Actor
 
-#: Two contexts of each are assembled while somebody waits.
+#: Two contexts of each are assembled while the page loads.
 SAVED_QUESTIONS_MAX = 8
-#: After which no further question is asked; the first always is.
+#: No further question is assembled after this time; the first always is.
 SECONDS_MAX = 2.0
 
 
 @dataclass(frozen=True)
 class SavedQuestion:
-    """A question to try a draft on; a golden one wants memories, and may be asked of an earlier time."""
+    """A question that shows the effect; a golden one has evidence, and may be about an earlier time."""
 
     query: str
     partition: str
@@ -34,19 +35,19 @@ class SavedQuestion:
 
     @property
     def query_string(self) -> str:
-        """As the pages that ask one question take it."""
+        """The query string of the pages that assemble one question."""
         asked = {"query": self.query, "partition": self.partition}
         return urlencode(asked | ({"as_of": form_datetime(self.as_of)} if self.as_of else {}))
 
 
 def form_datetime(at: datetime) -> str:
-    """A time in UTC as fields of pages take and show it."""
+    """Return a time in UTC as form fields parse and show it."""
     return at.replace(tzinfo=None).isoformat(timespec="seconds")
 
 
 @dataclass(frozen=True)
 class SavedQuestionEffect:
-    """One question before and after: what its contexts hold."""
+    """The contexts of one question before and after."""
 
     question: SavedQuestion
     before: AssembledContext
@@ -62,21 +63,21 @@ class SavedQuestionEffect:
 
     @property
     def gain(self) -> int:
-        """How many more wanted memories it holds afterwards."""
+        """How much more evidence is included afterwards."""
         return self.held_after - self.held_before
 
     @property
-    def entering(self) -> list[Block]:
-        return _only_in(self.after, self.before)
+    def entering(self) -> Sequence[Block]:
+        return ContextDiff.between((block.anchor for block in self.before.blocks), self.after).added
 
     @property
-    def leaving(self) -> list[Block]:
-        return _only_in(self.before, self.after)
+    def leaving(self) -> Sequence[Block]:
+        return ContextDiff.between((block.anchor for block in self.after.blocks), self.before).added
 
 
 @dataclass(frozen=True)
 class SavedQuestionEffects:
-    """The same for all that were asked, how long that took, and how many were not asked since the time was over."""
+    """The effects on all questions, the duration, and how many questions were skipped for lack of time."""
 
     rows: Sequence[SavedQuestionEffect]
     milliseconds: float
@@ -96,7 +97,7 @@ class SavedQuestionEffects:
 
     @property
     def better(self) -> int:
-        """Questions that hold more of what they want."""
+        """Questions whose context includes more evidence."""
         return sum(row.gain > 0 for row in self.rows)
 
     @property
@@ -110,10 +111,10 @@ class SavedQuestionEffects:
 
 
 def saved_questions(tenant_id: UUID, tenant_name: str) -> tuple[list[SavedQuestion], int]:
-    """The questions to try a draft on, at most `SAVED_QUESTIONS_MAX`, and the count of golden ones; inside a scope."""
-    standing = GoldenQuestion.objects.for_tenant(tenant_id).standing()
+    """Return at most `SAVED_QUESTIONS_MAX` questions, and the number of golden ones; inside a scope."""
+    standing = GoldenQuestion.objects.for_tenant(tenant_id).not_removed()
     golden = list(standing.newest_first()[:SAVED_QUESTIONS_MAX])
-    wanted = standing.with_ids(row.pk for row in golden).wanted_ids()
+    wanted = standing.with_ids(row.pk for row in golden).evidence_ids()
     found = [
         SavedQuestion(row.text, row.partition_path, wanted.get(row.pk, ()), row.asked_at, row.pk) for row in golden
     ]
@@ -133,18 +134,18 @@ def saved_question_effects(
     now: datetime,
     clock: Callable[[], float],
 ) -> SavedQuestionEffects:
-    """Each question answered as `before` and as `after` say; called with no scope open.
+    """Return the contexts of each question for `before` and `after`. Call it with no scope open.
 
-    Where both say the same each is answered once. `clock` tells seconds: none is asked after `SECONDS_MAX`.
-    Raises what the assembly raises for a wish that cannot be granted.
+    If both are equal, each is assembled once. `clock` returns seconds: none is assembled after `SECONDS_MAX`. Raises
+    as `assemble_context` does.
     """
     if not (before.preview and after.preview):
         raise ValueError("a page only previews")
     started = clock()
 
-    def answer(wish: ContextRequest, question: SavedQuestion) -> AssembledContext:
-        asked = replace(wish, query=question.query, partition=question.partition, as_of=question.as_of)
-        return assemble_context(asked, tenant_id=tenant_id, reach="", actor=actor, now=now)
+    def answer(settings: ContextRequest, question: SavedQuestion) -> AssembledContext:
+        request = replace(settings, query=question.query, partition=question.partition, as_of=question.as_of)
+        return assemble_context(request, tenant_id=tenant_id, reach="", actor=actor, now=now)
 
     rows: list[SavedQuestionEffect] = []
     for question in questions:
@@ -158,8 +159,3 @@ def saved_question_effects(
 def _held(question: SavedQuestion, context: AssembledContext) -> int:
     held = {block.anchor.id for block in context.blocks if block.anchor.type == MEMORY}
     return sum(str(memory_id) in held for memory_id in question.wanted)
-
-
-def _only_in(context: AssembledContext, other: AssembledContext) -> list[Block]:
-    there = {block.anchor for block in other.blocks}
-    return [block for block in context.blocks if block.anchor not in there]

@@ -1,4 +1,4 @@
-"""Checks at start: a deployment whose embedding cannot work says so before the first request."""
+"""System checks of the embedding configuration."""
 
 import importlib.util
 import logging
@@ -16,12 +16,16 @@ from memories.embeddings.providers import default_model
 logger = logging.getLogger(__name__)
 
 #: Ids of the messages by the code of the problem.
-MODEL_CHECKS = {"not_reembedded": "memories.E003", "unknown_model": "memories.E004", "other_dimension": "memories.E005"}
+MODEL_CHECKS = {
+    "reembedding_needed": "memories.E003",
+    "unknown_model": "memories.E004",
+    "dimension_mismatch": "memories.E005",
+}
 
 
 @register
 def embedding_provider_is_usable(**_: Any) -> list[CheckMessage]:
-    """The chosen provider is installed and has what it needs; no further endpoint takes its model's name."""
+    """Check that the provider is installed and configured, and that no two models have the same name."""
     if settings.EMBEDDING_PROVIDER == "wordllama" and importlib.util.find_spec("wordllama") is None:
         hint = "Set EMBEDDING_PROVIDER=hashed, or =openai with an endpoint."
         return [Error("EMBEDDING_PROVIDER=wordllama, but no wheel of it is installed.", hint=hint, id="memories.E001")]
@@ -41,19 +45,19 @@ def embedding_provider_is_usable(**_: Any) -> list[CheckMessage]:
 
 @register(Tags.database)
 def stored_models_fit_settings(databases: Sequence[str] | None = None, **_: Any) -> list[CheckMessage]:
-    """`manage.py check --database default`: what is stored can be searched and written with what settings name."""
+    """Check (`manage.py check --database default`) that stored models match the settings."""
     if "default" not in (databases or ()):
         return []
     try:
         problems = model_problems()
     except (DatabaseError, ImproperlyConfigured):
-        # Not migrated yet, or away: other checks say so.
+        # Not migrated yet or unreachable: other checks report that.
         return []
     return [Error(problem.detail, id=MODEL_CHECKS[problem.code]) for problem in problems]
 
 
 def log_model_problems() -> None:
-    """Say at the start of a process, in its log, what does not fit. It goes on: with stored models, or with words."""
+    """Log at process start which stored models do not match the settings; search goes on without them."""
     try:
         for problem in model_problems():
             logger.error("%s: %s", MODEL_CHECKS[problem.code], problem.detail)

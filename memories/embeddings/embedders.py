@@ -1,4 +1,4 @@
-"""Which embedder a tenant's texts and queries go to: that of its active model, whatever settings say (ADR-0082)."""
+"""The embedders of a tenant: that of its active model, whatever the settings say (ADR-0082)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,33 +22,30 @@ from memories.tenancy.scopes import maintenance_scope, tenant_scope
 
 @dataclass(frozen=True)
 class ModelProblem:
-    """Something that does not fit between what is stored and what settings name: a stable code and words.
-
-    Vectors cannot be searched or made, or a change of settings had no effect.
-    """
+    """A mismatch between stored models and the settings, with a stable code."""
 
     code: str
     detail: str
 
 
 def active_model_name(tenant_id: UUID) -> str:
-    """The model whose vectors the tenant is searched by; the settings' where it has none yet."""
+    """Return the name of the tenant's active model, or of the default model if it has none yet."""
     row = _active(tenant_id)
     return row.name if row else default_model().name
 
 
 def embedder_of(tenant_id: UUID) -> Embedder:
-    """The embedder of the tenant's active model. Raises `EmbeddingError` where settings do not have it, or not so."""
+    """Return the embedder of the tenant's active model. Raises `EmbeddingError` if the settings do not match it."""
     return embedder_of_model(_active(tenant_id))
 
 
 def embedder_of_model(active: EmbeddingModel | None) -> Embedder:
-    """The same where the active model was read already; None where the tenant has none yet."""
+    """Return the embedder of an active model, the default one for None. Raises `EmbeddingError`."""
     return embedder_for(active) if active else get_embedder()
 
 
 def embedder_for(row: EmbeddingModel) -> Embedder:
-    """The embedder of one model of a tenant, held to the dimension that its vectors have. Raises `EmbeddingError`."""
+    """Return the embedder of a tenant's model. Raises `EmbeddingError`, also for another dimension."""
     embedder = get_embedder(row.name)
     if embedder.dimension != row.dimension:
         raise EmbeddingError(
@@ -60,7 +57,7 @@ def embedder_for(row: EmbeddingModel) -> Embedder:
 
 
 def embedders_for_writing(tenant_id: UUID) -> list[Embedder]:
-    """The active model's embedder, then those beside it that a write may wait for; vectors of others come later."""
+    """Return the active model's embedder, then the local ones of other maintained models."""
     with tenant_scope(tenant_id):
         rows = list(EmbeddingModel.objects.for_tenant(tenant_id).maintained())
     if not rows or rows[0].state != EmbeddingModel.State.ACTIVE:
@@ -72,12 +69,12 @@ def embedders_for_writing(tenant_id: UUID) -> list[Embedder]:
 
 
 def is_local_for(tenant_id: UUID) -> bool:
-    """Whether a request may wait for the tenant's active model. Reads nothing where no model is remote."""
+    """Whether the tenant's active model is local. Reads nothing if no model is remote."""
     return not has_remote_models() or is_model_local(active_model_name(tenant_id))
 
 
 def model_problems() -> list[ModelProblem]:
-    """What does not fit, over all tenants. Reads in a scope of its own."""
+    """Return the mismatches of all tenants, read in a scope of its own."""
     with maintenance_scope():
         usage = EmbeddingModel.objects.all().usage()
     if not usage:
@@ -96,13 +93,13 @@ def _problems(row: dict[str, Any], known: Mapping[str, KnownModel], default: str
             f"Vectors of {name} have {row['dimension']} numbers ({tenants}), settings say {known[name].dimension}."
             " Set the dimension back; another dimension takes another model name and `manage.py reembed`."
         )
-        return [ModelProblem("other_dimension", detail)]
+        return [ModelProblem("dimension_mismatch", detail)]
     if row["state"] == EmbeddingModel.State.ACTIVE and not row["is_chosen"] and name != default:
         detail = (
             f"Settings name the embedding model {default}, but stored vectors are of {name} ({tenants}), which stays."
             f" Run `manage.py reembed --model {default}`, or set the settings back."
         )
-        return [ModelProblem("not_reembedded", detail)]
+        return [ModelProblem("reembedding_needed", detail)]
     return []
 
 

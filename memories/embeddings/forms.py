@@ -10,7 +10,7 @@ from memory_platform.web.forms import PlatformForm
 
 
 class ReembeddingForm(PlatformForm):
-    """Which model to fill beside the active one, and whether searches switch to it by themselves."""
+    """The model to fill, and whether searches switch to it automatically."""
 
     model = forms.ChoiceField()
     switches_when_filled = forms.BooleanField(required=False, initial=True)

@@ -1,8 +1,7 @@
-"""The conductor of embedding: read what waits, embed outside any transaction, record by version.
+"""The orchestrator of embedding: read pending memories, embed outside any transaction, record by version.
 
-A vector belongs to one version of a memory. An edit in between leaves the new version pending, whoever was faster.
-Models beside the active one get their vector in the same step where they are of this machine; else it is noted as
-missing in the same transaction and made later (ADR-0082).
+A vector belongs to one version of a memory; a concurrent edit leaves the new version pending. Other local models of the
+tenant get their vectors in the same step; those of remote ones are noted as missing and computed later (ADR-0082).
 """
 
 import logging
@@ -21,10 +20,9 @@ MAX_ERROR_CHARACTERS = 200
 
 
 def index_memories(tenant_id: UUID, memory_ids: Iterable[UUID], embedder: Embedder | None = None) -> int:
-    """Embed those of the memories that wait for it, batch by batch; how many were embedded.
+    """Embed the pending ones of these memories in batches; return how many. Call with no scope open.
 
-    Call with no scope open. A text that the provider will never take is marked failed. A temporary failure leaves the
-    rest pending with its reason and raises `EmbeddingError`.
+    A refused text is marked as failed. A temporary failure leaves the rest pending and raises `EmbeddingError`.
     """
     ids = list(memory_ids)
     if not ids:
@@ -36,9 +34,9 @@ def index_memories(tenant_id: UUID, memory_ids: Iterable[UUID], embedder: Embedd
 
 
 def index_now(tenant_id: UUID, memory_ids: Iterable[UUID]) -> None:
-    """For a door, after its write's commit: embed at once where the model is local, else leave it to the worker.
+    """Embed at once if the model is local, else leave it to the worker. For entry points, after the commit.
 
-    Never fails the write: what could not be embedded stays pending and the sweep finds it.
+    Never raises: what cannot be embedded stays pending for the sweep.
     """
     if not is_local_for(tenant_id):
         return
@@ -65,7 +63,7 @@ def _index_batch(tenant_id: UUID, memory_ids: Sequence[UUID], embedders: Sequenc
 
 
 def _made_beside(embedder: Embedder, texts: Sequence[str]) -> EmbeddedBatch | None:
-    """The vectors of a model that nobody searches with yet or any more: where it fails they are noted as missing."""
+    """Return the vectors of a model that is not active; None if it fails, so that they are noted as missing."""
     try:
         return EmbeddedBatch(embedder, embedder.embed(texts))
     except EmbeddingError as error:
@@ -76,7 +74,7 @@ def _made_beside(embedder: Embedder, texts: Sequence[str]) -> EmbeddedBatch | No
 def _after_failure(
     tenant_id: UUID, waiting: Sequence[PendingVector], embedders: Sequence[Embedder], error: EmbeddingError
 ) -> int:
-    """Note the reason; where one text of several is to blame, find it by embedding the others alone."""
+    """Record the reason; find the refused text among several by halving the batch."""
     if error.is_permanent and len(waiting) > 1:
         middle = len(waiting) // 2
         halves = ([item.memory_id for item in half] for half in (waiting[:middle], waiting[middle:]))

@@ -1,4 +1,4 @@
-"""Scheduled embedding: embeds memories that no writer embedded, across tenants."""
+"""Scheduled embedding of memories that no writer embedded, across tenants."""
 
 import logging
 from collections import defaultdict
@@ -16,16 +16,16 @@ from memories.tenancy.scopes import maintenance_scope
 
 logger = logging.getLogger(__name__)
 
-#: A memory this young is most likely being embedded by whoever wrote it.
+#: A younger memory is most likely being embedded by its writer.
 PENDING_GRACE = timedelta(seconds=10)
-#: Memories one sweep takes; the next one follows in seconds.
+#: Memories per sweep; the next one follows in seconds.
 SWEEP_BATCH = 500
 EMBEDDING_SWEEP_LOCK = "memories.sweep-pending-embeddings"
 _SWEEP_LOCK_SECONDS = 300
 
 
 def embed_pending_memories(*, now: datetime) -> int:
-    """Embed the oldest pending memories of all tenants; how many were embedded. One sweep runs at a time."""
+    """Embed the oldest pending memories of all tenants; return how many. One sweep runs at a time."""
     if not cache.add(EMBEDDING_SWEEP_LOCK, True, _SWEEP_LOCK_SECONDS):
         return 0
     try:
@@ -35,10 +35,7 @@ def embed_pending_memories(*, now: datetime) -> int:
 
 
 def _embed_oldest(now: datetime) -> int:
-    """A temporary failure ends the sweep for its model: that provider is away, and the next sweep asks again.
-
-    Tenants of such a model are passed over, so that none of the others waits behind them.
-    """
+    """Embed until nothing is left; skip the tenants of a model that failed temporarily until the next sweep."""
     done = 0
     failing: set[str] = set()
     passed_over: set[UUID] = set()
@@ -67,6 +64,6 @@ def _pending_by_tenant(now: datetime, passed_over: Collection[UUID]) -> dict[UUI
 
 
 def embedding_models_with_work() -> list[tuple[UUID, UUID]]:
-    """(tenant id, model id) of what is to be filled, finished or removed and nobody is at."""
+    """Return (tenant id, model id) of unclaimed models to fill, finish or remove."""
     with maintenance_scope():
         return list(EmbeddingModel.objects.with_work().values_list("tenant_id", "pk"))

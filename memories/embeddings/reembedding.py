@@ -1,7 +1,7 @@
-"""The conductor of changing the embedding model: fill the new one beside the old, switch, remove what is retired.
+"""The orchestrator of re-embedding: fill the new model, switch, remove retired vectors (ADR-0082).
 
-What is to be made is a row for each version (`MissingVector`), which goes in the transaction that stores its vector: a
-worker that is killed loses nothing and doubles nothing. One worker at a time holds a model, by a lease (ADR-0082).
+A `MissingVector` row exists for each vector to compute and is deleted in the transaction that stores the vector, so a
+killed worker loses and duplicates nothing. A lease keeps other workers away from a model.
 """
 
 import logging
@@ -14,19 +14,19 @@ from memories.embeddings.embedders import embedder_for
 from memories.embeddings.providers import Embedder, EmbeddingError, get_embedder
 from memories.embeddings.vectors import EmbeddedBatch, PendingVector, record_vectors
 from memories.models import EmbeddingModel, Memory, MemoryEmbedding, MemoryVersion, MissingVector
-from memories.tenancy.audit import Actor, record_audit
+from memories.tenancy.audit import Actor, audit_rows
 from memories.tenancy.scopes import tenant_scope
 
 logger = logging.getLogger(__name__)
 
-#: Longer than one call of a provider takes; renewed with each. What a killed worker held is free after it.
+#: Longer than one provider call; renewed with each. The lease of a killed worker expires after it.
 LEASE_SECONDS = 60.0
-#: No search takes longer: one that began with the former model still finds its vectors.
+#: Longer than any search, so that one that began with the former model still finds its vectors.
 SEARCH_GRACE = timedelta(seconds=60)
 #: Vectors removed in one transaction.
 REMOVED_AT_ONCE = 5_000
-#: How often the last vectors are waited for while others keep writing; then the switch goes on without those of the
-#: last moment, which words find until their own are made.
+#: Rounds of catching up with concurrent writers; the switch then happens without the newest vectors, and words find
+#: those memories until they have one.
 CATCH_UPS = 3
 
 ReembeddingState = EmbeddingModel.State
@@ -34,12 +34,12 @@ ReembeddingClock = Callable[[], datetime]
 
 
 class _Lost(Exception):
-    """Somebody else holds the model by now."""
+    """Another worker has the lease."""
 
 
 @dataclass
 class _Turn:
-    """One worker's hold on a model of a tenant."""
+    """One worker's lease of a tenant's model."""
 
     tenant_id: UUID
     model_id: UUID
@@ -59,7 +59,7 @@ class _Turn:
 
 
 def probe_embedder(name: str) -> Embedder:
-    """The embedder of that model, after it has embedded a word as settings promise. Raises `EmbeddingError`."""
+    """Return the embedder of a model after a test call. Raises `EmbeddingError`."""
     embedder = get_embedder(name)
     embedder.embed(["probe"])
     return embedder
@@ -68,10 +68,10 @@ def probe_embedder(name: str) -> Embedder:
 def advance_embedding_model(
     tenant_id: UUID, model_id: UUID, *, goes_on: Callable[[], bool], clock: ReembeddingClock
 ) -> bool:
-    """Do what there is to do for a model, batch by batch while `goes_on()`; whether there is more.
+    """Work on a model in batches while `goes_on()`; return whether work is left. Call with no scope open.
 
-    Call with no scope open. Another's claim is respected: then there is nothing to do. A temporary failure is noted on
-    the model and raised as `EmbeddingError`.
+    Returns False while another worker has the lease. A temporary failure is recorded on the model and raised as
+    `EmbeddingError`.
     """
     turn = _Turn(tenant_id, model_id, uuid4(), clock)
     try:
@@ -94,10 +94,9 @@ def advance_embedding_model(
 
 
 def switch_active_model(tenant_id: UUID, target: EmbeddingModel, *, by: Actor, now: datetime) -> None:
-    """Search with `target` from the commit on. Runs in a scope, after `EmbeddingModel.objects.take`.
+    """Make `target` the active model. Runs in a scope, after `EmbeddingModel.objects.take`.
 
-    A memory whose current version has no vector of it waits for one, or has failed where it was refused; the former
-    model is kept up to date from here on, beginning with what it lacks itself.
+    A memory without its vector becomes pending, or failed if it was refused. The former model is kept up to date.
     """
     models = EmbeddingModel.objects.for_tenant(tenant_id)
     former = models.active().get()
@@ -114,22 +113,13 @@ def switch_active_model(tenant_id: UUID, target: EmbeddingModel, *, by: Actor, n
     )
     heads.ready().without_embedding(target.name).update(embedding_state=Memory.EmbeddingState.PENDING)
     missing.fail_heads(target.pk)
-    record_audit(
-        tenant_id=tenant_id,
-        by=by,
-        verb="switch_embedding_model",
-        target_kind="embedding_model",
-        target_ids=[target.pk, former.pk],
-        fields=["state"],
-        now=now,
-    )
+    audit_rows("switch_embedding_model", [target, former], fields=["state"], by=by, now=now)
 
 
 def count_lost_vectors(tenant_id: UUID, target: EmbeddingModel) -> int:
-    """How many versions would no longer be found by their vector after a switch. Runs in a scope.
+    """Return how many versions would lose their vector by a switch. Runs in a scope.
 
-    Superseded versions do not count where the target was active before: what it never had is no reason against a
-    roll-back.
+    Superseded versions do not count if the target was active before, so that they do not block a roll-back.
     """
     active = EmbeddingModel.objects.for_tenant(tenant_id).active().get()
     with_superseded = target.activated_at is None
@@ -137,7 +127,7 @@ def count_lost_vectors(tenant_id: UUID, target: EmbeddingModel) -> int:
 
 
 def _step(turn: _Turn) -> bool:
-    """One batch; whether there may be more to do."""
+    """Process one batch; return whether work may be left."""
     with tenant_scope(turn.tenant_id):
         model = EmbeddingModel.objects.for_tenant(turn.tenant_id).filter(pk=turn.model_id).first()
         if model is None or model.state == ReembeddingState.RETIRED:
@@ -156,7 +146,7 @@ def _step(turn: _Turn) -> bool:
 
 
 def _next_batch(turn: _Turn, embedder: Embedder) -> tuple[list[PendingVector], bool]:
-    """The next versions to embed, and whether anything waited: what is gone or was made meanwhile is passed over."""
+    """Return the next versions to embed, and whether any were waiting; deleted and embedded ones are dropped."""
     tenant_id = turn.tenant_id
     with tenant_scope(tenant_id):
         rows = MissingVector.objects.for_tenant(tenant_id).of_model(turn.model_id).waiting()
@@ -174,7 +164,7 @@ def _next_batch(turn: _Turn, embedder: Embedder) -> tuple[list[PendingVector], b
 
 
 def _make(turn: _Turn, items: Sequence[PendingVector], embedder: Embedder) -> None:
-    """Embed and store; where one text of several is refused it is found by halving and noted."""
+    """Embed and store; find a refused text among several by halving the batch."""
     turn.hold()
     try:
         vectors = embedder.embed([item.content for item in items])
@@ -199,7 +189,7 @@ def _refuse(turn: _Turn, item: PendingVector, detail: str) -> None:
 
 
 def _settle(turn: _Turn) -> bool:
-    """Nothing waits: what is filled is filled, and switched to where that was asked for; whether there is more."""
+    """Mark a model without waiting vectors as filled and switch to it if requested; return whether work is left."""
     tenant_id = turn.tenant_id
     with tenant_scope(tenant_id):
         EmbeddingModel.objects.take(tenant_id)
@@ -230,7 +220,7 @@ def _switch_if_nothing_is_refused(turn: _Turn, model: EmbeddingModel) -> None:
 
 
 def _remove_some(turn: _Turn, model: EmbeddingModel) -> bool:
-    """Some vectors of a retired model; nothing yet while a search may still use them."""
+    """Remove some vectors of a retired model, none while a search may still use them; return whether any were left."""
     if model.deactivated_at is not None and model.deactivated_at > turn.clock() - SEARCH_GRACE:
         return False
     for rows in (

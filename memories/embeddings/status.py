@@ -1,4 +1,4 @@
-"""How far the vectors of each of a tenant's models are: read by the page and by the command."""
+"""The progress of each embedding model of a tenant, for the page and the command."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ _State = EmbeddingModel.State
 
 @dataclass(frozen=True)
 class ModelStatus:
-    """One model: `with_vector` of the tenant's `live` memories; versions that wait for a vector or were refused one."""
+    """A model: `with_vector` of the tenant's `live` memories have one; `waiting` and `refused` count versions."""
 
     model: EmbeddingModel
     live: int
@@ -28,7 +28,7 @@ class ModelStatus:
 
     @property
     def share(self) -> float:
-        """Of the live memories, 0..1; 1 where there are none."""
+        """The share of live memories with a vector, 0..1; 1 without memories."""
         return self.with_vector / self.live if self.live else 1.0
 
     @property
@@ -38,21 +38,18 @@ class ModelStatus:
 
     @property
     def made(self) -> int:
-        """Of what was missing at the start; what is written meanwhile moves neither end."""
+        """The vectors computed so far of those missing at the start."""
         return max(self.model.needed - self.waiting - self.refused, 0)
 
     @property
     def is_unfinished(self) -> bool:
-        """Whether a look a moment later shows something else."""
+        """Whether the status is about to change."""
         is_moving = self.model.state in {_State.FILLING, _State.RETIRING} or self.model.switches_when_filled
         return is_moving or (self.model.state == _State.STANDBY and self.waiting > 0)
 
 
 def model_statuses(tenant_id: UUID, now: datetime) -> list[ModelStatus]:
-    """Of every model that has vectors, the active one first; the tenant's default where it has none. Runs in a scope.
-
-    Counting live memories with a vector reads the index of current ones (ADR-0092).
-    """
+    """Return every model with vectors, the active one first, or the default model. Runs in a scope (ADR-0092)."""
     rows = list(EmbeddingModel.objects.for_tenant(tenant_id).not_retired())
     if not any(row.state == _State.ACTIVE for row in rows):
         default = default_model()
@@ -67,12 +64,12 @@ def model_statuses(tenant_id: UUID, now: datetime) -> list[ModelStatus]:
 
 
 def refused_texts(tenant_id: UUID) -> Sequence[MissingVector]:
-    """Texts that a model beside the active one refused, each with its memory and model. Runs in a scope."""
+    """Return texts that another than the active model refused, with memory and model. Runs in a scope."""
     return list(MissingVector.objects.for_tenant(tenant_id).newest_refused(REFUSED_SHOWN_MAX))
 
 
 def model_history(tenant_id: UUID) -> Sequence[AuditEntry]:
-    """Who changed what about the models, the newest first. Runs in a scope."""
+    """Return the audit rows of the models, newest first. Runs in a scope."""
     return list(AuditEntry.objects.for_tenant(tenant_id).of_kind("embedding_model").newest_first()[:HISTORY_SHOWN_MAX])
 
 

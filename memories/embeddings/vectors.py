@@ -1,4 +1,4 @@
-"""Storing vectors of versions of memories: short steps of conductors, each one transaction (ADR-0057, ADR-0082)."""
+"""Store vectors of versions of memories; each step is one short transaction (ADR-0057, ADR-0082)."""
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ class PendingVector:
 
 @dataclass(frozen=True)
 class EmbeddedBatch:
-    """The vectors that one embedder made of some texts, in their order."""
+    """The vectors of some texts by one embedder, in order."""
 
     embedder: Embedder
     vectors: EmbeddingVectors
@@ -32,11 +32,10 @@ class EmbeddedBatch:
 def record_vectors(
     tenant_id: UUID, items: Sequence[PendingVector], made: Sequence[EmbeddedBatch], *, notes_missing: bool
 ) -> int:
-    """Store the vectors by version; how many memories became ready: those whose version has the active model's now.
+    """Store the vectors by version; return how many memories now have the active model's. Call with no scope open.
 
-    Call with no scope open. The first vectors of a tenant make their model the active one; those of a model that was
-    retired in between are dropped. With `notes_missing` what the tenant's other models lack is noted. Raises
-    `EmbeddingError`, storing nothing, where a dimension is not the registered one.
+    The first vectors of a tenant make their model active; those of a retired model are dropped. With `notes_missing`
+    the missing vectors of other models are noted. Raises `EmbeddingError` for another than the registered dimension.
     """
     with tenant_scope(tenant_id):
         models = _models_in_use(tenant_id, made[0].embedder)
@@ -59,13 +58,13 @@ def record_vectors(
 
 
 def note_missing_vectors(tenant_id: UUID, items: Sequence[PendingVector]) -> None:
-    """Note that the models beside the active one are still to have vectors of these. Runs in a scope."""
+    """Note these vectors as missing for the models that are not active. Runs in a scope."""
     EmbeddingModel.objects.share(tenant_id)
     _note(items, EmbeddingModel.objects.for_tenant(tenant_id).beside())
 
 
 def note_superseded_version(tenant_id: UUID, memory_id: UUID, version: int) -> None:
-    """Note that a version still lacks its vectors that is no longer the current one. Runs in a scope."""
+    """Note the vectors of a superseded version as missing for all models. Runs in a scope."""
     EmbeddingModel.objects.share(tenant_id)
     rows = [
         MissingVector(tenant_id=tenant_id, model=model, memory_id=memory_id, version=version)
@@ -75,10 +74,7 @@ def note_superseded_version(tenant_id: UUID, memory_id: UUID, version: int) -> N
 
 
 def carry_vectors(tenant_id: UUID, memory_ids: Collection[UUID]) -> None:
-    """Give current versions the vectors of those before them, whose text they share, and what these lack. In a scope.
-
-    A fixed number of statements.
-    """
+    """Copy vectors and missing vectors of the previous versions, which have the same text. Runs in a scope."""
     EmbeddingModel.objects.share(tenant_id)
     MissingVector.objects.carry(tenant_id, memory_ids)
     if carried := MemoryEmbedding.objects.carry(tenant_id, memory_ids):
@@ -86,7 +82,7 @@ def carry_vectors(tenant_id: UUID, memory_ids: Collection[UUID]) -> None:
 
 
 def _models_in_use(tenant_id: UUID, first: Embedder) -> dict[str, EmbeddingModel]:
-    """The tenant's models that vectors are stored of, by name; they stay so until the transaction ends."""
+    """Return the maintained models by name, locked until the transaction ends."""
     EmbeddingModel.objects.share(tenant_id)
     models = EmbeddingModel.objects.for_tenant(tenant_id).maintained()
     found = {model.name: model for model in models}
@@ -97,7 +93,7 @@ def _models_in_use(tenant_id: UUID, first: Embedder) -> dict[str, EmbeddingModel
 
 
 def pin_model(tenant_id: UUID, name: str, dimension: int) -> None:
-    """Make this the tenant's active model where it has none. Runs in a scope."""
+    """Make this the tenant's active model if it has none. Runs in a scope."""
     row = EmbeddingModel(
         tenant_id=tenant_id,
         name=name,

@@ -1,7 +1,6 @@
-"""Embedding models: what is searched with, what is filled beside it, and the verbs that change it (ADR-0082)."""
+"""The page of embedding models and the actions that change them (ADR-0082)."""
 
 from collections.abc import Callable
-from http import HTTPStatus
 from typing import Any
 from uuid import UUID
 
@@ -32,7 +31,6 @@ from memory_platform.web.pages import (
     flash_error,
     operator_required,
     render_page,
-    wants_fragment,
     watch_job,
 )
 
@@ -44,20 +42,20 @@ ACTIVE = EmbeddingModel.State.ACTIVE
 @tenant_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def embeddings(request: HtmxRequest) -> HttpResponseBase:
-    """Each model and how far it is; the form that begins to fill another. Asks again by itself while it changes."""
+    """Show each model with its progress, and the form that starts a re-embedding. Polls while work is unfinished."""
     if request.method != "POST":
         return _page(request)
     form = ReembeddingForm(request.POST, label_suffix="", models=list(known_models().values()))
     if form.is_valid():
         try:
-            # Outside of the scope: a provider is asked.
+            # Outside of the scope, because it calls the provider.
             reembedding.probe_embedder(form.cleaned_data["model"])
             with tenant_scope(request.tenant.id):
-                row = start_reembedding(tenant=tenant_of(request), **form.cleaned_data, **_asked(request))
+                row = start_reembedding(tenant=tenant_of(request), **form.cleaned_data, **_by_now(request))
         except (EmbeddingError, PlatformError) as error:
             form.add_error("model", error.detail)
         else:
-            add_flash(request, f"The vectors of {row.name} are being made. Searches go on as they are.")
+            add_flash(request, f"Re-embedding with {row.name} started.")
             watch_job(request, "embedding_model", row.pk)
             return redirect("embeddings", request.tenant.id)
     return _page(request, form)
@@ -77,70 +75,62 @@ def _page(request: HtmxRequest, form: ReembeddingForm | None = None) -> HttpResp
     others = [model for name, model in known_models().items() if name not in taken]
     page["form"] = form or ReembeddingForm(label_suffix="", models=others)
     page["others"] = others
-    status = HTTPStatus.UNPROCESSABLE_ENTITY if form and form.errors else HTTPStatus.OK
-    return render_page(
-        request,
-        "memories/embeddings/embeddings.html#body"
-        if wants_fragment(request)
-        else "memories/embeddings/embeddings.html",
-        page,
-        status=status,
-    )
+    return render_page(request, "memories/embeddings/embeddings.html", page, fragment="body", form=form)
 
 
 @operator_required("admin")
 @tenant_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def embedding_switch(request: HtmxRequest, model_id: UUID) -> HttpResponseBase:
-    """Ask, saying what it costs, then search with another model: a new one, or the former again."""
+    """Confirm, then switch to a new or the former model."""
 
     def change(status: ModelStatus) -> str:
-        accepts = request.POST.get("accepts_missing") == "on"
+        confirm = request.POST.get("confirm_missing") == "on"
         name = status.model.name
         done = switch_embedding_model(
-            tenant=tenant_of(request), model=name, accepts_missing=accepts, **_asked(request)
+            tenant=tenant_of(request), model=name, confirm_missing=confirm, **_by_now(request)
         ).is_done
         if done:
-            return f"Searches use {name} now."
+            return f"Search uses {name} now."
         watch_job(request, "embedding_model", model_id)
-        return f"Searches use {name} once its last vectors are made."
+        return f"Search will use {name} when its vectors are complete."
 
-    return _asked_first(request, model_id, "memories/embeddings/embedding_switch.html", change)
+    return _confirm_first(request, model_id, "memories/embeddings/embedding_switch.html", change)
 
 
 @operator_required("admin")
 @tenant_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def embedding_retire(request: HtmxRequest, model_id: UUID) -> HttpResponseBase:
-    """Ask, then stop keeping the vectors of a model and remove them."""
+    """Confirm, then retire a model and remove its vectors."""
 
     def change(status: ModelStatus) -> str:
-        row = retire_embedding_model(tenant=tenant_of(request), model=status.model.name, **_asked(request))
+        row = retire_embedding_model(tenant=tenant_of(request), model=status.model.name, **_by_now(request))
         watch_job(request, "embedding_model", row.pk)
-        return f"The vectors of {row.name} are being removed."
+        return f"Removing the vectors of {row.name}."
 
-    return _asked_first(request, model_id, "memories/embeddings/embedding_retire.html", change)
+    return _confirm_first(request, model_id, "memories/embeddings/embedding_retire.html", change)
 
 
 @operator_required("admin")
 @tenant_required
 @require_POST
 def embedding_retry(request: HtmxRequest, model_id: UUID) -> HttpResponseBase:
-    """Have the texts tried again that a model refused."""
+    """Retry the texts that a model refused."""
     with tenant_scope(request.tenant.id):
         model = _status(request, model_id).model
         if model.state == ACTIVE:
-            count = len(retry_embeddings(tenant=tenant_of(request), **_asked(request)))
+            count = len(retry_embeddings(tenant=tenant_of(request), **_by_now(request)))
         else:
-            count = retry_refused_vectors(tenant=tenant_of(request), model=model.name, **_asked(request))
-    add_flash(request, f"{counted(count, 'text is', 'texts are')} tried again.")
+            count = retry_refused_vectors(tenant=tenant_of(request), model=model.name, **_by_now(request))
+    add_flash(request, f"{counted(count, 'text', 'texts')} queued for retry.")
     if count:
         kind, row_id = ("embeddings", request.tenant.id) if model.state == ACTIVE else ("embedding_model", model.pk)
         watch_job(request, kind, row_id)
     return redirect("embeddings", request.tenant.id)
 
 
-def _asked_first(
+def _confirm_first(
     request: HtmxRequest, model_id: UUID, template: str, change: Callable[[ModelStatus], str]
 ) -> HttpResponseBase:
     try:
@@ -162,5 +152,5 @@ def _status(request: HtmxRequest, model_id: UUID) -> ModelStatus:
     return found
 
 
-def _asked(request: HtmxRequest) -> dict[str, Any]:
+def _by_now(request: HtmxRequest) -> dict[str, Any]:
     return {"by": operator_actor(request.operator), "now": timezone.now()}

@@ -1,4 +1,4 @@
-"""What an operator does about findings: merging, archiving, dismissing, and taking each of these back (ADR-0083)."""
+"""Hygiene actions of operators: merge, archive, dismiss, and undo (ADR-0083)."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,13 +28,13 @@ from memories.store.bulk_rows import archive_rows, change_rows, lock_seen_rows, 
 from memories.tenancy.audit import Actor, record_audit
 from memories.tenancy.exceptions import Conflict, InvalidInput, NotFound
 
-#: The kind of the edge from a merged memory to the one that was kept.
+#: The kind of the link from a merged memory to the kept one.
 MERGED_INTO = "merged_into"
 
 
 @dataclass(frozen=True)
 class HygieneUndoResult:
-    """An act that was taken back: for how many memories (or findings), and how many were left as they are by now."""
+    """An undone action: how many memories or findings it restored, and how many it left as they are."""
 
     act: HygieneAct
     count: int
@@ -48,15 +48,15 @@ class HygieneUndoResult:
 
 @transaction.atomic
 def merge_memories(*, tenant_id: UUID, groups: Mapping[UUID, Collection[UUID]], by: Actor, now: datetime) -> HygieneAct:
-    """Keep one memory of each group (kept -> the others): the others are archived and linked to it as `merged_into`.
+    """Keep one memory of each group (kept -> others); archive the others and link them to it as `merged_into`.
 
-    The kept one is pinned where any was, takes over the others' links and what `combined` says of their counters; its
-    text stays. Raises `NotFound`, `Conflict` (`archived`) or `InvalidInput` and changes nothing then.
+    The kept one keeps its text and takes over pin, links and combined counters. Raises `NotFound`, `Conflict`
+    (`archived`) or `InvalidInput` and changes nothing then.
     """
     others = [pk for members in groups.values() for pk in members]
     if not others or len({*others, *groups}) < len(others) + len(groups):
-        raise InvalidInput("not_apart", "Each memory is kept or merged once, into another one.", "others")
-    memories = _held(tenant_id, [*groups, *others])
+        raise InvalidInput("overlapping_merges", "Each memory is kept or merged once, into another one.", "others")
+    memories = _locked_unarchived(tenant_id, [*groups, *others])
     act = HygieneAct(tenant_id=tenant_id, act=HygieneAct.Act.MERGE, at=now, archived_ids=others)
     for kept_id, members in groups.items():
         kept, merged = memories[kept_id], [memories[pk] for pk in members]
@@ -74,10 +74,7 @@ def merge_memories(*, tenant_id: UUID, groups: Mapping[UUID, Collection[UUID]], 
 def merge_seen_memories(
     *, tenant_id: UUID, keep: UUID | None, seen: Mapping[UUID, int], by: Actor, now: datetime
 ) -> BulkActionResult:
-    """Keep one of several memories that were seen in these versions and merge the others into it, or change nothing.
-
-    Raises `InvalidInput`, or `Conflict` `changed` where one is not as it was seen.
-    """
+    """Merge memories into `keep`. Raises `InvalidInput`, or `Conflict` `changed` if a version differs from `seen`."""
     if not MERGED_MIN <= len(seen) <= MERGED_MAX:
         raise InvalidInput("out_of_range", f"A merge takes {MERGED_MIN} to {MERGED_MAX} memories.", "id")
     if keep is None or keep not in seen:
@@ -92,8 +89,8 @@ def merge_seen_memories(
 
 @transaction.atomic
 def archive_memories(*, tenant_id: UUID, memory_ids: Collection[UUID], by: Actor, now: datetime) -> HygieneAct:
-    """Archive several memories as one act. Raises `NotFound` or `Conflict` (`archived`) and changes nothing then."""
-    memories = _held(tenant_id, memory_ids)
+    """Archive memories in one action. Raises `NotFound` or `Conflict` (`archived`) and changes nothing then."""
+    memories = _locked_unarchived(tenant_id, memory_ids)
     rows = list(memories.values())
     changed = undo_values(rows, "archived_at", after=now)
     archive_rows(rows, now)
@@ -108,9 +105,9 @@ def archive_memories(*, tenant_id: UUID, memory_ids: Collection[UUID], by: Actor
 def dismiss_findings(
     *, tenant_id: UUID, pair_ids: Collection[int] = (), finding_ids: Collection[int] = (), by: Actor, now: datetime
 ) -> HygieneAct:
-    """Say of findings that they are no problem: remembered, a pair until one of its texts changes.
+    """Mark findings as no problem, a pair until one of its texts changes.
 
-    Those that are gone or dismissed by now are passed over; raises `NotFound` where that leaves none.
+    Deleted and dismissed ones are skipped; raises `NotFound` if none is left.
     """
     pairs = list(MemoryPair.objects.for_tenant(tenant_id).open().numbered(pair_ids).locked())
     findings = list(MemoryFinding.objects.for_tenant(tenant_id).open().numbered(finding_ids).locked())
@@ -131,17 +128,17 @@ def dismiss_findings(
 
 @transaction.atomic
 def undo_hygiene(*, tenant_id: UUID, act_id: UUID, by: Actor, now: datetime) -> HygieneUndoResult:
-    """Take an act back: archived ones live again, edges it drew end, counters and values return.
+    """Undo an action: restore archived memories, end its links, give back counters and values.
 
-    A memory is left as it is where it was changed, archived or restored since; what was retrieved since stays counted,
-    and a usefulness that was voted on since stays. Raises `NotFound`, or `Conflict` and changes nothing then: `undone`
-    before, `duplicate` where a text was stored anew in the meantime, `changed` where every one would be left.
+    A memory that was changed, archived or restored since is skipped; retrievals and votes since then stay. Raises
+    `NotFound`, or `Conflict` and changes nothing then: `already_undone`, `duplicate` where the same text was stored
+    since, `changed` if every memory would be skipped.
     """
     act: HygieneAct | None = HygieneAct.objects.for_tenant(tenant_id).with_id(act_id).locked().first()
     if act is None:
         raise NotFound("not_found", "There is no such act.")
     if act.undone_at is not None:
-        raise Conflict("undone", "This was taken back before.")
+        raise Conflict("already_undone", "This was undone before.")
     ids = {*act.archived_ids, *(UUID(row["id"]) for row in (*act.kept, *act.changed))}
     memories = _locked(tenant_id, ids)
     for link in MemoryLink.objects.for_tenant(tenant_id).current().numbered_any(act.link_ids):
@@ -161,12 +158,12 @@ def undo_hygiene(*, tenant_id: UUID, act_id: UUID, by: Actor, now: datetime) -> 
 
 
 def _is_as_left(memory: Memory, given: Mapping[str, Any]) -> bool:
-    """Whether the memory is in the version the act left it in; acts of before did not note it."""
+    """Whether the memory still has the version of the action; old actions did not store it."""
     return bool(memory.version == given.get("version", memory.version))
 
 
 def _restore_back(act: HygieneAct, memories: Mapping[UUID, Memory], by: Actor, now: datetime) -> int:
-    """Make those live again that the act archived and nobody restored since: that makes another version."""
+    """Restore the memories that the action archived and that are still in its version."""
     given = {row["id"]: row for row in act.changed}
     rows = [
         row
@@ -178,7 +175,7 @@ def _restore_back(act: HygieneAct, memories: Mapping[UUID, Memory], by: Actor, n
 
 
 def _change_back(act: HygieneAct, memories: Mapping[UUID, Memory], now: datetime) -> int:
-    """Give each memory the value it had, as far as it is live and as the act left it."""
+    """Give each live memory its former value if it is still in the action's version."""
     former: dict[tuple[str, Any], list[Memory]] = {}
     archived = set(act.archived_ids)
     for row in act.changed:
@@ -196,23 +193,23 @@ def _change_back(act: HygieneAct, memories: Mapping[UUID, Memory], now: datetime
 
 
 def _locked(tenant_id: UUID, memory_ids: Iterable[UUID]) -> dict[UUID, Memory]:
-    """Held until the end, in the order of ids as everywhere."""
+    """Return the memories, locked in the order of ids."""
     return {row.pk: row for row in Memory.objects.for_tenant(tenant_id).with_ids(memory_ids).locked()}
 
 
-def _held(tenant_id: UUID, memory_ids: Collection[UUID]) -> dict[UUID, Memory]:
+def _locked_unarchived(tenant_id: UUID, memory_ids: Collection[UUID]) -> dict[UUID, Memory]:
     if not memory_ids or len(memory_ids) > ACT_MEMORIES_MAX:
         raise InvalidInput("out_of_range", f"One act is about 1 to {ACT_MEMORIES_MAX:,} memories.", "id")
     memories = _locked(tenant_id, memory_ids)
     if missing := set(memory_ids) - memories.keys():
         raise NotFound("not_found", f"There is no memory {min(missing)}.", "id")
-    if gone := sorted(str(pk) for pk, row in memories.items() if row.archived_at is not None):
-        raise Conflict("archived", f"The memory {gone[0]} is archived by now. Look again.", "id")
+    if archived := sorted(str(pk) for pk, row in memories.items() if row.archived_at is not None):
+        raise Conflict("archived", f"The memory {archived[0]} is archived by now. Look again.", "id")
     return memories
 
 
 def _take_over(kept: Memory, merged: Sequence[Memory], by: Actor, now: datetime) -> dict[str, Any]:
-    """Give the kept memory its pin and counters; what they were and became."""
+    """Give the kept memory the pin and counters of all; return the former and new values."""
     usefulness, retrievals, is_pinned, last = combine_memories([kept, *merged])
     taken = {
         "id": str(kept.pk),
@@ -231,7 +228,7 @@ def _take_over(kept: Memory, merged: Sequence[Memory], by: Actor, now: datetime)
 
 
 def _give_back(kept: Memory, taken: Mapping[str, Any], by: Actor, now: datetime) -> int:
-    """1 where all returned, 0 where the memory was changed since and stays pinned."""
+    """Return 1 if all values were given back, 0 if the memory was changed since and stays pinned."""
     usefulness, last = kept.usefulness_score, kept.last_retrieved_at
     if usefulness == taken["usefulness"]:
         usefulness = taken["usefulness_before"]
@@ -257,7 +254,7 @@ def _count(kept: Memory, usefulness: float, retrievals: int, last: datetime | No
 
 
 def _link(kept: Memory, merged: Sequence[Memory], by: Actor, now: datetime) -> list[int]:
-    """Draw `merged_into`, and the edges of the merged memories at the kept one too; the ids of those drawn."""
+    """Create `merged_into` links and copy the merged memories' links to the kept one; return the ids."""
     edges = MemoryLink.objects.for_tenant(kept.tenant_id).current()
     own = {(link.source_id, link.target_id, link.kind) for link in edges.touching(kept.pk)}
     wanted = [(row.pk, kept.pk, MERGED_INTO) for row in merged]
@@ -276,7 +273,7 @@ def _link(kept: Memory, merged: Sequence[Memory], by: Actor, now: datetime) -> l
 
 
 def _mark(act: HygieneAct, at: datetime | None) -> int:
-    """Mark the act's findings as dismissed, or as open again; how many there still are."""
+    """Mark the action's findings as dismissed, or as open for None; return how many there are."""
     count = 0
     for rows, ids in ((MemoryPair.objects, act.pair_ids), (MemoryFinding.objects, act.finding_ids)):
         if ids:

@@ -1,4 +1,4 @@
-"""Reading the hygiene board: how long each list is, one page of a list, and what an act on findings would do."""
+"""Read the hygiene lists: lengths, pages, and the effect of an action."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,13 +23,13 @@ from memories.services.store.bulk import BULK_ARCHIVE, BULK_MERGE
 from memories.tenancy.exceptions import Conflict, InvalidInput
 
 ROWS_PER_PAGE = 25
-#: Rows of a list that are counted; of a longer one the page says that there are more.
+#: Rows of a list that are counted.
 COUNTED_MAX = 1_000
-#: Rows that are looked at in one go for a page, and how often at most.
+#: Rows read at once for a page, and the maximum number of reads.
 CHUNK_ROWS, CHUNKS_MAX = 100, 20
 #: Characters of a text that a pair shows.
 SHOWN_CHARACTERS_MAX = 1_200
-#: Whether the memories of a list have been retrieved; asked again as it is read, for that changes every second.
+#: Whether the memories of a list have been retrieved, checked again while reading.
 RETRIEVED = {NEVER_RETRIEVED: False, UNHELPFUL: True}
 
 DISMISS = "dismiss"
@@ -37,7 +37,7 @@ DISMISS = "dismiss"
 
 @dataclass(frozen=True)
 class HygieneListLength:
-    """How many rows a list has; `is_more` where counting stopped at `COUNTED_MAX`."""
+    """The number of rows of a list; `is_more` if counting stopped at `COUNTED_MAX`."""
 
     list: HygieneList
     count: int
@@ -46,7 +46,7 @@ class HygieneListLength:
 
 @dataclass(frozen=True)
 class PairMember:
-    """One memory of a pair, its text in pieces; `is_cut` where the text goes on."""
+    """One memory of a pair with its text in spans; `is_cut` if the text is longer."""
 
     memory: Memory
     spans: Sequence[ComparedSpan]
@@ -65,7 +65,7 @@ class MemoryPairRow:
 
 @dataclass(frozen=True)
 class HygienePage:
-    """One page of a list; `last` is set where rows follow behind it."""
+    """One page of a list; `last` is set if more rows follow."""
 
     rows: Sequence[MemoryPairRow | MemoryFinding]
     last: MemoryPair | MemoryFinding | None
@@ -73,7 +73,7 @@ class HygienePage:
 
 @dataclass(frozen=True)
 class MergeGroup:
-    """One memory that is kept, those that are merged into it, and what it becomes."""
+    """A kept memory, those merged into it, and its new values."""
 
     kept: Memory
     others: Sequence[Memory]
@@ -84,7 +84,7 @@ class MergeGroup:
 
 @dataclass(frozen=True)
 class HygieneActionEffect:
-    """What an act would do: `groups` of a merge, `memories` otherwise; `tokens` are what agents no longer read."""
+    """The effect of an action: `groups` of a merge, else `memories`; `tokens` that agents no longer read."""
 
     act: str
     ids: Sequence[int]
@@ -96,7 +96,7 @@ class HygieneActionEffect:
 
 
 def hygiene_list_lengths(tenant_id: UUID, partition: str, *, now: datetime) -> list[HygieneListLength]:
-    """Of every list; inside a scope. One query, which counts no more than `COUNTED_MAX` rows of any."""
+    """Return the length of every list, counted up to `COUNTED_MAX`, inside a scope. One query."""
     rows = [_open_rows(tenant_id, each, partition, now) for each in LISTS.values()]
     counts = count_up_to(rows, COUNTED_MAX + 1)
     return [
@@ -106,17 +106,17 @@ def hygiene_list_lengths(tenant_id: UUID, partition: str, *, now: datetime) -> l
 
 
 def comparison_backlog(tenant_id: UUID) -> int:
-    """Memories that no list of pairs knows of yet, counted up to `COUNTED_MAX`; inside a scope."""
+    """Return the number of memories to compare, counted up to `COUNTED_MAX`; inside a scope."""
     return int(UncomparedMemory.objects.for_tenant(tenant_id).at_most(COUNTED_MAX))
 
 
 def hygiene_page(
     tenant_id: UUID, each: HygieneList, partition: str, sort: str, *, behind: tuple[Any, int] | None, now: datetime
 ) -> HygienePage:
-    """One page of a list behind the given place (the sorted column's value, id); inside a scope.
+    """Return one page of a list after `behind` (the sorted column's value, id); inside a scope.
 
-    Two queries, more only where most rows are of memories that were archived since. Each is led by an index: joined
-    at once with the memories all rows would be read and sorted, for policies hide from the planner how many there are.
+    Two queries, more only if most rows belong to archived memories. Each uses an index; one join with the memories
+    would read and sort all rows, because row-level security hides row counts from the planner.
     """
     if partition:
         rows = _open_rows(tenant_id, each, partition, now).with_memories()
@@ -143,10 +143,9 @@ def _live_rows(tenant_id: UUID, each: HygieneList, ordering: str, behind: Any, n
 def hygiene_action_effect(
     tenant_id: UUID, each: HygieneList, act: str, ids: Collection[int], *, keep: UUID | None = None, now: datetime
 ) -> HygieneActionEffect:
-    """What `act` would do to the chosen rows of a list; inside a scope. One query, nothing changes.
+    """Return the effect of `act` on the selected rows of a list; inside a scope. One query.
 
-    Rows that are gone by now are passed over; raises `Conflict` (`gone`) where none is left, and `InvalidInput` for an
-    act that the list does not know.
+    Rows that left the list are skipped; raises `Conflict` (`gone`) if none is left, `InvalidInput` for an unknown act.
     """
     if act not in (DISMISS, BULK_MERGE if each.has_pairs else BULK_ARCHIVE):
         raise InvalidInput("unknown_choice", "This list does not know that act.", "act")

@@ -34,9 +34,9 @@ class RowIdsField(forms.Field):
     def clean(self, value: Any) -> list[int]:
         texts = list(dict.fromkeys(value or ()))
         if not 0 < len(texts) <= ROWS_CHOSEN_MAX:
-            raise ValidationError(f"Choose 1 to {ROWS_CHOSEN_MAX} rows.", code="out_of_range")
+            raise ValidationError(f"Select 1 to {ROWS_CHOSEN_MAX} rows.", code="out_of_range")
         if not all(text.isascii() and text.isdigit() and len(text) <= DIGITS_MAX for text in texts):
-            raise ValidationError("A row is named by its number.", code="not_a_number")
+            raise ValidationError("Rows are selected by number.", code="not_a_number")
         return [int(text) for text in texts]
 
 

@@ -17,9 +17,9 @@ COMPARE_BATCHES_MAX = 20
 
 
 def compare_new_memories_of_tenants(*, now: datetime) -> int:
-    """Compare what came or changed with its partition, tenant by tenant; how many memories. One sweep runs at a time.
+    """Compare new and changed memories, up to `COMPARE_BATCHES_MAX` batches per tenant; return how many.
 
-    Of a tenant with much to do a part; the next sweep goes on.
+    One sweep runs at a time.
     """
     if not cache.add(COMPARE_LOCK, True, COMPARE_LOCK_SECONDS):
         return 0
@@ -42,10 +42,7 @@ def _compare_of_tenant(tenant_id: UUID, now: datetime) -> int:
 
 
 def find_unused_and_expiring_memories(*, now: datetime) -> None:
-    """Look through the memories of all tenants for those that were never retrieved or expire soon.
-
-    Pairs of which one was archived are forgotten.
-    """
+    """Find the never retrieved and soon expiring memories of all tenants; delete pairs with an archived memory."""
     with maintenance_scope():
         tenant_ids = list(Tenant.objects.values_list("pk", flat=True))
     for tenant_id in tenant_ids:

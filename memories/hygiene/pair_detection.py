@@ -1,6 +1,6 @@
-"""The conductor of comparing: each new text with all others of its partition, batch by batch, in the background.
+"""The orchestrator of comparing each new text with all others of its partition, in the background (ADR-0083).
 
-What waits stands in a table, so that a killed worker loses nothing and an edit in between waits again (ADR-0083).
+A table lists the waiting memories, so that a killed worker loses nothing and an edited memory is compared again.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,7 +22,7 @@ from memories.services.hygiene.rules import (
 from memories.services.store.recalled_text import RECALLED_TEXT_KEPT, recalled_hash
 from memories.tenancy.scopes import tenant_scope
 
-#: Memories that are compared at once with their partition, and rows of the partition that are read at a time.
+#: Memories compared at once with their partition, and rows of the partition read at once.
 COMPARED_BATCH = 500
 ROWS_READ = 5_000
 
@@ -42,7 +42,7 @@ class DetectedPair:
 
 
 def detect_pairs_in_batch(tenant_id: UUID, *, now: datetime) -> int:
-    """Compare what waits longest in a tenant, of one partition; how many there were. Called with no scope open."""
+    """Compare the longest waiting memories of one partition; return how many. Call with no scope open."""
     model = active_model_name(tenant_id)
     with tenant_scope(tenant_id):
         waiting = UncomparedMemory.objects.for_tenant(tenant_id)
@@ -60,7 +60,7 @@ def detect_pairs_in_batch(tenant_id: UUID, *, now: datetime) -> int:
 
 
 def _near(tenant_id: UUID, path: str, memory_ids: Sequence[UUID], model: str, now: datetime) -> list[DetectedPairs]:
-    """The nearest live memories of the partition to each of the given; the partition is read once, piece by piece."""
+    """Return the nearest live memories of the partition to each of the given; reads the partition once, in chunks."""
     embeddings = MemoryEmbedding.objects.for_tenant(tenant_id)
     live = Memory.objects.for_tenant(tenant_id).live(now)
     own_rows = list(embeddings.current_in(live.with_ids(memory_ids), model).matrices(ROWS_READ))
@@ -76,7 +76,7 @@ def _near(tenant_id: UUID, path: str, memory_ids: Sequence[UUID], model: str, no
 
 
 def _shown(tenant_id: UUID, memory_ids: Sequence[UUID], now: datetime) -> list[DetectedPairs]:
-    """Memories anywhere in the tenant whose text, once case and spaces are folded, an agent was shown lately."""
+    """Return pairs with memories of the tenant whose text, with folded case and spaces, was rendered recently."""
     rows = Memory.objects.for_tenant(tenant_id).live(now).with_ids(memory_ids).contents()
     by_hash = {recalled_hash(content): pk for pk, content in rows}
     recalled = RecalledText.objects.for_tenant(tenant_id).with_hashes(by_hash, since=now - RECALLED_TEXT_KEPT)
@@ -84,7 +84,7 @@ def _shown(tenant_id: UUID, memory_ids: Sequence[UUID], now: datetime) -> list[D
 
 
 def _classified(tenant_id: UUID, found: Iterable[DetectedPairs]) -> list[DetectedPair]:
-    """The pairs that belong into a list, each once."""
+    """Return the pairs that belong in a list, each once."""
     cosines = {frozenset(pair): cosine for *pair, cosine in found}
     ids = {pk for pair in cosines for pk in pair}
     heads = {row.pk: row for row in Memory.objects.for_tenant(tenant_id).unarchived().with_ids(ids)}
@@ -109,7 +109,7 @@ def _pair(
 
 
 def _record(tenant_id: UUID, memory_ids: Sequence[UUID], pairs: Sequence[DetectedPair], now: datetime) -> None:
-    """Store what was found, and forget pairs of texts that are no more."""
+    """Store the pairs, and delete pairs of texts that changed."""
     stored = MemoryPair.objects.for_tenant(tenant_id)
     if pairs:
         stored.store(tenant_id, pairs, now)

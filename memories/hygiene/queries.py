@@ -46,7 +46,7 @@ WHERE tenant_id = %(tenant)s AND kind = %(kind)s AND dismissed_at IS NULL AND NO
 """
 _COUNTED = "(SELECT count(*) FROM ({rows}) AS counted)"
 _LIVE = "memory.archived_at IS NULL AND (memory.expires_at IS NULL OR memory.expires_at > %(now)s)"
-#: Of each list what it weighs by, which time it shows, and which memories stand in it.
+#: The weight, the time and the condition of each list.
 _RULES = {
     "never_retrieved": (
         "tokens_o200k_base",
@@ -59,7 +59,7 @@ _RULES = {
 
 
 def count_up_to(several: Iterable[QuerySet[Any]], count: int) -> list[int]:
-    """How many rows each of these has, but of none are more than `count` looked at. One query."""
+    """Return the number of rows of each queryset, counted up to `count`. One query."""
     asked = [rows.order_by().values("pk")[:count].query.sql_with_params() for rows in several]
     counts = ", ".join(_COUNTED.format(rows=sql) for sql, _ in asked)
     with connection.cursor() as cursor:
@@ -69,30 +69,26 @@ def count_up_to(several: Iterable[QuerySet[Any]], count: int) -> list[int]:
 
 class UncomparedMemoryQuerySet(TenantRows):
     def at_most(self, count: int) -> int:
-        """How many there are, but no more than `count` are looked at."""
+        """The number of rows, counted up to `count`."""
         return count_up_to([self], count)[0]
 
-    def tenant_ids(self) -> list[UUID]:
-        """Of which tenants there are any."""
-        return list(self.order_by().values_list("tenant_id", flat=True).distinct())
-
     def enqueue(self, tenant_id: UUID, memory_ids: Iterable[UUID]) -> None:
-        """Have the current versions of these memories compared. One statement."""
+        """Add the current versions of these memories to the backlog. One statement."""
         with connection.cursor() as cursor:
             cursor.execute(_ENQUEUE, [tenant_id, array_text(memory_ids)])
 
     def first_partition(self) -> str | None:
-        """The partition whose turn it is: that of whatever waits longest."""
+        """The partition of the row that waits longest."""
         path: str | None = self.order_by("id").values_list("memory__partition_path", flat=True).first()
         return path
 
     def in_partition(self, path: str, count: int) -> list[tuple[int, UUID, int]]:
-        """(id, memory id, version) of those that wait longest in a partition."""
+        """(id, memory id, version) of the rows that wait longest in a partition."""
         rows = self.filter(memory__partition_path=path).order_by("id")
         return list(rows.values_list("id", "memory_id", "version")[:count])
 
     def take(self, ids: Iterable[int]) -> None:
-        """Forget rows that were compared."""
+        """Delete rows that were compared."""
         self.filter(pk__in=list(ids)).delete()
 
 
@@ -122,11 +118,11 @@ class MemoryPairQuerySet(DismissableQuerySet):
     sides: ClassVar[tuple[str, str]] = ("older", "newer")
 
     def of_live(self, now: datetime) -> Self:
-        """Both of whose memories agents read."""
+        """Pairs of two live memories."""
         return self.filter(*(_of_head(live_condition(now), side) for side in self.sides))
 
     def within(self, path: str) -> Self:
-        """Whose newer memory is in `path` or below it."""
+        """Pairs whose newer memory is in `path` or below it."""
         return self.filter(path_condition("newer__partition_path", path, exact=False)) if path else self
 
     def with_memories(self) -> Self:
@@ -138,18 +134,18 @@ class MemoryPairQuerySet(DismissableQuerySet):
         return self.filter(Q(older_id__in=ids) | Q(newer_id__in=ids))
 
     def of_archived(self) -> Self:
-        """Of which an agent no longer reads both; should one be restored, it is compared again."""
+        """Pairs with an archived memory; a restored one is compared again."""
         return self.filter(Q(older__archived_at__isnull=False) | Q(newer__archived_at__isnull=False))
 
     def stamps(self) -> list[tuple[Any, ...]]:
-        """(id, texts hash, and as they are now the older one's content hash and path, the newer one's)."""
+        """(id, texts hash, and the current content hash and path of the older and the newer memory)."""
         now = [f"{side}__{name}" for side in self.sides for name in ("content_hash", "partition_path")]
         return list(self.order_by().values_list("id", "texts_hash", *now))
 
     def store(self, tenant_id: UUID, pairs: Sequence[Any], now: datetime) -> None:
-        """Write pairs (kind, older_id, newer_id, similarity, texts_hash), or what changed of those that are there.
+        """Insert or update pairs (kind, older_id, newer_id, similarity, texts_hash).
 
-        A pair of other texts than it was is new; one that was dismissed with these texts stays dismissed.
+        A pair whose texts changed is new; one dismissed with the same texts stays dismissed.
         """
         columns = [[getattr(pair, name) for pair in pairs] for name in ("kind", "older_id", "newer_id")]
         numbers = [[getattr(pair, name) for pair in pairs] for name in ("similarity", "texts_hash")]
@@ -162,7 +158,7 @@ class MemoryFindingQuerySet(DismissableQuerySet):
         return self.filter(_of_head(live_condition(now), "memory"))
 
     def still_true(self, retrieved: bool | None) -> Self:
-        """Whose memory was retrieved since, or was not; None asks nothing."""
+        """Findings whose memory was (or was not) retrieved; None for all."""
         if retrieved is None:
             return self
         return self.filter(memory__retrieval_count__gt=0) if retrieved else self.filter(memory__retrieval_count=0)
@@ -177,7 +173,7 @@ class MemoryFindingQuerySet(DismissableQuerySet):
     def find(
         self, tenant_id: UUID, kind: str, *, now: datetime, before: datetime | None = None, ids: Iterable[UUID] = ()
     ) -> None:
-        """Put into a list whatever belongs there now, and take out what does not any more. Two statements."""
+        """Insert what belongs in a list now and delete what no longer does. Two statements."""
         weight, at, rule = _RULES[kind]
         values: dict[str, Any] = {
             "tenant": tenant_id,
@@ -192,9 +188,6 @@ class MemoryFindingQuerySet(DismissableQuerySet):
 
 
 class HygieneActQuerySet(TenantRows):
-    def with_id(self, act_id: UUID) -> Self:
-        return self.filter(pk=act_id)
-
     def locked(self) -> Self:
         return self.select_for_update()
 
@@ -207,7 +200,7 @@ def _search_columns(head: str) -> list[str]:
 
 
 def _of_head(condition: Q, head: str) -> Q:
-    """A condition on a memory as one on the row that refers to it."""
+    """Return a condition on a memory as a condition on the row that refers to it."""
     parts: list[Any] = list(condition.children)
     children = [_of_head(part, head) if isinstance(part, Q) else (f"{head}__{part[0]}", part[1]) for part in parts]
     return Q(*children, _connector=condition.connector, _negated=condition.negated)

@@ -1,7 +1,6 @@
-"""The hygiene board: lists of what is wrong with memories, acts on their rows with the effect shown before, undo."""
+"""The hygiene lists, actions on their rows with a preview, and undo."""
 
 from datetime import datetime
-from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
@@ -38,7 +37,7 @@ from memory_platform.web.pages import (
     wants_fragment,
 )
 
-#: What the address keeps from page to page.
+#: Query parameters that every page of a list keeps.
 KEPT_IN_ADDRESS = ("partition", "sort")
 
 
@@ -46,15 +45,15 @@ KEPT_IN_ADDRESS = ("partition", "sort")
 @tenant_required
 @require_safe
 def hygiene(request: HtmxRequest, name: str = NEAR_DUPLICATE_LIST) -> HttpResponseBase:
-    """One list with its meaning and threshold, the lengths of all, and what can be done about the rows."""
-    return _board(request, _list_named(name), request.GET)
+    """Show one list, and the lengths of all lists."""
+    return _list_page(request, _list_named(name), request.GET)
 
 
 @operator_required("viewer")
 @tenant_required
 @require_safe
 def hygiene_progress(request: HtmxRequest) -> HttpResponseBase:
-    """How many memories wait to be compared; asks again by itself while there are any."""
+    """Show how many memories wait to be compared; polls while there are any."""
     if not wants_fragment(request):
         return redirect("hygiene", request.tenant.id)
     with tenant_scope(request.tenant.id):
@@ -67,7 +66,7 @@ def hygiene_progress(request: HtmxRequest) -> HttpResponseBase:
 @tenant_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def hygiene_act(request: HtmxRequest, name: str) -> HttpResponseBase:
-    """GET shows what an act on the chosen rows would do; POST does it."""
+    """Preview (GET) or perform (POST) an action on the selected rows."""
     each = _list_named(name)
     sent = request.POST if request.method == "POST" else request.GET
     form = HygieneActionForm(sent)
@@ -96,7 +95,7 @@ def hygiene_act(request: HtmxRequest, name: str) -> HttpResponseBase:
 @tenant_required
 @require_POST
 def hygiene_undo(request: HtmxRequest, act_id: UUID) -> HttpResponseBase:
-    """Take an act back as far as nobody changed its memories since."""
+    """Undo an action, except for memories that were changed since."""
     each = LISTS.get(request.GET.get("list", ""), LISTS[NEAR_DUPLICATE_LIST])
     undo_bulk_action(request, act_id)
     return _again(request, each, request.GET)
@@ -132,9 +131,9 @@ def _kept(sent: QueryDict) -> dict[str, str]:
 
 
 def _again(request: HtmxRequest, each: HygieneList, sent: QueryDict) -> HttpResponseBase:
-    """The list after something was done: from its beginning, narrowed and ordered as before."""
+    """Show the first page of the list with the same filters and order."""
     if request.htmx:
-        return _board(request, each, sent)
+        return _list_page(request, each, sent)
     query = urlencode(_kept(sent))
     return redirect(f"{_address(request, each)}{'?' if query else ''}{query}")
 
@@ -143,7 +142,7 @@ def _address(request: HtmxRequest, each: HygieneList) -> str:
     return reverse("hygiene-list", args=[request.tenant.id, each.kind])
 
 
-def _board(request: HtmxRequest, each: HygieneList, sent: QueryDict) -> HttpResponse:
+def _list_page(request: HtmxRequest, each: HygieneList, sent: QueryDict) -> HttpResponse:
     form = HygieneFilterForm(sent, sorts=each.sorts)
     page: dict[str, Any] = {"section": "hygiene", "list": each, "form": form, "address": _address(request, each)}
     is_valid = form.is_valid()
@@ -157,13 +156,7 @@ def _board(request: HtmxRequest, each: HygieneList, sent: QueryDict) -> HttpResp
             page |= _rows(request, each, form, now)
     page["kept_in_address"] = _kept(sent) if is_valid else {}
     page["kept_query"] = urlencode(page["kept_in_address"])
-    status = HTTPStatus.OK if is_valid else HTTPStatus.UNPROCESSABLE_ENTITY
-    return render_page(
-        request,
-        "memories/hygiene/hygiene.html#board" if wants_fragment(request) else "memories/hygiene/hygiene.html",
-        page,
-        status=status,
-    )
+    return render_page(request, "memories/hygiene/hygiene.html", page, fragment="hygiene-list", form=form)
 
 
 def _rows(request: HttpRequest, each: HygieneList, form: HygieneFilterForm, now: datetime) -> dict[str, Any]:
@@ -188,7 +181,7 @@ def _rows(request: HttpRequest, each: HygieneList, form: HygieneFilterForm, now:
 
 
 def _place(cursor: str | None, each: HygieneList, sort: str) -> tuple[Any, int] | None:
-    """Where the page begins; a cursor of another list or order begins at the start."""
+    """Return the position of the cursor, None for another list or order."""
     try:
         place = read_cursor(cursor) if cursor else None
     except CursorError:

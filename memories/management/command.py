@@ -1,4 +1,4 @@
-"""What the commands of this room share: help with an example, one sentence for an error, finding a tenant."""
+"""The base of management commands: help with an example, one-sentence errors, tenant look-up."""
 
 from argparse import RawDescriptionHelpFormatter
 from typing import Any
@@ -13,7 +13,7 @@ from memories.tenancy.scopes import admin_write_scope
 
 
 class PlatformCommand(BaseCommand):
-    """A command whose `help` ends in an example. Errors that a person can act on end it with exit code 1."""
+    """A command whose `help` ends with an example. Expected errors exit with code 1."""
 
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
         return super().create_parser(prog_name, subcommand, formatter_class=_HelpFormatter, **kwargs)
@@ -29,7 +29,7 @@ class PlatformCommand(BaseCommand):
 
     @property
     def actor(self) -> Actor:
-        """Whom the audit names: the command itself."""
+        """The actor of audit rows: the command."""
         return Actor.system(f"manage.py {self.__class__.__module__.rpartition('.')[2]}")
 
 
@@ -39,18 +39,18 @@ class _HelpFormatter(RawDescriptionHelpFormatter):
     _own_last = ("--version", "--verbosity", "--traceback", "--settings", "--pythonpath", "--no-color", "--force-color")
 
     def add_arguments(self, actions: Any) -> None:
-        """The command's own options come first."""
+        """Put the command's own options first."""
         super().add_arguments(
             sorted(actions, key=lambda action: bool(set(action.option_strings) & set(self._own_last)))
         )
 
 
 def get_tenant_or_fail(name: str, *, returncode: int = 1) -> Tenant:
-    """The tenant of that name. Raises `CommandError`, which ends the command with `returncode`."""
+    """Return the tenant with that name. Raises `CommandError` with `returncode`."""
     with admin_write_scope():
         tenant: Tenant | None = Tenant.objects.named(name.strip()).first()
     if tenant is None:
         raise CommandError(
-            f"There is no tenant named {name!r}; `manage.py create_tenant {name}` makes it.", returncode=returncode
+            f"There is no tenant named {name!r}; `manage.py create_tenant {name}` creates it.", returncode=returncode
         )
     return tenant

@@ -1,4 +1,4 @@
-"""Storing many memories from a file: in batches, with a progress bar, embedded at the end."""
+"""Import memories in batches with a progress bar, and embed them at the end."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -19,13 +19,13 @@ from memories.store.actions.store import StoreStatus, store_memories
 from memories.tenancy.audit import Actor
 from memories.tenancy.scopes import tenant_scope
 
-#: Rows of one transaction; what is stored stays stored when a later batch fails.
+#: Rows per transaction; stored batches stay when a later one fails.
 _ROWS_PER_BATCH = 500
 
 
 @dataclass
 class ImportReport:
-    """What an import did. `problems` are those of rows that were not stored, by the row's place in the file."""
+    """The result of an import; `problems` of rows that were not stored, by the row's index in the file."""
 
     counts: Counter[str] = field(default_factory=Counter)
     problems: dict[int, tuple[FieldProblem, ...]] = field(default_factory=dict)
@@ -43,7 +43,7 @@ class ImportReport:
 
 
 def import_rows(tenant: Tenant, rows: Sequence[NewMemory], *, by: Actor, now: datetime) -> ImportReport:
-    """Store the rows and embed those that have no vector yet, also of an earlier run that was broken off."""
+    """Store the rows and embed those without a vector, also those of an interrupted earlier run."""
     report = ImportReport()
     with progress_bar() as bar:
         storing = bar.add_task("storing", total=len(rows))
@@ -83,7 +83,7 @@ def _embed(tenant_id: UUID, report: ImportReport) -> Iterator[int]:
 
 @contextmanager
 def progress_bar() -> Iterator[Progress]:
-    """A bar on the error stream, so that what a command prints stays readable by programs."""
+    """Show a progress bar on the error stream, so that programs can read the standard output."""
     columns = (TextColumn("{task.description:>10}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True)) as bar:
         yield bar

@@ -12,27 +12,24 @@ from memory_platform.web.forms import PlatformForm
 
 
 class PartitionForm(PlatformForm):
-    """A partition in an address."""
+    """A partition in a URL."""
 
     partition = PartitionField()
 
 
 class PartitionsForm(PartitionForm):
-    """Which part of the tree is shown: the levels down to a partition, or those with a text in their path.
-
-    `after` is the path behind which a list goes on.
-    """
+    """The shown part of the tree: the levels down to a partition, or search results, from the path `after` on."""
 
     q = forms.CharField(label="Search", required=False, max_length=200)
     after = PartitionField()
 
     def place(self) -> PartitionPath:
-        """The valid partition."""
+        """Return the valid partition."""
         return parse_partition(self.cleaned_data["partition"])
 
 
 class VersionedTextForm(PlatformForm):
-    """A text of versions; `seen_version` is the one its editor saw, 0 for none. An empty text is allowed."""
+    """A versioned text, which may be empty; `seen_version` is the version the editor saw, 0 for none."""
 
     seen_version = forms.IntegerField(min_value=0)
     content = forms.CharField(label="Text", required=False, strip=False)
@@ -59,12 +56,12 @@ class SnapshotForm(PlatformForm):
 
 
 class ComparisonForm(PartitionForm):
-    """What a snapshot is compared with, and where a list of what differs goes on."""
+    """The other side of a comparison, and the position in a list of changes."""
 
     kind = forms.ChoiceField(required=False, choices=[("added", ""), ("changed", ""), ("removed", "")])
     behind = forms.UUIDField(required=False)
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        # A word of the language
+        # `with` is a Python keyword.
         self.fields["with"] = forms.CharField(required=False, max_length=36)

@@ -1,4 +1,4 @@
-"""What became of a tenant's memories between two moments: told by the database, in a few queries for any number."""
+"""Compare the memories of a tenant at two points in time, in a constant number of queries."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ _PAGE_SIZE = 50
 
 @dataclass(frozen=True)
 class MemoryChange:
-    """One memory as it held before and after; None where it did not."""
+    """One memory before and after; None where it was not live."""
 
     memory_id: UUID
     before: Memory | None
@@ -34,7 +34,7 @@ class MemoryChange:
 
     @property
     def pieces(self) -> Sequence[DiffPiece]:
-        """From what it said before to what it said after, word by word."""
+        """The word differences; none for an added or removed memory."""
         if self.before is None or self.after is None:
             return ()
         return diff_words(self.before.content, self.after.content)
@@ -42,11 +42,10 @@ class MemoryChange:
 
 @dataclass(frozen=True)
 class SnapshotDiff:
-    """How many memories were `added`, `changed` (another version) and `removed`, and the first ones of each kind.
+    """The number of `added`, `changed` (another version) and `removed` memories, and the first ones of each kind.
 
-    `tallies` have their tokens too, and what stayed the `same`.
-
-    `follows` names the kinds that have more: ask for one of them `behind` the last id of its list.
+    `tallies` also have tokens and the unchanged memories (`same`). `follows` names the kinds with more; read one
+    `behind` the last id of its list.
     """
 
     counts: Mapping[str, int]
@@ -81,10 +80,9 @@ def diff_points_in_time(
     behind: UUID | None = None,
     limit: int = _PAGE_SIZE,
 ) -> SnapshotDiff:
-    """What differs within `reach` between two moments of any kind; inside a scope, five queries at most.
+    """Return the differences within `reach`; inside a scope, five queries at most.
 
-    A memory that was moved out of `reach` is removed there, one that was restored is changed. With a `kind` only that
-    list is read.
+    A memory moved out of `reach` counts as removed, a restored one as changed. With a `kind` only that list is read.
     """
     former, latter = SearchScope(tenant_id, reach, before), SearchScope(tenant_id, reach, after)
     heads = Memory.objects.for_tenant(tenant_id).within(reach).held_at(was=before, still=after)
@@ -102,24 +100,24 @@ def diff_points_in_time(
 
 
 def _memories(scope: SearchScope, ids: Sequence[UUID]) -> dict[UUID, Memory]:
-    """The memories as they held, from both tables; one query for each that is read."""
+    """Return the memories of a point in time; one query per table."""
     if not ids:
         return {}
-    return {row.pk: row for rows in scope.sources() for row in _held(rows.of_memories(ids))}
+    return {row.pk: row for rows in scope.sources() for row in _live_then(rows.of_memories(ids))}
 
 
-def _held(rows: CandidateRows) -> Iterable[Memory]:
+def _live_then(rows: CandidateRows) -> Iterable[Memory]:
     if isinstance(rows, MemoryVersionQuerySet):
-        return [_as_it_held(version) for version in rows.with_heads()]
+        return [_with_version(version) for version in rows.with_heads()]
     memories: list[Memory] = list(rows)
     for memory in memories:
-        # Whatever held was not archived then.
+        # It was not archived at that time.
         memory.archived_at = None
     return memories
 
 
-def _as_it_held(version: MemoryVersion) -> Memory:
-    """The memory with the text of one of its versions, and today's counters. It is for reading and never saved."""
+def _with_version(version: MemoryVersion) -> Memory:
+    """Return the unsaved memory with the text of one of its versions and today's counters."""
     memory = version.memory
     for name in VERSION_COLUMNS:
         setattr(memory, name, getattr(version, name))

@@ -1,4 +1,4 @@
-"""Versions of a text as pages list them: what changed in each, who saved it, whether it can be brought back."""
+"""Versions of the memo or a summary, with changes and authors, for pages."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,10 +11,7 @@ Text = TenantMemo | PartitionSummary
 
 @dataclass(frozen=True)
 class TextVersion:
-    """A version, the one in force beside it (None where none is), and who saved it where that is known.
-
-    `pieces` lead from the version before it to this one; there are none for the first.
-    """
+    """A version with its author, if known, and its word differences; `current` is the active version or None."""
 
     row: Text
     current: Text | None
@@ -23,7 +20,7 @@ class TextVersion:
 
     @property
     def seen_version(self) -> int:
-        """What is in force for whoever saves this text again."""
+        """The active version's number, for a form that restores this one."""
         return self.current.version if self.current else 0
 
     @property
@@ -32,7 +29,7 @@ class TextVersion:
 
 
 def build_text_versions(rows: Sequence[Text], saved_by: Mapping[object, str]) -> list[TextVersion]:
-    """Versions of one text, the newest first, with what each changed; `saved_by` by primary key."""
+    """Return versions of one text, newest first, with changes; `saved_by` has authors by primary key."""
     current = rows[0] if rows and rows[0].recorded_to is None else None
     former = [*rows[1:], None] if rows else []
     return [

@@ -1,4 +1,4 @@
-"""The tree of a tenant's partitions as pages list it, and what stands in each node. Called inside a scope."""
+"""The partition tree of a tenant for pages, with the contents of nodes. Runs inside a scope."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -11,16 +11,16 @@ from memories.partitions.queries.tree import SubtreeSums, subtree_sums
 from memories.services.partitions.paths import PartitionPath
 from memories.services.partitions.tree import PartitionBranch
 
-#: Up to so many partitions are listed all at once, of more only those right below the opened ones.
+#: Up to so many partitions are listed completely; of more, only the children of open ones.
 WHOLE_MAX = 200
-#: Partitions that are listed below one at a time.
+#: Partitions per page below one.
 SIBLINGS_MAX = 100
 _FIGURES = {"memories": "sum", "tokens": "sum", "pinned": "sum", "last_at": "max", "changed_at": "max"}
 
 
 @dataclass(frozen=True)
 class PartitionListing:
-    """Partitions to show, of `total` besides the root; `is_whole` where these are all of them."""
+    """Listed partitions, of `total` without the root; `is_whole` if these are all."""
 
     branches: Sequence[PartitionBranch]
     total: int
@@ -29,7 +29,7 @@ class PartitionListing:
 
 @dataclass(frozen=True)
 class SummaryState:
-    """The summary of a partition in force in one style; `is_behind` where a memory of its own changed since."""
+    """The active summary of a partition in one style; `is_behind` if one of its memories changed since."""
 
     style: str
     version: int
@@ -41,14 +41,14 @@ class SummaryState:
 
 @dataclass(frozen=True)
 class PartitionContents:
-    """What stands in a partition: figures of live memories, and its summaries in force."""
+    """The contents of a partition: figures of live memories, and its active summaries."""
 
     memories: SubtreeSums
     summaries: Sequence[SummaryState]
 
 
 def list_partition_tree(tenant_id: UUID, place: PartitionPath, *, after: str = "") -> PartitionListing:
-    """What the tree shows when `place` is opened: everything, or the levels that lead there. Two queries."""
+    """Return all partitions, or the levels that lead to `place`. Two queries."""
     rows = Partition.objects.for_tenant(tenant_id).without_root()
     total = rows.how_many()
     if total <= WHOLE_MAX and not after:
@@ -58,13 +58,13 @@ def list_partition_tree(tenant_id: UUID, place: PartitionPath, *, after: str = "
 
 
 def list_child_partitions(tenant_id: UUID, place: PartitionPath, *, after: str = "") -> list[PartitionBranch]:
-    """One page of the partitions right below `place`. One query."""
+    """Return one page of the children of `place`. One query."""
     rows = Partition.objects.for_tenant(tenant_id).without_root().within(place.path)
     return _cut(list(rows.right_below(place.depth, after=after, count=SIBLINGS_MAX + 1)), SIBLINGS_MAX)
 
 
 def search_partition_list(tenant_id: UUID, text: str, *, after: str = "") -> list[PartitionBranch]:
-    """One page of the partitions whose path holds `text`. One query."""
+    """Return one page of the partitions whose path contains `text`. One query."""
     rows = Partition.objects.for_tenant(tenant_id).without_root().holding(text).behind_path(after)
     return _cut(list(rows[: SIBLINGS_MAX + 1]), SIBLINGS_MAX)
 
@@ -72,23 +72,23 @@ def search_partition_list(tenant_id: UUID, text: str, *, after: str = "") -> lis
 def partition_contents(
     tenant_id: UUID, paths: Collection[str], *, within: str, now: datetime
 ) -> dict[str, PartitionContents]:
-    """What stands in each of these partitions, all of them in `within`. Two queries, whatever their number."""
+    """Return the contents of these partitions, which are all in `within`. Two queries."""
     live = Memory.objects.for_tenant(tenant_id).live(now).within(within)
     sums = subtree_sums(live.tallied_by_partition(), paths, _FIGURES)
     summaries: dict[str, list[PartitionSummary]] = {}
     for row in PartitionSummary.objects.for_tenant(tenant_id).current().in_partitions(paths).without_texts():
         summaries.setdefault(row.partition.path, []).append(row)
-    return {path: _standing(sums[path], summaries.get(path, ())) for path in paths}
+    return {path: _contents(sums[path], summaries.get(path, ())) for path in paths}
 
 
 def count_descendants(tenant_id: UUID, paths: Collection[str], *, within: str) -> dict[str, int]:
-    """How many partitions stand anywhere below each of these, all of them in `within`. One query."""
+    """Return the number of descendants of these partitions, which are all in `within`. One query."""
     rows = Partition.objects.for_tenant(tenant_id).within(within).one_each()
     sums = subtree_sums(rows, paths, {"partitions": "sum"})
     return {path: each.total["partitions"] - each.own["partitions"] for path, each in sums.items()}
 
 
-def _standing(sums: SubtreeSums, summaries: Sequence[PartitionSummary]) -> PartitionContents:
+def _contents(sums: SubtreeSums, summaries: Sequence[PartitionSummary]) -> PartitionContents:
     changed_at = sums.own["changed_at"]
     states = [
         SummaryState(
@@ -115,7 +115,7 @@ def _levels(rows: Any, lineage: Sequence[str], after: str) -> list[PartitionBran
 
 
 def _cut(rows: Sequence[Partition], most: int) -> list[PartitionBranch]:
-    """The first of them; the last of these tells where others follow."""
+    """Return the first `most`; the last of them is marked if more follow."""
     listed = [PartitionBranch(row.path) for row in rows[:most]]
     if len(rows) > most:
         listed[-1] = PartitionBranch(listed[-1].path, is_cut=True)

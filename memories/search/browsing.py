@@ -8,13 +8,14 @@ from uuid import UUID
 
 from memories.models import AuditEntry, Memory, MemoryEmbedding, MemoryLink, MemoryVersion
 from memories.search.queries.lexemes import query_lexemes_in_scope, tenant_query_lexemes, word_lexemes
-from memories.search.retrieval import retrieve
-from memories.services.partitions.link_graph import LinkedNeighbour, LinkGraph, link_graph
+from memories.search.retrieval import CandidateGate, RetrievalRequest, retrieve, search_conditions
 from memories.services.search.excerpts import ExcerptPart, candidate_match_words, excerpt, matched_words
 from memories.services.search.text_query import match_rarest
+from memories.services.store.moments import PointInTime
 from memories.services.store.version_steps import VersionStep, version_steps
 from memories.services.tenancy.id_prefix import id_prefix_bounds
 from memories.store.queries.memories import MemoryQuerySet
+from memories.store.readings import SearchScope
 from memories.tenancy.scopes import tenant_scope
 
 MEMORY_LIST_PAGE_SIZE = 50
@@ -73,15 +74,21 @@ class MemorySearchResult:
 
 @dataclass(frozen=True)
 class MemoryDetail:
-    """One memory with everything its page shows: its versions, links both ways and drawn, who did what."""
+    """One memory with everything its page shows: versions, links in both directions, embeddings, audit rows."""
 
     memory: Memory
     steps: Sequence[VersionStep]
-    links_out: Sequence[MemoryLink]
-    links_in: Sequence[MemoryLink]
-    graph: LinkGraph | None
+    links: Sequence[MemoryLink]
     embeddings: Sequence[MemoryEmbedding]
     audit: Sequence[AuditEntry]
+
+    @property
+    def links_out(self) -> list[MemoryLink]:
+        return [link for link in self.links if link.source_id == self.memory.pk]
+
+    @property
+    def links_in(self) -> list[MemoryLink]:
+        return [link for link in self.links if link.target_id == self.memory.pk]
 
 
 def filtered_memories(tenant_id: UUID, wanted: MemoryFilter, now: datetime) -> MemoryQuerySet:
@@ -102,16 +109,8 @@ def search_memory_list(tenant_id: UUID, text: str, wanted: MemoryFilter, *, now:
     if wanted.state:
         return _found_by_words(tenant_id, text, wanted, now)
     filters = {name: value for name, value in (("kind", wanted.kind), ("pinned", wanted.pinned)) if value}
-    found = retrieve(
-        tenant_id=tenant_id,
-        query=text,
-        partition=wanted.partition,
-        filters=filters,
-        limit=MEMORY_LIST_PAGE_SIZE,
-        token_budget=0,
-        overfetch_ratio=1.0,
-        now=now,
-    )
+    scope = SearchScope(tenant_id, str(wanted.partition), PointInTime.now(now), conditions=search_conditions(filters))
+    found = retrieve(RetrievalRequest(scope, text, CandidateGate(limit=MEMORY_LIST_PAGE_SIZE)))
     with tenant_scope(tenant_id):
         live = Memory.objects.for_tenant(tenant_id).live(now)
         memories = {memory.pk: memory for memory in live.with_ids([row.id for row in found.candidates])}
@@ -158,18 +157,10 @@ def read_memory_detail(tenant_id: UUID, memory_id: UUID) -> MemoryDetail | None:
     return MemoryDetail(
         memory,
         steps=version_steps(memory, earlier, authors),
-        links_out=[link for link in links if link.source_id == memory_id],
-        links_in=[link for link in links if link.target_id == memory_id],
-        graph=link_graph(memory.content, [_neighbour(link, memory_id) for link in links]),
+        links=links,
         embeddings=list(MemoryEmbedding.objects.for_tenant(tenant_id).of_version(memory_id, memory.version)),
         audit=audit,
     )
-
-
-def _neighbour(link: MemoryLink, memory_id: UUID) -> LinkedNeighbour:
-    is_out = link.source_id == memory_id
-    other = link.target if is_out else link.source
-    return LinkedNeighbour(other.pk, other.content, other.archived_at is not None, link.kind, is_out)
 
 
 def find_memories_by_id_or_text(tenant_id: UUID, text: str, *, count: int, now: datetime) -> list[Memory]:

@@ -1,14 +1,12 @@
-"""The conductor of a search: embed the query, rank by meaning and by words, fuse, gate by tokens, read the rows.
+"""Search: embed the query, rank by vector and by text, fuse, limit by tokens, read the rows.
 
-Two arms, each an ordered list of ids: exact cosine over the scope, and `ts_rank` over an OR of the query's lexemes.
-Their reciprocal ranks are fused and the best go on until their tokens reach the budget (ADR-0059); what a scorer then
-makes of them is not decided here.
+Two retrievers each return an ordered list of ids: cosine over the scope, and `ts_rank` over an OR of the query's
+lexemes. Their reciprocal ranks are fused, and the best are read until their tokens reach the budget (ADR-0059).
 """
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from enum import StrEnum
 from functools import partial
 from math import ceil
@@ -26,11 +24,9 @@ from memories.search.retrievers import (
     rank_newest,
     rank_pinned,
 )
-from memories.services.partitions.paths import PartitionPath
 from memories.services.search.filters import FilterCondition, FilterError, parse_filters
 from memories.services.search.fusion import MAX_CANDIDATES, gate_by_tokens, gate_cost, reciprocal_rank_fusion
 from memories.services.search.plan import rows_to_retrieve
-from memories.services.store.moments import PointInTime
 from memories.services.tokens import ENCODINGS
 from memories.store.readings import (
     Candidate,
@@ -48,7 +44,7 @@ logger = logging.getLogger(__name__)
 
 
 class RetrievalMode(StrEnum):
-    """Which arms a search uses; the cosine of what they find is computed in every mode."""
+    """Which retrievers a search uses; the cosine of what they find is computed in every mode."""
 
     HYBRID = "hybrid"
     VECTOR = "vector"
@@ -56,57 +52,38 @@ class RetrievalMode(StrEnum):
 
 
 @dataclass(frozen=True)
-class RetrievalWarning:
-    """Something that made the search worse than asked for."""
+class CandidateGate:
+    """How many of the ranked memories become candidates: a number, or as many as the token budget admits.
 
-    code: str
-    detail: str
-
-
-@dataclass(frozen=True)
-class Retrieval:
-    """The candidates in fused order, the plan that found them (what ran, rows, milliseconds), and warnings.
-
-    `query_vector` and its `model` are there for whoever compares more than what was found with the query, `lexemes`
-    are the query's as the stored texts hold theirs, `vectors` those of the candidates where they were asked for.
+    The memories' tokens in `encoding`, each with `marker_tokens`, may reach `overfetch_ratio` x `tokens`. With a
+    `limit`, that number decides; with a `pool_size`, it alone decides how many of the query's results are candidates.
+    Raises `ValueError` for an encoding without stored counts.
     """
 
-    candidates: list[Candidate]
-    plan: dict[str, Any]
-    warnings: list[RetrievalWarning] = field(default_factory=list)
-    query_vector: EmbeddingVectors | None = None
-    model: str = ""
-    lexemes: Sequence[str] = ()
-    vectors: Mapping[UUID, EmbeddingVectors] = field(default_factory=dict)
+    tokens: float = 0
+    overfetch_ratio: float = 1.0
+    limit: int | None = None
+    marker_tokens: int = 0
+    pool_size: int = 0
+    encoding: str = ENCODINGS[0]
 
-
-@dataclass(frozen=True)
-class _Gate:
-    """How many of the ranked ids go on: until their tokens reach the budget, or a plain number of them.
-
-    Where a pool is wanted, it alone says how many of those that the query found.
-    """
-
-    tokens: float
-    overfetch_ratio: float
-    column: str
-    limit: int | None
-    marker_tokens: int
-    pool_size: int
+    def __post_init__(self) -> None:
+        if self.encoding not in ENCODINGS:
+            raise ValueError(f"no stored token counts for the encoding {self.encoding!r}")
 
     @property
-    def wanted(self) -> int:
-        """About how many of those that the query finds."""
-        tokens = self.tokens * self.overfetch_ratio
-        return rows_to_retrieve(tokens=tokens, limit=self.limit, pool_size=self.pool_size)
+    def column(self) -> str:
+        """The column of the stored counts."""
+        return f"tokens_{self.encoding}"
 
     def choose_found(self, ids: Sequence[int], tokens_by_id: Mapping[int, int]) -> list[int]:
-        """Of the ids in fused order."""
+        """Return the candidates among the query's results, given in fused order."""
         if self.pool_size:
             return list(ids[: min(self.pool_size, MAX_CANDIDATES)])
         return self.choose(ids, tokens_by_id)
 
     def choose(self, ids: Sequence[int], tokens_by_id: Mapping[int, int]) -> list[int]:
+        """Return the first of `ids` that the limit or the budget admits."""
         if self.limit is not None:
             return list(ids[: self.limit])
         marker, budget = self.marker_tokens, self.tokens
@@ -114,151 +91,145 @@ class _Gate:
         return gate_by_tokens(ids, costs, budget=self.tokens, overfetch_ratio=self.overfetch_ratio)
 
 
-def retrieve(
-    *,
-    tenant_id: UUID,
-    query: str | None,
-    partition: PartitionPath | str = "",
-    exact: bool = False,
-    segments: Mapping[str, str] | None = None,
-    now: datetime,
-    token_budget: float,
-    overfetch_ratio: float,
-    marker_tokens: int = 0,
-    encoding: str = ENCODINGS[0],
-    mode: str = RetrievalMode.HYBRID,
-    filters: Mapping[str, Any] | None = None,
-    limit: int | None = None,
-    with_pinned: bool = False,
-    moment: PointInTime | None = None,
-    pool_size: int = 0,
-    neighbour_reach: int = 0,
-    with_vectors: bool = False,
-    embedder: Callable[[], Embedder] | None = None,
-) -> Retrieval:
-    """The memories that a query finds in a partition of a tenant, best first; pinned and newest without a query.
+@dataclass(frozen=True)
+class RetrievalRequest:
+    """What to search for, where, and how many candidates to return.
 
-    Call with no scope open: the query is embedded first, then one tenant scope reads in a fixed number of queries.
-    Candidates are gated by `overfetch_ratio` x `token_budget` tokens of `encoding` (each memory's own plus
-    `marker_tokens`), or by `limit` where one is given; `with_pinned` puts the pinned memories of the partition, gated
-    by themselves, before those that the query found, of which no fewer come for that. Without an embedder words alone
-    are searched, with a warning. At a `moment` of history the versions that held then are searched, each by its own
-    text and vector.
-
-    With a `pool_size` the query's best come by number instead of by tokens, however large `limit` is; behind them the
-    memories of the same partition and session within `neighbour_reach` positions of the better half. `with_vectors`
-    reads the candidates' own vectors too. `embedder` gives the one of the tenant's active model to whoever has read it
-    already. Raises `InvalidInput` for filters that cannot be asked.
+    Without a query the pinned and the newest memories are returned. `with_pinned` puts the pinned memories of the
+    scope, limited separately, before the query's results. With `neighbour_reach`, memories of the same partition and
+    session within that many positions of the better half follow. `with_vectors` also reads the candidates' vectors.
+    `embedder` returns the embedder of the tenant's active model if the caller has already read that model.
     """
-    conditions = _conditions(filters)
-    scope = SearchScope(tenant_id, str(partition), moment or PointInTime.now(now), exact, segments or {}, conditions)
-    gate = _Gate(token_budget, overfetch_ratio, _token_column(encoding), limit, marker_tokens, pool_size)
-    if query is None or not query.strip():
-        return _newest(scope, gate)
-    plan = RetrievalTrace(RetrievalMode(mode).value)
-    warnings: list[RetrievalWarning] = []
-    vector, model = _embed_query(embedder or partial(embedder_of, tenant_id), query, plan, warnings)
-    with tenant_scope(tenant_id):
-        by_vector, by_text, lexemes = _run_arms(scope, gate, query, RetrievalMode(mode), vector, model, plan)
-        fused = dict(reciprocal_rank_fusion(by_vector.ids, by_text.ids))
-        pinned = rank_pinned(scope, gate.column, plan) if with_pinned else RetrieverRanking()
-        tokens_by_id = pinned.tokens_by_id | by_vector.tokens_by_id | by_text.tokens_by_id
-        best = gate.choose_found([*fused], tokens_by_id)
-        chosen = list(dict.fromkeys([*gate.choose(pinned.ids, tokens_by_id), *best]))
-        asked, ranks = CandidateQuery(vector, model, lexemes), CandidateRanks(by_vector.ranks, by_text.ranks, fused)
-        with plan.step("read", rows=len(chosen)):
-            found = read_candidates(scope, chosen, asked, ranks)
-        if neighbour_reach > 0:
-            found += _neighbours(scope, found, best, neighbour_reach, asked, ranks, plan)
-        vectors = _vectors(tenant_id, found, model, plan) if with_vectors and model else {}
-    if vector is not None and mode != RetrievalMode.LEXICAL and found and not by_vector.tokens_by_id:
-        warnings.append(RetrievalWarning("no_embeddings", f"No memory here has a vector of the model {model}."))
-    plan.values |= {"fused_rows": len(fused), "gated_rows": len(chosen)}
-    return Retrieval(found, plan.values, warnings, vector, model, lexemes, vectors)
+
+    scope: SearchScope
+    query: str | None
+    gate: CandidateGate
+    mode: str = RetrievalMode.HYBRID
+    with_pinned: bool = False
+    neighbour_reach: int = 0
+    with_vectors: bool = False
+    embedder: Callable[[], Embedder] | None = None
 
 
-def _conditions(filters: Mapping[str, Any] | None) -> list[FilterCondition]:
+@dataclass(frozen=True)
+class RetrievalWarning:
+    """Something that made the search worse than requested."""
+
+    code: str
+    detail: str
+
+
+@dataclass(frozen=True)
+class Retrieval:
+    """The candidates in fused order, the plan that found them (steps, rows, milliseconds), and warnings.
+
+    `query` is what they were compared with; `vectors` are those of the candidates, if requested.
+    """
+
+    candidates: list[Candidate]
+    plan: dict[str, Any]
+    warnings: list[RetrievalWarning] = field(default_factory=list)
+    query: CandidateQuery = field(default_factory=CandidateQuery)
+    vectors: Mapping[UUID, EmbeddingVectors] = field(default_factory=dict)
+
+
+def search_conditions(filters: Mapping[str, Any]) -> list[FilterCondition]:
+    """Return the conditions of a search's filters. Raises `InvalidInput` for filters that cannot be applied."""
     try:
-        return parse_filters(filters or {})
+        return parse_filters(filters)
     except FilterError as error:
         raise InvalidInput(error.code, str(error), error.field) from error
 
 
-def _token_column(encoding: str) -> str:
-    if encoding not in ENCODINGS:
-        raise ValueError(f"no stored token counts for the encoding {encoding!r}")
-    return f"tokens_{encoding}"
+def retrieve(request: RetrievalRequest) -> Retrieval:
+    """Return the memories that the query finds in the scope, best first.
+
+    Call with no scope open: the query is embedded first, then one tenant scope reads in a fixed number of queries. If
+    the embedder fails, only words are searched, with a warning. At a past time, the versions of that time are searched.
+    """
+    if request.query is None or not request.query.strip():
+        return _retrieve_newest(request.scope, request.gate)
+    scope, gate, mode = request.scope, request.gate, RetrievalMode(request.mode)
+    wanted = rows_to_retrieve(tokens=gate.tokens * gate.overfetch_ratio, limit=gate.limit, pool_size=gate.pool_size)
+    trace = RetrievalTrace(mode.value)
+    warnings: list[RetrievalWarning] = []
+    query = _embed_query(request, request.query, trace)
+    if query.vector is None:
+        detail = "The embedder is unavailable; only words were searched."
+        warnings.append(RetrievalWarning("embedder_unavailable", detail))
+    with tenant_scope(scope.tenant_id):
+        by_vector, by_text, lexemes = RetrieverRanking(), RetrieverRanking(), query.lexemes
+        if query.vector is not None and mode is not RetrievalMode.LEXICAL:
+            by_vector = rank_by_vector(scope, query.vector, query.model, gate.column, wanted, trace)
+        if query.vector is None or mode is not RetrievalMode.VECTOR:
+            by_text, lexemes = rank_by_text(scope, request.query, gate.column, trace)
+        fused = dict(reciprocal_rank_fusion(by_vector.ids, by_text.ids))
+        pinned = rank_pinned(scope, gate.column, trace) if request.with_pinned else RetrieverRanking()
+        ranks = CandidateRanks(by_vector.ranks, by_text.ranks, fused)
+        tokens_by_id = pinned.tokens_by_id | by_vector.tokens_by_id | by_text.tokens_by_id
+        best = gate.choose_found([*fused], tokens_by_id)
+        chosen = list(dict.fromkeys([*gate.choose(pinned.ids, tokens_by_id), *best]))
+        query = CandidateQuery(query.vector, query.model, lexemes)
+        with trace.step("read", rows=len(chosen)):
+            found = read_candidates(scope, chosen, query, ranks)
+        if request.neighbour_reach > 0:
+            found += _neighbours(request, found, best, query, ranks, trace)
+        vectors = _vectors(scope.tenant_id, found, query.model, trace) if request.with_vectors and query.model else {}
+    if query.vector is not None and mode != RetrievalMode.LEXICAL and found and not by_vector.tokens_by_id:
+        detail = f"No memory here has a vector of the model {query.model}."
+        warnings.append(RetrievalWarning("no_embeddings", detail))
+    trace.values |= {"fused_rows": len(fused), "gated_rows": len(chosen)}
+    return Retrieval(found, trace.values, warnings, query, vectors)
 
 
-def _embed_query(
-    find_embedder: Callable[[], Embedder], query: str, plan: RetrievalTrace, warnings: list[RetrievalWarning]
-) -> tuple[EmbeddingVectors | None, str]:
-    """The query's vector and its model; None and a warning where the provider fails."""
-    with plan.step("embed") as entry:
+def _embed_query(request: RetrievalRequest, text: str, trace: RetrievalTrace) -> CandidateQuery:
+    """Return the query's vector and its model; neither if the provider fails."""
+    with trace.step("embed") as entry:
         try:
-            embedder = find_embedder()
+            embedder = (request.embedder or partial(embedder_of, request.scope.tenant_id))()
             entry["model"] = embedder.name
-            return embedder.embed([query])[0], embedder.name
+            return CandidateQuery(embedder.embed([text])[0], embedder.name)
         except EmbeddingError as error:
             logger.warning("The query was not embedded: %s", error.detail)
             entry["failed"] = True
-    warnings.append(RetrievalWarning("embedder_unavailable", "The embedder is unavailable; only words were searched."))
-    return None, ""
-
-
-def _run_arms(
-    scope: SearchScope,
-    gate: _Gate,
-    query: str,
-    mode: RetrievalMode,
-    vector: EmbeddingVectors | None,
-    model: str,
-    plan: RetrievalTrace,
-) -> tuple[RetrieverRanking, RetrieverRanking, Sequence[str]]:
-    by_vector, by_text = RetrieverRanking(), RetrieverRanking()
-    lexemes: Sequence[str] = ()
-    if vector is not None and mode is not RetrievalMode.LEXICAL:
-        by_vector = rank_by_vector(scope, vector, model, gate.column, gate.wanted, plan)
-    if vector is None or mode is not RetrievalMode.VECTOR:
-        by_text, lexemes = rank_by_text(scope, query, gate.column, plan)
-    return by_vector, by_text, lexemes
+    return CandidateQuery()
 
 
 def _neighbours(
-    scope: SearchScope,
+    request: RetrievalRequest,
     found: Sequence[Candidate],
     best: Sequence[int],
-    reach: int,
-    asked: CandidateQuery,
+    query: CandidateQuery,
     ranks: CandidateRanks,
-    plan: RetrievalTrace,
+    trace: RetrievalTrace,
 ) -> list[Candidate]:
-    """Those beside the better half of what the query found, as far as they are not found already."""
-    with plan.step("beside", reach=reach) as entry:
+    """Return the memories next to the better half of the query's results that are not among the results."""
+    with trace.step("beside", reach=request.neighbour_reach) as entry:
         better = set(best[: ceil(len(best) / 2)])
-        near = read_neighbours(scope, [row for row in found if row.id.int in better], reach, asked, ranks)
+        around = [row for row in found if row.id.int in better]
         known = {row.id for row in found}
-        beside = [row for row in near if row.id not in known]
-        entry["rows"] = len(beside)
-    return beside
+        near = read_neighbours(request.scope, around, request.neighbour_reach, query, ranks)
+        neighbours = [row for row in near if row.id not in known]
+        entry["rows"] = len(neighbours)
+    return neighbours
 
 
 def _vectors(
-    tenant_id: UUID, found: Sequence[Candidate], model: str, plan: RetrievalTrace
+    tenant_id: UUID, found: Sequence[Candidate], model: str, trace: RetrievalTrace
 ) -> Mapping[UUID, EmbeddingVectors]:
-    with plan.step("vectors") as entry:
-        vectors = read_vectors(tenant_id, found, model)
+    with trace.step("vectors") as entry:
+        vectors = read_vectors(tenant_id, {row.id: row.version for row in found}, model)
         entry["rows"] = len(vectors)
     return vectors
 
 
-def _newest(scope: SearchScope, gate: _Gate) -> Retrieval:
-    """Without a query: the pinned, then the newest."""
-    plan = RetrievalTrace("newest")
-    with plan.step("read") as entry, tenant_scope(scope.tenant_id):
+def _retrieve_newest(scope: SearchScope, gate: CandidateGate) -> Retrieval:
+    """Return the pinned memories, then the newest."""
+    trace = RetrievalTrace("newest")
+    with trace.step("read") as entry, tenant_scope(scope.tenant_id):
         ranking = rank_newest(scope, gate.column)
         chosen = gate.choose(ranking.ids, ranking.tokens_by_id)
         found = read_candidates(scope, chosen, CandidateQuery(), CandidateRanks())
         entry["rows"] = len(found)
-    plan.values["gated_rows"] = len(chosen)
-    return Retrieval(found, plan.values)
+    trace.values["gated_rows"] = len(chosen)
+    return Retrieval(found, trace.values)

@@ -1,4 +1,4 @@
-"""What an act on many memories would do, read before anybody says yes (ADR-0089)."""
+"""Preview a bulk action (ADR-0089)."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,15 +21,15 @@ from memories.services.store.bulk import (
 from memories.store.queries.memories import MemoryQuerySet
 from memories.tenancy.exceptions import Conflict, InvalidInput
 
-#: Memories that a preview shows in words.
+#: Memories whose text a preview shows.
 EXAMPLES_MAX = 10
-#: "Lately": the days in which a memory's use counts as recent.
+#: Days in which a retrieval counts as recent.
 RECENT_DAYS = 30
 
 
 @dataclass(frozen=True)
 class BulkActionPreview:
-    """What an act would do to the chosen memories: to `rows`, which carry no texts; the `examples` do."""
+    """The effect of an action on the selected memories: on `rows`, without texts; `examples` have them."""
 
     act: BulkAction
     rows: Sequence[Memory]
@@ -48,39 +48,39 @@ class BulkActionPreview:
 
     @property
     def kinds(self) -> list[tuple[str, int]]:
-        """The kinds they have now, the most frequent first."""
+        """Their current kinds, the most frequent first."""
         return Counter(row.kind for row in self.rows).most_common()
 
     @property
     def reasons(self) -> list[tuple[int, str]]:
-        """How many are left alone, and why in words."""
+        """The number of skipped memories by described reason."""
         return [(count, SKIP_REASONS[reason]) for reason, count in self.left.items()]
 
     @property
     def chosen(self) -> str:
-        """The memories with the versions they are seen in, as the form sends them."""
+        """The memories and their versions as a form value."""
         return " ".join(f"{row.pk}:{row.version}" for row in self.rows)
 
     @property
     def suggested(self) -> Memory:
-        """Of a merge the one to keep where nobody chooses."""
+        """The memory that a merge keeps by default."""
         return choose_kept_memory(self.rows)
 
     @property
     def merged(self) -> tuple[float, int, bool]:
-        """Usefulness, retrievals and pin of what a merge makes of them."""
+        """Usefulness, retrievals and pin after a merge."""
         return combine_memories(self.rows)[:3]
 
 
 def selectable_memories(rows: MemoryQuerySet) -> MemoryQuerySet:
-    """The newest of a list that an act may be about, and one more where there are more."""
+    """Return the newest rows, up to one more than a bulk action may have."""
     return rows.page("-created_at", count=ACT_MEMORIES_MAX + 1)
 
 
 def preview_bulk_action(tenant_id: UUID, act: BulkAction, ids: Iterable[UUID], *, now: datetime) -> BulkActionPreview:
-    """What `act` would do to these memories; inside a scope. Two queries, nothing changes.
+    """Return the effect of `act` on these memories; inside a scope. Two queries.
 
-    Raises `Conflict` `nothing_left` where it would leave all of them alone, `InvalidInput` for too few or many.
+    Raises `Conflict` `nothing_left` if it would skip all of them, `InvalidInput` for too few or many.
     """
     wanted = list(dict.fromkeys(ids))
     is_more, wanted = len(wanted) > ACT_MEMORIES_MAX, wanted[:ACT_MEMORIES_MAX]

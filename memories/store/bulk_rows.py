@@ -1,6 +1,6 @@
-"""Many memories at once: steps of verbs, inside their transaction and over rows they hold; constant queries (ADR-0089).
+"""Steps of actions on several locked memories, in a constant number of queries (ADR-0089).
 
-The rows are as they are afterwards when a step returns. None writes an audit row: the verb does.
+A step updates the given rows too. The action writes the audit row.
 """
 
 from collections import Counter
@@ -26,13 +26,13 @@ LIVE_CONSTRAINT = "memory_is_unique_among_live"
 
 
 def duplicate_conflict() -> Conflict:
-    """The answer where a text is held already."""
+    """Return the error for a text that a live memory already has."""
     return Conflict("duplicate", "Another live memory of this partition holds the same text.", "content")
 
 
 @contextmanager
 def translate_duplicate_errors() -> Iterator[None]:
-    """A writer who was faster makes the constraint answer; nothing but that constraint is translated."""
+    """Turn a violation of the live-duplicate constraint by a concurrent writer into `Conflict`."""
     try:
         with transaction.atomic():
             yield
@@ -54,30 +54,30 @@ def lock_seen_rows(
 
 
 def archive_rows(rows: Sequence[Memory], now: datetime) -> None:
-    """End the intervals of live rows."""
+    """Archive live rows."""
     Memory.objects.filter(pk__in=[row.pk for row in rows]).end(now)
     for row in rows:
         row.archived_at = change_time(row, now)
 
 
 def restore_rows(rows: Sequence[Memory], *, by: Actor, now: datetime) -> None:
-    """Make archived rows live again, each as a new version. Raises `Conflict` `duplicate_conflict`."""
+    """Restore archived rows, each as a new version. Raises `Conflict` `duplicate`."""
     if unrestorable_rows(rows, by=by, now=now):
         raise duplicate_conflict()
     _open_next_versions(rows, now)
 
 
 def change_rows(rows: Sequence[Memory], field: str, value: Any, now: datetime) -> None:
-    """Give live rows a value that is no part of their text or place, each in a new version."""
+    """Set a field other than text and partition, each row in a new version."""
     _open_next_versions(rows, now, **{field: value})
 
 
 def unrestorable_rows(rows: Iterable[Memory], *, by: Actor, now: datetime) -> set[UUID]:
-    """Those whose text is held by a live memory, or by one of `rows` before it. Expired holders are archived."""
+    """Return ids of rows whose text a live memory or an earlier row has. Archives expired duplicates."""
     wanted = list(rows)
     holders = unarchived_rows_by_key(wanted[0].tenant_id, [duplicate_key(row) for row in wanted]) if wanted else {}
-    made_room = set(archive_expired(list(holders.values()), by=by, now=now)) if holders else set()
-    taken: set[LiveKey] = {key for key, holder in holders.items() if holder.pk not in made_room}
+    expired = set(archive_expired(list(holders.values()), by=by, now=now)) if holders else set()
+    taken: set[LiveKey] = {key for key, holder in holders.items() if holder.pk not in expired}
     refused = set()
     for row in wanted:
         if duplicate_key(row) in taken:
@@ -87,12 +87,12 @@ def unrestorable_rows(rows: Iterable[Memory], *, by: Actor, now: datetime) -> se
 
 
 def change_time(row: Memory, now: datetime) -> datetime:
-    """When a change takes effect: never before the version it ends began or ended, whatever clock `now` came from."""
+    """Return when a change takes effect: `now`, but never before the start or end of the version that it ends."""
     return max(now, row.valid_from, row.recorded_from, row.archived_at or now)
 
 
 def superseded_version(row: Memory, before: dict[str, Any], at: datetime) -> MemoryVersion:
-    """The version that ends at `at`, not saved yet."""
+    """Return the unsaved version that ends at `at`."""
     columns = before | search_columns(before["content"])
     return MemoryVersion(tenant_id=row.tenant_id, memory_id=row.pk, **columns, valid_to=at, recorded_to=at)
 
@@ -119,7 +119,7 @@ def _open_next_versions(rows: Sequence[Memory], now: datetime, **values: Any) ->
 
 
 def undo_values(rows: Iterable[Memory], field: str, *, after: Any, versions: int = 0) -> list[dict[str, Any]]:
-    """What the undoing of an act needs to know of each row, told before the act: it opens `versions` new ones of it."""
+    """Return what an undo needs to know of each row, before an action that adds `versions` versions."""
     return [
         {
             "id": str(row.pk),

@@ -17,16 +17,16 @@ from memory_platform.web.forms import PlatformForm
 
 COMMON_KINDS = ("fact", "preference", "procedure", "episode", "synthesis")
 QUERY_MAX_CHARACTERS = 4_000
-#: Rows of a list that one act may be about, and digits of a row's number.
+#: Rows of a list in one bulk action, and digits of a version number.
 ROWS_CHOSEN_MAX = 200
 DIGITS_MAX = 18
-#: Characters of the query of a list that somebody comes from.
+#: Characters of the query string of the list to return to.
 BACK_MAX_CHARACTERS = 12_000
-KIND_REFUSED = "One word in small letters, such as fact or preference."
+KIND_REFUSED = "Enter one lower-case word, such as fact or preference."
 
 
 class KindField(forms.CharField):
-    """The kind of a memory, by the rule of the verbs."""
+    """The kind of a memory, checked by the rule of the actions."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(strip=False, max_length=32, **kwargs)
@@ -39,7 +39,7 @@ class KindField(forms.CharField):
 
 
 class MemoryFilterForm(PlatformForm):
-    """How the list of memories is narrowed; everything is optional and stands in the address."""
+    """The filters of the list of memories; all are optional and in the URL."""
 
     STATES = [("", "Live"), ("archived", "Archived"), ("expired", "Expired"), ("failed", "Embedding failed")]
 
@@ -51,7 +51,7 @@ class MemoryFilterForm(PlatformForm):
 
 
 class MergeSearchForm(PlatformForm):
-    """What the memory to merge with is searched by."""
+    """The search for the memory to merge with."""
 
     q = forms.CharField(label="Search", required=False, max_length=QUERY_MAX_CHARACTERS)
 
@@ -73,7 +73,7 @@ class MemoryEditForm(PlatformForm):
         return self.cleaned_data["metadata"] or {}
 
     def changes_to(self, memory: Memory) -> dict[str, Any]:
-        """The valid fields that differ from `memory`, apart from what a browser cannot carry back."""
+        """Return the valid fields that differ from `memory`, ignoring what a browser cannot preserve."""
         fields = {name: value for name, value in self.cleaned_data.items() if name != "seen_version"}
         before = memory_form_initial(memory) | {"content": with_unix_line_ends(memory.content)}
         if before["expires_at"] is not None:
@@ -82,23 +82,23 @@ class MemoryEditForm(PlatformForm):
 
 
 class SelectedMemoriesField(forms.Field):
-    """Memories with the versions they were seen in, `id:version` separated by spaces, each once."""
+    """Memories and the versions the operator saw: `id:version` separated by spaces, each once."""
 
     def clean(self, value: Any) -> dict[UUID, int]:
         pairs = [pair.partition(":") for pair in str(value or "").split()[: ACT_MEMORIES_MAX + 1]]
         if not 0 < len(pairs) <= ACT_MEMORIES_MAX:
-            raise ValidationError(f"One act is about 1 to {ACT_MEMORIES_MAX:,} memories.", code="out_of_range")
+            raise ValidationError(f"Select 1 to {ACT_MEMORIES_MAX:,} memories.", code="out_of_range")
         try:
             seen = {UUID(memory_id): int(version) for memory_id, _, version in pairs if len(version) <= DIGITS_MAX}
         except ValueError:
             seen = {}
         if len(seen) < len(pairs):
-            raise ValidationError("A memory is named by its id and version, once.", code="not_an_id")
+            raise ValidationError("Select each memory once, by ID and version.", code="not_an_id")
         return seen
 
 
 class BulkSelectionForm(PlatformForm):
-    """Which memories of the list an act is to be about; `back` is the query of the list."""
+    """The memories selected for a bulk action; `back` is the query string of the list."""
 
     CHOSEN, PAGE, MATCHING = "chosen", "page", "matching"
     SCOPES = [(CHOSEN, "chosen"), (PAGE, "page"), (MATCHING, "matching")]
@@ -109,11 +109,11 @@ class BulkSelectionForm(PlatformForm):
     back = forms.CharField(required=False, max_length=BACK_MAX_CHARACTERS)
 
     def clean_back(self) -> str:
-        """Read here, so that no list but the one that was meant is chosen from."""
+        """Parse the query string, so that the selection comes from exactly that list."""
         try:
             return QueryDict(self.cleaned_data["back"]).urlencode()
         except TooManyFieldsSent as error:
-            raise ValidationError("The address of the list has too many fields.", code="too_long") from error
+            raise ValidationError("The list address has too many fields.", code="too_long") from error
 
     def __init__(self, data: Any) -> None:
         super().__init__(data)
@@ -124,7 +124,7 @@ class BulkSelectionForm(PlatformForm):
 
 
 class BulkActionForm(PlatformForm):
-    """An act on memories as they were seen; a new kind for that act, the one to keep for a merge."""
+    """A bulk action on memories in the versions the operator saw, with its new kind or kept memory."""
 
     act = forms.ChoiceField(choices=[(name, name) for name in ACTS])
     chosen = SelectedMemoriesField()
@@ -135,12 +135,12 @@ class BulkActionForm(PlatformForm):
     def clean(self) -> dict[str, Any]:
         fields: dict[str, Any] = self.cleaned_data
         if fields.get("act") == BULK_CHANGE_KIND and not fields.get("to_kind") and "to_kind" not in self.errors:
-            self.add_error("to_kind", "Say which kind.")
+            self.add_error("to_kind", "Enter a kind.")
         return fields
 
 
 def memory_form_initial(memory: Memory) -> dict[str, Any]:
-    """A memory as the form shows it before anything was typed."""
+    """Return the initial values of the edit form."""
     return {
         "seen_version": memory.version,
         "content": memory.content,

@@ -1,7 +1,4 @@
-"""Making room for a row that is to become live: its partition, and duplicates that have expired.
-
-Steps of verbs, run inside their transaction.
-"""
+"""Steps before a row becomes live, inside an action's transaction: create partitions, archive expired duplicates."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -11,14 +8,14 @@ from memories.models import Memory, Partition
 from memories.services.partitions.paths import PartitionPath
 from memories.tenancy.audit import Actor, record_audit
 
-#: What must be unique among the live rows of a tenant: partition, content hash, source id.
+#: The unique key of live rows of a tenant: partition id, content hash, source id.
 LiveKey = tuple[int, str, str]
 
 
 def ensure_partitions(tenant_id: UUID, wanted: Iterable[PartitionPath]) -> dict[str, Partition]:
-    """The rows of the wanted partitions by path; absent ones are made together with their ancestors.
+    """Return the partitions by path; create absent ones with their ancestors.
 
-    At most three queries, in one order of paths, so that two writers cannot deadlock.
+    At most three queries, in the order of paths, so that two writers cannot deadlock.
     """
     partitions = {partition.path: partition for partition in wanted}
     found = _partitions_at(tenant_id, partitions)
@@ -43,14 +40,14 @@ def duplicate_key(memory: Memory) -> LiveKey:
 
 
 def unarchived_rows_by_key(tenant_id: UUID, keys: Iterable[LiveKey]) -> dict[LiveKey, Memory]:
-    """The rows that hold the given keys now, expired ones too, in one query."""
+    """Return the unarchived rows with these keys, expired ones too, in one query."""
     wanted = set(keys)
     rows = Memory.objects.for_tenant(tenant_id).unarchived().with_content_hashes({key[1] for key in wanted})
     return {duplicate_key(row): row for row in rows if duplicate_key(row) in wanted}
 
 
 def archive_expired(rows: Sequence[Memory], *, by: Actor, now: datetime) -> list[UUID]:
-    """Archive those of `rows` that have expired, so that their text may be stored anew."""
+    """Archive the expired ones of `rows`, so that their text can be stored again; return their ids."""
     expired = [row.pk for row in rows if row.expires_at is not None and row.expires_at <= now]
     if not expired:
         return []

@@ -1,15 +1,10 @@
-"""Scheduled upkeep: folds retrieval counts in and deletes expired records, tenant by tenant."""
+"""Scheduled maintenance: fold retrieval counts and delete expired records, tenant by tenant."""
 
 import logging
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from memories.models import (
-    IdempotencyRecord,
-    RecalledText,
-    RetrievalTick,
-    Tenant,
-)
+from memories.models import IdempotencyRecord, RecalledText, RetrievalTick, Tenant
 from memories.services.store.recalled_text import RECALLED_TEXT_KEPT
 from memories.store import recall
 from memories.tenancy.scopes import maintenance_scope, tenant_scope
@@ -22,14 +17,14 @@ FORGET_BATCH = 10_000
 
 
 def fold_retrievals_of_tenants() -> int:
-    """Fold in what contexts left behind, tenant by tenant; how many contexts there were."""
+    """Fold the retrieval ticks of all tenants; return the number of contexts."""
     with maintenance_scope():
         tenant_ids = RetrievalTick.objects.tenant_ids()
     return sum(recall.fold_tenant_retrievals(tenant_id) for tenant_id in tenant_ids)
 
 
 def delete_expired_records(*, now: datetime) -> int:
-    """Delete what is past its time, tenant by tenant; how many rows went."""
+    """Delete expired records of all tenants; return the number of rows."""
     with maintenance_scope():
         tenant_ids = list(Tenant.objects.values_list("pk", flat=True))
     return sum(_forget_of_tenant(tenant_id, now) for tenant_id in tenant_ids)
@@ -39,8 +34,8 @@ def _forget_of_tenant(tenant_id: UUID, now: datetime) -> int:
     with tenant_scope(tenant_id):
         answers = IdempotencyRecord.objects.for_tenant(tenant_id).created_before(now - IDEMPOTENCY_KEPT)
         recalled = RecalledText.objects.for_tenant(tenant_id).recalled_before(now - RECALLED_TEXT_KEPT)
-        gone = 0
+        deleted = 0
         for rows in (answers, recalled):
             ids = list(rows.values_list("pk", flat=True)[:FORGET_BATCH])
-            gone += rows.model.objects.filter(pk__in=ids).delete()[0]
-        return gone
+            deleted += rows.model.objects.filter(pk__in=ids).delete()[0]
+        return deleted

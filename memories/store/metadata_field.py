@@ -1,4 +1,4 @@
-"""The form field of metadata: whatever is typed is stored, or refused beside the field and shown again as typed."""
+"""The form field of metadata."""
 
 from typing import Any
 
@@ -10,10 +10,10 @@ from memories.services.store.content import ContentError, check_metadata
 
 
 class MetadataField(forms.JSONField):
-    """A JSON object that a memory can carry; nothing typed is an empty one."""
+    """A JSON object of at most 8 KiB; an empty field is an empty object. Invalid input is shown again as typed."""
 
     def to_python(self, value: Any) -> Any:
-        """The object. The parser gives up on deep nesting and on very long numbers with errors of its own."""
+        """Return the object. The parser raises other errors for deep nesting and very long numbers."""
         try:
             found = super().to_python(value)
         except (ValueError, RecursionError) as error:
@@ -26,7 +26,7 @@ class MetadataField(forms.JSONField):
         return found
 
     def bound_data(self, data: Any, initial: Any) -> Any:
-        """What was typed, letter by letter: parsed and written again it may be no text of a page."""
+        """Return the input as typed, because its parsed and rewritten form may differ."""
         if self.disabled:
             return initial
         return None if data is None else InvalidJSONInput(data)

@@ -1,6 +1,6 @@
-"""Rows of memories as they held at a moment, from both tables: current rows, and superseded ones for the past.
+"""Memories at a point in time, from two tables: current rows, and superseded rows for the past (ADR-0094).
 
-Steps of conductors, inside a scope.
+Call everything here inside a scope of the tenant.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -10,7 +10,8 @@ from typing import Any
 from uuid import UUID
 
 from memories.embeddings.providers.protocol import EmbeddingVectors
-from memories.models import Memory, MemoryEmbedding, MemoryVersion
+from memories.models import Memory, MemoryEmbedding, MemoryLink, MemoryVersion, PartitionSummary
+from memories.services.partitions.paths import PartitionPath, is_within, parse_partition
 from memories.services.search.filters import FilterCondition
 from memories.services.search.fusion import MAX_CANDIDATES
 from memories.services.store.moments import PointInTime
@@ -19,18 +20,21 @@ from memories.store.queries.memories import MemoryQuerySet
 from memories.store.queries.neighbours import PositionSpan
 from memories.store.queries.versions import MemoryVersionQuerySet
 
-#: The rows of one table; what they have in common is `MemoryTextQuerySet`.
+#: Edges that are followed from one memory; an agent may draw any number of them.
+MAX_LINKS_FOLLOWED = 200
+#: The rows of one table; both query sets share `MemoryTextQuerySet`.
 CandidateRows = MemoryQuerySet | MemoryVersionQuerySet
 
 
 @dataclass(frozen=True)
-class Candidate:
-    """A memory that was found, with what a scorer needs and how it was found.
+class Candidate(Mapping[str, Any]):
+    """A memory and how the search found it: one object from retrieval to rendering.
 
+    It is also the mapping of its own fields, which is what scorers and packers read, so a score refers to this object.
     `similarity` is the cosine to the query (-1..1), None where the memory or the query has no vector. Ranks count from
-    1 and are None where that arm did not find it; `fused_score` is None where nothing was asked for. `holds` are those
-    of the query's lexemes that the text holds. At a past moment everything is as it held then, except what is counted
-    (usefulness, retrievals), which is of today.
+    1 and are None where that retriever did not find it; `fused_score` is None without a query. `holds` are the lexemes
+    of the query that the text contains. At a past time all fields are of that time, except the counters (usefulness,
+    retrievals), which are current.
     """
 
     id: UUID
@@ -52,33 +56,26 @@ class Candidate:
     position: int | None
     holds: frozenset[str]
 
-    @property
-    def as_mapping(self) -> dict[str, Any]:
-        """What the scorers and the packers read."""
-        return {
-            "id": self.id,
-            "content": self.content,
-            "similarity": self.similarity,
-            "created_at": self.created_at,
-            "usefulness_score": self.usefulness_score,
-            "confidence": self.confidence,
-            "retrieval_count": self.retrieval_count,
-            "token_counts": self.token_counts,
-            "kind": self.kind,
-            "partition_path": self.partition_path,
-            "session": self.session,
-            "position": self.position,
-            "fused_score": self.fused_score,
-            "vector_rank": self.vector_rank,
-            "text_rank": self.text_rank,
-            "holds": self.holds,
-            "pinned": self.pinned,
-        }
+    def __getitem__(self, name: str) -> Any:
+        return self.__dict__[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.__dict__)
+
+    def __len__(self) -> int:
+        return len(self.__dict__)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return the field `name`; faster than what `Mapping` inherits, which catches an error."""
+        return self.__dict__.get(name, default)
 
 
 @dataclass(frozen=True)
 class SearchScope:
-    """Where and when to search: everything that narrows the rows before they are ranked."""
+    """Where and when to search: everything that narrows the rows before they are ranked.
+
+    `path` is a subtree unless `is_exact`; `segments` match at any depth.
+    """
 
     tenant_id: UUID
     path: str
@@ -92,19 +89,14 @@ class SearchScope:
         """Whether nothing narrows the tenant's rows of today."""
         return not (self.path or self.is_exact or self.segments or self.conditions or self.moment.reads_history)
 
-    @property
-    def is_filtered(self) -> bool:
-        """Whether more than tenant, partitions and moment decides which memories are in scope."""
-        return bool(self.conditions)
-
     def sources(self) -> list[CandidateRows]:
-        """The current rows, and at a moment of history the superseded ones; no memory is in both."""
+        """Return the current rows and, for a past time, the rows superseded since; no memory is in both."""
         superseded = self.superseded()
         heads = self._narrowed(Memory.objects.for_tenant(self.tenant_id))
         return [heads] if superseded is None else [heads, superseded]
 
     def superseded(self) -> CandidateRows | None:
-        """The rows that held at a moment of history and are not current; None in the present, which has none."""
+        """Return the rows of a past time that are not current any more; None in the present, which has none."""
         if not self.moment.reads_history:
             return None
         return self._narrowed(MemoryVersion.objects.for_tenant(self.tenant_id))
@@ -116,7 +108,7 @@ class SearchScope:
 
 @dataclass(frozen=True)
 class CandidateRanks:
-    """How a search found memories, by the integers of their ids: place in each arm, and the fused score."""
+    """How a search found memories, by the integers of their ids: rank in each retriever, and the fused score."""
 
     by_vector: Mapping[int, int] = field(default_factory=dict)
     by_text: Mapping[int, int] = field(default_factory=dict)
@@ -133,43 +125,81 @@ class CandidateQuery:
 
 
 def read_candidates(
-    scope: SearchScope, ids: Sequence[int], asked: CandidateQuery, ranks: CandidateRanks
+    scope: SearchScope, ids: Iterable[int], query: CandidateQuery, ranks: CandidateRanks
 ) -> list[Candidate]:
-    """Those of the memories that are in scope, in the given order of ids; one query for each table that is read."""
-    wanted = [UUID(int=key) for key in ids]
+    """Return the memories of `ids` that are in scope, in that order; one query for each table."""
+    keys = list(ids)
+    wanted = [UUID(int=key) for key in keys]
     sources = (rows.of_memories(wanted) for rows in scope.sources())
-    found = {candidate.id.int: candidate for rows in sources for candidate in _candidates(rows, asked, ranks)}
-    return [found[key] for key in ids if key in found]
+    found = {candidate.id.int: candidate for rows in sources for candidate in _candidates(rows, query, ranks)}
+    return [found[key] for key in keys if key in found]
 
 
 def read_neighbours(
-    scope: SearchScope, beside: Iterable[Candidate], reach: int, asked: CandidateQuery, ranks: CandidateRanks
+    scope: SearchScope, around: Iterable[Candidate], reach: int, query: CandidateQuery, ranks: CandidateRanks
 ) -> list[Candidate]:
-    """The memories of the same partition and session that stand within `reach` positions of one of the given.
+    """Return the memories of the same partition and session within `reach` positions of a given one.
 
-    The given may be among them. In the order of place, at most `MAX_CANDIDATES`; one query for each table that is read.
+    The given ones may be included. Ordered by place, at most `MAX_CANDIDATES`; one query for each table.
     """
-    spans = _spans(beside, reach)
+    spans = _spans(around, reach)
     if not spans:
         return []
     sources = (rows.in_spans(scope.tenant_id, spans)[:MAX_CANDIDATES] for rows in scope.sources())
-    found = [candidate for rows in sources for candidate in _candidates(rows, asked, ranks)]
+    found = [candidate for rows in sources for candidate in _candidates(rows, query, ranks)]
     found.sort(key=lambda row: (row.partition_path, row.session, row.position, row.created_at, row.id))
     return found[:MAX_CANDIDATES]
 
 
-def read_vectors(tenant_id: UUID, candidates: Collection[Candidate], model: str) -> dict[UUID, EmbeddingVectors]:
-    """The vectors (float32, unit length) of the candidates' own versions under `model`; one query."""
-    if not candidates:
+def read_vectors(tenant_id: UUID, versions: Mapping[UUID, int], model: str) -> dict[UUID, EmbeddingVectors]:
+    """Return the vectors (float32, unit length) under `model` of a version of each memory, by id; one query."""
+    if not versions:
         return {}
-    versions = {candidate.id: candidate.version for candidate in candidates}
     rows = MemoryEmbedding.objects.for_tenant(tenant_id).of_versions(versions.items(), model)
     return {pk: vector for pk, number, vector in rows.vectors() if versions.get(pk) == number}
 
 
-def _spans(beside: Iterable[Candidate], reach: int) -> list[PositionSpan]:
-    """The positions around the given; a memory without session or position has no neighbours."""
-    placed = [(row.partition_path, row.session, row.position) for row in beside if row.session]
+def read_memories(scope: SearchScope, ids: Iterable[UUID], query: CandidateQuery | None = None) -> list[Candidate]:
+    """Return the memories of `ids` that are in scope, in that order, each once.
+
+    With a query that has a vector, they carry their similarity to it.
+    """
+    keys = dict.fromkeys(pk.int for pk in ids)
+    return read_candidates(scope, keys, query or CandidateQuery(), CandidateRanks())
+
+
+def read_linked_memories(scope: SearchScope, memory_id: UUID, query: CandidateQuery | None = None) -> list[Candidate]:
+    """Return the memories in scope that `memory_id` linked to: outgoing edges, one hop, in the order of creation."""
+    edges = MemoryLink.objects.for_tenant(scope.tenant_id).at(scope.moment).from_memory(memory_id).in_order()
+    return read_memories(scope, edges.targets(MAX_LINKS_FOLLOWED), query)
+
+
+def read_partition_summaries(
+    scope: SearchScope, path: str, *, levels: Collection[int], style: str
+) -> list[PartitionSummary]:
+    """Return the summaries of `path` and its ancestors at the given levels within the scope, from the root down.
+
+    Level 0 is the first segment; the tenant's root has none.
+    """
+    segments = parse_partition(path).segments
+    lineage = [PartitionPath(segments[: level + 1]).path for level in range(len(segments)) if level in levels]
+    paths = [partition for partition in lineage if is_within(partition, scope.path)]
+    if not paths:
+        return []
+    rows = PartitionSummary.objects.for_tenant(scope.tenant_id).at(scope.moment).of_style(style)
+    return list(rows.in_partitions(paths))
+
+
+def read_summary(scope: SearchScope, summary_id: UUID) -> PartitionSummary | None:
+    """Return the version of a summary that was current at the scope's time, with its partition; None without one."""
+    rows = PartitionSummary.objects.for_tenant(scope.tenant_id).at(scope.moment).within(scope.path)
+    found: PartitionSummary | None = rows.of_summary(summary_id).first()
+    return found
+
+
+def _spans(around: Iterable[Candidate], reach: int) -> list[PositionSpan]:
+    """Return the positions around the given memories; one without session or position has no neighbours."""
+    placed = [(row.partition_path, row.session, row.position) for row in around if row.session]
     spans = {
         PositionSpan(path, session, max(position - reach, 0), position + reach)
         for path, session, position in placed
@@ -178,9 +208,9 @@ def _spans(beside: Iterable[Candidate], reach: int) -> list[PositionSpan]:
     return sorted(spans)
 
 
-def _candidates(rows: CandidateRows, asked: CandidateQuery, ranks: CandidateRanks) -> Iterator[Candidate]:
-    near = rows.without_similarity() if asked.vector is None else rows.with_similarity_to(asked.vector, asked.model)
-    for row in near.candidate_values(asked.lexemes):
+def _candidates(rows: CandidateRows, query: CandidateQuery, ranks: CandidateRanks) -> Iterator[Candidate]:
+    near = rows.without_similarity() if query.vector is None else rows.with_similarity_to(query.vector, query.model)
+    for row in near.candidate_values(query.lexemes):
         key = row["id"].int
         yield Candidate(
             token_counts={encoding: row.pop(f"tokens_{encoding}") for encoding in ENCODINGS},

@@ -1,6 +1,6 @@
-"""What contexts leave behind in this room, and what their readers say: retrievals, recalled texts, usefulness.
+"""Retrievals, recalled texts and usefulness of memories.
 
-A context writes one row and waits for nobody; folding it into the memories is the worker's, seconds later (ADR-0066).
+A context inserts one row; the worker folds it into the memories seconds later (ADR-0066).
 """
 
 from collections.abc import Iterable, Mapping
@@ -15,7 +15,7 @@ from memories.services.store.recalled_text import RECALLED_TEXT_KEPT, recalled_h
 from memories.tenancy.queries.insertions import Insertion
 from memories.tenancy.scopes import tenant_scope
 
-#: Contexts that are folded in one transaction.
+#: Contexts folded in one transaction.
 TICKS_PER_FOLD = 500
 
 MemoryId = TypeVar("MemoryId", UUID, str)
@@ -29,10 +29,10 @@ def record_retrieval_tick(
     now: datetime,
     beside: Insertion | None = None,
 ) -> None:
-    """Leave behind that the memories `ids` were packed and that `texts` (by memory) were rendered: one statement.
+    """Record that a context packed the memories `ids` and rendered `texts` (by memory), in one statement.
 
-    Each memory counts as retrieved once, and its text, where one is given, is not stored again for 30 days. The row
-    `beside`, the record of what was packed, is inserted by the same statement, also where nothing was.
+    Each memory counts as retrieved once; its rendered text is not stored again for 30 days. The row `beside`, the
+    receipt, is inserted by the same statement, also without memories.
     """
     hashes = dict.fromkeys(ids, "") | {memory_id: recalled_hash(text) for memory_id, text in texts.items()}
     if hashes:
@@ -42,10 +42,7 @@ def record_retrieval_tick(
 
 
 def fold_tenant_retrievals(tenant_id: UUID) -> int:
-    """Fold in what the contexts of a tenant left behind; how many there were. Called with no scope open.
-
-    A transaction for each batch: a worker that is killed in between has counted all of it or none.
-    """
+    """Fold the ticks of a tenant in batches, each one transaction; return how many. Call with no scope open."""
     folded = 0
     while True:
         with tenant_scope(tenant_id):
@@ -56,7 +53,7 @@ def fold_tenant_retrievals(tenant_id: UUID) -> int:
 
 
 def recently_recalled_memories(*, tenant_id: UUID, hashes: Iterable[str], now: datetime) -> dict[str, UUID]:
-    """The memories whose texts with these hashes were rendered in the last 30 days, by hash; folded in or not yet."""
+    """Return the memories whose texts with these hashes were rendered in the last 30 days, by hash."""
     wanted, since = set(hashes), now - RECALLED_TEXT_KEPT
     folded = RecalledText.objects.for_tenant(tenant_id).with_hashes(wanted, since=since).order_by("recalled_at")
     return dict(folded.values_list("recalled_hash", "memory_id")) | RetrievalTick.objects.recalled_lately(
@@ -66,9 +63,9 @@ def recently_recalled_memories(*, tenant_id: UUID, hashes: Iterable[str], now: d
 
 @transaction.atomic
 def update_usefulness_scores(*, scores: Mapping[UUID, float]) -> int:
-    """Give memories (by id) the usefulness that follows from the feedback on them; how many there were. Two queries.
+    """Set the usefulness of memories by id, without a new version; return how many. Two queries.
 
-    Opens no version: nobody changed the text. Raises `ValueError` for a score that is not a share.
+    Raises `ValueError` for a score outside 0..1.
     """
     if not all(0 <= score <= 1 for score in scores.values()):
         raise ValueError("usefulness is a share between 0 and 1")

@@ -1,4 +1,4 @@
-"""Which tenants an operator may open; the decorator that finds the one in the address; whether anybody is there yet."""
+"""The tenants of an operator, and the decorator that resolves the one in the URL."""
 
 from functools import wraps
 from typing import Any, cast
@@ -14,37 +14,37 @@ from memory_platform.web.pages import HtmxRequest, Operator, PageView
 
 
 def tenants_of(operator: Operator) -> list[Tenant]:
-    """The tenants an operator is a member of, by name; a superuser sees all that are not hidden."""
+    """Return the tenants of an operator by name; for a superuser all that are not hidden."""
     with authentication_scope():
         tenants = Tenant.objects.visible()
         return list(tenants if operator.user.is_superuser else tenants.of_member(operator.user.pk))
 
 
 def has_tenants() -> bool:
-    """Whether the deployment holds any tenant yet."""
+    """Whether the deployment has any tenant."""
     with authentication_scope():
         return Tenant.objects.visible().exists()
 
 
 def has_operators() -> bool:
-    """Whether anybody can sign in yet."""
+    """Whether anyone can sign in."""
     return User.objects.exists()
 
 
 def operator_actor(operator: Operator) -> Actor:
-    """The operator as the audit log names them."""
+    """Return the operator as the actor of audit rows."""
     return Actor.operator(operator.user.pk, operator.user.get_username())
 
 
 def tenant_of(request: HtmxRequest) -> Tenant:
-    """The row that `tenant_required` found, for verbs that take one."""
+    """Return the row that `tenant_required` found."""
     return cast(Tenant, request.tenant)
 
 
 def tenant_required(view: PageView) -> PageView:
-    """Turn the address's `tenant_id` into `request.tenant`; another's tenant is as absent as one that does not exist.
+    """Turn the URL's `tenant_id` into `request.tenant`; a tenant of others is not found.
 
-    Stands below `operator_required`, and opens no scope: the view does, around what it reads.
+    Put it below `operator_required`. It opens no scope; the view does.
     """
 
     @wraps(view)

@@ -1,8 +1,10 @@
-"""Who did what: one row for every verb, with names of fields and never their text."""
+"""The audit log: one row for each action, with names of fields and never their text."""
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Protocol
 from uuid import UUID
 
 from memories.models import ApiKey, AuditEntry
@@ -12,7 +14,7 @@ LABEL_CHARACTERS_MAX = 150
 
 @dataclass(frozen=True)
 class Actor:
-    """Who asked: an operator, a key or the system itself. `label` is for people: a user name, a key's name."""
+    """An operator, an API key or the system. `label` is for people: a user name, a key's name."""
 
     kind: str
     id: str = ""
@@ -33,7 +35,7 @@ class Actor:
 
     @property
     def stored_label(self) -> str:
-        """The label as rows keep it, cut to `LABEL_CHARACTERS_MAX`."""
+        """The label, cut to `LABEL_CHARACTERS_MAX`."""
         return self.label[:LABEL_CHARACTERS_MAX]
 
 
@@ -47,7 +49,7 @@ def record_audit(
     fields: Iterable[str] = (),
     now: datetime,
 ) -> AuditEntry:
-    """Write the audit row of one verb, in the transaction of what it records."""
+    """Write the audit row of one action, in the transaction of its change."""
     return AuditEntry.objects.create(
         tenant_id=tenant_id,
         at=now,
@@ -58,4 +60,28 @@ def record_audit(
         target_kind=target_kind,
         target_ids=[str(target) for target in target_ids],
         fields=sorted(fields),
+    )
+
+
+class AuditedRow(Protocol):
+    """A row of a tenant."""
+
+    @property
+    def tenant_id(self) -> UUID: ...
+    @property
+    def pk(self) -> object: ...
+
+
+def audit_rows(
+    verb: str, rows: Sequence[AuditedRow], *, fields: Iterable[str] = (), by: Actor, now: datetime
+) -> AuditEntry:
+    """Write the audit row of an action on rows (at least one) of one model and tenant, named by primary key."""
+    return record_audit(
+        tenant_id=rows[0].tenant_id,
+        by=by,
+        verb=verb,
+        target_kind=re.sub(r"(?<=[a-z])(?=[A-Z])", "_", type(rows[0]).__name__).lower(),
+        target_ids=[row.pk for row in rows],
+        fields=fields,
+        now=now,
     )

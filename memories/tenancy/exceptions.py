@@ -6,7 +6,7 @@ from memories.services.store.drafts import FieldProblem
 
 
 class PlatformError(Exception):
-    """Something the caller can act on: `code` for programs, `detail` for people, `field` where one is to blame."""
+    """An error that the caller can fix: `code` for programs, `detail` for people, `field` if one caused it."""
 
     status = 400
 
@@ -20,7 +20,7 @@ class PlatformError(Exception):
 
 
 class InvalidInput(PlatformError):
-    """A value that cannot be stored or asked for; `problems` names every field."""
+    """An invalid value; `problems` has one entry per field."""
 
     def __init__(self, code: str, detail: str, field: str = "", problems: Sequence[FieldProblem] = ()) -> None:
         super().__init__(code, detail, field)
@@ -28,19 +28,19 @@ class InvalidInput(PlatformError):
 
 
 class Forbidden(PlatformError):
-    """The credential does not reach that far."""
+    """The credential does not permit the request."""
 
     status = 403
 
 
 class NotFound(PlatformError):
-    """Absent, or another tenant's: the answer is the same."""
+    """The row is absent or belongs to another tenant."""
 
     status = 404
 
 
 class Conflict(PlatformError):
-    """The row's state does not allow it, e.g. code `duplicate`; `problems` names whatever else stands in the way."""
+    """The state of the row does not permit the action, e.g. code `duplicate`."""
 
     status = 409
 
@@ -56,6 +56,6 @@ class StaleVersion(PlatformError):
 
 
 def invalid(problems: Sequence[FieldProblem]) -> InvalidInput:
-    """One error for all `problems` (at least one) of a row; code and field are the first one's."""
+    """Return one error for all `problems` (at least one) of a row, with the first one's code and field."""
     first = problems[0]
     return InvalidInput(first.code, first.detail, first.field, problems)

@@ -25,30 +25,30 @@ class PartitionField(forms.CharField):
 
 
 class ApiKeyForm(PlatformForm):
-    """A key to make; what it may do includes what stands above it."""
+    """A new API key; each level includes those before it."""
 
-    LEVELS = [("read", "Read"), ("write", "Read and write"), ("admin", "Administer")]
+    LEVELS = [("read", "Read"), ("write", "Read and write"), ("admin", "Admin")]
 
     name = forms.RegexField(
-        r"^.+\Z", max_length=50, error_messages={"invalid": "A name of 1 to 50 characters on one line."}
+        r"^.+\Z", max_length=50, error_messages={"invalid": "Enter 1 to 50 characters on one line."}
     )
     level = forms.ChoiceField(label="May", choices=LEVELS, initial="write")
     partition = PartitionField()
     refuses_recalled_text = forms.BooleanField(required=False, initial=True)
 
     def scopes(self) -> list[str]:
-        """Of the valid form: the chosen one and those it includes."""
+        """Return the selected scope and those it includes."""
         levels = [level for level, _ in self.LEVELS]
         return levels[: levels.index(self.cleaned_data["level"]) + 1]
 
 
 class AuditFilterForm(PlatformForm):
-    """How the audit log is narrowed; everything is optional and stands in the address."""
+    """The filters of the audit log; all are optional and in the URL."""
 
     actor = forms.CharField(label="Who", required=False, max_length=150)
     verb = forms.CharField(label="What", required=False, max_length=64)
-    target_kind = forms.CharField(label="Kind of object", required=False, max_length=64)
-    target_id = forms.CharField(label="Id of the object", required=False, max_length=150)
+    target_kind = forms.CharField(label="Object type", required=False, max_length=64)
+    target_id = forms.CharField(label="Object ID", required=False, max_length=150)
     after = forms.DateTimeField(label="From", required=False)
     before = forms.DateTimeField(label="Until", required=False)
 
@@ -60,7 +60,7 @@ class AuditFilterForm(PlatformForm):
 
 
 class MemberForm(PlatformForm):
-    """Who is to see the tenant."""
+    """A new member of the tenant."""
 
     username = forms.CharField(label="User name", max_length=150)
 
@@ -79,5 +79,5 @@ def _as_stored(words: str) -> str:
 
 
 def with_unix_line_ends(text: str) -> str:
-    """Browsers send line ends as CR LF whatever the text had."""
+    """Replace CR LF, which browsers send for every line end."""
     return text.replace("\r\n", "\n")

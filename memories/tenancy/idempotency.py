@@ -1,4 +1,4 @@
-"""Answering a repeated POST with its first answer (ADR-0058); each step is one short transaction of a tenant."""
+"""Answer a repeated POST with its first answer (ADR-0058). Each step is one short transaction."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -9,7 +9,7 @@ from memories.models import IdempotencyRecord
 from memories.tenancy.exceptions import Conflict
 
 ANSWER_KEPT_HOURS = 24
-#: A request that claimed its key and died gives it back after this time, longer than any request may take.
+#: A claim of a failed request expires after this time, longer than any request.
 CLAIM_SECONDS = 120
 
 
@@ -25,7 +25,7 @@ class StoredResponse:
 def claim_idempotency_key(
     *, tenant_id: UUID, api_key_id: str, idempotency_key: str, request_hash: str, now: datetime
 ) -> tuple[int, StoredResponse | None]:
-    """The record to fill and None, or the record and the answer it holds.
+    """Return the record to fill and None, or the record and its stored answer.
 
     Raises `Conflict`: `idempotency_key_reused` for another request, `idempotency_key_in_use` while the first one runs.
     """
@@ -44,14 +44,14 @@ def claim_idempotency_key(
 
 
 def store_response(*, record_id: int, answer: StoredResponse) -> None:
-    """Store what was answered, to be answered again."""
+    """Store the answer for repetitions."""
     IdempotencyRecord.objects.filter(pk=record_id).update(
         status=answer.status, answer={"body": answer.body, "headers": answer.headers}
     )
 
 
 def release_idempotency_key(*, record_id: int) -> None:
-    """Forget a claim whose request failed, so that the client can try again."""
+    """Delete the claim of a failed request, so that the client can retry."""
     IdempotencyRecord.objects.filter(pk=record_id, status=None).delete()
 
 

@@ -1,4 +1,4 @@
-"""Who sees a tenant: its members with their roles, and the superusers, who see every tenant."""
+"""The people who see a tenant: members with their roles, and superusers."""
 
 from dataclasses import dataclass
 from uuid import UUID
@@ -12,7 +12,7 @@ from memory_platform.web.pages import Role, highest_role
 
 @dataclass(frozen=True)
 class TenantMember:
-    """One person; `role` is None for an account without a role or that may not sign in."""
+    """A person; `role` is None for an account without a role or sign-in permission."""
 
     user: User
     role: Role | None
@@ -20,7 +20,7 @@ class TenantMember:
 
 
 def tenant_members(tenant_id: UUID) -> list[TenantMember]:
-    """Members by name, then superusers who are none. Runs in a scope of the tenant, in three queries."""
+    """Return members by name, then other superusers. Runs in a scope; three queries."""
     rows = list(Membership.objects.for_tenant(tenant_id).with_roles())
     members = [_member(row) for row in rows]
     known = {row.user_id for row in rows}
@@ -32,6 +32,6 @@ def _member(row: Membership) -> TenantMember:
 
 
 def find_user(username: str) -> User | None:
-    """Whoever signs in by that name."""
+    """Return the user with that name, or None."""
     found: User | None = users_by_username(username).first()
     return found

@@ -6,9 +6,9 @@ from django.db import migrations
 from django.db.migrations.operations.base import Operation
 
 _SCOPE = "current_setting('app.scope', true)"
-# Of a scope of another name there is no tenant, so that comparing with it is all there is to do for a row.
+# NULL in other scopes, so that one comparison per row is enough.
 _TENANT = f"(SELECT CASE {_SCOPE} WHEN 'tenant' THEN nullif(current_setting('app.tenant_id', true), '')::uuid END)"
-# The cast inside counts; that outside only tells Postgres that one array is meant, not rows.
+# The outer cast tells Postgres that this is one array, not rows.
 _READABLE = (
     f"(SELECT CASE {_SCOPE} WHEN 'operator_read' THEN"
     " nullif(current_setting('app.readable_tenants', true), '')::uuid[] END)::uuid[]"
@@ -18,10 +18,9 @@ _READABLE = (
 def row_security_policies(
     *, column: str = "tenant_id", is_read_to_authenticate: bool = False
 ) -> Mapping[str, tuple[str, str]]:
-    """By name: the command that a policy is for, and which rows it lets through.
+    """Return policies by name: the command and the condition on rows.
 
-    Whatever depends on the settings alone stands in a sub-select, which Postgres evaluates once a query; once a row it
-    compares the tenant's id at most.
+    Expressions of settings are sub-selects, which Postgres evaluates once per query; a row costs one comparison.
     """
     readers = "'maintenance', 'authentication'" if is_read_to_authenticate else "'maintenance'"
     return {
@@ -35,7 +34,7 @@ def row_security_policies(
 def enable_row_security(table: str, *, column: str = "tenant_id", is_read_to_authenticate: bool = False) -> Operation:
     """Confine a table to the scopes of memories/tenancy/scopes.py.
 
-    FORCE binds the owner too, so that a deployment which by mistake runs the app as the owner is still confined.
+    FORCE confines the owner too, in case a deployment runs the app as the owner.
     """
     made = row_security_policies(column=column, is_read_to_authenticate=is_read_to_authenticate)
     forward = [f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY", f"ALTER TABLE {table} FORCE ROW LEVEL SECURITY"]

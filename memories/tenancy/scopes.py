@@ -1,7 +1,7 @@
-"""Named scopes: the only ways rows of tenants can be reached at all.
+"""Scopes: the only way to access rows of tenants.
 
-Postgres confines every tenant table by row-level security on three transaction-local settings (ADR-0055). A scope opens
-a transaction and sets them; outside of any scope a query returns nothing and an insert fails.
+Row-level security of every tenant table reads three transaction-local settings (ADR-0055). A scope opens a transaction
+and sets them; outside of any scope a query returns nothing and an insert fails.
 """
 
 from collections.abc import Iterable, Iterator
@@ -25,10 +25,9 @@ _SET_WITHOUT_WAITING = f"{_SET}, set_config('synchronous_commit', 'off', true)"
 def _scope(
     name: str, tenant_id: str = "", readable_tenants: str = "", *, waits_for_disk: bool = True
 ) -> Iterator[None]:
-    """Run a transaction under the given settings; a nested scope gives the outer one its settings back.
+    """Run a transaction with the given settings; a nested scope restores the outer one's settings.
 
-    An exception rolls back to the savepoint, and Postgres restores the settings with it. How to commit is the outermost
-    transaction's business.
+    An exception rolls back to the savepoint, which restores the settings. The outermost scope decides how to commit.
     """
     is_nested = connection.in_atomic_block
     with transaction.atomic(), connection.cursor() as cursor:
@@ -44,16 +43,16 @@ def _scope(
 
 
 def tenant_scope(tenant_id: UUID, *, waits_for_disk: bool = True) -> AbstractContextManager[None]:
-    """Read and write the rows of one tenant: an agent's request, a worker's step, an operator's page.
+    """Read and write the rows of one tenant.
 
-    Without waiting for the disk, what is written is whole or absent after a crash of the database server, and absent
-    only if written in the second before it: for records that nobody's data depends on (ADR-0063).
+    Without `waits_for_disk`, a crash of the database server may lose what was committed in the last second: for records
+    on which no other data depends (ADR-0063).
     """
     return _scope("tenant", tenant_id=str(tenant_id), waits_for_disk=waits_for_disk)
 
 
 def operator_read_scope(tenant_ids: Iterable[UUID]) -> AbstractContextManager[None]:
-    """Read, never write, the rows of the tenants an operator is a member of."""
+    """Read the rows of an operator's tenants."""
     return _scope("operator_read", readable_tenants="{" + ",".join(str(pk) for pk in tenant_ids) + "}")
 
 
@@ -68,5 +67,5 @@ def authentication_scope() -> AbstractContextManager[None]:
 
 
 def maintenance_scope() -> AbstractContextManager[None]:
-    """Read the rows of every tenant to find work; the work itself runs in the tenant's own scope."""
+    """Read the rows of every tenant to find work; the work runs in the tenant's own scope."""
     return _scope("maintenance")

@@ -1,4 +1,4 @@
-"""What needs somebody now, in one tenant or in many: composed of what each app tells of its own work."""
+"""What operators have to act on, in one tenant or in several: the backlogs of every app."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,21 +15,21 @@ from memories.tenancy.queries.backlogs import Backlog
 
 @dataclass(frozen=True)
 class ActionItemKind:
-    """One sort of thing that waits: `read` counts it by tenant, `page` with `query` is where it is dealt with."""
+    """A kind of backlog: `read` counts it by tenant, `page` with `query` shows it."""
 
     name: str
     column: str
-    one: str
-    many: str
+    singular: str
+    plural: str
     advice: str
     page: str
     read: Callable[[Collection[UUID]], Mapping[UUID, Backlog]]
     query: Mapping[str, str]
     icon: str
-    is_fault: bool = False
+    is_failure: bool = False
 
     def address(self, tenant_id: UUID) -> str:
-        """Where a tenant's are dealt with."""
+        """Return the address of the page that shows them."""
         address = reverse(self.page, args=[tenant_id])
         return f"{address}?{urlencode(self.query)}" if self.query else address
 
@@ -40,7 +40,7 @@ ACTION_ITEM_KINDS: Sequence[ActionItemKind] = (
         "Reviews",
         "summary waits for review",
         "summaries wait for review",
-        "Approve, edit or reject it. Until then the session stays as full as it is.",
+        "Approve, edit or reject it. The session does not shrink before that.",
         "reviews",
         review_backlogs,
         {},
@@ -49,9 +49,9 @@ ACTION_ITEM_KINDS: Sequence[ActionItemKind] = (
     ActionItemKind(
         "sessions",
         "Full sessions",
-        "session is over its warning",
-        "sessions are over their warning",
-        "Compact it, or its next context may have to be cut short.",
+        "session above its warning threshold",
+        "sessions above their warning threshold",
+        "Compact it, or its next context may be truncated.",
         "sessions",
         full_session_backlogs,
         {"state": "over", "sort": "-pressure"},
@@ -59,59 +59,59 @@ ACTION_ITEM_KINDS: Sequence[ActionItemKind] = (
     ),
     ActionItemKind(
         "runs",
-        "Failed runs",
+        "Failed jobs",
         "compaction or roll-up failed",
         "compactions and roll-ups failed",
-        "The reason stands beside it. It can be tried again.",
+        "Open it to see the reason and retry.",
         "jobs",
         failed_run_backlogs,
         {"kind": "runs", "state": "failed"},
         "alert-triangle",
-        is_fault=True,
+        is_failure=True,
     ),
     ActionItemKind(
         "evaluations",
         "Failed evaluations",
         "evaluation failed",
         "evaluations failed",
-        "The reason stands beside it. It goes on from where it stopped.",
+        "Open it to see the reason and resume.",
         "jobs",
         failed_evaluation_backlogs,
         {"kind": "evaluation", "state": "failed"},
         "gauge",
-        is_fault=True,
+        is_failure=True,
     ),
     ActionItemKind(
         "embeddings",
         "Failed embeddings",
         "memory has no vector",
         "memories have no vector",
-        "The embedder refused the text. Until it takes it, the memory is found by its words alone.",
+        "The embedder rejected the text. Only lexical search finds the memory.",
         "memories",
         failed_embedding_backlogs,
         {"state": "failed"},
         "brain",
-        is_fault=True,
+        is_failure=True,
     ),
 )
 
 
 @dataclass(frozen=True)
 class ActionItem:
-    """How much of a kind waits in a tenant; nothing does where `backlog.count` is 0."""
+    """The backlog of one kind in a tenant; empty where `backlog.count` is 0."""
 
     kind: ActionItemKind
     backlog: Backlog
     address: str
 
     @property
-    def words(self) -> str:
-        """The kind in the number that fits."""
-        return self.kind.one if self.backlog.count == 1 else self.kind.many
+    def text(self) -> str:
+        """The kind in singular or plural."""
+        return self.kind.singular if self.backlog.count == 1 else self.kind.plural
 
 
 def action_items(tenant_ids: Collection[UUID]) -> dict[UUID, list[ActionItem]]:
-    """Every kind of each tenant, in the order of `ACTION_ITEM_KINDS`; inside a scope that reads them. Seven queries."""
+    """Return every kind of each tenant, in the order of `ACTION_ITEM_KINDS`. Seven queries, in a scope for them."""
     found = [(kind, kind.read(tenant_ids)) for kind in ACTION_ITEM_KINDS]
     return {
         tenant_id: [

@@ -1,6 +1,6 @@
-"""What goes on in a tenant over a stretch of time, as curves (ADR-0086)."""
+"""Charts of a tenant's activity over a range of time (ADR-0086)."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
@@ -18,7 +18,7 @@ _NONE = ReceiptFigures(0, None, None, 0, 0)
 
 @dataclass(frozen=True)
 class ActivityRange:
-    """A range that the overview offers: `steps` stretches of time up to now, each `step` long (`per` in words)."""
+    """A range that the overview offers: `steps` bins up to now, each `step` long (`per` in words)."""
 
     name: str
     label: str
@@ -26,8 +26,8 @@ class ActivityRange:
     step: timedelta
     steps: int
 
-    def begins(self, now: datetime) -> list[datetime]:
-        """Where each stretch begins, the one that is under way last; whole hours and days are UTC's."""
+    def starts_at(self, now: datetime) -> list[datetime]:
+        """Return the start of each bin, the current one last; hours and days are those of UTC."""
         current = now - (now - _EPOCH) % self.step
         return [current - self.step * place for place in reversed(range(self.steps))]
 
@@ -42,55 +42,31 @@ DEFAULT_SPAN = SPANS[1]
 
 
 def activity_curves(tenant_id: UUID, span: ActivityRange, *, now: datetime) -> list[Chart]:
-    """Three queries, however many rows there are; inside a scope."""
-    begins = span.begins(now)
-    receipts = Receipt.objects.for_tenant(tenant_id).figures_by_bin(since=begins[0], step=span.step)
-    stored = Memory.objects.for_tenant(tenant_id).how_many_by_bin("created_at", since=begins[0], step=span.step)
-    saved = Compaction.objects.for_tenant(tenant_id).savings_by_bin(since=begins[0], step=span.step)
-    counts = [("Memories stored", "memories", stored), ("Saved by compaction", "tokens", saved)]
+    """Return the charts of a range. Three queries; called inside a scope."""
+    starts = span.starts_at(now)
+    receipts = Receipt.objects.for_tenant(tenant_id).figures_by_bin(since=starts[0], step=span.step)
+    stored = Memory.objects.for_tenant(tenant_id).how_many_by_bin("created_at", since=starts[0], step=span.step)
+    saved = Compaction.objects.for_tenant(tenant_id).savings_by_bin(since=starts[0], step=span.step)
+    bins = [(start, receipts.get(start, _NONE)) for start in starts]
+    latency = [ChartRow(start, (figures.p50_ms, figures.p95_ms)) for start, figures in bins]
+    used = [ChartRow(start, (share_percent(each.tokens_used, each.tokens_allowed),)) for start, each in bins]
     return [
-        *_of_contexts(begins, receipts),
-        *(
-            _bars(title, unit, [ChartRow(begin, (found.get(begin, 0),)) for begin in begins])
-            for title, unit, found in counts
-        ),
-    ]
-
-
-def _of_contexts(begins: Sequence[datetime], found: Mapping[datetime, ReceiptFigures]) -> list[Chart]:
-    def rows(values: Callable[[ReceiptFigures], tuple[float | None, ...]]) -> list[ChartRow]:
-        return [ChartRow(begin, values(found.get(begin, _NONE))) for begin in begins]
-
-    return [
-        _bars("Contexts served", "contexts", rows(lambda figures: (figures.contexts,))),
-        Chart(
-            "Latency",
-            "ms",
-            ["p50", "p95"],
-            rows(lambda figures: (figures.p50_ms, figures.p95_ms)),
-            digits=1,
-            height=CHART_HEIGHT,
-        ),
-        Chart(
-            "Used of the budget",
-            "%",
-            ["Used"],
-            rows(lambda figures: (share_percent(figures.tokens_used, figures.tokens_allowed),)),
-            caption="% of tokens allowed",
-            digits=1,
-            height=CHART_HEIGHT,
-        ),
-        _bars("Tokens given", "tokens", rows(lambda figures: (figures.tokens_used,))),
+        _bars("Contexts served", "contexts", {start: figures.contexts for start, figures in bins}),
+        Chart("Latency", "ms", ["p50", "p95"], latency, digits=1, height=CHART_HEIGHT),
+        Chart("Budget used", "%", ["Used"], used, caption="% of tokens allowed", digits=1, height=CHART_HEIGHT),
+        _bars("Tokens given", "tokens", {start: figures.tokens_used for start, figures in bins}),
+        _bars("Memories stored", "memories", {start: stored.get(start, 0) for start in starts}),
+        _bars("Saved by compaction", "tokens", {start: saved.get(start, 0) for start in starts}),
     ]
 
 
 def share_percent(part: int, whole: int) -> float | None:
-    """0..100; nothing has no share."""
+    """Return the share from 0 to 100; None where `whole` is 0."""
     return round(100 * part / whole, 1) if whole else None
 
 
-def _bars(title: str, unit: str, rows: Sequence[ChartRow]) -> Chart:
-    """Bars of counts; nothing at all where there is none."""
-    total = sum(value or 0 for row in rows for value in row.values)
-    shown = rows if total else [ChartRow(row.x, (None,)) for row in rows]
-    return Chart(title, unit, [title], shown, shape="bars", caption=f"{total:,.0f} {unit}", height=CHART_HEIGHT)
+def _bars(title: str, unit: str, counts: Mapping[datetime, int]) -> Chart:
+    """Return bars of counts; an empty chart where all are 0."""
+    total = sum(counts.values())
+    rows = [ChartRow(start, (count if total else None,)) for start, count in counts.items()]
+    return Chart(title, unit, [title], rows, shape="bars", caption=f"{total:,.0f} {unit}", height=CHART_HEIGHT)

@@ -1,4 +1,4 @@
-"""The parts of the platform as its pages show them: what each is, how it is, and what degrades while it is away."""
+"""The components of the platform as pages show them: name, state, and the effect while one is down."""
 
 import socket
 from collections.abc import Callable, Mapping, Sequence
@@ -14,7 +14,7 @@ from compaction.pipeline.summarisers import has_model
 from memory_platform.console import heartbeats
 from memory_platform.console.health import ComponentNotReady, ComponentState, component_state, component_states
 
-#: So long an answer is good enough for the overviews; the page of health asks anew.
+#: Overviews show states up to this age; the health page checks again.
 REMEMBERED_SECONDS = 20
 REMEMBERED_KEY = "parts.remembered"
 CONNECT_SECONDS = 0.5
@@ -23,52 +23,44 @@ HOSTED_ADDRESS = "https://api.openai.com"
 
 @dataclass(frozen=True)
 class ComponentKind:
-    """A part in plain words; `degrades` is what happens while it is away."""
+    """A component with its title and the effect on users while it is down."""
 
     name: str
     title: str
-    degrades: str
+    effect_when_down: str
 
 
 _KINDS: Sequence[ComponentKind] = (
-    ComponentKind("database", "Database", "Nothing can be read or stored: agents get an error, and no page opens."),
-    ComponentKind("vector", "Vector search", "Memories cannot be searched by meaning, and none can be embedded."),
-    ComponentKind("role", "Database role", "Tenants would not be kept apart by the database itself."),
-    ComponentKind("migrations", "Migrations", "Pages and calls that need the missing tables or columns fail."),
-    ComponentKind(
-        "broker", "Broker", "Background work waits. Contexts are served; it catches up once the broker is back."
-    ),
-    ComponentKind("workers", "Workers", "Nothing is compacted, rolled up, evaluated or re-embedded; such work waits."),
-    ComponentKind(
-        "beat", "Scheduler", "Nothing starts by itself: idle sessions stay full, counts and old records stay."
-    ),
-    ComponentKind(
-        "embedder", "Embedder", "New memories are found by their words alone, and so is what agents ask for."
-    ),
-    ComponentKind(
-        "embedding_models", "Embedding models", "What is stored is not searched with the model settings name."
-    ),
-    ComponentKind("summariser", "Summariser", "Summaries are made by rules, from extracted statements, and marked so."),
+    ComponentKind("database", "Database", "Agents get errors and no page opens."),
+    ComponentKind("vector", "Vector search", "Vector search and embedding fail."),
+    ComponentKind("role", "Database role", "The database does not enforce tenant isolation."),
+    ComponentKind("migrations", "Migrations", "Pages and requests that need missing tables fail."),
+    ComponentKind("broker", "Broker", "Background work waits. Contexts are still served."),
+    ComponentKind("workers", "Workers", "Compactions, roll-ups, evaluations and re-embedding wait."),
+    ComponentKind("beat", "Scheduler", "No scheduled task runs."),
+    ComponentKind("embedder", "Embedder", "Search is lexical only."),
+    ComponentKind("embedding_models", "Embedding models", "Search does not use the configured model."),
+    ComponentKind("summariser", "Summariser", "Summaries are extractive and marked as such."),
 )
 
 
 @dataclass(frozen=True)
 class Component:
-    """A part and how it was when it was asked."""
+    """A component and its state when it was checked."""
 
     kind: ComponentKind
     state: ComponentState
 
 
 def read_components(now: datetime) -> list[Component]:
-    """Every part, asked now, and remembered for those who come soon after."""
-    states = component_states() | {name: component_state(partial(check, now)) for name, check in BACKGROUND.items()}
+    """Check every component now and cache the states."""
+    states = component_states() | {name: component_state(check) for name, check in background_checks(now).items()}
     cache.set(REMEMBERED_KEY, {name: astuple(state) for name, state in states.items()}, REMEMBERED_SECONDS)
     return _named(states)
 
 
 def cached_components() -> list[Component]:
-    """The answer of a moment ago; empty where nobody asked."""
+    """Return the cached states; empty where there are none."""
     return _named({name: ComponentState(*state) for name, state in (cache.get(REMEMBERED_KEY) or {}).items()})
 
 
@@ -76,15 +68,8 @@ def _named(states: Mapping[str, ComponentState]) -> list[Component]:
     return [Component(kind, states[kind.name]) for kind in _KINDS if kind.name in states]
 
 
-def _workers(now: datetime) -> str:
-    return _lives(heartbeats.WORKER, now, heartbeats.WORKER_AWAY_AFTER_SECONDS, "no worker was seen")
-
-
-def _beat(now: datetime) -> str:
-    return _lives(heartbeats.BEAT, now, heartbeats.BEAT_AWAY_AFTER_SECONDS, "it was not seen to send anything")
-
-
-def _lives(key: str, now: datetime, away_after_seconds: float, never: str) -> str:
+def _check_heartbeat(now: datetime, *, key: str, away_after_seconds: float, never: str) -> str:
+    """Return when the process was last seen. Raises `ComponentNotReady`."""
     seen = heartbeats.last_heartbeat(key)
     if seen is None:
         raise ComponentNotReady(
@@ -96,15 +81,32 @@ def _lives(key: str, now: datetime, away_after_seconds: float, never: str) -> st
     return f"seen {seconds:.0f} s ago" if seconds >= 1.5 else "seen just now"
 
 
-def _summariser(now: datetime) -> str:  # noqa: ARG001 - as all of them are asked
-    """Whether the model's address can be reached; it is never asked for anything, which may cost money."""
+def _check_summariser() -> str:
+    """Return whether the model's address accepts connections; a request to the model could cost money."""
     if not has_model():
-        return "no model is configured: summaries are made by rules, from extracted statements"
+        return "no model configured; summaries are extractive"
     address = urlsplit(settings.LLM_BASE_URL or HOSTED_ADDRESS)
     port = address.port or (80 if address.scheme == "http" else 443)
     socket.create_connection((address.hostname or "", port), timeout=CONNECT_SECONDS).close()
     return f"{settings.LLM_MODEL or 'the model of each session'}, reachable"
 
 
-#: What a page shows beyond what the process itself needs to be ready.
-BACKGROUND: Mapping[str, Callable[[datetime], str]] = {"workers": _workers, "beat": _beat, "summariser": _summariser}
+def background_checks(now: datetime) -> Mapping[str, Callable[[], str]]:
+    """Return the checks that pages show beyond those of `/readyz`."""
+    return {
+        "workers": partial(
+            _check_heartbeat,
+            now,
+            key=heartbeats.WORKER,
+            away_after_seconds=heartbeats.WORKER_AWAY_AFTER_SECONDS,
+            never="no worker seen",
+        ),
+        "beat": partial(
+            _check_heartbeat,
+            now,
+            key=heartbeats.BEAT,
+            away_after_seconds=heartbeats.BEAT_AWAY_AFTER_SECONDS,
+            never="no task sent",
+        ),
+        "summariser": _check_summariser,
+    }

@@ -38,7 +38,7 @@ def component_samples(now: datetime) -> dict[str, Any]:
             pressure_gauge(tokens, WINDOW_TOKENS, CompactionPolicy()) for tokens in (2_400, 5_900, 7_100, 8_600)
         ],
         "toasts": [
-            Toast("success", "Archived. No agent reads it any more.", "/design"),
+            Toast("success", "Archived. Contexts no longer include it.", "/design"),
             Toast("error", "Nothing was taken back: somebody changed it meanwhile."),
         ],
         "chart": Chart(

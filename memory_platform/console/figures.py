@@ -1,4 +1,4 @@
-"""What the overviews show, read inside a scope: how much is stored, what was asked, what waits."""
+"""The figures of the overviews. Read inside a scope."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ RECENT_CONTEXTS_MAX = 6
 
 @dataclass(frozen=True)
 class TenantOverview:
-    """One tenant at a glance. Token figures in tokens of o200k_base."""
+    """The figures of one tenant. Tokens are those of o200k_base."""
 
     memories: MemoryTally
     partition_count: int
@@ -23,7 +23,7 @@ class TenantOverview:
 
     @property
     def gone(self) -> int:
-        """Memories that are stored but no longer read."""
+        """The number of memories that are stored but not searched."""
         return self.memories.archived + self.memories.expired
 
     @property
@@ -33,14 +33,14 @@ class TenantOverview:
 
 @dataclass(frozen=True)
 class TenantRow:
-    """One line of the overview of all tenants."""
+    """One row of the overview of all tenants."""
 
     tenant: Tenant
     memories: MemoryTally
 
 
 def tenant_overview(tenant_id: UUID, *, now: datetime) -> TenantOverview:
-    """Four queries, however many rows there are."""
+    """Return the figures of one tenant. Four queries."""
     receipts = Receipt.objects.for_tenant(tenant_id)
     return TenantOverview(
         memories=Memory.objects.tally_by_tenant([tenant_id], now)[tenant_id],
@@ -51,6 +51,6 @@ def tenant_overview(tenant_id: UUID, *, now: datetime) -> TenantOverview:
 
 
 def tenant_overviews(tenants: Sequence[Tenant], *, now: datetime) -> list[TenantRow]:
-    """One query for all tenants; inside a scope that reads them."""
+    """Return the rows of all given tenants. One query; inside a scope that reads them."""
     tallies = Memory.objects.tally_by_tenant([tenant.id for tenant in tenants], now)
     return [TenantRow(tenant, tallies[tenant.id]) for tenant in tenants]

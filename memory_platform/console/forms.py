@@ -1,4 +1,4 @@
-"""What operators type into the frame."""
+"""Forms of the pages that span apps."""
 
 from django import forms
 
@@ -10,19 +10,19 @@ _TEXT_CHARACTERS_MAX = 200
 
 
 class SearchForm(PlatformForm):
-    """A text to look up anywhere."""
+    """A text to search for in all that a tenant has."""
 
     q = forms.CharField(label="Text", required=False, max_length=_TEXT_CHARACTERS_MAX)
 
 
 class RangeForm(PlatformForm):
-    """How far back the curves of the overview reach."""
+    """The time range of the charts of the overview."""
 
     range = forms.ChoiceField(required=False, choices=[(span.name, span.label) for span in SPANS])
 
 
 class JobFilterForm(PlatformForm):
-    """How the list of background work is narrowed."""
+    """Filters of the list of background jobs."""
 
     kind = forms.ChoiceField(required=False, choices=JOB_KINDS)
     state = forms.ChoiceField(required=False, choices=JOB_STATES)

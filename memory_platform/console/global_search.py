@@ -1,4 +1,4 @@
-"""Looking a text up in all that a tenant has: what the search field in the frame of every page shows."""
+"""Search for a text in all that a tenant has, for the search field of every page."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,14 +13,14 @@ from memories.search.browsing import find_memories_by_id_or_text
 from memories.services.tenancy.id_prefix import id_prefix_bounds
 from memories.tenancy.queries.rows import TenantRows
 
-#: How many of each the field offers; the lists have the others.
+#: Results of each kind; the lists show the rest.
 SHOWN_MAX = 5
 SEARCH_CHARACTERS_MIN = 2
 
 
 @dataclass(frozen=True)
 class GlobalSearchResults:
-    """What was found, at most `SHOWN_MAX` of each: memories best first, paths in order, the others newest first."""
+    """At most `SHOWN_MAX` results of each kind: memories best first, paths in order, the others newest first."""
 
     memories: Sequence[Memory] = ()
     receipts: Sequence[Receipt] = ()
@@ -29,10 +29,9 @@ class GlobalSearchResults:
 
 
 def search_everything(tenant_id: UUID, text: str, *, now: datetime) -> GlobalSearchResults:
-    """Memories by id or words, contexts by id or question, sessions by id, partitions by path; inside a scope.
+    """Return memories by id or text, contexts by id or question, sessions by id, partitions by path; inside a scope.
 
-    One query a group, for memories another that cuts the words; where a text that may be an id is none, the words
-    take one more.
+    One query for each kind, one more for the words of memories, and one more where a text that may be an id is none.
     """
     if len(text) < SEARCH_CHARACTERS_MIN:
         return GlobalSearchResults()

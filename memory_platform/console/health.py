@@ -1,4 +1,4 @@
-"""Is the process alive, and are the parts it needs there: `/healthz` and `/readyz`. No key, no secrets."""
+"""`/healthz` and `/readyz`: whether the process answers and its components are ready. Open to all, without secrets."""
 
 import logging
 import socket
@@ -32,33 +32,33 @@ _ROLE = (
 
 
 class ComponentNotReady(Exception):
-    """A part that is missing, in words that hold no address and no secret."""
+    """A component is down; the message contains no address and no secret."""
 
 
 @dataclass(frozen=True)
 class ComponentState:
-    """One part: whether it is there, what to know about it, how long asking took."""
+    """The state of a component, a detail for people, and the duration of the check."""
 
     is_ok: bool
     detail: str
     milliseconds: float
 
     def as_answer(self) -> dict[str, object]:
-        """Plain JSON."""
+        """Return the state as JSON values."""
         return {"status": "ok" if self.is_ok else "down", "detail": self.detail, "ms": self.milliseconds}
 
 
 @require_safe
 @never_cache
 def healthz(request: HttpRequest) -> JsonResponse:
-    """The process answers; nothing else is asked."""
+    """Answer without checking anything else."""
     return JsonResponse({"status": "ok"})
 
 
 @require_safe
 @never_cache
 def readyz(request: HttpRequest) -> JsonResponse:
-    """Every part with its state; 503 when one is down."""
+    """Return the state of every component; 503 when one is down."""
     parts = component_states()
     is_ready = all(part.is_ok for part in parts.values())
     answer = {"status": "ok" if is_ready else "down", "parts": {name: part.as_answer() for name, part in parts.items()}}
@@ -66,38 +66,38 @@ def readyz(request: HttpRequest) -> JsonResponse:
 
 
 def component_states() -> dict[str, ComponentState]:
-    """Every part by name, asked now."""
+    """Check every component now; return the states by name."""
     parts: dict[str, ComponentState] = {}
     for name, check in CHECKS.items():
-        is_hopeless = name in NEED_DATABASE and not parts["database"].is_ok
-        parts[name] = ComponentState(False, "needs the database", 0.0) if is_hopeless else component_state(check)
+        lacks_database = name in NEED_DATABASE and not parts["database"].is_ok
+        parts[name] = ComponentState(False, "needs the database", 0.0) if lacks_database else component_state(check)
     return parts
 
 
 def component_state(check: Callable[[], str]) -> ComponentState:
-    """What a check says, or why it failed in words that hold no address."""
+    """Return the answer of a check, or the reason of its failure without any address."""
     start = time.perf_counter()
     try:
         is_ok, detail = True, check()
     except ComponentNotReady as error:
         is_ok, detail = False, str(error)
-    except Exception as error:  # noqa: BLE001 - whatever a part raises, it is down; its text may hold an address
+    except Exception as error:  # noqa: BLE001 - whatever it raises, it is down; the text may contain an address
         is_ok, detail = False, type(error).__name__
     return ComponentState(is_ok, detail, round((time.perf_counter() - start) * 1000, 1))
 
 
 def _database() -> str:
-    """Outside the pool, which waits long for a server that is away."""
+    """Connect outside the pool, which waits long for a server that is down."""
     parameters = connection.get_connection_params() | {"connect_timeout": int(TIMEOUT_SECONDS)}
     with psycopg.connect(**parameters) as own:
         return f"PostgreSQL {own.info.server_version // 10000}"
 
 
 def _vector() -> str:
-    version = _one("SELECT extversion FROM pg_extension WHERE extname = 'vector'")
-    if version is None:
+    row = _row("SELECT extversion FROM pg_extension WHERE extname = 'vector'")
+    if not row:
         raise ComponentNotReady("the extension vector is not installed in this database")
-    return f"vector {version}"
+    return f"vector {row[0]}"
 
 
 def _role() -> str:
@@ -139,16 +139,11 @@ def _embedder() -> str:
 
 
 def _embedding_models() -> str:
-    """Whether what is stored can be searched and written with what settings name (ADR-0082)."""
+    """Check that stored vectors match the model that the settings name (ADR-0082)."""
     problems = model_problems()
     if problems:
         raise ComponentNotReady(" ".join(problem.detail for problem in problems))
     return "as settings name them"
-
-
-def _one(sql: str) -> object:
-    row = _row(sql)
-    return row[0] if row else None
 
 
 def _row(sql: str, parameters: list[str] | None = None) -> tuple[object, ...]:
@@ -162,7 +157,7 @@ def _row(sql: str, parameters: list[str] | None = None) -> tuple[object, ...]:
 
 
 NEED_DATABASE = frozenset({"vector", "role", "migrations", "embedding_models"})
-#: In this order: the database first.
+#: In the order of the answer: the database first.
 CHECKS: dict[str, Callable[[], str]] = {
     "database": _database,
     "vector": _vector,

@@ -1,6 +1,6 @@
-"""Signs of life of workers and of beat, and when scheduled work last ran: kept in the cache all processes share.
+"""Heartbeats of workers and of beat, and the last runs of scheduled tasks, in the shared cache (ADR-0086).
 
-Celery's signals write them in the process that lives; whoever asks reads the cache and waits for nobody (ADR-0086).
+Signals of Celery write them in each process.
 """
 
 import time
@@ -15,9 +15,9 @@ from django.core.cache import cache
 
 WORKER, BEAT = "pulse.worker", "pulse.beat"
 _KEPT_SECONDS = 7 * 24 * 3600
-#: A sign is written again only so long after the last one.
+#: The shortest time between two writes of one heartbeat.
 _WRITE_EVERY_SECONDS = 5.0
-#: Without a sign for so long a process counts as away.
+#: A process without a heartbeat for this long counts as away.
 WORKER_AWAY_AFTER_SECONDS = 30.0
 BEAT_AWAY_AFTER_SECONDS = 60.0
 
@@ -27,7 +27,7 @@ _began: dict[str, float] = {}
 
 @dataclass(frozen=True)
 class LastRun:
-    """When a task that beat sends was last done, how long it took, and whether it failed."""
+    """The last run of a scheduled task: its end, its duration, and whether it failed."""
 
     at: datetime
     milliseconds: float
@@ -35,25 +35,25 @@ class LastRun:
 
 
 def last_heartbeat(key: str) -> datetime | None:
-    """When the process was last seen to live; None for never."""
+    """Return the time of the last heartbeat; None where there is none."""
     seen = cache.get(key)
     return datetime.fromtimestamp(seen, UTC) if seen else None
 
 
 def last_runs(tasks: Collection[str]) -> Mapping[str, LastRun]:
-    """Of each task that has run, by its name. One look into the cache."""
+    """Return the last run of each task that has run, by name. One request to the cache."""
     found: dict[str, Any] = cache.get_many([_run_key(task) for task in tasks])
     runs = {task: found[key] for task in tasks if (key := _run_key(task)) in found}
     return {task: LastRun(datetime.fromtimestamp(at, UTC), took, failed) for task, (at, took, failed) in runs.items()}
 
 
 def is_cache_shared() -> bool:
-    """Whether other processes can leave a sign here at all."""
+    """Return whether other processes write to the same cache."""
     return "locmem" not in settings.CACHES["default"]["BACKEND"]
 
 
 def record_heartbeat(key: str) -> None:
-    """Say that this process lives; seldom enough to cost nothing."""
+    """Write a heartbeat of this process, at most every five seconds."""
     now = time.monotonic()
     if now - _written.get(key, -_WRITE_EVERY_SECONDS) >= _WRITE_EVERY_SECONDS:
         _written[key] = now
@@ -61,31 +61,31 @@ def record_heartbeat(key: str) -> None:
 
 
 def connect_heartbeat_signals() -> None:
-    """Have Celery's signals leave the signs: in every process that is a worker or beat."""
-    heartbeat_sent.connect(_worker_lives)
-    beat_init.connect(_beat_starts)
-    task_prerun.connect(_run_begins)
-    task_postrun.connect(_run_ends)
+    """Connect Celery's signals in this process, a worker or beat."""
+    heartbeat_sent.connect(_record_worker)
+    beat_init.connect(_connect_beat)
+    task_prerun.connect(_note_start)
+    task_postrun.connect(_record_run)
 
 
-def _worker_lives(**_: object) -> None:
+def _record_worker(**_: object) -> None:
     record_heartbeat(WORKER)
 
 
-def _beat_starts(**_: object) -> None:
-    """From here on whatever this process sends is a tick of beat."""
-    after_task_publish.connect(_beat_ticks)
+def _connect_beat(**_: object) -> None:
+    """Count every task that this process publishes from now on as a heartbeat of beat."""
+    after_task_publish.connect(_record_beat)
 
 
-def _beat_ticks(**_: object) -> None:
+def _record_beat(**_: object) -> None:
     record_heartbeat(BEAT)
 
 
-def _run_begins(task_id: str, **_: object) -> None:
+def _note_start(task_id: str, **_: object) -> None:
     _began[task_id] = time.monotonic()
 
 
-def _run_ends(task_id: str, task: Any, state: str = "", **_: object) -> None:
+def _record_run(task_id: str, task: Any, state: str = "", **_: object) -> None:
     began = _began.pop(task_id, time.monotonic())
     if task.name in {entry["task"] for entry in settings.CELERY_BEAT_SCHEDULE.values()}:
         took = round((time.monotonic() - began) * 1000, 1)

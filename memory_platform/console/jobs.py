@@ -1,4 +1,4 @@
-"""All background work of a tenant in one list, whichever app does it: the newest first, page by page."""
+"""All background jobs of a tenant in one list, newest first, page by page."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,13 +28,13 @@ JOB_KINDS = (
     ("embedding_model", "Re-embedding"),
 )
 
-#: By state, how rows are narrowed to it.
+#: By state, the rows in it.
 Chooser = Mapping[str, Callable[[], Any]]
 
 
 @dataclass(frozen=True)
 class Job:
-    """One piece of work. `made` of `wanted` is how far it is, in `unit`; an empty address is nothing to be done."""
+    """A background job. `done_count` of `total_count` are done, in `unit`; an empty address offers no action."""
 
     pk: UUID
     kind: str
@@ -44,14 +44,14 @@ class Job:
     created_at: datetime
     finished_at: datetime | None = None
     is_open: bool = False
-    place: str | None = None
-    by: str = ""
+    partition: str | None = None
+    requested_by: str = ""
     step: str = ""
     attempts: int | None = None
     error_code: str = ""
     error_detail: str = ""
-    made: int = 0
-    wanted: int = 0
+    done_count: int = 0
+    total_count: int = 0
     unit: str = ""
     retry_address: str = ""
     cancel_address: str = ""
@@ -60,12 +60,12 @@ class Job:
 
     @property
     def percent(self) -> float:
-        """How far it is, 0..100."""
-        return round(100 * self.made / self.wanted, 1) if self.wanted else 0.0
+        """The progress from 0 to 100."""
+        return round(100 * self.done_count / self.total_count, 1) if self.total_count else 0.0
 
     @property
     def took_milliseconds(self) -> float | None:
-        """From when a worker began to when it was over; None where only one of the two times was kept."""
+        """The time from start to end; None where one of the two is unknown."""
         if self.started_at is None or self.finished_at is None or self.finished_at <= self.started_at:
             return None
         return (self.finished_at - self.started_at).total_seconds() * 1000
@@ -73,27 +73,27 @@ class Job:
 
 @dataclass(frozen=True)
 class JobSource:
-    """Where some kinds of work are stored: their rows, when they were asked for, and a row as a job."""
+    """Where some kinds of jobs are stored: their rows, the column of their creation time, and a row as a job."""
 
     rows: TenantRows
-    asked_at: str
+    created_column: str
     as_job: Callable[[Any], Job]
 
-    def page(self, ordering: str, **place: Any) -> list[Job]:
-        rows = self.rows.page(ordering.replace("created_at", self.asked_at), **place)
+    def page(self, ordering: str, **cursor: Any) -> list[Job]:
+        rows = self.rows.page(ordering.replace("created_at", self.created_column), **cursor)
         return [self.as_job(row) for row in rows]
 
 
 def read_job_page(
-    tenant_id: UUID, kind: str, state: str, ordering: str, *, after: Any, is_backward: bool, count: int
+    tenant_id: UUID, kind: str, state: str, ordering: str, *, after: Any = None, is_backward: bool = False, count: int
 ) -> list[Job]:
-    """`count` jobs from a place on, of all sources merged; inside a scope. At most five queries."""
-    place = {"after": after, "is_backward": is_backward, "count": count}
-    found = [job for source in _sources(tenant_id, kind, state) for job in source.page(ordering, **place)]
-    is_down = ordering.startswith("-") != is_backward
-    found.sort(key=lambda job: job.pk, reverse=not is_down)
-    found.sort(key=lambda job: job.created_at, reverse=is_down)
-    return found[:count]
+    """Return `count` jobs after a cursor, merged from all sources; inside a scope. At most five queries."""
+    cursor = {"after": after, "is_backward": is_backward, "count": count}
+    jobs = [job for source in _sources(tenant_id, kind, state) for job in source.page(ordering, **cursor)]
+    is_descending = ordering.startswith("-") != is_backward
+    jobs.sort(key=lambda job: job.pk, reverse=not is_descending)
+    jobs.sort(key=lambda job: job.created_at, reverse=is_descending)
+    return jobs[:count]
 
 
 def _sources(tenant_id: UUID, kind: str, state: str) -> Iterable[JobSource]:
@@ -102,10 +102,10 @@ def _sources(tenant_id: UUID, kind: str, state: str) -> Iterable[JobSource]:
         runs = runs.of_kind(kind) if kind in Run.Kind.values else runs
         states: Chooser = {
             UNFINISHED: runs.open,
-            _FAILED: runs.failed_still,
+            _FAILED: runs.still_failed,
             _DONE: partial(runs.in_state, Run.State.DONE),
         }
-        yield JobSource(_chosen(runs, states, state), "created_at", _of_run)
+        yield JobSource(_in_state(runs, states, state), "created_at", _run_job)
     if kind in {"", "evaluation"}:
         evaluations = EvaluationRun.objects.for_tenant(tenant_id).without_results()
         states = {
@@ -113,26 +113,26 @@ def _sources(tenant_id: UUID, kind: str, state: str) -> Iterable[JobSource]:
             _FAILED: partial(evaluations.in_state, EvaluationRun.State.FAILED),
             _DONE: partial(evaluations.in_state, EvaluationRun.State.DONE, EvaluationRun.State.CANCELLED),
         }
-        yield JobSource(_chosen(evaluations, states, state), "created_at", _of_evaluation)
+        yield JobSource(_in_state(evaluations, states, state), "created_at", _evaluation_job)
     if kind in {"", "embedding_model"}:
         models = EmbeddingModel.objects.for_tenant(tenant_id).asked_for()
         states = {UNFINISHED: models.in_motion, _FAILED: models.failing, _DONE: models.at_rest}
         missing = MissingVector.objects.for_tenant(tenant_id).tally()
-        yield JobSource(_chosen(models, states, state), "started_at", partial(_of_model, missing))
+        yield JobSource(_in_state(models, states, state), "started_at", partial(_model_job, missing))
 
 
-def _chosen(rows: TenantRows, states: Chooser, state: str) -> TenantRows:
+def _in_state(rows: TenantRows, states: Chooser, state: str) -> TenantRows:
     return states[state]() if state else rows
 
 
-def _of_run(run: Run) -> Job:
+def _run_job(run: Run) -> Job:
     is_open = run.state in (Run.State.QUEUED, Run.State.RUNNING)
     if run.session is not None:
-        title, place = f"Compaction of “{run.session.title}”", run.session.partition_path
+        title, partition = f"Compaction of “{run.session.title}”", run.session.partition_path
         address = reverse("compaction", args=[run.tenant_id, run.compaction_id])
     else:
-        title, place = f"Roll-up, {run.style}", run.partition.path if run.partition else ""
-        address = f"{reverse('partitions', args=[run.tenant_id])}?{urlencode({'partition': place})}"
+        title, partition = f"Roll-up, {run.style}", run.partition.path if run.partition else ""
+        address = f"{reverse('partitions', args=[run.tenant_id])}?{urlencode({'partition': partition})}"
     can_retry = run.state == Run.State.FAILED
     return Job(
         pk=run.pk,
@@ -144,8 +144,8 @@ def _of_run(run: Run) -> Job:
         started_at=run.started_at,
         finished_at=run.finished_at,
         is_open=is_open,
-        place=place,
-        by=run.requested_by,
+        partition=partition,
+        requested_by=run.requested_by,
         step=run.step if is_open else "",
         attempts=run.attempts,
         error_code=run.error_code,
@@ -154,10 +154,8 @@ def _of_run(run: Run) -> Job:
     )
 
 
-def _of_evaluation(run: EvaluationRun) -> Job:
-    def at(name: str) -> str:
-        return reverse(name, args=[run.tenant_id, run.pk])
-
+def _evaluation_job(run: EvaluationRun) -> Job:
+    at = partial(reverse, args=[run.tenant_id, run.pk])
     can_retry = run.state in (EvaluationRun.State.FAILED, EvaluationRun.State.CANCELLED)
     return Job(
         pk=run.pk,
@@ -169,40 +167,40 @@ def _of_evaluation(run: EvaluationRun) -> Job:
         started_at=run.started_at,
         finished_at=run.finished_at,
         is_open=run.is_open,
-        by=run.created_by,
+        requested_by=run.created_by,
         step=run.step if run.is_open else "",
         attempts=run.attempts,
         error_code=run.error_code,
         error_detail=run.error_detail,
-        made=run.done,
-        wanted=run.total,
+        done_count=run.done,
+        total_count=run.total,
         unit="questions",
         retry_address=at("evaluation-retry") if can_retry else "",
         cancel_address=at("evaluation-cancel") if run.is_open else "",
     )
 
 
-def _of_model(missing: Mapping[UUID, tuple[int, int]], model: EmbeddingModel) -> Job:
+def _model_job(missing: Mapping[UUID, tuple[int, int]], model: EmbeddingModel) -> Job:
     waiting, refused = missing.get(model.pk, (0, 0))
     address = reverse("embeddings", args=[model.tenant_id])
     is_filling = model.state == EmbeddingModel.State.FILLING
     is_retiring = model.state == EmbeddingModel.State.RETIRING
-    is_over = not (is_filling or is_retiring)
-    error = f"{counted(refused, 'text was', 'texts were')} refused." if refused else model.error
+    is_open = is_filling or is_retiring
+    error = f"{counted(refused, 'text was', 'texts were')} rejected." if refused else model.error
     return Job(
         pk=model.pk,
         kind="embedding_model",
         title=f"Vectors of {model.name} {'are removed' if is_retiring else 'for every memory'}",
         address=address,
-        state="failed" if error else ("running" if not is_over else "done"),
+        state="failed" if error else ("running" if is_open else "done"),
         created_at=model.started_at,
         started_at=model.started_at,
         finished_at=model.retired_at if is_retiring else model.filled_at,
-        is_open=not is_over,
-        by=model.requested_by,
+        is_open=is_open,
+        requested_by=model.requested_by,
         error_detail=error,
-        made=max(model.needed - waiting - refused, 0),
-        wanted=model.needed if is_filling else 0,
+        done_count=max(model.needed - waiting - refused, 0),
+        total_count=model.needed if is_filling else 0,
         unit="vectors",
         retry_address=reverse("embedding-retry", args=[model.tenant_id, model.pk]) if refused else "",
         is_for_admins=True,
@@ -210,5 +208,5 @@ def _of_model(missing: Mapping[UUID, tuple[int, int]], model: EmbeddingModel) ->
 
 
 def is_any_open(jobs: Sequence[Job]) -> bool:
-    """Whether a look a moment later shows something else."""
+    """Return whether some job is unfinished, so that the list changes."""
     return any(job.is_open for job in jobs)

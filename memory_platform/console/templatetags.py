@@ -1,4 +1,4 @@
-"""How the overviews tell how long something has waited, and how many parts are there."""
+"""Filters of the overviews: ages, and the number of components that are ready."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -12,12 +12,12 @@ register = template.Library()
 
 @register.filter
 def age(value: datetime) -> str:
-    """How long ago, in its largest unit: 3 days."""
-    told = timesince(value, depth=1)
-    return "less than a minute" if told.startswith("0") else told
+    """Return the time since `value` in its largest unit: 3 days."""
+    elapsed = timesince(value, depth=1)
+    return "less than a minute" if elapsed.startswith("0") else elapsed
 
 
 @register.filter
-def ready_count(parts: Iterable[Any]) -> int:
-    """How many of the parts are there."""
-    return sum(part.state.is_ok for part in parts)
+def ready_count(components: Iterable[Any]) -> int:
+    """Return how many of the components are ready."""
+    return sum(component.state.is_ok for component in components)

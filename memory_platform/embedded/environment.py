@@ -13,7 +13,7 @@ REDIS_CACHE = "django.core.cache.backends.redis.RedisCache"
 REDIS_TIMEOUT_SECONDS = 1.0
 
 
-class NamedEnv(environ.Env):
+class NamedEnv(environ.Env):  # type: ignore[misc]  # django-environ carries no types
     """django-environ, where an empty variable is one that is not set and a value that makes no sense is refused."""
 
     def get_value(self, var: str, cast: Any = None, default: Any = environ.Env.NOTSET, **options: Any) -> Any:

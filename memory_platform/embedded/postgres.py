@@ -12,7 +12,6 @@ import signal
 import stat
 import subprocess
 import tempfile
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import quote
@@ -22,7 +21,7 @@ import psycopg
 
 from memory_platform.embedded.errors import StartError
 from memory_platform.embedded.files import read_or_create_secret, socket_folder
-from memory_platform.embedded.processes import ChildProcess, as_user, spawn_process, stop_processes
+from memory_platform.embedded.processes import ChildProcess, as_user, spawn_process, wait_until_ready
 
 MAJOR_VERSION = 18
 # Looked up without importing the wheel, whose import warns where no XDG_RUNTIME_DIR is set.
@@ -60,11 +59,13 @@ def start_postgres(data_dir: Path, *, options: Mapping[str, str] | None = None) 
         kill_signal=signal.SIGQUIT,  # "immediate": the write-ahead log repairs it at the next start
     )
     url = socket_url(SUPERUSER, password, SUPERUSER, sockets)
-    try:
-        _wait_until_ready(child, url, log)
-    except BaseException:  # Ctrl-C too must not leave it behind
-        stop_processes([child], patience_seconds=1)
-        raise
+
+    def probe() -> None:
+        psycopg.connect(url, connect_timeout=5).close()
+
+    refusals = (psycopg.OperationalError,)
+    if not wait_until_ready(child, probe, errors=refusals, patience_seconds=_START_PATIENCE_SECONDS):
+        raise StartError(f"PostgreSQL did not start: its reason is at the end of {log}.")
     return child, url
 
 
@@ -170,18 +171,6 @@ def _end_leftover(cluster: Path) -> None:
         process.send_signal(number)
         if psutil.wait_procs([process], timeout=10)[0]:
             return
-
-
-def _wait_until_ready(child: ChildProcess, url: str, log: Path) -> None:
-    deadline = time.monotonic() + _START_PATIENCE_SECONDS
-    while True:
-        try:
-            psycopg.connect(url, connect_timeout=5).close()
-            return
-        except psycopg.OperationalError:
-            if not child.is_running() or time.monotonic() > deadline:
-                raise StartError(f"PostgreSQL did not start: its reason is at the end of {log}.") from None
-        time.sleep(0.05)
 
 
 # --- As root --------------------------------------------------------------------------------------------------------

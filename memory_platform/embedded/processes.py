@@ -5,7 +5,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +16,7 @@ import psutil
 from memory_platform.embedded.files import write_private
 
 CREATE_TIME_TOLERANCE_SECONDS = 2.0
+POLL_SECONDS = 0.05
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,27 @@ def spawn_process(
             **as_user(user),
         )
     return ChildProcess(name, process, stop_signal, kill_signal)
+
+
+def wait_until_ready(
+    child: ChildProcess, probe: Callable[[], object], *, errors: tuple[type[Exception], ...], patience_seconds: float
+) -> bool:
+    """Repeat `probe` while it raises one of `errors`; return whether it succeeded before the child or the time ended.
+
+    Stops the child when the wait is interrupted, as by Ctrl-C.
+    """
+    deadline = time.monotonic() + patience_seconds
+    try:
+        while child.is_running() and time.monotonic() < deadline:
+            with suppress(*errors):
+                probe()
+                return True
+            time.sleep(POLL_SECONDS)
+    except BaseException:
+        stop_processes([child], patience_seconds=1)
+        raise
+    stop_processes([child], patience_seconds=1)
+    return False
 
 
 def as_user(user: str | None) -> dict[str, Any]:

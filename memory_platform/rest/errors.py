@@ -1,4 +1,4 @@
-"""Errors of the REST door itself; the apps' own are in their exceptions.py, the answer is made in api_errors."""
+"""Errors that reading a REST request raises; `memories.tenancy.api.problems` turns them into answers."""
 
 from rest_framework import status
 from rest_framework.exceptions import APIException
@@ -7,7 +7,7 @@ FIELD_NAME_CHARACTERS = 80
 
 
 class RestError(APIException):
-    """A refusal with a stable code and, where one is at fault, the name of the field."""
+    """An error with a stable code and, where one is wrong, the name of the field."""
 
     status_code: int = status.HTTP_400_BAD_REQUEST
 
@@ -20,6 +20,6 @@ class RestError(APIException):
 
 
 def printable_field_name(name: object) -> str:
-    """A field name from outside as an error may show it: short, and always encodable."""
+    """Return a submitted field name as an error may show it: short and encodable."""
     text = str(name).encode("utf-8", "backslashreplace").decode("utf-8").replace("\x00", "\\x00")
     return text if len(text) <= FIELD_NAME_CHARACTERS else f"{text[:FIELD_NAME_CHARACTERS]}..."

@@ -1,4 +1,4 @@
-"""Fields that take exactly their JSON type and never repeat a refused value in the message."""
+"""Fields that accept exactly their JSON type and never repeat an invalid value in the message."""
 
 import math
 import re
@@ -23,7 +23,7 @@ def format_utc(value: datetime | None) -> str | None:
 
 
 class StrictField(serializers.Field[Any, Any, Any, Any]):
-    """Refusals by code; the details are written here, so no library text can echo the value."""
+    """Errors by code; the details are fixed texts, so that no library text repeats the value."""
 
     default_error_messages = {
         "required": "This field is required.",
@@ -35,29 +35,24 @@ class StrictField(serializers.Field[Any, Any, Any, Any]):
         raise serializers.ValidationError(detail, code=code)
 
     def to_representation(self, value: Any) -> Any:
-        """Values go out as they are."""
+        """Return the value unchanged."""
         return value
 
 
 def text_error(value: object) -> tuple[str, str] | None:
-    """Why `value` is not text that can be stored, as code and detail."""
+    """Return code and detail of why `value` cannot be stored as text; None where it can."""
     if not isinstance(value, str):
         return "not_text", "A string is needed."
     if "\x00" in value:
-        return "null_character", "The text holds a NUL character."
+        return "null_character", "The text contains a NUL character."
     if any("\ud800" <= character <= "\udfff" for character in value):
-        return "lone_surrogate", "The text holds half of a surrogate pair."
+        return "lone_surrogate", "The text contains half of a surrogate pair."
     return None
-
-
-def _show(field: StrictField, shape: dict[str, Any]) -> None:
-    """How one field, with its own bounds, stands in the schema."""
-    set_override(field, "field", shape)
 
 
 @extend_schema_field({"type": "string"})
 class StrictTextField(StrictField):
-    """A string without NUL and lone surrogates, within bounds, optionally of one pattern, told by `pattern_detail`."""
+    """A string without NUL and lone surrogates, within bounds; `pattern_detail` explains a mismatch of `pattern`."""
 
     def __init__(
         self,
@@ -77,10 +72,10 @@ class StrictTextField(StrictField):
         shape |= {"maxLength": max_length} if max_length else {}
         shape |= {"minLength": min_length} if min_length else {}
         shape |= {"pattern": pattern} if pattern else {}
-        _show(self, shape)
+        set_override(self, "field", shape)
 
     def to_internal_value(self, data: Any) -> str:
-        """The text, unchanged."""
+        """Return the text unchanged."""
         if fault := text_error(data):
             self.refuse(*fault)
         text = str(data)
@@ -100,10 +95,10 @@ class StrictNumberField(StrictField):
     def __init__(self, *, minimum: float, maximum: float, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.minimum, self.maximum = minimum, maximum
-        _show(self, {"type": "number", "minimum": minimum, "maximum": maximum})
+        set_override(self, "field", {"type": "number", "minimum": minimum, "maximum": maximum})
 
     def to_internal_value(self, data: Any) -> float:
-        """The number as a float."""
+        """Return the number as a float."""
         if isinstance(data, bool) or not isinstance(data, (int, float)):
             self.refuse("not_a_number", "A number is needed.")
         if isinstance(data, float) and not math.isfinite(data):
@@ -122,10 +117,10 @@ class StrictIntegerField(StrictField):
     ) -> None:
         super().__init__(**kwargs)
         self.minimum, self.maximum, self.takes_text = minimum, maximum, takes_text
-        _show(self, {"type": "integer", "minimum": minimum, "maximum": maximum})
+        set_override(self, "field", {"type": "integer", "minimum": minimum, "maximum": maximum})
 
     def to_internal_value(self, data: Any) -> int:
-        """The integer."""
+        """Return the integer."""
         if self.takes_text and isinstance(data, str) and re.fullmatch(r"-?[0-9]{1,18}", data):
             data = int(data)
         if isinstance(data, bool) or not isinstance(data, int):
@@ -137,14 +132,14 @@ class StrictIntegerField(StrictField):
 
 @extend_schema_field({"type": "boolean"})
 class StrictBooleanField(StrictField):
-    """true or false and nothing else; in query parameters these two words."""
+    """true or false only; with `takes_text` these two words, for query parameters."""
 
     def __init__(self, *, takes_text: bool = False, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.takes_text = takes_text
 
     def to_internal_value(self, data: Any) -> bool:
-        """The boolean."""
+        """Return the boolean."""
         if self.takes_text and data in ("true", "false"):
             return bool(data == "true")
         if not isinstance(data, bool):
@@ -153,15 +148,15 @@ class StrictBooleanField(StrictField):
 
 
 class StrictChoiceField(StrictField):
-    """One of a few words."""
+    """One of the given words."""
 
     def __init__(self, *, choices: Sequence[str], **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.choices = tuple(choices)
-        _show(self, {"type": "string", "enum": list(self.choices)})
+        set_override(self, "field", {"type": "string", "enum": list(self.choices)})
 
     def to_internal_value(self, data: Any) -> str:
-        """The word."""
+        """Return the word."""
         if not isinstance(data, str) or data not in self.choices:
             self.refuse("not_a_choice", f"One of these is needed: {', '.join(self.choices)}.")
         return data
@@ -172,43 +167,40 @@ class StrictUuidField(StrictField):
     """A UUID in its usual form."""
 
     def to_internal_value(self, data: Any) -> UUID:
-        """The UUID."""
+        """Return the UUID."""
         if not isinstance(data, str) or not _UUID.fullmatch(data):
             self.refuse("not_a_uuid", "A UUID is needed.")
         return UUID(data)
 
 
-def _is_plain(text: str) -> bool:
-    """ASCII without NUL: Django's pattern of a time takes the digits of every script."""
-    return text.isascii() and "\x00" not in text
-
-
 @extend_schema_field({"type": "string", "format": "date-time"})
 class StrictDateTimeField(StrictField):
-    """A date and time with its offset; `is_past` bounds it to a day ahead of the request's time, `is_over` to it."""
+    """A date and time with offset; `is_past` allows at most a day after the request, `is_over` nothing after it."""
 
     def __init__(self, *, is_past: bool = False, is_over: bool = False, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.is_past, self.is_over = is_past, is_over
 
     def to_internal_value(self, data: Any) -> datetime:
-        """The moment in UTC."""
+        """Return the time in UTC."""
         moment = self._parsed(data)
         if moment.tzinfo is None:
             self.refuse("no_offset", "The time needs its offset from UTC, such as Z or +02:00.")
         try:
             moment = moment.astimezone(UTC)
         except OverflowError:
-            self.refuse("not_a_time", "The time lies outside the years 1 to 9999.")
+            self.refuse("not_a_time", "The time is outside the years 1 to 9999.")
         if self.is_past and moment > self.context["now"] + AHEAD_MAX:
-            self.refuse("too_far_ahead", "The time lies more than a day ahead.")
+            self.refuse("too_far_ahead", "The time is more than a day ahead.")
         if self.is_over and moment > self.context["now"]:
-            self.refuse("in_the_future", "The time lies in the future.")
+            self.refuse("in_the_future", "The time is in the future.")
         return moment
 
     def _parsed(self, data: Any) -> datetime:
+        # ASCII without NUL only: Django's pattern accepts the digits of every script.
+        is_plain = isinstance(data, str) and data.isascii() and "\x00" not in data
         try:
-            moment = parse_datetime(data) if isinstance(data, str) and _is_plain(data) else None
+            moment = parse_datetime(data) if is_plain else None
         except ValueError:
             moment = None
         if moment is None:
@@ -217,15 +209,15 @@ class StrictDateTimeField(StrictField):
 
 
 class RuleCheckedField(StrictField):
-    """A value checked by a rule of some `services` module, whose errors carry `code` and `detail`."""
+    """A value checked by a rule of a `services` module, whose errors have `code` and `detail`."""
 
     def __init__(self, *, rule: Callable[[Any], Any], shape: dict[str, Any], **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.rule = rule
-        _show(self, shape)
+        set_override(self, "field", shape)
 
     def to_internal_value(self, data: Any) -> Any:
-        """What the rule returns."""
+        """Return what the rule returns."""
         try:
             return self.rule(data)
         except ValueError as error:

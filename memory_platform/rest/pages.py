@@ -1,15 +1,21 @@
-"""Cursor pages `{next, previous, results}`: a cursor names the row it stands at, so none is skipped or shown twice."""
+"""Cursor pages of the API and the console. A cursor names the row where a page ends, so no row is skipped or repeated.
+
+`read_page` reads a page; `build_page` turns it into the API's `{next, previous, results}`, and `web.tables` into the
+queries of a console table's links.
+"""
 
 import base64
 import binascii
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
 from typing import Any
 from uuid import UUID
 
 from django.utils.dateparse import parse_datetime
+from rest_framework import serializers
 from rest_framework.request import Request
 
 from memory_platform.rest.errors import RestError
@@ -27,7 +33,7 @@ Tie = UUID | int | str
 
 @dataclass(frozen=True)
 class CursorPosition:
-    """A row's place in an ordering: the ordered value and the id that breaks ties. `ordering` says which order."""
+    """A row's position in an ordering: the ordered value and the id that breaks ties."""
 
     ordering: str
     value: Value
@@ -36,42 +42,42 @@ class CursorPosition:
 
     @property
     def number(self) -> int:
-        """The id, in a list whose rows are numbered."""
+        """The id in a list whose ids are integers. Raises `TypeError` in another list."""
         if not isinstance(self.id, int):
-            raise TypeError("the rows of this list are not numbered")
+            raise TypeError("the ids of this list are not integers")
         return self.id
 
 
-def position_to_row(place: CursorPosition | None) -> dict[str, Any]:
-    """A place as the queryset method `page` takes it."""
-    if place is None:
+def position_to_row(position: CursorPosition | None) -> dict[str, Any]:
+    """Return the arguments of `TenantRows.page` for a position."""
+    if position is None:
         return {}
-    return {"after": (place.value, place.id), "is_backward": place.is_backward}
+    return {"after": (position.value, position.id), "is_backward": position.is_backward}
 
 
 class CursorError(ValueError):
-    """A cursor that this API did not give."""
+    """The cursor is malformed or belongs to another list."""
 
     code = "bad_cursor"
     detail = "The cursor is not one of this list; start again without it."
 
 
-def write_cursor(place: CursorPosition) -> str:
-    """The opaque text of a place."""
-    content: dict[str, Any] = {"o": place.ordering, "b": int(place.is_backward)}
-    if isinstance(place.value, str):
-        content["s"] = place.value
+def write_cursor(position: CursorPosition) -> str:
+    """Return the opaque text of a position."""
+    content: dict[str, Any] = {"o": position.ordering, "b": int(position.is_backward)}
+    if isinstance(position.value, str):
+        content["s"] = position.value
     else:
-        content |= {"t": place.value.isoformat()} if isinstance(place.value, datetime) else {"n": place.value}
-    if isinstance(place.id, str):
-        content["k"] = place.id
+        content |= {"t": position.value.isoformat()} if isinstance(position.value, datetime) else {"n": position.value}
+    if isinstance(position.id, str):
+        content["k"] = position.id
     else:
-        content |= {"u": str(place.id)} if isinstance(place.id, UUID) else {"i": place.id}
+        content |= {"u": str(position.id)} if isinstance(position.id, UUID) else {"i": position.id}
     return base64.urlsafe_b64encode(json.dumps(content, separators=(",", ":")).encode()).decode().rstrip("=")
 
 
 def read_cursor(text: Any) -> CursorPosition:
-    """The place a cursor names. Raises `CursorError`."""
+    """Return the position in a cursor. Raises `CursorError`."""
     if not isinstance(text, str) or len(text) > CURSOR_CHARACTERS_MAX or not text.isascii():
         raise CursorError
     try:
@@ -128,20 +134,63 @@ class PageInput(StrictSerializer):
     )
 
 
+class PageOutput(serializers.Serializer[Any]):
+    """The links of a page; a subclass adds `results`."""
+
+    next = serializers.URLField(allow_null=True)
+    previous = serializers.URLField(allow_null=True)
+
+
 def list_as_rows(
     rows: Callable[[], Sequence[Any]], *, ordering: str, place_of: Callable[[Any], tuple[Any, Any]]
 ) -> Callable[[CursorPosition | None, int], Sequence[Any]]:
-    """The `rows_from` of a list that is read whole; `ordering` has a minus where the highest comes first."""
+    """Return the `rows_from` of a list that is read whole; a minus in `ordering` puts the highest value first."""
 
-    def rows_from(place: CursorPosition | None, count: int) -> Sequence[Any]:
-        is_down = ordering.startswith("-") != (place is not None and place.is_backward)
+    def rows_from(position: CursorPosition | None, count: int) -> Sequence[Any]:
+        is_down = ordering.startswith("-") != (position is not None and position.is_backward)
         in_order = sorted(rows(), key=place_of, reverse=is_down)
-        if place is not None:
-            at = (place.value, place.id)
+        if position is not None:
+            at = (position.value, position.id)
             in_order = [row for row in in_order if (place_of(row) < at if is_down else place_of(row) > at)]
         return in_order[:count]
 
     return rows_from
+
+
+@dataclass(frozen=True)
+class CursorPage:
+    """The rows of one page in their order, and the positions that the pages around it start from."""
+
+    rows: list[Any]
+    previous: CursorPosition | None
+    next: CursorPosition | None
+
+
+def read_page(
+    position: CursorPosition | None,
+    *,
+    ordering: str,
+    size: int,
+    rows_from: Callable[[CursorPosition | None, int], Iterable[Any]],
+    place_of: Callable[[Any], tuple[Value, Tie]],
+) -> CursorPage:
+    """Read `size` rows after `position`, or before it where it points backward; the first page for None.
+
+    `rows_from(position, count)` returns the rows nearest to the position first. It is called once, for one row more
+    than the page has.
+    """
+    rows = list(rows_from(position, size + 1))
+    has_more, rows = len(rows) > size, rows[:size]
+    is_backward = position is not None and position.is_backward
+    if is_backward:
+        rows.reverse()
+    has_previous = bool(rows) and (has_more if is_backward else position is not None)
+    has_next = bool(rows) and (has_more or is_backward)
+    return CursorPage(
+        rows,
+        CursorPosition(ordering, *place_of(rows[0]), is_backward=True) if has_previous else None,
+        CursorPosition(ordering, *place_of(rows[-1])) if has_next else None,
+    )
 
 
 def build_page(
@@ -150,34 +199,41 @@ def build_page(
     *,
     ordering: str,
     kinds: tuple[type, type],
-    rows_from: Callable[[CursorPosition | None, int], Sequence[Any]],
+    rows_from: Callable[[CursorPosition | None, int], Iterable[Any]],
     place_of: Callable[[Any], tuple[Value, Tie]],
     answer: Callable[[Any], Any],
 ) -> dict[str, Any]:
-    """One page. `rows_from(place, count)` gives the rows after a place (before it, nearest first, when backward).
+    """Return `{next, previous, results}` for the query parameters of a `PageInput`; see `read_page`.
 
-    `kinds` are the types of the ordered value and of the id, which a cursor of this list holds.
+    `kinds` are the types of the ordered value and of the id in this list's cursors. Raises `RestError` for a cursor of
+    another list.
     """
-    place: CursorPosition | None = values["cursor"]
-    size: int = values["page_size"]
-    if place is not None and (place.ordering, *map(type, (place.value, place.id))) != (ordering, *kinds):
+    position: CursorPosition | None = values["cursor"]
+    if position is not None and (position.ordering, type(position.value), type(position.id)) != (ordering, *kinds):
         raise RestError(CursorError.code, CursorError.detail, field="cursor")
-    found = list(rows_from(place, size + 1))
-    rows, has_more = found[:size], len(found) > size
-    is_backward = place is not None and place.is_backward
-    if is_backward:
-        rows.reverse()
-
-    def link(row: Any, *, is_backward: bool) -> str:
-        cursor = write_cursor(CursorPosition(ordering, *place_of(row), is_backward))
-        query = request.query_params.copy()
-        query["cursor"] = cursor
-        return request.build_absolute_uri(f"?{query.urlencode()}")
-
-    has_next = bool(rows) and (has_more if not is_backward else True)
-    has_previous = bool(rows) and (has_more if is_backward else place is not None)
+    page = read_page(position, ordering=ordering, size=values["page_size"], rows_from=rows_from, place_of=place_of)
     return {
-        "next": link(rows[-1], is_backward=False) if has_next else None,
-        "previous": link(rows[0], is_backward=True) if has_previous else None,
-        "results": [answer(row) for row in rows],
+        "next": page.next and page_url(request, page.next),
+        "previous": page.previous and page_url(request, page.previous),
+        "results": [answer(row) for row in page.rows],
     }
+
+
+def page_url(request: Request, position: CursorPosition, **changed: str) -> str:
+    """Return the absolute URL of the same list from `position` on, with `changed` query parameters."""
+    query = request.query_params.copy()
+    for name, value in (changed | {"cursor": write_cursor(position)}).items():
+        query[name] = value
+    return request.build_absolute_uri(f"?{query.urlencode()}")
+
+
+@cache
+def page_of(output: type[serializers.Serializer[Any]]) -> type[serializers.Serializer[Any]]:
+    """Return the serializer class that documents a page of `output` rows: `MemoryPageOutput` for `MemoryOutput`."""
+    fields = {
+        "__doc__": "A page of results.",
+        "next": serializers.URLField(allow_null=True),
+        "previous": serializers.URLField(allow_null=True),
+        "results": output(many=True),
+    }
+    return type(f"{output.__name__.removesuffix('Output')}PageOutput", (serializers.Serializer,), fields)

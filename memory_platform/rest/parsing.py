@@ -1,4 +1,4 @@
-"""JSON read strictly: what two programs could read differently is refused instead of guessed."""
+"""Strict JSON: input that two programs could read differently is an error."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -13,7 +13,7 @@ NESTING_LEVELS_MAX = 64
 
 
 def parse_strict_json(body: bytes) -> Any:
-    """The value of a JSON body: UTF-8, no NaN or infinity, no key twice, nested at most 64 levels deep."""
+    """Return the value of a JSON body: UTF-8, no NaN or infinity, no duplicate key, at most 64 levels deep."""
     try:
         text = body.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -26,18 +26,18 @@ def parse_strict_json(body: bytes) -> Any:
     except RecursionError as error:
         raise _too_deep() from error
     except ValueError as error:  # an integer of more digits than Python converts
-        raise RestError("number_out_of_range", "The body holds an integer of too many digits.") from error
+        raise RestError("number_out_of_range", "The body contains an integer of too many digits.") from error
     _check_nesting(value)
     return value
 
 
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        seen: set[str] = set()
-        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
-        raise RestError("duplicate_key", "An object names this key twice.", field=printable_field_name(twice))
-    return found
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for number, key in enumerate(keys) if key in keys[:number])
+        raise RestError("duplicate_key", "An object contains this key twice.", field=printable_field_name(twice))
+    return value
 
 
 def _refuse_constant(name: str) -> NoReturn:
@@ -45,7 +45,7 @@ def _refuse_constant(name: str) -> NoReturn:
 
 
 def _check_nesting(value: Any) -> None:
-    """Level by level instead of by recursion, which a deep value would exhaust."""
+    """Check level by level, as recursion would fail on a deep value."""
     level, depth = _containers([value]), 0
     while level:
         depth += 1
@@ -70,7 +70,7 @@ class StrictJSONParser(BaseParser):
     def parse(
         self, stream: IO[bytes], media_type: str | None = None, parser_context: Mapping[str, Any] | None = None
     ) -> Any:
-        """The body as Python values."""
+        """Return the body as Python values."""
         try:
             body = stream.read()
         except UnreadablePostError as error:

@@ -1,4 +1,4 @@
-"""A serializer that knows its fields and nothing else."""
+"""Strict serializers and the conversion of their errors."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,10 +12,10 @@ UNKNOWN = "unknown_field"
 
 
 class StrictSerializer(serializers.Serializer[Any]):
-    """Names every unknown field; a body that is no object is refused as a whole."""
+    """Reports every unknown field, and a body that is no object."""
 
     def to_internal_value(self, data: Any) -> Any:
-        """Check the known fields and name the unknown ones, all in one answer."""
+        """Return the values; report wrong and unknown fields together."""
         errors: dict[str, Any] = {}
         if isinstance(data, Mapping):
             errors = {
@@ -45,11 +45,11 @@ class StrictSerializer(serializers.Serializer[Any]):
 
 
 class EmptyInput(StrictSerializer):
-    """A body or a query without fields, for addresses that say everything."""
+    """A body or query without fields."""
 
 
 def flat_errors(detail: Any, path: str = "") -> list[dict[str, str]]:
-    """REST framework's nested details as a flat list of field, code and detail; `field` is a dotted path."""
+    """Return REST framework's nested details as a flat list of field, code and detail; `field` is a dotted path."""
     if isinstance(detail, dict):
         named = ((name if name != "non_field_errors" else "", inner) for name, inner in detail.items())
         return [row for name, inner in named for row in flat_errors(inner, ".".join(filter(None, (path, str(name)))))]
@@ -60,13 +60,9 @@ def flat_errors(detail: Any, path: str = "") -> list[dict[str, str]]:
 
 
 def query_values(query: QueryDict) -> dict[str, Any]:
-    """Query parameters as one value each; one given twice is an error by name."""
+    """Return query parameters with one value each. Raises `ValidationError` for a repeated one."""
     twice = [name for name, values in query.lists() if len(values) != 1]
     if twice:
-        raise serializers.ValidationError(
-            {
-                printable_field_name(name): [serializers.ErrorDetail("Give this once.", code="given_twice")]
-                for name in twice
-            }
-        )
+        once = [serializers.ErrorDetail("Give this once.", code="given_twice")]
+        raise serializers.ValidationError({printable_field_name(name): once for name in twice})
     return query.dict()

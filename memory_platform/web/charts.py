@@ -1,7 +1,7 @@
-"""How numbers are laid out in pictures; each picture only gives its data.
+"""The layout of charts and bars; pages only supply the data.
 
-`Chart` is a table over time or over another number, drawn by static/js/charts.js (ADR-0086). `stacked` places the parts
-of a bar, `budget_chart` the curves of a few budgets: both are drawn by templates.
+static/js/charts.js draws a `Chart`, a table over time or another number (ADR-0086). Templates draw the bars of
+`stacked` and the curves of `budget_chart`.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,9 +16,9 @@ ChartKind = Literal["time", "number"]
 Shape = Literal["line", "bars"]
 #: Heights that the stylesheet reserves, in CSS pixels.
 Height = Literal[96, 120, 160, 200, 240, 320]
-#: Of a drawing of curves.
+#: The size of a drawing of curves, in its own units.
 WIDTH, HEIGHT = 1000, 300
-#: Room above the highest point and below the lowest.
+#: Space above the highest point and below the lowest.
 MARGIN = 12
 GRID_SHARES = (0.25, 0.5, 0.75, 1.0)
 
@@ -40,7 +40,7 @@ def stacked(
     full: float | None = None,
     patterns: Mapping[str, str] = MappingProxyType({}),
 ) -> list[BarPart]:
-    """The named values side by side in a bar that `full` fills, or else their sum; below 0 they have no width."""
+    """Return the parts of a bar that `full`, or else the sum, fills; a negative value has no width."""
     listed = list(values)
     whole = full or sum(max(value, 0) for _, value in listed) or 1
     parts, start = [], 0.0
@@ -53,7 +53,7 @@ def stacked(
 
 @dataclass(frozen=True)
 class ChartCell:
-    """A value as the drawing reads it and as people do; a gap is empty for both."""
+    """A value for the script and as text; a gap has no data."""
 
     data: str
     text: str
@@ -61,7 +61,7 @@ class ChartCell:
 
 @dataclass(frozen=True)
 class TableRow:
-    """One row of the table, its texts ready to be written."""
+    """One row of the table with its texts."""
 
     data: str
     name: str
@@ -74,7 +74,7 @@ class TableRow:
 class ChartRow:
     """One place on the horizontal axis, and the value of each series there; None is a gap.
 
-    `label` is how the place reads where its number is not enough, `mark` names what is to be seen at it.
+    `label` replaces the number of the place, `mark` names an event at it.
     """
 
     x: datetime | float
@@ -85,9 +85,9 @@ class ChartRow:
 
 @dataclass(frozen=True)
 class Chart:
-    """A figure of one unit: `series` names the columns, `rows` stand in the order of their places.
+    """A figure of one unit: `series` names the columns, `rows` are in the order of `x`.
 
-    `caption` stands beside the title in place of the unit, where that says too little.
+    `caption` replaces the unit after the title.
     """
 
     title: str
@@ -103,12 +103,12 @@ class Chart:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing to draw."""
+        """Whether every value is a gap."""
         return all(value is None for row in self.rows for value in row.values)
 
     @property
     def lines(self) -> list[TableRow]:
-        """The rows of the table, each value written with the chart's digits."""
+        """The rows of the table, values formatted with the digits of the chart."""
         return [self._line(row) for row in self.rows]
 
     def _line(self, row: ChartRow) -> TableRow:
@@ -123,7 +123,7 @@ class Chart:
 
 @dataclass(frozen=True)
 class Interval:
-    """A value and, where it is known, the interval that holds the true one."""
+    """A value and, where known, its confidence interval."""
 
     value: float
     low: float | None = None
@@ -144,7 +144,7 @@ class CurveMark:
 
 @dataclass(frozen=True)
 class Curve:
-    """One measure over the budgets; `number` (from 1) tells lines apart."""
+    """One measure over the budgets; `number` counts from 1 and selects the style."""
 
     name: str
     number: int
@@ -154,9 +154,9 @@ class Curve:
 
 @dataclass(frozen=True)
 class BudgetChart:
-    """Curves over the same budgets, which stand at equal distances: they are a few doublings.
+    """Curves over the same budgets, at equal distances because budgets double.
 
-    `knee` is the place of the budget where they bend, None without one.
+    `knee` is the mark where the first curve bends, None without one.
     """
 
     budgets: tuple[int, ...]
@@ -168,7 +168,7 @@ class BudgetChart:
 
     @property
     def scale(self) -> list[tuple[float, float]]:
-        """Each value of the grid and where its name stands: in percent of the height, from the top."""
+        """Each value of the grid and the position of its label, in percent of the height from the top."""
         return [(value, round(100 * y / self.height, 2)) for value, y in self.grid]
 
 
@@ -178,7 +178,7 @@ def budget_chart(
     *,
     knee: int | None = None,
 ) -> BudgetChart:
-    """The named `series`, a value for each budget, each from 0 to 1; `knee` is an index of budgets."""
+    """Return the chart of the named `series`, a value from 0 to 1 for each budget; `knee` is an index of budgets."""
     lines = tuple(_curve(name, number, budgets, values) for number, (name, values) in enumerate(series, 1))
     return BudgetChart(
         budgets=tuple(budgets),
@@ -204,7 +204,7 @@ def _mark(budget: int, x: float, value: Interval) -> CurveMark:
 
 
 def _x(place: int, count: int) -> float:
-    """The middle of the budget's column."""
+    """Return the middle of the column of a budget."""
     return round(WIDTH * (place + 0.5) / count, 1)
 
 

@@ -1,4 +1,4 @@
-"""Pages are sent compressed: the largest are a tenth of their size then."""
+"""Compression of pages, the largest of which shrink to a tenth."""
 
 from django.http import HttpRequest, HttpResponseBase
 from django.middleware.gzip import GZipMiddleware
@@ -7,11 +7,8 @@ from memory_platform.rest.requests import is_api_request
 
 
 class PageCompression(GZipMiddleware):
-    """Django's own, which adds a random number of bytes so that lengths betray no secret; agents get plain answers.
-
-    An answer of the API is small beside the time it takes to compress it, and that time counts there (ADR-0092).
-    """
+    """Django's own, with random padding against attacks on lengths. API answers stay uncompressed (ADR-0092)."""
 
     def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
-        """Static files come compressed from their own middleware and do not pass here."""
+        """Compress pages; static files have their own middleware."""
         return response if is_api_request(request) else super().process_response(request, response)

@@ -1,4 +1,4 @@
-"""The base of the console's forms: what is wrong with a number is said with its unit and its limits."""
+"""The base class of the console's forms: errors of numbers name unit and limits."""
 
 from collections.abc import Mapping
 from typing import ClassVar
@@ -10,7 +10,7 @@ from memory_platform.web.limits import Limit, number_requirement_text, validator
 
 
 class PlatformForm(forms.Form):
-    """A form whose refusals of numbers and of long texts are plain words."""
+    """A form with readable errors for numbers and long texts."""
 
     #: The units of numbers by the name of their field.
     units: ClassVar[Mapping[str, str]] = {}
@@ -19,7 +19,7 @@ class PlatformForm(forms.Form):
         return self.units.get(name, "")
 
     def full_clean(self) -> None:
-        """Here and not before, as some forms make their fields."""
+        """Set the error messages, late enough for forms that create fields, then validate."""
         for name, field in self.fields.items():
             if isinstance(field, forms.IntegerField):
                 field.error_messages |= _about_number(field, self.unit_of(name))
@@ -29,14 +29,14 @@ class PlatformForm(forms.Form):
 
 
 def _about_number(field: forms.IntegerField, unit: str) -> dict[str, str]:
-    """`FloatField` is an `IntegerField` as well. What comes with the value is a format, so that a % is doubled."""
-    is_whole = not isinstance(field, forms.FloatField)
-    said = number_requirement_text(*validator_limits(field.validators), is_whole=is_whole, unit=unit)
-    return {"invalid": said} | dict.fromkeys(("min_value", "max_value"), said.replace("%", "%%"))
+    """Return the error messages of a number. Those of limits are format strings, so a % is doubled."""
+    is_whole = not isinstance(field, forms.FloatField)  # a subclass of IntegerField
+    text = number_requirement_text(*validator_limits(field.validators), is_whole=is_whole, unit=unit)
+    return {"invalid": text} | dict.fromkeys(("min_value", "max_value"), text.replace("%", "%%"))
 
 
 def apply_column_limits(field: forms.Field, least: Limit, most: Limit) -> None:
-    """Have a field of a number take what its column takes, which Django asks for only in forms of whole rows."""
+    """Limit a number field to what its column accepts, as Django does only in model forms."""
     if isinstance(field, forms.IntegerField):
         field.validators = [MinValueValidator(least), MaxValueValidator(most)]
         field.widget.attrs |= {"min": least, "max": most}

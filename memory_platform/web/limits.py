@@ -1,4 +1,4 @@
-"""Which numbers a field takes, in words: one sentence for what is none, too little or too much."""
+"""The numbers that a field accepts, as one sentence for every error."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -9,7 +9,7 @@ Limit = float | None
 
 
 def number_requirement_text(least: Limit, most: Limit, *, is_whole: bool, unit: str = "") -> str:
-    """(1, 2000000, tokens) -> A whole number from 1 to 2,000,000 tokens."""
+    """Return a sentence: (1, 2000000, tokens) -> A whole number from 1 to 2,000,000 tokens."""
     number = "A whole number" if is_whole else "A number"
     unit = f" {unit}" if unit else ""
     if least is not None and most is not None:
@@ -20,7 +20,7 @@ def number_requirement_text(least: Limit, most: Limit, *, is_whole: bool, unit: 
 
 
 def validator_limits(validators: Iterable[Any]) -> tuple[Limit, Limit]:
-    """The narrowest limits that any of the validators sets."""
+    """Return the narrowest limits that the validators set."""
     listed = list(validators)
     least = [each.limit_value for each in listed if isinstance(each, MinValueValidator)]
     most = [each.limit_value for each in listed if isinstance(each, MaxValueValidator)]

@@ -1,4 +1,4 @@
-"""No page has an address with a NUL character, which Postgres cannot compare: admin's filters would fail on one."""
+"""Rejects page addresses with a NUL character, which Postgres cannot store or compare."""
 
 from collections.abc import Callable
 from urllib.parse import unquote_to_bytes
@@ -11,14 +11,14 @@ from memory_platform.rest.requests import is_api_request
 
 
 class NulByteMiddleware:
-    """Answers such an address with a 400; /api/ names the field that holds the character by itself."""
+    """Answers 400 to such an address; the API reports the field itself."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         if not is_api_request(request) and _has_nul(request):
-            raise BadRequest("The address holds a NUL character.")
+            raise BadRequest("The address contains a NUL character.")
         return self.get_response(request)
 
 

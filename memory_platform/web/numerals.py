@@ -1,4 +1,4 @@
-"""How numbers below zero are written for people."""
+"""Counted nouns and minus signs."""
 
 MINUS = "\N{MINUS SIGN}"
 
@@ -9,5 +9,5 @@ def counted(number: int, one: str, many: str) -> str:
 
 
 def with_minus_sign(text: str) -> str:
-    """-72 tokens -> −72 tokens: as wide as a plus, kept on its number's line, and read aloud as minus."""
+    """Return the text with a minus sign, which is as wide as a plus and read aloud as minus: -72 -> −72."""
     return text.replace("-", MINUS, 1) if text.startswith("-") else text

@@ -1,10 +1,11 @@
-"""What every operator page shares: who may open it, page or fragment, flash messages. Lies under all apps."""
+"""What every operator page shares: permissions, page or fragment, flash messages."""
 
 import secrets
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import wraps
+from http import HTTPStatus
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 from uuid import UUID
@@ -13,6 +14,7 @@ from django.contrib import messages
 from django.contrib.auth.models import AnonymousUser, User
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
+from django.forms import BaseForm
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render
 from django.template.loader import render_to_string
@@ -24,7 +26,7 @@ from django_htmx.middleware import HtmxDetails
 
 
 class Role(StrEnum):
-    """What an operator may do; the value is the name of the Django group. A later one may do all of an earlier one."""
+    """What an operator may do; the value is the name of the Django group. Each role includes the earlier ones."""
 
     VIEWER = "viewer"
     OPERATOR = "operator"
@@ -35,12 +37,12 @@ class Role(StrEnum):
         return ranks.index(self) >= ranks.index(other)
 
     @property
-    def allows(self) -> str:
-        """In a sentence, for whoever wonders why something is not offered."""
+    def permits(self) -> str:
+        """What the role may do, as a sentence."""
         return ROLES_ALLOW[self]
 
 
-#: What each role may do, as the frame and the settings page say it.
+#: What each role may do, as the frame and the settings page show it.
 ROLES_ALLOW = {
     Role.VIEWER: "Sees every page but the keys and the prompt, previews and simulates; changes nothing.",
     Role.OPERATOR: "Also edits memories, budgets and drafts of profiles, reviews compactions, names snapshots.",
@@ -50,7 +52,7 @@ ROLES_ALLOW = {
 
 @dataclass(frozen=True)
 class Operator:
-    """The signed-in person behind a page, as templates ask about them."""
+    """The signed-in user and the permissions that templates check."""
 
     user: User
     role: Role
@@ -65,7 +67,7 @@ class Operator:
 
 
 class TenantLike(Protocol):
-    """The part of a tenant that the frame shows."""
+    """The attributes of a tenant that the frame shows."""
 
     id: UUID
     name: str
@@ -81,18 +83,18 @@ class HtmxRequest(HttpRequest):
     tenants: list[Any]
 
 
-#: In an address: the page and its result in one answer.
+#: The query parameter that requests page and result in one answer.
 WHOLE_RESULT_PARAMETER = "whole"
 PageView = Callable[..., HttpResponseBase]
 
 
 def role_of(user: User) -> Role | None:
-    """The highest role of a staff user; a superuser is an admin; anybody else has none."""
+    """Return the highest role of a staff user; a superuser is an admin; others have none."""
     return highest_role(user, user.groups.values_list("name", flat=True))
 
 
 def highest_role(user: User, group_names: Iterable[str]) -> Role | None:
-    """The same, from names of groups that are read only where they matter."""
+    """Return the same from the names of the user's groups, which are read only where they matter."""
     if not (user.is_active and user.is_staff):
         return None
     if user.is_superuser:
@@ -102,10 +104,9 @@ def highest_role(user: User, group_names: Iterable[str]) -> Role | None:
 
 
 def operator_required(role: str, *, to_change: str = "") -> Callable[[PageView], PageView]:
-    """The outermost decorator of every page: `role` to read, `to_change` (by default the same) for anything but GET.
+    """Return the outermost decorator of a page: `role` to read, `to_change` (by default the same) for other methods.
 
-    The browser keeps no page: what is gone back to is read again, as a swap changed it since, and by nobody who signed
-    out.
+    Browsers do not cache the page: going back loads it again, and only for a signed-in user.
     """
     to_read, to_write = Role(role), Role(to_change or role)
 
@@ -121,7 +122,7 @@ def operator_required(role: str, *, to_change: str = "") -> Callable[[PageView],
             if request.POST.get("drawn_for", str(request.user.pk)) != str(request.user.pk):
                 raise PermissionDenied("Somebody else signed in since this page was opened. Reload it.")
             if not own.includes(needed):
-                raise PermissionDenied(f"This takes the role {needed}; this account is {own}.")
+                raise PermissionDenied(f"This requires the role {needed}; this account is {own}.")
             request.operator = Operator(request.user, own)
             response = view(request, *args, **kwargs)
             patch_cache_control(response, no_store=True, private=True)
@@ -133,7 +134,7 @@ def operator_required(role: str, *, to_change: str = "") -> Callable[[PageView],
 
 
 def _sign_in_first(request: HtmxRequest) -> HttpResponseBase:
-    """To the sign-in page, and from there back to the page that was open: never to an address that only takes POST."""
+    """Redirect to the sign-in page, which returns to the page that was open, never to one that accepts only POST."""
     address = reverse("sign-in")
     if request.htmx:
         back = current_page_path(request) or "/"
@@ -141,13 +142,13 @@ def _sign_in_first(request: HtmxRequest) -> HttpResponseBase:
         back = request.get_full_path()
     else:
         back = safe_local_path(request, request.META.get("HTTP_REFERER", ""))
-        address += "?unsaved=1"  # that page says so
+        address += "?unsaved=1"  # the sign-in page shows a notice
     response = redirect_to_login(back, address)
     return HttpResponseClientRedirect(response.url) if request.htmx else response
 
 
 def safe_local_path(request: HttpRequest, url: str) -> str:
-    """Path and query of `url` when it is an address of this site, else the start page."""
+    """Return path and query of `url` when it is an address of this site, else the start page."""
     if not url_has_allowed_host_and_scheme(url, {request.get_host()}, require_https=request.is_secure()):
         return "/"
     parts = urlsplit(url)
@@ -155,7 +156,7 @@ def safe_local_path(request: HttpRequest, url: str) -> str:
 
 
 def current_page_path(request: HtmxRequest) -> str:
-    """Path and query of the page that htmx asks from; "" where it does not say so in a way that can be read."""
+    """Return path and query of the page that sent the htmx request; "" where they are unreadable."""
     try:
         address = request.htmx.current_url_abs_path
     except ValueError:
@@ -164,27 +165,42 @@ def current_page_path(request: HtmxRequest) -> str:
 
 
 def _with_one_slash(address: str) -> str:
-    """An address without a host that no browser takes for one with a host."""
+    """Return the address with one leading slash, as browsers read two as a host."""
     return "/" + address.lstrip("/\\")
 
 
 def wants_fragment(request: HtmxRequest) -> bool:
-    """htmx asks for a part of the page; a boosted link or a history restore needs the whole of it."""
+    """Return whether htmx requests a part of the page; a boosted link or a history restore needs all of it."""
     return bool(request.htmx) and not request.htmx.boosted and not request.htmx.history_restore_request
 
 
 def loads_result_later(request: HtmxRequest) -> bool:
-    """Whether the page comes first and loads its result later (`_result_loader.html`), as it takes longer to make.
+    """Return whether the page loads its slow result with a second request (`_result_loader.html`).
 
-    Not where `?whole=1` wants both in one answer, as forms without JavaScript say.
+    `?whole=1`, which forms without JavaScript send, requests both in one answer.
     """
     return (
         request.method in {"GET", "HEAD"} and not wants_fragment(request) and WHOLE_RESULT_PARAMETER not in request.GET
     )
 
 
-def render_page(request: HtmxRequest, template: str, context: Mapping[str, Any], *, status: int = 200) -> HttpResponse:
-    """Render a page, or a partial of it with the waiting flash messages out of band."""
+def render_page(
+    request: HtmxRequest,
+    template: str,
+    context: Mapping[str, Any],
+    *,
+    status: int = 200,
+    fragment: str = "",
+    form: BaseForm | None = None,
+) -> HttpResponse:
+    """Render a page, or a partial of it with the waiting flash messages out of band.
+
+    `fragment` names the partial that htmx gets instead of the whole page. A `form` with errors makes the status 422.
+    """
+    if fragment and wants_fragment(request):
+        template = f"{template}#{fragment}"
+    if form is not None and form.errors:
+        status = HTTPStatus.UNPROCESSABLE_ENTITY
     response = render(request, template, dict(context), status=status)
     if "#" in template:
         response.write(render_to_string("memory_platform/web/_flash.html#out-of-band", request=request))
@@ -194,24 +210,24 @@ def render_page(request: HtmxRequest, template: str, context: Mapping[str, Any],
 
 @dataclass(frozen=True)
 class FlashLink:
-    """Where a message leads; with `asks` to a page that asks before it undoes what was done."""
+    """The link of a message; with `needs_confirmation` to a page that asks before it undoes the action."""
 
     url: str
     label: str
-    asks: bool = False
+    needs_confirmation: bool = False
 
 
 def add_flash(request: HttpRequest, text: str, *, undo_url: str = "", link: FlashLink | None = None) -> None:
-    """Say what was done; with `undo_url` the message offers a button that POSTs there, or it leads somewhere."""
-    told = f"{ASK_TAG if link.asks else LINK_TAG} {link.url} {link.label}" if link else ""
-    messages.success(request, text, extra_tags=undo_url or told)
+    """Add a success message, with a button that POSTs to `undo_url` or with a link."""
+    tag = f"{ASK_TAG if link.needs_confirmation else LINK_TAG} {link.url} {link.label}" if link else ""
+    messages.success(request, text, extra_tags=undo_url or tag)
 
 
 def read_flash_link(extra_tags: str) -> FlashLink | None:
-    """The link that `add_flash` wrote on a message."""
+    """Return the link that `add_flash` stored in a message."""
     tag, _, rest = extra_tags.partition(" ")
     url, _, label = rest.partition(" ")
-    return FlashLink(url, label, asks=tag == ASK_TAG) if tag in (ASK_TAG, LINK_TAG) and label else None
+    return FlashLink(url, label, needs_confirmation=tag == ASK_TAG) if tag in (ASK_TAG, LINK_TAG) and label else None
 
 
 def flash_error(request: HttpRequest, text: str) -> None:
@@ -232,6 +248,6 @@ def watch_job(request: HtmxRequest, kind: str, row_id: object) -> None:
     run), `embedding_model` (of the model), `embeddings` (of the tenant: what waits to be embedded). Called after the
     action, beside `add_flash`; the next page or fragment carries it to the browser, which asks until the work is over.
     """
-    # So that the same run can be watched again after a retry, and a page out of the browser's cache watches nothing.
+    # A retry of the same run is watched again, and a page from the browser's cache watches nothing.
     once = secrets.token_hex(4)
     messages.info(request, f"{kind}:{request.tenant.id}:{row_id}:{once}", extra_tags=WATCH_TAG)

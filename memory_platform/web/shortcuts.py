@@ -1,4 +1,4 @@
-"""Single keys as shortcuts, switched off and on in a cookie: nobody has to live with them (WCAG 2.1.4, ADR-0091)."""
+"""The setting for single-key shortcuts, stored in a cookie (WCAG 2.1.4, ADR-0091)."""
 
 from django.http import HttpResponse, HttpResponseBadRequest, HttpResponseRedirect
 from django.views.decorators.http import require_POST
@@ -11,7 +11,7 @@ COOKIE_AGE_SECONDS = 365 * 24 * 3600
 @operator_required("viewer")
 @require_POST
 def choose_shortcuts(request: HtmxRequest) -> HttpResponse:
-    """Keep the choice where the server can read it before the page is drawn, as that of the colours."""
+    """Store the choice in a cookie, which the server reads before it renders a page."""
     keys = request.POST.get("keys", "")
     if keys not in {"on", "off"}:
         return HttpResponseBadRequest("keys must be on or off")

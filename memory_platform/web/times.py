@@ -1,4 +1,4 @@
-"""How a point in time is written on pages: put together here, for a page holds hundreds of them."""
+"""The format of times on pages; a page contains hundreds of them."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -7,7 +7,7 @@ from functools import lru_cache
 
 @dataclass(frozen=True)
 class FormattedTime:
-    """In UTC: for programs, to the second, and as it is read."""
+    """A time in UTC: for programs, to the second, and for people."""
 
     iso: str
     exact: str
@@ -16,6 +16,6 @@ class FormattedTime:
 
 @lru_cache(maxsize=2_000)
 def format_time(value: datetime) -> FormattedTime:
-    """The cache is for charts, whose many points are the same at each look."""
+    """Return the time in three forms; cached, as charts repeat their points."""
     at = value.astimezone(UTC)
     return FormattedTime(at.isoformat(), f"{at:%Y-%m-%d %H:%M:%S}", f"{at.day} {at:%b %Y, %H:%M}")

@@ -187,7 +187,7 @@
 
   document.addEventListener("htmx:afterSettle", function (event) {
     const sent = event.detail.requestConfig;
-    if (!sent || !sent.elt.matches(".coming")) return;
+    if (!sent || !sent.elt.matches(".result-loader")) return;
     const anchor = document.getElementById(window.location.hash.slice(1));
     if (window.performance.getEntriesByType("navigation")[0].type !== "navigate") comeBack();
     else if (anchor) anchor.scrollIntoView();
@@ -196,7 +196,7 @@
   // A result on its way that failed can be asked for again.
   function failed(event, kind) {
     showFailure(kind);
-    const coming = event.detail.elt.closest(".coming") || event.detail.target.querySelector(".coming");
+    const coming = event.detail.elt.closest(".result-loader") || event.detail.target.querySelector(".result-loader");
     if (coming) coming.classList.add("is-failed");
   }
   document.addEventListener("htmx:responseError", function (event) { failed(event, String(event.detail.xhr.status)); });

@@ -37,7 +37,7 @@
     if (event.target.matches("[data-choose-all]")) {
       boxes().forEach(function (box) { box.checked = event.target.checked; });
     }
-    if (event.target.closest("#rows, #board")) {
+    if (event.target.closest("#rows, #hygiene-list")) {
       const scope = document.querySelector("[data-bulk-scope]");
       if (scope && event.target !== scope) scope.value = "chosen";
       told();
@@ -47,7 +47,7 @@
   // The row that an act was asked for from may leave the list: go on at the one in its place.
   let place = -1;
   document.addEventListener("htmx:beforeRequest", function (event) {
-    const row = event.detail.elt.closest(".row-acts") && event.detail.elt.closest("tr");
+    const row = event.detail.elt.closest(".row-actions") && event.detail.elt.closest("tr");
     place = row ? Array.from(row.parentElement.children).indexOf(row) : -1;
   });
   document.addEventListener("htmx:afterSettle", function () {

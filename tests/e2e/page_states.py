@@ -89,7 +89,7 @@ def menu_open(stage: PageStage) -> None:
 
 
 def confirm_open(stage: PageStage) -> None:
-    stage.open("api-keys").locator(".key-verbs [data-confirm]").first.click()
+    stage.open("api-keys").locator(".key-actions [data-confirm]").first.click()
     stage.page.locator("#confirm[open] button").first.wait_for()
 
 
@@ -122,7 +122,7 @@ def edit_in_conflict(stage: PageStage) -> None:
     page.locator("#edit summary").click()
     page.fill("#id_text", "Maren has the call with Osaka.")
     page.evaluate("() => document.querySelectorAll('[name=edit_version]').forEach((one) => { one.value = '99'; })")
-    page.get_by_role("button", name="Save the text").click()
+    page.get_by_role("button", name="Save text").click()
     page.locator(".review-refusal, .alert-danger").first.scroll_into_view_if_needed()
 
 

@@ -4,7 +4,7 @@ make run                       # in one terminal
 make screenshots               # in another: writes var/screenshots/<page>-<width>-<theme>.png
 
 The pages are those of `tests/console_pages.py`; `tests/e2e/page_states.py` adds what only some
-data or a click brings. All of it is shown with a tenant of its own, `Workshop pictures`, made at the first call. With
+data or a click brings. All of it is shown with a tenant here, `Workshop pictures`, made at the first call. With
 `--docs` the six pictures of docs/console.md are made anew instead, from the tenant of the demo.
 """
 

@@ -76,7 +76,7 @@ def evaluate_as_json(*arguments: object) -> dict[str, Any]:
 
 def requested(tenant: Tenant, **wishes: Any) -> EvaluationRun:
     """A run that waits for whoever takes it."""
-    values: dict[str, Any] = {"corpus_kind": "golden", "budgets": [250, 1000], "is_sent": False} | wishes
+    values: dict[str, Any] = {"corpus_kind": "golden", "budgets": [250, 1000], "is_enqueued": False} | wishes
     with tenant_scope(tenant.pk):
         return request_evaluation(tenant_id=tenant.pk, **values, by=TESTER, now=timezone.now())
 

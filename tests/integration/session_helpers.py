@@ -5,7 +5,7 @@ from typing import Any
 from uuid import UUID
 
 from compaction.models import Message, Session
-from compaction.pipeline.counting import count_context_tokens, count_placeholder_tokens
+from compaction.pipeline.session_rows import count_context_tokens, count_placeholder_tokens
 from memories.models import Tenant
 from memories.tenancy.scopes import tenant_scope
 from tests.factories import FACTORY_NOW

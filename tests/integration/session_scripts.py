@@ -93,7 +93,7 @@ def under_review(tenant: Tenant, **numbers: Any) -> None:
 def compacted(session: Session) -> Compaction:
     """The session's compaction, made at once: applied or proposed as its policy says."""
     with tenant_scope(session.tenant_id):
-        run = request_compaction(session=session, is_sent=False, by=TESTER, now=timezone.now())
+        run = request_compaction(session=session, is_enqueued=False, by=TESTER, now=timezone.now())
     run_compaction(session.tenant_id, run.pk, now=timezone.now())
     return _compaction(session.tenant_id, run.compaction_id)
 

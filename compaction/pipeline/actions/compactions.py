@@ -5,8 +5,9 @@ from datetime import datetime
 from django.db import IntegrityError, transaction
 
 from compaction.models import Compaction, Run, Session
-from compaction.pipeline.opening import open_compaction, plan_or_conflict, refuse_unless_allowed, require_no_proposal
-from compaction.pipeline.plans import session_policy
+from compaction.pipeline.opening import open_compaction, refuse_unless_allowed, require_no_proposal
+from compaction.pipeline.plans import plan_or_conflict
+from compaction.pipeline.policies import session_policy
 from compaction.pipeline.session_rows import lock_session
 from compaction.services.pipeline import states
 from compaction.tasks import enqueue_compaction, enqueue_roll_up
@@ -15,8 +16,8 @@ from memories.tenancy.exceptions import Conflict, NotFound
 
 
 @transaction.atomic
-def request_compaction(*, session: Session, is_sent: bool = True, by: Actor, now: datetime) -> Run:
-    """Have the session compacted by a worker after the commit, or by the caller unless `is_sent`.
+def request_compaction(*, session: Session, is_enqueued: bool = True, by: Actor, now: datetime) -> Run:
+    """Open a compaction of the session; a worker runs it after the commit if `is_enqueued`, else the caller.
 
     Raises `Conflict`: `already_running`, `waits_for_review`, `nothing_to_compact`, or `session_closed`.
     """
@@ -25,24 +26,24 @@ def request_compaction(*, session: Session, is_sent: bool = True, by: Actor, now
     _refuse_open(current)
     plan_or_conflict(current, policy, is_forced=True)
     run = open_compaction(current, policy, trigger=Compaction.Trigger.MANUAL, by=by, now=now)
-    if is_sent:
+    if is_enqueued:
         enqueue_compaction(run.tenant_id, run.pk)
     return run
 
 
 @transaction.atomic
 def retry_compaction_run(*, run: Run, by: Actor, now: datetime) -> Run:
-    """Have a failed run done again. Raises `Conflict`: `already_decided`, `already_running`, `waits_for_review`."""
+    """Queue a failed run again. Raises `Conflict`: `already_decided`, `already_running`, `waits_for_review`."""
     current: Run | None = Run.objects.for_tenant(run.tenant_id).with_id(run.pk).locked().first()
     if current is None:
         raise NotFound("not_found", "There is no such event.")
     if current.state != Run.State.FAILED:
-        raise Conflict("already_decided", f"Only what failed is tried again; this is {current.state}.")
+        raise Conflict("already_decided", f"Only failed runs can be retried; this one is {current.state}.")
     try:
         with transaction.atomic():
             _queue_again(current)
     except IntegrityError as error:
-        raise Conflict("already_running", "Another one of the same is open.") from error
+        raise Conflict("already_running", "Another run of the same kind is open.") from error
     record_audit(
         tenant_id=current.tenant_id, by=by, verb="retry_run", target_kind="run", target_ids=[current.pk], now=now
     )
@@ -68,7 +69,7 @@ def _queue_again(run: Run) -> None:
 
 
 def _refuse_open(session: Session) -> None:
-    """A run that is open says more than a plan of the same session would."""
+    """Raise `Conflict` while a run is open or a proposal waits: these reasons come before those of a plan."""
     if Run.objects.for_tenant(session.tenant_id).of_session(session.pk).open().exists():
         raise Conflict("already_running", "This session is being compacted already.")
     require_no_proposal(session.tenant_id, session.pk)

@@ -1,4 +1,4 @@
-"""A tenant's own prompt for summaries: every save opens a version, version 1 is the code's."""
+"""Save and roll back a tenant's summary prompt. Every save opens a version; version 1 is built in."""
 
 from datetime import datetime
 from uuid import UUID
@@ -24,14 +24,14 @@ def save_prompt(
     by: Actor,
     now: datetime,
 ) -> CompactionPrompt:
-    """Put a text into force as the next version. Raises `InvalidInput`, or `Conflict` `prompt_changed`.
+    """Activate a text as the next version. Raises `InvalidInput`, or `Conflict` `prompt_changed`.
 
-    `edited_from` is the version that the text was made from, `rolled_back_to` the one whose text it is again.
+    `edited_from` is the version that the editor read, `rolled_back_to` the version whose text is restored.
     """
     if problem := text_problem(text):
         raise InvalidInput(*problem, "text")
     if not text.strip():
-        raise InvalidInput("blank", "A prompt says something.", "text")
+        raise InvalidInput("blank", "A prompt must not be blank.", "text")
     if len(text) > PROMPT_CHARACTERS_MAX:
         raise InvalidInput("too_long", f"A prompt has at most {PROMPT_CHARACTERS_MAX:,} characters.", "text")
     version, _ = current_prompt(tenant_id)
@@ -52,7 +52,7 @@ def save_prompt(
 
 @transaction.atomic
 def roll_back_prompt(*, tenant_id: UUID, version: int, by: Actor, now: datetime) -> CompactionPrompt:
-    """Put the text of an older version into force again, as a new version. Raises as `save_prompt` does."""
+    """Activate the text of an older version again, as a new version. Raises as `save_prompt` does."""
     text = prompt_version_text(tenant_id, version)
     return save_prompt(tenant_id=tenant_id, text=text, rolled_back_to=version, by=by, now=now)
 
@@ -78,4 +78,4 @@ def _open_version(tenant_id: UUID, text: str, rolled_back_to: int | None, by: Ac
 
 
 def _changed() -> Conflict:
-    return Conflict("prompt_changed", "Somebody else saved the prompt meanwhile; look at it before saving again.")
+    return Conflict("prompt_changed", "Someone else saved the prompt in the meantime; read it before you save again.")

@@ -1,10 +1,12 @@
-"""Endpoints of compactions: translate, call the verb inside the key's reach, answer."""
+"""Endpoints of compactions."""
 
 from collections.abc import Callable
 from datetime import datetime
+from functools import partial
 from typing import Any
 from uuid import UUID
 
+from drf_spectacular.utils import OpenApiExample, PolymorphicProxySerializer, extend_schema
 from rest_framework import status
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -12,29 +14,19 @@ from rest_framework.response import Response
 from compaction.models import Compaction, Run
 from compaction.pipeline import orchestrator
 from compaction.pipeline.actions.compactions import request_compaction
-from compaction.pipeline.api.compactions_schema import (
-    compact_schema,
-    compaction_schema,
-    compactions_schema,
-    review_schema,
-    session_compactions_schema,
-)
-from compaction.pipeline.plans import plan_session, session_policy
+from compaction.pipeline.plans import plan_session
+from compaction.pipeline.policies import session_policy
 from compaction.pipeline.queries.compactions import CompactionQuerySet
 from compaction.pipeline.serializers.compactions import (
-    APPEND_MISSING,
-    APPROVE,
-    EDIT,
-    REGENERATE,
-    REJECT,
-    REOPEN,
-    ROLL_BACK,
     CompactionListInput,
+    CompactionOutput,
+    CompactionPageOutput,
+    CompactionRowOutput,
     CompactSessionInput,
+    DryRunOutput,
+    FinishedCompactionOutput,
     ReviewInput,
-    serialize_compaction,
-    serialize_compaction_row,
-    serialize_dry_run,
+    StartedRunOutput,
 )
 from compaction.pipeline.session_rows import find_session
 from compaction.review.actions import (
@@ -46,15 +38,25 @@ from compaction.review.actions import (
     reopen_compaction,
     roll_back_compaction,
 )
-from compaction.review.permitted import allowed_review_actions
+from compaction.review.queries import allowed_review_actions
+from compaction.services.pipeline.states import APPEND_MISSING, APPROVE, EDIT, REGENERATE, REJECT, REOPEN, ROLL_BACK
 from compaction.tasks import enqueue_compaction
+from memories.store.api.schema import IDEMPOTENCY_KEY, response_schemas
 from memories.tenancy.api.endpoint import Endpoint
 from memories.tenancy.api.idempotency import idempotent
 from memories.tenancy.exceptions import NotFound
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.rest.serializers import EmptyInput
 
-_VERBS: dict[str, Callable[..., Compaction]] = {
+_document = partial(extend_schema, tags=["compaction"])
+_APPROVAL = OpenApiExample("Approve", {"action": "approve", "reason": "All there."}, request_only=True)
+_EDITING = OpenApiExample(
+    "Edit", {"action": "edit", "text": "Alex moved to Lisbon on 3 May 2026.", "edit_version": 0}, request_only=True
+)
+_MISSING = OpenApiExample("Append what is missing", {"action": "append_missing"}, request_only=True)
+_ROLL_BACK = OpenApiExample("Roll back", {"action": "rollback", "reason": "The dates are wrong."}, request_only=True)
+
+_ACTIONS: dict[str, Callable[..., Compaction]] = {
     APPROVE: approve_compaction,
     REJECT: reject_compaction,
     EDIT: edit_compaction_summary,
@@ -65,38 +67,38 @@ _VERBS: dict[str, Callable[..., Compaction]] = {
 
 
 class CompactionEndpointBase(Endpoint):
-    """What the endpoints of compactions share."""
+    """Shared by the endpoints of compactions: rows within reach, answers and pages."""
 
     def rows(self) -> CompactionQuerySet:
-        """Those of sessions within the key's reach."""
+        """Return the compactions of sessions within the key's reach."""
         rows: CompactionQuerySet = Compaction.objects.for_tenant(self.tenant_id)
         return rows.within(self.key.partition_prefix).with_sessions()
 
     def compaction(self, compaction_id: UUID) -> Compaction:
-        """One of them; inside a scope."""
+        """Return one compaction; inside a scope. Raises `NotFound`."""
         found: Compaction | None = self.rows().with_id(compaction_id).first()
         if found is None:
             raise NotFound("not_found", "There is no such compaction.")
         return found
 
     def answer(self, compaction_id: UUID) -> dict[str, Any]:
-        """The compaction as it is now, with what may be decided about it."""
+        """Return the answer for a compaction with the review actions that are allowed now."""
         with tenant_scope(self.tenant_id):
             row = self.compaction(compaction_id)
             runs = Run.objects.for_tenant(self.tenant_id).of_compaction(row.pk).newest_first()
             run = runs.first()
-            return serialize_compaction(row, event_id=run.pk if run else None, allowed=allowed_review_actions(row))
+            context = {"event_id": run.pk if run else None, "allowed_actions": allowed_review_actions(row)}
+            return CompactionOutput(row, context=context).data
 
-    def started(self, run: Run) -> dict[str, Any]:
-        """What a worker does now."""
-        return {"event_id": str(run.pk), "compaction_id": str(run.compaction_id)}
+    def started(self, run: Run) -> Response:
+        """The answer for a run that a worker does."""
+        return Response(StartedRunOutput(run).data, status=status.HTTP_202_ACCEPTED)
 
     def page(self, rows: CompactionQuerySet, values: dict[str, Any]) -> Response:
-        """A page of them, newest first."""
+        """Return a page of compactions, newest first."""
         rows = rows.in_state(values["state"]) if "state" in values else rows
-        return self.listing(
-            rows, values, ordering="-created_at", kinds=(datetime, UUID), answer=serialize_compaction_row
-        )
+        answer = CompactionRowOutput().to_representation
+        return self.listing(rows, values, ordering="-created_at", kinds=(datetime, UUID), answer=answer)
 
 
 class SessionCompactEndpoint(CompactionEndpointBase):
@@ -104,48 +106,73 @@ class SessionCompactEndpoint(CompactionEndpointBase):
 
     scopes = {"POST": "write"}
 
-    @compact_schema
+    @_document(
+        operation_id="sessions_compact",
+        request=CompactSessionInput,
+        examples=[
+            OpenApiExample("What would be done", {"dry_run": True}, request_only=True),
+            OpenApiExample("Do it now", {"wait": True}, request_only=True),
+        ],
+        parameters=[IDEMPOTENCY_KEY],
+        responses=response_schemas(
+            {
+                200: PolymorphicProxySerializer(
+                    component_name="CompactAnswer",
+                    serializers=[DryRunOutput, FinishedCompactionOutput],
+                    resource_type_field_name=None,
+                ),
+                202: StartedRunOutput,
+            },
+            404,
+            409,
+            413,
+        ),
+    )
     @idempotent
     def post(self, request: Request, session_id: UUID) -> Response:
-        """Have the session compacted, by a worker or while you wait; or be told what would be done."""
+        """Compact the session, in a worker or while you wait, or report what would be done."""
         values = self.body(CompactSessionInput)
         if values["dry_run"]:
-            return self._told(session_id)
+            return self._dry_run(session_id)
         with tenant_scope(self.tenant_id):
             session = find_session(tenant_id=self.tenant_id, session_id=session_id, reach=self.key.partition_prefix)
-            run = request_compaction(session=session, is_sent=not values["wait"], by=self.actor, now=self.now)
+            run = request_compaction(session=session, is_enqueued=not values["wait"], by=self.actor, now=self.now)
         if not values["wait"]:
-            return Response(self.started(run), status=status.HTTP_202_ACCEPTED)
-        return self._waited(run)
+            return self.started(run)
+        return self._run_and_respond(run)
 
-    def _told(self, session_id: UUID) -> Response:
+    def _dry_run(self, session_id: UUID) -> Response:
         with tenant_scope(self.tenant_id):
             session = find_session(tenant_id=self.tenant_id, session_id=session_id, reach=self.key.partition_prefix)
             plan = plan_session(session, session_policy(session), is_forced=True)
-            return Response(serialize_dry_run(session, plan))
+            return Response(DryRunOutput(plan, context={"pressure": session.pressure}).data)
 
-    def _waited(self, run: Run) -> Response:
-        """Its end, or as a worker's where somebody else has it or the model is to be waited for."""
+    def _run_and_respond(self, run: Run) -> Response:
+        """Run the compaction now; a 202 if another worker has it or the model has to be retried later."""
         orchestrator.run_compaction(
             self.tenant_id,
             run.pk,
             now=self.now,
             time_limit=orchestrator.WAITING_TIME_LIMIT,
-            may_wait=False,
-            hand_over=enqueue_compaction,
+            can_wait=False,
+            enqueue=enqueue_compaction,
         )
         answer = self.answer(UUID(str(run.compaction_id)))
         if answer["state"] == Compaction.State.PENDING:
-            return Response(self.started(run), status=status.HTTP_202_ACCEPTED)
-        return Response({**self.started(run), "state": answer["state"], "compaction": answer})
+            return self.started(run)
+        return Response({**StartedRunOutput(run).data, "state": answer["state"], "compaction": answer})
 
 
 class SessionCompactionListEndpoint(CompactionEndpointBase):
     """The compactions of a session."""
 
-    @session_compactions_schema
+    @_document(
+        operation_id="sessions_compactions_list",
+        parameters=[CompactionListInput],
+        responses=response_schemas({200: CompactionPageOutput}, 404),
+    )
     def get(self, request: Request, session_id: UUID) -> Response:
-        """All of them, whatever came of them, newest first."""
+        """All compactions of the session in any state, newest first."""
         values = self.query(CompactionListInput)
         with tenant_scope(self.tenant_id):
             session = find_session(
@@ -155,9 +182,13 @@ class SessionCompactionListEndpoint(CompactionEndpointBase):
 
 
 class CompactionListEndpoint(CompactionEndpointBase):
-    """The queue."""
+    """All compactions within reach."""
 
-    @compactions_schema
+    @_document(
+        operation_id="compactions_list",
+        parameters=[CompactionListInput],
+        responses=response_schemas({200: CompactionPageOutput}),
+    )
     def get(self, request: Request) -> Response:
         """Compactions of all sessions within reach, newest first; `state=proposed` are those that wait for review."""
         return self.page(self.rows(), self.query(CompactionListInput))
@@ -166,7 +197,7 @@ class CompactionListEndpoint(CompactionEndpointBase):
 class CompactionEndpoint(CompactionEndpointBase):
     """One compaction."""
 
-    @compaction_schema
+    @_document(operation_id="compactions_read", responses=response_schemas({200: CompactionOutput}, 404))
     def get(self, request: Request, compaction_id: UUID) -> Response:
         """The summary with the messages behind each statement, the journal, and what is kept and missing."""
         self.query(EmptyInput)
@@ -178,16 +209,22 @@ class CompactionReviewEndpoint(CompactionEndpointBase):
 
     scopes = {"POST": "admin"}
 
-    @review_schema
+    @_document(
+        operation_id="compactions_review",
+        request=ReviewInput,
+        examples=[_APPROVAL, _EDITING, _MISSING, _ROLL_BACK],
+        parameters=[IDEMPOTENCY_KEY],
+        responses=response_schemas({200: CompactionOutput, 202: StartedRunOutput}, 404, 409, 413),
+    )
     @idempotent
     def post(self, request: Request, compaction_id: UUID) -> Response:
-        """Approve, reject, edit, append what is missing, have made anew, or roll back. A second decision is a 409."""
+        """Approve, reject, edit, append missing facts, regenerate, or roll back. A second decision is a 409."""
         values = self.body(ReviewInput)
         action = values.pop("action")
         with tenant_scope(self.tenant_id):
             compaction = self.compaction(compaction_id)
             if action == REGENERATE:
                 run = regenerate_compaction(compaction=compaction, by=self.actor, now=self.now, **values)
-                return Response(self.started(run), status=status.HTTP_202_ACCEPTED)
-            _VERBS[action](compaction=compaction, by=self.actor, now=self.now, **values)
+                return self.started(run)
+            _ACTIONS[action](compaction=compaction, by=self.actor, now=self.now, **values)
         return Response(self.answer(compaction_id))

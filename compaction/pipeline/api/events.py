@@ -1,15 +1,16 @@
-"""Endpoints of background work."""
+"""Endpoints of events: the jobs of compaction."""
 
 from uuid import UUID
 
+from drf_spectacular.utils import extend_schema
 from rest_framework import status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from compaction.models import Run
 from compaction.pipeline.actions.compactions import retry_compaction_run
-from compaction.pipeline.api.compactions_schema import event_retry_schema, event_schema
-from compaction.pipeline.serializers.compactions import serialize_event
+from compaction.pipeline.serializers.compactions import EventOutput
+from memories.store.api.schema import IDEMPOTENCY_KEY, response_schemas
 from memories.tenancy.api.endpoint import Endpoint
 from memories.tenancy.api.idempotency import idempotent
 from memories.tenancy.exceptions import NotFound
@@ -18,12 +19,12 @@ from memory_platform.rest.serializers import EmptyInput
 
 
 class EventEndpointBase(Endpoint):
-    """What the endpoints of events share."""
+    """Shared by the endpoints of events."""
 
     scopes = {"POST": "write"}
 
     def run_within(self, event_id: UUID) -> Run:
-        """A run of what lies within the key's reach; inside a scope."""
+        """Return a run within the key's reach; inside a scope. Raises `NotFound`."""
         rows = Run.objects.for_tenant(self.tenant_id).within(self.key.partition_prefix).with_targets()
         found: Run | None = rows.with_id(event_id).first()
         if found is None:
@@ -34,23 +35,29 @@ class EventEndpointBase(Endpoint):
 class EventEndpoint(EventEndpointBase):
     """One event."""
 
-    @event_schema
+    @extend_schema(operation_id="events_read", tags=["compaction"], responses=response_schemas({200: EventOutput}, 404))
     def get(self, request: Request, event_id: UUID) -> Response:
-        """How far the work is, and why it failed where it did."""
+        """The progress of a job, and why it failed if it did."""
         self.query(EmptyInput)
         with tenant_scope(self.tenant_id):
-            return Response(serialize_event(self.run_within(event_id)))
+            return Response(EventOutput(self.run_within(event_id)).data)
 
 
 class EventRetryEndpoint(EventEndpointBase):
-    """Another attempt."""
+    """Retry an event."""
 
-    @event_retry_schema
+    @extend_schema(
+        operation_id="events_retry",
+        tags=["compaction"],
+        request=None,
+        parameters=[IDEMPOTENCY_KEY],
+        responses=response_schemas({202: EventOutput}, 404, 409),
+    )
     @idempotent
     def post(self, request: Request, event_id: UUID) -> Response:
-        """Have failed work done again."""
+        """Retry a failed job."""
         self.body(EmptyInput)
         with tenant_scope(self.tenant_id):
             retry_compaction_run(run=self.run_within(event_id), by=self.actor, now=self.now)
-            answer = serialize_event(self.run_within(event_id))
+            answer = EventOutput(self.run_within(event_id)).data
         return Response(answer, status=status.HTTP_202_ACCEPTED)

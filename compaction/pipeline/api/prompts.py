@@ -1,36 +1,32 @@
-"""Endpoints of the prompt for summaries, and of simulations. The prompt concerns the whole tenant."""
+"""Endpoints of the summary prompt, which belongs to the whole tenant, and of simulations."""
 
 from dataclasses import replace
+from functools import partial
 from uuid import UUID
 
+from drf_spectacular.utils import OpenApiExample, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from compaction.pipeline.actions.prompts import roll_back_prompt, save_prompt
-from compaction.pipeline.api.prompts_schema import (
-    prompt_back_schema,
-    prompt_save_schema,
-    prompt_try_schema,
-    prompts_schema,
-    simulate_schema,
-)
 from compaction.pipeline.opening import stored_prompt_versions
-from compaction.pipeline.plans import session_policy
+from compaction.pipeline.policies import session_policy
 from compaction.pipeline.prompt_trial import try_prompt
 from compaction.pipeline.serializers.prompts import (
     PromptInput,
+    PromptOutput,
     PromptRollBackInput,
+    PromptsOutput,
     PromptTrialInput,
+    PromptTrialOutput,
     SimulationInput,
-    serialize_prompt,
-    serialize_prompt_trial,
-    serialize_simulation,
+    SimulationOutput,
 )
-from compaction.pipeline.session_rows import find_session
+from compaction.pipeline.session_rows import find_session, read_all_turns
 from compaction.services.simulation.simulator import simulate_session
-from compaction.simulation.recorded import read_all_turns
 from context.services.profiles.compaction_policy import problems_of_policy
 from memories.services.store.drafts import FieldProblem
+from memories.store.api.schema import IDEMPOTENCY_KEY, response_schemas
 from memories.tenancy.api.endpoint import Endpoint
 from memories.tenancy.api.idempotency import idempotent
 from memories.tenancy.api.permissions import require_whole_tenant
@@ -38,68 +34,102 @@ from memories.tenancy.exceptions import invalid
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.rest.serializers import EmptyInput
 
+_document = partial(extend_schema, tags=["compaction"])
+_TEXT = "Keep names, dates, decisions and open tasks. Write at most {budget_tokens} tokens."
+
 
 class PromptEndpoint(Endpoint):
     """The tenant's prompt."""
 
     scopes = {"PUT": "admin"}
 
-    @prompts_schema
+    @_document(operation_id="prompts_read", responses=response_schemas({200: PromptsOutput}))
     def get(self, request: Request) -> Response:
-        """The prompt in force and all its versions, newest first; version 1 is the code's."""
+        """The active prompt and all its versions, newest first; version 1 is built in."""
         self.query(EmptyInput)
         with tenant_scope(self.tenant_id):
             versions = stored_prompt_versions(self.tenant_id)
         current = next((row for row in versions if row.pk and row.recorded_to is None), versions[-1])
-        return Response({"current": serialize_prompt(current), "versions": [serialize_prompt(row) for row in versions]})
+        return Response(PromptsOutput({"current": current, "versions": versions}).data)
 
-    @prompt_save_schema
+    @_document(
+        operation_id="prompts_save",
+        request=PromptInput,
+        examples=[OpenApiExample("A shorter prompt", {"text": _TEXT, "edited_from": 1}, request_only=True)],
+        responses=response_schemas({200: PromptOutput}, 409, 413),
+    )
     def put(self, request: Request) -> Response:
-        """Put a text into force as the next version."""
+        """Activate a text as the next version."""
         require_whole_tenant(self.key)
         values = self.body(PromptInput)
         with tenant_scope(self.tenant_id):
             prompt = save_prompt(tenant_id=self.tenant_id, by=self.actor, now=self.now, **values)
-        return Response(serialize_prompt(prompt))
+        return Response(PromptOutput(prompt).data)
 
 
 class PromptRollBackEndpoint(Endpoint):
-    """Back to an earlier version."""
+    """Roll back to an earlier version."""
 
     scopes = {"POST": "admin"}
 
-    @prompt_back_schema
+    @_document(
+        operation_id="prompts_roll_back",
+        request=PromptRollBackInput,
+        examples=[OpenApiExample("The built-in prompt", {"version": 1}, request_only=True)],
+        parameters=[IDEMPOTENCY_KEY],
+        responses=response_schemas({200: PromptOutput}, 409, 413),
+    )
     @idempotent
     def post(self, request: Request) -> Response:
-        """Put the text of an older version into force again, as a new version."""
+        """Activate the text of an older version again, as a new version."""
         require_whole_tenant(self.key)
         version = self.body(PromptRollBackInput)["version"]
         with tenant_scope(self.tenant_id):
             prompt = roll_back_prompt(tenant_id=self.tenant_id, version=version, by=self.actor, now=self.now)
-        return Response(serialize_prompt(prompt))
+        return Response(PromptOutput(prompt).data)
 
 
 class PromptTrialEndpoint(Endpoint):
-    """A prompt before it is saved."""
+    """Try a prompt before it is saved."""
 
     scopes = {"POST": "admin"}
 
-    @prompt_try_schema
+    @_document(
+        operation_id="prompts_trial",
+        request=PromptTrialInput,
+        examples=[
+            OpenApiExample(
+                "On a recorded session",
+                {"session_id": "7d3f1c1e-58a4-4b8e-9d0c-1b5a0a7a3c11", "text": _TEXT},
+                request_only=True,
+            )
+        ],
+        responses=response_schemas({200: PromptTrialOutput}, 404, 409, 413),
+    )
     def post(self, request: Request) -> Response:
-        """Summarise a recorded session with a prompt; nothing is kept."""
+        """Summarise a recorded session with a prompt; nothing is stored."""
         values = self.body(PromptTrialInput)
         with tenant_scope(self.tenant_id):
             find_session(tenant_id=self.tenant_id, session_id=values["session_id"], reach=self.key.partition_prefix)
         trial = try_prompt(tenant_id=self.tenant_id, session_id=values["session_id"], text=values["text"], now=self.now)
-        return Response(serialize_prompt_trial(trial))
+        return Response(PromptTrialOutput(trial).data)
 
 
 class SessionSimulateEndpoint(Endpoint):
-    """What if."""
+    """Simulate another policy."""
 
-    @simulate_schema
+    @_document(
+        operation_id="sessions_simulate",
+        request=SimulationInput,
+        examples=[
+            OpenApiExample(
+                "Later, and keeping more", {"sleep_threshold": 0.8, "preserve_messages": 40}, request_only=True
+            )
+        ],
+        responses=response_schemas({200: SimulationOutput}, 404, 413),
+    )
     def post(self, request: Request, session_id: UUID) -> Response:
-        """Play the session through under other numbers; nothing is written. What is not named is its policy's."""
+        """Simulate the session under other numbers; nothing is written. Omitted fields are those of its policy."""
         values = self.body(SimulationInput)
         price, window = values.pop("price_per_million"), values.pop("max_context_tokens", None)
         with tenant_scope(self.tenant_id):
@@ -112,7 +142,8 @@ class SessionSimulateEndpoint(Endpoint):
         if problems:
             raise invalid([FieldProblem(one.field, one.code, one.detail) for one in problems])
         window = window or session.max_context_tokens
-        told = simulate_session(
+        simulation = simulate_session(
             turns, policy, window, directive_tokens=session.directive_tokens, price_per_million=price
         )
-        return Response(serialize_simulation(told, policy=policy.as_record(), window=window))
+        answer = {**vars(simulation), "policy": policy.as_record(), "max_context_tokens": window}
+        return Response(SimulationOutput(answer).data)

@@ -1,4 +1,4 @@
-"""Compactions, what they did to which message, and the prompts they were made with."""
+"""QuerySets of compactions, their members and prompts."""
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
@@ -13,9 +13,9 @@ from django.db.models.functions import Cast, Coalesce
 from memories.tenancy.queries.conditions import path_condition
 from memories.tenancy.queries.rows import TenantRows, VersionedByRecordedTime
 
-#: When somebody decided about a compaction; where nobody did, when it was done or failed.
+#: When a compaction was decided on; without a decision, when it finished or failed.
 SETTLED_AT = Coalesce("decided_at", "finished_at", "created_at")
-#: What a line of a list does not show.
+#: Fields that a list does not show.
 _LARGE_FIELDS = ("policy", "summary_text", "statements", "journal", "retention")
 
 
@@ -37,14 +37,14 @@ class CompactionQuerySet(TenantRows):
         return self.filter(state__in=states)
 
     def replacing(self, compaction_id: UUID) -> Self:
-        """Those that were made anew in its place, the latest first."""
+        """Regenerated compactions that replace this one, the latest first."""
         return self.filter(replaces_id=compaction_id).order_by("-created_at")
 
     def other_than(self, compaction_id: UUID) -> Self:
         return self.exclude(pk=compaction_id)
 
-    def memories_relied_on(self, memory_ids: Iterable[str]) -> set[str]:
-        """Those of the memories that the journal of any of these names, as long as it is in force."""
+    def referenced_memories(self, memory_ids: Iterable[str]) -> set[str]:
+        """Ids among `memory_ids` that the journal of any applied one of these cites."""
         wanted = set(memory_ids)
         cites = reduce(or_, (Q(journal__contains=[{"memory_id": memory_id}]) for memory_id in sorted(wanted)), Q())
         journals = self.filter(cites, state="applied").values_list("journal", flat=True) if wanted else []
@@ -61,12 +61,12 @@ class CompactionQuerySet(TenantRows):
         return self.order_by("created_at", "id")
 
     def fullest_first(self) -> Self:
-        """Those of the fullest sessions first, of two as full the older one."""
+        """Ordered by the pressure of their sessions, highest first, then oldest first."""
         pressure = Cast(F("session__context_tokens"), FloatField()) / F("session__max_context_tokens")
         return self.order_by(pressure.desc(), "created_at", "id")
 
     def superseded(self, now: datetime) -> int:
-        """Another proposal of their session stands in their place."""
+        """Mark as superseded; returns the number of rows."""
         return self.update(state="superseded", decided_at=now)
 
     def ids(self, count: int) -> list[UUID]:
@@ -74,11 +74,11 @@ class CompactionQuerySet(TenantRows):
         return list(self.values_list("pk", flat=True)[:count])
 
     def last_applied_first(self) -> Self:
-        """Those in force, the one that may be rolled back first."""
+        """Applied ones, the one that may be rolled back first."""
         return self.filter(state="applied").order_by("-compacted_at", "-created_at")
 
     def latest_applied_ids(self) -> set[UUID]:
-        """Of each session the one in force that may be rolled back."""
+        """Ids of the latest applied compaction of each session, which may be rolled back."""
         rows = self.filter(state="applied").order_by("session_id", "-compacted_at", "-created_at")
         return set(rows.distinct("session_id").values_list("pk", flat=True))
 
@@ -86,11 +86,11 @@ class CompactionQuerySet(TenantRows):
         return list(self.order_by().values_list("session_id", flat=True))
 
     def waiting(self) -> Self:
-        """Those that wait for a decision."""
+        """Proposals that wait for a decision."""
         return self.filter(state="proposed")
 
     def savings_by_bin(self, *, since: datetime, step: timedelta) -> dict[datetime, int]:
-        """By how many tokens the compactions in force made contexts of sessions shorter, by when they were applied."""
+        """Tokens that applied compactions saved, by time bin of their application."""
         rows = self.filter(state="applied").binned("compacted_at", since=since, step=step)
         saved = rows.annotate(saved=Sum(F("tokens_before") - F("tokens_after")))
         return {row["bin"]: row["saved"] for row in saved}
@@ -99,15 +99,15 @@ class CompactionQuerySet(TenantRows):
         return self.select_related("session")
 
     def without_details(self) -> Self:
-        """Rows as a list shows them: statements and journal stay in the database."""
+        """Rows for a list, without statements and journal."""
         return self.defer("statements", "journal")
 
     def without_texts(self) -> Self:
-        """Rows as a line each shows them."""
+        """Rows without their large fields."""
         return self.defer(*_LARGE_FIELDS)
 
     def locked(self) -> Self:
-        """Held until the transaction ends: of two decisions the second sees the first."""
+        """Locked until the transaction ends: the second of two decisions sees the first."""
         return self.select_for_update(no_key=True, of=("self",))
 
 
@@ -122,12 +122,12 @@ class CompactionMemberQuerySet(TenantRows):
         return self.select_related("message").order_by("message__sequence")
 
     def compacted_by_applied(self) -> Self:
-        """Those whose message a compaction in force took out of the context, with what a line says of that one."""
+        """Members whose message an applied compaction summarised, with that compaction's small fields."""
         rows = self.filter(act="compacted", compaction__state="applied").select_related("compaction")
         return rows.defer(*(f"compaction__{name}" for name in _LARGE_FIELDS))
 
     def spans_of(self, session_id: UUID) -> list[tuple[UUID, int, int, int]]:
-        """(compaction, generation, first and last sequence) that each compaction in force took out of the session."""
+        """(compaction, generation, first and last sequence) of each applied compaction of the session."""
         rows = self.filter(compaction__session_id=session_id, act="compacted", compaction__state="applied").order_by()
         spans = rows.values_list("compaction_id", "compaction__generation")
         return list(spans.annotate(first=Min("message__sequence"), last=Max("message__sequence")).order_by("first"))

@@ -1,4 +1,4 @@
-"""Background work: finding it, claiming it, and the breakers of providers."""
+"""QuerySets of runs and of provider breakers."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -26,8 +26,8 @@ class RunQuerySet(TenantRows):
     def in_state(self, *states: str) -> Self:
         return self.filter(state__in=states)
 
-    def failed_still(self) -> Self:
-        """Those that failed and that no later run of the same session or partition and style made good."""
+    def still_failed(self) -> Self:
+        """Failed runs without a later success for the same session, or partition and style."""
         later = self.model._meta.default_manager.filter(
             tenant_id=OuterRef("tenant_id"), created_at__gt=OuterRef("created_at"), state="done"
         )
@@ -56,11 +56,11 @@ class RunQuerySet(TenantRows):
         return self.order_by("-created_at", "id")
 
     def abandoned(self, now: datetime) -> Self:
-        """Open ones that nobody holds: never claimed, or claimed by a worker that is gone."""
+        """Open runs without a valid lease: never claimed, or claimed by a dead worker."""
         return self.open().filter(Q(claimed_until__isnull=True) | Q(claimed_until__lt=now)).order_by("created_at")
 
     def claim(self, run_id: UUID, *, now: datetime, until: datetime) -> int:
-        """Take an open run that nobody holds; 1 for who got it, 0 for everybody else. One conditional UPDATE."""
+        """Claim an open run without a lease by one conditional UPDATE; returns 1 on success, else 0."""
         return (
             self.abandoned(now)
             .order_by()
@@ -75,12 +75,12 @@ class RunQuerySet(TenantRows):
             )
         )
 
-    def finished(self, step: str, now: datetime) -> int:
+    def finish(self, step: str, now: datetime) -> int:
         """Mark as done."""
         return self.update(state="done", step=step, claimed_until=None, finished_at=now)
 
-    def failed(self, code: str, detail: str, now: datetime) -> int:
-        """Mark as failed, with a reason that holds no memory text."""
+    def fail(self, code: str, detail: str, now: datetime) -> int:
+        """Mark as failed, with a reason that contains no memory text."""
         return self.update(
             state="failed", error_code=code, error_detail=detail[:300], claimed_until=None, finished_at=now
         )
@@ -95,23 +95,23 @@ class RunQuerySet(TenantRows):
     def older_than(self, moment: datetime) -> Self:
         return self.filter(created_at__lt=moment)
 
-    def held(self, run_id: UUID, until: datetime) -> Self:
-        """The run, as long as whoever claimed it `until` then still holds it."""
+    def with_lease(self, run_id: UUID, until: datetime) -> Self:
+        """The run, if the lease `until` then is still its own."""
         return self.filter(pk=run_id, state="running", claimed_until=until)
 
-    def put_off(self, until: datetime, code: str) -> int:
-        """Give back what is held; nobody takes it before `until`."""
+    def postpone(self, until: datetime, code: str) -> int:
+        """Return a leased run to the queue; it cannot be claimed before `until`."""
         return self.update(state="queued", claimed_until=until, error_code=code)
 
     def given_back(self) -> int:
-        """Give back what is held, for anybody to take; this was no attempt."""
+        """Return a leased run to the queue without counting the attempt."""
         return self.update(state="queued", claimed_until=None, attempts=F("attempts") - 1)
 
     def with_targets(self) -> Self:
         return self.select_related("session", "partition", "compaction")
 
     def with_titled_targets(self) -> Self:
-        """What a list names: partition, and session with what its `title` takes, which is one query more."""
+        """With partition and titled session, for lists. One query more."""
         sessions = self.model._meta.get_field("session").related_model.objects.with_titles()
         return self.select_related("partition").prefetch_related(Prefetch("session", sessions))
 
@@ -121,7 +121,7 @@ class ProviderBreakerQuerySet(TenantRows):
         return self.filter(provider=provider)
 
     def open_at(self, now: datetime) -> Self:
-        """Those whose provider is left alone at `now`."""
+        """Breakers whose provider is off at `now`."""
         return self.filter(open_until__gt=now)
 
     def failing(self) -> Self:

@@ -1,28 +1,23 @@
-"""Compactions, their review and their runs: what agents send about them and what they get."""
+"""Inputs and outputs of the API for compactions, reviews and events."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import Any
+from uuid import UUID
 
 from rest_framework import serializers
 
-from compaction.models import Compaction, Run, Session
+from compaction.models import Compaction, Run
 from compaction.models.sessions import MODEL_CHARACTERS_MAX
 from compaction.pipeline.plans import SessionPlan
 from compaction.services.pipeline.states import APPEND_MISSING, APPROVE, EDIT, REGENERATE, REJECT, REOPEN, ROLL_BACK
 from compaction.services.review.editing import REVIEW_REASON_CHARACTERS_MAX, SUMMARY_BYTES_MAX
-from memory_platform.rest.fields import (
-    StrictBooleanField,
-    StrictChoiceField,
-    StrictIntegerField,
-    StrictTextField,
-    format_utc,
-)
-from memory_platform.rest.pages import PageInput
+from memory_platform.rest.fields import StrictBooleanField, StrictChoiceField, StrictIntegerField, StrictTextField
+from memory_platform.rest.pages import PageInput, PageOutput
 from memory_platform.rest.serializers import StrictSerializer
 
 REVIEW_ACTIONS = (APPROVE, REJECT, EDIT, APPEND_MISSING, REGENERATE, ROLL_BACK, REOPEN)
 FACTS_MAX = 500
-#: Which fields an action takes beside its name.
+#: The fields that each action takes besides its name.
 FIELDS_OF = {
     APPROVE: {"reason", "edit_version"},
     REJECT: {"reason", "edit_version"},
@@ -37,8 +32,8 @@ FIELDS_OF = {
 class CompactSessionInput(StrictSerializer):
     """How to compact a session."""
 
-    dry_run = StrictBooleanField(required=False, default=False, help_text="Only tell what would be done.")
-    wait = StrictBooleanField(required=False, default=False, help_text="Answer when it is done.")
+    dry_run = StrictBooleanField(required=False, default=False, help_text="Report what would be done, do nothing.")
+    wait = StrictBooleanField(required=False, default=False, help_text="Answer once it is done.")
 
 
 class CompactionListInput(PageInput):
@@ -48,21 +43,21 @@ class CompactionListInput(PageInput):
 
 
 class ReviewInput(StrictSerializer):
-    """A decision about a compaction, with what it takes."""
+    """A decision about a compaction, with the fields of its action."""
 
     action = StrictChoiceField(choices=REVIEW_ACTIONS)
     reason = StrictTextField(
         max_length=REVIEW_REASON_CHARACTERS_MAX, required=False, help_text="For approve, reject, rollback."
     )
     text = StrictTextField(
-        max_length=SUMMARY_BYTES_MAX, min_length=1, required=False, help_text="For edit: the summary from now on."
+        max_length=SUMMARY_BYTES_MAX, min_length=1, required=False, help_text="For edit: the new summary."
     )
-    edit_version = StrictIntegerField(required=False, help_text="For approve, reject, edit: the one that was read.")
+    edit_version = StrictIntegerField(required=False, help_text="For approve, reject, edit: the version that was read.")
     facts = serializers.ListField(
         child=StrictTextField(max_length=SUMMARY_BYTES_MAX),
         required=False,
         max_length=FACTS_MAX,
-        help_text="For append_missing: texts of missing facts; absent: all of them.",
+        help_text="For append_missing: texts of missing facts; default: all of them.",
     )
     model = StrictTextField(
         max_length=MODEL_CHARACTERS_MAX, min_length=1, required=False, help_text="For regenerate: another model."
@@ -70,7 +65,7 @@ class ReviewInput(StrictSerializer):
     prompt_version = StrictIntegerField(minimum=1, required=False, help_text="For regenerate: another prompt.")
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        """Each action takes its own fields."""
+        """Refuse fields that the action does not take."""
         action = attrs["action"]
         errors = {
             name: [serializers.ErrorDetail(f"The action {action} takes no {name}.", code="unexpected")]
@@ -84,101 +79,231 @@ class ReviewInput(StrictSerializer):
         return attrs
 
 
-def serialize_dry_run(session: Session, plan: SessionPlan) -> dict[str, Any]:
-    """What a compaction would do now; `reason` says why it would make no summary."""
-    span = [turn.sequence for turn in plan.span if turn.sequence is not None]
-    return {
-        "span": {"first_sequence": span[0], "last_sequence": span[-1], "messages": len(span)} if span else None,
-        "tokens_before": plan.plan.tokens_before,
-        "tokens_after": plan.plan.tokens_after_at_most,
-        "masked": len(plan.masked),
-        "summarised": len(span),
-        "summary_budget_tokens": plan.plan.summary_budget_tokens,
-        "pressure": session.pressure,
-        "reason": plan.plan.reason or None,
-    }
+class BlankAsNullField(serializers.CharField):
+    """A text of an answer; null instead of an empty one."""
+
+    def to_representation(self, value: Any) -> Any:
+        """The text or None."""
+        return super().to_representation(value) or None
 
 
-def serialize_compaction_row(row: Compaction) -> dict[str, Any]:
-    """A compaction as lists show it; it was read `with_sessions`."""
-    has_span = row.first_sequence is not None
-    span = {"first_sequence": row.first_sequence, "last_sequence": row.last_sequence} if has_span else None
-    retention = row.retention or {}
-    return {
-        "id": str(row.pk),
-        "session_id": str(row.session_id),
-        "partition": row.session.partition_path,
-        "trigger": row.trigger,
-        "state": row.state,
-        "generation": row.generation,
-        "summariser": row.summariser,
-        "is_fallback": row.is_fallback,
-        "model": row.model,
-        "prompt_version": row.prompt_version,
-        "span": span,
-        "tokens_before": row.tokens_before,
-        "tokens_after": row.tokens_after,
-        "original_token_count": row.original_token_count,
-        "summary_token_count": row.summary_token_count,
-        "compacted_count": row.compacted_count,
-        "masked_count": row.masked_count,
-        "retained": {
-            "kept": len(retention.get("kept", [])),
-            "missing": len(retention.get("missing", [])),
-            "share": retention.get("share"),
-        },
-        "warnings": row.warnings,
-        "is_edited": row.is_edited,
-        "edit_version": row.edit_version,
-        "error": {"code": row.error_code, "detail": row.error_detail} if row.error_code else None,
-        "created_at": format_utc(row.created_at),
-        "finished_at": format_utc(row.finished_at),
-        "compacted_at": format_utc(row.compacted_at),
-        "requested_by": row.requested_by,
-        "decided_by": row.decided_by,
-        "decided_at": format_utc(row.decided_at),
-        "decision_reason": row.decision_reason,
-        "replaces": str(row.replaces_id) if row.replaces_id else None,
-        "previous": str(row.previous_id) if row.previous_id else None,
-    }
+class SpanOutput(serializers.Serializer[Any]):
+    """The messages that a summary is made from, both ends included."""
+
+    first_sequence = serializers.IntegerField()
+    last_sequence = serializers.IntegerField()
+
+    def to_representation(self, instance: Compaction) -> Any:
+        """The span of a compaction; None without a summary."""
+        return None if instance.first_sequence is None else super().to_representation(instance)
 
 
-def serialize_compaction(row: Compaction, *, event_id: object, allowed: Sequence[str]) -> dict[str, Any]:
-    """One compaction with all it says and rests on."""
-    retention = row.retention or {}
-    return {
-        **serialize_compaction_row(row),
-        "event_id": str(event_id) if event_id else None,
-        "summary": row.summary_text or None,
-        "statements": row.statements,
-        "journal": row.journal,
-        "kept": [_fact(fact) for fact in retention.get("kept", [])],
-        "missing": [_fact(fact) for fact in retention.get("missing", [])],
-        "policy": row.policy,
-        "allowed_actions": list(allowed),
-    }
+class PlannedSpanOutput(SpanOutput):
+    """The messages that a summary would be made from, and how many of them it would replace: pinned ones stay."""
+
+    messages = serializers.IntegerField()
 
 
-def serialize_event(row: Run) -> dict[str, Any]:
-    """A piece of background work; it was read `with_targets`."""
-    place = row.session.partition_path if row.session else row.partition.path if row.partition else ""
-    return {
-        "id": str(row.pk),
-        "kind": row.kind,
-        "state": row.state,
-        "step": row.step,
-        "attempts": row.attempts,
-        "session_id": str(row.session_id) if row.session_id else None,
-        "compaction_id": str(row.compaction_id) if row.compaction_id else None,
-        "partition": place,
-        "style": row.style or None,
-        "error": {"code": row.error_code, "detail": row.error_detail} if row.error_code else None,
-        "requested_by": row.requested_by,
-        "created_at": format_utc(row.created_at),
-        "started_at": format_utc(row.started_at),
-        "finished_at": format_utc(row.finished_at),
-    }
+class DryRunOutput(serializers.Serializer[Any]):
+    """What a compaction would do now."""
+
+    span = PlannedSpanOutput(allow_null=True, help_text="Null where no summary would be made.")
+    tokens_before = serializers.IntegerField()
+    tokens_after = serializers.IntegerField(help_text="At most, with a summary as long as it may be.")
+    masked = serializers.IntegerField()
+    summarised = serializers.IntegerField()
+    summary_budget_tokens = serializers.IntegerField()
+    pressure = serializers.FloatField()
+    reason = serializers.CharField(allow_null=True, help_text="Why no summary would be made.")
+
+    def to_representation(self, instance: SessionPlan) -> dict[str, Any]:
+        """The answer for a plan; the context has the session's `pressure`."""
+        span = [turn.sequence for turn in instance.span if turn.sequence is not None]
+        return {
+            "span": {"first_sequence": span[0], "last_sequence": span[-1], "messages": len(span)} if span else None,
+            "tokens_before": instance.plan.tokens_before,
+            "tokens_after": instance.plan.tokens_after_at_most,
+            "masked": len(instance.masked),
+            "summarised": len(span),
+            "summary_budget_tokens": instance.plan.summary_budget_tokens,
+            "pressure": self.context["pressure"],
+            "reason": instance.plan.reason or None,
+        }
 
 
-def _fact(fact: dict[str, Any]) -> dict[str, Any]:
-    return {name: fact[name] for name in ("class", "text", "message_ids")}
+class StartedRunOutput(serializers.Serializer[Any]):
+    """A run that a worker does; `GET events/{event_id}` reports its progress."""
+
+    event_id = serializers.UUIDField(source="pk")
+    compaction_id = serializers.UUIDField()
+
+
+class FailureOutput(serializers.Serializer[Any]):
+    """Why a compaction or run failed."""
+
+    code = serializers.CharField(source="error_code")
+    detail = serializers.CharField(source="error_detail")
+
+    def to_representation(self, instance: Compaction | Run) -> Any:
+        """Code and detail; None without a failure."""
+        return super().to_representation(instance) if instance.error_code else None
+
+
+class CompactionWarningOutput(serializers.Serializer[Any]):
+    """Something that readers of a summary should know."""
+
+    code = serializers.CharField()
+    detail = serializers.CharField()
+
+
+class RetentionOutput(serializers.Serializer[Any]):
+    """How many facts of the messages summary and journal contain."""
+
+    kept = serializers.IntegerField()
+    missing = serializers.IntegerField()
+    share = serializers.FloatField(allow_null=True)
+
+    def to_representation(self, instance: Mapping[str, Any]) -> dict[str, Any]:
+        """The counts of a stored retention record, which is empty without a summary."""
+        counts = {name: len(instance.get(name, [])) for name in ("kept", "missing")}
+        return {**counts, "share": instance.get("share")}
+
+
+class CompactionRowOutput(serializers.Serializer[Any]):
+    """A compaction in a list."""
+
+    id = serializers.UUIDField()
+    session_id = serializers.UUIDField()
+    partition = serializers.CharField(allow_blank=True, source="session.partition_path")
+    trigger = serializers.ChoiceField(choices=Compaction.Trigger.values)
+    state = serializers.ChoiceField(choices=Compaction.State.values)
+    generation = serializers.IntegerField(help_text="From 3 on accuracy degrades.")
+    summariser = serializers.CharField(allow_blank=True)
+    is_fallback = serializers.BooleanField(help_text="The model failed, so the text was made without it.")
+    model = serializers.CharField(allow_blank=True)
+    prompt_version = serializers.IntegerField(help_text="0: made without a prompt.")
+    span = SpanOutput(allow_null=True, source="*")
+    tokens_before = serializers.IntegerField()
+    tokens_after = serializers.IntegerField()
+    original_token_count = serializers.IntegerField()
+    summary_token_count = serializers.IntegerField()
+    compacted_count = serializers.IntegerField()
+    masked_count = serializers.IntegerField()
+    retention = RetentionOutput()
+    warnings = CompactionWarningOutput(many=True)
+    is_edited = serializers.BooleanField()
+    edit_version = serializers.IntegerField()
+    error = FailureOutput(allow_null=True, source="*")
+    created_at = serializers.DateTimeField()
+    finished_at = serializers.DateTimeField(allow_null=True)
+    compacted_at = serializers.DateTimeField(allow_null=True)
+    requested_by = serializers.CharField(allow_blank=True)
+    decided_by = serializers.CharField(allow_blank=True)
+    decided_at = serializers.DateTimeField(allow_null=True)
+    decision_reason = serializers.CharField(allow_blank=True)
+    replaces = serializers.UUIDField(allow_null=True, source="replaces_id")
+    previous = serializers.UUIDField(allow_null=True, source="previous_id")
+
+
+class SummaryStatementOutput(serializers.Serializer[Any]):
+    """One statement of a summary and the messages that it cites."""
+
+    text = serializers.CharField()
+    message_ids = serializers.ListField(child=serializers.UUIDField())
+    kind = serializers.CharField()
+    subject = serializers.CharField(allow_blank=True)
+    stated_on = serializers.DateField(allow_null=True)
+    is_from_earlier = serializers.BooleanField()
+    is_edited = serializers.BooleanField()
+
+
+class JournalEntryOutput(serializers.Serializer[Any]):
+    """A lasting fact and the memory that contains it."""
+
+    text = serializers.CharField()
+    message_ids = serializers.ListField(child=serializers.UUIDField())
+    kind = serializers.CharField()
+    memory_id = serializers.UUIDField(allow_null=True)
+    status = serializers.CharField(help_text="new, stored, duplicate, near_duplicate, recalled or invalid.")
+    is_for_retention = serializers.BooleanField(help_text="Added because the summary lost its facts.")
+
+
+class RetainedFactsOutput(serializers.ListSerializer[Any]):
+    """The facts of a compaction that its retention record lists under the field's name."""
+
+    def to_representation(self, data: Any) -> list[Any]:
+        """The facts, kept or missing; none without a summary."""
+        return super().to_representation(data.retention.get(self.field_name, []))
+
+
+class RetainedFactOutput(serializers.Serializer[Any]):
+    """A fact of the messages, by its class."""
+
+    text = serializers.CharField()
+    message_ids = serializers.ListField(child=serializers.UUIDField())
+
+    class Meta:
+        list_serializer_class = RetainedFactsOutput
+
+    def get_fields(self) -> dict[str, Any]:
+        """Add the field `class`, whose name is a Python keyword."""
+        return {"class": serializers.CharField(), **super().get_fields()}
+
+
+class CompactionOutput(CompactionRowOutput):
+    """A compaction with its summary, statements, journal and facts."""
+
+    event_id = serializers.SerializerMethodField()
+    summary = BlankAsNullField(allow_null=True, source="summary_text", help_text="Null where masking was enough.")
+    statements = SummaryStatementOutput(many=True)
+    journal = JournalEntryOutput(many=True)
+    kept = RetainedFactOutput(many=True, source="*")
+    missing = RetainedFactOutput(many=True, source="*")
+    policy = serializers.DictField()
+    allowed_actions = serializers.SerializerMethodField()
+
+    def get_event_id(self, _row: Compaction) -> UUID | None:
+        """The id of its newest event."""
+        event_id: UUID | None = self.context["event_id"]
+        return event_id
+
+    def get_allowed_actions(self, _row: Compaction) -> list[str]:
+        """The review actions that are allowed now."""
+        allowed: list[str] = self.context["allowed_actions"]
+        return allowed
+
+
+class FinishedCompactionOutput(StartedRunOutput):
+    """The result of a compaction whose caller waited for it."""
+
+    state = serializers.ChoiceField(choices=Compaction.State.values)
+    compaction = CompactionOutput()
+
+
+class CompactionPageOutput(PageOutput):
+    """A page of compactions, newest first."""
+
+    results = CompactionRowOutput(many=True)
+
+
+class EventOutput(serializers.Serializer[Any]):
+    """A job: a compaction or a roll-up."""
+
+    id = serializers.UUIDField()
+    kind = serializers.ChoiceField(choices=Run.Kind.values)
+    state = serializers.ChoiceField(choices=Run.State.values)
+    step = serializers.CharField(allow_blank=True)
+    attempts = serializers.IntegerField()
+    session_id = serializers.UUIDField(allow_null=True)
+    compaction_id = serializers.UUIDField(allow_null=True)
+    partition = serializers.SerializerMethodField()
+    style = BlankAsNullField(allow_null=True)  # type: ignore[assignment]
+    error = FailureOutput(allow_null=True, source="*")
+    requested_by = serializers.CharField(allow_blank=True)
+    created_at = serializers.DateTimeField()
+    started_at = serializers.DateTimeField(allow_null=True)
+    finished_at = serializers.DateTimeField(allow_null=True)
+
+    def get_partition(self, row: Run) -> str:
+        """The path of the session's partition or of the partition that is summarised."""
+        return row.session.partition_path if row.session else row.partition.path if row.partition else ""

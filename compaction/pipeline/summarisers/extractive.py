@@ -18,7 +18,7 @@ from compaction.services.pipeline.statements.words import content_words, sentenc
 from compaction.services.pipeline.stored_statements import CitedStatement
 from compaction.services.sessions.turns import LIVE, SessionTurn
 
-#: What is worth remembering beyond the session.
+#: Kinds of statements for the journal.
 LASTING = frozenset(
     {
         StatementKind.FACT,
@@ -49,7 +49,7 @@ class ExtractiveSummariser:
         statements = [*restore_statements(task.earlier), *extract_statements(messages)]
         chosen = _chosen(statements, task) or _chosen(_openings(messages), task)
         if not chosen:
-            raise SummariserError("nothing_to_say", "The messages hold no text to summarise.", is_permanent=True)
+            raise SummariserError("nothing_to_say", "The messages contain no text to summarise.", is_permanent=True)
         old = {statement_key(one) for one in task.earlier}
         told = [_told(statement, old) for statement in chosen]
         return SummaryResult(render_statements(chosen), tuple(told))
@@ -66,7 +66,7 @@ class ExtractiveSummariser:
 
 
 def speaking_messages(turns: Iterable[SessionTurn]) -> list[StatementMessage]:
-    """The turns that say something, as statements are made from; a placeholder says nothing."""
+    """Return the turns with text as input for statements; placeholders are skipped."""
     return [
         StatementMessage(str(turn.id), turn.role, turn.content, turn.name, turn.created_at, turn.sequence or 0)
         for turn in turns
@@ -85,7 +85,7 @@ def restore_statements(earlier: Sequence[CitedStatement]) -> list[Statement]:
             parts=(StatementPart(one.text, word_weights(words, counts, ())),),
             message_ids=one.message_ids,
             kind=_kind(one.kind),
-            said_on=one.said_on,
+            stated_on=one.stated_on,
             factor=EDITED_FACTOR if one.is_edited else 1.0,
         )
         for one, words in zip(earlier, tokens, strict=True)
@@ -107,7 +107,7 @@ def _kind(name: str) -> StatementKind:
 
 def _told(statement: Statement, old: Iterable[tuple[str, tuple[str, ...]]]) -> CitedStatement:
     told = CitedStatement(
-        statement.text, statement.message_ids, str(statement.kind), statement.subject, statement.said_on
+        statement.text, statement.message_ids, str(statement.kind), statement.subject, statement.stated_on
     )
     return CitedStatement(
         **{**vars(told), "is_from_earlier": statement_key(told) in old, "is_edited": statement.factor >= EDITED_FACTOR}

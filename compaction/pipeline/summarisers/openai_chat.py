@@ -103,7 +103,7 @@ class OpenAIChatSummariser:
             answer = self._answer(task, question, question.text(budget), lines, self._time_left(task, started))
             told += _told(answer, question, earlier, part)
         if not told and not question.may_be_empty:
-            raise SummariserError("empty", "The model's answer holds no statement.", is_permanent=False)
+            raise SummariserError("empty", "The model's answer contains no statement.", is_permanent=False)
         return told
 
     def _parts(self, task: SummaryTask) -> list[list[SessionTurn]]:

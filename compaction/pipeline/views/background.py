@@ -1,4 +1,4 @@
-"""Background work: trying a failed run again; roll-ups of one partition."""
+"""Jobs: retry a failed run; the roll-ups of one partition."""
 
 from typing import Any
 from urllib.parse import urlencode
@@ -28,7 +28,7 @@ from memory_platform.web.pages import (
     watch_job,
 )
 
-#: What the list of all work calls the states of runs.
+#: Job states by run state.
 STATES_OF_JOBS = {"queued": "unfinished", "running": "unfinished", "failed": "failed", "done": "done"}
 ROLL_UPS_SHOWN_MAX = 5
 
@@ -37,7 +37,7 @@ ROLL_UPS_SHOWN_MAX = 5
 @tenant_required
 @require_safe
 def former_run_list(request: HtmxRequest) -> HttpResponseBase:
-    """The former address of the list of runs: all background work stands in one."""
+    """Redirect the former URL of the list of runs to the list of jobs."""
     kind = request.GET.get("kind", "")
     state = STATES_OF_JOBS.get(request.GET.get("state", ""), "")
     query = {"kind": kind if kind in Run.Kind.values else "runs"} | ({"state": state} if state else {})
@@ -45,7 +45,7 @@ def former_run_list(request: HtmxRequest) -> HttpResponseBase:
 
 
 def is_run_open(run: Run) -> bool:
-    """Whether a worker is at it or will be."""
+    """Return whether the run is queued or running."""
     return run.state in (Run.State.QUEUED, Run.State.RUNNING)
 
 
@@ -53,7 +53,7 @@ def is_run_open(run: Run) -> bool:
 @tenant_required
 @require_POST
 def run_retry(request: HtmxRequest, run_id: UUID) -> HttpResponseBase:
-    """Have a failed run done again."""
+    """Retry a failed run."""
     try:
         with tenant_scope(request.tenant.id):
             row = Run.objects.for_tenant(request.tenant.id).with_id(run_id).first()
@@ -63,7 +63,7 @@ def run_retry(request: HtmxRequest, run_id: UUID) -> HttpResponseBase:
     except PlatformError as error:
         flash_error(request, error.detail)
     else:
-        add_flash(request, "It is queued again.")
+        add_flash(request, "Job queued again.")
         watch_job(request, run.kind, run.pk)
     return redirect("jobs", request.tenant.id)
 
@@ -72,7 +72,7 @@ def run_retry(request: HtmxRequest, run_id: UUID) -> HttpResponseBase:
 @tenant_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def partition_roll_ups(request: HtmxRequest) -> HttpResponseBase:
-    """The roll-ups of a partition lately, as its page shows them; a POST has its summary of one style made anew."""
+    """The latest roll-ups of a partition; a POST regenerates its summary of one style."""
     place = PartitionForm(request.POST if request.method == "POST" else request.GET)
     if not place.is_valid():
         raise Http404
@@ -91,7 +91,7 @@ def partition_roll_ups(request: HtmxRequest) -> HttpResponseBase:
 
 
 def roll_up_list_context(tenant_id: UUID, path: str) -> dict[str, Any]:
-    """What the list of a partition's roll-ups needs; inside a scope."""
+    """Return the template context of a partition's roll-ups; inside a scope."""
     found = list(Run.objects.for_tenant(tenant_id).of_partition(path).newest_first()[:ROLL_UPS_SHOWN_MAX])
     return {
         "roll_ups": found,
@@ -110,5 +110,5 @@ def _request_roll_up(request: HtmxRequest, partition: Partition) -> None:
     except PlatformError as error:
         flash_error(request, error.detail)
     else:
-        add_flash(request, f"The {style} summary is being made anew.")
+        add_flash(request, f"Regenerating the {style} summary.")
         watch_job(request, run.kind, run.pk)

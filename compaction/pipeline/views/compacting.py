@@ -1,4 +1,4 @@
-"""Compacting a session by hand: what it would do, then doing it; and what another policy would have done."""
+"""Compact a session by hand: dry run and request; simulate another policy."""
 
 from http import HTTPStatus
 from typing import Any
@@ -10,14 +10,14 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_safe
 
 from compaction.pipeline.actions.compactions import request_compaction
-from compaction.pipeline.opening import WHY_NOTHING
-from compaction.pipeline.plans import plan_session, session_policy
+from compaction.pipeline.plans import WHY_NOTHING, plan_session
+from compaction.pipeline.policies import session_policy
+from compaction.pipeline.session_rows import read_all_turns
 from compaction.services.simulation.simulator import simulate_session
 from compaction.sessions.charts import before_after, simulation_chart
 from compaction.sessions.timeline import proposed_compaction
 from compaction.sessions.views import get_session_or_404
 from compaction.simulation.forms import SimulationForm, simulation_form_values
-from compaction.simulation.recorded import read_all_turns
 from context.services.profiles.compaction_policy import CompactionPolicy, problems_of_policy
 from memories.tenancy.access import operator_actor, tenant_required
 from memories.tenancy.exceptions import PlatformError
@@ -37,7 +37,7 @@ from memory_platform.web.pages import (
 @tenant_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def session_compact(request: HtmxRequest, session_id: UUID) -> HttpResponseBase:
-    """Span and tokens of a compaction before it is asked for; a POST asks for it."""
+    """The dry run of a compaction; a POST requests it."""
     if request.method == "POST":
         return _request(request, session_id)
     return _dry_run(request, session_id)
@@ -51,7 +51,7 @@ def _request(request: HtmxRequest, session_id: UUID) -> HttpResponseBase:
     except PlatformError as error:
         flash_error(request, error.detail)
         return _dry_run(request, session_id, status=HTTPStatus.UNPROCESSABLE_ENTITY)
-    add_flash(request, "The compaction is under way. You are told when it is done.")
+    add_flash(request, "Compaction started. You will be notified when it is done.")
     watch_job(request, run.kind, run.pk)
     return redirect("session", request.tenant.id, session_id)
 
@@ -85,7 +85,7 @@ def _dry_run(request: HtmxRequest, session_id: UUID, *, status: int = HTTPStatus
 @tenant_required
 @require_safe
 def session_simulate(request: HtmxRequest, session_id: UUID) -> HttpResponseBase:
-    """The session played through under other numbers, which stand in the address; nothing is written."""
+    """Simulate the session under other numbers, given in the URL; nothing is written."""
     with tenant_scope(request.tenant.id):
         session = get_session_or_404(request, session_id)
         policy = session_policy(session)

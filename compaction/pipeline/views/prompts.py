@@ -35,7 +35,7 @@ _VERSIONS_MAX = 30
 
 @dataclass(frozen=True)
 class PromptVersion:
-    """A version of the prompt, and what it changed in the one before it; that of the program itself is the first."""
+    """A version of the prompt and its diff to the one before; the built-in prompt is the first."""
 
     version: int
     text: str
@@ -44,7 +44,7 @@ class PromptVersion:
 
 
 def prompt_version_rows(rows: Sequence[CompactionPrompt]) -> list[PromptVersion]:
-    """A tenant's own versions, given the newest first, with what each changed; at the end the program's own."""
+    """Return a tenant's versions, newest first, with their diffs, and the built-in prompt at the end."""
     texts = [*(row.text for row in rows), PROMPT]
     own = [
         PromptVersion(row.version, row.text, row, diff_words(texts[place + 1], row.text))
@@ -57,7 +57,7 @@ def prompt_version_rows(rows: Sequence[CompactionPrompt]) -> list[PromptVersion]
 @tenant_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def prompt_page(request: HtmxRequest) -> HttpResponseBase:
-    """The prompt in force and its versions; a POST saves another text, or tries it."""
+    """The active prompt and its versions; a POST saves or tries another text."""
     if request.method != "POST":
         return _page(request, None)
     form = PromptForm(request.POST, label_suffix="")
@@ -65,7 +65,7 @@ def prompt_page(request: HtmxRequest) -> HttpResponseBase:
         return _page(request, form)
     fields = form.cleaned_data
     if "try" in request.POST:
-        return _tried(request, form)
+        return _try_and_respond(request, form)
     try:
         with tenant_scope(request.tenant.id):
             saved = save_prompt(
@@ -78,14 +78,14 @@ def prompt_page(request: HtmxRequest) -> HttpResponseBase:
     except PlatformError as error:
         form.add_error("text" if error.field == "text" else None, error.detail)
         return _page(request, form)
-    add_flash(request, f"Version {saved.version} is in force.")
+    add_flash(request, f"Version {saved.version} is active.")
     return redirect("prompts", request.tenant.id)
 
 
-def _tried(request: HtmxRequest, form: PromptForm) -> HttpResponse:
+def _try_and_respond(request: HtmxRequest, form: PromptForm) -> HttpResponse:
     session_id = form.cleaned_data["session"]
     if session_id is None:
-        form.add_error("session", "Choose a session to try it on.")
+        form.add_error("session", "Select a session for the test.")
         return _page(request, form)
     text = form.cleaned_data["text"]
     try:
@@ -100,7 +100,7 @@ def _tried(request: HtmxRequest, form: PromptForm) -> HttpResponse:
 @tenant_required
 @require_POST
 def prompt_roll_back(request: HtmxRequest, version: int) -> HttpResponseBase:
-    """Put the text of an older version into force again."""
+    """Activate the text of an older version again."""
     try:
         with tenant_scope(request.tenant.id):
             who = operator_actor(request.operator)
@@ -110,7 +110,7 @@ def prompt_roll_back(request: HtmxRequest, version: int) -> HttpResponseBase:
     except PlatformError as error:
         flash_error(request, error.detail)
     else:
-        add_flash(request, f"The text of version {version} is in force again, as version {saved.version}.")
+        add_flash(request, f"Rolled back to version {version}, saved as version {saved.version}.")
     return redirect("prompts", request.tenant.id)
 
 

@@ -1,4 +1,4 @@
-"""What the views of one review share: the page itself, and a decision with all that may come of it."""
+"""Shared by the views of one review: the page, and a decision with its possible results."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,10 +15,9 @@ from django.utils import timezone
 
 from compaction.models import Compaction, CompactionPrompt
 from compaction.pipeline.summarisers import has_model
-from compaction.review.changes import ReviewChange, last_review_change
 from compaction.review.forms import ReasonForm, RegenerateForm, ReviewPlaceForm, SummaryTextForm
 from compaction.review.page import read_review
-from compaction.review.queue import add_session_titles, read_queue_place
+from compaction.review.queries import ReviewChange, add_session_titles, last_review_change, read_queue_place
 from compaction.services.pipeline.prompts import PROMPT_VERSION
 from memories.tenancy.access import operator_actor
 from memories.tenancy.exceptions import Conflict, NotFound, PlatformError
@@ -30,7 +29,7 @@ PROMPTS_OFFERED_MAX = 50
 
 @dataclass(frozen=True)
 class Refusal:
-    """Why a decision was not taken, what happened meanwhile, and what had been typed: nothing of it is lost."""
+    """Why a decision was refused, what changed meanwhile, and the entered text, which the page keeps."""
 
     detail: str
     change: ReviewChange | None = None
@@ -39,7 +38,7 @@ class Refusal:
 
 @dataclass(frozen=True)
 class RefusedForms:
-    """Forms that were sent and refused, each beside its button."""
+    """Invalid forms to render again."""
 
     text: SummaryTextForm | None = None
     reason: ReasonForm | None = None
@@ -54,7 +53,7 @@ class RefusedForms:
 
 
 class ReviewAddress:
-    """Where a review stands beyond its own address: in which order of the queue, behind which decision."""
+    """The query parameters of a review page: order of the queue, last decision, offset of originals."""
 
     def __init__(self, request: HtmxRequest) -> None:
         form = ReviewPlaceForm(request.GET)
@@ -66,18 +65,18 @@ class ReviewAddress:
         self.offset = int(offset) if offset.isdecimal() and len(offset) < 8 else 0
 
     def query(self, **changes: object) -> str:
-        """The query of another address that keeps the order, with its question mark."""
+        """Return a query string with the order and `changes`, with its question mark."""
         fields = {"order": self.order, **changes}
         query = urlencode({name: value for name, value in fields.items() if value})
         return f"?{query}" if query else ""
 
     @property
     def own_query(self) -> str:
-        """The query of this page, for forms on it."""
+        """The query string of this page, for its forms."""
         return self.query(last=self.last, **{"from": self.offset})
 
     def of(self, compaction_id: UUID | None, **changes: object) -> str:
-        """The address of another review, or of the queue."""
+        """Return the URL of another review, or of the queue."""
         names: list[object] = [self.tenant_id]
         name = "reviews" if compaction_id is None else "compaction"
         if compaction_id is not None:
@@ -89,7 +88,7 @@ Verb = Callable[..., Compaction]
 
 
 def get_compaction_or_404(request: HtmxRequest, compaction_id: UUID) -> Compaction:
-    """The row with its session; inside a scope."""
+    """Return the row with its session; inside a scope. Raises `Http404`."""
     rows = Compaction.objects.for_tenant(request.tenant.id).with_id(compaction_id)
     row: Compaction | None = rows.with_sessions().first()
     if row is None:
@@ -98,7 +97,7 @@ def get_compaction_or_404(request: HtmxRequest, compaction_id: UUID) -> Compacti
 
 
 def perform_decision(request: HtmxRequest, compaction_id: UUID, verb: Verb) -> Compaction:
-    """Decide in the tenant's scope. Raises `Http404` for what is gone, `PlatformError` as the verb does."""
+    """Run the action in the tenant's scope. Raises `Http404`, or `PlatformError` as the action does."""
     try:
         with tenant_scope(request.tenant.id):
             row = get_compaction_or_404(request, compaction_id)
@@ -108,7 +107,7 @@ def perform_decision(request: HtmxRequest, compaction_id: UUID, verb: Verb) -> C
 
 
 def describe_refusal(request: HtmxRequest, compaction_id: UUID, error: PlatformError, *, typed: str = "") -> Refusal:
-    """What to say: of a conflict also what somebody did meanwhile."""
+    """Return the refusal to show; for a conflict with the change that caused it."""
     change = None
     if isinstance(error, Conflict):
         with tenant_scope(request.tenant.id):
@@ -126,9 +125,9 @@ def decide_and_respond(
     undo: str = "",
     link: FlashLink | None = None,
     reason: ReasonForm | None = None,
-    goes_on: bool = False,
+    should_continue: bool = False,
 ) -> HttpResponseBase:
-    """Decide and show it: the same review, or with `goes_on` the next one that waits, whose page can undo this one."""
+    """Decide and redirect: to the same review, or with `should_continue` to the next one, which offers undo."""
     address = ReviewAddress(request)
     with tenant_scope(request.tenant.id):
         place = read_queue_place(request.tenant.id, compaction_id, order=address.order)
@@ -140,7 +139,7 @@ def decide_and_respond(
         return render_review(request, compaction_id, RefusedForms(reason=reason, refusal=refusal))
     undo_url = reverse(undo, args=[request.tenant.id, compaction_id]) if undo else ""
     add_flash(request, said, undo_url=undo_url, link=link)
-    if not goes_on:
+    if not should_continue:
         return redirect(address.of(compaction_id))
     return redirect(address.of(place.following, last=compaction_id))
 
@@ -187,12 +186,12 @@ def render_review(request: HtmxRequest, compaction_id: UUID, filled: RefusedForm
 
 
 def _text_form(row: Compaction) -> forms.Form:
-    """With an empty line behind the text, so that what is typed at its end is no part of its last sentence."""
+    """Return the form with a line break after the text, so that text added at the end starts a new sentence."""
     return SummaryTextForm(initial={"text": f"{row.summary_text}\n", "edit_version": row.edit_version}, label_suffix="")
 
 
 def _last_decided(address: ReviewAddress) -> Compaction | None:
-    """What was decided before this page came up, as long as that can be undone by one click."""
+    """Return the compaction decided on before this page, if one click can undo it."""
     if address.last is None:
         return None
     rows = Compaction.objects.for_tenant(address.tenant_id).with_id(address.last)

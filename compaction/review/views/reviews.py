@@ -1,4 +1,4 @@
-"""The review of compactions: what waits, one beside its originals, and the decisions about it."""
+"""Review compactions: the queue, decisions and comparison."""
 
 from functools import partial
 from http import HTTPStatus
@@ -18,12 +18,16 @@ from compaction.review.actions import (
     reopen_compaction,
     roll_back_compaction,
 )
-from compaction.review.changes import last_review_change
-from compaction.review.comparison import compare_proposals
 from compaction.review.forms import OptionalReasonForm, ReasonForm, RegenerateForm, ReviewStateForm
 from compaction.review.page import memories_archived_by_roll_back, read_review
 from compaction.review.presence import Reviewer, note_presence
-from compaction.review.queue import ORDERS, add_session_titles, read_review_queue
+from compaction.review.queries import (
+    ORDERS,
+    add_session_titles,
+    compare_proposals,
+    last_review_change,
+    read_review_queue,
+)
 from compaction.review.views.page import (
     RefusedForms,
     ReviewAddress,
@@ -51,7 +55,7 @@ from memory_platform.web.templatetags.figures import pluralized
 @tenant_required
 @require_safe
 def review_queue(request: HtmxRequest) -> HttpResponseBase:
-    """Compactions that wait for a decision, and what became of others lately."""
+    """Proposals that wait for a decision, and recent decisions."""
     address = ReviewAddress(request)
     with tenant_scope(request.tenant.id):
         queue = read_review_queue(request.tenant.id, order=address.order)
@@ -75,42 +79,46 @@ def review_queue(request: HtmxRequest) -> HttpResponseBase:
 @tenant_required
 @require_POST
 def compaction_approve(request: HtmxRequest, compaction_id: UUID) -> HttpResponseBase:
-    """Put a proposal into the session's context, and go on to the next one."""
+    """Approve a proposal and go to the next one."""
     form = OptionalReasonForm(request.POST, label_suffix="")
     if not form.is_valid():
         return render_review(request, compaction_id, RefusedForms(reason=form))
-    said = "Approved: the summary stands in the session's context."
+    said = "Approved. The summary is in the session's context."
     verb = partial(approve_compaction, **form.cleaned_data)
-    undo = FlashLink(reverse("compaction-roll-back", args=[request.tenant.id, compaction_id]), "Undo …", asks=True)
-    return decide_and_respond(request, compaction_id, verb, said, link=undo, reason=form, goes_on=True)
+    undo = FlashLink(
+        reverse("compaction-roll-back", args=[request.tenant.id, compaction_id]), "Undo …", needs_confirmation=True
+    )
+    return decide_and_respond(request, compaction_id, verb, said, link=undo, reason=form, should_continue=True)
 
 
 @operator_required("operator")
 @tenant_required
 @require_POST
 def compaction_reject(request: HtmxRequest, compaction_id: UUID) -> HttpResponseBase:
-    """Refuse a proposal, saying why, and go on to the next one."""
+    """Reject a proposal with a reason and go to the next one."""
     form = ReasonForm(request.POST, label_suffix="")
     if not form.is_valid():
         return render_review(request, compaction_id, RefusedForms(reason=form))
-    said = "Rejected: the session stays as it is."
+    said = "Rejected. The session does not change."
     verb = partial(reject_compaction, **form.cleaned_data)
-    return decide_and_respond(request, compaction_id, verb, said, undo="compaction-reopen", reason=form, goes_on=True)
+    return decide_and_respond(
+        request, compaction_id, verb, said, undo="compaction-reopen", reason=form, should_continue=True
+    )
 
 
 @operator_required("operator")
 @tenant_required
 @require_POST
 def compaction_reopen(request: HtmxRequest, compaction_id: UUID) -> HttpResponseBase:
-    """Put a rejected proposal, or one that another was made instead of, back in the queue."""
-    return decide_and_respond(request, compaction_id, reopen_compaction, "It waits for a decision again.")
+    """Return a rejected or superseded proposal to the queue."""
+    return decide_and_respond(request, compaction_id, reopen_compaction, "Reopened.")
 
 
 @operator_required("operator")
 @tenant_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def compaction_roll_back(request: HtmxRequest, compaction_id: UUID) -> HttpResponseBase:
-    """Asks first; a POST returns the session to what it was before."""
+    """Ask for confirmation; a POST rolls the compaction back."""
     if request.method == "POST":
         form = OptionalReasonForm(request.POST, label_suffix="")
         if not form.is_valid():
@@ -118,11 +126,11 @@ def compaction_roll_back(request: HtmxRequest, compaction_id: UUID) -> HttpRespo
         with tenant_scope(request.tenant.id):
             row = get_compaction_or_404(request, compaction_id)
             made = memories_archived_by_roll_back(row)
-        said = "Rolled back: the session is exactly what it was before."
+        said = "Rolled back. The session is in its earlier state."
         if made:
-            said += f" {pluralized(made, 'memory,memories')} that it had made {'is' if made == 1 else 'are'} archived."
-        said += " It does not come back to the queue."
-        session = FlashLink(reverse("session", args=[request.tenant.id, row.session_id]), "Look at the session")
+            said += f" {pluralized(made, 'memory,memories')} from it {'is' if made == 1 else 'are'} archived."
+        said += " It does not return to the queue."
+        session = FlashLink(reverse("session", args=[request.tenant.id, row.session_id]), "View session")
         verb = partial(roll_back_compaction, reason=form.cleaned_data["reason"])
         return decide_and_respond(request, compaction_id, verb, said, link=session, reason=form)
     with tenant_scope(request.tenant.id):
@@ -136,7 +144,7 @@ def compaction_roll_back(request: HtmxRequest, compaction_id: UUID) -> HttpRespo
 @tenant_required
 @require_POST
 def compaction_regenerate(request: HtmxRequest, compaction_id: UUID) -> HttpResponseBase:
-    """Have a proposal made anew, by another model or prompt where they are given."""
+    """Regenerate a proposal, by another model or prompt if given."""
     form = RegenerateForm(request.POST, label_suffix="")
     if not form.is_valid():
         return render_review(request, compaction_id, RefusedForms(again=form))
@@ -157,7 +165,7 @@ def compaction_regenerate(request: HtmxRequest, compaction_id: UUID) -> HttpResp
         return render_review(
             request, compaction_id, RefusedForms(refusal=describe_refusal(request, compaction_id, error))
         )
-    add_flash(request, "A new one is being made; this one stands until then.")
+    add_flash(request, "Regeneration started. The current proposal stays until it is done.")
     watch_job(request, run.kind, run.pk)
     return redirect(ReviewAddress(request).of(compaction_id))
 
@@ -166,7 +174,7 @@ def compaction_regenerate(request: HtmxRequest, compaction_id: UUID) -> HttpResp
 @tenant_required
 @require_safe
 def compaction_compare(request: HtmxRequest, compaction_id: UUID) -> HttpResponseBase:
-    """A proposal that was made anew beside the one before it; one of them is chosen."""
+    """Compare a regenerated proposal with the one before it."""
     with tenant_scope(request.tenant.id):
         row = get_compaction_or_404(request, compaction_id)
         comparison = compare_proposals(row)
@@ -181,7 +189,7 @@ def compaction_compare(request: HtmxRequest, compaction_id: UUID) -> HttpRespons
 @tenant_required
 @require_POST
 def compaction_presence(request: HtmxRequest, compaction_id: UUID) -> HttpResponseBase:
-    """The page says that somebody looks at it, and learns who else does and what changed since it was drawn."""
+    """Record the reader and return the other readers and what changed since the page was rendered."""
     form = ReviewStateForm(request.POST)
     with tenant_scope(request.tenant.id):
         row = get_compaction_or_404(request, compaction_id)

@@ -1,4 +1,4 @@
-"""The text of a summary in review: read, edited, tried, and missing facts appended to it."""
+"""The text of a summary in review: read, edit, measure, append missing facts."""
 
 from functools import partial
 from http import HTTPStatus
@@ -42,7 +42,7 @@ from memory_platform.web.pages import (
 @tenant_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def compaction_detail(request: HtmxRequest, compaction_id: UUID) -> HttpResponseBase:
-    """One compaction: the originals beside the summary, what it keeps and lost; a POST saves another text."""
+    """One compaction with its originals and facts; a POST saves another text."""
     if request.method != "POST":
         return render_review(request, compaction_id)
     form = SummaryTextForm(request.POST, label_suffix="")
@@ -54,14 +54,14 @@ def compaction_detail(request: HtmxRequest, compaction_id: UUID) -> HttpResponse
         row = perform_decision(request, compaction_id, verb)
     except PlatformError as error:
         return _refused_text(request, compaction_id, form, error)
-    add_flash(request, _told(row))
-    return _shown(request, compaction_id)
+    add_flash(request, _describe_summary(row))
+    return _respond_with_review(request, compaction_id)
 
 
 def _refused_text(
     request: HtmxRequest, compaction_id: UUID, form: SummaryTextForm, error: PlatformError
 ) -> HttpResponseBase:
-    """A fault of the text beside it; after somebody else's edit what was typed, ready to replace theirs."""
+    """Render a fault of the text; after another person's edit, the entered text ready to replace theirs."""
     if error.field in form.fields:
         form.add_error(error.field, error.detail)
         return render_review(request, compaction_id, RefusedForms(text=form))
@@ -77,7 +77,7 @@ def _refused_text(
 @tenant_required
 @require_POST
 def compaction_trial(request: HtmxRequest, compaction_id: UUID) -> HttpResponseBase:
-    """What a text would take and keep, while it is typed: the numbers that saving gives. Stores nothing."""
+    """The tokens and facts of a text while it is entered, as saving would give them. Stores nothing."""
     form = SummaryTextForm(request.POST, label_suffix="")
     page: dict[str, object] = {"form": form}
     with tenant_scope(request.tenant.id):
@@ -100,10 +100,12 @@ def compaction_trial(request: HtmxRequest, compaction_id: UUID) -> HttpResponseB
 @tenant_required
 @require_POST
 def compaction_append(request: HtmxRequest, compaction_id: UUID) -> HttpResponseBase:
-    """Append one missing fact to the summary, or all of them; the page stays where it is."""
+    """Append one or all missing facts to the summary."""
     form = AppendFactsForm(request.POST)
     if not form.is_valid():
-        return render_review(request, compaction_id, RefusedForms(refusal=Refusal("The page is too old; look again.")))
+        return render_review(
+            request, compaction_id, RefusedForms(refusal=Refusal("The page is out of date. Reload it."))
+        )
     chosen = request.POST.getlist("fact")
     with tenant_scope(request.tenant.id):
         before = len(get_compaction_or_404(request, compaction_id).statements)
@@ -116,40 +118,40 @@ def compaction_append(request: HtmxRequest, compaction_id: UUID) -> HttpResponse
         )
     added = {"statements": len(row.statements) - before, "edit_version": row.edit_version}
     undo = reverse("compaction-withdraw", args=[request.tenant.id, compaction_id])
-    add_flash(request, _told(row, "Appended"), undo_url=f"{undo}?{urlencode(added)}")
-    return _shown(request, compaction_id)
+    add_flash(request, _describe_summary(row, "Appended"), undo_url=f"{undo}?{urlencode(added)}")
+    return _respond_with_review(request, compaction_id)
 
 
 @operator_required("operator")
 @tenant_required
 @require_POST
 def compaction_withdraw(request: HtmxRequest, compaction_id: UUID) -> HttpResponseBase:
-    """Undo an append: take the last statements out again, if the text is as it was left."""
+    """Undo an append: remove the last statements, if the text is unchanged."""
     with tenant_scope(request.tenant.id):
         get_compaction_or_404(request, compaction_id)
     form = WithdrawAppendedForm(request.GET)
     if not form.is_valid():
-        flash_error(request, "It cannot be undone: the address says not what was appended.")
-        return _shown(request, compaction_id)
+        flash_error(request, "Cannot undo: the address does not name the appended statements.")
+        return _respond_with_review(request, compaction_id)
     try:
         row = perform_decision(request, compaction_id, partial(withdraw_appended_statements, **form.cleaned_data))
     except PlatformError as error:
         return render_review(
             request, compaction_id, RefusedForms(refusal=describe_refusal(request, compaction_id, error))
         )
-    add_flash(request, _told(row, "Taken out again"))
-    return _shown(request, compaction_id)
+    add_flash(request, _describe_summary(row, "Removed"))
+    return _respond_with_review(request, compaction_id)
 
 
-def _shown(request: HtmxRequest, compaction_id: UUID) -> HttpResponseBase:
-    """The review as it is now, in place for htmx."""
+def _respond_with_review(request: HtmxRequest, compaction_id: UUID) -> HttpResponseBase:
+    """Render the review for htmx, else redirect to it."""
     if wants_fragment(request):
         return render_review(request, compaction_id)
     return redirect(ReviewAddress(request).of(compaction_id))
 
 
-def _told(row: Compaction, done: str = "Saved") -> str:
-    """What a new text takes and keeps."""
+def _describe_summary(row: Compaction, done: str = "Saved") -> str:
+    """Return a sentence about the tokens and facts of the text."""
     kept, missing = (len(row.retention.get(name, [])) for name in ("kept", "missing"))
     tokens, facts = counted(row.summary_token_count, "token", "tokens"), counted(kept + missing, "fact", "facts")
     return f"{done}: {tokens}, {kept} of {facts} kept."

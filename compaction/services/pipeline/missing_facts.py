@@ -59,5 +59,5 @@ def _cut(sentence: str, text: str) -> str:
 
 def _told(turn: SessionTurn, sentence: str) -> str:
     speaker = turn.name or turn.role.capitalize()
-    said_on = f" ({turn.created_at.day} {turn.created_at:%B %Y})" if turn.created_at else ""
-    return f"{speaker}{said_on}: {sentence}"
+    stated_on = f" ({turn.created_at.day} {turn.created_at:%B %Y})" if turn.created_at else ""
+    return f"{speaker}{stated_on}: {sentence}"

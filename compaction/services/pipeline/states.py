@@ -1,4 +1,4 @@
-"""What may become of a compaction, and who decides it (ADR-0071)."""
+"""The states of a compaction and the actions that change them (ADR-0071)."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ TRANSITIONS: Mapping[tuple[str, str], str] = {
 
 
 class TransitionError(Exception):
-    """An action that a compaction's state does not allow: somebody decided before, or it is too early."""
+    """An action that a compaction's state does not allow: it was decided on before, or it is too early."""
 
     code = "conflict"
 

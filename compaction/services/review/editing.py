@@ -41,7 +41,7 @@ def parse_statements(text: str, before: Sequence[CitedStatement], messages: Mapp
             start, end = place
             told.append((start, statement))
             rest = f"{rest[:start]}{chr(10) * (end - start)}{rest[end:]}"
-    days = {f"{date_text(one.said_on)}:": one.said_on for one in before if one.said_on}
+    days = {f"{date_text(one.stated_on)}:": one.stated_on for one in before if one.stated_on}
     leads = {lead for one in before for lead in _leads(one)}
     told += [(place, _edited(words, before, messages, day)) for place, words, day in _sentences(rest, days, leads)]
     return [statement for _, statement in sorted(told, key=lambda pair: pair[0])]
@@ -73,7 +73,7 @@ def _is_typed_behind(form_and_letter: str, forms: Collection[str]) -> bool:
 
 def _forms(statement: CitedStatement) -> tuple[tuple[str, str], list[str]]:
     """How the statement reads alone and under the heading of its day, and both without what they open with."""
-    whole = (statement.text, drop_repeated_day(statement.text, statement.said_on))
+    whole = (statement.text, drop_repeated_day(statement.text, statement.stated_on))
     return whole, [form.removeprefix(lead).strip() for form in whole for lead in _leads(statement)]
 
 
@@ -117,4 +117,4 @@ def _edited(
         return replace(former, text=sentence, is_edited=True, is_from_earlier=False)
     shares = {message_id: shared_word_share(sentence, content) for message_id, content in messages.items()}
     ranked = sorted((one for one in shares if shares[one] >= SOURCE_SHARE_MIN), key=lambda one: -shares[one])
-    return CitedStatement(sentence, tuple(ranked[:_SOURCES_MAX]), said_on=day, is_edited=True)
+    return CitedStatement(sentence, tuple(ranked[:_SOURCES_MAX]), stated_on=day, is_edited=True)

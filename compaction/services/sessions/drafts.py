@@ -38,7 +38,7 @@ class NewMessage:
     created_at: datetime | None = None
 
     @property
-    def said(self) -> tuple[object, ...]:
+    def content_fields(self) -> tuple[object, ...]:
         """What makes two messages of one `source_id` the same message."""
         return (self.role, self.content, self.name, canonical_calls(self.tool_calls), self.tool_call_id)
 

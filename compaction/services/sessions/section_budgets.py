@@ -11,9 +11,9 @@ from compaction.services.sessions.turns import SessionTurn
 from compaction.services.windowing import is_complete_unit, tool_call_units
 from context.services.budget import SAFETY_SHARE, response_reserve
 
-#: Of the budget, where the budget profile does not say what memories and memo may take.
+#: Share of the budget for memories and memo, if the budget profile has none.
 MEMORIES_SHARE = 0.25
-#: Below this the fence around memories leaves no room for one.
+#: Below this, the fence around memories leaves no tokens for any.
 MEMORIES_TOKENS_MIN = 32
 SESSION_MEMORIES_SECTION, SESSION_SUMMARY_SECTION, _MESSAGES = SESSION_SECTION_ORDER = (
     "memories",
@@ -38,7 +38,7 @@ def default_budget(window: int, max_output_tokens: int | None, *, is_exact: bool
 
 
 def session_section_budgets(sections: Mapping[str, Mapping[str, Any]], budget: int) -> dict[str, Mapping[str, Any]]:
-    """The rooms of memories, summary and messages, from what a budget profile says of all its sections.
+    """Return the budgets of memories, summary and messages from the sections of a budget profile.
 
     Memories with memo, summaries of partitions and links are one section here: a quarter of the budget, or what the
     profile gives them together. Where it names not both of memo and memories, the greater of the two.
@@ -51,7 +51,7 @@ def session_section_budgets(sections: Mapping[str, Mapping[str, Any]], budget: i
 
 
 class MarkedMessage(Protocol):
-    """What of a message stands in its marker."""
+    """The fields of a message that its marker contains."""
 
     @property
     def name(self) -> str: ...
@@ -62,14 +62,14 @@ class MarkedMessage(Protocol):
 
 
 def marker_tokens(turn: MarkedMessage) -> int:
-    """About what a message takes in a context's text beside its stored tokens."""
+    """Return the estimated tokens of a message's marker, in addition to its stored tokens."""
     label = NAME_LABEL_TOKENS if turn.name else 0
     calls = CALLS_MARKER_TOKENS if turn.tool_calls else 0
     return MARKER_TOKENS + label + calls + call_id_tokens(turn.tool_call_id)
 
 
 def newest_unit_tokens(turns: Sequence[SessionTurn]) -> int:
-    """What the newest message, or tool call with its results, takes; 0 where there is none."""
+    """Return the tokens of the newest message, or tool call with results; 0 without one."""
     for unit in reversed(tool_call_units(turns)):
         members = [turns[index] for index in unit]
         if is_complete_unit(members):

@@ -1,4 +1,4 @@
-"""Which messages a context holds when not all of them fit (ADR-0067)."""
+"""Choose the messages of a context when not all of them fit (ADR-0067)."""
 
 from __future__ import annotations
 
@@ -13,47 +13,47 @@ from compaction.services.windowing import is_complete_unit, tool_call_units
 class TrimmedTurns:
     """The turns that stay, in their order, what they take, and those left out.
 
-    `broken` are among those left out: results without a call, calls that still lack a result.
+    `incomplete` are among those left out: results without a call, calls that still lack a result.
     """
 
     kept: tuple[SessionTurn, ...]
-    left_out: tuple[SessionTurn, ...]
-    broken: tuple[SessionTurn, ...]
+    excluded: tuple[SessionTurn, ...]
+    incomplete: tuple[SessionTurn, ...]
     tokens: int
 
 
-def trim_to_newest_turns(turns: Sequence[SessionTurn], room_tokens: int) -> TrimmedTurns:
-    """The newest whole units that fit in `room_tokens`; pinned ones come first.
+def trim_to_newest_turns(turns: Sequence[SessionTurn], token_budget: int) -> TrimmedTurns:
+    """The newest whole units that fit in `token_budget`; pinned ones come first.
 
     A unit that does not fit in what pinned ones leave, however much of the others is dropped, is passed over; the first
-    that does not fit in the rest ends the search, so that no hole opens in the conversation. Compacted turns are not
+    that does not fit in the rest ends the search, so that the conversation has no gap. Compacted turns are not
     looked at.
     """
-    standing = [turn for turn in turns if turn.state != COMPACTED]
-    groups = [(unit, [standing[index] for index in unit]) for unit in tool_call_units(standing)]
-    broken = {index for unit, members in groups if not is_complete_unit(members) for index in unit}
+    shown = [turn for turn in turns if turn.state != COMPACTED]
+    groups = [(unit, [shown[index] for index in unit]) for unit in tool_call_units(shown)]
+    incomplete = {index for unit, members in groups if not is_complete_unit(members) for index in unit}
     whole = [
         (unit, sum(turn.context_tokens for turn in members), any(turn.pinned for turn in members))
         for unit, members in reversed(groups)
-        if unit[0] not in broken
+        if unit[0] not in incomplete
     ]
     kept: set[int] = set()
-    left = room_tokens
+    left = token_budget
     for unit, tokens, is_pinned in whole:
         if is_pinned and tokens <= left:
             kept.update(unit)
             left -= tokens
-    room = left
+    budget_after_pinned = left
     for unit, tokens, is_pinned in whole:
-        if is_pinned or tokens > room:
+        if is_pinned or tokens > budget_after_pinned:
             continue
         if tokens > left:
             break
         kept.update(unit)
         left -= tokens
     return TrimmedTurns(
-        kept=tuple(turn for index, turn in enumerate(standing) if index in kept),
-        left_out=tuple(turn for index, turn in enumerate(standing) if index not in kept),
-        broken=tuple(turn for index, turn in enumerate(standing) if index in broken),
-        tokens=room_tokens - left,
+        kept=tuple(turn for index, turn in enumerate(shown) if index in kept),
+        excluded=tuple(turn for index, turn in enumerate(shown) if index not in kept),
+        incomplete=tuple(turn for index, turn in enumerate(shown) if index in incomplete),
+        tokens=token_budget - left,
     )

@@ -1,4 +1,4 @@
-"""What the rules of compaction work on: the turns of a conversation."""
+"""The turns of a conversation, on which the rules of compaction work."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class SessionTurn:
 
     @property
     def context_tokens(self) -> int:
-        """What the message takes in the session's context as it stands."""
+        """Its tokens in the session's context now."""
         if self.state == COMPACTED:
             return 0
         return self.placeholder_tokens if self.state == MASKED else self.tokens

@@ -1,4 +1,4 @@
-"""What a policy would have made of a recorded session: played through, nothing written (ADR-0075)."""
+"""Simulate a recorded session under another policy; nothing is written (ADR-0075)."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ class SimulationPoint:
 class SimulationCost:
     """Tokens sent to a model over the session and their price, 0 where none was given.
 
-    A context longer than the window is sent cut to it. `summarising_tokens` are those a summariser reads and writes.
+    A context longer than the window is truncated to it. `summary_call_tokens` are read and written by a summariser.
     """
 
     calls: int
     tokens_sent: int
     tokens_sent_without_compaction: int
-    calls_cut_without_compaction: int
-    calls_cut: int
-    summarising_tokens: int
+    calls_truncated_without_compaction: int
+    calls_truncated: int
+    summary_call_tokens: int
     price_per_million: float
 
     @property
     def price(self) -> float:
         """With compaction, what the summaries take included."""
-        return (self.tokens_sent + self.summarising_tokens) * self.price_per_million / TOKENS_PER_PRICE
+        return (self.tokens_sent + self.summary_call_tokens) * self.price_per_million / TOKENS_PER_PRICE
 
     @property
     def price_without_compaction(self) -> float:
@@ -143,9 +143,9 @@ class _Course:
             calls=self._calls,
             tokens_sent=self._sent,
             tokens_sent_without_compaction=self._sent_raw,
-            calls_cut_without_compaction=self._cut_raw,
-            calls_cut=self._cut,
-            summarising_tokens=self._summarising,
+            calls_truncated_without_compaction=self._cut_raw,
+            calls_truncated=self._cut,
+            summary_call_tokens=self._summarising,
             price_per_million=price_per_million,
         )
         peak = max((point.pressure for point in self._points), default=self._pressure)

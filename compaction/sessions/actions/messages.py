@@ -1,4 +1,4 @@
-"""Appending, pinning and expanding messages. All of one session's writers take turns by its row."""
+"""Append, pin and expand messages. Writers of one session are serialised by a lock on its row."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,8 +8,7 @@ from uuid import UUID
 from django.db import transaction
 
 from compaction.models import Message, Session
-from compaction.pipeline.counting import count_message_tokens
-from compaction.pipeline.session_rows import lock_session
+from compaction.pipeline.session_rows import count_message_tokens, lock_session
 from compaction.services.sessions.drafts import TOOL_ROLE, NewMessage, new_message_problems, tool_call_problems
 from compaction.services.sessions.tool_calls import call_ids_of, canonical_calls
 from memories.tenancy.audit import Actor, record_audit
@@ -18,7 +17,7 @@ from memories.tenancy.exceptions import Conflict, NotFound, invalid
 
 @dataclass(frozen=True)
 class AppendResult:
-    """What became of one row: the message that holds it, and whether this append made it."""
+    """The stored message of one row, and whether this append created it."""
 
     message: Message
     is_new: bool
@@ -26,10 +25,10 @@ class AppendResult:
 
 @transaction.atomic
 def append_messages(*, session_id: UUID, rows: Sequence[NewMessage], by: Actor, now: datetime) -> list[AppendResult]:
-    """Append all of `rows` (1 to 500) in their order, or none; results stand in the order of the rows.
+    """Append all of `rows` (1 to 500) in their order, or none; results are in the order of the rows.
 
-    A row whose `source_id` the session knows is answered with the message that is there. Raises `InvalidInput` naming
-    every fault, `NotFound`, or `Conflict`: `session_closed`, `source_id_taken` by a message that says something else.
+    For a row whose `source_id` the session already has, the stored message is returned. Raises `InvalidInput` naming
+    every fault, `NotFound`, or `Conflict`: `session_closed`, `source_id_taken` by a message with other content.
     """
     problems = new_message_problems(rows, now=now)
     if problems:
@@ -37,7 +36,7 @@ def append_messages(*, session_id: UUID, rows: Sequence[NewMessage], by: Actor, 
     model = _model_of(session_id)
     tokens = [
         count_message_tokens(row, model) for row in rows
-    ]  # before the session is held: long texts take their time
+    ]  # before the session is locked, since long texts take time
     session = lock_session(session_id)
     if session.model != model:
         tokens = [count_message_tokens(row, session.model) for row in rows]
@@ -59,15 +58,15 @@ def append_messages(*, session_id: UUID, rows: Sequence[NewMessage], by: Actor, 
 
 @transaction.atomic
 def pin_message(*, message: Message, pinned: bool, by: Actor, now: datetime) -> Message:
-    """Pin a message, so that it is never compacted and comes first in contexts, or let it go.
+    """Pin a message, so that it is never compacted and comes first in contexts, or unpin it.
 
-    Raises `Conflict` `compacted` for one that a summary stands for already, or `session_closed`.
+    Raises `Conflict` `compacted` for one that a summary has replaced, or `session_closed`.
     """
     current = _held(message)
     if current.pinned == pinned:
         return current
     if pinned and current.state == Message.State.COMPACTED:
-        raise Conflict("compacted", "A summary stands for this message; roll the compaction back before pinning it.")
+        raise Conflict("compacted", "A summary has replaced this message; roll the compaction back before you pin it.")
     current.pinned = pinned
     current.save(update_fields=["pinned"])
     _audit(current, "pin_message" if pinned else "unpin_message", ["pinned"], by, now)
@@ -76,9 +75,9 @@ def pin_message(*, message: Message, pinned: bool, by: Actor, now: datetime) -> 
 
 @transaction.atomic
 def expand_message(*, message: Message, by: Actor, now: datetime) -> Message:
-    """Put the original of a masked message back into the context; any other stays as it is.
+    """Show the original of a masked message in the context again; any other stays as it is.
 
-    The answered row holds the original whatever its state: a compacted one is read here and stays compacted.
+    The returned row contains the original in any state; a compacted message stays compacted.
     """
     current = _held(message)
     if current.state != Message.State.MASKED:
@@ -111,19 +110,21 @@ def _known_sources(session: Session, rows: Sequence[NewMessage]) -> dict[str, Me
 
 def _refuse_other_content(rows: Sequence[NewMessage], known: Mapping[str, Message]) -> None:
     """A `source_id` names one message, in the session and among the rows."""
-    said = {source_id: _said(message) for source_id, message in known.items()}
+    content_fields = {source_id: _content_fields(message) for source_id, message in known.items()}
     for index, row in enumerate(rows):
-        if row.source_id and said.setdefault(row.source_id, row.said) != row.said:
+        if row.source_id and content_fields.setdefault(row.source_id, row.content_fields) != row.content_fields:
             detail = "The session has another message of this source_id."
             raise Conflict("source_id_taken", detail, f"messages[{index}].source_id")
 
 
-def _said(message: Message) -> tuple[object, ...]:
-    return NewMessage(message.role, message.content, message.name, message.tool_calls, message.tool_call_id).said
+def _content_fields(message: Message) -> tuple[object, ...]:
+    return NewMessage(
+        message.role, message.content, message.name, message.tool_calls, message.tool_call_id
+    ).content_fields
 
 
 def _without_repetitions(rows: Sequence[NewMessage], known: Mapping[str, Message]) -> dict[int, NewMessage]:
-    """The rows that are to be stored, by their place."""
+    """Return the rows to store, by index."""
     seen = set(known)
     fresh: dict[int, NewMessage] = {}
     for index, row in enumerate(rows):
@@ -182,7 +183,7 @@ def _store(session: Session, messages: list[Message], by: Actor, now: datetime) 
 
 
 def _held(message: Message) -> Message:
-    """The message as it is now, with its session, which is held until the transaction ends."""
+    """Return the message as it is now, with its session locked until the transaction ends."""
     session = lock_session(message.session_id)
     rows = Message.objects.for_tenant(session.tenant_id).with_id(message.pk)
     current: Message = rows.without_vectors().get()

@@ -1,4 +1,4 @@
-"""Opening, changing, closing and restoring sessions."""
+"""Create, update, close and restore sessions."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
@@ -9,13 +9,13 @@ from django.db import transaction
 
 from compaction.models import Message, Session
 from compaction.models.sessions import MODEL_CHARACTERS_MAX, WINDOW_TOKENS_MAX, WINDOW_TOKENS_MIN
-from compaction.pipeline.counting import (
+from compaction.pipeline.session_rows import (
     count_context_tokens,
     count_message_tokens,
     count_shown_tokens,
     count_text_tokens,
+    lock_session,
 )
-from compaction.pipeline.session_rows import lock_session
 from compaction.services.sessions.drafts import text_problem
 from context.profiles.token_counters import budget_calculator
 from context.services.assembly.model_catalog import DEFAULT_MODEL
@@ -42,7 +42,7 @@ def create_session(
     by: Actor,
     now: datetime,
 ) -> Session:
-    """Open a session without messages; its window is the model's unless one is given. Raises `InvalidInput`."""
+    """Open a session without messages; its window is the model's by default. Raises `InvalidInput`."""
     name = model or DEFAULT_MODEL
     window = budget_calculator().context_window(name) if max_context_tokens is None else max_context_tokens
     values = {"model": name, "max_context_tokens": window, "directive": directive, "metadata": dict(metadata or {})}
@@ -65,7 +65,7 @@ def create_session(
 
 @transaction.atomic
 def update_session(*, session: Session, changes: Mapping[str, Any], by: Actor, now: datetime) -> Session:
-    """Change fields of `_CHANGEABLE_FIELDS`; another model counts every message anew, a window of None is the model's.
+    """Change fields of `_CHANGEABLE_FIELDS`; another model recounts every message, a window of None is the model's.
 
     A window that was the former model's becomes the new one's. Raises `InvalidInput`, or `Conflict` `session_closed`.
     """

@@ -36,7 +36,7 @@ session_context_schema = extend_schema(
 
 
 class SessionContextEndpoint(Endpoint):
-    """What a model is to read next."""
+    """The context of a session."""
 
     @session_context_schema
     @idempotent
@@ -55,6 +55,6 @@ class SessionContextEndpoint(Endpoint):
             reach=self.key.partition_prefix,
             actor=self.actor,
             now=self.now,
-            compact=partial(compact_in_emergency, hand_over=enqueue_compaction),
+            compact=partial(compact_in_emergency, enqueue=enqueue_compaction),
         )
         return Response(context.as_answer(explain=values["explain"]))

@@ -1,9 +1,11 @@
 """Endpoints of messages: append, list and search, pin, expand."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 from uuid import UUID
 
+from drf_spectacular.utils import OpenApiExample, extend_schema
 from rest_framework import status
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
@@ -14,64 +16,95 @@ from compaction.pipeline.session_rows import find_message
 from compaction.services.sessions.drafts import NewMessage
 from compaction.sessions.actions.messages import append_messages, expand_message, pin_message
 from compaction.sessions.api.sessions import SessionEndpointBase
-from compaction.sessions.api.sessions_schema import (
-    append_schema,
-    expand_schema,
-    message_patch_schema,
-    message_read_schema,
-    messages_schema,
-)
 from compaction.sessions.serializers.messages import (
     MessageAppendInput,
+    MessageAppendInputSchema,
+    MessageAppendOutput,
     MessageChanges,
     MessageInput,
     MessageListInput,
-    serialize_message,
-    serialize_pressure,
+    MessageOutput,
+    MessagePageOutput,
 )
 from memories.services.store.drafts import FieldProblem
+from memories.store.api.schema import IDEMPOTENCY_KEY, response_schemas
 from memories.tenancy.api.idempotency import idempotent
 from memories.tenancy.exceptions import invalid
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.rest.serializers import EmptyInput, flat_errors
 
+_document = partial(extend_schema, tags=["sessions"])
+_TURNS = OpenApiExample(
+    "A question, a tool call and its result",
+    {
+        "messages": [
+            {"role": "user", "content": "What is on for tomorrow?", "source_id": "turn-1"},
+            {
+                "role": "assistant",
+                "content": None,
+                "tool_calls": [
+                    {
+                        "id": "call_1",
+                        "type": "function",
+                        "function": {"name": "calendar", "arguments": '{"day": "2026-05-09"}'},
+                    }
+                ],
+            },
+            {"role": "tool", "tool_call_id": "call_1", "name": "calendar", "content": "10:00 dentist"},
+        ]
+    },
+    request_only=True,
+)
+
 
 class MessageListEndpoint(SessionEndpointBase):
     """Append to a session; list and search its messages."""
 
-    @append_schema
+    @_document(
+        operation_id="messages_append",
+        request=MessageAppendInputSchema,
+        examples=[_TURNS],
+        parameters=[IDEMPOTENCY_KEY],
+        responses=response_schemas({201: MessageAppendOutput, 200: MessageAppendOutput}, 404, 409, 413),
+    )
     @idempotent
     def post(self, request: Request, session_id: UUID) -> Response:
         """Append 1 to 500 messages in their order, all of them or none.
 
-        A message whose `source_id` the session knows is answered as it is there.
+        A message whose `source_id` is already in the session is returned as it is stored.
         """
         rows = self._new_messages(self.body(MessageAppendInput)["messages"])
         with tenant_scope(self.tenant_id):
             session = self.session(session_id)
             appended = append_messages(session_id=session.pk, rows=rows, by=self.actor, now=self.now)
             session = self.session(session_id)
-        results = [
-            {**serialize_message(row.message), "status": "created" if row.is_new else "existing"} for row in appended
-        ]
+        serialize = MessageOutput().to_representation
+        results = [{**serialize(row.message), "status": "created" if row.is_new else "existing"} for row in appended]
         code = status.HTTP_201_CREATED if any(row.is_new for row in appended) else status.HTTP_200_OK
-        return Response({"results": results, **serialize_pressure(session)}, status=code)
+        pressure = {name: getattr(session, name) for name in ("message_count", "context_tokens", "pressure")}
+        return Response({"results": results, **pressure}, status=code)
 
-    @messages_schema
+    @_document(
+        operation_id="messages_list",
+        parameters=[MessageListInput],
+        responses=response_schemas({200: MessagePageOutput}, 404),
+    )
     def get(self, request: Request, session_id: UUID) -> Response:
-        """The originals in their order with their state; `q` finds words of their text. Also of a closed session."""
+        """The originals in their order with their state; `q` searches their text. A closed session is readable too."""
         values = self.query(MessageListInput)
         with tenant_scope(self.tenant_id):
             session = self.session(session_id, is_open=False)
         rows = Message.objects.for_tenant(self.tenant_id).of_session(session.pk).originals().without_vectors()
-        rows = rows.mentioning(values["q"]) if "q" in values else rows
+        rows = rows.containing_text(values["q"]) if "q" in values else rows
         rows = rows.in_state(values["state"]) if "state" in values else rows
         rows = rows.of_role(values["role"]) if "role" in values else rows
         rows = rows.from_sequence(values["after"] + 1) if "after" in values else rows
-        return self.listing(rows, values, ordering="sequence", kinds=(int, UUID), answer=serialize_message)
+        return self.listing(
+            rows, values, ordering="sequence", kinds=(int, UUID), answer=MessageOutput().to_representation
+        )
 
     def _new_messages(self, rows: Sequence[Any]) -> list[NewMessage]:
-        """Every row checked by itself, its faults named by its place."""
+        """Check every row by itself and name its faults by its index."""
         # One serializer checks all rows: making it costs more than using it.
         checker = MessageInput(context={"now": self.now, "key": self.key})
         checked: list[NewMessage] = []
@@ -93,7 +126,7 @@ class MessageListEndpoint(SessionEndpointBase):
 
 
 class MessageEndpointBase(SessionEndpointBase):
-    """What the endpoints of one message share."""
+    """Shared by the endpoints of one message."""
 
     def message(self, message_id: UUID) -> Message:
         """The message within the key's reach."""
@@ -103,30 +136,40 @@ class MessageEndpointBase(SessionEndpointBase):
 class MessageEndpoint(MessageEndpointBase):
     """One message."""
 
-    @message_read_schema
+    @_document(operation_id="messages_read", responses=response_schemas({200: MessageOutput}, 404))
     def get(self, request: Request, message_id: UUID) -> Response:
-        """The original, whatever became of it."""
+        """The original, also of a masked or compacted message."""
         self.query(EmptyInput)
         with tenant_scope(self.tenant_id):
-            return Response(serialize_message(self.message(message_id)))
+            return Response(MessageOutput(self.message(message_id)).data)
 
-    @message_patch_schema
+    @_document(
+        operation_id="messages_change",
+        request=MessageChanges,
+        examples=[OpenApiExample("Pin", {"pinned": True}, request_only=True)],
+        responses=response_schemas({200: MessageOutput}, 404, 409, 413),
+    )
     def patch(self, request: Request, message_id: UUID) -> Response:
-        """Pin the message, so that it is never compacted and comes first in contexts, or let it go."""
+        """Pin the message, so that it is never compacted and comes first in contexts, or unpin it."""
         pinned = self.body(MessageChanges)["pinned"]
         with tenant_scope(self.tenant_id):
             message = pin_message(message=self.message(message_id), pinned=pinned, by=self.actor, now=self.now)
-        return Response(serialize_message(message))
+        return Response(MessageOutput(message).data)
 
 
 class MessageExpandEndpoint(MessageEndpointBase):
     """The original of a masked message."""
 
-    @expand_schema
+    @_document(
+        operation_id="messages_expand",
+        request=None,
+        parameters=[IDEMPOTENCY_KEY],
+        responses=response_schemas({200: MessageOutput}, 404, 409),
+    )
     @idempotent
     def post(self, request: Request, message_id: UUID) -> Response:
-        """Put a masked message back into the context as it was said. Any other is answered as it is."""
+        """Show a masked message in full again. Any other message stays as it is."""
         self.body(EmptyInput)
         with tenant_scope(self.tenant_id):
             message = expand_message(message=self.message(message_id), by=self.actor, now=self.now)
-        return Response(serialize_message(message))
+        return Response(MessageOutput(message).data)

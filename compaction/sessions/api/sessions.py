@@ -1,8 +1,10 @@
-"""Endpoints of sessions: translate, call the verb inside the key's scope, answer."""
+"""Endpoints of sessions."""
 
+from functools import partial
 from typing import Any
 from uuid import UUID
 
+from drf_spectacular.utils import OpenApiExample, extend_schema
 from rest_framework import status
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -10,14 +12,6 @@ from rest_framework.response import Response
 from compaction.models import Session
 from compaction.pipeline.session_rows import find_session
 from compaction.sessions.actions.sessions import close_session, create_session, restore_session, update_session
-from compaction.sessions.api.sessions_schema import (
-    session_close_schema,
-    session_create_schema,
-    session_patch_schema,
-    session_read_schema,
-    session_restore_schema,
-    sessions_schema,
-)
 from compaction.sessions.serializers.sessions import (
     CLOSED_SESSION_STATE,
     OPEN,
@@ -25,8 +19,10 @@ from compaction.sessions.serializers.sessions import (
     SessionChanges,
     SessionInput,
     SessionListInput,
-    serialize_session,
+    SessionOutput,
+    SessionPageOutput,
 )
+from memories.store.api.schema import IDEMPOTENCY_KEY, response_schemas
 from memories.tenancy.api.endpoint import Endpoint
 from memories.tenancy.api.idempotency import idempotent
 from memories.tenancy.api.permissions import WRITE, readable_partition, writable_partition
@@ -35,14 +31,27 @@ from memories.tenancy.serializers.partitions import requested_partition, request
 from memory_platform.rest.pages import CursorPosition, build_page, position_to_row
 from memory_platform.rest.serializers import EmptyInput
 
+_document = partial(extend_schema, tags=["sessions"])
+_NEW_SESSION = OpenApiExample(
+    "A support agent's session",
+    {
+        "model": "gpt-4o",
+        "max_context_tokens": 32000,
+        "directive": "You help Alex plan meetings.",
+        "user_id": "alex",
+        "metadata": {"channel": "chat"},
+    },
+    request_only=True,
+)
+
 
 class SessionEndpointBase(Endpoint):
-    """What the endpoints of one session share."""
+    """Shared by the endpoints of one session."""
 
     scopes = WRITE
 
     def session(self, session_id: UUID, *, is_open: bool = True) -> Session:
-        """The session within the key's reach; a closed one only where it is asked for."""
+        """The session within the key's reach; a closed one only unless `is_open`."""
         return find_session(
             tenant_id=self.tenant_id, session_id=session_id, reach=self.key.partition_prefix, is_open=is_open
         )
@@ -50,16 +59,22 @@ class SessionEndpointBase(Endpoint):
     def answer(self, session_id: UUID, status_code: int = 200) -> Response:
         """The session as it is now."""
         with tenant_scope(self.tenant_id):
-            return Response(serialize_session(self.session(session_id)), status=status_code)
+            return Response(SessionOutput(self.session(session_id)).data, status=status_code)
 
 
 class SessionListEndpoint(SessionEndpointBase):
     """Open a session; list sessions."""
 
-    @session_create_schema
+    @_document(
+        operation_id="sessions_create",
+        request=SessionInput,
+        examples=[_NEW_SESSION],
+        parameters=[IDEMPOTENCY_KEY],
+        responses=response_schemas({201: SessionOutput}, 409, 413),
+    )
     @idempotent
     def post(self, request: Request) -> Response:
-        """Open a session without messages. Its window is the model's unless one is given."""
+        """Open a session without messages. Its window is the model's by default."""
         values = self.body(SessionInput)
         with tenant_scope(self.tenant_id):
             session = create_session(
@@ -76,9 +91,13 @@ class SessionListEndpoint(SessionEndpointBase):
         response["Location"] = request.build_absolute_uri(f"{request.path_info}/{session.pk}")
         return response
 
-    @sessions_schema
+    @_document(
+        operation_id="sessions_list",
+        parameters=[SessionListInput],
+        responses=response_schemas({200: SessionPageOutput}),
+    )
     def get(self, request: Request) -> Response:
-        """Sessions that meet the query parameters: open ones, unless others are asked for."""
+        """Sessions that meet the query parameters: open ones by default."""
         values = self.query(SessionListInput)
         partition = readable_partition(self.key, values["partition"])
         ordering = values["ordering"]
@@ -101,7 +120,7 @@ class SessionListEndpoint(SessionEndpointBase):
                 kinds=(kind, UUID),
                 rows_from=rows_from,
                 place_of=lambda session: (getattr(session, column), session.pk),
-                answer=serialize_session,
+                answer=SessionOutput().to_representation,
             )
         return Response(page)
 
@@ -109,21 +128,26 @@ class SessionListEndpoint(SessionEndpointBase):
 class SessionEndpoint(SessionEndpointBase):
     """One session."""
 
-    @session_read_schema
+    @_document(operation_id="sessions_read", responses=response_schemas({200: SessionOutput}, 404))
     def get(self, request: Request, session_id: UUID) -> Response:
         """The session as it is now, with its pressure."""
         self.query(EmptyInput)
         return self.answer(session_id)
 
-    @session_patch_schema
+    @_document(
+        operation_id="sessions_change",
+        request=SessionChanges,
+        examples=[OpenApiExample("A smaller window", {"max_context_tokens": 16000}, request_only=True)],
+        responses=response_schemas({200: SessionOutput}, 404, 409, 413),
+    )
     def patch(self, request: Request, session_id: UUID) -> Response:
-        """Change directive, model, window or metadata; another model counts every message anew."""
+        """Change directive, model, window or metadata; with another model every message is counted again."""
         changes: dict[str, Any] = self.body(SessionChanges)
         with tenant_scope(self.tenant_id):
             update_session(session=self.session(session_id), changes=changes, by=self.actor, now=self.now)
         return self.answer(session_id)
 
-    @session_close_schema
+    @_document(operation_id="sessions_close", responses=response_schemas({204: None}, 404))
     def delete(self, request: Request, session_id: UUID) -> Response:
         """Close the session; it can be restored. Closing twice is no error."""
         self.query(EmptyInput)
@@ -134,9 +158,9 @@ class SessionEndpoint(SessionEndpointBase):
 
 
 class SessionRestoreEndpoint(SessionEndpointBase):
-    """Bring a closed session back."""
+    """Restore a closed session."""
 
-    @session_restore_schema
+    @_document(operation_id="sessions_restore", request=None, responses=response_schemas({200: SessionOutput}, 404))
     def post(self, request: Request, session_id: UUID) -> Response:
         """Open a closed session again; an open one stays as it is."""
         self.body(EmptyInput)

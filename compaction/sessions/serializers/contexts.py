@@ -1,4 +1,4 @@
-"""What agents send to get a session's context, and how it looks."""
+"""Input and output of the API for a session's context."""
 
 from typing import Any
 
@@ -7,8 +7,7 @@ from rest_framework import serializers
 from compaction.services.sessions.drafts import ROLES
 from compaction.sessions.results import MESSAGE_BLOCK_KIND, SESSION_SUMMARY
 from compaction.sessions.serializers.messages import ToolCallOutput
-from context.assembly.serializers.contexts import ExplainOutput
-from context.assembly.serializers.fields import profile_field, validate_optional_query
+from context.assembly.serializers.contexts import ExplainOutput, profile_field, validate_optional_query
 from context.assembly.serializers.shapes import (
     AnchorOutput,
     BlockOutput,
@@ -17,10 +16,10 @@ from context.assembly.serializers.shapes import (
     ProfileVersionOutput,
     WarningOutput,
 )
-from context.models import SUMMARY_LEVELS_MAX, TOP_K_MAX, BudgetProfile
-from context.profiles.budget_profiles import SUMMARY_LEVEL_MAX
+from context.models import BudgetProfile
 from context.receipts.results import DEFAULT_RENDER, LINKED_MEMORY, MEMORY, PARTITION_SUMMARY, TENANT_MEMO
 from context.services.ordering import ORDERINGS
+from context.services.profiles.fields import SUMMARY_LEVEL_MAX, SUMMARY_LEVELS_MAX, TOP_K_MAX
 from context.services.rendering import RENDER_STYLES
 from memories.models import PartitionSummary
 from memory_platform.rest.fields import (
@@ -34,7 +33,7 @@ from memory_platform.rest.serializers import StrictSerializer
 
 
 class SessionContextInput(StrictSerializer):
-    """A wish for a session's context; null and absent mean what the session or the budget profile says."""
+    """A request for a session's context; null and absent mean the session's or budget profile's value."""
 
     max_tokens = StrictIntegerField(
         minimum=1,
@@ -84,7 +83,7 @@ class SessionContextInput(StrictSerializer):
 
 
 class ChatMessageOutput(serializers.Serializer[Any]):
-    """A message as chat completions take it; fields that say nothing are absent."""
+    """A message in the format of chat completions; empty fields are absent."""
 
     role = serializers.ChoiceField(choices=ROLES)
     content = serializers.CharField(allow_null=True, allow_blank=True)
@@ -94,7 +93,7 @@ class ChatMessageOutput(serializers.Serializer[Any]):
 
 
 class SessionAnchorOutput(AnchorOutput):
-    """What a block shows. Version 2 of a message is the placeholder of a masked one, of a summary its generation."""
+    """The anchor of a block. Version 2 of a message is its placeholder; the version of a summary is its generation."""
 
     type = serializers.ChoiceField(
         choices=[TENANT_MEMO, PARTITION_SUMMARY, MEMORY, SESSION_SUMMARY, MESSAGE_BLOCK_KIND]
@@ -102,7 +101,7 @@ class SessionAnchorOutput(AnchorOutput):
 
 
 class SessionBlockOutput(BlockOutput):
-    """A kept item; the directive is none."""
+    """An included item, without the directive."""
 
     kind = serializers.ChoiceField(
         choices=[TENANT_MEMO, PARTITION_SUMMARY, MEMORY, LINKED_MEMORY, SESSION_SUMMARY, MESSAGE_BLOCK_KIND]

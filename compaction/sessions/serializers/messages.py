@@ -1,10 +1,10 @@
-"""Messages: what agents send about them and what they get."""
+"""Inputs and outputs of the API for messages."""
 
 from typing import Any
 
 from rest_framework import serializers
 
-from compaction.models import Message, Session
+from compaction.models import Message
 from compaction.services.sessions.drafts import (
     APPEND_MESSAGES_MAX,
     CONTENT_BYTES_MAX,
@@ -21,14 +21,13 @@ from memory_platform.rest.fields import (
     StrictField,
     StrictIntegerField,
     StrictTextField,
-    format_utc,
 )
-from memory_platform.rest.pages import PageInput
+from memory_platform.rest.pages import PageInput, PageOutput
 from memory_platform.rest.serializers import StrictSerializer
 
 
 class UncheckedField(StrictField):
-    """A value as it comes, whose rules stand with the action and name the place in it."""
+    """A value that the action checks, which names the faulty element."""
 
     def to_internal_value(self, data: Any) -> Any:
         """The value."""
@@ -36,7 +35,7 @@ class UncheckedField(StrictField):
 
 
 class MessageInput(StrictSerializer):
-    """A new message; what role, calls and results say together is checked with the whole append."""
+    """A new message; the action checks role, calls and results together with the whole append."""
 
     role = StrictChoiceField(choices=ROLES)
     content = StrictTextField(required=False, allow_null=True, default="")
@@ -50,7 +49,7 @@ class MessageInput(StrictSerializer):
 
 
 class MessageRowsField(StrictField):
-    """The messages of an append, each checked later, so that faults are named by their place."""
+    """The messages of an append, each checked later, so that faults are named by their index."""
 
     def to_internal_value(self, data: Any) -> list[Any]:
         """The rows as they came."""
@@ -68,7 +67,7 @@ class MessageAppendInput(StrictSerializer):
 
 
 class MessageChanges(StrictSerializer):
-    """What of a message can change."""
+    """The fields of a message that can change."""
 
     pinned = StrictBooleanField()
 
@@ -82,48 +81,15 @@ class MessageListInput(PageInput):
     after = StrictIntegerField(required=False, takes_text=True, help_text="Only those with a higher sequence.")
 
 
-def serialize_message(message: Message) -> dict[str, Any]:
-    """An original message whatever became of it; `shown_tokens` are those it takes in the context as it stands."""
-    return {
-        "id": str(message.pk),
-        "session_id": str(message.session_id),
-        "sequence": message.sequence,
-        "role": message.role,
-        "content": message.content,
-        "name": message.name,
-        "tool_calls": message.tool_calls,
-        "tool_call_id": message.tool_call_id,
-        "state": message.state,
-        "pinned": message.pinned,
-        "tokens": message.tokens,
-        "shown_tokens": message.shown_tokens,
-        "metadata": message.metadata,
-        "source_id": message.source_id,
-        "original_tool": message.original_tool,
-        "archived_at": format_utc(message.masked_at),
-        "created_at": format_utc(message.created_at),
-        "recorded_at": format_utc(message.recorded_at),
-    }
-
-
-def serialize_pressure(session: Session) -> dict[str, Any]:
-    """How full a session is."""
-    return {
-        "message_count": session.message_count,
-        "context_tokens": session.context_tokens,
-        "pressure": session.pressure,
-    }
-
-
 class ToolFunctionOutput(serializers.Serializer[Any]):
-    """What is called."""
+    """The function of a call."""
 
     name = serializers.CharField()
     arguments = serializers.CharField(allow_blank=True, help_text="As the model wrote them, usually JSON.")
 
 
 class ToolCallOutput(serializers.Serializer[Any]):
-    """A call as chat completions know it."""
+    """A tool call in the format of chat completions."""
 
     id = serializers.CharField(help_text="Occurs once in a session.")
     type = serializers.ChoiceField(choices=["function"])
@@ -139,14 +105,17 @@ class NewMessageSchema(serializers.Serializer[Any]):
         allow_null=True,
         allow_blank=True,
         max_length=CONTENT_BYTES_MAX,
-        help_text="At most 256 KiB; may be empty only beside `tool_calls`.",
+        help_text="At most 256 KiB; may be empty only with `tool_calls`.",
     )
     name = serializers.CharField(required=False, allow_null=True, max_length=MESSAGE_NAME_CHARACTERS_MAX)
     tool_calls = serializers.ListField(child=ToolCallOutput(), required=False, max_length=CALLS_MAX)
     tool_call_id = serializers.CharField(
-        required=False, allow_null=True, max_length=LABEL_CHARACTERS_MAX, help_text="Of the call that a tool answers."
+        required=False,
+        allow_null=True,
+        max_length=LABEL_CHARACTERS_MAX,
+        help_text="Id of the call that a tool answers.",
     )
-    pinned = serializers.BooleanField(required=False, default=False, help_text="Pinned ones are never compacted.")
+    pinned = serializers.BooleanField(required=False, default=False, help_text="Pinned messages are never compacted.")
     metadata = serializers.DictField(required=False)
     source_id = serializers.CharField(
         required=False, allow_blank=True, max_length=LABEL_CHARACTERS_MAX, help_text="Your own id, once in a session."
@@ -155,13 +124,13 @@ class NewMessageSchema(serializers.Serializer[Any]):
 
 
 class MessageAppendInputSchema(serializers.Serializer[Any]):
-    """`MessageAppendInput` as the schema shows it."""
+    """Messages to append."""
 
     messages = serializers.ListField(child=NewMessageSchema(), min_length=1, max_length=APPEND_MESSAGES_MAX)
 
 
 class MessageOutput(serializers.Serializer[Any]):
-    """An original message and its state."""
+    """An original message in its current state."""
 
     id = serializers.UUIDField()
     session_id = serializers.UUIDField()
@@ -174,11 +143,11 @@ class MessageOutput(serializers.Serializer[Any]):
     state = serializers.ChoiceField(choices=Message.State.values)
     pinned = serializers.BooleanField()
     tokens = serializers.IntegerField()
-    shown_tokens = serializers.IntegerField(help_text="What it takes in the context as it stands.")
+    shown_tokens = serializers.IntegerField(help_text="Its tokens in the context now.")
     metadata = serializers.DictField()
     source_id = serializers.CharField(allow_blank=True)
-    original_tool = serializers.CharField(allow_blank=True, help_text="Of a masked one: the tool that said it.")
-    archived_at = serializers.DateTimeField(allow_null=True, help_text="When it was masked.")
+    original_tool = serializers.CharField(allow_blank=True, help_text="Of a masked message: the tool that wrote it.")
+    archived_at = serializers.DateTimeField(allow_null=True, source="masked_at", help_text="When it was masked.")
     created_at = serializers.DateTimeField()
     recorded_at = serializers.DateTimeField()
 
@@ -190,7 +159,7 @@ class AppendedMessageOutput(MessageOutput):
 
 
 class MessageAppendOutput(serializers.Serializer[Any]):
-    """One result per message, in their order, and how full the session is now."""
+    """One result per message, in their order, and the session's pressure now."""
 
     results = AppendedMessageOutput(many=True)
     message_count = serializers.IntegerField()
@@ -198,9 +167,7 @@ class MessageAppendOutput(serializers.Serializer[Any]):
     pressure = serializers.FloatField()
 
 
-class MessagePageOutput(serializers.Serializer[Any]):
+class MessagePageOutput(PageOutput):
     """A page of messages in their order."""
 
-    next = serializers.URLField(allow_null=True)
-    previous = serializers.URLField(allow_null=True)
     results = MessageOutput(many=True)

@@ -1,4 +1,4 @@
-"""Sessions: what agents send about them and what they get."""
+"""Inputs and outputs of the API for sessions."""
 
 from datetime import datetime
 from typing import Any
@@ -16,9 +16,8 @@ from memory_platform.rest.fields import (
     StrictIntegerField,
     StrictNumberField,
     StrictTextField,
-    format_utc,
 )
-from memory_platform.rest.pages import PageInput
+from memory_platform.rest.pages import PageInput, PageOutput
 from memory_platform.rest.serializers import StrictSerializer
 
 OPEN, CLOSED_SESSION_STATE, _ALL = _STATES = ("open", "closed", "all")
@@ -38,19 +37,19 @@ class PressureField(StrictNumberField):
 
 
 def model_field(**kwargs: Any) -> StrictTextField:
-    """The model whose window and tokens count."""
+    """The field for the model, which determines window and token counts."""
     return StrictTextField(min_length=1, max_length=MODEL_CHARACTERS_MAX, help_text="Default: gpt-4o.", **kwargs)
 
 
 def window_field(**kwargs: Any) -> StrictIntegerField:
-    """The tokens that the session's context is kept below."""
+    """The field for the window, in tokens."""
     return StrictIntegerField(
         minimum=WINDOW_TOKENS_MIN, maximum=WINDOW_TOKENS_MAX, help_text="Default: the model's window.", **kwargs
     )
 
 
 def directive_field(**kwargs: Any) -> StrictTextField:
-    """The system's text at the head of every context."""
+    """The field for the system text at the head of every context."""
     return StrictTextField(max_length=CONTENT_BYTES_MAX, **kwargs)
 
 
@@ -64,7 +63,7 @@ class SessionInput(PartitionScopedInput):
 
 
 class SessionChanges(StrictSerializer):
-    """Changes of a session: only the fields that are there."""
+    """Changes of a session; omitted fields stay."""
 
     model = model_field(required=False)
     max_context_tokens = window_field(required=False, allow_null=True)
@@ -72,7 +71,7 @@ class SessionChanges(StrictSerializer):
     metadata = metadata_field(required=False)
 
 
-#: What the list can be ordered by: the column, and the type of its values.
+#: The orderings of the list: the column, and the type of its values.
 SESSION_LIST_ORDERINGS: dict[str, tuple[str, type]] = {
     "created_at": ("created_at", datetime),
     "pressure": ("fullness", float),
@@ -85,7 +84,7 @@ class SessionListInput(PartitionFilterInput, PageInput):
     exact = exact_field(takes_text=True)
     state = StrictChoiceField(choices=_STATES, required=False, default=OPEN)
     min_pressure: StrictField = PressureField(
-        minimum=0, maximum=PRESSURE_MAX, required=False, help_text="Only those as full as this or fuller; 1 is full."
+        minimum=0, maximum=PRESSURE_MAX, required=False, help_text="Only sessions of this pressure or more; 1 is full."
     )
     ordering = StrictChoiceField(
         required=False,
@@ -94,53 +93,49 @@ class SessionListInput(PartitionFilterInput, PageInput):
     )
 
 
-def serialize_session(session: Session) -> dict[str, Any]:
-    """A session, read with its current compaction."""
-    current = session.current
-    return {
-        "id": str(session.pk),
-        "partition": session.partition_path,
-        "model": session.model,
-        "max_context_tokens": session.max_context_tokens,
-        "directive": session.directive,
-        "metadata": session.metadata,
-        "state": OPEN if session.closed_at is None else CLOSED_SESSION_STATE,
-        "message_count": session.message_count,
-        "context_tokens": session.context_tokens,
-        "pressure": session.pressure,
-        "compaction_id": None if current is None else str(current.pk),
-        "generation": 0 if current is None else current.generation,
-        "created_at": format_utc(session.created_at),
-        "last_message_at": format_utc(session.last_message_at),
-        "closed_at": format_utc(session.closed_at),
-    }
+class SessionStateField(serializers.ChoiceField):
+    """Whether a session is open or closed."""
+
+    def to_representation(self, value: Any) -> str:
+        """The state of the session."""
+        session: Session = value
+        return OPEN if session.closed_at is None else CLOSED_SESSION_STATE
+
+
+class GenerationField(serializers.IntegerField):
+    """How often a session's summary was condensed."""
+
+    def to_representation(self, value: Any) -> int:
+        """The generation of the current compaction; 0 without one."""
+        session: Session = value
+        return session.current.generation if session.current else 0
 
 
 class SessionOutput(serializers.Serializer[Any]):
     """A session."""
 
     id = serializers.UUIDField()
-    partition = serializers.CharField(help_text='Path; "" is the root.')
+    partition = serializers.CharField(source="partition_path", help_text='Path; "" is the root.')
     model = serializers.CharField()
     max_context_tokens = serializers.IntegerField()
     directive = serializers.CharField(allow_blank=True)
     metadata = serializers.DictField()
-    state = serializers.ChoiceField(choices=[OPEN, CLOSED_SESSION_STATE])
+    state = SessionStateField(source="*", choices=[OPEN, CLOSED_SESSION_STATE])
     message_count = serializers.IntegerField()
     context_tokens = serializers.IntegerField(
-        help_text="Of directive, summary and every message as it stands, in tokens of the model."
+        help_text="Directive, summary and every message as it is shown, in tokens of the model."
     )
     pressure = serializers.FloatField(help_text="`context_tokens` / `max_context_tokens`; 1 is full.")
-    compaction_id = serializers.UUIDField(allow_null=True, help_text="Whose summary stands in the context.")
-    generation = serializers.IntegerField(help_text="How often that summary was condensed; 0: there is none.")
+    compaction_id = serializers.UUIDField(
+        allow_null=True, source="current_id", help_text="The one whose summary is in the context."
+    )
+    generation = GenerationField(source="*", help_text="How often that summary was condensed; 0: there is none.")
     created_at = serializers.DateTimeField()
     last_message_at = serializers.DateTimeField(allow_null=True)
     closed_at = serializers.DateTimeField(allow_null=True)
 
 
-class SessionPageOutput(serializers.Serializer[Any]):
+class SessionPageOutput(PageOutput):
     """A page of sessions."""
 
-    next = serializers.URLField(allow_null=True)
-    previous = serializers.URLField(allow_null=True)
     results = SessionOutput(many=True)

@@ -1,4 +1,4 @@
-"""Gauges of sessions as server-drawn SVG: the places come from `compaction.sessions.charts`."""
+"""Gauges of sessions as SVG; `compaction.sessions.charts` computes the coordinates."""
 
 from collections.abc import Iterable
 from functools import lru_cache

@@ -8,8 +8,8 @@ from uuid import UUID
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from context.assembly.api.contexts import build_context_request
 from context.assembly.api.replay_schema import diff_schema, replay_schema
-from context.assembly.api.requests import build_context_request
 from context.assembly.difference import ContextDiff, ContextDiffBaseline, diff_budget_profiles, diff_contexts
 from context.assembly.replay import replay_context
 from context.assembly.serializers.replay import DiffInput, ReplayInput
@@ -45,14 +45,14 @@ class ContextDiffEndpoint(Endpoint):
     def post(self, request: Request) -> Response:
         """Against a context, a snapshot or a time, or one budget profile against another. Nothing is stored."""
         values = self.body(DiffInput)
-        wish = build_context_request(self.key, values)
-        difference = self._difference(wish, values)
+        wanted = build_context_request(self.key, values)
+        difference = self._difference(wanted, values)
         answer = difference.as_answer()
         if values["explain"]:
             answer["explain"] = difference.now.as_answer(explain=True)["explain"]
         return Response(answer)
 
-    def _difference(self, wish: ContextRequest, values: dict[str, Any]) -> ContextDiff:
+    def _difference(self, wanted: ContextRequest, values: dict[str, Any]) -> ContextDiff:
         who: dict[str, Any] = {
             "tenant_id": self.tenant_id,
             "reach": self.key.partition_prefix,
@@ -60,10 +60,10 @@ class ContextDiffEndpoint(Endpoint):
             "now": self.now,
         }
         if values["since"] is not None:
-            return diff_contexts(wish, ContextDiffBaseline(**values["since"]), **who)
+            return diff_contexts(wanted, ContextDiffBaseline(**values["since"]), **who)
         before, after = values["profiles"]
         with _named_as_sent():
-            return diff_budget_profiles(wish, before=before, after=after, **who)
+            return diff_budget_profiles(wanted, before=before, after=after, **who)
 
 
 @contextmanager

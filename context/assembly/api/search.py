@@ -6,7 +6,7 @@ from rest_framework.response import Response
 from context.assembly.api.schema import search_schema
 from context.assembly.search import SearchRequest, search_scored_memories
 from context.assembly.serializers.search import SearchInput
-from memories.store.serializers.answers import serialize_memory
+from memories.store.serializers.answers import MemoryOutput
 from memories.tenancy.api.endpoint import Endpoint
 from memories.tenancy.api.permissions import readable_partition
 from memories.tenancy.serializers.partitions import requested_segments
@@ -31,6 +31,7 @@ class MemorySearchEndpoint(Endpoint):
             profile=values["profile"] or "",
         )
         found = search_scored_memories(wish, tenant_id=self.tenant_id, now=self.now, api_key_id=self.actor.id)
-        results = [{**serialize_memory(hit.memory), **hit.as_answer(explain=values["explain"])} for hit in found.hits]
+        describe = MemoryOutput().to_representation
+        results = [{**describe(hit.memory), **hit.as_answer(explain=values["explain"])} for hit in found.hits]
         answer = {"results": results, "warnings": [notice.as_answer() for notice in found.warnings]}
         return Response({**answer, "plan": dict(found.plan)} if values["explain"] else answer)

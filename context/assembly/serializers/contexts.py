@@ -1,10 +1,10 @@
-"""What agents send to get a context, and how it looks."""
+"""Input and output of a request for a context, and the fields that other inputs share with it."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rest_framework import serializers
 
-from context.assembly.serializers.fields import profile_field, require_exactly_one, validate_optional_query
 from context.assembly.serializers.shapes import (
     AnchorOutput,
     BlockOutput,
@@ -14,12 +14,13 @@ from context.assembly.serializers.shapes import (
     ScoreBreakdownOutput,
     WarningOutput,
 )
-from context.models import SUMMARY_LEVELS_MAX, TOP_K_MAX, BudgetProfile
-from context.profiles.budget_profiles import SUMMARY_LEVEL_MAX
+from context.models import BudgetProfile
 from context.receipts.results import DEFAULT_RENDER
 from context.services.ordering import ORDERINGS
+from context.services.profiles.fields import SUMMARY_LEVEL_MAX, SUMMARY_LEVELS_MAX, TOP_K_MAX
 from context.services.rendering import RENDER_STYLES
 from memories.models import PartitionSummary
+from memories.services.store.content import check_content, normalise_content
 from memories.tenancy.serializers.partitions import PartitionFilterInput, path_field
 from memory_platform.rest.fields import (
     RuleCheckedField,
@@ -33,6 +34,34 @@ from memory_platform.rest.fields import (
 from memory_platform.rest.serializers import StrictSerializer
 
 PROFILE_NAME_CHARACTERS_MAX = 200
+
+
+def validate_query_text(value: Any) -> str:
+    """Return a text to search for, normalised. Raises `ContentError`."""
+    check_content(value)
+    return normalise_content(value)
+
+
+def validate_optional_query(value: Any) -> str:
+    """Return the same, or "" for a blank text."""
+    return "" if isinstance(value, str) and not value.strip() else validate_query_text(value)
+
+
+def profile_field() -> StrictTextField:
+    """Return the field of a published scoring profile's name; null is the assigned one, else the default."""
+    return StrictTextField(
+        max_length=64,
+        required=False,
+        allow_null=True,
+        default=None,
+        help_text="A published scoring profile; default: the one assigned to the key or the partition, else adr-0040.",
+    )
+
+
+def require_exactly_one(attrs: Mapping[str, Any], names: Sequence[str]) -> None:
+    """Refuse a body that gives none of `names`, or several of them."""
+    if sum(attrs.get(name) is not None for name in names) != 1:
+        raise serializers.ValidationError(f"Give one of {', '.join(names)}.", "one_of")
 
 
 class FocusInput(StrictSerializer):
@@ -49,7 +78,7 @@ class FocusInput(StrictSerializer):
 
 
 class ContextInput(PartitionFilterInput):
-    """A wish for a context; null and absent mean what the budget profile says."""
+    """A request for a context; null and absent mean the value of the budget profile."""
 
     query = RuleCheckedField(
         rule=validate_optional_query, shape={"type": "string"}, required=False, allow_null=True, default=None

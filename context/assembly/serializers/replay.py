@@ -5,8 +5,12 @@ from typing import Any
 from rest_framework import serializers
 
 from context.assembly.replay import ReplayMode
-from context.assembly.serializers.contexts import PROFILE_NAME_CHARACTERS_MAX, ContextInput, ExplainOutput
-from context.assembly.serializers.fields import require_exactly_one
+from context.assembly.serializers.contexts import (
+    PROFILE_NAME_CHARACTERS_MAX,
+    ContextInput,
+    ExplainOutput,
+    require_exactly_one,
+)
 from context.assembly.serializers.shapes import (
     AnchorOutput,
     BlockOutput,

@@ -5,9 +5,9 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from context.assembly.serializers.fields import profile_field, validate_query_text
+from context.assembly.serializers.contexts import profile_field, validate_query_text
 from context.assembly.serializers.shapes import ScoreBreakdownOutput, WarningOutput
-from context.models import TOP_K_MAX
+from context.services.profiles.fields import TOP_K_MAX
 from memories.services.search.filters import FILTER_FIELDS, FilterError, parse_filters
 from memories.store.serializers.answers import MemoryOutput
 from memories.tenancy.serializers.partitions import PartitionFilterInput

@@ -1,4 +1,4 @@
-"""Asking for an evaluation, ending it, trying it again, forgetting it (ADR-0080)."""
+"""Request, cancel, retry and delete an evaluation (ADR-0080)."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -15,8 +15,9 @@ from context.evaluation.corpora import (
 )
 from context.evaluation.queries import EvaluationRunQuerySet
 from context.evaluation.runs import DEFAULT_EVALUATION_BUDGETS, UPLOAD_BYTES_MAX
-from context.models import BUDGETS_MAX, TOKENS_MAX, TOKENS_MIN, BudgetProfile, EvaluationAnswer, EvaluationRun
+from context.models import BUDGETS_MAX, BudgetProfile, EvaluationAnswer, EvaluationRun
 from context.profiles.scoring_profiles import resolve_scoring_profile
+from context.services.profiles.fields import TOKENS_MAX, TOKENS_MIN
 from context.services.profiles.scoring_profiles import DEFAULT_SCORING_PROFILE_NAME
 from context.tasks import enqueue_evaluation
 from memories.tenancy.audit import Actor, record_audit
@@ -38,13 +39,13 @@ def request_evaluation(
     packer: str = "",
     ordering: str = "",
     budgets: Iterable[int] = DEFAULT_EVALUATION_BUDGETS,
-    is_sent: bool = True,
+    is_enqueued: bool = True,
     by: Actor,
     now: datetime,
 ) -> EvaluationRun:
-    """Have a corpus evaluated by a worker after the commit, or by the caller unless `is_sent`; inside the scope.
+    """Queue an evaluation of a corpus; the caller runs it unless `is_enqueued`. Inside the scope.
 
-    `profile` may name a draft; "" is adr-0040, what others are compared with. Raises `InvalidInput` by field: an
+    `profile` may name a draft; "" is adr-0040. Raises `InvalidInput` by field: an
     unknown `profile`, `packer` or `ordering`, bad `budgets`, a `corpus` that is empty or wrong.
     """
     scoring = resolve_scoring_profile(tenant_id, profile or DEFAULT_SCORING_PROFILE_NAME, "", None, allow_drafts=True)
@@ -63,42 +64,44 @@ def request_evaluation(
         created_at=now,
     )
     _audit(run, "request_evaluation", ["corpus", "profile", "packer", "ordering", "budgets"], by, now)
-    if is_sent:
+    if is_enqueued:
         enqueue_evaluation(tenant_id, run.pk)
     return run
 
 
 @transaction.atomic
 def cancel_evaluation(*, run: EvaluationRun, by: Actor, now: datetime) -> EvaluationRun:
-    """End a run that is not over; its worker notices within seconds. Raises `Conflict` `is_over`."""
-    if not _rows(run).open().ended(EvaluationRun.State.CANCELLED, now):
+    """Cancel an unfinished run; its worker notices within seconds. Raises `Conflict` `is_over`."""
+    if not _rows(run).open().finish(EvaluationRun.State.CANCELLED, now):
         raise Conflict("is_over", "The evaluation is over already.")
     _audit(run, "cancel_evaluation", ["state"], by, now)
-    return _current(run)
+    current: EvaluationRun = _rows(run).get()
+    return current
 
 
 @transaction.atomic
-def retry_evaluation(*, run: EvaluationRun, is_sent: bool = True, by: Actor, now: datetime) -> EvaluationRun:
-    """Go on with a run that failed or was cancelled; what was answered stays. Raises `Conflict` `not_stopped`.
+def retry_evaluation(*, run: EvaluationRun, is_enqueued: bool = True, by: Actor, now: datetime) -> EvaluationRun:
+    """Continue a failed or cancelled run with its unanswered questions. Raises `Conflict` `not_stopped`.
 
-    One of a file goes on in the command that reads the file, so it cannot be sent: `needs_its_file`.
+    Only the command that reads its file can continue the run of a file: `needs_its_file`.
     """
-    if is_sent and run.corpus_kind == EvaluationRun.Corpus.FILE:
+    if is_enqueued and run.corpus_kind == EvaluationRun.Corpus.FILE:
         detail = f"Its file is read by the command: manage.py evaluate with --resume {run.pk} goes on with it."
         raise Conflict("needs_its_file", detail)
     stopped = _rows(run).in_state(EvaluationRun.State.FAILED, EvaluationRun.State.CANCELLED)
-    if not stopped.reopened():
+    if not stopped.requeue():
         raise Conflict("not_stopped", "Only an evaluation that failed or was cancelled is tried again.")
     _audit(run, "retry_evaluation", ["state"], by, now)
-    if is_sent:
+    if is_enqueued:
         enqueue_evaluation(run.tenant_id, run.pk)
-    return _current(run)
+    current: EvaluationRun = _rows(run).get()
+    return current
 
 
 @transaction.atomic
 def delete_evaluation(*, run: EvaluationRun, by: Actor, now: datetime) -> None:
-    """Forget a run with its answers. Raises `Conflict` `proves_a_profile` where a scoring profile rests on it."""
-    _rows(run).locked().first()  # whoever publishes by it comes before or after
+    """Delete a run with its answers. Raises `Conflict` `proves_a_profile` if a scoring profile needs it."""
+    _rows(run).locked().first()  # serialises with publishing a profile
     try:
         with transaction.atomic():
             EvaluationAnswer.objects.for_tenant(run.tenant_id).of_run(run.pk).delete()
@@ -111,7 +114,7 @@ def delete_evaluation(*, run: EvaluationRun, by: Actor, now: datetime) -> None:
 
 
 def _checked_budgets(budgets: Iterable[int]) -> list[int]:
-    """Each once, from the smallest on. Raises `InvalidInput`."""
+    """Return distinct budgets in ascending order. Raises `InvalidInput`."""
     found = sorted(set(budgets))
     if not 1 <= len(found) <= BUDGETS_MAX or not all(TOKENS_MIN <= budget <= TOKENS_MAX for budget in found):
         detail = f"Give 1 to {BUDGETS_MAX} budgets of {TOKENS_MIN} to {TOKENS_MAX:,} tokens each."
@@ -120,7 +123,7 @@ def _checked_budgets(budgets: Iterable[int]) -> list[int]:
 
 
 def _checked_corpus(tenant_id: UUID, kind: str, name: str, text: str, now: datetime) -> str:
-    """The name of a corpus that can be asked. Raises `InvalidInput`."""
+    """Return the name of a valid corpus. Raises `InvalidInput`."""
     if kind == EvaluationRun.Corpus.GOLDEN:
         evaluation_corpus_from_golden_questions(tenant_id, now=now)
         return GOLDEN_NAME
@@ -145,11 +148,6 @@ def _known(field: str, value: str, known: Sequence[str]) -> str:
 
 def _rows(run: EvaluationRun) -> EvaluationRunQuerySet:
     return EvaluationRun.objects.for_tenant(run.tenant_id).with_id(run.pk)
-
-
-def _current(run: EvaluationRun) -> EvaluationRun:
-    row: EvaluationRun = _rows(run).get()
-    return row
 
 
 def _audit(run: EvaluationRun, verb: str, fields: Sequence[str], by: Actor, now: datetime) -> None:

@@ -1,4 +1,4 @@
-"""Golden questions: collected, changed, removed and put back. What they want are live memories of the tenant."""
+"""Collect, change, remove and restore golden questions. Their evidence is live memories of the tenant."""
 
 from collections.abc import Collection, Iterable
 from datetime import datetime
@@ -18,8 +18,8 @@ QUESTION_CHARACTERS_MAX = 4_000
 _ANSWER_CHARACTERS_MAX = 2_000
 CATEGORY_CHARACTERS_MAX = 64
 WANTED_MAX = 100
-#: How often the question that somebody else asks at the same moment may be removed before we read it.
-ASK_ATTEMPTS = 3
+#: Attempts to find or create a question that others add and remove at the same time.
+COLLECT_ATTEMPTS = 3
 
 
 @transaction.atomic
@@ -35,7 +35,7 @@ def collect_golden_question(
     by: Actor,
     now: datetime,
 ) -> GoldenQuestion:
-    """A question whose context should hold these memories; one that is asked already wants them as well.
+    """Add a question with this evidence, or add the evidence to the same question. Return the question.
 
     Raises `InvalidInput` by field, `Conflict` `busy`.
     """
@@ -45,8 +45,8 @@ def collect_golden_question(
     memories = _live(tenant_id, path, memory_ids, now)
     if not memories:
         raise InvalidInput("no_evidence", "A golden question wants at least one memory.", "memory_ids")
-    question, is_new = _asked_once(tenant_id, values, path, asked_at, by, now)
-    _want(question, memories)
+    question, is_new = _get_or_create(tenant_id, values, path, asked_at, by, now)
+    _add_evidence(question, memories)
     _audit(question, "collect_golden_question" if is_new else "change_golden_question", ["memories"], by, now)
     return question
 
@@ -62,13 +62,13 @@ def update_golden_question(
     by: Actor,
     now: datetime,
 ) -> GoldenQuestion:
-    """Other words, answer, category or time. Raises `InvalidInput`, `Conflict` `duplicate` or `removed`."""
-    current = _standing(question)
+    """Change text, answer, category or time. Raises `InvalidInput`, `Conflict` `duplicate` or `removed`."""
+    current = _locked(question)
     words = _checked(text, answer, category)
     _refuse_the_future(asked_at, now)
     values: dict[str, Any] = words | {"asked_at": asked_at}
-    rows = GoldenQuestion.objects.for_tenant(question.tenant_id).standing()
-    if rows.asking(words["text"], current.partition_path, asked_at).exclude(pk=current.pk).exists():
+    rows = GoldenQuestion.objects.for_tenant(question.tenant_id).not_removed()
+    if rows.with_question(words["text"], current.partition_path, asked_at).exclude(pk=current.pk).exists():
         raise _duplicate("text")
     changed = [name for name, value in values.items() if getattr(current, name) != value]
     if changed:
@@ -81,17 +81,17 @@ def update_golden_question(
 
 @transaction.atomic
 def add_golden_memory(*, question: GoldenQuestion, memory_id: UUID, by: Actor, now: datetime) -> GoldenQuestion:
-    """The context of the question should hold this memory too. Raises `InvalidInput`, `Conflict` `removed`."""
-    current = _standing(question)
-    _want(current, _live(current.tenant_id, current.partition_path, [memory_id], now))
+    """Add a memory to the evidence. Raises `InvalidInput`, `Conflict` `removed`."""
+    current = _locked(question)
+    _add_evidence(current, _live(current.tenant_id, current.partition_path, [memory_id], now))
     _audit(current, "change_golden_question", ["memories"], by, now)
     return current
 
 
 @transaction.atomic
 def remove_golden_memory(*, question: GoldenQuestion, memory_id: UUID, by: Actor, now: datetime) -> GoldenQuestion:
-    """It need not hold this memory. Raises `Conflict` `last_memory` for the only one that is wanted, or `removed`."""
-    current = _standing(question)
+    """Remove a memory from the evidence. Raises `Conflict` `last_memory` for the only one, or `removed`."""
+    current = _locked(question)
     wanted = current.wanted.all()
     if wanted.count() <= 1:
         raise Conflict("last_memory", "A golden question wants at least one memory; remove the question instead.")
@@ -102,7 +102,7 @@ def remove_golden_memory(*, question: GoldenQuestion, memory_id: UUID, by: Actor
 
 @transaction.atomic
 def remove_golden_question(*, question: GoldenQuestion, by: Actor, now: datetime) -> GoldenQuestion:
-    """Ask it no more; it can be put back. Twice is no error."""
+    """Remove a question; it can be restored. Idempotent."""
     if question.removed_at is None:
         question.removed_at = now
         question.save(update_fields=["removed_at"])
@@ -112,11 +112,11 @@ def remove_golden_question(*, question: GoldenQuestion, by: Actor, now: datetime
 
 @transaction.atomic
 def restore_golden_question(*, question: GoldenQuestion, by: Actor, now: datetime) -> GoldenQuestion:
-    """Put a removed one back. Raises `Conflict` `duplicate` where the same is asked by another one meanwhile."""
+    """Restore a removed question. Raises `Conflict` `duplicate` if the same question exists."""
     if question.removed_at is None:
         return question
-    rows = GoldenQuestion.objects.for_tenant(question.tenant_id).standing()
-    if rows.asking(question.text, question.partition_path, question.asked_at).exists():
+    rows = GoldenQuestion.objects.for_tenant(question.tenant_id).not_removed()
+    if rows.with_question(question.text, question.partition_path, question.asked_at).exists():
         raise _duplicate()
     question.removed_at = None
     _save(question, ["removed_at"])
@@ -124,12 +124,12 @@ def restore_golden_question(*, question: GoldenQuestion, by: Actor, now: datetim
     return question
 
 
-def _asked_once(
+def _get_or_create(
     tenant_id: UUID, words: dict[str, str], path: str, asked_at: datetime | None, by: Actor, now: datetime
 ) -> tuple[GoldenQuestion, bool]:
-    """The question of these words, held, and whether it is new; of several who ask it at once one makes it."""
-    rows = GoldenQuestion.objects.for_tenant(tenant_id).standing().asking(words["text"], path, asked_at)
-    for _ in range(ASK_ATTEMPTS):
+    """Return the question with this text, locked, and whether it is new. Concurrent calls create one row."""
+    rows = GoldenQuestion.objects.for_tenant(tenant_id).not_removed().with_question(words["text"], path, asked_at)
+    for _ in range(COLLECT_ATTEMPTS):
         found: GoldenQuestion | None = rows.locked().first()
         if found is not None:
             return found, False
@@ -151,7 +151,7 @@ def _asked_once(
 
 
 def _save(question: GoldenQuestion, fields: Iterable[str], field: str = "") -> None:
-    """Raises `Conflict` `duplicate` where somebody else asked the same at the same moment."""
+    """Raises `Conflict` `duplicate` if the same question was added at the same time."""
     try:
         with transaction.atomic():
             question.save(update_fields=fields)
@@ -163,7 +163,7 @@ def _duplicate(field: str = "") -> Conflict:
     return Conflict("duplicate", "There is a golden question of these words, place and time.", field)
 
 
-def _standing(question: GoldenQuestion) -> GoldenQuestion:
+def _locked(question: GoldenQuestion) -> GoldenQuestion:
     row: GoldenQuestion | None = (
         GoldenQuestion.objects.for_tenant(question.tenant_id).with_id(question.pk).locked().first()
     )
@@ -189,13 +189,13 @@ def _checked(text: str, answer: str, category: str) -> dict[str, str]:
 
 
 def _refuse_the_future(asked_at: datetime | None, now: datetime) -> None:
-    """No context can be read at such a time, so no evaluation of the tenant's questions would end well."""
+    """Raise `InvalidInput`: no context can be read at a future time, so every evaluation would fail."""
     if asked_at is not None and asked_at > now:
         raise InvalidInput("in_the_future", "A question is asked now or in the past.", "asked_at")
 
 
 def _live(tenant_id: UUID, path: str, memory_ids: Iterable[UUID], now: datetime) -> Collection[UUID]:
-    """The ids, all of live memories in the partition. Raises `InvalidInput`."""
+    """Return the ids, all of live memories in the partition. Raises `InvalidInput`."""
     wanted = set(memory_ids)
     rows = Memory.objects.for_tenant(tenant_id).live(now).within(path).with_ids(wanted)
     found = set(rows.values_list("pk", flat=True))
@@ -205,7 +205,7 @@ def _live(tenant_id: UUID, path: str, memory_ids: Iterable[UUID], now: datetime)
     return found
 
 
-def _want(question: GoldenQuestion, memory_ids: Collection[UUID]) -> None:
+def _add_evidence(question: GoldenQuestion, memory_ids: Collection[UUID]) -> None:
     if question.wanted.count() + len(memory_ids) > WANTED_MAX:
         raise InvalidInput("too_many", f"A golden question wants at most {WANTED_MAX} memories.", "memory_ids")
     rows = [

@@ -1,4 +1,4 @@
-"""Evaluations: those there are, a new one, one with its tables and its progress, two side by side."""
+"""Evaluations: the list, a new run, one run with its progress and tables, two runs compared."""
 
 from datetime import datetime
 from http import HTTPStatus
@@ -18,11 +18,12 @@ from context.evaluation.actions.evaluations import (
 )
 from context.evaluation.forms import EvaluationForm
 from context.evaluation.report import (
-    describe_run_comparison,
     evaluation_report,
     run_comparison_chart,
     run_comparison_rows,
+    run_comparison_table,
 )
+from context.evaluation.views.changes import tenant_change
 from context.models import EvaluationRun
 from context.profiles.scoring_profiles import listed_scoring_profiles
 from context.profiles.views.form_errors import add_error_to_form
@@ -32,7 +33,6 @@ from memories.tenancy.scopes import tenant_scope
 from memory_platform.web.pages import (
     HtmxRequest,
     add_flash,
-    flash_error,
     operator_required,
     render_page,
     wants_fragment,
@@ -48,7 +48,7 @@ COMPARED_WITH_MAX = 50
 @tenant_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def evaluations(request: HtmxRequest) -> HttpResponseBase:
-    """The runs, newest first, and the form that starts one; asks again by itself while one is unfinished."""
+    """The runs, newest first, and the form that starts one; polls while one is unfinished."""
     if request.method != "POST":
         return _list_page(request, EvaluationForm(label_suffix=""))
     form = EvaluationForm(request.POST, request.FILES, label_suffix="")
@@ -57,14 +57,14 @@ def evaluations(request: HtmxRequest) -> HttpResponseBase:
             with tenant_scope(request.tenant.id):
                 run = request_evaluation(
                     tenant_id=request.tenant.id,
-                    **form.wishes(),
+                    **form.to_evaluation_settings(),
                     by=operator_actor(request.operator),
                     now=timezone.now(),
                 )
         except PlatformError as error:
             add_error_to_form(form, error)
         else:
-            add_flash(request, "The evaluation is under way. This page shows how far it is.")
+            add_flash(request, "Evaluation started.")
             watch_job(request, "evaluation", run.pk)
             return redirect("evaluation", request.tenant.id, run.pk)
     return _list_page(request, form)
@@ -93,7 +93,7 @@ def _list_page(request: HtmxRequest, form: EvaluationForm) -> HttpResponse:
 @tenant_required
 @require_safe
 def evaluation(request: HtmxRequest, run_id: UUID) -> HttpResponseBase:
-    """One run: how far it is, then its tables, its chart, and another run beside it."""
+    """One run: its progress, then its tables, its chart, and the comparison with another run."""
     with tenant_scope(request.tenant.id):
         run = _found(request, run_id)
         others = _comparable(request, run)
@@ -106,7 +106,7 @@ def evaluation(request: HtmxRequest, run_id: UUID) -> HttpResponseBase:
             "other": other,
         }
         if other is not None:
-            comparison = page["comparison"] = describe_run_comparison(run, other)
+            comparison = page["comparison"] = run_comparison_table(run, other)
             page |= {"pair": run_comparison_rows(run, other, comparison), "chart": run_comparison_chart(run, other)}
     return render_page(
         request,
@@ -116,7 +116,7 @@ def evaluation(request: HtmxRequest, run_id: UUID) -> HttpResponseBase:
 
 
 def _comparable(request: HtmxRequest, run: EvaluationRun) -> list[EvaluationRun]:
-    """Finished runs of the very same corpus."""
+    """Return the finished runs of the same corpus."""
     if run.state != EvaluationRun.State.DONE:
         return []
     rows = EvaluationRun.objects.for_tenant(request.tenant.id).in_state(EvaluationRun.State.DONE)
@@ -143,14 +143,10 @@ def _found(request: HtmxRequest, run_id: UUID) -> EvaluationRun:
 @tenant_required
 @require_POST
 def evaluation_cancel(request: HtmxRequest, run_id: UUID) -> HttpResponseBase:
-    """End a run that is not over; it can go on later."""
-    try:
-        with tenant_scope(request.tenant.id):
-            cancel_evaluation(run=_found(request, run_id), by=operator_actor(request.operator), now=timezone.now())
-    except PlatformError as error:
-        flash_error(request, error.detail)
-    else:
-        add_flash(request, "The evaluation is cancelled. What was asked stays, and it can go on from there.")
+    """Cancel an unfinished run; it can continue later."""
+    with tenant_change(request):
+        cancel_evaluation(run=_found(request, run_id), by=operator_actor(request.operator), now=timezone.now())
+        add_flash(request, "Evaluation cancelled. You can resume it.")
     return redirect("evaluation", request.tenant.id, run_id)
 
 
@@ -158,14 +154,10 @@ def evaluation_cancel(request: HtmxRequest, run_id: UUID) -> HttpResponseBase:
 @tenant_required
 @require_POST
 def evaluation_retry(request: HtmxRequest, run_id: UUID) -> HttpResponseBase:
-    """Go on with a run that failed or was cancelled."""
-    try:
-        with tenant_scope(request.tenant.id):
-            retry_evaluation(run=_found(request, run_id), by=operator_actor(request.operator), now=timezone.now())
-    except PlatformError as error:
-        flash_error(request, error.detail)
-    else:
-        add_flash(request, "It goes on where it stopped.")
+    """Continue a failed or cancelled run."""
+    with tenant_change(request):
+        retry_evaluation(run=_found(request, run_id), by=operator_actor(request.operator), now=timezone.now())
+        add_flash(request, "Job resumed.")
         watch_job(request, "evaluation", run_id)
     return redirect("evaluation", request.tenant.id, run_id)
 
@@ -174,17 +166,14 @@ def evaluation_retry(request: HtmxRequest, run_id: UUID) -> HttpResponseBase:
 @tenant_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def evaluation_delete(request: HtmxRequest, run_id: UUID) -> HttpResponseBase:
-    """Ask, then forget a run with its answers."""
-    try:
-        with tenant_scope(request.tenant.id):
-            run = _found(request, run_id)
-            if request.method != "POST":
-                return render_page(
-                    request, "context/evaluation/evaluation_delete.html", {"section": "evaluations", "run": run}
-                )
-            delete_evaluation(run=run, by=operator_actor(request.operator), now=timezone.now())
-    except PlatformError as error:
-        flash_error(request, error.detail)
-        return redirect("evaluation", request.tenant.id, run_id)
-    add_flash(request, "The evaluation is deleted.")
-    return redirect("evaluations", request.tenant.id)
+    """Ask for confirmation, then delete a run with its answers."""
+    with tenant_scope(request.tenant.id):
+        run = _found(request, run_id)
+    if request.method != "POST":
+        page = {"section": "evaluations", "run": run}
+        return render_page(request, "context/evaluation/evaluation_delete.html", page)
+    with tenant_change(request):
+        delete_evaluation(run=run, by=operator_actor(request.operator), now=timezone.now())
+        add_flash(request, "Evaluation deleted.")
+        return redirect("evaluations", request.tenant.id)
+    return redirect("evaluation", request.tenant.id, run_id)

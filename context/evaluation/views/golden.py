@@ -1,4 +1,4 @@
-"""Golden questions: those there are, collecting one from the preview, changing, removing and exporting them."""
+"""Golden questions: the list, one question, collecting from the preview, changing, removing and exporting."""
 
 from datetime import datetime
 from http import HTTPStatus
@@ -22,6 +22,7 @@ from context.evaluation.actions.golden_questions import (
 )
 from context.evaluation.export import export_golden
 from context.evaluation.forms import GoldenMemoryForm, GoldenQuestionForm
+from context.evaluation.views.changes import tenant_change
 from context.models import GoldenMemory, GoldenQuestion
 from context.profiles.views.form_errors import add_error_to_form
 from memories.services.partitions.paths import parse_partition
@@ -45,9 +46,9 @@ _COLUMNS = (SortColumn("collected", "created_at", datetime),)
 @tenant_required
 @require_safe
 def golden_questions(request: HtmxRequest) -> HttpResponseBase:
-    """The questions with how many memories each wants, newest first."""
+    """The questions with the number of memories each needs, newest first."""
     with tenant_scope(request.tenant.id):
-        rows = GoldenQuestion.objects.for_tenant(request.tenant.id).standing().with_counts(timezone.now())
+        rows = GoldenQuestion.objects.for_tenant(request.tenant.id).not_removed().with_counts(timezone.now())
         table = read_table(request, _COLUMNS, rows.page)
     template = (
         "context/evaluation/golden_questions.html#rows"
@@ -61,45 +62,36 @@ def golden_questions(request: HtmxRequest) -> HttpResponseBase:
 @tenant_required
 @require_POST
 def golden_collect(request: HtmxRequest) -> HttpResponseBase:
-    """From the preview: the context of this question should hold this memory. Goes back to the preview."""
+    """From the preview: add a memory to the evidence of this question, and return to the preview."""
     form = GoldenMemoryForm(request.POST, label_suffix="")
+    query = form["back"].data or urlencode({"query": request.POST.get("text", "")})
+    preview = redirect(f"{reverse('context-preview', args=[request.tenant.id])}?{query}#golden")
     if not form.is_valid():
         flash_error(request, "; ".join(str(error) for errors in form.errors.values() for error in errors))
-        return _back(request)
+        return preview
     fields = form.cleaned_data
-    try:
-        with tenant_scope(request.tenant.id):
-            question = collect_golden_question(
-                tenant_id=request.tenant.id,
-                text=fields["text"],
-                partition=parse_partition(fields["partition"]),
-                memory_ids=[fields["memory"]],
-                asked_at=fields["asked_at"],
-                by=operator_actor(request.operator),
-                now=timezone.now(),
-            )
-            is_only = question.wanted.count() == 1
-    except PlatformError as error:
-        flash_error(request, error.detail)
-        return _back(request)
-    undo = ("golden-remove", []) if is_only else ("golden-unwant", [fields["memory"]])
-    address = reverse(undo[0], args=[request.tenant.id, question.pk, *undo[1]])
-    add_flash(request, "Noted as a golden question: its context should hold this memory.", undo_url=address)
-    return _back(request)
-
-
-def _back(request: HtmxRequest) -> HttpResponseBase:
-    """To where the preview tells of the golden question: the form's inputs are no address, but the query of one."""
-    back = GoldenMemoryForm(request.POST)
-    query = back["back"].data or urlencode({"query": request.POST.get("text", "")})
-    return redirect(f"{reverse('context-preview', args=[request.tenant.id])}?{query}#golden")
+    with tenant_change(request):
+        question = collect_golden_question(
+            tenant_id=request.tenant.id,
+            text=fields["text"],
+            partition=parse_partition(fields["partition"]),
+            memory_ids=[fields["memory"]],
+            asked_at=fields["asked_at"],
+            by=operator_actor(request.operator),
+            now=timezone.now(),
+        )
+        is_only = question.wanted.count() == 1
+        undo = ("golden-remove", []) if is_only else ("golden-unwant", [fields["memory"]])
+        address = reverse(undo[0], args=[request.tenant.id, question.pk, *undo[1]])
+        add_flash(request, "Memory added to the golden question.", undo_url=address)
+    return preview
 
 
 @operator_required("viewer", to_change="operator")
 @tenant_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def golden_question(request: HtmxRequest, question_id: UUID) -> HttpResponseBase:
-    """One question with the memories that it wants; a POST changes its words."""
+    """One question with its evidence; a POST changes its text."""
     with tenant_scope(request.tenant.id):
         question = _found(request, question_id)
         wanted = list(GoldenMemory.objects.for_tenant(request.tenant.id).of_question(question_id).with_memories())
@@ -114,7 +106,7 @@ def golden_question(request: HtmxRequest, question_id: UUID) -> HttpResponseBase
         except PlatformError as error:
             add_error_to_form(form, error)
         else:
-            add_flash(request, "The question is changed.")
+            add_flash(request, "Golden question saved.")
             return redirect("golden-question", request.tenant.id, question_id)
     status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
     page: dict[str, Any] = {
@@ -139,12 +131,12 @@ def _found(request: HtmxRequest, question_id: UUID) -> GoldenQuestion:
 @tenant_required
 @require_POST
 def golden_remove(request: HtmxRequest, question_id: UUID) -> HttpResponseBase:
-    """Ask it no more; the message offers to put it back."""
+    """Remove a question; the message offers to restore it."""
     with tenant_scope(request.tenant.id):
         question = _found(request, question_id)
         remove_golden_question(question=question, by=operator_actor(request.operator), now=timezone.now())
     undo = reverse("golden-restore", args=[request.tenant.id, question_id])
-    add_flash(request, "The golden question is removed.", undo_url=undo)
+    add_flash(request, "Golden question removed.", undo_url=undo)
     return redirect("golden-questions", request.tenant.id)
 
 
@@ -152,15 +144,11 @@ def golden_remove(request: HtmxRequest, question_id: UUID) -> HttpResponseBase:
 @tenant_required
 @require_POST
 def golden_restore(request: HtmxRequest, question_id: UUID) -> HttpResponseBase:
-    """Put a removed one back."""
-    try:
-        with tenant_scope(request.tenant.id):
-            question = _found(request, question_id)
-            restore_golden_question(question=question, by=operator_actor(request.operator), now=timezone.now())
-    except PlatformError as error:
-        flash_error(request, error.detail)
-    else:
-        add_flash(request, "The golden question is back.")
+    """Restore a removed question."""
+    with tenant_change(request):
+        question = _found(request, question_id)
+        restore_golden_question(question=question, by=operator_actor(request.operator), now=timezone.now())
+        add_flash(request, "Golden question restored.")
     return redirect("golden-questions", request.tenant.id)
 
 
@@ -168,19 +156,11 @@ def golden_restore(request: HtmxRequest, question_id: UUID) -> HttpResponseBase:
 @tenant_required
 @require_POST
 def golden_memory_add(request: HtmxRequest, question_id: UUID, memory_id: UUID) -> HttpResponseBase:
-    """Its context should hold this memory too."""
-    try:
-        with tenant_scope(request.tenant.id):
-            add_golden_memory(
-                question=_found(request, question_id),
-                memory_id=memory_id,
-                by=operator_actor(request.operator),
-                now=timezone.now(),
-            )
-    except PlatformError as error:
-        flash_error(request, error.detail)
-    else:
-        add_flash(request, "The question wants the memory again.")
+    """Add a memory to the evidence of a question."""
+    with tenant_change(request):
+        question, by, now = _found(request, question_id), operator_actor(request.operator), timezone.now()
+        add_golden_memory(question=question, memory_id=memory_id, by=by, now=now)
+        add_flash(request, "Memory added to the golden question.")
     return redirect("golden-question", request.tenant.id, question_id)
 
 
@@ -188,20 +168,12 @@ def golden_memory_add(request: HtmxRequest, question_id: UUID, memory_id: UUID) 
 @tenant_required
 @require_POST
 def golden_memory_remove(request: HtmxRequest, question_id: UUID, memory_id: UUID) -> HttpResponseBase:
-    """Its context need not hold this memory; the message offers to take that back."""
-    try:
-        with tenant_scope(request.tenant.id):
-            remove_golden_memory(
-                question=_found(request, question_id),
-                memory_id=memory_id,
-                by=operator_actor(request.operator),
-                now=timezone.now(),
-            )
-    except PlatformError as error:
-        flash_error(request, error.detail)
-    else:
+    """Remove a memory from the evidence of a question; the message offers to undo that."""
+    with tenant_change(request):
+        question, by, now = _found(request, question_id), operator_actor(request.operator), timezone.now()
+        remove_golden_memory(question=question, memory_id=memory_id, by=by, now=now)
         undo = reverse("golden-want", args=[request.tenant.id, question_id, memory_id])
-        add_flash(request, "The question does not want that memory any more.", undo_url=undo)
+        add_flash(request, "Memory removed from the golden question.", undo_url=undo)
     return redirect("golden-question", request.tenant.id, question_id)
 
 
@@ -209,7 +181,7 @@ def golden_memory_remove(request: HtmxRequest, question_id: UUID, memory_id: UUI
 @tenant_required
 @require_safe
 def golden_export(request: HtmxRequest) -> HttpResponseBase:
-    """The questions with the memories around them as a corpus: a ZIP file of two JSONL files."""
+    """The questions and the memories of their partitions as a corpus: a ZIP file of two JSONL files."""
     try:
         data = export_golden(request.tenant.id, now=timezone.now())
     except PlatformError as error:

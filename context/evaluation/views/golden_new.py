@@ -1,4 +1,4 @@
-"""A golden question by hand: asked first, then the memories that its context should hold are ticked."""
+"""A golden question by hand: first the search, then the selection of its evidence."""
 
 from collections.abc import Collection
 from http import HTTPStatus
@@ -24,7 +24,7 @@ from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.web.pages import HtmxRequest, add_flash, operator_required, render_page
 
-#: Memories offered to be ticked, and the tokens of the search that finds them.
+#: Memories offered for selection, and the budget of the search that finds them.
 _OFFERED_MAX, OFFERED_TOKENS = 30, 4_000
 
 
@@ -32,7 +32,7 @@ _OFFERED_MAX, OFFERED_TOKENS = 30, 4_000
 @tenant_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def golden_new(request: HtmxRequest) -> HttpResponseBase:
-    """The form, and what was found for the question; a POST collects it, one to find more collects nothing."""
+    """The form with search results; a POST adds the question, one with `find` only searches again."""
     is_post = request.method == "POST"
     typed = request.POST if is_post else request.GET if "text" in request.GET else None
     form = NewGoldenForm(typed, label_suffix="")
@@ -52,7 +52,7 @@ def _collected(request: HtmxRequest, form: NewGoldenForm) -> HttpResponseBase:
             tenant_id=request.tenant.id,
             text=fields["text"],
             partition=parse_partition(fields["partition"]),
-            memory_ids=[*form.ticked(), *fields["ids"]],
+            memory_ids=[*form.selected(), *fields["ids"]],
             asked_at=fields["asked_at"],
             answer=fields["answer"],
             category=fields["category"],
@@ -60,15 +60,15 @@ def _collected(request: HtmxRequest, form: NewGoldenForm) -> HttpResponseBase:
             now=timezone.now(),
         )
     undo = reverse("golden-remove", args=[request.tenant.id, question.pk])
-    add_flash(request, "The golden question is added.", undo_url=undo)
+    add_flash(request, "Golden question added.", undo_url=undo)
     return redirect("golden-question", request.tenant.id, question.pk)
 
 
 def _page(request: HtmxRequest, form: NewGoldenForm, *, is_refused: bool) -> HttpResponse:
-    page: dict[str, Any] = {"section": "golden-questions", "form": form, "ticked": set(form.ticked())}
+    page: dict[str, Any] = {"section": "golden-questions", "form": form, "selected": set(form.selected())}
     if form.is_bound and not {"text", "partition", "asked_at"} & form.errors.keys():
         try:
-            page["found"] = _found(request, form, page["ticked"])
+            page["found"] = _found(request, form, page["selected"])
         except PlatformError as error:
             add_error_to_form(form, error, {"as_of": "asked_at"})
     with tenant_scope(request.tenant.id):
@@ -77,9 +77,9 @@ def _page(request: HtmxRequest, form: NewGoldenForm, *, is_refused: bool) -> Htt
     return render_page(request, "context/evaluation/golden_new.html", page, status=status)
 
 
-def _found(request: HtmxRequest, form: NewGoldenForm, ticked: Collection[UUID]) -> list[Memory]:
-    """What a search by meaning and by words finds, best first; what is ticked stays in view."""
-    wish = ContextRequest(
+def _found(request: HtmxRequest, form: NewGoldenForm, selected: Collection[UUID]) -> list[Memory]:
+    """Return the search results, best first, and the selected memories."""
+    search = ContextRequest(
         query=form.cleaned_data["text"],
         partition=form.cleaned_data["partition"],
         as_of=form.cleaned_data["asked_at"],
@@ -88,12 +88,12 @@ def _found(request: HtmxRequest, form: NewGoldenForm, ticked: Collection[UUID]) 
         preview=True,
     )
     by, now = operator_actor(request.operator), timezone.now()
-    preview = preview_context(wish, tenant_id=request.tenant.id, actor=by, now=now)
+    preview = preview_context(search, tenant_id=request.tenant.id, actor=by, now=now)
     scored = [(row.block.score, row.memory) for row in preview.kept]
     scored += [(row.omission.score, row.memory) for row in preview.left_out]
     rows = [memory for _, memory in sorted(scored, key=lambda pair: pair[0] or 0.0, reverse=True) if memory is not None]
     offered = {memory.pk: memory for memory in rows[:_OFFERED_MAX]}
     with tenant_scope(request.tenant.id):
-        missing = [memory_id for memory_id in ticked if memory_id not in offered]
+        missing = [memory_id for memory_id in selected if memory_id not in offered]
         more = Memory.objects.for_tenant(request.tenant.id).live(now).with_ids(missing) if missing else []
         return [*offered.values(), *more]

@@ -24,7 +24,7 @@ from memories.tenancy.scopes import tenant_scope
 from memory_platform.web.numerals import counted
 
 _BAD_INPUT = 2
-#: Words that stand for a corpus which is no path.
+#: Names of corpora that are no paths.
 NAMED = {"golden": EvaluationRun.Corpus.GOLDEN, "updated-facts": EvaluationRun.Corpus.UPDATED_FACTS}
 FILE = EvaluationRun.Corpus.FILE
 
@@ -88,13 +88,13 @@ class Command(PlatformCommand):
                 packer=options["packer"],
                 ordering=options["ordering"],
                 budgets=options["budgets"],
-                is_sent=False,
+                is_enqueued=False,
                 by=self.actor,
                 now=now,
             )
 
     def _resumed(self, options: dict[str, Any]) -> EvaluationRun:
-        """The run, open again; one whose command was killed is not waited for."""
+        """Return the run, open again; end the claim of a killed command."""
         run = find_run(options["resume"])
         if run.corpus_kind != NAMED.get(options["corpus"], FILE):
             raise CommandError("That run asked another kind of corpus.", returncode=_BAD_INPUT)
@@ -102,7 +102,7 @@ class Command(PlatformCommand):
             if run.is_open:
                 release_evaluation_run(run)
                 return run
-            return retry_evaluation(run=run, is_sent=False, by=self.actor, now=timezone.now())
+            return retry_evaluation(run=run, is_enqueued=False, by=self.actor, now=timezone.now())
 
     def _run(self, run: EvaluationRun, corpus: Corpus | None) -> EvaluationRun:
         self.stderr.write(f"run {run.pk}")
@@ -126,7 +126,7 @@ class Command(PlatformCommand):
         self.stdout.write(f"\nrun {run.pk}")
 
     def _print_table(self, table: ReportTable, title: str) -> None:
-        """A line for each budget; below each number its 95 % interval."""
+        """Print a line for each budget, with the 95 % intervals below."""
         widths = [max(len(heading) + 2, 18) for heading in table.headings]
         self.stdout.write(f"\n{title}")
         self.stdout.write(_line("tokens", table.headings, widths))

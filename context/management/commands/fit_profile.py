@@ -15,11 +15,8 @@ from context.evaluation.corpora import (
 )
 from context.management.progress import progress_bars
 from context.models import ScoringProfileVersion
-from context.profiles.actions.scoring_profiles import (
-    SCORING_PROFILE_NAME_PATTERN,
-    create_scoring_profile,
-    edit_scoring_profile,
-)
+from context.profiles.actions.scoring_profiles import create_scoring_profile, edit_scoring_profile
+from context.profiles.saving import PROFILE_NAME_PATTERN
 from context.profiles.scoring_profiles import resolve_scoring_profile, scoring_profile_versions
 from context.services.evaluation.calibration import Calibration
 from context.services.profiles.scoring_profiles import CONVERSATION_RECALL, SHIPPED_PROFILES, ScoringProfile
@@ -34,10 +31,10 @@ _BAD_INPUT = 2
 
 class Command(PlatformCommand):
     help = (
-        "Learn the probability that a memory is evidence from questions whose evidence is known: a plain logistic\n"
+        "Fit the probability that a memory is evidence from questions whose evidence is known: a plain logistic\n"
         "model on the parts of the score. The coefficients are saved as a new draft of a scoring profile, which is\n"
         "evaluated and published like any other; the report is of questions that were held out. Without CORPUS the\n"
-        "tenant's own golden questions are learnt from. A corpus is a folder with memories.jsonl and questions.jsonl,\n"
+        "tenant's own golden questions are used. A corpus is a folder with memories.jsonl and questions.jsonl,\n"
         "or conversations in LoCoMo's JSON; it is loaded into a hidden tenant and dropped in the end. Exit code 2\n"
         "stands for input that cannot be used, too little of it for example, 1 for a failure.\n\n"
         "Example: manage.py fit_profile data/locomo --tenant acme --name acme-calibrated\n"
@@ -55,43 +52,48 @@ class Command(PlatformCommand):
         )
 
     def handle(self, **options: Any) -> None:
-        if not SCORING_PROFILE_NAME_PATTERN.fullmatch(options["name"]) or options["name"] in SHIPPED_PROFILES:
+        if not PROFILE_NAME_PATTERN.fullmatch(options["name"]) or options["name"] in SHIPPED_PROFILES:
             detail = "The profile needs a name of its own: a lower-case word, such as acme-calibrated."
             raise CommandError(detail, returncode=_BAD_INPUT)
         tenant = get_tenant_or_fail(options["tenant"], returncode=_BAD_INPUT)
         try:
             with tenant_scope(tenant.pk):
                 base = resolve_scoring_profile(tenant.pk, options["base"], "", None, allow_drafts=True)
-            material = self._material(tenant, options["corpus"])
+            corpus = self._corpus(tenant, options["corpus"])
             with progress_bars() as show:
-                learnt = calibrate_profile(tenant.pk, material, base, now=timezone.now(), progress=show)
+                calibration = calibrate_profile(tenant.pk, corpus, base, now=timezone.now(), progress=show)
             with tenant_scope(tenant.pk):
-                row = self._saved(tenant, options["name"], base, learnt)
+                row = self._saved(tenant, options["name"], base, calibration)
         except PlatformError as error:
             raise CommandError(str(error), returncode=_BAD_INPUT) from error
-        self._print(material, base, learnt)
+        self._print(corpus, base, calibration)
         self.stdout.write(f"\n{row} is a draft; evaluate it, then publish it.")
 
-    def _material(self, tenant: Tenant, corpus: str) -> EvaluationCorpus:
-        if corpus:
-            return evaluation_corpus_from_corpus(read_corpus_path(Path(corpus)))
+    def _corpus(self, tenant: Tenant, path: str) -> EvaluationCorpus:
+        if path:
+            return evaluation_corpus_from_corpus(read_corpus_path(Path(path)))
         with tenant_scope(tenant.pk):
             return evaluation_corpus_from_golden_questions(tenant.pk, now=timezone.now())
 
-    def _saved(self, tenant: Tenant, name: str, base: ScoringProfile, learnt: Calibration) -> ScoringProfileVersion:
-        changes = base.to_numbers() | learnt.as_numbers()
-        same: dict[str, Any] = {"tenant_id": tenant.pk, "name": name, "report": learnt.as_record(), "by": self.actor}
+    def _saved(self, tenant: Tenant, name: str, base: ScoringProfile, fitted: Calibration) -> ScoringProfileVersion:
+        changes = base.to_numbers() | fitted.as_numbers()
+        same: dict[str, Any] = {
+            "tenant_id": tenant.pk,
+            "name": name,
+            "report": fitted.as_record(),
+            "by": self.actor,
+        }
         try:
             newest = scoring_profile_versions(tenant.pk, name)[0].version
         except NotFound:
             return create_scoring_profile(**same, changes=changes, based_on=base.name, now=timezone.now())
         return edit_scoring_profile(**same, changes=changes, edited_from=newest, now=timezone.now())
 
-    def _print(self, material: EvaluationCorpus, base: ScoringProfile, learnt: Calibration) -> None:
-        report = learnt.report
-        questions = counted(material.size, "question", "questions")
-        self.stdout.write(f"{material.name}, {questions}, candidates of {base.name} {base.version}")
-        numbers = learnt.as_numbers()
+    def _print(self, corpus: EvaluationCorpus, base: ScoringProfile, calibration: Calibration) -> None:
+        report = calibration.report
+        questions = counted(corpus.size, "question", "questions")
+        self.stdout.write(f"{corpus.name}, {questions}, candidates of {base.name} {base.version}")
+        numbers = calibration.as_numbers()
         self.stdout.write(f"\nlog-odds = {numbers['intercept']:+.4f}")
         for name, value in numbers["coefficients"].items():
             self.stdout.write(f"  {value:+10.4f} x {name}")
@@ -107,5 +109,5 @@ class Command(PlatformCommand):
                 f"  {each.low:.1f} to {each.high:.1f} {each.rows:>11,}   {each.predicted:.4f}    {each.observed:.4f}"
             )
         self.stdout.write(f"\n  tokens  {base.name:>20}  calibrated, greedy  calibrated, optimal")
-        for row in learnt.recalls:
+        for row in calibration.recalls:
             self.stdout.write(f"  {row.budget:>6,}  {row.before:>20.4f}  {row.greedy:>18.4f}  {row.optimal:>19.4f}")

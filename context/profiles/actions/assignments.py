@@ -20,69 +20,6 @@ from memories.tenancy.exceptions import Conflict, InvalidInput, NotFound
 _Row = TypeVar("_Row", bound=ProfileAssignment)
 
 
-@transaction.atomic
-def assign_budget_profile(
-    *,
-    tenant_id: UUID,
-    profile_name: str,
-    api_key_id: str | None = None,
-    partition_path: str | None = None,
-    replaces: str | None = None,
-    by: Actor,
-    now: datetime,
-) -> BudgetProfileAssignment:
-    """Give a profile to one key, or to a partition and all below it ("" is the tenant); exactly one of the two.
-
-    What was assigned to the target before ends now; the same profile again changes nothing. With `replaces` ("" for
-    none) the profile that the caller saw there must still be in force. Raises `InvalidInput` naming the field,
-    `NotFound` for an absent key, `Conflict` where somebody else was faster.
-    """
-    target = _target(tenant_id, api_key_id, partition_path)
-    return _BUDGETS.assign(tenant_id, profile_name, target, replaces, by, now)
-
-
-@transaction.atomic
-def unassign_budget_profile(
-    *,
-    tenant_id: UUID,
-    api_key_id: str | None = None,
-    partition_path: str | None = None,
-    by: Actor,
-    now: datetime,
-) -> BudgetProfileAssignment:
-    """End what is assigned to the target. Raises `NotFound` where nothing is, else as `assign_budget_profile` does."""
-    return _BUDGETS.unassign(tenant_id, _target(tenant_id, api_key_id, partition_path), by, now)
-
-
-@transaction.atomic
-def assign_scoring_profile(
-    *,
-    tenant_id: UUID,
-    profile_name: str,
-    api_key_id: str | None = None,
-    partition_path: str | None = None,
-    replaces: str | None = None,
-    by: Actor,
-    now: datetime,
-) -> ScoringProfileAssignment:
-    """What `assign_budget_profile` does, for a scoring profile that is published."""
-    target = _target(tenant_id, api_key_id, partition_path)
-    return _SCORING.assign(tenant_id, profile_name, target, replaces, by, now)
-
-
-@transaction.atomic
-def unassign_scoring_profile(
-    *,
-    tenant_id: UUID,
-    api_key_id: str | None = None,
-    partition_path: str | None = None,
-    by: Actor,
-    now: datetime,
-) -> ScoringProfileAssignment:
-    """End what is assigned to the target. Raises `NotFound` where nothing is, else as `assign_scoring_profile` does."""
-    return _SCORING.unassign(tenant_id, _target(tenant_id, api_key_id, partition_path), by, now)
-
-
 @dataclass(frozen=True)
 class _Assigning(Generic[_Row]):
     """The assignments of one kind of profiles; `check` refuses a name that cannot be assigned."""
@@ -91,20 +28,36 @@ class _Assigning(Generic[_Row]):
     model: type[_Row]
     check: Callable[[UUID, str], object]
 
+    @transaction.atomic
     def assign(
-        self, tenant_id: UUID, name: str, target: dict[str, str], replaces: str | None, by: Actor, now: datetime
+        self,
+        *,
+        tenant_id: UUID,
+        profile_name: str,
+        api_key_id: str | None = None,
+        partition_path: str | None = None,
+        replaces: str | None = None,
+        by: Actor,
+        now: datetime,
     ) -> _Row:
-        self.check(tenant_id, name)
-        before = self._in_force(tenant_id, target)
+        """Give a profile to one key, or to a partition and all below it ("" is the tenant); exactly one of the two.
+
+        What was assigned to the target before ends now; the same profile again changes nothing. With `replaces` ("" for
+        none) the profile that the caller saw there must still be in force. Raises `InvalidInput` naming the field,
+        `NotFound` for an absent key, `Conflict` where somebody else was faster.
+        """
+        target = _target(tenant_id, api_key_id, partition_path)
+        self.check(tenant_id, profile_name)
+        before = self._active(tenant_id, target)
         if replaces is not None and replaces != (before.profile_name if before else ""):
             raise _assigned_by_another()
-        if before is not None and before.profile_name == name:
+        if before is not None and before.profile_name == profile_name:
             return before
         if before is not None:
             _end(before, now)
         row = self.model(
             tenant_id=tenant_id,
-            profile_name=name,
+            profile_name=profile_name,
             **target,
             recorded_from=self._beginning(tenant_id, target, now),
             created_by=by.stored_label,
@@ -117,20 +70,30 @@ class _Assigning(Generic[_Row]):
         self._audit(row, f"assign_{self.noun}", by, now)
         return row
 
-    def unassign(self, tenant_id: UUID, target: dict[str, str], by: Actor, now: datetime) -> _Row:
-        row = self._in_force(tenant_id, target)
+    @transaction.atomic
+    def unassign(
+        self,
+        *,
+        tenant_id: UUID,
+        api_key_id: str | None = None,
+        partition_path: str | None = None,
+        by: Actor,
+        now: datetime,
+    ) -> _Row:
+        """End what is assigned to the target. Raises `NotFound` where nothing is, else as `assign` does."""
+        row = self._active(tenant_id, _target(tenant_id, api_key_id, partition_path))
         if row is None:
             raise NotFound("not_assigned", f"No {self.noun.replace('_', ' ')} is assigned there.")
         _end(row, now)
         self._audit(row, f"unassign_{self.noun}", by, now)
         return row
 
-    def _in_force(self, tenant_id: UUID, target: dict[str, str]) -> _Row | None:
+    def _active(self, tenant_id: UUID, target: dict[str, str]) -> _Row | None:
         row: _Row | None = self.model.objects.for_tenant(tenant_id).current().locked().filter(**target).first()
         return row
 
     def _beginning(self, tenant_id: UUID, target: dict[str, str], now: datetime) -> datetime:
-        """When an assignment begins: never before the last one of its target ended, whichever request came first."""
+        """Return when an assignment begins: never before the last one of its target ended."""
         rows = self.model.objects.for_tenant(tenant_id).ended().newest_first()
         last: _Row | None = rows.filter(**target).first()
         return max(now, last.recorded_to or now) if last else now
@@ -148,10 +111,12 @@ class _Assigning(Generic[_Row]):
 
 _BUDGETS = _Assigning("budget_profile", BudgetProfileAssignment, current_budget_profile)
 _SCORING = _Assigning("scoring_profile", ScoringProfileAssignment, lock_published_profile)
+assign_budget_profile, unassign_budget_profile = _BUDGETS.assign, _BUDGETS.unassign
+assign_scoring_profile, unassign_scoring_profile = _SCORING.assign, _SCORING.unassign
 
 
 def _target(tenant_id: UUID, api_key_id: str | None, partition_path: str | None) -> dict[str, str]:
-    """The target's column and its value."""
+    """Return the target's column and its value."""
     if (api_key_id is None) == (partition_path is None):
         raise InvalidInput("one_target", "Either a key or a partition is needed, and not both.", field="partition")
     if partition_path is not None:

@@ -1,28 +1,24 @@
 """Making, changing and rolling back budget profiles: every save opens a version, none is ever overwritten."""
 
-import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
-from django.db import IntegrityError, transaction
+from django.db import transaction
 
 from context.models import DEFAULT_BUDGET_PROFILE_NAME, BudgetProfile
 from context.profiles.budget_profiles import (
-    TUNABLE_FIELDS,
-    budget_profile_settings,
     budget_profile_version,
-    changed_profile_fields,
     current_budget_profile,
     draft_budget_profile,
 )
-from memories.tenancy.audit import Actor, record_audit
-from memories.tenancy.exceptions import Conflict, InvalidInput
-
-_NAME_CHARACTERS = 64
-_NAME = re.compile(r"[a-z][a-z0-9_-]*")
+from context.profiles.saving import audit_profile, check_profile_name, insert_version, name_is_taken
+from context.profiles.versions import changed_numbers
+from context.services.profiles.fields import BUDGET_FIELDS
+from memories.tenancy.audit import Actor
+from memories.tenancy.exceptions import Conflict
 
 
 @transaction.atomic
@@ -35,28 +31,19 @@ def create_budget_profile(
     by: Actor,
     now: datetime,
 ) -> BudgetProfile:
-    """Version 1 of a new profile: the numbers in force of another one, with `changes`.
+    """Make version 1 of a new profile: the numbers in force of another one, with `changes`.
 
     Raises `InvalidInput` naming the field for a name or a value that cannot be, `Conflict` for a name that is taken.
     """
-    if not _NAME.fullmatch(name) or len(name) > _NAME_CHARACTERS:
-        detail = f"A name is a lower-case word of letters, digits, _ and -, at most {_NAME_CHARACTERS} characters."
-        raise InvalidInput("bad_name", detail, field="name")
+    check_profile_name(name)
+    refusal = name_is_taken("budget", name)
     if name == DEFAULT_BUDGET_PROFILE_NAME or BudgetProfile.objects.for_tenant(tenant_id).named(name).exists():
-        raise _name_is_taken(name)
+        raise refusal
     draft = draft_budget_profile(current_budget_profile(tenant_id, based_on), changes)
     draft.name, draft.version = name, 1
-    try:
-        with transaction.atomic():
-            _put_into_force(draft, by, now)
-    except IntegrityError as error:
-        raise _name_is_taken(name) from error
-    _audit(draft, "create_budget_profile", list(TUNABLE_FIELDS), by, now)
+    insert_version(draft, refusal=refusal, by=by, now=now)
+    _audit(draft, "create", BUDGET_FIELDS, by, now)
     return draft
-
-
-def _name_is_taken(name: str) -> Conflict:
-    return Conflict("duplicate", f"A budget profile named {name} exists already.", "name")
 
 
 @transaction.atomic
@@ -76,9 +63,9 @@ def save_budget_profile(
     """
     base = _version_in_force(tenant_id, name, edited_from)
     draft = draft_budget_profile(base, changes)
-    if not changed_profile_fields(base, draft):
+    if not changed_numbers(base, draft):
         return base
-    return _open_version(base, draft, verb="save_budget_profile", by=by, now=now)
+    return _open_version(base, draft, verb="save", by=by, now=now)
 
 
 @transaction.atomic
@@ -96,15 +83,15 @@ def roll_back_budget_profile(
     Raises `Conflict` as `save_budget_profile` does, and `InvalidInput` where there is no such version.
     """
     base = _version_in_force(tenant_id, name, edited_from)
-    draft = draft_budget_profile(base, budget_profile_settings(budget_profile_version(tenant_id, name, version)))
-    if not changed_profile_fields(base, draft):
+    draft = draft_budget_profile(base, budget_profile_version(tenant_id, name, version).tuned_numbers)
+    if not changed_numbers(base, draft):
         return base
     draft.rolled_back_to = version
-    return _open_version(base, draft, verb="roll_back_budget_profile", by=by, now=now)
+    return _open_version(base, draft, verb="roll_back", by=by, now=now)
 
 
 def _version_in_force(tenant_id: UUID, name: str, edited_from: int) -> BudgetProfile:
-    """The current version, held until the transaction ends; it must be the one that was edited."""
+    """Return the current version, locked until the transaction ends; it must be the one that was edited."""
     rows = BudgetProfile.objects.for_tenant(tenant_id).named(name)
     base = rows.current().locked().first()
     if base is None:
@@ -122,28 +109,11 @@ def _open_version(base: BudgetProfile, draft: BudgetProfile, *, verb: str, by: A
         base.recorded_to = at
         base.save(update_fields=["recorded_to"])
     draft.version = base.version + 1
-    try:
-        with transaction.atomic():
-            _put_into_force(draft, by, at)
-    except IntegrityError as error:
-        raise Conflict("profile_changed", "Somebody else saved this budget profile at the same moment.") from error
-    _audit(draft, verb, changed_profile_fields(base, draft), by, now)
+    refusal = Conflict("profile_changed", "Somebody else saved this budget profile at the same moment.")
+    insert_version(draft, refusal=refusal, by=by, now=at)
+    _audit(draft, verb, [number.field for number in changed_numbers(base, draft)], by, now)
     return draft
 
 
-def _put_into_force(draft: BudgetProfile, by: Actor, now: datetime) -> None:
-    draft.recorded_from = now
-    draft.created_by = by.stored_label
-    draft.save(force_insert=True)
-
-
-def _audit(profile: BudgetProfile, verb: str, fields: list[str], by: Actor, now: datetime) -> None:
-    record_audit(
-        tenant_id=profile.tenant_id,
-        by=by,
-        now=now,
-        verb=verb,
-        target_kind="budget_profile",
-        target_ids=[f"{profile.name} {profile.version}"],
-        fields=fields,
-    )
+def _audit(row: BudgetProfile, verb: str, fields: Iterable[str], by: Actor, now: datetime) -> None:
+    audit_profile("budget", row, verb, fields, targets=[f"{row.name} {row.version}"], by=by, now=now)

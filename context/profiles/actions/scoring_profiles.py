@@ -1,30 +1,28 @@
 """Drafting, publishing, taking back scoring profiles: an edit is a new draft, no version's numbers ever change."""
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
-from django.db import IntegrityError, transaction
+from django.db import transaction
 
 from context.models import EvaluationRun, ScoringProfileAssignment, ScoringProfileVersion
+from context.profiles.saving import audit_profile, check_profile_name, insert_version, name_is_taken
 from context.profiles.scoring_profiles import (
     apply_number_changes,
-    flat_numbers,
     listed_scoring_profile,
     proving_evaluation,
     scoring_profile_version,
 )
+from context.profiles.versions import changed_numbers
 from context.services.profiles.publishing import NOT_EVALUATED, PublishingCondition, publishing_conditions
 from context.services.profiles.scoring_profiles import DEFAULT_SCORING_PROFILE_NAME, SHIPPED_PROFILES
 from memories.services.store.drafts import FieldProblem
-from memories.tenancy.audit import Actor, record_audit
+from memories.tenancy.audit import Actor
 from memories.tenancy.exceptions import Conflict, InvalidInput, NotFound
 
-_NAME_CHARACTERS = 64
-SCORING_PROFILE_NAME_PATTERN = re.compile(r"[a-z][a-z0-9_-]*")
 #: What stands after `profiles/` in the addresses of the API beside names.
 _RESERVED_NAMES = ("assignments",)
 _State = ScoringProfileVersion.State
@@ -43,25 +41,19 @@ def create_scoring_profile(
     by: Actor,
     now: datetime,
 ) -> ScoringProfileVersion:
-    """The first draft of a new profile: the numbers of another one (in force, or of one version) with `changes`.
+    """Make the first draft of a new profile: the numbers of another one (in force, or of one version) with `changes`.
 
     Raises `InvalidInput` naming the field for a name or a number that cannot be, `Conflict` for a name that is taken.
     """
-    if not SCORING_PROFILE_NAME_PATTERN.fullmatch(name) or len(name) > _NAME_CHARACTERS:
-        detail = f"A name is a lower-case word of letters, digits, _ and -, at most {_NAME_CHARACTERS} characters."
-        raise InvalidInput("bad_name", detail, field="name")
+    check_profile_name(name)
     if name in _RESERVED_NAMES:
         raise InvalidInput("reserved_name", "This name is an address of its own.", field="name")
     if name in SHIPPED_PROFILES or ScoringProfileVersion.objects.for_tenant(tenant_id).named(name).exists():
-        raise _name_is_taken(name)
+        raise name_is_taken("scoring", name)
     base = _base(tenant_id, based_on, based_on_version)
     draft = _draft(base, name, 1, changes, report)
-    try:
-        with transaction.atomic():
-            _save(draft, by, now)
-    except IntegrityError as error:
-        raise _name_is_taken(name) from error
-    _audit(draft, "create_scoring_profile", flat_numbers(draft.numbers), by, now)
+    insert_version(draft, refusal=name_is_taken("scoring", name), by=by, now=now)
+    _audit(draft, "create", draft.tuned_numbers, by, now)
     return draft
 
 
@@ -76,7 +68,7 @@ def edit_scoring_profile(
     by: Actor,
     now: datetime,
 ) -> ScoringProfileVersion:
-    """`changes` to version `edited_from`, as a new draft; without any difference that version is given back.
+    """Save `changes` to version `edited_from` as a new draft; without any difference return that version.
 
     Raises `Conflict` with code `locked` for a shipped profile and `profile_changed` where there is a newer version that
     the editor did not see, `NotFound` for an unknown profile, `InvalidInput` naming every number that cannot be.
@@ -89,14 +81,9 @@ def edit_scoring_profile(
     draft = _draft(base, name, newest.version + 1, changes, report)
     if draft.numbers == base.numbers:
         return base
-    try:
-        with transaction.atomic():
-            _save(draft, by, now)
-    except IntegrityError as error:
-        raise _changed("Somebody else saved this scoring profile at the same moment.") from error
-    before, after = flat_numbers(base.numbers), flat_numbers(draft.numbers)
-    fields = [field for field in before | after if before.get(field) != after.get(field)]
-    _audit(draft, "edit_scoring_profile", fields, by, now)
+    refusal = _changed("Somebody else saved this scoring profile at the same moment.")
+    insert_version(draft, refusal=refusal, by=by, now=now)
+    _audit(draft, "edit", [number.field for number in changed_numbers(base, draft)], by, now)
     return draft
 
 
@@ -129,7 +116,7 @@ def publish_scoring_profile(
     row.evaluation_run, row.adr_reference = proof, adr_reference
     row.published_at, row.published_by = now, by.stored_label
     _put_into_force(row, before, now)
-    _audit(row, "publish_scoring_profile", ["state", "evaluation_run", "adr_reference"], by, now)
+    _audit(row, "publish", ["state", "evaluation_run", "adr_reference"], by, now)
     return row
 
 
@@ -146,10 +133,10 @@ def roll_back_scoring_profile(
     row = _of_number(rows, version)
     if row.published_at is None:
         raise Conflict("not_published", f"Version {version} was never published, so there is nothing to return to.")
-    if row.is_in_force:
+    if row.is_active:
         return row
     _put_into_force(row, _seen_in_force(rows, replaces), now)
-    _audit(row, "roll_back_scoring_profile", ["state"], by, now)
+    _audit(row, "roll_back", ["state"], by, now)
     return row
 
 
@@ -165,13 +152,13 @@ def retire_scoring_profile(
     row = _of_number(_held(tenant_id, name), version)
     if row.state == _State.RETIRED:
         return row
-    assignments = ScoringProfileAssignment.objects.for_tenant(tenant_id).in_force().of_profile(name)
-    if row.is_in_force and (count := assignments.how_many()):
+    assignments = ScoringProfileAssignment.objects.for_tenant(tenant_id).active().of_profile(name)
+    if row.is_active and (count := assignments.how_many()):
         targets = "one target" if count == 1 else f"{count} targets"
         raise Conflict("assigned", f"The profile is assigned to {targets}; end that, or roll back instead.")
     row.state, row.recorded_to = _State.RETIRED, max(now, row.recorded_from)
     row.save(update_fields=["state", "recorded_to"])
-    _audit(row, "retire_scoring_profile", ["state"], by, now)
+    _audit(row, "retire", ["state"], by, now)
     return row
 
 
@@ -197,14 +184,8 @@ def _draft(
     )
 
 
-def _save(draft: ScoringProfileVersion, by: Actor, now: datetime) -> None:
-    draft.recorded_from = now
-    draft.created_by = by.stored_label
-    draft.save(force_insert=True)
-
-
 def _held(tenant_id: UUID, name: str) -> list[ScoringProfileVersion]:
-    """All versions of a profile, held until the transaction ends, so that changes of one profile come in turn."""
+    """Return all versions of a profile, locked until the transaction ends, so that changes come in turn."""
     if name in SHIPPED_PROFILES:
         raise Conflict("locked", f"{name} comes with the program and is locked; copy it into a profile of your own.")
     rows = list(ScoringProfileVersion.objects.for_tenant(tenant_id).named(name).versions().locked())
@@ -221,8 +202,8 @@ def _of_number(rows: list[ScoringProfileVersion], version: int) -> ScoringProfil
 
 
 def _seen_in_force(rows: list[ScoringProfileVersion], seen: int | None) -> ScoringProfileVersion | None:
-    """The version in force, which must be the one that the caller saw."""
-    row = next((row for row in rows if row.is_in_force), None)
+    """Return the version in force, which must be the one that the caller saw."""
+    row = next((row for row in rows if row.is_active), None)
     if seen is not None and seen != (row.version if row else 0):
         now_in_force = f"version {row.version} is in force" if row else "no version is in force"
         raise _changed(f"By now {now_in_force}; look at it before going on.")
@@ -230,7 +211,7 @@ def _seen_in_force(rows: list[ScoringProfileVersion], seen: int | None) -> Scori
 
 
 def _held_proof(row: ScoringProfileVersion) -> EvaluationRun | None:
-    """The evaluation that proves a version, held so that nobody deletes it before it is noted."""
+    """Return the evaluation that proves a version, locked so that nobody deletes it before it is stored."""
     proof = proving_evaluation(row)
     if proof is None:
         return None
@@ -239,7 +220,7 @@ def _held_proof(row: ScoringProfileVersion) -> EvaluationRun | None:
 
 
 def _refuse_unmet(conditions: Sequence[PublishingCondition]) -> None:
-    """Raises one error that names every condition which is not met, by the first one's code."""
+    """Raise one error that names every unmet condition, with the code of the first."""
     unmet = [condition for condition in conditions if not condition.is_met]
     if unmet:
         problems = [FieldProblem(condition.field, condition.code, condition.detail) for condition in unmet]
@@ -256,21 +237,9 @@ def _put_into_force(row: ScoringProfileVersion, before: ScoringProfileVersion | 
     row.save(update_fields=["state", "recorded_to", "evaluation_run", "adr_reference", "published_at", "published_by"])
 
 
-def _name_is_taken(name: str) -> Conflict:
-    return Conflict("duplicate", f"A scoring profile named {name} exists already.", "name")
-
-
 def _changed(detail: str) -> Conflict:
     return Conflict("profile_changed", detail)
 
 
-def _audit(row: ScoringProfileVersion, verb: str, fields: Any, by: Actor, now: datetime) -> None:
-    record_audit(
-        tenant_id=row.tenant_id,
-        by=by,
-        now=now,
-        verb=verb,
-        target_kind="scoring_profile",
-        target_ids=[row.name, f"{row.name} {row.version}"],
-        fields=fields,
-    )
+def _audit(row: ScoringProfileVersion, verb: str, fields: Iterable[str], by: Actor, now: datetime) -> None:
+    audit_profile("scoring", row, verb, fields, targets=[row.name, f"{row.name} {row.version}"], by=by, now=now)

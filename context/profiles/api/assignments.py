@@ -8,14 +8,13 @@ from rest_framework import status
 from rest_framework.response import Response
 
 from context.models.assignments import ProfileAssignment
+from context.profiles.api.profiles import ADMIN_FOR_WRITES
 from context.profiles.serializers.budget_profiles import AssignmentListInput, AssignmentTargetInput
 from memories.models import ApiKey
 from memories.tenancy.api.endpoint import Endpoint
 from memories.tenancy.api.permissions import require_whole_tenant
 from memories.tenancy.exceptions import NotFound
 from memories.tenancy.scopes import tenant_scope
-
-ADMIN_FOR_WRITES = {"POST": "admin", "PUT": "admin", "PATCH": "admin", "DELETE": "admin"}
 
 
 class AssignmentEndpoint(Endpoint):

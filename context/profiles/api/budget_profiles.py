@@ -1,9 +1,10 @@
-"""Endpoints of budget profiles and their assignments. Changing either concerns the whole tenant."""
+"""Endpoints of budget profiles and their assignments."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from functools import partial
 from typing import Any
+from uuid import UUID
 
+from drf_spectacular.utils import OpenApiExample
 from rest_framework import status
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -15,113 +16,84 @@ from context.profiles.actions.budget_profiles import (
     roll_back_budget_profile,
     save_budget_profile,
 )
-from context.profiles.api.assignments import ADMIN_FOR_WRITES, AssignmentEndpoint
-from context.profiles.api.budget_profiles_schema import (
-    assign_budget_profile_schema,
-    budget_profile_assignments_schema,
-    budget_profile_versions_schema,
-    budget_profiles_schema,
-    compare_budget_profiles_schema,
-    profile_change_schema,
-    profile_create_schema,
-    profile_read_schema,
-    profile_set_schema,
-    roll_back_budget_profile_schema,
-    unassign_budget_profile_schema,
-)
+from context.profiles.api.assignments import AssignmentEndpoint
+from context.profiles.api.profiles import CHANGE_PROBLEMS, ProfileEndpoint, errors_on_field, operation_schema
 from context.profiles.budget_profiles import (
-    budget_profile_settings,
     budget_profile_version,
     budget_profile_versions,
-    compare_budget_profiles,
     current_budget_profile,
     current_budget_profiles,
     default_budget_profile,
 )
 from context.profiles.serializers.budget_profiles import (
+    AssignmentListInput,
+    AssignmentTargetInput,
     BudgetProfileAssignmentInput,
+    BudgetProfileAssignmentOutput,
+    BudgetProfileAssignmentPageOutput,
     BudgetProfileChanges,
-    BudgetProfileComparisonInput,
     BudgetProfileInput,
-    BudgetProfileListInput,
-    BudgetProfileRollBackInput,
+    BudgetProfileOutput,
+    BudgetProfilePageOutput,
+    ProfileComparisonInput,
+    ProfileComparisonOutput,
+    ProfileListInput,
+    ProfileRollBackInput,
     serialize_budget_assignment,
     serialize_budget_profile,
-    serialize_profile_comparison,
 )
-from memories.store.serializers.answers import memory_etag
-from memories.tenancy.api.endpoint import Endpoint
-from memories.tenancy.api.etags import if_match_version, is_etag_current
+from memories.store.api.schema import IDEMPOTENCY_KEY, IF_MATCH, IF_NONE_MATCH
+from memories.tenancy.api.etags import if_match_version
 from memories.tenancy.api.idempotency import idempotent
 from memories.tenancy.api.permissions import require_whole_tenant
 from memories.tenancy.exceptions import InvalidInput, NotFound
 from memories.tenancy.scopes import tenant_scope
-from memory_platform.rest.pages import build_page, list_as_rows
-from memory_platform.rest.serializers import EmptyInput
+
+_NEW = OpenApiExample(
+    "Short contexts",
+    {"name": "chat", "default_tokens": 1200, "packer": "elastic", "sections": {"tenant_memo": {"tokens": 100}}},
+    request_only=True,
+)
+_CHANGE = OpenApiExample(
+    "More room, best at both ends", {"default_tokens": 2000, "ordering": "head_tail"}, request_only=True
+)
+_BACK = OpenApiExample("To the first version", {"version": 1}, request_only=True)
+_ASSIGNMENT = OpenApiExample("For one user", {"budget_profile": "chat", "partition": "user=alex"}, request_only=True)
+_schema = partial(operation_schema, "budget profiles")
+_ONE = {200: BudgetProfileOutput}
+_CHANGED: dict[str, Any] = {"request": BudgetProfileChanges, "examples": [_CHANGE], "parameters": [IF_MATCH]}
 
 
-@contextmanager
-def errors_on_field(field: str) -> Iterator[None]:
-    """Name the field of this request, where the lookup below knows it by another name."""
+def _required_profile(tenant_id: UUID, name: str) -> BudgetProfile:
+    """Return the version in force of the profile in the address."""
     try:
-        yield
+        return current_budget_profile(tenant_id, name)
     except InvalidInput as error:
-        raise InvalidInput(error.code, error.detail, field) from error
+        raise NotFound("not_found", error.detail) from error
 
 
-class BudgetProfileEndpointBase(Endpoint):
-    """What the endpoints of budget profiles share."""
+class BudgetProfileEndpointBase(ProfileEndpoint):
+    """The base of the endpoints of budget profiles."""
 
-    scopes = ADMIN_FOR_WRITES
-
-    def _profile(self, name: str) -> BudgetProfile:
-        """The version in force of the profile in the address."""
-        try:
-            return current_budget_profile(self.tenant_id, name)
-        except InvalidInput as error:
-            raise NotFound("not_found", error.detail) from error
-
-    def _answer(self, profile: BudgetProfile, code: int = status.HTTP_200_OK) -> Response:
-        answer = serialize_budget_profile(profile)
-        return Response(answer, status=code, headers={"ETag": memory_etag(answer)})
-
-    def _page(
-        self,
-        values: dict[str, Any],
-        rows: Callable[[], Sequence[BudgetProfile]],
-        *,
-        ordering: str,
-        kinds: tuple[type, type],
-    ) -> Response:
-        """A page of a list that is short enough to be read whole: it is as long as people make it."""
-        column = ordering.removeprefix("-")
-
-        def place_of(row: BudgetProfile) -> tuple[Any, Any]:
-            return getattr(row, column), getattr(row, column)
-
-        with tenant_scope(self.tenant_id):
-            page = build_page(
-                self.request,
-                values,
-                ordering=ordering,
-                kinds=kinds,
-                rows_from=list_as_rows(rows, ordering=ordering, place_of=place_of),
-                place_of=place_of,
-                answer=serialize_budget_profile,
-            )
-        return Response(page)
+    serialize, version_row = staticmethod(serialize_budget_profile), staticmethod(budget_profile_version)
 
 
 class BudgetProfileListEndpoint(BudgetProfileEndpointBase):
     """Make a budget profile; list them."""
 
-    @budget_profiles_schema
+    @_schema("budget_profiles_list", {200: BudgetProfilePageOutput}, parameters=[ProfileListInput])
     def get(self, request: Request) -> Response:
         """The version in force of every budget profile, by name; `default` is always there."""
-        values = self.query(BudgetProfileListInput)
-        return self._page(values, lambda: current_budget_profiles(self.tenant_id), ordering="name", kinds=(str, str))
+        return self.by_name(lambda: current_budget_profiles(self.tenant_id))
 
-    @profile_create_schema
+    @_schema(
+        "budget_profiles_create",
+        {201: BudgetProfileOutput},
+        *(409, 413),
+        request=BudgetProfileInput,
+        examples=[_NEW],
+        parameters=[IDEMPOTENCY_KEY],
+    )
     @idempotent
     def post(self, request: Request) -> Response:
         """Make a budget profile of another one's numbers with changes."""
@@ -134,32 +106,24 @@ class BudgetProfileListEndpoint(BudgetProfileEndpointBase):
             profile = create_budget_profile(
                 tenant_id=self.tenant_id, name=name, based_on=based_on, changes=values, by=self.actor, now=self.now
             )
-        return self._answer(profile, status.HTTP_201_CREATED)
+        return self.answered(profile, status.HTTP_201_CREATED)
 
 
 class BudgetProfileEndpoint(BudgetProfileEndpointBase):
     """One budget profile."""
 
-    @profile_read_schema
+    @_schema("budget_profiles_read", {**_ONE, 304: None}, 404, parameters=[IF_NONE_MATCH])
     def get(self, request: Request, name: str) -> Response:
         """The version in force."""
-        self.query(EmptyInput)
-        with tenant_scope(self.tenant_id):
-            answer = serialize_budget_profile(self._profile(name))
-        etag = memory_etag(answer)
-        if is_etag_current(request, etag):
-            return Response(status=status.HTTP_304_NOT_MODIFIED, headers={"ETag": etag})
-        return Response(answer, headers={"ETag": etag})
+        return self.read(lambda: _required_profile(self.tenant_id, name))
 
-    @profile_set_schema
+    @_schema("budget_profiles_set", _ONE, *CHANGE_PROBLEMS, **_CHANGED)
     def put(self, request: Request, name: str) -> Response:
         """Put these numbers into force as a new version; a field that is absent gets its default."""
         require_whole_tenant(self.key)
-        return self._save(
-            name, budget_profile_settings(default_budget_profile(self.tenant_id)) | self.body(BudgetProfileChanges)
-        )
+        return self._save(name, default_budget_profile(self.tenant_id).tuned_numbers | self.body(BudgetProfileChanges))
 
-    @profile_change_schema
+    @_schema("budget_profiles_change", _ONE, *CHANGE_PROBLEMS, **_CHANGED)
     def patch(self, request: Request, name: str) -> Response:
         """Put some numbers into force as a new version; a field that is absent stays as it is."""
         require_whole_tenant(self.key)
@@ -167,7 +131,7 @@ class BudgetProfileEndpoint(BudgetProfileEndpointBase):
 
     def _save(self, name: str, changes: dict[str, Any]) -> Response:
         with tenant_scope(self.tenant_id):
-            current = self._profile(name)
+            current = _required_profile(self.tenant_id, name)
             if_match_version(self.request, current.version)
             profile = save_budget_profile(
                 tenant_id=self.tenant_id,
@@ -177,35 +141,41 @@ class BudgetProfileEndpoint(BudgetProfileEndpointBase):
                 by=self.actor,
                 now=self.now,
             )
-        return self._answer(profile)
+        return self.answered(profile)
 
 
 class BudgetProfileVersionListEndpoint(BudgetProfileEndpointBase):
     """All versions of a budget profile."""
 
-    @budget_profile_versions_schema
+    @_schema("budget_profiles_versions", {200: BudgetProfilePageOutput}, 404, parameters=[ProfileListInput])
     def get(self, request: Request, name: str) -> Response:
         """Every version with its recorded interval, newest first."""
-        values = self.query(BudgetProfileListInput)
 
         def rows() -> list[BudgetProfile]:
-            self._profile(name)
+            _required_profile(self.tenant_id, name)
             return budget_profile_versions(self.tenant_id, name)
 
-        return self._page(values, rows, ordering="-version", kinds=(int, int))
+        return self.newest_first(rows)
 
 
 class BudgetProfileRollBackEndpoint(BudgetProfileEndpointBase):
     """Back to an earlier version."""
 
-    @roll_back_budget_profile_schema
+    @_schema(
+        "budget_profiles_roll_back",
+        _ONE,
+        *CHANGE_PROBLEMS,
+        request=ProfileRollBackInput,
+        examples=[_BACK],
+        parameters=[IDEMPOTENCY_KEY, IF_MATCH],
+    )
     @idempotent
     def post(self, request: Request, name: str) -> Response:
         """Put the numbers of an older version into force again, as a new version."""
         require_whole_tenant(self.key)
-        version = self.body(BudgetProfileRollBackInput)["version"]
+        version = self.body(ProfileRollBackInput)["version"]
         with tenant_scope(self.tenant_id):
-            current = self._profile(name)
+            current = _required_profile(self.tenant_id, name)
             if_match_version(request, current.version)
             profile = roll_back_budget_profile(
                 tenant_id=self.tenant_id,
@@ -215,28 +185,16 @@ class BudgetProfileRollBackEndpoint(BudgetProfileEndpointBase):
                 by=self.actor,
                 now=self.now,
             )
-        return self._answer(profile)
+        return self.answered(profile)
 
 
 class BudgetProfileComparisonEndpoint(BudgetProfileEndpointBase):
     """Two versions side by side."""
 
-    @compare_budget_profiles_schema
+    @_schema("budget_profiles_compare", {200: ProfileComparisonOutput}, 404, parameters=[ProfileComparisonInput])
     def get(self, request: Request, name: str) -> Response:
         """Every number of two versions of the profile, or of a version of it and one of another profile."""
-        values = self.query(BudgetProfileComparisonInput)
-        other = values.get("other", name)
-        with tenant_scope(self.tenant_id):
-            self._profile(name)
-            a, b = self._version("a", name, values["a"]), self._version("b", other, values["b"])
-            rows = compare_budget_profiles(self.tenant_id, a, b)
-        named = {side: {"name": each[0], "version": each[1]} for side, each in (("a", a), ("b", b))}
-        return Response({**named, "fields": serialize_profile_comparison(rows)})
-
-    def _version(self, side: str, name: str, version: int) -> tuple[str, int]:
-        with errors_on_field(side):
-            budget_profile_version(self.tenant_id, name, version)
-        return name, version
+        return self.compared(name, _required_profile)
 
 
 class BudgetProfileAssignmentEndpoint(AssignmentEndpoint):
@@ -245,17 +203,25 @@ class BudgetProfileAssignmentEndpoint(AssignmentEndpoint):
     rows, field, answer = BudgetProfileAssignment, "budget_profile", staticmethod(serialize_budget_assignment)
     assign, unassign = staticmethod(assign_budget_profile), staticmethod(unassign_budget_profile)
 
-    @budget_profile_assignments_schema
+    @_schema(
+        "budget_profile_assignments_list", {200: BudgetProfileAssignmentPageOutput}, parameters=[AssignmentListInput]
+    )
     def get(self, request: Request) -> Response:
         """The assignments within the key's reach, newest first."""
         return self.listed()
 
-    @assign_budget_profile_schema
+    @_schema(
+        "budget_profile_assignments_set",
+        {200: BudgetProfileAssignmentOutput},
+        *(404, 409, 413),
+        request=BudgetProfileAssignmentInput,
+        examples=[_ASSIGNMENT],
+    )
     def put(self, request: Request) -> Response:
         """Give a profile to a key or a partition; what was assigned there before ends."""
         return self.assigned(BudgetProfileAssignmentInput)
 
-    @unassign_budget_profile_schema
+    @_schema("budget_profile_assignments_end", {204: None}, 404, parameters=[AssignmentTargetInput])
     def delete(self, request: Request) -> Response:
         """End what is assigned to a key or a partition."""
         return self.ended()

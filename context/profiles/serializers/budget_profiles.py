@@ -4,42 +4,25 @@ from typing import Any
 
 from rest_framework import serializers
 
-from context.models import (
-    DEFAULT_BUDGET_PROFILE_NAME,
-    ELASTIC_ITEMS_MAX,
-    ELASTIC_TOKENS_MAX,
-    OVERFETCH_RATIO_MAX,
-    OVERFETCH_RATIO_MIN,
-    RECEIPT_COUNT_MAX,
-    RECEIPT_DAYS_MAX,
-    SUMMARY_LEVELS_MAX,
-    TOKENS_MAX,
-    TOKENS_MIN,
-    TOP_K_MAX,
-    BudgetProfile,
-    BudgetProfileAssignment,
-)
+from context.models import DEFAULT_BUDGET_PROFILE_NAME, BudgetProfile, BudgetProfileAssignment
 from context.models.assignments import ProfileAssignment
-from context.profiles.budget_profiles import SUMMARY_LEVEL_MAX, ProfileFieldComparison, budget_profile_settings
-from context.services.profiles.compaction_policy import BOUNDS, DECISION_POLICIES, DEFAULT_POLICY, problems_of_policy
+from context.profiles.serializers.fields import ProfileRuleError, input_field, output_field, profile_name_field
+from context.profiles.versions import ProfileFieldComparison
+from context.services.profiles.compaction_policy import POLICY_FIELDS, problems_of_policy
+from context.services.profiles.fields import BUDGET_FIELDS, SUMMARY_LEVELS_MAX
 from context.services.profiles.sections import SECTION_TOKENS_MAX, SECTIONS, problems_of_sections
-from memories.models import PartitionSummary
 from memories.tenancy.serializers.keys import KEY_ID_CHARACTERS_MAX
 from memories.tenancy.serializers.partitions import path_field
 from memory_platform.rest.fields import (
     RuleCheckedField,
     StrictBooleanField,
-    StrictChoiceField,
     StrictIntegerField,
-    StrictNumberField,
     StrictTextField,
     format_utc,
 )
 from memory_platform.rest.pages import PageInput
 from memory_platform.rest.serializers import StrictSerializer
 
-_NAME_PATTERN = r"[a-z][a-z0-9_-]{0,63}"
-BAD_NAME = "A lower-case word of at most 64 letters, digits, _ and - is needed, such as support-short."
 #: What stands after `budget-profiles/` beside names.
 _RESERVED_NAMES = ("assignments",)
 VERSION_MAX = 2**31 - 1
@@ -51,88 +34,51 @@ ROOM_SHAPE = {
 }
 
 
-class InvalidSectionsError(ValueError):
-    """Rooms that cannot be given out, a policy that contradicts itself."""
-
-    def __init__(self, code: str, detail: str) -> None:
-        super().__init__(detail)
-        self.code = code
-        self.detail = detail
-
-
 def _sections(value: Any) -> dict[str, Any]:
     for problem in problems_of_sections(value):
-        raise InvalidSectionsError(problem.code, problem.detail)
+        raise ProfileRuleError(problem.code, problem.detail)
     return dict(value)
 
 
 def _policy(value: Any) -> dict[str, Any]:
     for problem in problems_of_policy(value):
-        raise InvalidSectionsError(
-            problem.code, f"{problem.field}: {problem.detail}" if problem.field else problem.detail
-        )
+        raise ProfileRuleError(problem.code, f"{problem.field}: {problem.detail}" if problem.field else problem.detail)
     return dict(value)
 
 
-def _policy_shape() -> dict[str, Any]:
-    """Every number of the policy with its bounds and its default."""
-    kinds = {bool: "boolean", int: "integer", float: "number", str: "string"}
-    properties: dict[str, dict[str, Any]] = {}
-    for name, default in DEFAULT_POLICY.as_record().items():
-        properties[name] = {"type": kinds[type(default)], "default": default}
-        if name in BOUNDS:
-            properties[name] |= dict(zip(("minimum", "maximum"), BOUNDS[name], strict=True))
-    properties["decision"]["enum"] = list(DECISION_POLICIES)
-    return {"type": "object", "properties": properties, "additionalProperties": False}
+#: The numbers of a budget profile that need a rule of their own.
+_POLICY_SHAPE = {
+    "type": "object",
+    "properties": {name: {**field.shape, "default": field.default} for name, field in POLICY_FIELDS.items()},
+    "additionalProperties": False,
+}
+_SECTIONS_SHAPE = {"type": "object", "properties": dict.fromkeys(SECTIONS, ROOM_SHAPE), "additionalProperties": False}
 
 
-def profile_name_field(**kwargs: Any) -> StrictTextField:
-    """The name of a profile."""
-    return StrictTextField(pattern=_NAME_PATTERN, pattern_code="bad_name", pattern_detail=BAD_NAME, **kwargs)
+def _choices(name: str) -> list[str]:
+    """Return the words that a column takes; none for a column that is no choice."""
+    return [value for value, _ in BudgetProfile._meta.get_field(name).choices or ()]  # type: ignore[union-attr]
+
+
+def _input_field(name: str) -> serializers.Field[Any, Any, Any, Any]:
+    described = BUDGET_FIELDS[name]
+    kwargs: dict[str, Any] = {"required": False, "help_text": described.input_help}
+    if name == "sections":
+        return RuleCheckedField(rule=_sections, shape=_SECTIONS_SHAPE, **kwargs)
+    if name == "compaction":
+        return RuleCheckedField(rule=_policy, shape=_POLICY_SHAPE, **kwargs)
+    if name == "include_summaries_at":
+        level = StrictIntegerField(minimum=int(described.least), maximum=int(described.most))
+        return serializers.ListField(child=level, max_length=SUMMARY_LEVELS_MAX, **kwargs)
+    return input_field(described, _choices(name))
 
 
 class BudgetProfileChanges(StrictSerializer):
     """The numbers of a budget profile: only the fields that are there."""
 
-    default_tokens = StrictIntegerField(minimum=TOKENS_MIN, maximum=TOKENS_MAX, required=False)
-    sections = RuleCheckedField(
-        rule=_sections,
-        shape={"type": "object", "properties": dict.fromkeys(SECTIONS, ROOM_SHAPE), "additionalProperties": False},
-        required=False,
-        help_text="Room by section; a section that is not named takes what is left.",
-    )
-    include_tenant_memo = StrictBooleanField(required=False)
-    include_summaries_at = serializers.ListField(
-        child=StrictIntegerField(minimum=0, maximum=SUMMARY_LEVEL_MAX),
-        required=False,
-        max_length=SUMMARY_LEVELS_MAX,
-        help_text="Levels of the partition tree, 0 being the first segment.",
-    )
-    summary_style = StrictChoiceField(choices=PartitionSummary.Style.values, required=False)
-    include_linked_memories = StrictBooleanField(required=False)
-    include_memories_top_k = StrictIntegerField(minimum=1, maximum=TOP_K_MAX, required=False)
-    overfetch_ratio = StrictNumberField(minimum=OVERFETCH_RATIO_MIN, maximum=OVERFETCH_RATIO_MAX, required=False)
-    minimum_score = StrictNumberField(minimum=0, maximum=1, required=False)
-    pinned_share = StrictNumberField(
-        minimum=0,
-        maximum=1,
-        required=False,
-        help_text="Of the memories' room: so much of it pinned ones take before those that a query found.",
-    )
-    near_duplicate_threshold = StrictNumberField(minimum=0, maximum=1, required=False)
-    packer = StrictChoiceField(choices=BudgetProfile.Packer.values, required=False)
-    elastic_target_items = StrictIntegerField(minimum=1, maximum=ELASTIC_ITEMS_MAX, required=False)
-    elastic_min_tokens = StrictIntegerField(minimum=1, maximum=ELASTIC_TOKENS_MAX, required=False)
-    elastic_max_tokens = StrictIntegerField(minimum=1, maximum=ELASTIC_TOKENS_MAX, required=False)
-    ordering = StrictChoiceField(choices=BudgetProfile.Ordering.values, required=False)
-    receipt_days = StrictIntegerField(minimum=1, maximum=RECEIPT_DAYS_MAX, required=False)
-    receipt_count = StrictIntegerField(minimum=1, maximum=RECEIPT_COUNT_MAX, required=False)
-    compaction = RuleCheckedField(
-        rule=_policy,
-        shape=_policy_shape(),
-        required=False,
-        help_text="How sessions shrink; what is not named is the default's.",
-    )
+    def get_fields(self) -> dict[str, Any]:
+        """Return a field for every number that an operator tunes, then the declared ones."""
+        return {name: _input_field(name) for name in BUDGET_FIELDS} | super().get_fields()
 
 
 class BudgetProfileInput(BudgetProfileChanges):
@@ -149,17 +95,17 @@ class BudgetProfileInput(BudgetProfileChanges):
         return attrs
 
 
-class BudgetProfileListInput(PageInput):
+class ProfileListInput(PageInput):
     """The query parameters of the list of budget profiles, and of the versions of one."""
 
 
-class BudgetProfileRollBackInput(StrictSerializer):
+class ProfileRollBackInput(StrictSerializer):
     """Which version to put into force again; 0 of `default` are the numbers of the code."""
 
     version = StrictIntegerField(minimum=0, maximum=VERSION_MAX)
 
 
-class BudgetProfileComparisonInput(StrictSerializer):
+class ProfileComparisonInput(StrictSerializer):
     """Two versions of one budget profile, or of two."""
 
     a = StrictIntegerField(minimum=0, maximum=VERSION_MAX, takes_text=True)
@@ -174,7 +120,7 @@ class AssignmentTargetInput(StrictSerializer):
     partition = path_field()
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        """Exactly one target."""
+        """Require exactly one target."""
         if (attrs["key"] is None) == (attrs["partition"] is None):
             detail = serializers.ErrorDetail("Give either key or partition.", "one_target")
             raise serializers.ValidationError({"key": [detail]})
@@ -194,11 +140,11 @@ class AssignmentListInput(PageInput):
 
 
 def serialize_budget_profile(row: BudgetProfile) -> dict[str, Any]:
-    """One version of a budget profile; version 0 was never saved."""
+    """Return one version of a budget profile; version 0 was never saved."""
     return {
         "name": row.name,
         "version": row.version,
-        **budget_profile_settings(row),
+        **row.tuned_numbers,
         "recorded_from": format_utc(row.recorded_from),
         "recorded_to": format_utc(row.recorded_to),
         "created_by": row.created_by,
@@ -206,12 +152,12 @@ def serialize_budget_profile(row: BudgetProfile) -> dict[str, Any]:
 
 
 def serialize_profile_comparison(rows: list[ProfileFieldComparison]) -> list[dict[str, Any]]:
-    """The numbers of two versions, field by field."""
+    """Return the numbers of two versions, field by field."""
     return [{"field": row.field, "a": row.left, "b": row.right, "differs": row.differs} for row in rows]
 
 
 def serialize_budget_assignment(row: BudgetProfileAssignment) -> dict[str, Any]:
-    """An assignment; the row was read `with_keys`."""
+    """Return an assignment; the row was read `with_keys`."""
     return {"id": row.pk, "budget_profile": row.profile_name, **serialize_assignment(row)}
 
 
@@ -231,28 +177,15 @@ class BudgetProfileOutput(serializers.Serializer[Any]):
 
     name = serializers.CharField()
     version = serializers.IntegerField(help_text="0: never saved, the numbers of the code.")
-    default_tokens = serializers.IntegerField()
-    sections = serializers.DictField()
-    include_tenant_memo = serializers.BooleanField()
-    include_summaries_at = serializers.ListField(child=serializers.IntegerField())
-    summary_style = serializers.ChoiceField(choices=PartitionSummary.Style.values)
-    include_linked_memories = serializers.BooleanField()
-    include_memories_top_k = serializers.IntegerField()
-    overfetch_ratio = serializers.FloatField()
-    minimum_score = serializers.FloatField()
-    pinned_share = serializers.FloatField(help_text="Beyond it a pinned memory competes by its score.")
-    near_duplicate_threshold = serializers.FloatField()
-    packer = serializers.ChoiceField(choices=BudgetProfile.Packer.values)
-    elastic_target_items = serializers.IntegerField()
-    elastic_min_tokens = serializers.IntegerField()
-    elastic_max_tokens = serializers.IntegerField()
-    ordering = serializers.ChoiceField(choices=BudgetProfile.Ordering.values)
-    receipt_days = serializers.IntegerField()
-    receipt_count = serializers.IntegerField()
-    compaction = serializers.DictField(help_text="What differs from the default compaction policy.")
     recorded_from = serializers.DateTimeField(allow_null=True)
     recorded_to = serializers.DateTimeField(allow_null=True, help_text="Null while in force.")
     created_by = serializers.CharField(allow_blank=True)
+
+    def get_fields(self) -> dict[str, Any]:
+        """Return a field for every number, after name and version."""
+        declared = super().get_fields()
+        named = {name: declared.pop(name) for name in ("name", "version")}
+        return named | {name: output_field(each, _choices(name)) for name, each in BUDGET_FIELDS.items()} | declared
 
 
 class BudgetProfilePageOutput(serializers.Serializer[Any]):

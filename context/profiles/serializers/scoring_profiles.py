@@ -9,22 +9,14 @@ from context.profiles.serializers.budget_profiles import (
     VERSION_MAX,
     AssignmentOutput,
     AssignmentTargetInput,
-    BudgetProfileComparisonInput,
-    BudgetProfileRollBackInput,
-    InvalidSectionsError,
-    profile_name_field,
     serialize_assignment,
 )
+from context.profiles.serializers.fields import ProfileRuleError, output_field, profile_name_field
 from context.services.profiles.scoring_profiles import (
     COEFFICIENT_MAX,
     DEFAULT_SCORING_PROFILE_NAME,
-    HALF_LIFE_DAYS_MAX,
-    HALF_LIFE_DAYS_MIN,
-    NEIGHBOUR_REACH_MAX,
     PART_NAMES,
-    POOL_SIZE_MAX,
-    RECENCY_MODES,
-    RELEVANCE_SOURCES,
+    SCORING_FIELDS,
 )
 from memory_platform.rest.fields import RuleCheckedField, StrictIntegerField, StrictTextField, format_utc, text_error
 from memory_platform.rest.serializers import StrictSerializer
@@ -37,46 +29,50 @@ def _by_part(low: float, high: float) -> dict[str, Any]:
     return {"type": "object", "properties": dict.fromkeys(PART_NAMES, number), "additionalProperties": False}
 
 
+#: The JSON schemas of the numbers that are groups.
+_GROUP_SHAPES = {
+    "half_life_days_by_kind": {
+        "type": "object",
+        "additionalProperties": SCORING_FIELDS["half_life_days"].shape,
+    },
+    "coefficients": _by_part(-COEFFICIENT_MAX, COEFFICIENT_MAX),
+}
+
+
 def _number(value: Any) -> Any:
-    """As it came, if a refusal can name its parts: `problems_of_numbers` checks all numbers together."""
+    """Return a number as it came, if a refusal can name its parts; `problems_of_numbers` checks all together."""
     for name in value if isinstance(value, dict) else ():
         if fault := text_error(name):
-            raise InvalidSectionsError(*fault)
+            raise ProfileRuleError(*fault)
     return value
 
 
-def _number_field(shape: dict[str, Any], **kwargs: Any) -> RuleCheckedField:
-    return RuleCheckedField(rule=_number, shape=shape, required=False, **kwargs)
+def _input_field(name: str) -> RuleCheckedField:
+    described = SCORING_FIELDS[name]
+    return RuleCheckedField(
+        rule=_number,
+        shape=_GROUP_SHAPES.get(name) or described.shape,
+        required=False,
+        allow_null=described.default is None,
+        help_text=described.input_help or None,
+    )
 
 
 class ScoringProfileChanges(StrictSerializer):
     """The numbers of a scoring profile: only the fields that are there."""
 
-    weights = _number_field(_by_part(0, 1), help_text="What each part weighs; they sum to 1, others weigh nothing.")
-    relevance = _number_field({"type": "string", "enum": list(RELEVANCE_SOURCES)})
-    recency_mode = _number_field({"type": "string", "enum": list(RECENCY_MODES)})
-    half_life_days = _number_field({"type": "number", "minimum": HALF_LIFE_DAYS_MIN, "maximum": HALF_LIFE_DAYS_MAX})
-    half_life_days_by_kind = _number_field(
-        {
-            "type": "object",
-            "additionalProperties": {"type": "number", "minimum": HALF_LIFE_DAYS_MIN, "maximum": HALF_LIFE_DAYS_MAX},
-        },
-        help_text="For memories of a kind in place of `half_life_days`.",
+    weights = RuleCheckedField(
+        rule=_number,
+        shape=_by_part(0, 1),
+        required=False,
+        help_text="What each part weighs; they sum to 1, others weigh nothing.",
     )
-    mmr_diversity = _number_field({"type": "number", "minimum": 0, "maximum": 1})
-    pool_size = _number_field(
-        {"type": "integer", "minimum": 0, "maximum": POOL_SIZE_MAX},
-        help_text="Candidates by fused rank; 0: as many as the budget asks for.",
-    )
-    neighbour_reach = _number_field({"type": "integer", "minimum": 0, "maximum": NEIGHBOUR_REACH_MAX})
-    coefficients = _number_field(
-        _by_part(-COEFFICIENT_MAX, COEFFICIENT_MAX),
-        allow_null=True,
-        help_text="With an intercept the score is a probability and the weights rank nothing; null: not calibrated.",
-    )
-    intercept = _number_field(
-        {"type": "number", "minimum": -COEFFICIENT_MAX, "maximum": COEFFICIENT_MAX}, allow_null=True
-    )
+
+    def get_fields(self) -> dict[str, Any]:
+        """Return the weights, a field for every other number, then the fields of the subclass."""
+        declared = super().get_fields()
+        weights = {"weights": declared.pop("weights")}
+        return weights | {name: _input_field(name) for name in SCORING_FIELDS} | declared
 
 
 class ScoringProfileInput(ScoringProfileChanges):
@@ -106,14 +102,6 @@ class RetireInput(StrictSerializer):
     version = StrictIntegerField(minimum=1, maximum=VERSION_MAX)
 
 
-class ScoringRollBackInput(BudgetProfileRollBackInput):
-    """Which formerly published version to put into force again."""
-
-
-class ScoringComparisonInput(BudgetProfileComparisonInput):
-    """Two versions of one scoring profile, or of two."""
-
-
 class ScoringAssignmentInput(AssignmentTargetInput):
     """A published scoring profile for a target."""
 
@@ -121,13 +109,13 @@ class ScoringAssignmentInput(AssignmentTargetInput):
 
 
 def serialize_scoring_profile(row: ScoringProfileVersion) -> dict[str, Any]:
-    """One version of a scoring profile; what is shipped has no times. The row was read `with_runs`."""
+    """Return one version of a scoring profile; what is shipped has no times. The row was read `with_runs`."""
     run = row.evaluation_run
     return {
         "name": row.name,
         "version": row.version,
         "state": row.state,
-        "in_force": row.is_in_force,
+        "in_force": row.is_active,
         "locked": row.is_shipped,
         "calibrated": row.numbers.get("coefficients") is not None,
         **row.numbers,
@@ -143,7 +131,7 @@ def serialize_scoring_profile(row: ScoringProfileVersion) -> dict[str, Any]:
 
 
 def serialize_scoring_assignment(row: ScoringProfileAssignment) -> dict[str, Any]:
-    """An assignment; the row was read `with_keys`."""
+    """Return an assignment; the row was read `with_keys`."""
     return {"id": row.pk, "profile": row.profile_name, **serialize_assignment(row)}
 
 
@@ -164,15 +152,6 @@ class ScoringProfileOutput(serializers.Serializer[Any]):
     locked = serializers.BooleanField(help_text="It comes with the program; copy it into a profile of your own.")
     calibrated = serializers.BooleanField(help_text="Its scores are probabilities.")
     weights = serializers.DictField(child=serializers.FloatField())
-    relevance = serializers.ChoiceField(choices=RELEVANCE_SOURCES)
-    recency_mode = serializers.ChoiceField(choices=RECENCY_MODES)
-    half_life_days = serializers.FloatField()
-    half_life_days_by_kind = serializers.DictField(child=serializers.FloatField())
-    mmr_diversity = serializers.FloatField()
-    pool_size = serializers.IntegerField()
-    neighbour_reach = serializers.IntegerField()
-    coefficients = serializers.DictField(child=serializers.FloatField(), allow_null=True)
-    intercept = serializers.FloatField(allow_null=True)
     based_on = serializers.CharField(allow_blank=True, help_text="`name version` that it was made from.")
     adr_reference = serializers.CharField(allow_blank=True)
     evaluation = ProvingEvaluationOutput(allow_null=True)
@@ -181,6 +160,16 @@ class ScoringProfileOutput(serializers.Serializer[Any]):
     created_by = serializers.CharField(allow_blank=True)
     published_at = serializers.DateTimeField(allow_null=True)
     published_by = serializers.CharField(allow_blank=True)
+
+    def get_fields(self) -> dict[str, Any]:
+        """Return a field for every number among the declared ones, after the weights."""
+        declared = super().get_fields()
+        numbers = {name: output_field(each) for name, each in SCORING_FIELDS.items()}
+        for name in ("half_life_days_by_kind", "coefficients"):
+            is_nullable = SCORING_FIELDS[name].default is None
+            numbers[name] = serializers.DictField(child=serializers.FloatField(), allow_null=is_nullable)
+        ahead = {name: declared.pop(name) for name in list(declared)[: list(declared).index("weights") + 1]}
+        return ahead | numbers | declared
 
 
 class ScoringProfilePageOutput(serializers.Serializer[Any]):

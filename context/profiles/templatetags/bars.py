@@ -19,7 +19,7 @@ register = template.Library()
 
 @register.filter
 def component_description(name: str) -> str:
-    """What a part of a score says, in a sentence; "" for one that has none."""
+    """Return what a part of a score says, in a sentence; "" for one that has none."""
     return PART_WORDS.get(name, "")
 
 
@@ -31,7 +31,7 @@ def share_percent_text(value: float) -> str:
 
 @dataclass(frozen=True)
 class ScoreComponentText:
-    """A part of a score as it is read and drawn: written here, for a page holds hundreds, and a template takes longer.
+    """A component of a score as text: formatted here, since a page shows hundreds and a template takes longer.
 
     What has no width in the bar has no `width`.
     """
@@ -60,7 +60,7 @@ class ScoreComponentText:
 @register.simple_tag
 @lru_cache(maxsize=500)
 def swatch(name: str, pattern: str = "") -> SafeString:
-    """The colour and the pattern of a part of a bar, to stand beside its name."""
+    """Return the colour and the pattern of a part of a bar, to stand beside its name."""
     return render_to_string("context/profiles/_swatch.html", {"name": name, "pattern": pattern})
 
 
@@ -68,38 +68,38 @@ def swatch(name: str, pattern: str = "") -> SafeString:
 def score_bar(
     breakdown: Mapping[str, float], score: float, weights: Mapping[str, float], full: float = 1.0
 ) -> dict[str, Any]:
-    """One bar of the parts of a score by a profile's weights, as wide as the composite; `full` fills it."""
+    """Draw one bar of the parts of a score by a profile's weights, as wide as the composite; `full` fills it."""
     parts = [ScoreComponentText.of(part) for part in score_parts(breakdown, score, weights, full)]
     return {"parts": parts, "said": ", ".join(f"{part.name} adds {part.adds}" for part in parts), "score": score}
 
 
 @register.inclusion_tag("context/profiles/_score_table.html")
 def score_table(breakdown: Mapping[str, float], score: float, weights: Mapping[str, float]) -> dict[str, Any]:
-    """The same parts to read: value, weight, and what they add."""
+    """Draw the same parts to read: value, weight, and what they add."""
     return {"parts": [ScoreComponentText.of(part) for part in score_parts(breakdown, score, weights)], "score": score}
 
 
 @register.inclusion_tag("context/profiles/_score_legend.html")
 def score_legend(weights: Mapping[str, float]) -> dict[str, Any]:
-    """Which colour and pattern is which part, with its weight."""
+    """Draw the legend: colour, pattern and weight of every part."""
     return {"parts": [ScoreComponentText.of(part) for part in score_parts(dict.fromkeys(weights, 1.0), None, weights)]}
 
 
 @register.inclusion_tag("context/profiles/_budget_bar.html")
 def budget_bar(blocks: Iterable[tuple[str, int]], used: int, max_tokens: int) -> dict[str, Any]:
-    """The whole budget as one bar: each section, the fence around it, what is free."""
+    """Draw the whole budget as one bar: each section, the fence around it, what is free."""
     return {"parts": budget_parts(blocks, used=used, max_tokens=max_tokens), "used": used, "max_tokens": max_tokens}
 
 
 @register.inclusion_tag("context/profiles/_share_bar.html")
 def share_bar(part: int, whole: int) -> dict[str, float]:
-    """How much of something is used, as one bar; the figures stand beside it."""
+    """Draw how much of something is used, as one bar without figures."""
     return {"percent": round(min(100 * part / whole, 100), 1) if whole else 0.0}
 
 
 @register.inclusion_tag("context/profiles/_columns.html")
 def column_chart(days: Iterable[tuple[Any, int]], unit: str) -> dict[str, Any]:
-    """A small column chart of counts by day."""
+    """Draw a small column chart of counts by day."""
     listed = list(days)
     heights = column_heights(count for _, count in listed)
     width = 100 / max(len(listed), 1)

@@ -5,36 +5,18 @@ from typing import Any
 
 from django import template
 
+from context.profiles.versions import PROFILE_FIELDS
+from context.services.profiles.fields import ProfileField
 from memory_platform.web.numerals import with_minus_sign
 
 register = template.Library()
 
-#: One and many of what a number counts, or what stands after it either way.
-SETTING_UNITS = {
-    "default_tokens": ("token", "tokens"),
-    "include_memories_top_k": ("memory", "memories"),
-    "overfetch_ratio": ("× budget", "× budget"),
-    "pinned_share": ("of the room", "of the room"),
-    "near_duplicate_threshold": ("cosine", "cosine"),
-    "elastic_target_items": ("item", "items"),
-    "elastic_min_tokens": ("token", "tokens"),
-    "elastic_max_tokens": ("token", "tokens"),
-    "half_life_days": ("day", "days"),
-    "half_life_days_by_kind": ("day", "days"),
-    "pool_size": ("candidate", "candidates"),
-    "neighbour_reach": ("message", "messages"),
-    "receipt_days": ("day", "days"),
-    "receipt_count": ("receipt", "receipts"),
-}
-
-#: What 0 says where it is no amount.
-ZEROS = {"pool_size": "as many as the budget asks for", "neighbour_reach": "off", "mmr_diversity": "off"}
-
 
 @register.filter
 def setting_text(value: Any, field: str) -> list[str]:
-    """The lines that tell the value of a profile's field: 90 of receipt_days -> 90 days."""
-    unit = SETTING_UNITS.get(field.partition(".")[0], ("", ""))
+    """Return the lines that tell the value of a profile's field: 90 of receipt_days -> 90 days."""
+    described = PROFILE_FIELDS.get(field.partition(".")[0], ProfileField(None))
+    unit = described.units
     match value:
         case None:
             return ["–"]
@@ -44,8 +26,8 @@ def setting_text(value: Any, field: str) -> list[str]:
             return [f"{kind}: {_counted(days, *unit)}" for kind, days in value.items()] or ["as all others"]
         case Mapping():
             return [f"{_words(section)}: {_room(room)}" for section, room in value.items()] or ["no limits"]
-        case 0 if field in ZEROS:
-            return [ZEROS[field]]
+        case 0 if described.zero_text:
+            return [described.zero_text]
         case list():
             return [", ".join(map(str, value)) or "none"]
         case int() | float():

@@ -9,7 +9,7 @@ from django.http import Http404, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils import timezone
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_POST
 from django_htmx.http import replace_url
 
 from context.models import DEFAULT_BUDGET_PROFILE_NAME, BudgetProfile
@@ -20,24 +20,26 @@ from context.profiles.actions.budget_profiles import (
 )
 from context.profiles.budget_fields import BudgetProfileForm, budget_profile_form_values, merge_form_values
 from context.profiles.budget_profiles import (
-    ProfileFieldComparison,
-    budget_profile_settings,
     budget_profile_version,
     budget_profile_versions,
     budget_profiles_for,
-    changed_profile_fields,
-    compare_budget_profiles,
     current_budget_profile,
     current_budget_profiles,
     draft_budget_profile,
 )
-from context.profiles.forms import NewProfileForm, VersionComparisonForm
-from context.profiles.policy_fields import policy_label, policy_value_text
+from context.profiles.forms import NewProfileForm
+from context.profiles.versions import (
+    ProfileFieldComparison,
+    changed_numbers,
+    field_title,
+    labelled_changes,
+)
 from context.profiles.views.form_errors import add_error_to_form
 from context.receipts.results import ContextRequest
-from context.services.profiles.compaction_policy import POLICY_FIELDS, CompactionPolicy
+from context.services.profiles.compaction_policy import POLICY_FIELDS
+from context.workbench.diff import PreviewDiff
 from context.workbench.forms import BudgetTrialForm
-from context.workbench.preview import Preview, compare_previews
+from context.workbench.preview import Preview
 from context.workbench.saved_questions import SavedQuestion, saved_questions
 from context.workbench.views.preview import SLIDER, operator_preview_request
 from memories.tenancy.access import operator_actor, tenant_required
@@ -57,14 +59,13 @@ from memory_platform.web.pages import (
 _FIELDS_OF_FORM = {"sections": "room_memories", "include_summaries_at": "levels"} | {
     f"compaction.{name}": f"compaction_{name}" for name in POLICY_FIELDS
 }
-_VERSIONS_COMPARED_MAX = 200
 
 
 @operator_required("viewer", to_change="operator")
 @tenant_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def budget_profiles(request: HtmxRequest, name: str = DEFAULT_BUDGET_PROFILE_NAME) -> HttpResponseBase:
-    """A profile's numbers in force and their versions; a draft stands in the address and shows its effect unsaved."""
+    """Show a profile's active numbers and its versions; a draft in the address shows its effect unsaved."""
     is_post = request.method == "POST"
     typed = request.POST if is_post else request.GET if "default_tokens" in request.GET else None
     with tenant_scope(request.tenant.id):
@@ -108,24 +109,13 @@ class BudgetProfileVersionView:
 def _versions(request: HtmxRequest, name: str) -> list[BudgetProfileVersionView]:
     rows = budget_profile_versions(request.tenant.id, name)
     return [
-        BudgetProfileVersionView(row, _changes(before, row))
+        BudgetProfileVersionView(row, labelled_changes(before, row))
         for row, before in zip(rows, [*rows[1:], None], strict=True)
     ]
 
 
-def _changes(before: BudgetProfile | None, after: BudgetProfile) -> list[tuple[str, ProfileFieldComparison]]:
-    """The numbers that differ, with their labels; none where there is nothing before."""
-    if before is None:
-        return []
-    was, becomes = budget_profile_settings(before), budget_profile_settings(after)
-    numbers = (
-        ProfileFieldComparison(field, was[field], becomes[field]) for field in changed_profile_fields(before, after)
-    )
-    return [labelled for number in numbers for labelled in _rows_of(number) if labelled[1].differs]
-
-
 def _first_question(request: HtmxRequest, name: str, questions: list[SavedQuestion]) -> dict[str, str]:
-    """The first question that the profile serves, else the first of all; inside a scope."""
+    """Return the first question that the profile serves, else the first of all; inside a scope."""
     if not questions:
         return {}
     serving = budget_profiles_for(request.tenant.id, [each.partition for each in questions])
@@ -146,7 +136,7 @@ def _save_budget(request: HtmxRequest, name: str, changes: Mapping[str, Any]) ->
             now=timezone.now(),
         )
     undo = reverse("budget-roll-back", args=[request.tenant.id, name, seen]) if saved.version > seen else ""
-    add_flash(request, f"Version {saved.version} is in force.", undo_url=undo)
+    add_flash(request, f"Version {saved.version} is active.", undo_url=undo)
     return _to_profile(request, name)
 
 
@@ -178,52 +168,30 @@ def _budgets_page(request: HtmxRequest, page: dict[str, Any]) -> HttpResponse:
 def _drafted(
     request: HtmxRequest, current: BudgetProfile, changes: Mapping[str, Any], trial: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The draft, what it changes, and the profile that serves where the question is asked."""
+    """Return the draft, what it changes, and the profile that serves where the question is asked."""
     draft = draft_budget_profile(current, changes)
     with tenant_scope(request.tenant.id):
         serving = budget_profiles_for(request.tenant.id, [trial["partition"]])[trial["partition"]]
-    changed = [field_label(name) for name in changed_profile_fields(current, draft)]
+    changed = [field_title(number.field) for number in changed_numbers(current, draft)]
     return {"draft": draft, "draft_is_current": not changed, "serving": serving, "changed": changed}
 
 
 def _effect(request: HtmxRequest, page: Mapping[str, Any], trial: Mapping[str, Any]) -> dict[str, Any]:
-    """The trial question answered with the numbers in force and, where they differ, with the draft."""
+    """Return the trial question answered with the numbers in force and, where they differ, with the draft."""
 
     def answered(profile: BudgetProfile) -> Preview:
         return operator_preview_request(request, ContextRequest(**trial, draft=profile, explain=True, preview=True))
 
     before = answered(page["current"])
     after = answered(page["draft"]) if page["changed"] else before
-    return {"before": before, "after": after, "change": compare_previews(before, after)}
-
-
-def field_label(field: str) -> str:
-    """A column of a profile in words."""
-    names = {
-        "default_tokens": "default budget",
-        "include_tenant_memo": "tenant memo",
-        "include_memories_top_k": "memories without a question",
-        "include_linked_memories": "linked memories",
-        "include_summaries_at": "levels with summaries",
-        "sections": "room of sections",
-        "compaction": "compaction policy",
-        "overfetch_ratio": "candidates",
-        "pinned_share": "pinned come first in",
-        "near_duplicate_threshold": "near duplicate from",
-        "elastic_target_items": "elastic: items aimed at",
-        "elastic_min_tokens": "elastic: least of an item",
-        "elastic_max_tokens": "elastic: most of an item",
-        "receipt_days": "receipts kept for",
-        "receipt_count": "receipts kept at most",
-    }
-    return names.get(field, field.replace("_", " "))
+    return {"before": before, "after": after, "change": PreviewDiff(before, after)}
 
 
 @operator_required("operator")
 @tenant_required
 @require_POST
 def budget_create(request: HtmxRequest) -> HttpResponseBase:
-    """A new profile, with the numbers of another one to begin with."""
+    """Make a new profile, with the numbers of another one to begin with."""
     form = NewProfileForm(request.POST, label_suffix="")
     if form.is_valid():
         name = form.cleaned_data["name"]
@@ -239,7 +207,7 @@ def budget_create(request: HtmxRequest) -> HttpResponseBase:
         except PlatformError as error:
             add_error_to_form(form, error)
         else:
-            add_flash(request, f"Profile {name} is there. It counts where it is assigned or asked for by name.")
+            add_flash(request, f"Profile {name} created. Assign it or request it by name.")
             return _to_profile(request, name)
     with tenant_scope(request.tenant.id):
         page = {"section": "budgets", "form": form, "profiles": current_budget_profiles(request.tenant.id)}
@@ -273,13 +241,13 @@ def budget_roll_back(request: HtmxRequest, name: str, version: int) -> HttpRespo
     before = current.version
     undo = reverse("budget-roll-back", args=[tenant_id, name, before]) if saved.version > before else ""
     former = f"numbers of version {version}" if version else "defaults"
-    add_flash(request, f"The {former} are in force again, as version {saved.version}.", undo_url=undo)
+    add_flash(request, f"The {former} are active again, as version {saved.version}.", undo_url=undo)
     return _to_profile(request, name)
 
 
 def _ask_roll_back(request: HtmxRequest, current: BudgetProfile, former: BudgetProfile) -> HttpResponse:
     numbers = f"numbers of version {former.version}" if former.version else "defaults"
-    changes = _changes(current, former)
+    changes = labelled_changes(current, former)
     differs = f"become version {current.version + 1}" if changes else "are in force already"
     page = {
         "section": "budgets",
@@ -291,43 +259,6 @@ def _ask_roll_back(request: HtmxRequest, current: BudgetProfile, former: BudgetP
         "back_title": current.name,
     }
     return render_page(request, "context/profiles/profile_action.html", page)
-
-
-@operator_required("viewer")
-@tenant_required
-@require_safe
-def budget_compare(request: HtmxRequest) -> HttpResponseBase:
-    """Two versions, of one profile or of two, number by number."""
-    form = VersionComparisonForm(request.GET or None, label_suffix="")
-    page: dict[str, Any] = {"section": "budgets", "form": form}
-    with tenant_scope(request.tenant.id):
-        rows = BudgetProfile.objects.for_tenant(request.tenant.id).versions()[:_VERSIONS_COMPARED_MAX]
-        page["offered"] = [f"{row.name} {row.version}" for row in rows] + [f"{DEFAULT_BUDGET_PROFILE_NAME} 0"]
-        if form.is_bound and form.is_valid():
-            try:
-                numbers = compare_budget_profiles(request.tenant.id, *form.named_versions())
-                page["numbers"] = [row for number in numbers for row in _rows_of(number)]
-                page["differing"] = any(number.differs for number in numbers)
-            except PlatformError as error:
-                add_error_to_form(form, error)
-    status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
-    template = (
-        "context/profiles/budget_compare.html#result"
-        if wants_fragment(request)
-        else "context/profiles/budget_compare.html"
-    )
-    return render_page(request, template, page, status=status)
-
-
-def _rows_of(number: ProfileFieldComparison) -> list[tuple[str, ProfileFieldComparison]]:
-    """A number with its label; of a compaction policy every number in words."""
-    if number.field != "compaction":
-        return [(field_label(number.field), number)]
-    left, right = (CompactionPolicy.of(side).as_record() for side in (number.left, number.right))
-    sides = {
-        name: (policy_value_text(name, left[name]), policy_value_text(name, right[name])) for name in POLICY_FIELDS
-    }
-    return [(policy_label(name), ProfileFieldComparison(name, *both)) for name, both in sides.items()]
 
 
 def _whole_number(text: str | None) -> int:

@@ -13,9 +13,10 @@ from django.views.decorators.http import require_safe
 from context.models import BudgetProfile, ScoringProfileVersion
 from context.profiles.budget_fields import BudgetProfileForm, merge_form_values
 from context.profiles.budget_fields import budget_profile_form_values as typed_from_budget
-from context.profiles.budget_profiles import changed_profile_fields, current_budget_profile, draft_budget_profile
+from context.profiles.budget_profiles import current_budget_profile, draft_budget_profile
 from context.profiles.scoring_fields import SCORING_FORM_FIELDS, ScoringProfileForm, scoring_profile_form_values
 from context.profiles.scoring_profiles import apply_number_changes, scoring_profile_versions
+from context.profiles.versions import changed_numbers
 from context.profiles.views.form_errors import add_error_to_form
 from context.receipts.results import ContextRequest
 from context.services.profiles.scoring_profiles import ScoringProfile
@@ -30,7 +31,7 @@ from memory_platform.web.pages import HtmxRequest, operator_required, render_pag
 @tenant_required
 @require_safe
 def budget_effect(request: HtmxRequest, name: str) -> HttpResponseBase:
-    """The typed numbers of a budget profile on the saved questions, against those in force."""
+    """Show the typed numbers of a budget profile on the saved questions, against those in force."""
     try:
         with tenant_scope(request.tenant.id):
             current = current_budget_profile(request.tenant.id, name)
@@ -51,7 +52,7 @@ def budget_effect(request: HtmxRequest, name: str) -> HttpResponseBase:
 
 
 def try_budget_profile(request: HtmxRequest, current: BudgetProfile, form: BudgetProfileForm) -> dict[str, Any]:
-    """The saved questions, and what the typed numbers do to them; refusals stand in the form."""
+    """Return the saved questions and what the typed numbers change; errors are added to the form."""
     before = after = ContextRequest(draft=current, preview=True)
     if form.is_valid():
         try:
@@ -59,7 +60,7 @@ def try_budget_profile(request: HtmxRequest, current: BudgetProfile, form: Budge
         except PlatformError as error:
             add_error_to_form(form, error)
         else:
-            after = ContextRequest(draft=draft, preview=True) if changed_profile_fields(current, draft) else before
+            after = ContextRequest(draft=draft, preview=True) if changed_numbers(current, draft) else before
     return _tried(request, form, before, after)
 
 
@@ -67,7 +68,7 @@ def try_budget_profile(request: HtmxRequest, current: BudgetProfile, form: Budge
 @tenant_required
 @require_safe
 def scoring_effect(request: HtmxRequest, name: str) -> HttpResponseBase:
-    """The typed numbers of a scoring profile on the saved questions, against those of the version they began with."""
+    """Show the typed numbers of a scoring profile on the saved questions, against those of the edited version."""
     try:
         with tenant_scope(request.tenant.id):
             versions = scoring_profile_versions(request.tenant.id, name)
@@ -85,7 +86,7 @@ def scoring_effect(request: HtmxRequest, name: str) -> HttpResponseBase:
 
 
 def try_scoring_profile(request: HtmxRequest, base: ScoringProfileVersion, form: ScoringProfileForm) -> dict[str, Any]:
-    """The same for the numbers of a scoring profile."""
+    """Return the same as `try_budget_profile` for the numbers of a scoring profile."""
     numbers = base.numbers
     if form.is_valid():
         try:

@@ -19,8 +19,7 @@ from context.profiles.actions.scoring_profiles import (
     roll_back_scoring_profile,
 )
 from context.profiles.forms import PublishForm
-from context.profiles.scoring_fields import number_label
-from context.profiles.scoring_profiles import number_differences
+from context.profiles.versions import labelled_changes
 from context.profiles.views.form_errors import add_error_to_form
 from context.profiles.views.scoring import profile_versions, redirect_to_version, selected_version
 from memories.tenancy.access import operator_actor, tenant_required
@@ -56,7 +55,7 @@ def scoring_publish(request: HtmxRequest, name: str, version: int) -> HttpRespon
         else:
             before = form.cleaned_data["replaces"]
             undo = reverse("scoring-roll-back", args=[request.tenant.id, name, before]) if before else ""
-            add_flash(request, f"Version {row.version} of {name} is published and in force.", undo_url=undo)
+            add_flash(request, f"Version {row.version} of {name} is published and active.", undo_url=undo)
             return redirect_to_version(request, row)
     return _publish_page(request, name, version, form)
 
@@ -65,7 +64,7 @@ def _publish_page(request: HtmxRequest, name: str, version: int, form: PublishFo
     with tenant_scope(request.tenant.id):
         rows = profile_versions(request, name)
         current = selected_version(rows, str(version))
-        in_force = next((row for row in rows if row.is_in_force), None)
+        in_force = next((row for row in rows if row.is_active), None)
         typed = current.adr_reference if form is None else str(form["adr_reference"].value() or "")
         gate = publishing_gate(current, in_force, adr_reference=typed)
     shown = form or PublishForm(
@@ -76,16 +75,12 @@ def _publish_page(request: HtmxRequest, name: str, version: int, form: PublishFo
         "current": current,
         "in_force": in_force,
         "gate": gate,
-        "changes": _changes(in_force, current),
+        "changes": labelled_changes(in_force, current),
         "form": shown,
         "budgets": DEFAULT_EVALUATION_BUDGETS,
     }
     status = HTTPStatus.UNPROCESSABLE_ENTITY if shown.errors else HTTPStatus.OK
     return render_page(request, "context/profiles/scoring_publish.html", page, status=status)
-
-
-def _changes(before: ScoringProfileVersion | None, after: ScoringProfileVersion) -> list[tuple[str, Any]]:
-    return [(number_label(number.field), number) for number in number_differences(before, after)]
 
 
 @operator_required("admin")
@@ -96,14 +91,14 @@ def scoring_roll_back(request: HtmxRequest, name: str, version: int) -> HttpResp
     with tenant_scope(request.tenant.id):
         rows = profile_versions(request, name)
         row = selected_version(rows, str(version))
-    in_force = next((each for each in rows if each.is_in_force), None)
+    in_force = next((each for each in rows if each.is_active), None)
     if request.method != "POST":
         now_in_force = f"version {in_force.version}" if in_force else "none"
         said = [
-            f"Agents who name {name}, or whom it is for, get version {version} again; in force now is {now_in_force}."
+            f"Requests that name {name}, and its assignments, use version {version} again. Active now: {now_in_force}."
         ]
-        way = "Go forward" if in_force and row.version > in_force.version else "Roll back"
-        return _ask(request, row, f"{way} to version", way, said, _changes(in_force, row))
+        way = "Roll forward" if in_force and row.version > in_force.version else "Roll back"
+        return _ask(request, row, f"{way} to version", way, said, labelled_changes(in_force, row))
     before = in_force.version if in_force else 0
     return _done(
         request,
@@ -116,7 +111,7 @@ def scoring_roll_back(request: HtmxRequest, name: str, version: int) -> HttpResp
             by=operator_actor(request.operator),
             now=timezone.now(),
         ),
-        f"Version {version} of {name} is in force again.",
+        f"Version {version} of {name} is active again.",
         reverse("scoring-roll-back", args=[request.tenant.id, name, before]) if before not in (0, version) else "",
     )
 
@@ -128,14 +123,14 @@ def scoring_retire(request: HtmxRequest, name: str, version: int) -> HttpRespons
     """Ask with what it means; a POST takes a version out of use."""
     with tenant_scope(request.tenant.id):
         row = selected_version(profile_versions(request, name), str(version))
-        assigned = ScoringProfileAssignment.objects.for_tenant(request.tenant.id).in_force().of_profile(name).how_many()
+        assigned = ScoringProfileAssignment.objects.for_tenant(request.tenant.id).active().of_profile(name).how_many()
     if request.method != "POST":
-        said = ["It stays for receipts that name it, and it can be brought back by rolling back to it."]
-        if row.is_in_force:
-            said = ["Agents can then no longer name the profile.", *said]
-            said += [f"It is assigned to {assigned} of them; end that first."] if assigned else []
+        said = ["Receipts that name it stay readable. You can roll back to it."]
+        if row.is_active:
+            said = ["Requests can no longer name the profile.", *said]
+            said += [f"It has assignments ({assigned}); end them first."] if assigned else []
         else:
-            said = ["It can then no longer be published." if not row.published_at else "It is not in force.", *said]
+            said = ["It can no longer be published." if not row.published_at else "It is inactive.", *said]
         return _ask(request, row, "Retire version", "Retire", said, [])
     return _done(
         request,
@@ -147,8 +142,8 @@ def scoring_retire(request: HtmxRequest, name: str, version: int) -> HttpRespons
             by=operator_actor(request.operator),
             now=timezone.now(),
         ),
-        f"Version {version} of {name} is retired.",
-        reverse("scoring-roll-back", args=[request.tenant.id, name, version]) if row.is_in_force else "",
+        f"Version {version} of {name} retired.",
+        reverse("scoring-roll-back", args=[request.tenant.id, name, version]) if row.is_active else "",
     )
 
 
@@ -160,7 +155,7 @@ def _ask(
     said: list[str],
     changes: list[tuple[str, Any]],
 ) -> HttpResponse:
-    """The page, or the dialog, that asks before one of the verbs."""
+    """Return the page or the dialog that asks for confirmation."""
     back = f"{reverse('scoring-profile', args=[request.tenant.id, row.name])}?version={row.version}"
     page = {
         "section": "scoring-profiles",

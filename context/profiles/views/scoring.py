@@ -16,22 +16,19 @@ from context.evaluation.report import evaluation_report
 from context.evaluation.runs import DEFAULT_EVALUATION_BUDGETS
 from context.models import EvaluationRun, ScoringProfileAssignment, ScoringProfileVersion
 from context.profiles.actions.scoring_profiles import create_scoring_profile, edit_scoring_profile
-from context.profiles.budget_profiles import ProfileFieldComparison
-from context.profiles.forms import NewProfileForm, VersionComparisonForm
+from context.profiles.forms import NewProfileForm
 from context.profiles.scoring_fields import (
     SCORING_FORM_FIELDS,
     SCORING_NUMBERS,
     ScoringProfileForm,
-    number_label,
     scoring_profile_form_values,
     weight_views,
 )
 from context.profiles.scoring_profiles import (
-    compare_scoring_profiles,
     listed_scoring_profiles,
-    number_differences,
     scoring_profile_versions,
 )
+from context.profiles.versions import ProfileFieldComparison, field_title, labelled_changes
 from context.profiles.views.effects import try_scoring_profile
 from context.profiles.views.form_errors import add_error_to_form
 from context.services.profiles.scoring_profiles import DEFAULT_SCORING_PROFILE_NAME
@@ -42,7 +39,6 @@ from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.web.pages import HtmxRequest, add_flash, operator_required, render_page, wants_fragment
 
-_VERSIONS_COMPARED_MAX = 200
 RUNS_SHOWN_MAX = 10
 CHANGES_SHOWN_MAX = 30
 
@@ -52,18 +48,14 @@ class ScoringProfileVersionView:
     """A version, and what differs from the one it was made from."""
 
     row: ScoringProfileVersion
-    changes: list[ProfileFieldComparison]
-
-    @property
-    def labelled(self) -> list[tuple[str, ProfileFieldComparison]]:
-        return [(number_label(change.field), change) for change in self.changes]
+    labelled: list[tuple[str, ProfileFieldComparison]]
 
 
 @operator_required("viewer")
 @tenant_required
 @require_safe
 def scoring_profiles(request: HtmxRequest) -> HttpResponseBase:
-    """What is shipped and the tenant's own, each with its state and whom it is for."""
+    """Show what is shipped and the tenant's own, each with its state and whom it is for."""
     return _list_page(request, NewProfileForm(initial={"based_on": DEFAULT_SCORING_PROFILE_NAME}, label_suffix=""))
 
 
@@ -73,7 +65,7 @@ def _list_page(request: HtmxRequest, form: NewProfileForm) -> HttpResponse:
         rows = listed_scoring_profiles(tenant_id)
         newest = {row.name: row for row in ScoringProfileVersion.objects.for_tenant(tenant_id).newest()}
         assigned: dict[str, list[ScoringProfileAssignment]] = {}
-        for each in ScoringProfileAssignment.objects.for_tenant(tenant_id).in_force().with_keys().newest_first():
+        for each in ScoringProfileAssignment.objects.for_tenant(tenant_id).active().with_keys().newest_first():
             assigned.setdefault(each.profile_name, []).append(each)
     page = {
         "section": "scoring-profiles",
@@ -96,7 +88,7 @@ def _list_page(request: HtmxRequest, form: NewProfileForm) -> HttpResponse:
 @tenant_required
 @require_POST
 def scoring_create(request: HtmxRequest) -> HttpResponseBase:
-    """A new draft, with the numbers of another profile, or of one version of it, to begin with."""
+    """Make a new draft, with the numbers of another profile, or of one version of it, to begin with."""
     form = NewProfileForm(request.POST, label_suffix="")
     if form.is_valid():
         name, based_on = form.cleaned_data["name"], form.cleaned_data["based_on"] or DEFAULT_SCORING_PROFILE_NAME
@@ -123,7 +115,7 @@ def scoring_create(request: HtmxRequest) -> HttpResponseBase:
 @tenant_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def scoring_profile(request: HtmxRequest, name: str) -> HttpResponseBase:
-    """One version with its numbers and the form that makes a draft of it; what is typed adds up as one types."""
+    """Show one version with its numbers and the form that makes a draft of it; the sum follows the typing."""
     is_post = request.method == "POST"
     page = _profile_page(request, name, request.POST.get("edited_from") or request.GET.get("version"))
     is_typed = is_post or "relevance" in request.GET
@@ -154,7 +146,7 @@ def _saved(request: HtmxRequest, base: ScoringProfileVersion, changes: Mapping[s
             now=timezone.now(),
         )
     is_new = row.version != base.version
-    add_flash(request, f"Version {row.version} is a draft." if is_new else "Nothing differs, so nothing was saved.")
+    add_flash(request, f"Version {row.version} is a draft." if is_new else "No differences, so no version was saved.")
     return redirect_to_version(request, row)
 
 
@@ -172,12 +164,12 @@ def _profile_page(request: HtmxRequest, name: str, version: str | None) -> dict[
     with tenant_scope(tenant_id):
         versions = profile_versions(request, name)
         current = selected_version(versions, version)
-        in_force = next((row for row in versions if row.is_in_force), None)
+        in_force = next((row for row in versions if row.is_active), None)
         gate = (
             publishing_gate(current, in_force, adr_reference=current.adr_reference) if not current.is_shipped else None
         )
-        runs = EvaluationRun.objects.for_tenant(tenant_id).proving(current.numbers).newest_first()
-        assignments = ScoringProfileAssignment.objects.for_tenant(tenant_id).in_force().of_profile(name)
+        runs = EvaluationRun.objects.for_tenant(tenant_id).proving_numbers(current.numbers).newest_first()
+        assignments = ScoringProfileAssignment.objects.for_tenant(tenant_id).active().of_profile(name)
         changes = AuditEntry.objects.for_tenant(tenant_id).about_any("scoring_profile", [name]).newest_first()
         shown = list(runs.without_details()[:RUNS_SHOWN_MAX])
         report = evaluation_report(shown[0]) if shown else None
@@ -187,13 +179,13 @@ def _profile_page(request: HtmxRequest, name: str, version: str | None) -> dict[
             "current": current,
             "in_force": in_force,
             "newest": versions[0],
-            "has_former": current.is_in_force and any(row.published_at and not row.is_in_force for row in versions),
+            "has_former": current.is_active and any(row.published_at and not row.is_active for row in versions),
             "versions": [
-                ScoringProfileVersionView(row, number_differences(previous_version(versions, row), row))
+                ScoringProfileVersionView(row, labelled_changes(previous_version(versions, row), row))
                 for row in versions
             ],
             "weights": weight_views(current.numbers),
-            "numbers": [(number_label(field), field, current.numbers[field]) for field in SCORING_NUMBERS],
+            "numbers": [(field_title(field), field, current.numbers[field]) for field in SCORING_NUMBERS],
             "gate": gate,
             "runs": shown,
             "budgets": DEFAULT_EVALUATION_BUDGETS,
@@ -214,9 +206,9 @@ def profile_versions(request: HtmxRequest, name: str) -> list[ScoringProfileVers
 
 
 def selected_version(versions: list[ScoringProfileVersion], version: str | None) -> ScoringProfileVersion:
-    """The version in the address; without one that in force, else the newest."""
+    """Return the version in the address; without one that in force, else the newest."""
     if version is None:
-        return next((row for row in versions if row.is_in_force), versions[0])
+        return next((row for row in versions if row.is_active), versions[0])
     found = next((row for row in versions if row.version == parse_whole_number(version)), None)
     if found is None:
         raise Http404
@@ -225,33 +217,6 @@ def selected_version(versions: list[ScoringProfileVersion], version: str | None)
 
 def previous_version(versions: list[ScoringProfileVersion], row: ScoringProfileVersion) -> ScoringProfileVersion | None:
     return next((each for each in versions if str(each.version) == row.based_on.removeprefix(f"{row.name} ")), None)
-
-
-@operator_required("viewer")
-@tenant_required
-@require_safe
-def scoring_compare(request: HtmxRequest) -> HttpResponseBase:
-    """Two versions, of one profile or of two, number by number."""
-    form = VersionComparisonForm(request.GET or None, label_suffix="")
-    page: dict[str, Any] = {"section": "scoring-profiles", "form": form}
-    with tenant_scope(request.tenant.id):
-        rows = ScoringProfileVersion.objects.for_tenant(request.tenant.id).versions()[:_VERSIONS_COMPARED_MAX]
-        shipped = [row for row in listed_scoring_profiles(request.tenant.id) if row.is_shipped]
-        page["offered"] = [f"{row.name} {row.version}" for row in [*shipped, *rows]]
-        if form.is_bound and form.is_valid():
-            try:
-                numbers = compare_scoring_profiles(request.tenant.id, *form.named_versions())
-                page["numbers"] = [(number_label(number.field), number) for number in numbers]
-                page["differing"] = any(number.differs for number in numbers)
-            except PlatformError as error:
-                add_error_to_form(form, error)
-    status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
-    template = (
-        "context/profiles/scoring_compare.html#result"
-        if wants_fragment(request)
-        else "context/profiles/scoring_compare.html"
-    )
-    return render_page(request, template, page, status=status)
 
 
 def parse_whole_number(text: str) -> int:

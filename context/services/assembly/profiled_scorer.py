@@ -68,6 +68,10 @@ class ProfiledMemory(ScoredMemory):
         super().__init__(memory, composite_score, *base)
         self.__dict__.update(parts=parts, weighted=weighted)
 
+    def breakdown(self) -> dict[str, float]:
+        """Return the five parts of ADR-0040, then those that the profile adds."""
+        return super().breakdown() | dict(self.parts)
+
 
 def needs_vectors(profile: ScoringProfile) -> bool:
     """Whether the profile compares candidates with each other by their vectors."""

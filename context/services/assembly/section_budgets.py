@@ -1,9 +1,42 @@
-"""How a context's budget is shared out to its sections (ADR-0062)."""
+"""How the budget of a context is shared between its sections (ADR-0062)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
+
+from context.services.assembly.model_catalog import encoding_for, scaled_count, stored_tokens
+from context.services.packer import TokenCounter
+
+
+@dataclass(frozen=True)
+class SectionBudget:
+    """Tokens of `model` that are left, those of an item's marker, and the counter for texts without a stored count."""
+
+    tokens: int
+    marker_tokens: int
+    model: str
+    counter: TokenCounter
+
+    @cached_property
+    def encoding(self) -> str:
+        """The encoding of the stored counts that apply."""
+        return encoding_for(self.model)
+
+    def of(self, tokens: int) -> SectionBudget:
+        """Return the same with `tokens` left."""
+        return replace(self, tokens=tokens)
+
+    def tokens_of(self, token_counts: Mapping[str, int]) -> int:
+        """Return the tokens of a stored text for the model, without its marker."""
+        return scaled_count(token_counts[self.encoding], self.model)
+
+    @property
+    def gate_budget(self) -> float:
+        """The budget in the unit of stored counts and markers, in which candidates are gated; never below 0."""
+        return stored_tokens(max(self.tokens, 0), self.model)
 
 
 class SectionAllocation:

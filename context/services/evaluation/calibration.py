@@ -1,4 +1,4 @@
-"""From candidates whose questions have known evidence to the probability of being evidence (ADR-0081)."""
+"""Calibration: the probability of being evidence, fitted to candidates of questions with known evidence (ADR-0081)."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _COUNTED = "o200k_base"
 
 @dataclass(frozen=True)
 class Observation:
-    """One candidate of one question: its score by the uncalibrated profile, all its parts, and whether it is evidence.
+    """One candidate of one question: its uncalibrated score, all its components, and whether it is evidence.
 
-    `tokens` are those of its text; `group` is what is held out together: a question, or all of one partition.
+    `tokens` are those of its text; rows of one `group`, a question or a partition, are held out together.
     """
 
     question: str
@@ -44,7 +44,7 @@ class Observation:
 
 
 class RecallRow(NamedTuple):
-    """The mean share of a question's evidence that a budget (tokens) holds, by held-out probabilities but `before`."""
+    """The mean evidence recall at a budget (tokens): by the uncalibrated score, then by held-out probabilities."""
 
     budget: int
     before: float
@@ -54,14 +54,14 @@ class RecallRow(NamedTuple):
 
 @dataclass(frozen=True)
 class Calibration:
-    """What was learnt, how good it is on candidates it was not learnt from, and what that is worth within budgets."""
+    """The fitted model, its quality on held-out candidates, and the evidence recall within budgets."""
 
     model: LogisticModel
     report: HeldOutReport
     recalls: Sequence[RecallRow]
 
     def as_numbers(self) -> dict[str, Any]:
-        """As a scoring profile holds it; a part that says nothing is left out."""
+        """Return the numbers of a scoring profile, without coefficients that round to zero."""
         pairs = zip(self.model.names, self.model.coefficients, strict=True)
         return {
             "coefficients": {name: round(value, 6) for name, value in pairs if round(value, 6)},
@@ -69,7 +69,7 @@ class Calibration:
         }
 
     def as_record(self) -> dict[str, Any]:
-        """The report as a version keeps it."""
+        """Return the report as a version stores it."""
         return {
             **vars(self.report),
             "bins": [list(each) for each in self.report.bins],
@@ -78,9 +78,9 @@ class Calibration:
 
 
 def require_enough_questions(questions: int, evidence: int) -> None:
-    """Raise `TooLittleDataError` where even the best search could not find enough: known before anything is asked.
+    """Raise `TooLittleDataError` if even the best search could not find enough evidence.
 
-    `questions` are those with evidence, `evidence` the memories that they name, all told.
+    `questions` is the number with evidence, `evidence` the number of memories that they name.
     """
     if questions < FOLDS:
         detail = f"A calibration needs at least {FOLDS} questions with evidence, here are {questions:,}."
@@ -91,7 +91,7 @@ def require_enough_questions(questions: int, evidence: int) -> None:
 
 
 def calibrate(observations: Sequence[Observation], wanted: Mapping[str, int], budgets: Sequence[int]) -> Calibration:
-    """Learn from all, and report on folds that were held out. `wanted` is how much evidence each question has.
+    """Fit all observations, and report on held-out folds. `wanted` is the amount of evidence by question.
 
     Raises `TooLittleDataError` below the limits of `context/services/evaluation/logistic.py`.
     """

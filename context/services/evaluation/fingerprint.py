@@ -1,4 +1,4 @@
-"""Whether two runs asked the same: a hash over everything that an evaluation reads of a corpus."""
+"""Hashes of what an evaluation reads: two runs with the same hash can be compared."""
 
 from __future__ import annotations
 
@@ -9,22 +9,18 @@ from dataclasses import asdict
 from typing import Any
 
 from context.services.evaluation.corpus import Corpus
+from context.services.evaluation.corpus.model import plain_value
 
 
 def corpus_sha256(corpus: Corpus) -> str:
-    """Hexadecimal SHA-256 over memories and questions in their order; the name does not count."""
+    """Return the hexadecimal SHA-256 of memories and questions in their order, without the name."""
     return rows_sha256([*map(asdict, corpus.memories), *map(asdict, corpus.questions)])
 
 
 def rows_sha256(rows: Iterable[Mapping[str, Any]]) -> str:
-    """Hexadecimal SHA-256 over rows of plain values, times and sets."""
+    """Return the hexadecimal SHA-256 of rows of plain values, times and sets."""
     digest = hashlib.sha256()
     for row in rows:
-        digest.update(json.dumps(row, default=_plain, sort_keys=True, ensure_ascii=False).encode())
+        digest.update(json.dumps(row, default=plain_value, sort_keys=True, ensure_ascii=False).encode())
         digest.update(b"\n")
     return digest.hexdigest()
-
-
-def _plain(value: Any) -> Any:
-    """Times as ISO text, sets in a fixed order."""
-    return sorted(value) if isinstance(value, frozenset) else value.isoformat()

@@ -1,9 +1,9 @@
-"""Where a curve of diminishing returns bends: the budget beyond which more tokens bring little more.
+"""The knee of a curve of diminishing returns: the budget beyond which more tokens gain little.
 
 The rule is Kneedle for a concave, increasing curve (Satopaa, Albrecht, Irwin and Raghavan, "Finding a 'Kneedle' in a
 Haystack: Detecting Knee Points in System Behavior", ICDCS workshops 2011): both axes are scaled to 0..1, and the knee
-is where the curve stands highest above the straight line from its first point to its last. We take the highest point
-of the whole curve, for our curves are complete when they are looked at.
+is where the curve is highest above the straight line from its first point to its last. This module takes the highest
+point of the whole curve, because all points are known.
 """
 
 from __future__ import annotations
@@ -11,15 +11,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-#: Less than this above the line, in shares of the scaled axis, is no bend but a wobble.
+#: A smaller distance above the line, as a share of the scaled axis, is noise.
 BEND_MIN = 0.05
 
 
 def knee_index(xs: Sequence[float], ys: Sequence[float]) -> int | None:
-    """The index of the knee; None for fewer than three points, a flat or falling curve, or one without a bend.
+    """Return the index of the knee; None for fewer than three points, a flat or falling curve, or one without a bend.
 
-    `xs` rise strictly. Of equal bends the earliest counts. Raises `ValueError` where the lengths differ or `xs` do not
-    rise.
+    The earliest of equal bends counts. Raises `ValueError` if the lengths differ or `xs` do not rise strictly.
     """
     if len(xs) != len(ys) or any(later <= earlier for earlier, later in pairwise(xs)):
         raise ValueError("a curve has rising x and one y for each")

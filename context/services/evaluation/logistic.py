@@ -1,4 +1,4 @@
-"""Plain logistic regression with a ridge penalty, and how good its probabilities are on rows it has not seen.
+"""Logistic regression with a ridge penalty, and the quality of its probabilities on held-out rows.
 
 Newton's method on standardised columns; the standardisation is folded back, so that a coefficient is the change of the
 log-odds for one unit of its column. Deterministic: no sampling, folds by the order of the groups.
@@ -16,8 +16,8 @@ import numpy.typing as npt
 FeatureMatrix = npt.NDArray[np.float64]
 FeatureColumn = npt.NDArray[np.float64]
 
-#: Below these a model would learn the accidents of its data: rows, rows of each outcome, and of the rarer outcome so
-#: many for each column (the usual ten events per variable).
+#: Fewer would overfit: rows, rows of each outcome, and rows of the rarer outcome for each column (the usual ten events
+#: per variable).
 MIN_ROWS = 200
 MIN_OUTCOMES = 20
 MIN_OUTCOMES_PER_COLUMN = 10
@@ -26,16 +26,16 @@ MIN_OUTCOMES_PER_COLUMN = 10
 DEFAULT_RIDGE = 1.0
 NEWTON_STEPS_MAX = 100
 NEWTON_TOLERANCE = 1e-10
-#: Halvings of a step that made things worse, before it is taken for an optimum.
+#: Halvings of a step that increases the loss, before the point counts as the optimum.
 HALVINGS_MAX = 30
 FOLDS = 5
 CALIBRATION_BINS = 10
-#: Log loss counts no probability as nearer to 0 or 1.
+#: Log loss clips probabilities to this distance from 0 and 1.
 PROBABILITY_MIN = 1e-12
 
 
 class TooLittleDataError(ValueError):
-    """A model would learn accidents; `code` is stable, the message says what is missing."""
+    """There is too little data for a model; `code` is stable, the message says what is missing."""
 
     def __init__(self, code: str, detail: str) -> None:
         super().__init__(detail)
@@ -44,14 +44,14 @@ class TooLittleDataError(ValueError):
 
 @dataclass(frozen=True)
 class LogisticModel:
-    """Log-odds = `intercept` + the sum of `coefficients` x columns, named alike."""
+    """Log-odds = `intercept` + the sum of `coefficients` x columns of the same `names`."""
 
     names: tuple[str, ...]
     coefficients: tuple[float, ...]
     intercept: float
 
     def probabilities(self, features: FeatureMatrix) -> FeatureColumn:
-        """The probability of each row, strictly between 0 and 1 but for rounding."""
+        """Return the probability of each row."""
         return _sigmoid(features @ np.array(self.coefficients) + self.intercept)
 
 
@@ -67,10 +67,10 @@ class CalibrationBin(NamedTuple):
 
 @dataclass(frozen=True)
 class HeldOutReport:
-    """How good probabilities are. `base_log_loss` and `base_brier` are those of always saying the observed share.
+    """The quality of probabilities. `base_log_loss` and `base_brier` are those of always predicting the observed share.
 
-    `auc` is how often a row of outcome 1 is ranked above one of outcome 0, ties counting half; None where one outcome
-    is missing. Only bins with rows are listed.
+    `auc` is how often a row of outcome 1 ranks above one of outcome 0, ties counting half; None if an outcome is
+    missing. Only bins with rows are listed.
     """
 
     rows: int
@@ -86,7 +86,7 @@ class HeldOutReport:
 def fit_logistic(
     features: npt.ArrayLike, outcomes: npt.ArrayLike, names: Sequence[str], *, ridge: float = DEFAULT_RIDGE
 ) -> LogisticModel:
-    """The model that predicts `outcomes` (0 or 1, one a row) best from `features` (rows x columns, named).
+    """Return the model that predicts `outcomes` (0 or 1, one a row) best from `features` (rows x columns, named).
 
     A column that never changes gets the coefficient 0. Raises `TooLittleDataError` below the limits of this module, and
     `ValueError` for numbers that are not finite, outcomes other than 0 and 1, shapes that do not fit, a negative ridge.
@@ -106,7 +106,7 @@ def fit_logistic(
 
 
 def require_enough_rows(rows: int, positives: int, columns: int) -> None:
-    """Raise `TooLittleDataError` unless there is enough to learn so many coefficients from."""
+    """Raise `TooLittleDataError` unless there is enough data for so many coefficients."""
     if rows < MIN_ROWS:
         raise TooLittleDataError(
             "too_few_rows", f"A model needs {MIN_ROWS} candidates to learn from, here are {rows:,}."
@@ -125,10 +125,10 @@ def cross_validate(
     names: Sequence[str],
     groups: Sequence[Hashable],
 ) -> tuple[HeldOutReport, FeatureColumn]:
-    """The report on rows predicted by models that saw no row of their group, and these predictions in row order.
+    """Return the report on rows predicted by models fitted without their group, and these predictions in row order.
 
-    Groups (a row's question, say) are dealt to the folds in the order they appear. Raises what `fit_logistic` raises,
-    `TooLittleDataError` also for fewer groups than folds and for a fold whose rest is too little.
+    Groups, such as questions, go to the folds in the order they appear. Raises as `fit_logistic` does, and
+    `TooLittleDataError` for fewer groups than folds and for a fold that leaves too little data.
     """
     matrix, labels = _checked(features, outcomes, len(names))
     number_of = {group: number for number, group in enumerate(dict.fromkeys(groups))}
@@ -148,7 +148,7 @@ def cross_validate(
 
 
 def held_out_report(probabilities: npt.ArrayLike, outcomes: npt.ArrayLike) -> HeldOutReport:
-    """How good the probabilities are for outcomes they were not learnt from. Raises `ValueError` without rows."""
+    """Return the quality of probabilities for outcomes they were not fitted to. Raises `ValueError` without rows."""
     predicted = np.asarray(probabilities, dtype=np.float64)
     labels = np.asarray(outcomes, dtype=np.float64)
     if predicted.ndim != 1 or predicted.shape != labels.shape or not len(labels):
@@ -179,8 +179,8 @@ def _checked(features: npt.ArrayLike, outcomes: npt.ArrayLike, columns: int) -> 
 
 
 def _newton(design: FeatureMatrix, labels: FeatureColumn, ridge: float) -> FeatureColumn:
-    """The coefficients of least penalised log loss; the first column is the intercept, which costs nothing."""
-    # a trace of a penalty, so that columns that say the same can still be told apart
+    """Return the coefficients of least penalised log loss; the intercept, the first column, has no penalty."""
+    # A minimal penalty keeps the system solvable if columns are identical.
     penalty = np.array([0.0, *[ridge + 1e-9] * (design.shape[1] - 1)])
 
     def loss(beta: FeatureColumn) -> float:

@@ -5,10 +5,16 @@ from context.services.packer.greedy import MAX_CONSECUTIVE_SKIPS, GreedyKnapsack
 from context.services.packer.optimal import OptimalPacker
 from context.services.packer.results import AFTER_SKIP_LIMIT, OVER_BUDGET, OmittedMemory, PackedMemories, TokenCounter
 
+GREEDY, ELASTIC, OPTIMAL = PACKERS = ("greedy", "elastic", "optimal")
+
 __all__ = [
     "AFTER_SKIP_LIMIT",
+    "ELASTIC",
+    "GREEDY",
     "MAX_CONSECUTIVE_SKIPS",
+    "OPTIMAL",
     "OVER_BUDGET",
+    "PACKERS",
     "ElasticPacker",
     "GreedyKnapsackPacker",
     "OmittedMemory",

@@ -41,10 +41,12 @@ class ElasticPacker:
         max_item: int = MAX_ITEM,
         unit: Unit = "characters",
         final_pass: bool = True,
+        marker_tokens: int = 0,
     ) -> None:
         """`unit` is that of the lengths here, of the budget and of every length in the answer; 0 or less is a default.
 
         `final_pass` adds short memories that the three phases of the published algorithm leave out although they fit.
+        `marker_tokens` are what each memory costs in addition to its text, where the unit is tokens.
         """
         if unit not in DEFAULT_ELASTIC_BUDGETS:
             raise ValueError(f"unit must be one of {', '.join(DEFAULT_ELASTIC_BUDGETS)}")
@@ -54,6 +56,7 @@ class ElasticPacker:
         self._max_item = max_item if max_item > 0 else MAX_ITEM
         self._unit = unit
         self._final_pass = final_pass
+        self._marker_tokens = marker_tokens
 
     def pack(
         self, scored_memories: Iterable[ScoredMemory], token_budget: int | None = None, model: str = DEFAULT_MODEL
@@ -117,11 +120,16 @@ class ElasticPacker:
         if self._unit == "characters":
             return len(content.strip())
         if content == content.strip():
-            return scored_memory_tokens(scored, model, self._budget_calculator)
-        return self._budget_calculator.count_tokens(content.strip(), model)
+            return scored_memory_tokens(scored, model, self._budget_calculator, self._marker_tokens)
+        return self._count(content.strip(), model)
+
+    def _count(self, text: str, model: str) -> int:
+        return self._budget_calculator.count_tokens(text, model) + self._marker_tokens
 
     def _known_length(self, scored: ScoredMemory, model: str) -> int | None:
-        return self._length(scored, model) if self._unit == "characters" else stored_tokens(scored, model)
+        if self._unit == "characters":
+            return self._length(scored, model)
+        return stored_tokens(scored, model, self._marker_tokens)
 
     def _snippet(self, scored: ScoredMemory, length: int, allotted: int, model: str) -> str:
         text: str = scored.memory["content"].strip()
@@ -129,7 +137,7 @@ class ElasticPacker:
             return text
         if self._unit == "characters":
             return shorten_to_characters(text, allotted)
-        return shorten_to_tokens(text, allotted, length, lambda part: self._budget_calculator.count_tokens(part, model))
+        return shorten_to_tokens(text, allotted, length, lambda part: self._count(part, model))
 
 
 class _Shares:

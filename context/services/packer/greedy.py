@@ -25,9 +25,13 @@ MAX_CONSECUTIVE_SKIPS = 3
 class GreedyKnapsackPacker:
     """Takes what fits in score order, skips what does not, stops after three misses in a row."""
 
-    def __init__(self, budget_calculator: TokenCounter) -> None:
-        """`budget_calculator` counts only the memories that carry no count for the model's encoding."""
+    def __init__(self, budget_calculator: TokenCounter, *, marker_tokens: int = 0) -> None:
+        """Store the calculator, which counts only memories without a count for the model's encoding.
+
+        `marker_tokens` are what each memory costs in addition to its text.
+        """
         self._budget_calculator = budget_calculator
+        self._marker_tokens = marker_tokens
 
     def pack(
         self, scored_memories: Iterable[ScoredMemory], token_budget: int, model: str = DEFAULT_MODEL
@@ -43,9 +47,9 @@ class GreedyKnapsackPacker:
         misses = MAX_CONSECUTIVE_SKIPS if token_budget <= 0 else 0
         for candidate in candidates:
             if misses >= MAX_CONSECUTIVE_SKIPS:
-                omitted.append(_never_tried(candidate, token_budget, model))
+                omitted.append(self._never_tried(candidate, token_budget, model))
                 continue
-            tokens = scored_memory_tokens(candidate, model, self._budget_calculator)
+            tokens = scored_memory_tokens(candidate, model, self._budget_calculator, self._marker_tokens)
             if self._fits(tokens, used, token_budget):
                 kept.append(candidate)
                 used += tokens
@@ -58,7 +62,6 @@ class GreedyKnapsackPacker:
     def _fits(self, tokens: int, used: int, token_budget: int) -> bool:
         return used + tokens <= token_budget
 
-
-def _never_tried(scored: ScoredMemory, token_budget: int, model: str) -> OmittedMemory:
-    reason = OVER_BUDGET if token_budget <= 0 else AFTER_SKIP_LIMIT
-    return OmittedMemory(scored.memory["id"], reason, stored_tokens(scored, model))
+    def _never_tried(self, scored: ScoredMemory, token_budget: int, model: str) -> OmittedMemory:
+        reason = OVER_BUDGET if token_budget <= 0 else AFTER_SKIP_LIMIT
+        return OmittedMemory(scored.memory["id"], reason, stored_tokens(scored, model, self._marker_tokens))

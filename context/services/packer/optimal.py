@@ -29,12 +29,18 @@ class OptimalPacker:
     where they still fit beside it, so that nothing is left out that had room. A negative score is never kept.
     """
 
-    def __init__(self, budget_calculator: TokenCounter, *, work_limit: int | None = None) -> None:
-        """`work_limit` is in nodes (states looked at), not in time, so that results stay the same on any machine."""
+    def __init__(
+        self, budget_calculator: TokenCounter, *, work_limit: int | None = None, marker_tokens: int = 0
+    ) -> None:
+        """Set the limit in nodes (states examined) rather than time, so that results are the same on any machine.
+
+        `marker_tokens` are what each memory costs in addition to its text.
+        """
         if work_limit is not None and work_limit < 0:
             raise ValueError("work_limit must not be negative")
         self._budget_calculator = budget_calculator
         self._work_limit = work_limit
+        self._marker_tokens = marker_tokens
 
     def pack(
         self, scored_memories: Iterable[ScoredMemory], token_budget: int, model: str = DEFAULT_MODEL
@@ -46,9 +52,12 @@ class OptimalPacker:
         """
         candidates = in_score_order(scored_memories)
         if token_budget <= 0:
-            left_out = [OmittedMemory(one.memory["id"], OVER_BUDGET, stored_tokens(one, model)) for one in candidates]
+            left_out = [
+                OmittedMemory(one.memory["id"], OVER_BUDGET, stored_tokens(one, model, self._marker_tokens))
+                for one in candidates
+            ]
             return PackedMemories([], 0, 0.0, len(left_out), bool(left_out), left_out, None, None, 0.0, 0.0)
-        tokens = [scored_memory_tokens(one, model, self._budget_calculator) for one in candidates]
+        tokens = [scored_memory_tokens(one, model, self._budget_calculator, self._marker_tokens) for one in candidates]
         scores = [_millionths(one) for one in candidates]
         taken, open_units = self._choose(scores, tokens, token_budget)
         kept = [one for place, one in enumerate(candidates) if place in taken]

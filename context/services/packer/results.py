@@ -60,24 +60,24 @@ def in_score_order(scored_memories: Iterable[ScoredMemory]) -> list[ScoredMemory
     return list(first.values())
 
 
-def scored_memory_tokens(scored: ScoredMemory, model: str, counter: TokenCounter) -> int:
-    """Tokens of a memory for `model`: the stored count of its encoding, else asked of `counter`.
+def scored_memory_tokens(scored: ScoredMemory, model: str, counter: TokenCounter, marker_tokens: int = 0) -> int:
+    """Return the tokens of a memory and its marker for `model`: by the stored count of its encoding, else by `counter`.
 
     Raises `ValueError` for a negative count.
     """
-    tokens = stored_tokens(scored, model)
+    tokens = stored_tokens(scored, model, marker_tokens)
     if tokens is None:
-        tokens = counter.count_tokens(scored.memory["content"], model)
+        tokens = counter.count_tokens(scored.memory["content"], model) + marker_tokens
     if tokens < 0:
         raise ValueError(f"token_counts must not be negative (memory {scored.memory['id']})")
     return tokens
 
 
-def stored_tokens(scored: ScoredMemory, model: str) -> int | None:
-    """The stored count for the model's encoding, times the model's safety factor; None where there is none."""
+def stored_tokens(scored: ScoredMemory, model: str, marker_tokens: int = 0) -> int | None:
+    """Return the stored count for the model's encoding and the marker, times the model's safety factor, or None."""
     counts = scored.memory.get("token_counts") or {}
     count = counts.get(encoding_for(model))
-    return None if count is None else scaled_count(count, model)
+    return None if count is None else scaled_count(count + marker_tokens, model)
 
 
 def total_score(kept: Iterable[ScoredMemory]) -> float:

@@ -6,11 +6,16 @@ A profile stores only what differs from the defaults below, so a default that ch
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from typing import Any, Self
 
-_APPLY, REVIEW = DECISION_POLICIES = ("apply", "review")
+from context.services.profiles.fields import tuned, tuned_fields
+
+REVIEW = "review"
+DECISIONS = {"apply": "applies immediately", REVIEW: "waits for review"}
 MODEL_NAME_CHARACTERS_MAX = 200
+_TOKENS, _MESSAGES, _MINUTES = ("token", "tokens"), ("message", "messages"), ("minute", "minutes")
+_WINDOW = ("% of the window",) * 2
 
 
 @dataclass(frozen=True)
@@ -21,55 +26,70 @@ class CompactionPolicy:
     span it stands for; `compaction_model` "" is the session's own.
     """
 
-    sleep_threshold: float = 0.70
-    emergency_threshold: float = 0.80
-    warning_threshold: float = 0.85
-    target: float = 0.50
-    preserve_messages: int = 20
-    preserve_share: float = 0.20
-    mask_over_bytes: int = 512
-    retention_floor: float = 0.85
-    summary_share: float = 0.20
-    idle_minutes: int = 10
-    decision: str = _APPLY
-    has_scheduled: bool = True
-    has_emergency: bool = True
-    has_masking: bool = True
-    has_journal: bool = True
-    has_summaries: bool = True
-    has_roll_ups: bool = True
-    roll_up_compact_tokens: int = 120
-    roll_up_detailed_tokens: int = 600
-    compaction_model: str = ""
+    sleep_threshold: float = tuned(
+        0.70,
+        (0.05, 1.0),
+        label="Idle threshold",
+        units=_WINDOW,
+        hint="Sessions above it are compacted when idle.",
+    )
+    emergency_threshold: float = tuned(
+        0.80, (0.05, 1.0), label="Emergency threshold", units=_WINDOW, hint="Compacts before the next context."
+    )
+    warning_threshold: float = tuned(
+        0.85, (0.05, 1.0), label="Warning threshold", units=_WINDOW, hint="Shown on pages and in contexts."
+    )
+    target: float = tuned(
+        0.50,
+        (0.05, 0.95),
+        label="Target",
+        units=_WINDOW,
+        hint="Pressure after compaction; below the first threshold.",
+    )
+    preserve_messages: int = tuned(20, (1, 500), label="Preserved messages", units=_MESSAGES)
+    preserve_share: float = tuned(
+        0.20, (0.0, 0.9), label="Preserved share", units=_WINDOW, hint="The larger of the two applies."
+    )
+    mask_over_bytes: int = tuned(
+        512,
+        (64, 1_048_576),
+        label="Masking threshold",
+        units=("byte", "bytes"),
+        hint="Reversible; the original stays readable.",
+    )
+    retention_floor: float = tuned(
+        0.85,
+        (0.0, 1.0),
+        label="Minimum retention",
+        units=("%", "%"),
+        hint="Summaries below it wait for review.",
+    )
+    summary_share: float = tuned(0.20, (0.02, 0.9), label="Summary share", units=("% of its messages",) * 2)
+    idle_minutes: int = tuned(10, (1, 10_080), label="Idle time", units=_MINUTES)
+    decision: str = tuned("apply", label="Decision", choices=DECISIONS)
+    has_scheduled: bool = tuned(True, label="Scheduled compaction")
+    has_emergency: bool = tuned(True, label="Emergency compaction")
+    has_masking: bool = tuned(True, label="Tool output masking")
+    has_journal: bool = tuned(True, label="Journal", hint="Stores lasting facts as memories.")
+    has_summaries: bool = tuned(True, label="Session summaries", hint="Off: only tool outputs are masked.")
+    has_roll_ups: bool = tuned(True, label="Hourly roll-ups")
+    roll_up_compact_tokens: int = tuned(120, (32, 2_000), label="Compact roll-up", units=_TOKENS)
+    roll_up_detailed_tokens: int = tuned(600, (32, 8_000), label="Detailed roll-up", units=_TOKENS)
+    compaction_model: str = tuned("", label="Summary model", hint="Empty: the session's own.")
 
     @classmethod
     def of(cls, chosen: Mapping[str, Any]) -> Self:
-        """The defaults with what a profile chose. Unknown names are passed over: a later release may have had them."""
-        known = {field.name for field in fields(cls)}
-        return cls(**{name: value for name, value in chosen.items() if name in known})
+        """Return the defaults with what a profile chose; unknown names, of a later release, are ignored."""
+        return cls(**{name: value for name, value in chosen.items() if name in POLICY_FIELDS})
 
     def as_record(self) -> dict[str, Any]:
-        """Every number by its name, as a compaction keeps the policy it was made under."""
+        """Return every number by its name, as a compaction keeps the policy it was made under."""
         return asdict(self)
 
 
-#: (least, most) of every number, both included.
-BOUNDS: dict[str, tuple[float, float]] = {
-    "sleep_threshold": (0.05, 1.0),
-    "emergency_threshold": (0.05, 1.0),
-    "warning_threshold": (0.05, 1.0),
-    "target": (0.05, 0.95),
-    "preserve_messages": (1, 500),
-    "preserve_share": (0.0, 0.9),
-    "mask_over_bytes": (64, 1_048_576),
-    "retention_floor": (0.0, 1.0),
-    "summary_share": (0.02, 0.9),
-    "idle_minutes": (1, 10_080),
-    "roll_up_compact_tokens": (32, 2_000),
-    "roll_up_detailed_tokens": (32, 8_000),
-}
+#: The description of every number by its name.
+POLICY_FIELDS = tuned_fields(CompactionPolicy)
 DEFAULT_POLICY = CompactionPolicy()
-POLICY_FIELDS = tuple(field.name for field in fields(CompactionPolicy))
 
 
 @dataclass(frozen=True)
@@ -82,7 +102,7 @@ class PolicyProblem:
 
 
 def problems_of_policy(chosen: object) -> list[PolicyProblem]:
-    """Everything wrong with the numbers a profile chooses; nothing when they can be stored."""
+    """Return every problem of the numbers a profile chooses; none when they can be stored."""
     if not isinstance(chosen, Mapping):
         return [PolicyProblem("", "not_an_object", "A compaction policy is an object: names and their values.")]
     problems = [problem for name, value in chosen.items() for problem in _problems_of(name, value)]
@@ -94,25 +114,26 @@ def _problems_of(name: object, value: Any) -> Iterator[PolicyProblem]:
         yield PolicyProblem(str(name)[:40], "unknown_field", f"Known are: {', '.join(POLICY_FIELDS)}.")
         return
     name = str(name)
-    default = getattr(DEFAULT_POLICY, name)
-    if name in BOUNDS:
-        yield from _problems_of_number(name, value, is_whole=isinstance(default, int))
-    elif isinstance(default, bool) and not isinstance(value, bool):
+    field = POLICY_FIELDS[name]
+    if field.bounds:
+        yield from _problems_of_number(name, value)
+    elif isinstance(field.default, bool) and not isinstance(value, bool):
         yield PolicyProblem(name, "not_a_truth", "Either true or false is needed.")
-    elif name == "decision" and value not in DECISION_POLICIES:
-        yield PolicyProblem(name, "unknown_choice", f"Known are: {', '.join(DECISION_POLICIES)}.")
+    elif field.choices and value not in tuple(field.choices):
+        yield PolicyProblem(name, "unknown_choice", f"Known are: {', '.join(field.choices)}.")
     elif name == "compaction_model" and not _is_model_name(value):
         yield PolicyProblem(name, "bad_name", f"A model's name of at most {MODEL_NAME_CHARACTERS_MAX} characters.")
 
 
-def _problems_of_number(name: str, value: Any, *, is_whole: bool) -> Iterator[PolicyProblem]:
-    least, most = BOUNDS[name]
-    is_number = isinstance(value, int if is_whole else (int, float)) and not isinstance(value, bool)
+def _problems_of_number(name: str, value: Any) -> Iterator[PolicyProblem]:
+    field = POLICY_FIELDS[name]
+    is_number = isinstance(value, int if field.is_whole else (int, float)) and not isinstance(value, bool)
     # NaN is the only number that is not itself; whole numbers of hundreds of digits have no float
     if not is_number or value != value:
-        yield PolicyProblem(name, "not_a_number", "A whole number is needed." if is_whole else "A number is needed.")
-    elif not least <= value <= most:
-        yield PolicyProblem(name, "out_of_range", f"From {least:g} to {most:g}.")
+        detail = "A whole number is needed." if field.is_whole else "A number is needed."
+        yield PolicyProblem(name, "not_a_number", detail)
+    elif not field.least <= value <= field.most:
+        yield PolicyProblem(name, "out_of_range", f"From {field.least:g} to {field.most:g}.")
 
 
 def _is_model_name(value: object) -> bool:

@@ -24,7 +24,7 @@ class PublishingCondition:
 
 
 def publishing_conditions(*, has_proof: bool, adr_reference: str) -> list[PublishingCondition]:
-    """Both conditions in the order they are told: a finished evaluation of exactly these numbers, and a decision."""
+    """Return both conditions in order: a finished evaluation of exactly these numbers, and a decision."""
     return [
         PublishingCondition(
             NOT_EVALUATED,

@@ -6,13 +6,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from types import MappingProxyType
 from typing import Any
 
 from context.services.assembly.signals import SIGNALS
+from context.services.profiles.fields import tuned, tuned_fields
 from context.services.scorer import (
     RECENCY_DECAY_LAMBDA,
     WEIGHT_CONFIDENCE,
@@ -29,16 +31,20 @@ BASE_PARTS = ("relevance", "recency", "usefulness", "confidence", "frequency")
 #: All parts that a profile can weigh: those, and the signals beside them.
 PART_NAMES = (*BASE_PARTS, *SIGNALS)
 
-COSINE, FUSED = RELEVANCE_SOURCES = ("cosine", "fused")
-RECENCY_ADDED, MULTIPLIED = RECENCY_MODES = ("added", "multiplied")
+COSINE, FUSED = "cosine", "fused"
+RECENCY_ADDED, MULTIPLIED = "added", "multiplied"
+_RELEVANCE_SOURCES = {COSINE: "cosine: vector similarity", FUSED: "fused: rank over both retrievers"}
+_RECENCY_MODES = {
+    RECENCY_ADDED: "added: one component of the sum",
+    MULTIPLIED: "multiplied: scales the whole score",
+}
 
-HALF_LIFE_DAYS_MIN, HALF_LIFE_DAYS_MAX = 0.01, 36_500.0
-POOL_SIZE_MIN, POOL_SIZE_MAX = 10, 1_000
-NEIGHBOUR_REACH_MAX = 5
+_HALF_LIFE_DAYS = (0.01, 36_500.0)
+POOL_SIZE_MIN = 10
 KINDS_MAX = 50
-#: So many things wrong are told at once: an answer may not be larger than what was sent.
+#: Problems reported at once: an answer may not be larger than what was sent.
 PROBLEMS_MAX = 50
-#: A coefficient beyond this says that the data could be told apart without a model.
+#: A larger coefficient means that the data can be separated without a model.
 COEFFICIENT_MAX = 1_000.0
 
 
@@ -66,15 +72,55 @@ class ScoringProfile:
     name: str
     version: int
     weights: Mapping[str, float]
-    relevance: str = COSINE
-    recency_mode: str = RECENCY_ADDED
-    half_life_days: float = math.log(2) / RECENCY_DECAY_LAMBDA
-    half_life_days_by_kind: Mapping[str, float] = field(default_factory=dict)
-    mmr_diversity: float = 0.0
-    pool_size: int = 0
-    neighbour_reach: int = 0
-    coefficients: Mapping[str, float] | None = None
-    intercept: float | None = None
+    relevance: str = tuned(COSINE, label="Relevance is", choices=_RELEVANCE_SOURCES)
+    recency_mode: str = tuned(RECENCY_ADDED, label="Recency is", choices=_RECENCY_MODES)
+    half_life_days: float = tuned(
+        math.log(2) / RECENCY_DECAY_LAMBDA,
+        _HALF_LIFE_DAYS,
+        label="Half-life",
+        units=("day", "days"),
+        step="0.01",
+        hint="Days until recency halves.",
+    )
+    half_life_days_by_kind: Mapping[str, float] = tuned(
+        dict,
+        _HALF_LIFE_DAYS,
+        label="Half-life by kind",
+        units=("day", "days"),
+        hint="Exceptions by kind, such as preference: 180, fact: 60.",
+        input_help="For memories of a kind in place of `half_life_days`.",
+    )
+    mmr_diversity: float = tuned(
+        0.0,
+        (0, 1),
+        label="Diversity",
+        step="0.01",
+        hint="0 to 1. Penalty for repetition; 0 is off.",
+        zero_text="off",
+    )
+    pool_size: int = tuned(
+        0,
+        (POOL_SIZE_MIN, 1_000),
+        label="Pool",
+        units=("candidate", "candidates"),
+        hint=f"Best finds, {POOL_SIZE_MIN} or more. 0: as many as the budget needs.",
+        zero_text="as many as the budget asks for",
+        input_help="Candidates by fused rank; 0: as many as the budget asks for.",
+    )
+    neighbour_reach: int = tuned(
+        0,
+        (0, 5),
+        label="Neighbours",
+        units=("message", "messages"),
+        hint="Messages read before and after the best candidates. 0 is off.",
+        zero_text="off",
+    )
+    coefficients: Mapping[str, float] | None = tuned(
+        None,
+        (-COEFFICIENT_MAX, COEFFICIENT_MAX),
+        input_help="With an intercept the score is a probability and the weights rank nothing; null: not calibrated.",
+    )
+    intercept: float | None = tuned(None, (-COEFFICIENT_MAX, COEFFICIENT_MAX), label="Intercept")
 
     def __post_init__(self) -> None:
         """Raise `ScoringProfileError` for the first thing that is wrong; keep copies that nobody changes."""
@@ -96,30 +142,24 @@ class ScoringProfile:
         return self.name == DEFAULT_SCORING_PROFILE_NAME
 
     def to_numbers(self) -> dict[str, Any]:
-        """Everything but name and version, as JSON holds it."""
-        return {
-            "weights": dict(self.weights),
-            "relevance": self.relevance,
-            "recency_mode": self.recency_mode,
-            "half_life_days": self.half_life_days,
-            "half_life_days_by_kind": dict(self.half_life_days_by_kind),
-            "mmr_diversity": self.mmr_diversity,
-            "pool_size": self.pool_size,
-            "neighbour_reach": self.neighbour_reach,
-            "coefficients": None if self.coefficients is None else dict(self.coefficients),
-            "intercept": self.intercept,
-        }
+        """Return everything but name and version, as JSON contains it."""
+        numbers = {name: getattr(self, name) for name in ("weights", *SCORING_FIELDS)}
+        return {name: dict(value) if isinstance(value, Mapping) else value for name, value in numbers.items()}
 
     @classmethod
     def from_numbers(cls, name: str, version: int, numbers: object) -> ScoringProfile:
-        """The profile that `to_numbers` wrote; absent numbers are those of ADR-0040. Raises `ScoringProfileError`."""
+        """Return the profile that `to_numbers` wrote; absent numbers are ADR-0040's. Raises `ScoringProfileError`."""
         for problem in problems_of_numbers(numbers):
             raise ScoringProfileError(problem)
         return cls(name=name, version=version, **dict(numbers))  # type: ignore[call-overload]
 
 
+#: The description of every number but the weights, by its name.
+SCORING_FIELDS = tuned_fields(ScoringProfile)
+
+
 def problems_of_numbers(numbers: object) -> list[FieldProblem]:
-    """What is wrong with the numbers of a profile, each with its field, the first 50; nothing when they can be used."""
+    """Return the first 50 problems of a profile's numbers, each with its field; none when they can be used."""
     if not isinstance(numbers, Mapping):
         return [FieldProblem("numbers", "not_an_object", "The numbers of a profile are an object.")]
     return list(islice(_problems(numbers), PROBLEMS_MAX))
@@ -177,22 +217,24 @@ def _problems_of_half_lives(half_lives: object) -> Iterator[FieldProblem]:
     for kind, days in half_lives.items():
         if not is_kind_name(kind):
             yield FieldProblem(f"{name}.{str(kind)[:40]}", "bad_kind", "A kind is a lower-case word.")
-        yield from _problems_of_number(f"{name}.{str(kind)[:40]}", days, HALF_LIFE_DAYS_MIN, HALF_LIFE_DAYS_MAX)
+        yield from _problems_of_number(f"{name}.{str(kind)[:40]}", days, *_HALF_LIFE_DAYS)
 
 
-def _problems_of_pool(value: object) -> Iterator[FieldProblem]:
-    if value != 0 or isinstance(value, bool):
-        yield from _problems_of_whole("pool_size", value, POOL_SIZE_MIN, POOL_SIZE_MAX, "; 0 leaves it to the budget")
-
-
-def _problems_of_whole(name: str, value: object, low: int, high: int, note: str = "") -> Iterator[FieldProblem]:
-    if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
-        yield FieldProblem(name, "out_of_range", f"A whole number from {low} to {high:,}{note}.")
-
-
-def _problems_of_intercept(value: object) -> Iterator[FieldProblem]:
-    if value is not None:
-        yield from _problems_of_number("intercept", value, -COEFFICIENT_MAX, COEFFICIENT_MAX)
+def _problems_of_field(name: str, value: object) -> Iterator[FieldProblem]:
+    """Yield what is wrong with a choice or a single number."""
+    field = SCORING_FIELDS[name]
+    if field.choices:
+        if value not in tuple(field.choices):
+            yield FieldProblem(name, "unknown_choice", f"One of {', '.join(field.choices)}.")
+    elif not field.is_whole:
+        if value is not None or field.default is not None:
+            yield from _problems_of_number(name, value, field.least, field.most)
+    else:
+        is_number = isinstance(value, int) and not isinstance(value, bool)
+        is_off = bool(field.least) and is_number and value == 0
+        if not is_off and not (is_number and field.least <= value <= field.most):  # type: ignore[operator]
+            note = "; 0 leaves it to the budget" if field.least else ""
+            yield FieldProblem(name, "out_of_range", f"A whole number from {field.least} to {field.most:,}{note}.")
 
 
 def _problems_of_number(name: str, value: object, low: float, high: float) -> Iterator[FieldProblem]:
@@ -201,24 +243,11 @@ def _problems_of_number(name: str, value: object, low: float, high: float) -> It
         yield FieldProblem(name, "out_of_range", f"A number from {low:g} to {high:g}.")
 
 
-def _problems_of_choice(name: str, value: object, choices: tuple[str, ...]) -> Iterator[FieldProblem]:
-    if value not in choices:
-        yield FieldProblem(name, "unknown_choice", f"One of {', '.join(choices)}.")
-
-
-_CHECKS = {
+_CHECKS: dict[str, Callable[[object], Iterator[FieldProblem]]] = {
     "weights": _problems_of_weights,
-    "relevance": lambda value: _problems_of_choice("relevance", value, RELEVANCE_SOURCES),
-    "recency_mode": lambda value: _problems_of_choice("recency_mode", value, RECENCY_MODES),
-    "half_life_days": lambda value: _problems_of_number(
-        "half_life_days", value, HALF_LIFE_DAYS_MIN, HALF_LIFE_DAYS_MAX
-    ),
+    **{name: partial(_problems_of_field, name) for name in SCORING_FIELDS},
     "half_life_days_by_kind": _problems_of_half_lives,
-    "mmr_diversity": lambda value: _problems_of_number("mmr_diversity", value, 0.0, 1.0),
-    "pool_size": _problems_of_pool,
-    "neighbour_reach": lambda value: _problems_of_whole("neighbour_reach", value, 0, NEIGHBOUR_REACH_MAX),
     "coefficients": _problems_of_coefficients,
-    "intercept": _problems_of_intercept,
 }
 
 DEFAULT_SCORING_PROFILE_NAME = "adr-0040"

@@ -32,7 +32,7 @@ class SectionProblem:
 
 
 def problems_of_sections(sections: object) -> list[SectionProblem]:
-    """Everything wrong with `{section: {"tokens": n} or {"share": 0..1}}`; nothing when it can be stored."""
+    """Return every problem of `{section: {"tokens": n} or {"share": 0..1}}`; nothing when it can be stored."""
     if not isinstance(sections, Mapping):
         return [SectionProblem("not_an_object", "Rooms are an object: section names and what each may take.")]
     problems = [problem for name, room in sections.items() for problem in _problems_of_room(name, room)]
@@ -74,9 +74,9 @@ class AssignmentTarget:
 
 
 def assigned_profile(targets: Iterable[AssignmentTarget], partition_path: str) -> str | None:
-    """The name of the profile that counts in `partition_path`: the key's, else the longest partition's that holds it.
+    """Return the name of the profile that counts in `partition_path`: the key's, else the longest partition's.
 
-    `targets` are those of the asking key and of any partitions; each target has at most one profile. None where no
+    `targets` are those of the requesting key and of any partitions; each target has at most one profile. None where no
     target applies: the default profile.
     """
     applicable = [

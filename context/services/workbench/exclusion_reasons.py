@@ -1,4 +1,4 @@
-"""Why a memory was no candidate of a context, as far as it is known without searching again."""
+"""Why a memory was no candidate of a context, as far as its row alone shows."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,21 +10,21 @@ from memories.services.store.moments import PointInTime, TimeAxis
 
 
 class ExclusionReason(StrEnum):
-    """Why, in one word."""
+    """Why a memory was no candidate."""
 
     ARCHIVED = "archived"
     EXPIRED = "expired"
-    #: It, or this version of it, was not there yet.
+    #: The memory did not exist yet.
     NOT_YET = "not_yet"
     NEW_VERSION = "new_version"
-    #: It lies in a partition that was not asked for.
+    #: It is in a partition that was not searched.
     ELSEWHERE = "elsewhere"
-    #: Others fill what is looked at: the budget times the overfetch ratio.
+    #: Others fill the candidate gate: the budget times the overfetch ratio.
     FARTHER = "farther"
 
 
 class ExcludedMemory(Protocol):
-    """What is read of the memory, as it is today."""
+    """The fields read, with their current values."""
 
     version: int
     valid_from: datetime
@@ -36,7 +36,7 @@ class ExcludedMemory(Protocol):
 
 @dataclass(frozen=True)
 class RequestedScope:
-    """Of which moment and which partitions a context was asked for."""
+    """The time and the partitions that a context covers."""
 
     moment: PointInTime
     partition: str
@@ -46,14 +46,14 @@ class RequestedScope:
         return path == self.partition if self.is_exact else is_within(path, self.partition)
 
 
-def exclusion_reason(memory: ExcludedMemory, asked: RequestedScope) -> ExclusionReason:
-    """Why nothing was found of `memory`, which was no candidate."""
-    at = asked.moment.at
-    since = memory.valid_from if asked.moment.kind is TimeAxis.VALID else memory.recorded_from
+def exclusion_reason(memory: ExcludedMemory, scope: RequestedScope) -> ExclusionReason:
+    """Return why `memory` was no candidate."""
+    at = scope.moment.at
+    since = memory.valid_from if scope.moment.kind is TimeAxis.VALID else memory.recorded_from
     if since > at:
         return ExclusionReason.NOT_YET if memory.version == 1 else ExclusionReason.NEW_VERSION
     if memory.archived_at is not None and memory.archived_at <= at:
         return ExclusionReason.ARCHIVED
     if memory.expires_at is not None and memory.expires_at <= at:
         return ExclusionReason.EXPIRED
-    return ExclusionReason.FARTHER if asked.reaches(memory.partition_path) else ExclusionReason.ELSEWHERE
+    return ExclusionReason.FARTHER if scope.reaches(memory.partition_path) else ExclusionReason.ELSEWHERE

@@ -1,4 +1,4 @@
-"""How a context was found, in words: the search's plan and the steps that took time, for people."""
+"""Texts that describe a retrieval plan and the timed steps of an assembly."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 _MODES = {
-    "hybrid": "by meaning and by words",
-    "vector": "by meaning",
-    "lexical": "by words",
+    "hybrid": "vector and lexical",
+    "vector": "vector",
+    "lexical": "lexical",
     "newest": "none: the pinned memories, then the newest",
-    "none": "none: no memories were asked for",
+    "none": "none: no memories requested",
 }
-#: Parts of a plan as they happen.
+#: Parts of a plan in the order they run.
 ORDER = (
     "embed",
     "vector",
@@ -26,10 +26,10 @@ ORDER = (
     "vectors",
     "in_play_rows",
 )
-#: Why the vectors were searched as they were; reasons of `memories.services.search.plan`.
+#: Why the query planner chose a search; reasons of `memories.services.search.plan`.
 SEARCH_PLAN_REASONS = {
-    "history": "former versions stand in no index",
-    "no_index": "there is no index yet",
+    "history": "past versions are not indexed",
+    "no_index": "no index yet",
     "few_rows": "the scope is small",
     "shared_index": "the scope is a small part of the index",
     "many_rows": "the scope is large",
@@ -37,46 +37,46 @@ SEARCH_PLAN_REASONS = {
 }
 _STEPS = {
     "resolve": "Profile, memo, summaries",
-    "embed": "Embedding the question",
-    "vector": "Search by meaning",
-    "lexical": "Search by words",
+    "embed": "Embed query",
+    "vector": "Vector search",
+    "lexical": "Lexical search",
     "pinned": "Pinned memories",
-    "read": "Reading the candidates",
-    "beside": "Reading messages beside them",
-    "vectors": "Reading their vectors",
-    "retrieve": "The whole search",
+    "read": "Read candidates",
+    "beside": "Read adjacent turns",
+    "vectors": "Read vectors",
+    "retrieve": "Retrieval",
     "linked": "Linked memories",
-    "neighbours": "Links, near duplicates",
+    "neighbours": "Links, near-duplicates",
     "score": "Scoring",
-    "likeness": "Near duplicates",
+    "likeness": "Near-duplicates",
     "pack": "Packing",
-    "render": "Ordering, rendering, counting",
-    "receipt": "Writing the receipt",
+    "render": "Order, render, count",
+    "receipt": "Store receipt",
     "total": "Total",
 }
 
 
 @dataclass(frozen=True)
 class PlanLine:
-    """One line: what, and what became of it."""
+    """One line of a plan: a step and its result."""
 
     name: str
     text: str
 
 
 def plan_lines(plan: Mapping[str, Any]) -> list[PlanLine]:
-    """What the search did. A part of the plan that is not known here is told by its own name."""
+    """Return the lines of a plan. A part that is unknown here appears under its own name."""
     facts = [PlanLine("Searched", _MODES.get(plan.get("mode", ""), "–"))]
     if plan.get("failed"):
         facts.append(PlanLine("Outcome", "the search failed"))
-    # a stored plan has lost the order in which things happened
+    # A stored plan has no order.
     known = [name for name in ORDER if name in plan]
     others = [name for name in plan if name not in (*ORDER, "mode", "failed")]
     return facts + [_fact(name, plan[name]) for name in (*known, *others)]
 
 
 def step_label(step: str) -> str:
-    """A step that took time, in words."""
+    """Return the label of a timed step."""
     return _STEPS.get(step, step.replace("_", " ").capitalize())
 
 
@@ -89,22 +89,22 @@ def _fact(name: str, entry: Any) -> PlanLine:
         case "vector", {"rows": rows, "search": search}:
             reason = SEARCH_PLAN_REASONS.get(entry.get("reason", ""), "")
             return PlanLine(
-                "Found by meaning", f"{_memories(rows)}, {search} search" + (f": {reason}" if reason else "")
+                "Vector candidates", f"{_memories(rows)}, {search} search" + (f": {reason}" if reason else "")
             )
         case "lexical", {"rows": rows, "lexemes": stems}:
-            return PlanLine("Found by words", f"{_memories(rows)}, by {_counted(stems, 'word stem')}")
+            return PlanLine("Lexical candidates", f"{_memories(rows)}, by {_counted(stems, 'word stem')}")
         case "pinned", {"rows": rows}:
             return PlanLine("Pinned", _memories(rows))
         case "fused_rows", int():
-            return PlanLine("Found in all", _memories(entry))
+            return PlanLine("All candidates", _memories(entry))
         case "gated_rows", int():
-            return PlanLine("Considered", f"{_memories(entry)}, the best found")
+            return PlanLine("Considered", f"{_memories(entry)}; best by rank")
         case "in_play_rows", int():
-            return PlanLine("In play", f"{_memories(entry)}, the best by score")
+            return PlanLine("Scored", f"{_memories(entry)}, the best by score")
         case "read", {"rows": rows}:
             return PlanLine("Read", _memories(rows))
         case "beside", {"rows": rows, "reach": reach}:
-            return PlanLine("Beside them", f"{_memories(rows)}, up to {_counted(reach, 'message')} away")
+            return PlanLine("Adjacent turns", f"{_memories(rows)}, up to {_counted(reach, 'message')} away")
         case "vectors", {"rows": rows}:
             return PlanLine("Vectors read", f"of {_memories(rows)}")
     return PlanLine(name.replace("_", " ").capitalize(), _plain(entry))

@@ -1,4 +1,4 @@
-"""One question answered by two profiles side by side; nothing is stored or counted."""
+"""The contexts of two profiles side by side; nothing is stored or counted."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -12,9 +12,9 @@ from django.views.decorators.http import require_safe
 from context.profiles.budget_profiles import current_budget_profile, current_budget_profiles
 from context.profiles.scoring_profiles import VERSION_MARK
 from context.profiles.views.form_errors import add_error_to_form
+from context.workbench.diff import SLOPE_WIDTH_PX, PreviewDiff
 from context.workbench.forms import SideBySideForm
 from context.workbench.preview import Preview, demo_questions, recent_questions
-from context.workbench.side_by_side import SLOPE_WIDTH_PX, PreviewComparison
 from context.workbench.views.preview import FIELDS_OF_FOCUS, NOT_OF_A_RUN, operator_preview_request, scoring_choices
 from memories.models import Partition
 from memories.tenancy.access import tenant_required
@@ -22,7 +22,7 @@ from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.web.pages import HtmxRequest, loads_result_later, operator_required, render_page, wants_fragment
 
-#: What the page's own form shows; every other input of a run is passed on as it came.
+#: Fields of the page's form; every other input of a run is passed on unchanged.
 TYPED = ("query", "partition", "max_tokens", "left", "right", "left_budget", "right_budget")
 #: Inputs that one run has and a pair of runs does not.
 NOT_OF_A_PAIR = (*NOT_OF_A_RUN, "profile", "budget_profile")
@@ -32,7 +32,7 @@ NOT_OF_A_PAIR = (*NOT_OF_A_RUN, "profile", "budget_profile")
 @tenant_required
 @require_safe
 def context_compare(request: HtmxRequest) -> HttpResponseBase:
-    """Two scoring profiles, and budget profiles where asked for, on the same question; changes nothing."""
+    """Two scoring profiles, and optionally budget profiles, on the same question. Changes nothing."""
     with tenant_scope(request.tenant.id):
         page: dict[str, Any] = {
             "section": "context-preview",
@@ -45,7 +45,9 @@ def context_compare(request: HtmxRequest) -> HttpResponseBase:
     if form.is_valid() and is_asked:
         page |= {"is_coming": True} if loads_result_later(request) else _answer(request, form)
     page["scoring_profiles"] += _beyond(page["scoring_profiles"], form)
-    page["kept"] = [(field.name, field.value()) for field in form if field.value() and _is_passed_on(field.name)]
+    page["kept"] = [
+        (field.name, field.value()) for field in form if field.value() and field.name not in (*TYPED, *NOT_OF_A_PAIR)
+    ]
     status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
     if wants_fragment(request):
         return render_page(request, "context/workbench/context_compare.html#fragment", page, status=status)
@@ -58,7 +60,7 @@ def context_compare(request: HtmxRequest) -> HttpResponseBase:
 
 
 def _both_named(request: HtmxRequest, choices: list[tuple[str, str]]) -> dict[str, str]:
-    """What was typed; a side that nobody named is the run's own profile, or the first other one there is."""
+    """Return the form's data; a missing side is the run's own profile on the left, another one on the right."""
     typed = {name: value for name, value in request.GET.items() if isinstance(value, str)}
     typed.setdefault("left", typed.get("profile", ""))
     if not typed.get("right"):
@@ -70,25 +72,21 @@ def _both_named(request: HtmxRequest, choices: list[tuple[str, str]]) -> dict[st
 
 
 def _beyond(choices: list[tuple[str, str]], form: SideBySideForm) -> list[tuple[str, str]]:
-    """What was chosen by its address alone: an older version, or a draft by its bare name."""
+    """Return the selected profiles that are not offered: an older version, or a draft by its name alone."""
     known = {value for value, _ in choices} | {""}
     typed = dict.fromkeys(str(form[side].value() or "") for side in ("left", "right"))
     return [(value, value.replace(VERSION_MARK, " ")) for value in typed if value not in known]
 
 
-def _is_passed_on(name: str) -> bool:
-    return name not in (*TYPED, *NOT_OF_A_PAIR)
-
-
 def _answer(request: HtmxRequest, form: SideBySideForm) -> dict[str, Any]:
-    """Both contexts; what was refused stands at the field of its side."""
+    """Return both contexts; an error appears at the field of its side."""
     left, right = (_side(request, form, side) for side in ("left", "right"))
     if left is None or right is None:
         return {}
     fields = form.cleaned_data
     own = {name: value for name, value in request.GET.items() if name not in ("left", "right", *NOT_OF_A_PAIR)}
     return {
-        "pair": PreviewComparison(left, right),
+        "pair": PreviewDiff(left, right),
         "slope_width": SLOPE_WIDTH_PX,
         "open_left": _workbench(own, fields["left"], fields["left_budget"]),
         "open_right": _workbench(own, fields["right"], fields["right_budget"]),
@@ -101,13 +99,13 @@ def _side(request: HtmxRequest, form: SideBySideForm, side: str) -> Preview | No
     names = {"profile": side, "budget_profile": f"{side}_budget"}
     chosen = {name: form.cleaned_data[field] for name, field in names.items()}
     try:
-        return operator_preview_request(request, replace(form.wish(), **chosen, explain=False))
+        return operator_preview_request(request, replace(form.to_request(), **chosen, explain=False))
     except PlatformError as error:
         add_error_to_form(form, error, FIELDS_OF_FOCUS | names)
         return None
 
 
 def _workbench(own: Mapping[str, Any], profile: str, budget_profile: str) -> str:
-    """The run of one side as the preview's address takes it."""
+    """Return the query string of the preview page for one side."""
     run = {name: value for name, value in own.items() if name not in ("left_budget", "right_budget")}
     return urlencode(run | {"profile": profile, "budget_profile": budget_profile})

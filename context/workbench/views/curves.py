@@ -1,4 +1,4 @@
-"""The budget curve: what each further token of a context brings, and where that stops."""
+"""The budget curve: what a larger budget adds to the context of a question."""
 
 from http import HTTPStatus
 from typing import Any
@@ -17,17 +17,17 @@ from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.web.pages import HtmxRequest, loads_result_later, operator_required, render_page, wants_fragment
 
-#: What of a preview's address the form of the page shows itself, or what a curve has no use for.
-DRAWN_ANEW = ("query", "partition", "max_tokens", *NOT_OF_A_RUN)
+#: Parameters of a preview that the page's form shows itself, or that a curve does not use.
+NOT_PASSED_ON = ("query", "partition", "max_tokens", *NOT_OF_A_RUN)
 
 
 @operator_required("viewer")
 @tenant_required
 @require_safe
 def budget_curve(request: HtmxRequest) -> HttpResponseBase:
-    """The inputs of a preview at every budget; the address is that of the preview. Changes nothing."""
+    """The inputs of a preview, in the same query string, at every budget. Changes nothing."""
     form = PreviewForm(request.GET or None, label_suffix="")
-    kept = [(name, value) for name, value in request.GET.items() if name not in DRAWN_ANEW]
+    kept = [(name, value) for name, value in request.GET.items() if name not in NOT_PASSED_ON]
     budgets = ", ".join(map(str, CURVE_BUDGETS))
     page: dict[str, Any] = {"section": "context-preview", "form": form, "kept": kept, "curve_budgets": budgets}
     if form.is_bound and form.is_valid() and loads_result_later(request):
@@ -41,14 +41,14 @@ def budget_curve(request: HtmxRequest) -> HttpResponseBase:
     if wants_fragment(request):
         return render_page(request, "context/workbench/budget_curve.html#result", page, status=status)
     with tenant_scope(request.tenant.id):
-        page["golden_count"] = GoldenQuestion.objects.for_tenant(request.tenant.id).standing().how_many()
+        page["golden_count"] = GoldenQuestion.objects.for_tenant(request.tenant.id).not_removed().how_many()
     return render_page(request, "context/workbench/budget_curve.html", page, status=status)
 
 
 def _curve(request: HtmxRequest, form: PreviewForm) -> dict[str, Any]:
-    """The curve, and the address of the workbench at its knee."""
+    """Return the curve, and the query string of the workbench at its knee."""
     curve = budget_curve_of_request(
-        allow_draft_profile(request, form.wish()), tenant_id=request.tenant.id, now=timezone.now()
+        allow_draft_profile(request, form.to_request()), tenant_id=request.tenant.id, now=timezone.now()
     )
     if curve.knee_point is None:
         return {"curve": curve}

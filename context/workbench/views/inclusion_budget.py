@@ -1,4 +1,4 @@
-"""Small answers of the workbench: at which budget something enters, and what a field may mean."""
+"""Fragments of the workbench: the inclusion budget of an item, and suggestions for a field."""
 
 from http import HTTPStatus
 from time import perf_counter
@@ -31,12 +31,12 @@ _CHARACTERS_MIN = 2
 @tenant_required
 @require_safe
 def context_inclusion_budget(request: HtmxRequest) -> HttpResponseBase:
-    """The smallest larger budget at which an item stands in the context of the address; changes nothing."""
+    """The smallest larger budget whose context includes an item. Changes nothing."""
     form = InclusionBudgetForm(request.GET, label_suffix="")
     page: dict[str, Any] = {"section": "context-preview", "form": form, "query": preview_query_string(request.GET)}
     if form.is_valid():
         try:
-            page |= _admission(request, form)
+            page |= _inclusion_budget(request, form)
         except PlatformError as error:
             add_error_to_form(form, error, PREVIEW_FIELDS)
     status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
@@ -48,17 +48,17 @@ def context_inclusion_budget(request: HtmxRequest) -> HttpResponseBase:
     return render_page(request, template, page, status=status)
 
 
-def _admission(request: HtmxRequest, form: InclusionBudgetForm) -> dict[str, Any]:
+def _inclusion_budget(request: HtmxRequest, form: InclusionBudgetForm) -> dict[str, Any]:
     item = str(form.cleaned_data["item"])
     tenant_id, actor, now = request.tenant.id, operator_actor(request.operator), timezone.now()
-    wish = allow_draft_profile(request, form.wish())
-    found = find_inclusion_budget(wish, item, tenant_id=tenant_id, actor=actor, now=now, clock=perf_counter)
+    preview = allow_draft_profile(request, form.to_request())
+    found = find_inclusion_budget(preview, item, tenant_id=tenant_id, actor=actor, now=now, clock=perf_counter)
     with tenant_scope(tenant_id):
         rows = anchor_rows([Anchor(MEMORY, item, 0), Anchor(PARTITION_SUMMARY, item, 0)], tenant_id)
     inputs = request.GET.copy()
     inputs.pop("item", None)
-    if found.entry is not None:
-        inputs["max_tokens"] = str(found.entry.budget)
+    if found.inclusion is not None:
+        inputs["max_tokens"] = str(found.inclusion.budget)
         inputs["before"] = preview_query_string(request.GET)
     return {
         "found": found,
@@ -72,7 +72,7 @@ def _admission(request: HtmxRequest, form: InclusionBudgetForm) -> dict[str, Any
 @tenant_required
 @require_safe
 def context_suggestions(request: HtmxRequest) -> HttpResponseBase:
-    """What the letters typed so far may mean: memories by words or id, or partitions; to a browser the page itself."""
+    """Suggestions for typed text: memories by words or id, or partitions; without htmx the whole page."""
     if not wants_fragment(request):
         page = reverse("context-preview", args=[request.tenant.id])
         return redirect(f"{page}?{request.GET.urlencode()}")

@@ -1,9 +1,9 @@
-"""The context workbench: what an agent would get to read, why, what was left out, and what differs from before."""
+"""The context workbench: what an agent would read, why, what is excluded, and what differs from before."""
 
 from dataclasses import replace
 from http import HTTPStatus
 from typing import Any
-from urllib.parse import parse_qs, urldefrag, urlsplit
+from urllib.parse import parse_qs, urldefrag, urlencode, urlsplit
 from uuid import UUID
 
 from django.http import HttpResponse, HttpResponseBase, QueryDict
@@ -12,20 +12,22 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 from django_htmx.http import push_url, replace_url
 
+from context.assembly.difference import snapshot_recorded_at
 from context.models import GoldenQuestion, Receipt
 from context.profiles.budget_profiles import current_budget_profile, current_budget_profiles
 from context.profiles.scoring_profiles import VERSION_MARK, listed_scoring_profiles, resolve_scoring_profile
 from context.profiles.views.form_errors import add_error_to_form
 from context.receipts.request_body import curl_command, request_body
 from context.receipts.results import ContextRequest
+from context.receipts.storing import read_receipt
 from context.services.assembly.model_catalog import DEFAULT_MODEL, load_catalog
+from context.workbench.diff import PreviewDiff
 from context.workbench.forms import SLIDER_MAX_TOKENS, SLIDER_STEP_TOKENS, PreviewForm
-from context.workbench.preview import Preview, demo_questions, preview_context, recent_questions
-from context.workbench.views.comparison import preview_comparison
+from context.workbench.preview import Preview, build_preview, demo_questions, preview_context, recent_questions
 from memories.models import Partition, Snapshot
 from memories.search.browsing import find_memories_by_id_or_text
 from memories.tenancy.access import operator_actor, tenant_required
-from memories.tenancy.exceptions import PlatformError
+from memories.tenancy.exceptions import NotFound, PlatformError
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.web.pages import (
     WHOLE_RESULT_PARAMETER,
@@ -39,11 +41,11 @@ from memory_platform.web.pages import (
 
 SLIDER = {"step": SLIDER_STEP_TOKENS, "max": SLIDER_MAX_TOKENS}
 RECEIPTS_OFFERED_MAX, SNAPSHOTS_OFFERED_MAX, FOCI_OFFERED_MAX = 20, 50, 8
-#: What stands in an address beside the inputs of a run.
+#: Query parameters that are no inputs of a run.
 NOT_OF_A_RUN = ("before", "against", "receipt", "snapshot", "item", WHOLE_RESULT_PARAMETER)
-#: What changes without being a step to go back to.
+#: Parameters whose change adds no entry to the browser history.
 NOT_A_STEP = ("max_tokens", "before", WHOLE_RESULT_PARAMETER)
-#: What a reset keeps: the question and where it is asked, not by which numbers.
+#: What a reset keeps: the question and its scope, not the settings.
 _ASKED = ("query", "partition", "exact", "focus_memory", "focus_summary", "as_of")
 FIELDS_OF_FOCUS = {"focus.memory_id": "focus_memory", "focus.summary_id": "focus_summary", "focus": "focus_memory"}
 PREVIEW_FIELDS = {
@@ -58,7 +60,7 @@ PREVIEW_FIELDS = {
 @tenant_required
 @require_safe
 def context_preview(request: HtmxRequest) -> HttpResponseBase:
-    """What an agent would get to read, and why; changes nothing."""
+    """What an agent would read, and why. Changes nothing."""
     form = PreviewForm(request.GET or None, label_suffix="")
     page: dict[str, Any] = {"section": "context-preview", "form": form, "before": request.GET.get("before", "")}
     status = HTTPStatus.OK
@@ -80,7 +82,7 @@ def context_preview(request: HtmxRequest) -> HttpResponseBase:
 
 
 def _offers(request: HtmxRequest) -> dict[str, Any]:
-    """What the fields of the form offer; inside a scope."""
+    """Return the choices of the form's fields; inside a scope."""
     tenant_id = request.tenant.id
     return {
         "profile": current_budget_profile(tenant_id),
@@ -95,10 +97,10 @@ def _offers(request: HtmxRequest) -> dict[str, Any]:
 
 
 def _answer(request: HtmxRequest, form: PreviewForm) -> dict[str, Any]:
-    """The context of the form, and how it differs from what it is compared with."""
+    """Return the context of the form, and how it differs from what it is compared with."""
     if form.searched_focus:
         return _choice_of_focus(request, form.searched_focus)
-    preview, fields = operator_preview_request(request, form.wish()), form.cleaned_data
+    preview, fields = operator_preview_request(request, form.to_request()), form.cleaned_data
     own = preview_query_string(request.GET)
     keeps = fields["before"] and fields["against"] == "keep"
     return {
@@ -106,84 +108,128 @@ def _answer(request: HtmxRequest, form: PreviewForm) -> dict[str, Any]:
         "window": preview.window(fields["directive"] or 0),
         "before": fields["before"] if keeps else own,
         "query": own,
-        "reset_query": _only(request.GET, _ASKED),
+        "reset_query": urlencode(
+            {name: request.GET[name] for name in request.GET if name in _ASKED and request.GET[name]}
+        ),
         "golden": _golden(request, form, own),
         "is_draft": VERSION_MARK in fields["profile"],
         "curl": curl_command(request_body(preview.context.request), request.build_absolute_uri(reverse("api-context"))),
-        **preview_comparison(request, form, preview, own, operator_preview_request),
+        **_comparison(request, form, preview, own),
     }
 
 
+def _comparison(request: HtmxRequest, form: PreviewForm, preview: Preview, own: str) -> dict[str, Any]:
+    """Return the difference to what the form names, with its title and address; empty if there is nothing to compare.
+
+    Raises `NotFound` for an unknown receipt or snapshot.
+    """
+    fields, tenant_id = form.cleaned_data, request.tenant.id
+    named: dict[str, Any]
+    recorded_at = None
+    match fields["against"]:
+        case "nothing":
+            return {}
+        case "receipt":
+            earlier: Preview | None = _receipt_preview(tenant_id, fields["receipt"])
+            named = {
+                "title": "Compared with receipt",
+                "address": reverse("receipt", args=[tenant_id, fields["receipt"]]),
+            }
+        case "snapshot":
+            moment = snapshot_recorded_at(fields["snapshot"], tenant_id)
+            earlier = operator_preview_request(request, replace(form.to_request(), moment=moment))
+            recorded_at = moment.at if moment else None
+            named = {"title": f"Compared with snapshot {fields['snapshot']}", "address": ""}
+        case _:
+            before = fields["before"]
+            earlier = _run_before(request, before) if before and before != own else None
+            # Collapsed, and with space from the first run on, so that the page does not jump while a budget moves.
+            named = {"title": "Compared with previous run", "address": f"?{before}", "is_folded": True}
+    if earlier is None:
+        return {"has_room_for_change": True}
+    return {"earlier": earlier, "change": PreviewDiff(earlier, preview, recorded_at), "versus": named}
+
+
+def _receipt_preview(tenant_id: UUID, receipt_id: UUID) -> Preview:
+    try:
+        with tenant_scope(tenant_id):
+            stored = read_receipt(tenant_id=tenant_id, receipt_id=receipt_id, reach="")
+    except NotFound as error:
+        raise NotFound(error.code, error.detail, "since.context_id") from error
+    return build_preview(stored.context, tenant_id)
+
+
+def _run_before(request: HtmxRequest, query_string: str) -> Preview | None:
+    """Return the run before, from its inputs and current data; None if they are no longer valid."""
+    form = PreviewForm(QueryDict(query_string))
+    if not form.is_valid():
+        return None
+    try:
+        return operator_preview_request(request, form.to_request())
+    except PlatformError:
+        return None
+
+
 def _choice_of_focus(request: HtmxRequest, words: str) -> dict[str, Any]:
-    """Which memories may be meant by words, each with the address that takes it for the focus."""
+    """Return the memories that match the words, each with the query string that makes it the focus."""
     with tenant_scope(request.tenant.id):
         found = find_memories_by_id_or_text(request.tenant.id, words, count=FOCI_OFFERED_MAX, now=timezone.now())
-    return {"foci": [(memory, _with(request.GET, focus_memory=str(memory.pk))) for memory in found], "words": words}
+    inputs, foci = request.GET.copy(), []
+    for memory in found:
+        inputs["focus_memory"] = str(memory.pk)
+        foci.append((memory, inputs.urlencode()))
+    return {"foci": foci, "words": words}
 
 
 def _golden(request: HtmxRequest, form: PreviewForm, own: str) -> dict[str, Any] | None:
-    """What a button needs to note a memory for this question; None for who may not, and without a question."""
+    """Return what the golden-question button needs; None without a question or without permission."""
     text = form.cleaned_data["query"].strip()
     if not text or not request.operator.can_edit:
         return None
     partition, as_of = form.cleaned_data["partition"], form.cleaned_data["as_of"]
     with tenant_scope(request.tenant.id):
-        rows = GoldenQuestion.objects.for_tenant(request.tenant.id).standing().asking(text, partition, as_of)
+        rows = GoldenQuestion.objects.for_tenant(request.tenant.id).not_removed().with_question(text, partition, as_of)
         known = rows.with_counts(timezone.now()).first()
-        wanted = rows.wanted_ids() if known else {}
+        wanted = rows.evidence_ids() if known else {}
     asked = {"text": text, "partition": partition, "asked_at": "" if as_of is None else as_of.isoformat(), "back": own}
     return asked | ({"id": known.pk, "count": known.memory_count, "wanted": wanted.get(known.pk, [])} if known else {})
 
 
 def preview_query_string(query: QueryDict) -> str:
-    """The inputs of a run as a query string, without what it is compared with."""
+    """Return the inputs of a run as a query string, without what it is compared with."""
     inputs = query.copy()
     for name in NOT_OF_A_RUN:
         inputs.pop(name, None)
     return inputs.urlencode()
 
 
-def _only(query: QueryDict, names: tuple[str, ...]) -> str:
-    inputs = query.copy()
-    for name in [name for name in inputs if name not in names or not inputs[name]]:
-        inputs.pop(name)
-    return inputs.urlencode()
-
-
-def _with(query: QueryDict, **values: str) -> str:
-    inputs = query.copy()
-    for name, value in values.items():
-        inputs[name] = value
-    return inputs.urlencode()
-
-
-def operator_preview_request(request: HtmxRequest, wish: ContextRequest) -> Preview:
-    """`wish` as the operator may look at it: the tenant's whole reach, now, by a draft of a scoring profile as well."""
-    wish = allow_draft_profile(request, wish)
+def operator_preview_request(request: HtmxRequest, context_request: ContextRequest) -> Preview:
+    """Return the preview for an operator: of the whole tenant, now, also with a draft of a scoring profile."""
+    context_request = allow_draft_profile(request, context_request)
     return preview_context(
-        wish, tenant_id=request.tenant.id, actor=operator_actor(request.operator), now=timezone.now()
+        context_request, tenant_id=request.tenant.id, actor=operator_actor(request.operator), now=timezone.now()
     )
 
 
-def allow_draft_profile(request: HtmxRequest, wish: ContextRequest) -> ContextRequest:
-    """The same with the numbers of the scoring profile it names, in whatever state."""
-    if not wish.profile:
-        return wish
+def allow_draft_profile(request: HtmxRequest, context_request: ContextRequest) -> ContextRequest:
+    """Return the request with the numbers of the scoring profile it names, in whatever state."""
+    if not context_request.profile:
+        return context_request
     with tenant_scope(request.tenant.id):
         scoring = resolve_scoring_profile(
             request.tenant.id,
-            name=wish.profile,
-            partition_path=wish.partition,
+            name=context_request.profile,
+            partition_path=context_request.partition,
             api_key_id=None,
             allow_drafts=True,
         )
-    return replace(wish, profile="", scoring=scoring)
+    return replace(context_request, profile="", scoring=scoring)
 
 
 def _at_own_address(request: HtmxRequest, response: HttpResponse) -> HttpResponse:
-    """Give the state an address: a moved slider replaces the last one, anything else is a step to go back to.
+    """Set the browser's address: a moved slider replaces the entry, any other change adds one to the history.
 
-    What a page asks for when it is open is at its address, which may name a place in the page.
+    A fragment that a page loads for its own address changes nothing; that address may contain an anchor.
     """
     address = request.get_full_path()
     if urldefrag(current_page_path(request)).url == address:
@@ -197,10 +243,10 @@ def _without_budget(address: str) -> dict[str, list[str]]:
 
 
 def scoring_choices(tenant_id: UUID) -> list[tuple[str, str]]:
-    """What may rank a preview: every profile in force by its name, of others exactly the newest version."""
+    """Return the scoring profiles of the form: active ones by name, others by name and newest version."""
     return [
         (row.name, row.name)
-        if row.is_in_force
+        if row.is_active
         else (f"{row.name}{VERSION_MARK}{row.version}", f"{row.name} {row.version}")
         for row in listed_scoring_profiles(tenant_id)
     ]

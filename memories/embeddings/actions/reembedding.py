@@ -1,4 +1,4 @@
-"""Changing the embedding model of a tenant: begin, switch, roll back, retire, try refused texts again (ADR-0082)."""
+"""Change a tenant's embedding model: start, switch, roll back, retire, retry refused texts (ADR-0082)."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,7 +10,7 @@ from memories.embeddings import reembedding
 from memories.embeddings.providers import KnownModel, UnknownModel, default_model, model_named
 from memories.embeddings.vectors import pin_model
 from memories.models import EmbeddingModel, MissingVector, Tenant
-from memories.tenancy.audit import Actor, record_audit
+from memories.tenancy.audit import Actor, audit_rows
 from memories.tenancy.exceptions import Conflict, InvalidInput
 from memory_platform.web.numerals import counted
 
@@ -19,7 +19,7 @@ EmbeddingModelState = EmbeddingModel.State
 
 @dataclass(frozen=True)
 class ModelSwitchResult:
-    """What came of asking for a switch: done, or to be done by the worker once `waiting` vectors are made."""
+    """The result of a switch: done, or left to the worker until `waiting` vectors are computed."""
 
     model: EmbeddingModel
     is_done: bool
@@ -30,7 +30,7 @@ class ModelSwitchResult:
 def start_reembedding(
     *, tenant: Tenant, model: str, switches_when_filled: bool, by: Actor, now: datetime
 ) -> EmbeddingModel:
-    """Begin to fill the vectors of `model` beside those that are searched; every version of every memory gets one.
+    """Start to compute vectors of `model` for every version of every memory, next to those of the active model.
 
     Raises `InvalidInput` `unknown_model` or `Conflict` (`already_active`, `already_filled`, `being_removed`, `busy`).
     """
@@ -51,44 +51,44 @@ def start_reembedding(
     MissingVector.objects.note_all(tenant.pk, row.pk, row.name, with_pending=True)
     row.needed = MissingVector.objects.for_tenant(tenant.pk).of_model(row.pk).how_many()
     row.save(update_fields=["needed"])
-    _audit("start_reembedding", row, by, now, ["state", "switches_when_filled"])
+    audit_rows("start_reembedding", [row], fields=["state", "switches_when_filled"], by=by, now=now)
     tasks.enqueue_model_work(tenant.pk, row.pk)
     return row
 
 
 @transaction.atomic
 def switch_embedding_model(
-    *, tenant: Tenant, model: str = "", accepts_missing: bool = False, by: Actor, now: datetime
+    *, tenant: Tenant, model: str = "", confirm_missing: bool = False, by: Actor, now: datetime
 ) -> ModelSwitchResult:
-    """Search with `model` (by default the one that is filled), at once where nothing is lost by it, else once filled.
+    """Make `model` (by default the one being filled) active, at once if no vector is missing, else when it is filled.
 
-    With `accepts_missing` at once in any case: what has no vector then is found by its words until it has one. Raises
-    `Conflict` (`nothing_to_switch_to`, `already_active`, `refused_texts`).
+    With `confirm_missing` always at once; texts without a vector are then found by words only. Raises `Conflict`
+    (`nothing_to_switch_to`, `already_active`, `refused_texts`).
     """
     EmbeddingModel.objects.take(tenant.pk)
-    return _switch(_target(tenant, model), accepts_missing, by, now)
+    return _switch(_target(tenant, model), confirm_missing, by, now)
 
 
 @transaction.atomic
 def roll_back_embedding_model(
-    *, tenant: Tenant, accepts_missing: bool = False, by: Actor, now: datetime
+    *, tenant: Tenant, confirm_missing: bool = False, by: Actor, now: datetime
 ) -> ModelSwitchResult:
-    """Search with the model again that was active before. Raises `Conflict` `nothing_to_roll_back_to`."""
+    """Make the formerly active model active again. Raises `Conflict` `nothing_to_roll_back_to`."""
     EmbeddingModel.objects.take(tenant.pk)
     former = EmbeddingModel.objects.for_tenant(tenant.pk).formerly_active().first()
     if former is None:
         raise Conflict("nothing_to_roll_back_to", "No earlier model is kept up to date here.")
-    return _switch(former, accepts_missing, by, now)
+    return _switch(former, confirm_missing, by, now)
 
 
 @transaction.atomic
 def retire_embedding_model(*, tenant: Tenant, model: str, by: Actor, now: datetime) -> EmbeddingModel:
-    """Stop keeping the vectors of `model`, being filled or complete, and remove them in the background.
+    """Stop maintaining the vectors of `model` and remove them in the background.
 
     Raises `Conflict` `is_active` or `nothing_to_retire`.
     """
     EmbeddingModel.objects.take(tenant.pk)
-    row = EmbeddingModel.objects.for_tenant(tenant.pk).named(_name(model)).first()
+    row: EmbeddingModel | None = EmbeddingModel.objects.for_tenant(tenant.pk).named(_name(model)).first()
     if row is None or row.state == EmbeddingModelState.RETIRED:
         raise Conflict("nothing_to_retire", f"There are no vectors of {model} here.", "model")
     if row.state == EmbeddingModelState.ACTIVE:
@@ -96,20 +96,20 @@ def retire_embedding_model(*, tenant: Tenant, model: str, by: Actor, now: dateti
     if row.state != EmbeddingModelState.RETIRING:
         row.state, row.switches_when_filled = EmbeddingModelState.RETIRING, False
         row.save(update_fields=["state", "switches_when_filled"])
-        _audit("retire_embedding_model", row, by, now, ["state"])
+        audit_rows("retire_embedding_model", [row], fields=["state"], by=by, now=now)
     tasks.enqueue_model_work(tenant.pk, row.pk)
     return row
 
 
 @transaction.atomic
 def retry_refused_vectors(*, tenant: Tenant, model: str, by: Actor, now: datetime) -> int:
-    """Have the texts tried again that `model` refused; how many there are."""
+    """Retry the texts that `model` refused; return their number."""
     row = EmbeddingModel.objects.for_tenant(tenant.pk).named(_name(model)).first()
     if row is None:
         raise Conflict("nothing_to_retry", f"There are no vectors of {model} here.", "model")
     refused = MissingVector.objects.for_tenant(tenant.pk).of_model(row.pk).refused().update(is_refused=False, error="")
     if refused:
-        _audit("retry_refused_vectors", row, by, now, ["is_refused"])
+        audit_rows("retry_refused_vectors", [row], fields=["is_refused"], by=by, now=now)
         tasks.enqueue_model_work(tenant.pk, row.pk)
     return int(refused)
 
@@ -122,7 +122,7 @@ def _known(name: str) -> KnownModel:
 
 
 def _name(model: str) -> str:
-    """The stored name; `hashed` and `wordllama` stand for the models of those providers."""
+    """Return the stored name; `hashed` and `wordllama` mean the models of those providers."""
     try:
         return model_named(model.strip()).name
     except UnknownModel:
@@ -142,10 +142,11 @@ def _refuse_to_start(row: EmbeddingModel | None, filling: EmbeddingModel | None)
 
 def _target(tenant: Tenant, model: str) -> EmbeddingModel:
     models = EmbeddingModel.objects.for_tenant(tenant.pk)
-    if model:
-        row = models.named(_name(model)).first()
-    else:
-        row = models.beside().never_active().first() or models.formerly_active().first()
+    row: EmbeddingModel | None = (
+        models.named(_name(model)).first()
+        if model
+        else models.beside().never_active().first() or models.formerly_active().first()
+    )
     if row is not None and row.state == EmbeddingModelState.ACTIVE:
         raise Conflict("already_active", f"{row.name} is the model that is searched with.", "model")
     if row is None or row.state not in {EmbeddingModelState.FILLING, EmbeddingModelState.STANDBY}:
@@ -156,33 +157,21 @@ def _target(tenant: Tenant, model: str) -> EmbeddingModel:
     return row
 
 
-def _switch(target: EmbeddingModel, accepts_missing: bool, by: Actor, now: datetime) -> ModelSwitchResult:
+def _switch(target: EmbeddingModel, confirm_missing: bool, by: Actor, now: datetime) -> ModelSwitchResult:
     missing = MissingVector.objects.for_tenant(target.tenant_id).of_model(target.pk)
     refused = missing.refused().how_many() if target.activated_at is None else 0
-    if refused and not accepts_missing:
+    if refused and not confirm_missing:
         texts = counted(refused, "text", "texts")
         detail = f"{target.name} refused {texts}. Have them tried again, or switch without their vectors."
         raise Conflict("refused_texts", detail)
     waiting = missing.waiting().how_many() if target.state == EmbeddingModelState.FILLING else 0
     waiting = waiting or reembedding.count_lost_vectors(target.tenant_id, target)
-    if accepts_missing or (not waiting and target.state == EmbeddingModelState.STANDBY):
+    if confirm_missing or (not waiting and target.state == EmbeddingModelState.STANDBY):
         reembedding.switch_active_model(target.tenant_id, target, by=by, now=now)
         tasks.enqueue_model_work(target.tenant_id, target.pk)
         return ModelSwitchResult(target, is_done=True)
     target.switches_when_filled = True
     target.save(update_fields=["switches_when_filled"])
-    _audit("request_embedding_switch", target, by, now, ["switches_when_filled"])
+    audit_rows("request_embedding_switch", [target], fields=["switches_when_filled"], by=by, now=now)
     tasks.enqueue_model_work(target.tenant_id, target.pk)
     return ModelSwitchResult(target, is_done=False, waiting=waiting)
-
-
-def _audit(verb: str, row: EmbeddingModel, by: Actor, now: datetime, fields: list[str]) -> None:
-    record_audit(
-        tenant_id=row.tenant_id,
-        by=by,
-        verb=verb,
-        target_kind="embedding_model",
-        target_ids=[row.pk],
-        fields=fields,
-        now=now,
-    )

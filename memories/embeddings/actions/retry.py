@@ -1,4 +1,4 @@
-"""Trying again what a provider refused for good: after a change of the model, or of its limits."""
+"""Retry texts that a provider refused, after a change of the model or its limits."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -15,7 +15,7 @@ from memories.tenancy.audit import Actor, record_audit
 def retry_embeddings(
     *, tenant: Tenant, memory_ids: Iterable[UUID] | None = None, by: Actor, now: datetime
 ) -> list[UUID]:
-    """Make memories whose embedding failed (all of the tenant, or those of the given) pending again; their ids."""
+    """Make memories whose embedding failed (all, or those of `memory_ids`) pending again; return their ids."""
     failed = Memory.objects.for_tenant(tenant.pk).with_failed_embedding()
     wanted = failed if memory_ids is None else failed.with_ids(memory_ids)
     ids = list(wanted.locked().values_list("pk", flat=True))

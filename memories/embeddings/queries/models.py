@@ -1,4 +1,4 @@
-"""The models of a tenant, the turns that writers and switches take, and the vectors that are still to be made."""
+"""The models of a tenant, the locks of writers and switches, and missing vectors."""
 
 from collections.abc import Iterable
 from datetime import timedelta
@@ -12,11 +12,11 @@ from django.db.models.functions import Now
 from memories.tenancy.queries.insertions import array_text
 from memories.tenancy.queries.rows import TenantRows
 
-# Writers of vectors share a lock that whoever changes the set of models takes alone: neither can miss the other.
+# Writers of vectors share a lock; a change of the set of models takes it exclusively.
 _SHARE = "SELECT pg_advisory_xact_lock_shared(hashtextextended('memories.embeddings.providers-models ' || %s, 0))"
 _TAKE = "SELECT pg_advisory_xact_lock(hashtextextended('memories.embeddings.providers-models ' || %s, 0))"
 
-# Every version of every memory of the tenant: the current ones and the superseded.
+# Every version of every memory of the tenant, current or superseded.
 _HELD = """
 WITH held AS (
     SELECT id AS memory_id, version, TRUE AS is_head FROM memories_memory
@@ -37,7 +37,7 @@ SELECT %(tenant)s, %(id)s, memory_id, version, FALSE, '' FROM lacking ORDER BY i
 ON CONFLICT (model_id, memory_id, version, tenant_id) DO NOTHING
 """
 )
-# What a search finds by its vector today and would not after a switch.
+# Versions that have a vector now and would have none after a switch.
 _LOSSES = (
     _HELD
     + """
@@ -56,7 +56,7 @@ SELECT tenant_id, %s, id, version, TRUE, embedding_error FROM memories_memory
 WHERE tenant_id = %s AND embedding_state = 'failed'
 ON CONFLICT (model_id, memory_id, version, tenant_id) DO UPDATE SET is_refused = TRUE, error = excluded.error
 """
-# From here on the state of the memory says it.
+# The state of the memory replaces the row.
 _FAIL_HEADS = """
 WITH gone AS (
     DELETE FROM memories_missingvector AS missing USING memories_memory AS head
@@ -82,20 +82,17 @@ ON CONFLICT DO NOTHING
 
 
 class EmbeddingModelQuerySet(TenantRows):
-    """A tenant's models by what they are for. Leases are reckoned on the database's clock, not on those of workers."""
+    """A tenant's models by state. Leases use the clock of the database."""
 
     def share(self, tenant_id: UUID) -> None:
-        """Until the transaction ends nobody changes which models the tenant has; other writers are not kept out."""
+        """Lock the set of models until the transaction ends; other writers may share the lock."""
         with connection.cursor() as cursor:
             cursor.execute(_SHARE, [str(tenant_id)])
 
     def take(self, tenant_id: UUID) -> None:
-        """Be alone until the transaction ends: writers of vectors wait, searches do not."""
+        """Lock the set of models exclusively until the transaction ends: writers of vectors wait, searches do not."""
         with connection.cursor() as cursor:
             cursor.execute(_TAKE, [str(tenant_id)])
-
-    def with_ids(self, model_ids: Iterable[UUID]) -> Self:
-        return self.filter(pk__in=list(model_ids))
 
     def active(self) -> Self:
         return self.filter(state="active")
@@ -107,19 +104,19 @@ class EmbeddingModelQuerySet(TenantRows):
         return self.filter(state="filling")
 
     def maintained(self) -> Self:
-        """Those that a write makes vectors of, the active one first."""
+        """Models that get vectors of each write, the active one first."""
         return self.filter(state__in=["active", "filling", "standby"]).order_by("state", "started_at")
 
     def beside(self) -> Self:
-        """Maintained, but not searched with."""
+        """Maintained models other than the active one."""
         return self.filter(state__in=["filling", "standby"])
 
     def not_retired(self) -> Self:
-        """Those that have vectors or will, the active one first."""
+        """Models that have vectors or will, the active one first."""
         return self.exclude(state="retired").order_by("state", "started_at")
 
     def asked_for(self) -> Self:
-        """Those that somebody had made; not the one that was there from the first vector on."""
+        """Models that an operator chose, without the initial one."""
         return self.filter(is_chosen=True)
 
     def in_motion(self) -> Self:
@@ -131,7 +128,7 @@ class EmbeddingModelQuerySet(TenantRows):
         return self.exclude(state__in=["filling", "retiring"])
 
     def failing(self) -> Self:
-        """Those whose provider failed last, or that refused texts."""
+        """Models whose provider failed last, or that refused texts."""
         return self.filter(~Q(error="") | Exists(self._refused())).exclude(state="retired")
 
     def _refused(self) -> Any:
@@ -146,7 +143,7 @@ class EmbeddingModelQuerySet(TenantRows):
         return self.filter(state="standby", deactivated_at__isnull=False).order_by("-deactivated_at")
 
     def with_work(self) -> Self:
-        """Those with vectors to make, to be finished with or to be removed, that nobody holds right now."""
+        """Unclaimed models with vectors to compute or remove, or to switch to."""
         missing = self.model._meta.get_field("missing").related_model.objects
         waits = Q(Exists(missing.filter(model_id=OuterRef("pk"), is_refused=False)))
         is_kept = Q(state__in=["active", "standby"])
@@ -157,7 +154,7 @@ class EmbeddingModelQuerySet(TenantRows):
         return self.filter(Q(claimed_until__isnull=True) | Q(claimed_until__lt=Now()))
 
     def claim(self, model_id: UUID, token: UUID, seconds: float) -> bool:
-        """Hold the model for so many seconds from now, or go on holding it; False where somebody else does."""
+        """Take or renew the lease for so many seconds; return False if another worker has it."""
         free = Q(claimed_until__isnull=True) | Q(claimed_until__lt=Now()) | Q(claim=token)
         lease = Now() + Value(timedelta(seconds=seconds))
         return bool(self.filter(free, pk=model_id).update(claim=token, claimed_until=lease))
@@ -166,20 +163,20 @@ class EmbeddingModelQuerySet(TenantRows):
         self.filter(pk=model_id, claim=token).update(claim=None, claimed_until=None)
 
     def usage(self) -> list[dict[str, Any]]:
-        """Which models are in use over all tenants: name, dimension, state, is_chosen and how many tenants."""
+        """The models in use over all tenants: name, dimension, state, is_chosen and the number of tenants."""
         keys = ("name", "dimension", "state", "is_chosen")
         rows = self.filter(state__in=["active", "filling", "standby"]).order_by().values(*keys)
         return list(rows.annotate(tenants=Count("tenant_id", distinct=True)).order_by("name"))
 
 
 class MissingVectorQuerySet(TenantRows):
-    """Vectors to be made."""
+    """Missing vectors."""
 
     def of_model(self, model_id: UUID) -> Self:
         return self.filter(model_id=model_id)
 
     def waiting(self) -> Self:
-        """In the order in which they are made."""
+        """Those to compute, in order."""
         return self.filter(is_refused=False).order_by("id")
 
     def refused(self) -> Self:
@@ -189,25 +186,25 @@ class MissingVectorQuerySet(TenantRows):
         return self.filter(memory_id=memory_id, version=version)
 
     def carry(self, tenant_id: UUID, memory_ids: Iterable[UUID]) -> None:
-        """What the versions before lack, the current versions of these memories, of the same texts, lack too."""
+        """Copy missing vectors of the previous versions to the current ones, which have the same text."""
         with connection.cursor() as cursor:
             cursor.execute(_CARRY_MISSING, [tenant_id, array_text(memory_ids)])
 
     def newest_refused(self, count: int) -> Self:
-        """With the memory and the model of each in the same query."""
+        """The newest refused ones with memory and model in the same query."""
         rows = self.filter(is_refused=True).select_related("memory", "model").defer("memory__search_vector")
         return rows.order_by("-id")[:count]
 
     def forget(self, model_id: UUID, versions: Iterable[tuple[UUID, int]]) -> None:
-        """These versions of memories have their vector."""
+        """Delete the rows of versions that have their vector now."""
         pairs = list(versions)
         with connection.cursor() as cursor:
             cursor.execute(_FORGET, [[pk for pk, _ in pairs], [number for _, number in pairs], model_id])
 
     def note_all(self, tenant_id: UUID, model_id: UUID, name: str, *, with_pending: bool) -> int:
-        """Note every version, current or superseded, that has no vector of the model; how many were not noted yet.
+        """Note every version without a vector of the model; return how many were new.
 
-        Without `with_pending` memories are left out that wait for the active model's vector: they are noted with it.
+        Without `with_pending`, memories that wait for the active model's vector are left out.
         """
         values: dict[str, Any] = {"tenant": tenant_id, "id": model_id, "model": name, "with_pending": with_pending}
         with connection.cursor() as cursor:
@@ -215,17 +212,17 @@ class MissingVectorQuerySet(TenantRows):
             return int(cursor.rowcount)
 
     def note_failed(self, tenant_id: UUID, model_id: UUID) -> None:
-        """Note as refused what the active model, which this was until now, has refused."""
+        """Note the texts that this model, active until now, refused."""
         with connection.cursor() as cursor:
             cursor.execute(_NOTE_FAILED, [model_id, tenant_id])
 
     def fail_heads(self, model_id: UUID) -> None:
-        """Tell the current memories themselves what is noted of the model that becomes the active one."""
+        """Move what is noted of the new active model to the state of the memories."""
         with connection.cursor() as cursor:
             cursor.execute(_FAIL_HEADS, [model_id])
 
     def losses(self, tenant_id: UUID, model_id: UUID, name: str, active: str, *, with_superseded: bool) -> int:
-        """How many versions have a vector of `active` and neither one of the model `name` nor its refusal."""
+        """The number of versions with a vector of `active` that the model `name` neither has nor refused."""
         values: dict[str, Any] = {"tenant": tenant_id, "id": model_id, "model": name, "with_pending": True}
         values |= {"active": active, "with_superseded": with_superseded}
         with connection.cursor() as cursor:
@@ -233,7 +230,7 @@ class MissingVectorQuerySet(TenantRows):
             return int(cursor.fetchone()[0])
 
     def tally(self) -> dict[UUID, tuple[int, int]]:
-        """By model how many wait and how many were refused."""
+        """By model: the numbers of waiting and of refused vectors."""
         waiting, refused = (Count("pk", filter=Q(is_refused=is_refused)) for is_refused in (False, True))
         rows = self.order_by().values_list("model_id").annotate(waiting=waiting, refused=refused)
         return {model_id: (waits, refusals) for model_id, waits, refusals in rows}

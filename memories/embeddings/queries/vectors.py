@@ -33,7 +33,7 @@ RETURNING memory_id
 
 class MemoryEmbeddingQuerySet(TenantRows):
     def carry(self, tenant_id: UUID, memory_ids: Iterable[UUID]) -> set[UUID]:
-        """Give the current versions of memories the vectors of those before them; which memories had any."""
+        """Copy the vectors of the previous versions to the current ones; return the memories that had any."""
         with connection.cursor() as cursor:
             cursor.execute(_CARRY, [tenant_id, array_text(memory_ids)])
             return {pk for (pk,) in cursor.fetchall()}
@@ -45,24 +45,21 @@ class MemoryEmbeddingQuerySet(TenantRows):
         return self.filter(memory_id=memory_id, version=version)
 
     def of_versions(self, versions: Collection[tuple[UUID, int]], model: str) -> Self:
-        """Those of any of these memories in any of these versions, under one model."""
+        """Vectors of one model of any of these memories in any of these versions."""
         ids, numbers = {pk for pk, _ in versions}, {number for _, number in versions}
         return self.filter(memory_id__in=ids, version__in=numbers, model=model)
 
     def of_newest(self, memories: QuerySet[Any], model: str, count: int) -> Self:
-        """Those of the current versions of the newest `count` of these memories, under one model."""
+        """Vectors of one model of the current versions of the newest `count` memories."""
         newest = memories.order_by("-created_at", "pk").values("pk")[:count]
         return self.filter(memory_id__in=newest, version=F("memory__version"), model=model)
 
     def current_in(self, memories: QuerySet[Any], model: str) -> Self:
-        """Those of the current versions of these memories, under one model."""
+        """Vectors of one model of the current versions of these memories."""
         return self.filter(memory__in=memories.order_by().values("pk"), version=F("memory__version"), model=model)
 
     def matrices(self, rows: int) -> Iterator[tuple[list[UUID], NDArray[np.float32]]]:
-        """(memory ids, vectors as rows), so many at a time: a partition need not fit into memory.
-
-        Within a transaction: a cursor of the server stands behind it.
-        """
+        """Yield (memory ids, vectors as rows) in chunks of `rows`, by a server-side cursor within a transaction."""
         sent = self.order_by().annotate(sent=Func(F("vector"), function="halfvec_send", output_field=BinaryField()))
         found = sent.values_list("memory_id", "sent").iterator(chunk_size=rows)
         while chunk := list(islice(found, rows)):
@@ -71,9 +68,9 @@ class MemoryEmbeddingQuerySet(TenantRows):
             yield [pk for pk, _ in chunk], halves.reshape(len(chunk), -1).astype(np.float32)
 
     def count_live_by_model(self, now: datetime) -> dict[str, int]:
-        """By model how many live memories have a vector of their current version.
+        """By model: the number of live memories with a vector of their current version.
 
-        All current ones without those of expired memories: an index counts the many, and only the few are joined.
+        An index counts all current vectors; only the few of expired memories are joined and subtracted.
         """
         current = self.filter(is_current=True).order_by().values_list("model")
         counts = dict(current.annotate(count=Count("*")))
@@ -81,27 +78,27 @@ class MemoryEmbeddingQuerySet(TenantRows):
         return counts | {model: counts[model] - count for model, count in expired.annotate(count=Count("*"))}
 
     def current_of(self, model: str) -> Self:
-        """Those of the current versions of unarchived memories, under one model; an edit under way may add others."""
+        """Vectors of one model of current versions of unarchived memories; concurrent edits may add others."""
         return self.filter(model=model, is_current=True)
 
     def within(self, path: str, *, exact: bool = False) -> Self:
-        """Of memories in the partition `path` or below it; for current ones alone."""
+        """Current vectors in the partition `path` or below it."""
         return self.filter(path_condition("partition_path", path, exact=exact))
 
     def with_segments(self, segments: Mapping[str, str]) -> Self:
-        """Of memories in partitions that hold every given `key=value` segment, at any depth; for current ones alone."""
+        """Current vectors in partitions that contain every given `key=value` segment at any depth."""
         return self.filter(segments_condition(self.model, segments))
 
     def nearest_to(self, vector: Vector) -> Self:
-        """All of them compared, nearest first; adds `distance` (1 - cosine)."""
+        """All rows, nearest first, by exact comparison; adds `distance` (1 - cosine)."""
         return self.annotate(distance=CosineDistance("vector", vector)).order_by("distance", "memory_id")
 
     def nearest_by_index(self, vector: Vector) -> Self:
-        """The same in the order, and by the expression, of the index over the model's vectors."""
+        """The same by the model's vector index."""
         return self.annotate(distance=indexed_distance("vector", vector)).order_by("distance")
 
     def vectors(self) -> Iterator[tuple[UUID, int, NDArray[np.float32]]]:
-        """(memory id, version, vector) of each; as bytes, for reading numbers from text takes ten times as long."""
+        """Yield (memory id, version, vector), read as bytes because parsing text takes ten times as long."""
         sent = self.order_by().annotate(sent=Func(F("vector"), function="halfvec_send", output_field=BinaryField()))
         for memory_id, version, vector in sent.values_list("memory_id", "version", "sent"):
             yield memory_id, version, HalfVector.from_binary(bytes(vector)).to_numpy().astype(np.float32)

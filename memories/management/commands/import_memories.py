@@ -12,14 +12,13 @@ from rest_framework.exceptions import ValidationError
 from memories.management.command import PlatformCommand, get_tenant_or_fail
 from memories.management.imports import import_rows
 from memories.services.partitions.paths import PartitionPath
-from memories.services.store.drafts import NewLink, NewMemory
-from memories.store.serializers.inputs import MemoryInput
-from memories.tenancy.serializers.partitions import SHORTHAND, requested_partition
+from memories.services.store.drafts import NewMemory
+from memories.store.serializers.inputs import MemoryInput, build_new_memory
+from memories.tenancy.serializers.partitions import requested_partition
 from memory_platform.rest.serializers import flat_errors
 from memory_platform.web.numerals import counted
 
 LINES_SHOWN = 20
-_PLACE_FIELDS = {"partition", "links", *SHORTHAND}
 
 
 class Command(PlatformCommand):
@@ -76,15 +75,10 @@ def _read_line(
     number: int, line: str, checker: MemoryInput, rows: dict[int, NewMemory], faults: dict[int, str]
 ) -> None:
     try:
-        rows[number] = _new_memory(checker.run_validation(json.loads(line)))
+        values = checker.run_validation(json.loads(line))
+        rows[number] = build_new_memory(values, requested_partition(values) or PartitionPath())
     except ValidationError as error:
         problems = flat_errors(error.detail)
         faults[number] = "; ".join(f"{problem['field'] or 'the line'}: {problem['detail']}" for problem in problems)
     except (ValueError, RecursionError) as error:
         faults[number] = f"not JSON: {error}"
-
-
-def _new_memory(values: dict[str, Any]) -> NewMemory:
-    own = {name: value for name, value in values.items() if name not in _PLACE_FIELDS}
-    links = tuple(NewLink(link["target_id"], link["kind"]) for link in values["links"])
-    return NewMemory(partition=requested_partition(values) or PartitionPath(), links=links, **own)

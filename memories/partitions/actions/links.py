@@ -1,4 +1,4 @@
-"""Edges between memories; an edge that was taken away stays in history. Edges may form circles: nobody walks them."""
+"""Link and unlink memories. Ended links stay in history; links may form cycles."""
 
 from datetime import datetime
 
@@ -9,13 +9,13 @@ from memories.services.store.drafts import is_kind_name
 from memories.tenancy.audit import Actor, record_audit
 from memories.tenancy.exceptions import Conflict, InvalidInput, NotFound
 
-#: How often the edge that we found drawn may be taken away before we read it.
+#: Attempts while concurrent writers create and end the same link.
 DRAW_ATTEMPTS = 3
 
 
 @transaction.atomic
 def link_memories(*, source: Memory, target: Memory, kind: str, by: Actor, now: datetime) -> MemoryLink:
-    """The edge of `kind` from `source` to `target`; one that is there already stays as it is."""
+    """Create the link of `kind` from `source` to `target`, or return the existing one."""
     if not is_kind_name(kind):
         raise InvalidInput("bad_kind", "The kind of a link is a lower-case word of at most 32 characters.", "kind")
     if source.pk == target.pk:
@@ -31,12 +31,12 @@ def link_memories(*, source: Memory, target: Memory, kind: str, by: Actor, now: 
             if stored.recorded_from == now:
                 _audit(stored, "link_memories", by, now)
             return stored
-    raise Conflict("busy", "The same edge is being drawn and taken away at this moment. Try again.")
+    raise Conflict("busy", "The same link is being created and ended at this moment. Try again.")
 
 
 @transaction.atomic
 def unlink_memories(*, link: MemoryLink, by: Actor, now: datetime) -> MemoryLink:
-    """End the edge; one that has ended stays as it is. It never ends before it began, whatever clock `now` is of."""
+    """End the link, not before its start; an ended one stays as it is."""
     at = max(now, link.recorded_from)
     ended = MemoryLink.objects.for_tenant(link.tenant_id).current().filter(pk=link.pk).update(recorded_to=at)
     if ended:

@@ -1,4 +1,4 @@
-"""The tenant memo: one short text, versions by recorded interval."""
+"""The tenant memo: one short text with versions."""
 
 from datetime import datetime
 
@@ -7,7 +7,7 @@ from django.db import transaction
 from memories.models import Tenant, TenantMemo
 from memories.services.store.content import ContentError, check_content, normalise_content
 from memories.services.tokens import token_counts
-from memories.tenancy.audit import Actor, record_audit
+from memories.tenancy.audit import Actor, audit_rows
 from memories.tenancy.exceptions import InvalidInput, StaleVersion
 
 
@@ -15,13 +15,13 @@ from memories.tenancy.exceptions import InvalidInput, StaleVersion
 def set_tenant_memo(
     *, tenant: Tenant, content: str, if_version: int | None = None, by: Actor, now: datetime
 ) -> TenantMemo:
-    """Make `content` the memo from now on; an empty one takes it out of contexts. The same text makes no version.
+    """Make `content` the active memo; an empty one removes it from contexts. The same text adds no version.
 
-    Raises `StaleVersion` when another version than `if_version` is current; 0 stands for no memo yet.
+    Raises `StaleVersion` if the current version is not `if_version`; 0 means no memo yet.
     """
     if content.strip():
         _check(content)
-    # Versions are counted, so writers take turns on the tenant's row.
+    # Lock the tenant's row, so that version numbers stay consecutive.
     Tenant.objects.select_for_update(no_key=True).get(pk=tenant.pk)
     current: TenantMemo | None = TenantMemo.objects.for_tenant(tenant.pk).current().first()
     if if_version is not None and if_version != (current.version if current else 0):
@@ -41,15 +41,7 @@ def set_tenant_memo(
         tokens_cl100k_base=tokens["cl100k_base"],
         recorded_from=at,
     )
-    record_audit(
-        tenant_id=tenant.pk,
-        by=by,
-        verb="set_memo",
-        target_kind="tenant_memo",
-        target_ids=[memo.pk],
-        fields=["content"],
-        now=now,
-    )
+    audit_rows("set_memo", [memo], fields=["content"], by=by, now=now)
     return memo
 
 

@@ -1,4 +1,4 @@
-"""The summary of a partition in one style: versions by recorded interval, at most one of them current."""
+"""The summary of a partition in one style, with versions of which at most one is active."""
 
 from datetime import datetime
 from uuid import uuid4
@@ -26,10 +26,10 @@ def save_summary(
     by: Actor,
     now: datetime,
 ) -> PartitionSummary:
-    """Make `content` the summary of the partition in that style from now on; the same text makes no version.
+    """Make `content` the active summary of the partition in that style; the same text adds no version.
 
-    An absent partition is made. A summary that was withdrawn goes on under its id. Raises `InvalidInput` by field and
-    `StaleVersion` unless `if_version` (0 for none) is the current one.
+    Creates an absent partition. A withdrawn summary keeps its id. Raises `InvalidInput`, or `StaleVersion` if the
+    current version is not `if_version` (0 for none).
     """
     _check(style, content, origin)
     place = ensure_partitions(tenant.pk, [partition])[partition.path]
@@ -49,7 +49,7 @@ def save_summary(
 
 @transaction.atomic
 def withdraw_summary(*, summary: PartitionSummary, by: Actor, now: datetime) -> PartitionSummary:
-    """Take the summary out of contexts; one that is not current stays as it is."""
+    """Withdraw the summary from contexts; one that is not active stays as it is."""
     at = _moment(summary, now)
     ended = PartitionSummary.objects.for_tenant(summary.tenant_id).current().filter(pk=summary.pk)
     if ended.update(recorded_to=at):
@@ -72,7 +72,7 @@ def _check(style: str, content: str, origin: str) -> None:
 
 
 def _latest(place: Partition, style: str) -> PartitionSummary | None:
-    """The last version, ended or not. Versions are counted, so writers take turns on the partition's row."""
+    """Return the last version; lock the partition, so that version numbers stay consecutive."""
     Partition.objects.select_for_update(no_key=True).get(pk=place.pk)
     rows = PartitionSummary.objects.for_tenant(place.tenant_id).filter(partition=place)
     latest: PartitionSummary | None = rows.of_style(style).newest_first().first()
@@ -86,7 +86,7 @@ def _check_version(current: PartitionSummary | None, if_version: int | None) -> 
 
 
 def _moment(latest: PartitionSummary | None, now: datetime) -> datetime:
-    """When the change takes effect: never before the version in front of it began or ended."""
+    """Return when the change takes effect: `now`, but never before the start or end of the latest version."""
     if latest is None:
         return now
     return max(now, latest.recorded_to or latest.recorded_from)

@@ -3,6 +3,7 @@
 from datetime import datetime
 from typing import Any
 
+from drf_spectacular.utils import OpenApiExample
 from rest_framework import status
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -11,38 +12,39 @@ from memories.models import Partition, PartitionSummary, TenantMemo
 from memories.partitions.actions.memo import set_tenant_memo
 from memories.partitions.actions.partitions import create_partition
 from memories.partitions.actions.summaries import save_summary, withdraw_summary
-from memories.partitions.api.partitions_schema import (
-    memo_read_schema,
-    memo_set_schema,
-    partition_create_schema,
-    partitions_schema,
-    summaries_schema,
-    summary_delete_schema,
-    summary_set_schema,
-)
 from memories.partitions.serializers.partitions import (
+    NO_MEMO,
     MemoInput,
     PartitionAddress,
     PartitionInput,
     PartitionListInput,
+    PartitionOutput,
+    PartitionSummaryOutput,
     SummaryInput,
     SummaryListInput,
     SummaryStyleInput,
-    serialize_memo,
-    serialize_partition,
-    serialize_summary,
+    TenantMemoOutput,
 )
 from memories.services.partitions.paths import PartitionPath
+from memories.store.api.schema import IDEMPOTENCY_KEY, IF_MATCH, IF_NONE_MATCH, PARTITION_PATH, operation
 from memories.store.serializers.answers import memory_etag
 from memories.tenancy.api.endpoint import Endpoint
-from memories.tenancy.api.etags import if_match_version, is_etag_current
+from memories.tenancy.api.etags import if_match_version, response_with_etag
 from memories.tenancy.api.idempotency import idempotent
 from memories.tenancy.api.permissions import readable_partition, require_reach, require_whole_tenant, writable_partition
 from memories.tenancy.exceptions import NotFound
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.serializers.partitions import requested_partition
-from memory_platform.rest.pages import CursorPosition, build_page
+from memory_platform.rest.pages import CursorPosition, page_of
 from memory_platform.rest.serializers import EmptyInput
+
+_PARTITION = OpenApiExample("A topic of Alex", {"partition": "user=alex/topic=meetings"}, request_only=True)
+_SUMMARY = OpenApiExample(
+    "In short",
+    {"content": "Alex meets before noon, mostly about the move to Lisbon.", "style": "compact"},
+    request_only=True,
+)
+_MEMO = OpenApiExample("Who is helped", {"content": "You help the sales team of Acme."}, request_only=True)
 
 
 class PartitionListEndpoint(Endpoint):
@@ -50,7 +52,7 @@ class PartitionListEndpoint(Endpoint):
 
     scopes = {"POST": "write"}
 
-    @partitions_schema
+    @operation("partitions_list", {200: page_of(PartitionOutput)}, parameters=[PartitionListInput])
     def get(self, request: Request) -> Response:
         """The partitions within the key's reach, in the order of their paths, the root included."""
         values = self.query(PartitionListInput)
@@ -62,27 +64,31 @@ class PartitionListEndpoint(Endpoint):
                 return list(rows.page_by_path(count=count))
             return list(rows.page_by_path(place.number, is_backward=place.is_backward, count=count))
 
-        with tenant_scope(self.tenant_id):
-            page = build_page(
-                request,
-                values,
-                ordering="path",
-                kinds=(int, int),
-                rows_from=rows_from,
-                place_of=lambda row: (row.pk, row.pk),
-                answer=serialize_partition,
-            )
-        return Response(page)
+        return self.page_response(
+            values,
+            ordering="path",
+            kinds=(int, int),
+            rows_from=rows_from,
+            place_of=lambda row: (row.pk, row.pk),
+            answer=PartitionOutput().to_representation,
+        )
 
-    @partition_create_schema
+    @operation(
+        "partitions_create",
+        {201: PartitionOutput, 200: PartitionOutput},
+        *(409, 413),
+        request=PartitionInput,
+        examples=[_PARTITION],
+        parameters=[IDEMPOTENCY_KEY],
+    )
     @idempotent
     def post(self, request: Request) -> Response:
-        """Make a partition and those above it; storing a memory does it too."""
+        """Create a partition and those above it; storing a memory does this too."""
         partition = writable_partition(self.key, requested_partition(self.body(PartitionInput)))
         with tenant_scope(self.tenant_id):
-            made, is_new = create_partition(tenant=self.key.tenant, partition=partition, by=self.actor, now=self.now)
-            rows = Partition.objects.for_tenant(self.tenant_id).at([made.path])
-            answer = serialize_partition(rows.with_contents(self.now)[0])
+            created, is_new = create_partition(tenant=self.key.tenant, partition=partition, by=self.actor, now=self.now)
+            rows = Partition.objects.for_tenant(self.tenant_id).at([created.path])
+            answer = PartitionOutput(rows.with_contents(self.now)[0]).data
         return Response(answer, status=status.HTTP_201_CREATED if is_new else status.HTTP_200_OK)
 
 
@@ -91,7 +97,13 @@ class PartitionSummaryEndpoint(Endpoint):
 
     scopes = {"PUT": "write", "DELETE": "write"}
 
-    @summaries_schema
+    @operation(
+        "summaries_list",
+        {200: page_of(PartitionSummaryOutput)},
+        404,
+        tag="partitions",
+        parameters=[PARTITION_PATH, SummaryListInput],
+    )
     def get(self, request: Request, place: str) -> Response:
         """The current summary of each style; with `versions=true` the superseded ones too."""
         values = self.query(SummaryListInput)
@@ -106,12 +118,20 @@ class PartitionSummaryEndpoint(Endpoint):
             values,
             ordering="-recorded_from",
             kinds=(datetime, int),
-            answer=lambda row: serialize_summary(row, partition.path),
+            answer=PartitionSummaryOutput().to_representation,
         )
 
-    @summary_set_schema
+    @operation(
+        "summaries_set",
+        {200: PartitionSummaryOutput, 201: PartitionSummaryOutput},
+        *(412, 413),
+        tag="partitions",
+        request=SummaryInput,
+        examples=[_SUMMARY],
+        parameters=[PARTITION_PATH, IF_MATCH],
+    )
     def put(self, request: Request, place: str) -> Response:
-        """Put a text into force as the summary in one style; the same text makes no version."""
+        """Make a text the active summary in one style; the same text adds no version."""
         values = self.body(SummaryInput)
         partition = self._partition(place)
         with tenant_scope(self.tenant_id):
@@ -120,20 +140,25 @@ class PartitionSummaryEndpoint(Endpoint):
             saved = save_summary(
                 tenant=self.key.tenant,
                 partition=partition,
-                style=values["style"],
-                content=values["content"],
+                **values,
                 origin=PartitionSummary.Origin.AGENT,
                 if_version=if_version,
                 by=self.actor,
                 now=self.now,
             )
-            answer = serialize_summary(saved, partition.path)
+            answer = PartitionSummaryOutput(saved).data
         code = status.HTTP_200_OK if current else status.HTTP_201_CREATED
         return Response(answer, status=code, headers={"ETag": memory_etag(answer)})
 
-    @summary_delete_schema
+    @operation(
+        "summaries_withdraw",
+        {204: None},
+        *(404, 412),
+        tag="partitions",
+        parameters=[PARTITION_PATH, SummaryStyleInput, IF_MATCH],
+    )
     def delete(self, request: Request, place: str) -> Response:
-        """Take the summary in one style out of contexts; its versions stay in history. Twice is no error."""
+        """Withdraw the summary in one style from contexts; its versions stay. Withdrawing twice is no error."""
         style = self.query(SummaryStyleInput)["style"]
         partition = self._partition(place)
         with tenant_scope(self.tenant_id):
@@ -145,7 +170,7 @@ class PartitionSummaryEndpoint(Endpoint):
         return Response(status=status.HTTP_204_NO_CONTENT)
 
     def _partition(self, place: str) -> PartitionPath:
-        """The partition that the address names, within the key's reach."""
+        """Return the partition in the URL. Raises `Forbidden` outside of the key's reach."""
         partition: PartitionPath = self.checked(PartitionAddress, {"partition": place}, {})["partition"]
         require_reach(self.key, partition.path)
         return partition
@@ -165,34 +190,32 @@ class TenantMemoEndpoint(Endpoint):
 
     scopes = {"PUT": "admin"}
 
-    @memo_read_schema
+    @operation("memo_read", {200: TenantMemoOutput, 304: None}, parameters=[IF_NONE_MATCH])
     def get(self, request: Request) -> Response:
         """The text that may lead every context."""
         self.query(EmptyInput)
         with tenant_scope(self.tenant_id):
-            answer = serialize_memo(self._current())
-        etag = memory_etag(answer)
-        if is_etag_current(request, etag):
-            return Response(status=status.HTTP_304_NOT_MODIFIED, headers={"ETag": etag})
-        return Response(answer, headers={"ETag": etag})
+            answer = TenantMemoOutput(self._current() or NO_MEMO).data
+        return response_with_etag(request, answer)
 
-    @memo_set_schema
+    @operation(
+        "memo_set", {200: TenantMemoOutput}, 412, 413, request=MemoInput, examples=[_MEMO], parameters=[IF_MATCH]
+    )
     def put(self, request: Request) -> Response:
-        """Put a text into force as the memo; the same text makes no version."""
+        """Make a text the active memo; the same text adds no version."""
         require_whole_tenant(self.key)
         values: dict[str, Any] = self.body(MemoInput)
         with tenant_scope(self.tenant_id):
             current = self._current()
             if_version = if_match_version(request, current.version if current else 0)
-            answer = serialize_memo(
-                set_tenant_memo(
-                    tenant=self.key.tenant,
-                    content=values["content"],
-                    if_version=if_version,
-                    by=self.actor,
-                    now=self.now,
-                )
+            memo = set_tenant_memo(
+                tenant=self.key.tenant,
+                content=values["content"],
+                if_version=if_version,
+                by=self.actor,
+                now=self.now,
             )
+            answer = TenantMemoOutput(memo).data
         return Response(answer, headers={"ETag": memory_etag(answer)})
 
     def _current(self) -> TenantMemo | None:

@@ -4,43 +4,41 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from drf_spectacular.utils import OpenApiExample
 from rest_framework import status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from memories.models import Snapshot
 from memories.partitions.actions.snapshots import create_snapshot, delete_snapshot
-from memories.partitions.api.snapshots_schema import (
-    snapshot_compare_schema,
-    snapshot_create_schema,
-    snapshot_delete_schema,
-    snapshot_read_schema,
-    snapshots_schema,
-)
 from memories.partitions.queries.changes import CHANGE_KINDS
 from memories.partitions.serializers.snapshots import (
     PRESENT_REFERENCE,
     SnapshotComparisonInput,
+    SnapshotComparisonOutput,
     SnapshotInput,
-    SnapshotListInput,
-    serialize_memory_change,
-    serialize_snapshot,
+    SnapshotOutput,
 )
 from memories.partitions.snapshot_comparison import SnapshotDiff, diff_points_in_time
 from memories.services.store.moments import PointInTime
+from memories.store.api.schema import IDEMPOTENCY_KEY, operation
 from memories.tenancy.api.endpoint import Endpoint
 from memories.tenancy.api.idempotency import idempotent
 from memories.tenancy.api.permissions import readable_partition, require_whole_tenant
 from memories.tenancy.exceptions import NotFound
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.rest.errors import RestError
-from memory_platform.rest.fields import format_utc
-from memory_platform.rest.pages import CursorError, CursorPosition, write_cursor
+from memory_platform.rest.pages import CursorError, CursorPosition, PageInput, page_of, page_url
 from memory_platform.rest.serializers import EmptyInput
+
+_NOW = OpenApiExample("As it is now", {"name": "before the import"}, request_only=True)
+_THEN = OpenApiExample(
+    "As it was", {"name": "end of May", "recorded_at": "2026-06-01T00:00:00+02:00"}, request_only=True
+)
 
 
 class SnapshotEndpointBase(Endpoint):
-    """What the endpoints of snapshots share."""
+    """The base of the endpoints of snapshots."""
 
     scopes = {"POST": "admin", "DELETE": "admin"}
 
@@ -52,46 +50,48 @@ class SnapshotEndpointBase(Endpoint):
 
 
 class SnapshotListEndpoint(SnapshotEndpointBase):
-    """Name a recorded time; list the names."""
+    """Create a snapshot; list snapshots."""
 
-    @snapshots_schema
+    @operation("snapshots_list", {200: page_of(SnapshotOutput)}, parameters=[PageInput])
     def get(self, request: Request) -> Response:
         """Snapshots, the latest recorded time first."""
-        values = self.query(SnapshotListInput)
+        values = self.query(PageInput)
         rows = Snapshot.objects.for_tenant(self.tenant_id)
-        return self.listing(rows, values, ordering="-recorded_at", kinds=(datetime, UUID), answer=serialize_snapshot)
+        answer = SnapshotOutput().to_representation
+        return self.listing(rows, values, ordering="-recorded_at", kinds=(datetime, UUID), answer=answer)
 
-    @snapshot_create_schema
+    @operation(
+        "snapshots_create",
+        {201: SnapshotOutput},
+        *(409, 413),
+        request=SnapshotInput,
+        examples=[_NOW, _THEN],
+        parameters=[IDEMPOTENCY_KEY],
+    )
     @idempotent
     def post(self, request: Request) -> Response:
-        """Give a recorded time a name: now, or one that has been."""
+        """Name a recorded time: now or a past one."""
         require_whole_tenant(self.key)
         values = self.body(SnapshotInput)
         with tenant_scope(self.tenant_id):
-            snapshot = create_snapshot(
-                tenant=self.key.tenant,
-                name=values["name"],
-                recorded_at=values["recorded_at"],
-                by=self.actor,
-                now=self.now,
-            )
-        return Response(serialize_snapshot(snapshot), status=status.HTTP_201_CREATED)
+            snapshot = create_snapshot(tenant=self.key.tenant, **values, by=self.actor, now=self.now)
+        return Response(SnapshotOutput(snapshot).data, status=status.HTTP_201_CREATED)
 
 
 class SnapshotEndpoint(SnapshotEndpointBase):
     """One snapshot."""
 
-    @snapshot_read_schema
+    @operation("snapshots_read", {200: SnapshotOutput}, 404)
     def get(self, request: Request, snapshot_id: UUID) -> Response:
-        """The name and its time."""
+        """The name and its recorded time."""
         self.query(EmptyInput)
         with tenant_scope(self.tenant_id):
-            answer = serialize_snapshot(self._snapshot(snapshot_id))
+            answer = SnapshotOutput(self._snapshot(snapshot_id)).data
         return Response(answer)
 
-    @snapshot_delete_schema
+    @operation("snapshots_delete", {204: None}, 404)
     def delete(self, request: Request, snapshot_id: UUID) -> Response:
-        """Forget the name. Nothing that was held then is lost."""
+        """Delete the name. No memory or version is lost."""
         require_whole_tenant(self.key)
         self.query(EmptyInput)
         with tenant_scope(self.tenant_id):
@@ -100,14 +100,14 @@ class SnapshotEndpoint(SnapshotEndpointBase):
 
 
 class SnapshotComparisonEndpoint(SnapshotEndpointBase):
-    """A snapshot beside the present or another one."""
+    """Compare a snapshot with the present or another snapshot."""
 
-    @snapshot_compare_schema
+    @operation("snapshots_compare", {200: SnapshotComparisonOutput}, 404, parameters=[SnapshotComparisonInput])
     def get(self, request: Request, snapshot_id: UUID) -> Response:
         """Which memories were added, changed and removed since, within the key's reach, with their texts."""
         values = self.query(SnapshotComparisonInput)
         partition = readable_partition(self.key, values["partition"])
-        kind, behind = self._place(values)
+        kind, behind = self._requested_page(values)
         with tenant_scope(self.tenant_id):
             before = self._snapshot(snapshot_id)
             after = self._other(values["with"])
@@ -120,22 +120,17 @@ class SnapshotComparisonEndpoint(SnapshotEndpointBase):
                 behind=behind,
                 limit=values["page_size"],
             )
-        lists = {
-            name: [serialize_memory_change(change) for change in comparison.changes[name]] for name in CHANGE_KINDS
+        answer = {
+            "before": before,
+            "after": after or {"id": None, "name": PRESENT_REFERENCE, "recorded_at": self.now},
+            "counts": comparison.counts,
+            **comparison.changes,
+            "next": {kind: self._next_url(comparison, kind) for kind in CHANGE_KINDS},
         }
-        following = {name: self._following(comparison, name) for name in CHANGE_KINDS}
-        return Response(
-            {
-                "before": _moment_answer(before),
-                "after": _moment_answer(after) if after else self._now_answer(),
-                "counts": dict(comparison.counts),
-                **lists,
-                "next": following,
-            }
-        )
+        return Response(SnapshotComparisonOutput(answer).data)
 
-    def _place(self, values: dict[str, Any]) -> tuple[str | None, UUID | None]:
-        """Which list is wanted, from behind which memory on."""
+    def _requested_page(self, values: dict[str, Any]) -> tuple[str | None, UUID | None]:
+        """Return the requested list and the memory that its page starts after."""
         kind, place = values.get("kind"), values["cursor"]
         if place is None:
             return kind, None
@@ -151,18 +146,8 @@ class SnapshotComparisonEndpoint(SnapshotEndpointBase):
         except NotFound as error:
             raise NotFound(error.code, error.detail, "with") from error
 
-    def _following(self, comparison: SnapshotDiff, kind: str) -> str | None:
-        """The address of the rest of a list."""
+    def _next_url(self, comparison: SnapshotDiff, kind: str) -> str | None:
         if kind not in comparison.follows:
             return None
-        query = self.request.query_params.copy()
-        query["kind"] = kind
-        query["cursor"] = write_cursor(CursorPosition(kind, 0, comparison.changes[kind][-1].memory_id))
-        return self.request.build_absolute_uri(f"?{query.urlencode()}")
-
-    def _now_answer(self) -> dict[str, Any]:
-        return {"id": None, "name": PRESENT_REFERENCE, "recorded_at": format_utc(self.now)}
-
-
-def _moment_answer(snapshot: Snapshot) -> dict[str, Any]:
-    return {"id": str(snapshot.pk), "name": snapshot.name, "recorded_at": format_utc(snapshot.recorded_at)}
+        last = CursorPosition(kind, 0, comparison.changes[kind][-1].memory_id)
+        return page_url(self.request, last, kind=kind)

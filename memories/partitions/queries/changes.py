@@ -1,4 +1,4 @@
-"""What differs between two sets of rows (memory, version): told by the database, whatever the number of rows."""
+"""Compare two sets of rows (memory, version) in the database."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -9,8 +9,8 @@ from django.db import connection
 CHANGE_ADDED, CHANGE_CHANGED, REMOVED = CHANGE_KINDS = ("added", "changed", "removed")
 CHANGE_UNCHANGED = "same"
 
-# Rows of the memories' own table that held at both moments are the same, and nearly all are: they are counted without
-# being joined. The others, and superseded versions, are joined by memory.
+# Nearly all current rows are on both sides: they are counted without a join. The others and superseded versions are
+# joined by memory.
 _COMPARED = """
 WITH head (memory, number, tokens, was, still) AS MATERIALIZED ({heads}), former AS (
     SELECT memory, number, tokens FROM head WHERE was AND NOT still UNION ALL {former}
@@ -38,7 +38,7 @@ _NOTHING = "SELECT NULL::uuid, NULL::integer, NULL::integer WHERE FALSE"
 
 
 class ChangeSides(NamedTuple):
-    """Memories, each with whether it `was` and is `still`, and superseded rows that held before and after, if any."""
+    """Memories annotated with `was` and `still`, and the superseded versions of either side, if any."""
 
     heads: Any
     former: Any | None
@@ -46,7 +46,7 @@ class ChangeSides(NamedTuple):
 
 
 class ChangeTally(NamedTuple):
-    """How many memories, and their tokens of o200k_base before and after."""
+    """The number of memories, and their tokens of o200k_base before and after."""
 
     memories: int = 0
     tokens_before: int = 0
@@ -54,14 +54,14 @@ class ChangeTally(NamedTuple):
 
 
 class ChangeCounts(NamedTuple):
-    """By kind: the tally of all, what stayed the same among them, and ids of the first ones that did not."""
+    """By kind: the tally, unchanged memories included, and the first ids of changed memories."""
 
     tallies: dict[str, ChangeTally]
     listed: dict[str, list[UUID]]
 
 
 def read_changes(sides: ChangeSides, kinds: Sequence[str], *, behind: UUID | None, limit: int) -> ChangeCounts:
-    """What was added, changed (another version) and removed; of each of `kinds` the first with an id `behind`."""
+    """Return tallies of added, changed (another version) and removed memories, and ids of `kinds` after `behind`."""
     changes = ChangeCounts(
         dict.fromkeys((*CHANGE_KINDS, CHANGE_UNCHANGED), ChangeTally()), {kind: [] for kind in kinds}
     )
@@ -80,11 +80,11 @@ def _rows(sides: ChangeSides, values: list[Any]) -> list[Any]:
     statement = _COMPARED.format(**{name: sql for name, (sql, _) in parts.items()})
     with connection.cursor() as cursor:
         cursor.execute(statement, [*(value for _, own in parts.values() for value in own), *values])
-        return cursor.fetchall()
+        return list(cursor.fetchall())
 
 
 def _superseded(rows: Any | None) -> tuple[str, Sequence[Any]]:
-    """The rows (memory, number, tokens) as a statement and its values."""
+    """Return the query of (memory, version, tokens) and its parameters."""
     if rows is None:
         return _NOTHING, ()
     answer: tuple[str, Sequence[Any]] = (

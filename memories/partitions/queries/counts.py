@@ -1,4 +1,4 @@
-"""Counting the memories of partitions: what is folded plus what waits, and folding it in (ADR-0077)."""
+"""Counts of the memories of partitions: folded counts plus pending changes (ADR-0077)."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,7 +11,7 @@ from memories.services.partitions.paths import subtree_bounds
 from memories.tenancy.queries.conditions import segment_paths
 from memories.tenancy.queries.rows import TenantRows
 
-# One statement: what it takes, it counts and deletes, or none of it. Rows in the order of paths: no deadlock.
+# One statement, so that changes are counted and deleted together or not at all. The order of paths avoids deadlocks.
 _FOLD = """
 WITH taken AS (
     DELETE FROM memories_partitioncountchange
@@ -35,7 +35,7 @@ WITH taken AS (
 )
 SELECT count(*) FROM taken
 """
-# Written out, for every search asks it.
+# Raw SQL, because every search runs it.
 _HERE = "tenant_id = %(tenant)s AND (path = %(path)s OR path >= %(low)s AND path < %(high)s)"
 _MEASURE = "SELECT ({rows}), ({index})"
 _WITHIN = """
@@ -62,10 +62,9 @@ class PartitionCountQuerySet(TenantRows):
     def measure(
         self, tenant_id: UUID, path: str, *, exact: bool, segments: Mapping[str, str], index: str
     ) -> tuple[int, int | None]:
-        """Rows in a partition, waiting changes included, and in the index of that name: None where there is none.
+        """Return the rows of a partition, pending changes included, and of the named index, None without one.
 
-        With `segments` those rows alone that stand in partitions which hold every given `key=value`, at any depth. One
-        query.
+        `segments` restricts to partitions that contain every given `key=value` at any depth. One query.
         """
         low, high = ("", "") if exact else subtree_bounds(path)
         values: dict[str, Any] = {"tenant": tenant_id, "path": path, "low": low, "high": high, "is_exact": exact}
@@ -77,17 +76,13 @@ class PartitionCountQuerySet(TenantRows):
         return max(int(rows or 0), 0), None if index_rows is None else max(int(index_rows), 0)
 
     def empty(self) -> "PartitionCountQuerySet":
-        """Those with nothing left to count."""
+        """Counts that are zero."""
         return self.filter(own_rows=0, subtree_rows=0)
 
 
 class PartitionCountChangeQuerySet(TenantRows):
-    def tenant_ids(self) -> list[UUID]:
-        """Of which tenants there are any."""
-        return list(self.order_by().values_list("tenant_id", flat=True).distinct())
-
     def fold(self, tenant_id: UUID, limit: int) -> int:
-        """Add the oldest changes of a tenant to its counts and delete them; how many there were. In a scope."""
+        """Fold the oldest changes of a tenant into its counts; return how many. Runs in a scope."""
         with connection.cursor() as cursor:
             cursor.execute(_FOLD, {"tenant": tenant_id, "limit": limit})
             return int(cursor.fetchone()[0])

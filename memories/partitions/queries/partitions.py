@@ -24,15 +24,15 @@ class PartitionQuerySet(TenantRows):
         return self.filter(path_condition("path", path, exact=exact))
 
     def one_each(self) -> Any:
-        """Rows of (path, 1), to be added up along the tree."""
+        """Rows of (path, 1), to be summed along the tree."""
         return self.order_by().values_list("path", Value(1))
 
     def holding(self, text: str) -> Self:
-        """Those whose path holds `text`, whatever its case."""
+        """Partitions whose path contains `text`, ignoring case."""
         return self.filter(path__icontains=text)
 
     def page_by_path(self, after: int | None = None, *, is_backward: bool = False, count: int) -> Self:
-        """`count` rows in the order of paths, after the row with the id `after`; backward those before it."""
+        """`count` rows in the order of paths after (backward: before) the row with the id `after`."""
         rows = self
         if after is not None:
             place = self.model.objects.filter(pk=after).values("path")
@@ -40,7 +40,7 @@ class PartitionQuerySet(TenantRows):
         return rows.order_by("-path" if is_backward else "path")[:count]
 
     def with_contents(self, now: datetime) -> Self:
-        """Adds `memory_count` (live, those below not counted) and `summary_styles`, both in the same query."""
+        """Adds `memory_count` (live memories, without those below) and `summary_styles` in the same query."""
         memories = self.model._meta.get_field("memories").related_model._base_manager
         summaries = self.model._meta.get_field("summaries").related_model._base_manager
         live = memories.filter(live_condition(now), partition=OuterRef("pk")).order_by().values("partition")
@@ -51,10 +51,10 @@ class PartitionQuerySet(TenantRows):
         )
 
     def wanting_summary(self, style: str, now: datetime, *, memories_min: int) -> Self:
-        """Those that a roll-up would change, the deepest first; the root has none.
+        """Partitions that a roll-up would change, the deepest first, without the root.
 
-        Where no summary of `style` is current: those with at least `memories_min` live memories. Where one is that a
-        roll-up made: those with a memory stored, changed or archived after it. What people and agents wrote stays.
+        Without an active summary of `style`: those with at least `memories_min` live memories. With one of a roll-up:
+        those with a memory stored, changed or archived since. Summaries by people and agents stay.
         """
         memories = self.model._meta.get_field("memories").related_model._base_manager
         summaries = self.model._meta.get_field("summaries").related_model._base_manager
@@ -76,9 +76,9 @@ class PartitionQuerySet(TenantRows):
         )
 
     def branches(self, lineage: Sequence[str], *, after: str, count: int) -> list[Any]:
-        """Those right below each of `lineage`, which leads from the root down: the first `count` of each, by path.
+        """The first `count` children of each partition of `lineage` (from the root down), by path. One query.
 
-        Below the last of it, those behind `after`. What leads on is there at any place. One query.
+        Children of the last one start after `after`. Partitions of the lineage are always included.
         """
         last = len(lineage) - 1
         levels = [Q(depth=depth + 1) & path_condition("path", path, exact=False) for depth, path in enumerate(lineage)]
@@ -97,15 +97,12 @@ class PartitionQuerySet(TenantRows):
         return self.filter(path__gt=path) if path else self
 
     def right_below(self, depth: int, *, after: str, count: int) -> Self:
-        """The first `count` of the next level, behind the path `after`."""
+        """The first `count` partitions of the next level after the path `after`."""
         return self.filter(depth=depth + 1).behind_path(after)[:count]
 
     def children_of(self, path: str, depth: int) -> Self:
         """The partitions one level below."""
         return self.within(path).filter(depth=depth + 1)
-
-    def how_many(self) -> int:
-        return self.count()
 
     def offered_paths(self) -> list[str]:
         """The paths that a form offers."""

@@ -20,18 +20,18 @@ class MemoryLinkQuerySet(VersionedByRecordedTime):
         return self.order_by("recorded_from", "pk")
 
     def targets(self, count: int) -> list[UUID]:
-        """Where the first edges lead."""
+        """The targets of the first links."""
         return list(self.values_list("target_id", flat=True)[:count])
 
     def sources(self, count: int) -> list[UUID]:
-        """Where the first edges come from."""
+        """The sources of the first links."""
         return list(self.values_list("source_id", flat=True)[:count])
 
     def touching(self, memory_id: UUID) -> Self:
         return self.filter(Q(source_id=memory_id) | Q(target_id=memory_id))
 
     def touching_any(self, memory_ids: Iterable[UUID]) -> Self:
-        """Edges from or to any of these memories, in one order."""
+        """Links from or to any of these memories, by id."""
         ids = list(memory_ids)
         return self.filter(Q(source_id__in=ids) | Q(target_id__in=ids)).order_by("pk")
 
@@ -48,12 +48,12 @@ class MemoryLinkQuerySet(VersionedByRecordedTime):
         return self.filter(pk=link_id)
 
     def within(self, path: str) -> Self:
-        """Edges both of whose ends are in `path` or below it."""
+        """Links with both ends in `path` or below it."""
         ends = ("source__partition_path", "target__partition_path")
         return self.filter(*(path_condition(column, path, exact=False) for column in ends))
 
     def with_ends(self) -> Self:
-        """Both memories of each edge in the same query, the newest edge first."""
+        """With both memories in the same query, newest first."""
         derived = [f"{end}__{name}" for end in ("source", "target") for name in ("search_vector", *SEARCH_COLUMNS)]
         return self.select_related("source", "target").defer(*derived).order_by("-recorded_from", "pk")
 
@@ -72,14 +72,14 @@ class PartitionSummaryQuerySet(VersionedByRecordedTime):
         return self.filter(style=style)
 
     def of_partition(self, path: str) -> Self:
-        return self.filter(partition__path=path)
+        return self.filter(partition__path=path).select_related("partition")
 
     def of_partitions(self, partitions: QuerySet[Any]) -> Self:
-        """Of the partitions that another query finds, in the order of their paths."""
+        """Summaries of the partitions of another query, in the order of paths."""
         return self.filter(partition__in=partitions).select_related("partition").order_by("partition__path")
 
     def in_partitions(self, paths: Iterable[str]) -> Self:
-        """Of these partitions, from the root down, each with its partition in the same query."""
+        """Summaries of these partitions, from the root down, with the partition in the same query."""
         rows = self.filter(partition__path__in=list(paths)).select_related("partition")
         return rows.order_by("partition__depth", "partition__path", "style", "version")
 
@@ -90,7 +90,7 @@ class PartitionSummaryQuerySet(VersionedByRecordedTime):
         return self.filter(path_condition("partition__path", path, exact=False))
 
     def of_summary(self, summary_id: UUID) -> Self:
-        """All versions of one summary, the newest first, each with its partition in the same query."""
+        """All versions of one summary, newest first, with the partition in the same query."""
         return self.filter(summary_id=summary_id).select_related("partition").order_by("-version")
 
     def latest_of(self, ids: Iterable[object]) -> Self:
@@ -110,9 +110,6 @@ class PartitionSummaryQuerySet(VersionedByRecordedTime):
 class SnapshotQuerySet(TenantRows):
     def named(self, name: str) -> Self:
         return self.filter(name=name)
-
-    def with_id(self, snapshot_id: UUID) -> Self:
-        return self.filter(pk=snapshot_id)
 
     def newest_first(self) -> Self:
         return self.order_by("-recorded_at", "name")

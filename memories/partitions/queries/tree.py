@@ -1,4 +1,4 @@
-"""Sums over the tree of partitions: what stands in each node itself, and in it with all below."""
+"""Sums over the partition tree: of each node alone, and with its descendants."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,35 +8,35 @@ from django.db import connection
 
 from memories.services.partitions.paths import subtree_bounds
 
-# The bounds of the wanted nodes cut the order of paths into stretches, which are numbered from 1 on.
-_BY_STRETCH = """
-SELECT width_bucket(path COLLATE "C", %s::text[]) AS stretch, {sums}
-FROM ({rows}) AS grouped (path, {names}) GROUP BY stretch
+# The bounds of the nodes divide the order of paths into ranges, numbered from 1.
+_BY_RANGE = """
+SELECT width_bucket(path COLLATE "C", %s::text[]) AS range_number, {sums}
+FROM ({rows}) AS grouped (path, {names}) GROUP BY range_number
 """
-#: Behind a path this is the first text after it: no other path lies between, for they hold no control characters.
+#: A path with this suffix is the next possible text, because paths contain no control characters.
 _NEXT = "\x01"
 
 
 @dataclass(frozen=True)
 class SubtreeSums:
-    """The figures of one partition by name: of itself, and of it with all below."""
+    """The figures of one partition by name: alone, and with its descendants."""
 
     own: Mapping[str, Any]
     total: Mapping[str, Any]
 
 
 def subtree_sums(grouped: Any, nodes: Collection[str], merges: Mapping[str, str]) -> dict[str, SubtreeSums]:
-    """The figures of each of these partitions; `merges` says how each is put together: sum or max.
+    """Return the figures of each of these partitions; `merges` maps a figure to sum or max.
 
-    `grouped` are rows of (partition path, the figures in the order of `merges`). One query, which puts every row into
-    its stretch once, however deep the nodes lie.
+    `grouped` are rows of (partition path, figures in the order of `merges`). One query, which assigns each row to one
+    range.
     """
     bounds = sorted({bound for node in nodes for bound in (node, node + _NEXT, *subtree_bounds(node))})
     number_from = {bound: number for number, bound in enumerate(bounds, start=1)}
-    by_stretch = _by_stretch(grouped, bounds, merges)
+    by_range = _by_range(grouped, bounds, merges)
 
     def figures(numbers: Iterable[int]) -> dict[str, Any]:
-        return _merged([by_stretch[number] for number in numbers if number in by_stretch], merges)
+        return _merged([by_range[number] for number in numbers if number in by_range], merges)
 
     def sums(node: str) -> SubtreeSums:
         own = number_from[node]
@@ -46,12 +46,12 @@ def subtree_sums(grouped: Any, nodes: Collection[str], merges: Mapping[str, str]
     return {node: sums(node) for node in nodes}
 
 
-def _by_stretch(grouped: Any, bounds: Sequence[str], merges: Mapping[str, str]) -> dict[int, Sequence[Any]]:
+def _by_range(grouped: Any, bounds: Sequence[str], merges: Mapping[str, str]) -> dict[int, Sequence[Any]]:
     sql, values = grouped.query.sql_with_params()
     sums = ", ".join(f"{merge}({name})" for name, merge in merges.items())
     with connection.cursor() as cursor:
-        cursor.execute(_BY_STRETCH.format(sums=sums, rows=sql, names=", ".join(merges)), [list(bounds), *values])
-        return {stretch: figures for stretch, *figures in cursor.fetchall()}
+        cursor.execute(_BY_RANGE.format(sums=sums, rows=sql, names=", ".join(merges)), [list(bounds), *values])
+        return {number: figures for number, *figures in cursor.fetchall()}
 
 
 def _merged(rows: Sequence[Sequence[Any]], merges: Mapping[str, str]) -> dict[str, Any]:

@@ -1,16 +1,16 @@
-"""Partitions, their summaries and the memo: what agents send about them and what they get."""
+"""Partitions, their summaries and the tenant memo: requests and answers."""
 
 from typing import Any
 
 from rest_framework import serializers
 
-from memories.models import Partition, PartitionSummary, TenantMemo
+from memories.models import PartitionSummary, TenantMemo
 from memories.services.store.content import MAX_CONTENT_BYTES, check_content, normalise_content
 from memories.services.tokens import ENCODINGS
 from memories.store.serializers.answers import TokenCountsOutput
 from memories.store.serializers.inputs import content_field
 from memories.tenancy.serializers.partitions import PartitionScopedInput, path_field
-from memory_platform.rest.fields import RuleCheckedField, StrictBooleanField, StrictChoiceField, format_utc
+from memory_platform.rest.fields import RuleCheckedField, StrictBooleanField, StrictChoiceField
 from memory_platform.rest.pages import PageInput
 from memory_platform.rest.serializers import StrictSerializer
 
@@ -25,7 +25,7 @@ def _content_or_nothing(value: Any) -> str:
 
 
 class PartitionInput(PartitionScopedInput):
-    """A partition to make."""
+    """A new partition."""
 
 
 class PartitionListInput(PageInput):
@@ -35,7 +35,7 @@ class PartitionListInput(PageInput):
 
 
 class PartitionAddress(StrictSerializer):
-    """The partition in an address, already decoded once."""
+    """The partition in a URL, already percent-decoded once."""
 
     partition = path_field()
 
@@ -61,7 +61,7 @@ class SummaryStyleInput(StrictSerializer):
 
 
 class MemoInput(StrictSerializer):
-    """The memo; an empty one takes it out of contexts."""
+    """The memo; an empty one removes it from contexts."""
 
     content = RuleCheckedField(
         rule=_content_or_nothing,
@@ -70,63 +70,20 @@ class MemoInput(StrictSerializer):
     )
 
 
-def serialize_partition(row: Partition) -> dict[str, Any]:
-    """A partition; the row was read `with_contents`."""
-    return {
-        "partition": row.path,
-        "depth": row.depth,
-        "memory_count": row.memory_count,  # type: ignore[attr-defined]
-        "summary_styles": row.summary_styles,  # type: ignore[attr-defined]
-    }
-
-
-def serialize_summary(row: PartitionSummary, path: str) -> dict[str, Any]:
-    """One version of a summary."""
-    return {
-        "id": str(row.summary_id),
-        "partition": path,
-        "style": row.style,
-        "version": row.version,
-        "content": row.content,
-        "token_counts": row.token_counts,
-        "origin": row.origin,
-        "recorded_from": format_utc(row.recorded_from),
-        "recorded_to": format_utc(row.recorded_to),
-    }
-
-
-def serialize_memo(row: TenantMemo | None) -> dict[str, Any]:
-    """The memo; version 0 and no text where none was ever set."""
-    return {
-        "content": row.content if row else "",
-        "version": row.version if row else 0,
-        "token_counts": row.token_counts if row else dict.fromkeys(ENCODINGS, 0),
-        "recorded_from": format_utc(row.recorded_from) if row else None,
-    }
-
-
 class PartitionOutput(serializers.Serializer[Any]):
     """A partition."""
 
-    partition = serializers.CharField(help_text='Path; "" is the root.')
+    partition = serializers.CharField(source="path", help_text='Path; "" is the root.')
     depth = serializers.IntegerField()
-    memory_count = serializers.IntegerField(help_text="Live memories in it, those below not counted.")
+    memory_count = serializers.IntegerField(help_text="Live memories in it, without those below.")
     summary_styles = serializers.ListField(child=serializers.CharField())
-
-
-class PartitionPageOutput(serializers.Serializer[Any]):
-    """A page of partitions, in the order of their paths."""
-
-    next = serializers.URLField(allow_null=True)
-    previous = serializers.URLField(allow_null=True)
-    results = PartitionOutput(many=True)
 
 
 class PartitionSummaryOutput(serializers.Serializer[Any]):
     """One version of a partition's summary; `id` is stable through its versions."""
 
-    id = serializers.UUIDField()
-    partition = serializers.CharField()
+    id = serializers.UUIDField(source="summary_id")
+    partition = serializers.CharField(source="partition.path")
     style = serializers.ChoiceField(choices=_STYLES)  # type: ignore[assignment]
     version = serializers.IntegerField()
     content = serializers.CharField()
@@ -136,12 +93,8 @@ class PartitionSummaryOutput(serializers.Serializer[Any]):
     recorded_to = serializers.DateTimeField(allow_null=True, help_text="Null while current.")
 
 
-class PartitionSummaryPageOutput(serializers.Serializer[Any]):
-    """A page of summaries, newest first."""
-
-    next = serializers.URLField(allow_null=True)
-    previous = serializers.URLField(allow_null=True)
-    results = PartitionSummaryOutput(many=True)
+#: The memo of a tenant that never set one.
+NO_MEMO = TenantMemo(content="", version=0, **{f"tokens_{encoding}": 0 for encoding in ENCODINGS})
 
 
 class TenantMemoOutput(serializers.Serializer[Any]):

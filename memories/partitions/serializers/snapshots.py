@@ -1,21 +1,18 @@
-"""Snapshots: what admins send about them and what agents get."""
+"""Snapshots: requests and answers."""
 
 from typing import Any
 from uuid import UUID
 
 from rest_framework import serializers
 
-from memories.models import Snapshot
 from memories.partitions.queries.changes import CHANGE_KINDS
-from memories.partitions.snapshot_comparison import MemoryChange
-from memories.store.serializers.answers import MemoryTextOutput, serialize_memory_text
+from memories.store.serializers.answers import MemoryTextOutput
 from memories.tenancy.serializers.partitions import path_field
 from memory_platform.rest.fields import (
     RuleCheckedField,
     StrictChoiceField,
     StrictDateTimeField,
     StrictTextField,
-    format_utc,
 )
 from memory_platform.rest.pages import PageInput
 from memory_platform.rest.serializers import StrictSerializer
@@ -38,10 +35,6 @@ class SnapshotInput(StrictSerializer):
     recorded_at = StrictDateTimeField(
         is_over=True, required=False, allow_null=True, default=None, help_text="Absent: now. Not in the future."
     )
-
-
-class SnapshotListInput(PageInput):
-    """The query parameters of the list of snapshots."""
 
 
 class SnapshotReferenceError(ValueError):
@@ -70,7 +63,7 @@ class SnapshotComparisonInput(PageInput):
     kind = StrictChoiceField(choices=CHANGE_KINDS, required=False, help_text="Only this list.")
 
     def get_fields(self) -> dict[str, Any]:
-        """With the parameter whose name is a word of the language."""
+        """Add the parameter whose name is a Python keyword."""
         named = RuleCheckedField(
             rule=_now_or_id,
             shape={
@@ -84,26 +77,6 @@ class SnapshotComparisonInput(PageInput):
         return {**super().get_fields(), "with": named}
 
 
-def serialize_memory_change(change: MemoryChange) -> dict[str, Any]:
-    """What one memory said before and after."""
-    return {
-        "id": str(change.memory_id),
-        "before": change.before and serialize_memory_text(change.before),
-        "after": change.after and serialize_memory_text(change.after),
-    }
-
-
-def serialize_snapshot(row: Snapshot) -> dict[str, Any]:
-    """A snapshot."""
-    return {
-        "id": str(row.pk),
-        "name": row.name,
-        "recorded_at": format_utc(row.recorded_at),
-        "created_at": format_utc(row.created_at),
-        "created_by": row.created_by,
-    }
-
-
 class SnapshotOutput(serializers.Serializer[Any]):
     """A named recorded time."""
 
@@ -115,7 +88,7 @@ class SnapshotOutput(serializers.Serializer[Any]):
 
 
 class PointInTimeOutput(serializers.Serializer[Any]):
-    """One of the two moments."""
+    """One of the two compared times."""
 
     id = serializers.UUIDField(allow_null=True, help_text="Of the snapshot; null: now.")
     name = serializers.CharField()
@@ -123,7 +96,7 @@ class PointInTimeOutput(serializers.Serializer[Any]):
 
 
 class ChangeCountsOutput(serializers.Serializer[Any]):
-    """How many memories, whatever the lists show."""
+    """The number of memories of each kind, beyond the page too."""
 
     added = serializers.IntegerField()
     changed = serializers.IntegerField()
@@ -131,15 +104,15 @@ class ChangeCountsOutput(serializers.Serializer[Any]):
 
 
 class MemoryChangeOutput(serializers.Serializer[Any]):
-    """What one memory said before and after; null where it was not there."""
+    """The text of a memory before and after; null where it was not live."""
 
-    id = serializers.UUIDField()
+    id = serializers.UUIDField(source="memory_id")
     before = MemoryTextOutput(allow_null=True)
     after = MemoryTextOutput(allow_null=True)
 
 
 class SnapshotNextPagesOutput(serializers.Serializer[Any]):
-    """Where each list goes on; null where it does not."""
+    """The next page of each list; null on the last one."""
 
     added = serializers.URLField(allow_null=True)
     changed = serializers.URLField(allow_null=True)
@@ -147,7 +120,7 @@ class SnapshotNextPagesOutput(serializers.Serializer[Any]):
 
 
 class SnapshotComparisonOutput(serializers.Serializer[Any]):
-    """What became of the memories between two moments: counts, and a page of each list in the order of ids."""
+    """The differences between two times: counts, and a page of each list in the order of ids."""
 
     before = PointInTimeOutput()
     after = PointInTimeOutput()
@@ -156,11 +129,3 @@ class SnapshotComparisonOutput(serializers.Serializer[Any]):
     changed = MemoryChangeOutput(many=True)
     removed = MemoryChangeOutput(many=True)
     next = SnapshotNextPagesOutput()
-
-
-class SnapshotPageOutput(serializers.Serializer[Any]):
-    """A page of snapshots, the latest recorded time first."""
-
-    next = serializers.URLField(allow_null=True)
-    previous = serializers.URLField(allow_null=True)
-    results = SnapshotOutput(many=True)

@@ -1,6 +1,5 @@
-"""The tenant's memo, read and edited, with its versions; taking a partition's summary out of contexts and back."""
+"""The page of the tenant memo, and the buttons that withdraw and restore partition summaries."""
 
-from http import HTTPStatus
 from urllib.parse import urlencode
 
 from django.http import Http404, HttpResponse, HttpResponseBase
@@ -26,11 +25,10 @@ from memory_platform.web.pages import (
     flash_error,
     operator_required,
     render_page,
-    wants_fragment,
 )
 
 _VERSIONS_MAX = 50
-#: Of a longer text no tokens are counted while somebody types: a memo is a few sentences.
+#: Tokens of a longer text are not counted while typing.
 COUNTED_CHARACTERS_MAX = 100_000
 
 
@@ -38,7 +36,7 @@ COUNTED_CHARACTERS_MAX = 100_000
 @tenant_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def memo(request: HtmxRequest) -> HttpResponseBase:
-    """The text that may lead every context, with its versions."""
+    """Show and edit the memo, with its versions."""
     if request.method != "POST":
         return _memo_page(request, None)
     form = VersionedTextForm(request.POST, label_suffix="")
@@ -56,7 +54,7 @@ def memo(request: HtmxRequest) -> HttpResponseBase:
             form.add_error(error.field if error.field in form.fields else None, error.detail)
         else:
             is_new = saved.version != form.cleaned_data["seen_version"]
-            add_flash(request, f"Version {saved.version} is in force." if is_new else "Nothing was changed.")
+            add_flash(request, f"Version {saved.version} is active." if is_new else "No changes made.")
             return redirect("memo", request.tenant.id)
     return _memo_page(request, form)
 
@@ -75,20 +73,14 @@ def _memo_page(request: HtmxRequest, form: VersionedTextForm | None) -> HttpResp
         "history": build_text_versions(versions, {row.pk: labels.get(str(row.pk), "") for row in versions}),
         "form": form or VersionedTextForm(initial=initial, label_suffix=""),
     }
-    status = HTTPStatus.UNPROCESSABLE_ENTITY if form and form.errors else HTTPStatus.OK
-    return render_page(
-        request,
-        "memories/partitions/memo.html#body" if wants_fragment(request) else "memories/partitions/memo.html",
-        page,
-        status=status,
-    )
+    return render_page(request, "memories/partitions/memo.html", page, fragment="body", form=form)
 
 
 @operator_required("operator")
 @tenant_required
 @require_POST
 def text_tokens(request: HtmxRequest) -> HttpResponseBase:
-    """How many tokens a text takes while somebody types it; nothing is kept."""
+    """Count the tokens of a text while it is typed."""
     text = normalise_content(request.POST.get("content", "").replace("\r\n", "\n"))
     tokens = count_tokens(text) if len(text) <= COUNTED_CHARACTERS_MAX else None
     return render_page(request, "memories/partitions/_text_tokens.html", {"tokens": tokens})
@@ -98,7 +90,7 @@ def text_tokens(request: HtmxRequest) -> HttpResponseBase:
 @tenant_required
 @require_safe
 def summaries(request: HtmxRequest) -> HttpResponseBase:
-    """Where summaries stood before partitions had a page of their own."""
+    """Redirect the former page of summaries."""
     path = request.GET.get("partition", "")
     return redirect(_address(request, path) if path else reverse("partitions", args=[request.tenant.id]))
 
@@ -107,7 +99,7 @@ def summaries(request: HtmxRequest) -> HttpResponseBase:
 @tenant_required
 @require_POST
 def summary_withdraw(request: HtmxRequest) -> HttpResponseBase:
-    """Take a summary out of contexts; undoing that brings its text back as a new version."""
+    """Withdraw a summary; the undo restores its text as a new version."""
     place = PartitionForm(request.POST)
     if not place.is_valid():
         raise Http404
@@ -120,7 +112,7 @@ def summary_withdraw(request: HtmxRequest) -> HttpResponseBase:
         withdraw_summary(summary=current, by=operator_actor(request.operator), now=timezone.now())
     again = urlencode({"partition": path, "style": current.style})
     undo = f"{reverse('summary-again', args=[request.tenant.id])}?{again}"
-    add_flash(request, f"The {current.style} summary stands in no context any more. Its versions stay.", undo_url=undo)
+    add_flash(request, f"The {current.style} summary was withdrawn. Its versions remain.", undo_url=undo)
     return redirect(_address(request, path))
 
 
@@ -128,7 +120,7 @@ def summary_withdraw(request: HtmxRequest) -> HttpResponseBase:
 @tenant_required
 @require_POST
 def summary_again(request: HtmxRequest) -> HttpResponseBase:
-    """Undo of a withdrawal: what the last version of the style that the address names said is in force again."""
+    """Undo a withdrawal: make the last version's text of the style in the URL active again."""
     place = PartitionForm(request.GET)
     if not place.is_valid():
         raise Http404
@@ -151,9 +143,9 @@ def summary_again(request: HtmxRequest) -> HttpResponseBase:
                 now=timezone.now(),
             )
     except StaleVersion:
-        flash_error(request, f"A {style} summary is in force there already.")
+        flash_error(request, f"A {style} summary is already active.")
     else:
-        add_flash(request, f"The {style} summary is back as version {saved.version}.")
+        add_flash(request, f"The {style} summary was restored as version {saved.version}.")
     return redirect(_address(request, path))
 
 

@@ -1,8 +1,7 @@
-"""Snapshots: names for recorded times, what differs between two of them."""
+"""The pages of snapshots and their comparison."""
 
 from collections.abc import Mapping
 from datetime import datetime
-from http import HTTPStatus
 from typing import Any
 from uuid import UUID
 
@@ -14,7 +13,8 @@ from django.views.decorators.http import require_http_methods, require_safe
 from memories.models import Partition, Snapshot
 from memories.partitions.actions.snapshots import create_snapshot, delete_snapshot
 from memories.partitions.forms import ComparisonForm, SnapshotForm
-from memories.partitions.snapshot_comparison import CHANGE_KINDS, SnapshotDiff, diff_points_in_time
+from memories.partitions.queries.changes import CHANGE_KINDS
+from memories.partitions.snapshot_comparison import SnapshotDiff, diff_points_in_time
 from memories.services.store.moments import PointInTime
 from memories.tenancy.access import operator_actor, tenant_of, tenant_required
 from memories.tenancy.exceptions import PlatformError
@@ -25,7 +25,6 @@ from memory_platform.web.pages import (
     loads_result_later,
     operator_required,
     render_page,
-    wants_fragment,
 )
 
 SNAPSHOTS_SHOWN_MAX = 200
@@ -36,7 +35,7 @@ TODAY = "today"
 @tenant_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def snapshots(request: HtmxRequest) -> HttpResponseBase:
-    """The names, the latest recorded time first, and the form that gives one."""
+    """List snapshots, the latest recorded time first, with the form that creates one."""
     if request.method != "POST":
         return _list_page(request, SnapshotForm(label_suffix=""))
     form = SnapshotForm(request.POST, label_suffix="")
@@ -53,7 +52,7 @@ def snapshots(request: HtmxRequest) -> HttpResponseBase:
         except PlatformError as error:
             form.add_error(error.field if error.field in form.fields else None, error.detail)
         else:
-            add_flash(request, f"Snapshot {made.name} is there.")
+            add_flash(request, f"Snapshot {made.name} created.")
             return redirect("snapshots", request.tenant.id)
     return _list_page(request, form)
 
@@ -61,21 +60,15 @@ def snapshots(request: HtmxRequest) -> HttpResponseBase:
 def _list_page(request: HtmxRequest, form: SnapshotForm) -> HttpResponse:
     with tenant_scope(request.tenant.id):
         rows = list(Snapshot.objects.for_tenant(request.tenant.id).newest_first()[:SNAPSHOTS_SHOWN_MAX])
-    status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
     page = {"section": "snapshots", "rows": list(zip(rows, [*rows[1:], None], strict=False)), "form": form}
-    return render_page(
-        request,
-        "memories/partitions/snapshots.html#body" if wants_fragment(request) else "memories/partitions/snapshots.html",
-        page,
-        status=status,
-    )
+    return render_page(request, "memories/partitions/snapshots.html", page, fragment="body", form=form)
 
 
 @operator_required("viewer")
 @tenant_required
 @require_safe
 def snapshot(request: HtmxRequest, snapshot_id: UUID) -> HttpResponseBase:
-    """What differs between a snapshot and another one, or today: everywhere or in one partition."""
+    """Compare a snapshot with another one or today, everywhere or in one partition."""
     now = timezone.now()
     form = ComparisonForm(request.GET, label_suffix="")
     if not form.is_valid():
@@ -95,17 +88,13 @@ def snapshot(request: HtmxRequest, snapshot_id: UUID) -> HttpResponseBase:
             "partitions": Partition.objects.for_tenant(request.tenant.id).offered_paths(),
         }
         page |= {"is_coming": True} if loads_result_later(request) else _compared(request, one, other, wanted, now)
-    return render_page(
-        request,
-        "memories/partitions/snapshot.html#result" if wants_fragment(request) else "memories/partitions/snapshot.html",
-        page,
-    )
+    return render_page(request, "memories/partitions/snapshot.html", page, fragment="result")
 
 
 def _compared(
     request: HtmxRequest, one: Snapshot, other: Snapshot | None, wanted: Mapping[str, Any], now: datetime
 ) -> dict[str, Any]:
-    """What differs between the two, the earlier one first; inside a scope."""
+    """Return the differences of the two, the earlier one first; inside a scope."""
     first, second = sorted((one.recorded_at, other.recorded_at if other else now))
     difference = diff_points_in_time(
         tenant_id=request.tenant.id,
@@ -125,7 +114,7 @@ def _compared(
 
 
 def _listed(request: HtmxRequest, difference: SnapshotDiff, kind: str) -> dict[str, Any]:
-    """One list of changes with its tally, and the address where it goes on."""
+    """Return one list of changes with its tally and the query of its next page."""
     rows = difference.changes[kind]
     query = request.GET.copy()
     query["kind"], query["behind"] = kind, str(rows[-1].memory_id)
@@ -144,7 +133,7 @@ def _named(rows: list[Snapshot], snapshot_id: str) -> Snapshot:
 @tenant_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def snapshot_delete(request: HtmxRequest, snapshot_id: UUID) -> HttpResponseBase:
-    """Ask, then forget the name; nothing that was held then is lost."""
+    """Confirm, then delete the name; no memory or version is lost."""
     with tenant_scope(request.tenant.id):
         found = Snapshot.objects.for_tenant(request.tenant.id).with_id(snapshot_id).first()
         if found is None:
@@ -155,5 +144,5 @@ def snapshot_delete(request: HtmxRequest, snapshot_id: UUID) -> HttpResponseBase
         return render_page(
             request, "memories/partitions/snapshot_delete.html", {"section": "snapshots", "snapshot": found}
         )
-    add_flash(request, f"The name {found.name} is gone. What was held then can be named again by its time.")
+    add_flash(request, f"Snapshot {found.name} deleted. You can recreate it by its time.")
     return redirect("snapshots", request.tenant.id)

@@ -1,4 +1,4 @@
-"""What is wrong with a collection of memories, each threshold by name, and what merging makes of two (ADR-0083)."""
+"""The hygiene lists with their thresholds, and the rules of merging (ADR-0083)."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from numpy.typing import NDArray
 
 from memories.services.hygiene.value_differences import has_value_difference
 
-#: Cosine of two vectors from which on texts say nearly the same.
+#: Minimum cosine of near-duplicates.
 NEAR_DUPLICATE_SIMILARITY_MIN = 0.92
-#: Cosine from which on two texts may be about the same thing, and are compared by their numbers and dates.
+#: Minimum cosine of texts that may be about the same thing; their numbers and dates are compared.
 CANDIDATE_SIMILARITY_MIN = 0.75
-#: Nearest memories that one is paired with, at most: a hundred like texts make no list of five thousand pairs.
+#: Maximum pairs per memory, so that a hundred similar texts do not make five thousand pairs.
 NEIGHBOURS_MAX = 5
-#: A new memory repeats a context when what it resembles was shown to an agent in so long a time before it.
+#: A new memory is a recall loop if an agent saw the text that it repeats within this time before.
 LOOP_WINDOW = timedelta(days=7)
-#: Held for so long without being shown to an agent once.
+#: Age of memories that no context has included yet.
 NEVER_RETRIEVED_AFTER = timedelta(days=30)
-#: Shown so often: enough to tell that nobody made use of it.
+#: Retrievals after which missing votes are evidence.
 UNHELPFUL_RETRIEVALS_MIN = 20
-#: Gone within so long a time from now.
+#: Time to expiry.
 EXPIRES_WITHIN = timedelta(days=7)
 
 NEAR_DUPLICATE_LIST, CONTRADICTION, RECALL_LOOP = "near_duplicate", "contradiction", "recall_loop"
@@ -38,10 +38,7 @@ PairVectors = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class HygieneList:
-    """One list: its name in addresses, what it means with its thresholds, and the orders it can stand in.
-
-    `sorts` are columns by the words for them, the first is the default.
-    """
+    """One list: its name in URLs, its meaning, and its orders by name, the default first."""
 
     kind: str
     title: str
@@ -56,24 +53,24 @@ LISTS: Mapping[str, HygieneList] = {
     for each in (
         HygieneList(
             NEAR_DUPLICATE_LIST,
-            "Near duplicates",
+            "Near-duplicates",
             f"Two memories of one partition whose vectors have a cosine of {NEAR_DUPLICATE_SIMILARITY_MIN} or more;"
-            f" each is paired with its {NEIGHBOURS_MAX} nearest at most.",
+            f" each is paired with at most {NEIGHBOURS_MAX} others.",
             _OF_PAIRS,
             has_pairs=True,
         ),
         HygieneList(
             CONTRADICTION,
             "Contradictions",
-            "Two memories of one partition that say the same but for a number or a date"
-            f" (cosine {CANDIDATE_SIMILARITY_MIN} or more, all other words alike): perhaps one is out of date.",
+            "Two memories of one partition that differ only in a number or date"
+            f" (cosine {CANDIDATE_SIMILARITY_MIN} or more, all other words equal). One may be outdated.",
             _OF_PAIRS,
             has_pairs=True,
         ),
         HygieneList(
             RECALL_LOOP,
             "Recall loops",
-            f"A memory that repeats what an agent was shown in the {LOOP_WINDOW.days} days before it was stored: equal"
+            f"A memory that repeats what an agent read in the {LOOP_WINDOW.days} days before it was stored: equal"
             f" but for case and spaces, or with a cosine of {NEAR_DUPLICATE_SIMILARITY_MIN} or more in one partition.",
             _OF_PAIRS,
             has_pairs=True,
@@ -81,20 +78,20 @@ LISTS: Mapping[str, HygieneList] = {
         HygieneList(
             NEVER_RETRIEVED,
             "Never retrieved",
-            f"Held for more than {NEVER_RETRIEVED_AFTER.days} days and not once packed into a context.",
+            f"Stored for more than {NEVER_RETRIEVED_AFTER.days} days and never included in a context.",
             {"oldest": "at", "tokens": "-weight"},
         ),
         HygieneList(
             UNHELPFUL,
-            "Recalled, no vote for it",
-            f"Packed into {UNHELPFUL_RETRIEVALS_MIN} contexts or more without a vote for it, by a person or by an"
-            " answer that used it; or with more weight against it than for it.",
+            "Unhelpful",
+            f"Included in {UNHELPFUL_RETRIEVALS_MIN} contexts or more without a positive vote by a person or an"
+            " answer, or with more negative than positive votes.",
             {"retrievals": "-weight", "oldest": "at"},
         ),
         HygieneList(
             EXPIRES_SOON,
             "Expires soon",
-            f"Agents stop reading these within {EXPIRES_WITHIN.days} days.",
+            f"These memories expire within {EXPIRES_WITHIN.days} days.",
             {"soonest": "at", "tokens": "-weight"},
         ),
     )
@@ -102,9 +99,9 @@ LISTS: Mapping[str, HygieneList] = {
 
 
 def nearest_pairs(own: PairVectors, others: PairVectors) -> list[tuple[int, int, float]]:
-    """(row of `own`, row of `others`, cosine) of near rows; unit vectors of one dimension.
+    """Return (row of `own`, row of `others`, cosine) of near rows; both are unit vectors of one dimension.
 
-    Of each row of `own` the nearest `NEIGHBOURS_MAX` that are near enough, and one more: it may meet itself.
+    At most `NEIGHBOURS_MAX` + 1 for each row of `own`, because a row may find itself.
     """
     if not len(own) or not len(others):
         return []
@@ -119,7 +116,7 @@ def nearest_pairs(own: PairVectors, others: PairVectors) -> list[tuple[int, int,
 
 
 def limit_pairs_per_memory(found: Iterable[tuple[PairKey, PairKey, float]]) -> list[tuple[PairKey, PairKey, float]]:
-    """Of (one, other, cosine) the `NEIGHBOURS_MAX` nearest of each `one`; ties in the order they came."""
+    """Return the `NEIGHBOURS_MAX` nearest (one, other, cosine) of each `one`; ties in input order."""
     by_one: dict[PairKey, list[tuple[PairKey, PairKey, float]]] = {}
     for row in found:
         by_one.setdefault(row[0], []).append(row)
@@ -127,7 +124,7 @@ def limit_pairs_per_memory(found: Iterable[tuple[PairKey, PairKey, float]]) -> l
 
 
 def classify_pair(older: str, newer: str, similarity: float, *, was_shown: bool) -> str | None:
-    """The list a pair of texts stands in, None where in none. `was_shown`: see `was_recently_recalled`."""
+    """Return the list of a pair of texts, or None. `was_shown`: see `was_recently_recalled`."""
     if has_value_difference(older, newer):
         return CONTRADICTION
     if similarity < NEAR_DUPLICATE_SIMILARITY_MIN:
@@ -136,19 +133,19 @@ def classify_pair(older: str, newer: str, similarity: float, *, was_shown: bool)
 
 
 def was_recently_recalled(first_shown_at: datetime, last_shown_at: datetime, stored_at: datetime) -> bool:
-    """Whether a text was shown to an agent before another was stored, and as late as `LOOP_WINDOW` before it."""
+    """Whether an agent saw a text within `LOOP_WINDOW` before another one was stored."""
     return first_shown_at <= stored_at and last_shown_at >= stored_at - LOOP_WINDOW
 
 
 def texts_hash(older_hash: str, older_place: str, newer_hash: str, newer_place: str) -> str:
-    """Hex SHA-256 of a pair as it was compared: another text or place of either makes it another pair."""
+    """Return the hex SHA-256 of a pair's texts and partitions; a change of any makes another pair."""
     return hashlib.sha256("\n".join((older_hash, older_place, newer_hash, newer_place)).encode()).hexdigest()
 
 
 def is_unhelpful(retrievals: int, positive: float, negative: float, *, has_feedback: bool) -> bool:
-    """Whether a memory is shown often and of no use. Sums of votes are amounts.
+    """Whether a memory is retrieved often and has no positive votes, or more negative ones.
 
-    Where a tenant's agents never give feedback (`has_feedback` false), silence about a memory says nothing.
+    Missing votes do not count in a tenant without any feedback (`has_feedback` false).
     """
     if retrievals < UNHELPFUL_RETRIEVALS_MIN:
         return False
@@ -156,7 +153,7 @@ def is_unhelpful(retrievals: int, positive: float, negative: float, *, has_feedb
 
 
 class Mergeable(Protocol):
-    """What decides which of several memories is kept, and what it takes over."""
+    """The fields of a memory that decide a merge."""
 
     @property
     def id(self) -> UUID: ...
@@ -176,9 +173,9 @@ M = TypeVar("M", bound=Mergeable)
 
 
 def choose_kept_memory(memories: Sequence[M], *, prefers_newer: bool = False) -> M:
-    """The one to keep where nobody chose: pinned, then retrieved most, then most useful, then newest.
+    """Return the memory to keep: pinned, then most retrieved, most useful, newest.
 
-    `prefers_newer` asks for the newest first: of two facts that contradict each other the later one.
+    With `prefers_newer`, for contradictions, the newest.
     """
 
     def rank(memory: M) -> tuple[Any, ...]:
@@ -189,10 +186,7 @@ def choose_kept_memory(memories: Sequence[M], *, prefers_newer: bool = False) ->
 
 
 def combine_memories(memories: Sequence[Mergeable]) -> tuple[float, int, bool, datetime | None]:
-    """Usefulness, retrievals, pin and last retrieval of what several memories become.
-
-    Usefulness is their mean weighted by retrievals + 1, retrievals are the sum, one pin pins.
-    """
+    """Return a merge's usefulness (mean weighted by retrievals + 1), retrievals (sum), pin (any) and last retrieval."""
     weights = [memory.retrieval_count + 1 for memory in memories]
     useful = sum(memory.usefulness_score * weight for memory, weight in zip(memories, weights, strict=True))
     times = [memory.last_retrieved_at for memory in memories if memory.last_retrieved_at is not None]
@@ -205,7 +199,7 @@ def combine_memories(memories: Sequence[Mergeable]) -> tuple[float, int, bool, d
 
 
 def group_pairs(pairs: Iterable[tuple[PairKey, PairKey]]) -> list[list[PairKey]]:
-    """Memories that hang together by pairs, each group and each member once, in the order they came."""
+    """Return the connected groups of pairs, each member once, in input order."""
     group_of: dict[PairKey, list[PairKey]] = {}
     for one, other in pairs:
         left, right = group_of.setdefault(one, [one]), group_of.setdefault(other, [other])

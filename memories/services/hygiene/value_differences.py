@@ -1,4 +1,4 @@
-"""How two texts differ, word by word, and whether only in what may have changed: a number, a date (ADR-0083)."""
+"""Word differences of two texts, and whether they differ in numbers or dates only (ADR-0083)."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import NamedTuple
 
-#: Words that both texts share beside their values: with fewer there is no subject to speak of.
+#: Minimum of shared words besides numbers and dates; fewer are no common subject.
 SHARED_WORDS_MIN = 2
-#: Words of a text that are compared; of longer ones the beginning.
+#: Words of a text that are compared.
 WORDS_COMPARED_MAX = 400
 
 _MONTHS = "january february march april may june july august september october november december"
@@ -23,7 +23,7 @@ _UP_TO_NINETEEN = (
 _TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
 _WEEKDAYS = "monday tuesday wednesday thursday friday saturday sunday mon tue tues wed thu thur thurs fri sat sun"
 DATE_WORDS = frozenset(f"{_MONTHS} {_MONTHS_SHORT} {_WEEKDAYS}".split())
-#: Numbers in words, as they are compared with those in digits.
+#: Number words and their digits.
 NUMBER_WORDS = {
     **{word: str(number) for number, word in enumerate(_UP_TO_NINETEEN.split())},
     **{word: str(number) for number, word in zip(range(20, 100, 10), _TENS.split(), strict=True)},
@@ -32,18 +32,18 @@ NUMBER_WORDS = {
     "thousand": "1000",
     "million": "1000000",
 }
-#: Glue that comes and goes with the form of a date: "on 5 May", "on the 5th of May", "about 40".
+#: Words that depend on the format of a date or number: "on 5 May", "on the 5th of May", "about 40".
 _GLUE = frozenset(["a", "about", "an", "approximately", "around", "at", "by", "in", "of", "on", "the", "to"])
 
 _WORD = re.compile(r"[^\W_]+(?:[._:/,'’@-]+[^\W_]+|_+[^\W_]+)*")
-# 40, 1,200.50, 12:30, 2026-05-12, 3rd, 5pm, 40kg; letters before digits are the name of something.
+# 40, 1,200.50, 12:30, 2026-05-12, 3rd, 5pm, 40kg; letters before digits make a name.
 _VALUE = re.compile(r"\d[\d.,:/-]*(?:st|nd|rd|th|am|pm|h|s|k|m|g|kg|km|cm|mm|min|ms|gb|mb|eur|usd)?", re.IGNORECASE)
 _ORDINAL = re.compile(r"(?<=\d)(?:st|nd|rd|th)$")
 
 
 @dataclass(frozen=True)
 class ComparedSpan:
-    """A piece of a text: whether the other text has it too, and whether it is a number or a date."""
+    """A part of a text; `is_shared` if the other text has it too, `is_value` for numbers and dates."""
 
     text: str
     is_shared: bool
@@ -58,10 +58,10 @@ class _Word(NamedTuple):  # a page makes thousands of them
 
 
 def has_value_difference(one: str, other: str) -> bool:
-    """Whether two texts say the same of something but for a number or a date: a candidate for a contradiction.
+    """Whether two texts are equal except for numbers or dates, and so may contradict each other.
 
-    Each has a value that the other lacks; the words around the values are the same, whatever their order. A number that
-    belongs to a name ("Room 12", "ERR_4012") is part of the subject.
+    Each has a value that the other lacks; the other words are the same in any order. A number in a name ("Room 12",
+    "ERR_4012") is no value.
     """
     left, right = list(_words(one)), list(_words(other))
     subject = _subject(left)
@@ -72,7 +72,7 @@ def has_value_difference(one: str, other: str) -> bool:
 
 
 def mark_value_differences(one: str, other: str) -> tuple[list[ComparedSpan], list[ComparedSpan]]:
-    """Both texts as pieces that put together give them back, those marked that the other lacks."""
+    """Return both texts as consecutive spans that mark what the other text lacks."""
     left, right = list(_words(one))[:WORDS_COMPARED_MAX], list(_words(other))[:WORDS_COMPARED_MAX]
     matcher = SequenceMatcher(None, [word.folded for word in left], [word.folded for word in right], autojunk=False)
     shared_left, shared_right = set[int](), set[int]()
@@ -116,7 +116,7 @@ def _is_value(word: str, folded: str, former: str) -> bool:
 
 
 def _is_name(former: str) -> bool:
-    """Whether a number behind this word belongs to it: "Otter 3", but not "May 3"."""
+    """Whether a number after this word belongs to it: "Otter 3", but not "May 3"."""
     return former[:1].isupper() and former.casefold() not in DATE_WORDS
 
 

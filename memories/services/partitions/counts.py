@@ -1,4 +1,4 @@
-"""How many memories of a tenant are in which state, put together from what was counted of each state."""
+"""The number of memories of a tenant by state, computed from separate counts."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class MemoryCountKind(StrEnum):
-    """What is counted by itself: along an index that holds nothing else."""
+    """The separate counts; each has an index of its own."""
 
     UNARCHIVED = "unarchived"
     EXPIRED = "expired"
@@ -34,7 +34,7 @@ class MemoryTally:
 
 
 def tally_memories(rows: Iterable[tuple[str, str, int, int]]) -> MemoryTally:
-    """Of rows (what was counted, kind or nothing, memories, tokens): what has expired is not live."""
+    """Return the tally of rows (count kind, memory kind or "", memories, tokens). Expired memories are not live."""
     counts, kinds, tokens = dict.fromkeys(MemoryCountKind, 0), dict[str, int](), 0
     for counted, kind, memories, size in rows:
         counts[MemoryCountKind(counted)] += memories

@@ -10,13 +10,13 @@ from urllib.parse import unquote_to_bytes
 
 MAX_DEPTH = 8
 MAX_VALUE_CHARACTERS = 128
-#: A B-tree index entry holds about 2,700 bytes; a longer path could be stored but never indexed.
+#: A B-tree index entry has at most about 2,700 bytes.
 MAX_PATH_BYTES = 2_500
 
 _KEY = re.compile(r"[a-z][a-z0-9_-]{0,31}")
 _STRAY_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _RESERVED = "/=%"
-#: A needlessly encoded byte, `%41`; anything longer is too long in its canonical form too.
+#: A percent-encoded byte, `%41`; a longer text is too long in its canonical form too.
 _MAX_CHARACTERS_PER_BYTE = 3
 
 
@@ -37,16 +37,16 @@ class PartitionPath:
 
     @cached_property
     def path(self) -> str:
-        """The canonical text: reserved and control characters of values percent-encoded, all else as it is."""
+        """The canonical text; reserved and control characters of values are percent-encoded."""
         return "/".join(f"{key}={_encode(value)}" for key, value in self.segments)
 
     @property
     def depth(self) -> int:
-        """How many segments; the root has 0."""
+        """The number of segments; 0 for the root."""
         return len(self.segments)
 
     def ancestors(self) -> tuple[PartitionPath, ...]:
-        """The partitions above this one, the root first; nothing for the root itself."""
+        """Return the partitions above this one, the root first."""
         return tuple(PartitionPath(self.segments[:length]) for length in range(self.depth))
 
     def __str__(self) -> str:
@@ -54,7 +54,7 @@ class PartitionPath:
 
 
 def parse_partition(path: str) -> PartitionPath:
-    """The partition that `path` names; any valid percent-encoding is accepted and made canonical.
+    """Return the partition of `path`, with its percent-encoding made canonical.
 
     Raises `PartitionError` with code `bad_segment`, `bad_key`, `bad_value`, `bad_encoding`, `too_deep` or `too_long`.
     """
@@ -70,7 +70,7 @@ def parse_partition(path: str) -> PartitionPath:
 def partition_from_ids(
     user_id: str | None = None, agent_id: str | None = None, run_id: str | None = None
 ) -> PartitionPath:
-    """The partition of the shorthand ids: segments `user`, `agent`, `run` in that order; absent ones are left out.
+    """Return the partition with the segments `user`, `agent`, `run` of the given shorthand ids.
 
     Raises `PartitionError` with code `bad_value` or `too_long`.
     """

@@ -1,4 +1,4 @@
-"""Partitions as a tree: nodes within nodes, made of a list of paths."""
+"""Build a tree of nodes from partition paths."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ NodeFacts = TypeVar("NodeFacts")
 
 @dataclass(frozen=True)
 class PartitionBranch:
-    """A partition as it is listed, and whether its siblings go on behind it unlisted."""
+    """A listed partition; `is_cut` if more siblings follow that are not listed."""
 
     path: str
     is_cut: bool = False
@@ -19,10 +19,9 @@ class PartitionBranch:
 
 @dataclass(frozen=True)
 class PartitionNode(Generic[NodeFacts]):
-    """One partition with what is known of it and those listed below it, in the order of paths.
+    """A partition with its facts and the listed partitions below it, ordered by path.
 
-    `rest_after` is the last of them where more follow. Where nothing is listed although `below` is not 0, it can be
-    asked for.
+    `rest_after` is the last of them if more follow. `below` counts all partitions below it, listed or not.
     """
 
     path: str
@@ -36,17 +35,17 @@ class PartitionNode(Generic[NodeFacts]):
 
     @property
     def is_unread(self) -> bool:
-        """Whether there are partitions below it of which none is listed."""
+        """Whether no partition below it is listed although there are some."""
         return bool(self.below) and not self.children
 
 
 def parent_path(path: str) -> str:
-    """The partition above; that of the first level is the root."""
+    """Return the path of the parent partition."""
     return path.rpartition("/")[0]
 
 
 def path_depth(path: str) -> int:
-    """How many segments a canonical path has."""
+    """Return the number of segments of a canonical path."""
     return path.count("/") + 1 if path else 0
 
 
@@ -58,9 +57,9 @@ def build_partition_nodes(
     top: str,
     open_paths: Collection[str] | None,
 ) -> list[PartitionNode[NodeFacts]]:
-    """The nodes right below `top` with all listed ones within them; of `open_paths` None opens every node.
+    """Return the nodes directly below `top` with their listed descendants.
 
-    `below` says how many partitions stand anywhere below each.
+    `open_paths` None opens every node. `below` is the number of all descendants by path.
     """
     by_parent: dict[str, list[PartitionBranch]] = {}
     for branch in branches:
@@ -86,5 +85,5 @@ def build_partition_nodes(
 
 
 def truncated_siblings(siblings: Iterable[PartitionBranch]) -> str:
-    """Behind which of the siblings more follow; "" where they are all."""
+    """Return the sibling after which more follow, "" for none."""
     return max((branch.path for branch in siblings if branch.is_cut), default="")

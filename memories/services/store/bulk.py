@@ -1,4 +1,4 @@
-"""What may be done to many memories at once, and which of them an act leaves alone, and why (ADR-0089)."""
+"""Bulk actions, and the reasons for which they skip memories (ADR-0089)."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
-#: Memories that one act may be about.
+#: Memories of one bulk action.
 ACT_MEMORIES_MAX = 1_000
-#: Memories that one merge may make one of: a person reads them all.
+#: Memories of one merge; a person reads them all.
 MERGED_MIN, MERGED_MAX = 2, 20
 
 BULK_ARCHIVE, RESTORE, _PIN, UNPIN, BULK_CHANGE_KIND, BULK_MERGE = "archive", "restore", "pin", "unpin", "kind", "merge"
@@ -17,7 +17,7 @@ BULK_ARCHIVE, RESTORE, _PIN, UNPIN, BULK_CHANGE_KIND, BULK_MERGE = "archive", "r
 
 @dataclass(frozen=True)
 class BulkAction:
-    """An act by its name: the field it changes and to what (None where it is asked), and whether to archived ones."""
+    """A bulk action: the field it changes and the new value, None where the operator enters it."""
 
     name: str
     field: str
@@ -37,27 +37,27 @@ ACTS: Mapping[str, BulkAction] = {
     )
 }
 
-#: Why a memory is left alone: the code, and what to say of so many of them.
-GONE, _CHANGED, IS_ARCHIVED, IS_LIVE, AS_WANTED, SKIPPED_DUPLICATE = (
-    "gone",
+#: Codes of skip reasons.
+NOT_FOUND, _CHANGED, IS_ARCHIVED, IS_LIVE, UNCHANGED, SKIPPED_DUPLICATE = (
+    "not_found",
     "changed",
     "archived",
     "live",
-    "as_wanted",
+    "unchanged",
     "duplicate",
 )
 SKIP_REASONS: Mapping[str, str] = {
-    GONE: "no longer there",
-    _CHANGED: "changed by somebody since this page was opened",
-    IS_ARCHIVED: "archived already",
+    NOT_FOUND: "no longer available",
+    _CHANGED: "changed since this page was opened",
+    IS_ARCHIVED: "already archived",
     IS_LIVE: "not archived",
-    AS_WANTED: "like that already",
-    SKIPPED_DUPLICATE: "not to be restored: a live memory holds the same text",
+    UNCHANGED: "already in this state",
+    SKIPPED_DUPLICATE: "a live memory has the same text",
 }
 
 
 class BulkCandidate(Protocol):
-    """What decides whether an act is about a memory."""
+    """The fields of a memory that decide whether an action skips it."""
 
     @property
     def version(self) -> int: ...
@@ -70,29 +70,29 @@ class BulkCandidate(Protocol):
 
 
 def skip_reason(act: BulkAction, memory: BulkCandidate | None, *, seen_version: int, kind: str = "") -> str:
-    """Why `act` leaves a memory alone that was seen in a version; "" where it does not."""
+    """Return the reason for which `act` skips a memory that was seen in a version, "" for none."""
     if memory is None:
-        return GONE
+        return NOT_FOUND
     if memory.version != seen_version:
         return _CHANGED
     if (memory.archived_at is not None) != act.is_for_archived:
         return IS_LIVE if act.is_for_archived else IS_ARCHIVED
     if act.name in (_PIN, UNPIN) and memory.pinned == act.value:
-        return AS_WANTED
-    return AS_WANTED if act.name == BULK_CHANGE_KIND and kind and memory.kind == kind else ""
+        return UNCHANGED
+    return UNCHANGED if act.name == BULK_CHANGE_KIND and kind and memory.kind == kind else ""
 
 
 def describe_skipped(left: Mapping[str, int]) -> str:
-    """The reasons with how many memories each is about, as people read them."""
+    """Describe the skip reasons with their counts."""
     return ", ".join(f"{count:,} {SKIP_REASONS[reason]}" for reason, count in left.items() if count)
 
 
 def describe_not_undone(count: int) -> str:
-    """So many were not taken back, as people read it."""
-    return f"{count:,} {'was changed since and is' if count == 1 else 'were changed since and are'} left alone"
+    """Describe how many changes were not undone."""
+    return f"{count:,} {'was' if count == 1 else 'were'} changed since and skipped"
 
 
 def describe_undone(count: int, left: int, *, one: str = "memory", several: str = "memories") -> str:
-    """What an undo did, as people read it."""
+    """Describe the result of an undo."""
     done = f"Undone: {count:,} {one if count == 1 else several} {'is as it was' if count == 1 else 'are as they were'}"
     return f"{done}; {describe_not_undone(left)}." if left else f"{done}."

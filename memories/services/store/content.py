@@ -1,4 +1,4 @@
-"""What text and metadata a memory may hold (SPEC: 1 character to 32 KiB after trimming, metadata up to 8 KiB)."""
+"""Limits of text (1 character to 32 KiB after trimming) and metadata (8 KiB)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class ContentError(ValueError):
 
 
 def normalise_content(text: str) -> str:
-    """`text` without outer white space; everything inside stays as it came."""
+    """Return `text` without leading and trailing white space."""
     return text.strip()
 
 
@@ -42,10 +42,7 @@ def check_content(text: str) -> None:
 
 
 def content_hash(text: str) -> str:
-    """Hex SHA-256 of the trimmed text in NFC: equal for texts that read the same byte for byte.
-
-    Raises `ValueError` on lone surrogates.
-    """
+    """Return the hex SHA-256 of the trimmed text in NFC. Raises `ValueError` on lone surrogates."""
     return hashlib.sha256(unicodedata.normalize("NFC", normalise_content(text)).encode("utf-8")).hexdigest()
 
 
@@ -68,7 +65,7 @@ def check_metadata(value: object) -> None:
 
 
 def is_same_json(one: object, other: object) -> bool:
-    """Whether two JSON values say the same; unlike Python's `==`, true is not 1 and false is not 0."""
+    """Whether two JSON values are equal; unlike in Python, true is not 1 and false is not 0."""
     if isinstance(one, bool) or isinstance(other, bool):
         return one is other
     if isinstance(one, dict) and isinstance(other, dict):
@@ -90,7 +87,7 @@ def _check_text(text: object) -> None:
 
 
 def _leaves(value: object) -> Iterator[object]:
-    """Every key and every scalar in `value`, without recursion so that depth cannot overflow the stack."""
+    """Yield every key and scalar of `value` without recursion, so that depth cannot overflow the stack."""
     waiting: list[tuple[object, int]] = [(value, 1)]
     while waiting:
         current, depth = waiting.pop()

@@ -1,7 +1,4 @@
-"""The demo as data: reads the files in `demo_data` (see its README.md) and turns relative dates into moments.
-
-Nothing here knows what time it is: `now` is passed in.
-"""
+"""Read the demo files in `demo_data` (see its README.md) and resolve their relative dates."""
 
 from __future__ import annotations
 
@@ -34,23 +31,23 @@ _STYLES: dict[str, Callable[[date], str]] = {
 
 
 def read_demo(name: str, now: datetime) -> Any:
-    """The content of `name`.json as seen from `now`: `..._days_ago` is the moment `..._at`, partitions are parsed."""
+    """Return the content of `name`.json: `..._days_ago` becomes the time `..._at`, partitions are parsed."""
     text = expand_dates((DEMO_FOLDER / f"{name}.json").read_text(encoding="utf-8"), now)
     return json.loads(text, object_hook=partial(_parsed, now))
 
 
 @cache
 def demo_questions_for_tenant(tenant_name: str) -> tuple[tuple[str, str], ...]:
-    """Queries worth asking of the demo tenant, each with its partition; none for a tenant of another name."""
+    """Return sample queries of the demo tenant with their partitions; none for other tenants."""
     tenant = json.loads((DEMO_FOLDER / "tenant.json").read_text(encoding="utf-8"))
     questions = tenant["questions"] if tenant["name"] == tenant_name else ()
     return tuple((question["query"], question["partition"]) for question in questions)
 
 
 def expand_dates(text: str, now: datetime) -> str:
-    """`text` with every `{{style days_ago}}` written out; days ago below zero lie ahead.
+    """Replace every `{{style days_ago}}` in `text`; negative days are in the future.
 
-    A day that falls on a weekend moves away from today, to the Friday before or the Monday after: people work then.
+    A weekend day moves away from today, to the Friday before or the Monday after.
     """
 
     def written_out(match: re.Match[str]) -> str:

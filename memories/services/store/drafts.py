@@ -1,4 +1,4 @@
-"""A memory before it is stored: its fields, and everything that may be wrong with them."""
+"""New memories and changes before they are stored: fields and validation."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from memories.services.store.content import ContentError, check_content, check_m
 MAX_LABEL_CHARACTERS = 255
 MAX_POSITION = 2_147_483_647
 MAX_LINKS = 50
-#: Clocks of callers differ; more than a day ahead is a mistake.
+#: Callers' clocks differ; more than a day in the future is an error.
 MAX_AHEAD = timedelta(days=1)
 
 _WORD = re.compile(r"[a-z][a-z0-9_-]{0,31}")
@@ -23,7 +23,7 @@ _WORD = re.compile(r"[a-z][a-z0-9_-]{0,31}")
 
 @dataclass(frozen=True)
 class FieldProblem:
-    """What is wrong with one field: a stable `code` for programs, a `detail` for people."""
+    """An invalid field: a stable `code` for programs, a `detail` for people."""
 
     field: str
     code: str
@@ -32,7 +32,7 @@ class FieldProblem:
 
 @dataclass(frozen=True)
 class NewLink:
-    """An edge from the memory that is being stored to one that exists."""
+    """A link from the new memory to an existing one."""
 
     target_id: UUID
     kind: str = "related"
@@ -40,7 +40,7 @@ class NewLink:
 
 @dataclass(frozen=True)
 class NewMemory:
-    """A memory to be stored. `created_at` None is now; times carry an offset."""
+    """A memory to store. `created_at` None means now; times have an offset."""
 
     content: str
     partition: PartitionPath = field(default_factory=PartitionPath)
@@ -73,7 +73,7 @@ CHANGEABLE_MEMORY_FIELDS = (
 
 
 def new_memory_problems(row: NewMemory, *, now: datetime) -> list[FieldProblem]:
-    """Everything wrong with a new memory; nothing when it can be stored."""
+    """Return all problems of a new memory."""
     values = {name: getattr(row, name) for name in CHANGEABLE_MEMORY_FIELDS}
     problems = _problems_of_values(values, now=now)
     problems += _interval_problems(row.created_at or now, row.expires_at)
@@ -84,7 +84,7 @@ def new_memory_problems(row: NewMemory, *, now: datetime) -> list[FieldProblem]:
 def memory_change_problems(
     changes: Mapping[str, Any], *, created_at: datetime, expires_at: datetime | None, now: datetime
 ) -> list[FieldProblem]:
-    """Everything wrong with an edit of a memory that now has `created_at` and `expires_at`."""
+    """Return all problems of an edit of a memory that has `created_at` and `expires_at`."""
     problems = [
         FieldProblem(name, "unknown_field", f"A memory has no field {name!r} that can be changed.")
         for name in changes
@@ -182,7 +182,7 @@ def _position_problems(value: object) -> Iterator[tuple[str, str]]:
 
 
 def _interval_problems(created_at: object, expires_at: object) -> list[FieldProblem]:
-    """Times that are wrong by themselves are reported elsewhere."""
+    """Compare two valid times; invalid ones are reported elsewhere."""
     if not isinstance(created_at, datetime) or not isinstance(expires_at, datetime):
         return []
     if created_at.utcoffset() is None or expires_at.utcoffset() is None or expires_at > created_at:

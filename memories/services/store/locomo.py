@@ -1,4 +1,4 @@
-"""Reading a conversation of the LoCoMo data set: only what its speakers said, never what its authors' model wrote."""
+"""Read a conversation of the LoCoMo data set: only the speakers' turns, not the generated summaries."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class LocomoError(ValueError):
 
 @dataclass(frozen=True)
 class LocomoTurn:
-    """One thing that somebody said. `position` counts the turns of the session from 1."""
+    """One turn of a speaker. `position` counts the turns of the session from 1."""
 
     speaker: str
     text: str
@@ -36,7 +36,7 @@ class LocomoTurn:
 
     @property
     def content(self) -> str:
-        """The text as it is stored: with its speaker, which is worth ten points of recall."""
+        """The stored text, with its speaker, which adds ten points of recall."""
         return f"{self.speaker}: {self.text}"
 
     @property
@@ -44,7 +44,7 @@ class LocomoTurn:
         return f"session_{self.session_number}"
 
     def as_memory(self, stem: str) -> NewMemory:
-        """The memory that this turn of the conversation in file `stem` becomes."""
+        """Return this turn of the conversation in file `stem` as a memory."""
         return NewMemory(
             content=self.content,
             partition=PartitionPath((("conversation", stem),)),
@@ -59,10 +59,7 @@ class LocomoTurn:
 
 @dataclass(frozen=True)
 class LocomoQuestion:
-    """A question that the conversation answers. `number` counts the file's questions from 1, `evidence` are dia_ids.
-
-    Evidence may name turns that are not there: the data set has slips of the pen.
-    """
+    """A question that the conversation answers; `number` counts from 1, `evidence` lists dia_ids, some invalid."""
 
     number: int
     text: str

@@ -1,4 +1,4 @@
-"""The moment that is read: now, or a past one of the valid or of the recorded time (ADR-0056, ADR-0061)."""
+"""The time that is read: now, or a past valid or recorded time (ADR-0056, ADR-0061)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from enum import StrEnum
 
 
 class TimeAxis(StrEnum):
-    """By which of its two intervals a row is there: `valid` asks what was true, `recorded` what was known."""
+    """The interval of a row that counts: `valid` is when it was true, `recorded` when it was stored."""
 
     NOW = "now"
     VALID = "valid"
@@ -17,35 +17,35 @@ class TimeAxis(StrEnum):
 
 @dataclass(frozen=True)
 class PointInTime:
-    """A point in time and which time it is a point of. Made by `now`, `valid` and `recorded`."""
+    """A time on one of the axes. Use `now`, `valid` or `recorded` to create it."""
 
     kind: TimeAxis
     at: datetime
 
     def __post_init__(self) -> None:
         if self.at.utcoffset() is None:
-            raise ValueError("a moment needs a time with its offset")
+            raise ValueError("a point in time needs an offset from UTC")
 
     @classmethod
     def now(cls, at: datetime) -> PointInTime:
-        """The present: what is live at `at`, the clock of whoever asks."""
+        """The present: what is live at `at`, the caller's clock."""
         return cls(TimeAxis.NOW, at)
 
     @classmethod
     def valid(cls, at: datetime) -> PointInTime:
-        """What was true at `at`, as we know today."""
+        """What was true at `at`, as known today."""
         return cls(TimeAxis.VALID, at)
 
     @classmethod
     def recorded(cls, at: datetime) -> PointInTime:
-        """What we held at `at`."""
+        """What was stored at `at`."""
         return cls(TimeAxis.RECORDED, at)
 
     @property
     def reads_history(self) -> bool:
-        """Whether superseded versions have a say. The present is read from the current rows alone."""
+        """Whether superseded versions are read too; the present needs current rows only."""
         return self.kind is not TimeAxis.NOW
 
     def is_past(self, now: datetime) -> bool:
-        """Whether it is a moment of history that lies before `now`."""
+        """Whether it is a past time on the valid or recorded axis."""
         return self.reads_history and self.at < now

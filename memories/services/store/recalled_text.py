@@ -1,4 +1,4 @@
-"""Recognising text that was rendered for an agent when the agent sends it back as a new memory."""
+"""Recognise rendered text that an agent sends back as a new memory."""
 
 from __future__ import annotations
 
@@ -6,17 +6,16 @@ import hashlib
 import unicodedata
 from datetime import timedelta
 
-#: For how long a rendered text counts as recalled (SPEC section 6).
+#: How long a rendered text counts as recalled (SPEC section 6).
 RECALLED_TEXT_KEPT = timedelta(days=30)
 
 
 def recalled_hash(text: str) -> str:
-    """Hex SHA-256 of the text as a reader would compare it: compatibility forms, case and white space folded,
-    without final full stops.
+    """Return the hex SHA-256 of the text with case, white space and compatibility forms folded, without final stops.
 
     Raises `ValueError` on lone surrogates.
     """
-    # plain ASCII, most of what there is, has no other forms
+    # ASCII, the most frequent case, has no compatibility forms
     folded = text.lower() if text.isascii() else _folded(text)
     plain = " ".join(folded.split()).rstrip(".").rstrip()
     return hashlib.sha256(plain.encode("utf-8")).hexdigest()

@@ -1,4 +1,4 @@
-"""What changed from one text to the next, word by word, for whoever reads versions (ADR-0089)."""
+"""Word differences between two texts, readable for people (ADR-0089)."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ DiffKind = Literal["same", "added", "removed"]
 #: "same" or "replaced", the earlier text, the later one.
 DiffRun = tuple[str, str, str]
 
-#: Pairs of equal words that a comparison may look at, of a run of changed sentences; beyond it the run is replaced
-#: as a whole but for its ends. About 1,400 changed words of prose.
+#: Pairs of equal words compared in a run of changed sentences, about 1,400 words; a longer run is replaced as a whole,
+#: except its common start and end.
 PAIRS_MAX = 20_000
-#: Where fewer of a run's words are in both texts, shreds of it would be harder to read than both runs one by one.
+#: With a smaller share of common words, a run is shown as removed and added text: small pieces are hard to read.
 SHARED_SHARE_MIN = 0.25
 
 _SENTENCE = re.compile(r"[^\n.!?]+[\n.!?]*\s*|[\n.!?]+\s*")
@@ -32,9 +32,9 @@ class DiffPiece:
 
 
 def diff_words(before: str, after: str) -> list[DiffPiece]:
-    """The way from `before` to `after`, which read without what was added and without what was removed.
+    """Return the pieces that turn `before` into `after`; adjacent pieces differ in kind.
 
-    No two pieces of a kind stand beside each other. Sentences first, then the words of those that changed.
+    Sentences are compared first, then the words of changed sentences.
     """
     pieces: list[DiffPiece] = []
     for kind, old, new in _runs(_SENTENCE.findall(before), _SENTENCE.findall(after)):
@@ -44,12 +44,12 @@ def diff_words(before: str, after: str) -> list[DiffPiece]:
 
 
 def _changed_words(before: str, after: str) -> Iterator[DiffPiece]:
-    """The same of a run of changed sentences: what both begin and end with, and the words between."""
+    """Compare a run of changed sentences: the common start and end, and the words between."""
     old, new = _WORD.findall(before), _WORD.findall(after)
     shorter = min(len(old), len(new))
     head = next((place for place in range(shorter) if old[place] != new[place]), shorter)
-    room = shorter - head
-    tail = next((place for place in range(room) if old[-1 - place] != new[-1 - place]), room)
+    rest = shorter - head
+    tail = next((place for place in range(rest) if old[-1 - place] != new[-1 - place]), rest)
     yield DiffPiece("same", "".join(old[:head]))
     for kind, left, right in _readable(list(_runs(old[head : len(old) - tail], new[head : len(new) - tail]))):
         if kind == "same":
@@ -61,7 +61,7 @@ def _changed_words(before: str, after: str) -> Iterator[DiffPiece]:
 
 
 def _runs(old: Sequence[str], new: Sequence[str]) -> Iterator[DiffRun]:
-    """Runs that together give both texts back."""
+    """Yield runs that concatenate to both texts."""
     counts = Counter(new)
     pairs = sum(count * counts[token] for token, count in Counter(old).items() if not token.isspace())
     if pairs > PAIRS_MAX:
@@ -73,7 +73,7 @@ def _runs(old: Sequence[str], new: Sequence[str]) -> Iterator[DiffRun]:
 
 
 def _readable(runs: Sequence[DiffRun]) -> Iterator[DiffRun]:
-    """Runs without shreds: those joined that only white space keeps apart, or all where little is shared."""
+    """Join runs that only white space separates, or all of them where little is shared."""
     shared = sum(len(left) for kind, left, _ in runs if kind == "same")
     longer = max(sum(len(left) for _, left, _ in runs), sum(len(right) for *_, right in runs))
     old, new = "", ""

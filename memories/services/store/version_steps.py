@@ -1,4 +1,4 @@
-"""What each version of a memory changed in the one before it."""
+"""The changes of each version of a memory."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from memories.services.store.text_diff import DiffPiece, diff_words
 
-#: The fields beside the text whose changes are told, by the words for them.
+#: Labels of the compared fields other than the text.
 _FIELDS = {
     "kind": "kind",
     "confidence": "confidence",
@@ -24,7 +24,7 @@ _FIELDS = {
 
 
 class ComparableVersion(Protocol):
-    """A version of a memory, as far as it is compared."""
+    """The compared fields of a version."""
 
     @property
     def version(self) -> int: ...
@@ -38,7 +38,7 @@ class ComparableVersion(Protocol):
 
 @dataclass(frozen=True)
 class FieldChange:
-    """A field with another value than before; None where it had or has none."""
+    """A changed field; None for an absent value."""
 
     name: str
     before: Any
@@ -47,7 +47,7 @@ class FieldChange:
 
 @dataclass(frozen=True)
 class VersionStep:
-    """A version beside the one before it: how its text and its fields changed, and who did it where that is known."""
+    """A version with its changes and, if known, its author."""
 
     row: Any
     is_current: bool
@@ -64,9 +64,9 @@ class VersionStep:
 def version_steps(
     current: ComparableVersion, earlier: Sequence[ComparableVersion], authors: Mapping[datetime, str]
 ) -> list[VersionStep]:
-    """One step a version, the newest first; `earlier` are those before, the newest first.
+    """Return one step per version, newest first; `earlier` are the versions before `current`, newest first.
 
-    The oldest of them that is not the first version has nothing to be compared with: it is left out.
+    The oldest one is left out unless it is version 1, because its predecessor is unknown.
     """
     rows = [current, *earlier]
     steps = []
@@ -87,7 +87,7 @@ def version_steps(
 
 
 def field_changes(before: ComparableVersion, after: ComparableVersion) -> list[FieldChange]:
-    """The fields beside the text that differ, metadata key by key."""
+    """Return the changed fields other than the text, metadata key by key."""
     changes = [
         FieldChange(words, getattr(before, name), getattr(after, name))
         for name, words in _FIELDS.items()

@@ -1,9 +1,9 @@
-"""Where the console shows what an audit row is about, and how much of an id may be shown."""
+"""The console page of an audit row's target, and the displayed form of its id."""
 
 import re
 from dataclasses import dataclass, field
 
-#: Pages of one row each; the id stands in the address.
+#: Pages of one row; the URL contains its id.
 _PAGES = {
     "compaction": "compaction",
     "evaluation": "evaluation",
@@ -31,7 +31,7 @@ _KEY_ID = re.compile(r"([A-Za-z0-9]{8})\.\S{40,}")
 
 @dataclass(frozen=True)
 class AuditTargetPage:
-    """An address by its name, after the tenant; `admins_only` says who may open it."""
+    """A URL by name, after the tenant; `admins_only` if only admins may open it."""
 
     name: str
     args: tuple[str, ...] = ()
@@ -40,15 +40,15 @@ class AuditTargetPage:
 
 
 def displayed_target_id(target_id: str) -> str:
-    """An id as people may see it: of a key the prefix, never the hash of its secret."""
+    """Return an id for display; of a key only the prefix, never the hash of its secret."""
     key = _KEY_ID.fullmatch(target_id)
     return key[1] if key else target_id
 
 
 def audit_target_page(verb: str, target_kind: str, target_id: str, *, is_first: bool = True) -> AuditTargetPage | None:
-    """The page about one id of an audit row; None where there is none, or what it showed was deleted.
+    """Return the page about one id of an audit row; None without a page or for a deleted row.
 
-    A profile's row names the profile first, and then what it is assigned to or its version.
+    In a profile's row the first id is the profile.
     """
     if target_kind in _LISTS:
         return AuditTargetPage(_LISTS[target_kind])

@@ -1,18 +1,18 @@
-"""Ids that people type or paste: the whole of one, or how it begins as lists show it."""
+"""Ids and id prefixes that people type or paste."""
 
 import re
 from uuid import UUID
 
-#: Fewer digits say too little.
+#: Fewer digits match too many ids.
 DIGITS_MIN = 4
 _DIGITS = 32
 _ID_START = re.compile(r"[0-9a-f]+(?:-[0-9a-f]*)*\Z")
 
 
 def id_prefix_bounds(text: str) -> tuple[UUID, UUID] | None:
-    """The first and the last id that begin with `text`, hyphens or none; None where it is no beginning of an id.
+    """Return the first and last id that start with `text`, with or without hyphens; None if it is no id prefix.
 
-    The sign that lists put behind a shortened id does no harm.
+    An ellipsis at the end is ignored.
     """
     start = text.strip().lower().removesuffix("…")
     digits = start.replace("-", "")

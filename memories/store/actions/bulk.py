@@ -1,4 +1,4 @@
-"""What an operator does to many memories of a list at once; undone by `undo_hygiene` (ADR-0089)."""
+"""Bulk actions of operators; `undo_hygiene` undoes them (ADR-0089)."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -30,7 +30,7 @@ from memories.store.bulk_rows import (
     undo_values,
     unrestorable_rows,
 )
-from memories.tenancy.audit import Actor, record_audit
+from memories.tenancy.audit import Actor, audit_rows
 from memories.tenancy.exceptions import Conflict, InvalidInput
 
 _VERBS = {name: f"{name}_memories" for name in ACTS} | {BULK_CHANGE_KIND: "change_memories"}
@@ -38,7 +38,7 @@ _VERBS = {name: f"{name}_memories" for name in ACTS} | {BULK_CHANGE_KIND: "chang
 
 @dataclass(frozen=True)
 class BulkActionResult:
-    """An act that was done, about how many memories, and how many were left alone by the reason."""
+    """A performed action: the number of changed memories, and of skipped ones by reason."""
 
     act: HygieneAct
     count: int
@@ -49,14 +49,14 @@ class BulkActionResult:
 def apply_bulk_action(
     *, tenant_id: UUID, act: str, seen: Mapping[UUID, int], kind: str = "", by: Actor, now: datetime
 ) -> BulkActionResult:
-    """Do an act of `ACTS` to memories that were seen in these versions: all that still are as they were seen.
+    """Perform an action of `ACTS` on the memories that still have the version in `seen`.
 
-    One transaction, a constant number of queries, one audit row that names them all. Raises `InvalidInput`, or
-    `Conflict` `nothing_left` where every one has to be left alone.
+    One transaction, a constant number of queries, one audit row. Raises `InvalidInput`, or `Conflict` `nothing_left` if
+    every memory is skipped.
     """
     chosen = ACTS.get(act)
     if chosen is None or act == BULK_MERGE:
-        raise InvalidInput("unknown_choice", "There is no such act.", "act")
+        raise InvalidInput("unknown_choice", "There is no such action.", "act")
     if not 1 <= len(seen) <= ACT_MEMORIES_MAX:
         raise InvalidInput("out_of_range", f"One act is about 1 to {ACT_MEMORIES_MAX:,} memories.", "id")
     if act == BULK_CHANGE_KIND and not kind:
@@ -71,15 +71,7 @@ def apply_bulk_action(
     if not rows:
         raise Conflict("nothing_left", f"Nothing was changed: {describe_skipped(left)}.")
     done = _perform(tenant_id, chosen, rows, kind, by, now)
-    record_audit(
-        tenant_id=tenant_id,
-        by=by,
-        verb=_VERBS[act],
-        target_kind="memory",
-        target_ids=[row.pk for row in rows],
-        fields=[chosen.field],
-        now=now,
-    )
+    audit_rows(_VERBS[act], rows, fields=[chosen.field], by=by, now=now)
     return BulkActionResult(done, len(rows), {reason: count for reason, count in left.items() if count})
 
 

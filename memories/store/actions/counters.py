@@ -1,4 +1,4 @@
-"""Taking over what was counted elsewhere: feedback and use that a memory brings along when it is imported."""
+"""Import counters: feedback and retrievals that were counted elsewhere."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from memories.tenancy.audit import Actor, record_audit
 
 @dataclass(frozen=True)
 class MemoryCounters:
-    """How useful a memory proved, how often it was packed, and when last."""
+    """Usefulness, number of retrievals and last retrieval of a memory."""
 
     usefulness_score: float
     retrieval_count: int
@@ -22,13 +22,11 @@ class MemoryCounters:
 
 @transaction.atomic
 def import_counters(*, tenant_id: UUID, counters: Mapping[UUID, MemoryCounters], by: Actor, now: datetime) -> int:
-    """Give memories (by id) the counters they bring; how many there were. Opens no version: nobody changed the text."""
+    """Set the counters of memories by id, without a new version; return how many memories there were."""
     rows = list(Memory.objects.for_tenant(tenant_id).with_ids(counters).locked())
     for row in rows:
-        brought = counters[row.pk]
-        row.usefulness_score = brought.usefulness_score
-        row.retrieval_count = brought.retrieval_count
-        row.last_retrieved_at = brought.last_retrieved_at
+        for name, value in vars(counters[row.pk]).items():
+            setattr(row, name, value)
     Memory.objects.bulk_update(rows, ["usefulness_score", "retrieval_count", "last_retrieved_at"])
     record_audit(
         tenant_id=tenant_id,

@@ -1,4 +1,4 @@
-"""Changing a memory: every edit supersedes a version, archiving ends one, restoring opens the next."""
+"""Edit, archive and restore a memory: an edit or a restore adds a version, archiving ends the current one."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -23,7 +23,7 @@ from memories.store.bulk_rows import (
     translate_duplicate_errors,
 )
 from memories.store.live_rows import archive_expired, duplicate_key, ensure_partitions, unarchived_rows_by_key
-from memories.tenancy.audit import Actor, record_audit
+from memories.tenancy.audit import Actor, audit_rows
 from memories.tenancy.exceptions import Conflict, NotFound, StaleVersion, invalid
 
 
@@ -31,10 +31,10 @@ from memories.tenancy.exceptions import Conflict, NotFound, StaleVersion, invali
 def update_memory(
     *, memory: Memory, changes: Mapping[str, Any], if_version: int | None = None, by: Actor, now: datetime
 ) -> Memory:
-    """Make `changes` and open a new version; a change of nothing makes none.
+    """Apply `changes` as a new version, if they change anything.
 
-    `changes` names fields of `CHANGEABLE_FIELDS` (`partition` takes a `PartitionPath`). Raises `InvalidInput`,
-    `Conflict` (`archived`, or `duplicate` where a live memory holds the new text) or `StaleVersion`.
+    `changes` has fields of `CHANGEABLE_MEMORY_FIELDS` (`partition` is a `PartitionPath`). Raises `InvalidInput`,
+    `Conflict` (`archived`, or `duplicate` if a live memory has the new text) or `StaleVersion`.
     """
     current = _locked(memory, if_version)
     if current.archived_at is not None:
@@ -46,21 +46,21 @@ def update_memory(
     fields = _apply(current, changes)
     if not fields:
         return current
-    _make_room(current, by, now)
+    _check_duplicate(current, by, now)
     at = change_time(current, now)
     superseded_version(current, before, at).save(force_insert=True)
     _open_version(current, before, at, has_new_text=current.content != before["content"])
-    _audit(current, "update_memory", fields, by, now)
+    audit_rows("update_memory", [current], fields=fields, by=by, now=now)
     return current
 
 
 @transaction.atomic
 def archive_memory(*, memory: Memory, if_version: int | None = None, by: Actor, now: datetime) -> Memory:
-    """End the memory's interval; it can be restored. An archived one stays as it is."""
+    """Archive the memory; an archived one stays as it is."""
     current = _locked(memory, if_version)
     if current.archived_at is None:
         archive_rows([current], now)
-        _audit(current, "archive_memory", ["archived_at"], by, now)
+        audit_rows("archive_memory", [current], fields=["archived_at"], by=by, now=now)
     return current
 
 
@@ -68,13 +68,13 @@ def archive_memory(*, memory: Memory, if_version: int | None = None, by: Actor, 
 def restore_memory(*, memory: Memory, if_version: int | None = None, by: Actor, now: datetime) -> Memory:
     """Make an archived memory live again as a new version; a live one stays as it is.
 
-    Raises `Conflict` `duplicate` where a live memory holds the same text by now.
+    Raises `Conflict` `duplicate` if a live memory has the same text.
     """
     current = _locked(memory, if_version)
     if current.archived_at is None:
         return current
     restore_rows([current], by=by, now=now)
-    _audit(current, "restore_memory", ["archived_at"], by, now)
+    audit_rows("restore_memory", [current], fields=["archived_at"], by=by, now=now)
     return current
 
 
@@ -88,7 +88,7 @@ def _locked(memory: Memory, if_version: int | None) -> Memory:
 
 
 def _apply(current: Memory, changes: Mapping[str, Any]) -> list[str]:
-    """Set the changed values on the row in memory; the names of those that differ."""
+    """Set the changed values on the unsaved row; return the names of fields that differ."""
     wanted = dict(changes)
     fields = []
     if "content" in wanted:
@@ -111,8 +111,8 @@ def _apply(current: Memory, changes: Mapping[str, Any]) -> list[str]:
     return fields
 
 
-def _make_room(current: Memory, by: Actor, now: datetime) -> None:
-    """Refuse when another live memory holds the key that `current` is to have."""
+def _check_duplicate(current: Memory, by: Actor, now: datetime) -> None:
+    """Raise `Conflict` if another live memory has the new key; archive it if it has expired."""
     holder = unarchived_rows_by_key(current.tenant_id, [duplicate_key(current)]).get(duplicate_key(current))
     if holder is None or holder.pk == current.pk:
         return
@@ -121,7 +121,7 @@ def _make_room(current: Memory, by: Actor, now: datetime) -> None:
 
 
 def _open_version(current: Memory, before: Mapping[str, Any], at: datetime, *, has_new_text: bool) -> None:
-    """Write the row as the next version; with the same text the vectors of the former one are taken over."""
+    """Save the row as the next version, with the former vectors if the text is the same."""
     current.version = before["version"] + 1
     current.valid_from = current.recorded_from = at
     if has_new_text:
@@ -143,15 +143,3 @@ def _open_version(current: Memory, before: Mapping[str, Any], at: datetime, *, h
         carry_vectors(current.tenant_id, [current.pk])
     if current.embedding_state != Memory.EmbeddingState.READY:
         tasks.enqueue_embedding(current.tenant_id, [current.pk])
-
-
-def _audit(current: Memory, verb: str, fields: list[str], by: Actor, now: datetime) -> None:
-    record_audit(
-        tenant_id=current.tenant_id,
-        by=by,
-        verb=verb,
-        target_kind="memory",
-        target_ids=[current.pk],
-        fields=fields,
-        now=now,
-    )

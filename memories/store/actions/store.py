@@ -1,4 +1,4 @@
-"""Storing new memories: upsert by the key that is unique among live rows, safe against any number of writers."""
+"""Store new memories: upsert by the key that is unique among live rows, safe with concurrent writers."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,10 +18,10 @@ from memories.services.store.recalled_text import recalled_hash
 from memories.services.tokens import token_counts
 from memories.store.live_rows import LiveKey, archive_expired, duplicate_key, ensure_partitions, unarchived_rows_by_key
 from memories.store.recall import recently_recalled_memories
-from memories.tenancy.audit import Actor, record_audit
+from memories.tenancy.audit import Actor, audit_rows
 from memories.tenancy.exceptions import Conflict, invalid
 
-#: How often a winner may be archived between our conflict and our reading it before we give up.
+#: Attempts to insert while concurrent writers insert and archive the same text.
 INSERT_ATTEMPTS = 3
 
 
@@ -33,10 +33,7 @@ class StoreStatus(models.TextChoices):
 
 @dataclass(frozen=True)
 class StoreResult:
-    """What became of one row: the memory that now holds the text, or the problems of a row that cannot be stored.
-
-    `reason` of an existing one is `duplicate` or `recalled`.
-    """
+    """The result of one row: the memory with the text (`reason` is `duplicate` or `recalled`), or problems."""
 
     memory: Memory | None
     status: str
@@ -65,7 +62,7 @@ def store_memory(
     by: Actor,
     now: datetime,
 ) -> StoreResult:
-    """Store one memory, or find the live one that already holds this text. Raises `InvalidInput`, writing nothing."""
+    """Store one memory, or return the live one with this text. Raises `InvalidInput` and writes nothing then."""
     row = NewMemory(
         content=content,
         partition=partition or PartitionPath(),
@@ -98,11 +95,10 @@ def store_memories(
     by: Actor,
     now: datetime,
 ) -> list[StoreResult]:
-    """Store the rows, in a number of queries that does not grow with them; results stand in the order of the rows.
+    """Store the rows in a constant number of queries; return their results in order.
 
-    A row that cannot be stored is answered with its problems and keeps no other from being stored. With
-    `refuses_recalled_text` a text that a context rendered lately is answered with the memory it came from. Links and
-    recalled memories are looked for within the partition prefix `reach`.
+    An invalid row does not prevent others. With `refuses_recalled_text`, a recently rendered text returns the memory it
+    came from. Links and recalled memories must be within the partition prefix `reach`.
     """
     results: dict[int, StoreResult] = dict(_invalid_rows(tenant.pk, rows, reach, now))
     valid = {index: row for index, row in enumerate(rows) if index not in results}
@@ -111,17 +107,14 @@ def store_memories(
         valid = {index: row for index, row in valid.items() if index not in results}
     if valid:
         results |= _upsert(tenant.pk, valid, by, now)
-    created = [result.memory for _, result in sorted(results.items()) if result.status == StoreStatus.CREATED]
+    created = [
+        result.memory
+        for _, result in sorted(results.items())
+        if result.memory is not None and result.status == StoreStatus.CREATED
+    ]
     if created:
-        record_audit(
-            tenant_id=tenant.pk,
-            by=by,
-            verb="store_memories" if len(rows) > 1 else "store_memory",
-            target_kind="memory",
-            target_ids=[memory.pk for memory in created if memory],
-            now=now,
-        )
-        tasks.enqueue_embedding(tenant.pk, [memory.pk for memory in created if memory])
+        audit_rows("store_memories" if len(rows) > 1 else "store_memory", created, by=by, now=now)
+        tasks.enqueue_embedding(tenant.pk, [memory.pk for memory in created])
     return [results[index] for index in range(len(rows))]
 
 
@@ -144,7 +137,7 @@ def _known_ids(tenant_id: UUID, ids: Iterable[UUID], reach: str) -> set[UUID]:
 
 
 def _recalled_rows(tenant_id: UUID, rows: Mapping[int, NewMemory], reach: str, now: datetime) -> dict[int, StoreResult]:
-    """Rows whose text was rendered in the last 30 days, answered by the live memory it came from."""
+    """Return the results of rows whose text was rendered in the last 30 days: the live memory it came from."""
     hashes = {index: recalled_hash(row.content) for index, row in rows.items()}
     memory_ids = recently_recalled_memories(tenant_id=tenant_id, hashes=hashes.values(), now=now)
     if not memory_ids:
@@ -160,7 +153,7 @@ def _recalled_rows(tenant_id: UUID, rows: Mapping[int, NewMemory], reach: str, n
 def _upsert(tenant_id: UUID, rows: Mapping[int, NewMemory], by: Actor, now: datetime) -> dict[int, StoreResult]:
     partitions = ensure_partitions(tenant_id, (row.partition for row in rows.values()))
     keys = {index: _key(row, partitions) for index, row in rows.items()}
-    # The first of several equal rows of one batch is stored, the others find it.
+    # The first of several equal rows of a batch is stored.
     firsts: dict[LiveKey, int] = {}
     for index, key in keys.items():
         firsts.setdefault(key, index)
@@ -186,14 +179,14 @@ def _insert_absent(
     by: Actor,
     now: datetime,
 ) -> tuple[dict[LiveKey, Memory], set[LiveKey]]:
-    """The live memory of every key, and the keys that this call inserted.
+    """Return the live memory of every key, and the keys that this call inserted.
 
-    A concurrent writer of the same key makes our INSERT wait for its commit and then do nothing; the row it wrote is
-    read afterwards. Should that row be archived in between, the next attempt inserts.
+    With a concurrent writer of the same key, the INSERT waits for its commit and does nothing; its row is read then. If
+    that row was archived in between, the next attempt inserts.
     """
     holders = unarchived_rows_by_key(tenant_id, firsts)
-    for gone in archive_expired(list(holders.values()), by=by, now=now):
-        holders = {key: memory for key, memory in holders.items() if memory.pk != gone}
+    for archived in archive_expired(list(holders.values()), by=by, now=now):
+        holders = {key: memory for key, memory in holders.items() if memory.pk != archived}
     created: set[LiveKey] = set()
     for _ in range(INSERT_ATTEMPTS):
         absent = sorted(key for key in firsts if key not in holders)

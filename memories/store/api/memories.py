@@ -1,8 +1,9 @@
-"""Endpoints of memories: translate, call the verb inside the key's scope, answer."""
+"""Endpoints of memories."""
 
 from typing import Any
 from uuid import UUID
 
+from drf_spectacular.utils import OpenApiExample
 from rest_framework import status
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -11,48 +12,59 @@ from memories.embeddings.indexer import index_now
 from memories.models import Memory, MemoryVersion
 from memories.store.actions.edit import archive_memory, restore_memory, update_memory
 from memories.store.actions.store import store_memories, store_memory
-from memories.store.api.rows import BulkRows, build_new_memory, created_memory_ids, stored_memory_ids
-from memories.store.api.schema import (
-    bulk_schema,
-    create_memory_schema,
-    delete_schema,
-    history_schema,
-    list_schema,
-    patch_schema,
-    read_memory_schema,
-    restore_schema,
-)
+from memories.store.api.rows import BulkRows, created_memory_ids, stored_memory_ids
+from memories.store.api.schema import IDEMPOTENCY_KEY, IF_MATCH, IF_NONE_MATCH, operation
 from memories.store.serializers.answers import (
+    MemoryBulkOutput,
+    MemoryOutput,
+    MemoryVersionOutput,
+    StoredMemoryOutput,
     memory_etag,
-    serialize_current_version,
-    serialize_memory,
-    serialize_version,
 )
 from memories.store.serializers.inputs import (
     MEMORY_LIST_ORDERINGS,
     MemoryBulkInput,
+    MemoryBulkInputSchema,
     MemoryChanges,
     MemoryInput,
     MemoryListInput,
+    build_new_memory,
 )
 from memories.tenancy.api.endpoint import Endpoint
-from memories.tenancy.api.etags import if_match_version, is_etag_current
+from memories.tenancy.api.etags import if_match_version, response_with_etag
 from memories.tenancy.api.idempotency import idempotent
 from memories.tenancy.api.permissions import WRITE, readable_partition, writable_partition
 from memories.tenancy.exceptions import NotFound
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.serializers.partitions import requested_partition, requested_segments
-from memory_platform.rest.pages import CursorPosition, PageInput, build_page, position_to_row
+from memory_platform.rest.pages import CursorPosition, PageInput, page_of
 from memory_platform.rest.serializers import EmptyInput
+
+_NEW_MEMORY = OpenApiExample(
+    "A preference",
+    {"content": "Alex prefers meetings before noon.", "kind": "preference", "user_id": "alex", "confidence": 0.9},
+    request_only=True,
+)
+_BULK = OpenApiExample(
+    "Two turns",
+    {
+        "memories": [
+            {"content": "Alex: I moved to Lisbon.", "partition": "conversation=7", "session": "s1", "position": 0},
+            {"content": "Sam: How do you like it?", "partition": "conversation=7", "session": "s1", "position": 1},
+        ]
+    },
+    request_only=True,
+)
+_CHANGE = OpenApiExample("Another confidence", {"confidence": 0.4}, request_only=True)
 
 
 class MemoryEndpointBase(Endpoint):
-    """What the endpoints of one memory share."""
+    """The base of the endpoints of memories."""
 
     scopes = WRITE
 
     def _memory(self, memory_id: UUID, *, is_live: bool = True) -> Memory:
-        """The memory within the key's reach; an archived one only where it is asked for."""
+        """Return the memory within the key's reach. Raises `NotFound`; `is_live=False` also accepts an archived one."""
         rows = Memory.objects.for_tenant(self.tenant_id).within(self.key.partition_prefix).with_answer_parts()
         memory: Memory | None = rows.with_id(memory_id).first()
         if memory is None:
@@ -63,15 +75,21 @@ class MemoryEndpointBase(Endpoint):
 
     def _answer(self, memory_id: UUID, status_code: int = 200, **more: Any) -> Response:
         with tenant_scope(self.tenant_id):
-            memory = self._memory(memory_id, is_live=False)
-            answer = serialize_memory(memory)
+            answer = MemoryOutput(self._memory(memory_id, is_live=False)).data
         return Response({**answer, **more}, status=status_code, headers={"ETag": memory_etag(answer)})
 
 
 class MemoryListEndpoint(MemoryEndpointBase):
     """Store one memory; list memories."""
 
-    @create_memory_schema
+    @operation(
+        "memories_create",
+        {201: StoredMemoryOutput, 200: StoredMemoryOutput},
+        *(409, 413),
+        request=MemoryInput,
+        examples=[_NEW_MEMORY],
+        parameters=[IDEMPOTENCY_KEY],
+    )
     @idempotent
     def post(self, request: Request) -> Response:
         """Store a memory, or find the live one that already holds this text."""
@@ -94,15 +112,13 @@ class MemoryListEndpoint(MemoryEndpointBase):
             response["Location"] = request.build_absolute_uri(f"{request.path_info}/{memory_id}")
         return response
 
-    @list_schema
+    @operation("memories_list", {200: page_of(MemoryOutput)}, parameters=[MemoryListInput])
     def get(self, request: Request) -> Response:
         """Live memories (or archived ones) that meet the query parameters."""
         values = self.query(MemoryListInput)
         partition = readable_partition(self.key, values["partition"])
         ordering = values["ordering"]
-        column = ordering.replace("updated_at", "recorded_from")
-
-        def rows_from(place: CursorPosition | None, count: int) -> list[Memory]:
+        with tenant_scope(self.tenant_id):
             rows = Memory.objects.for_tenant(self.tenant_id)
             rows = rows.archived() if values["archived"] else rows.live(self.now)
             rows = rows.within(partition.path, exact=values["exact"]).with_segments(requested_segments(values))
@@ -110,25 +126,27 @@ class MemoryListEndpoint(MemoryEndpointBase):
             rows = rows.of_kind(values["kind"]) if "kind" in values else rows
             rows = rows.pinned(values["pinned"]) if "pinned" in values else rows
             rows = rows.matching(values["q"]) if "q" in values else rows
-            return list(rows.with_answer_parts().page(column, **position_to_row(place), count=count))
-
-        with tenant_scope(self.tenant_id):
-            page = build_page(
-                request,
+            return self.listing(
+                rows.with_answer_parts(),
                 values,
                 ordering=ordering,
+                column=ordering.removeprefix("-").replace("updated_at", "recorded_from"),
                 kinds=(MEMORY_LIST_ORDERINGS[ordering.removeprefix("-")], UUID),
-                rows_from=rows_from,
-                place_of=lambda memory: (getattr(memory, column.removeprefix("-")), memory.pk),
-                answer=serialize_memory,
+                answer=MemoryOutput().to_representation,
             )
-        return Response(page)
 
 
 class MemoryBulkEndpoint(MemoryEndpointBase):
     """Store up to 1,000 memories."""
 
-    @bulk_schema
+    @operation(
+        "memories_bulk",
+        {200: MemoryBulkOutput},
+        *(409, 413),
+        request=MemoryBulkInputSchema,
+        examples=[_BULK],
+        parameters=[IDEMPOTENCY_KEY],
+    )
     @idempotent
     def post(self, request: Request) -> Response:
         """Store the valid rows and name the faults of the others."""
@@ -143,25 +161,28 @@ class MemoryBulkEndpoint(MemoryEndpointBase):
                 now=self.now,
             )
         index_now(self.tenant_id, created_memory_ids(results))
-        return Response({"results": rows.answers(results)})
+        return Response(MemoryBulkOutput({"results": rows.results(results)}).data)
 
 
 class MemoryEndpoint(MemoryEndpointBase):
     """One memory."""
 
-    @read_memory_schema
+    @operation("memories_read", {200: MemoryOutput, 304: None}, 404, parameters=[IF_NONE_MATCH])
     def get(self, request: Request, memory_id: UUID) -> Response:
         """The memory as it is now."""
         self.query(EmptyInput)
         with tenant_scope(self.tenant_id):
-            memory = self._memory(memory_id)
-            answer = serialize_memory(memory)
-        etag = memory_etag(answer)
-        if is_etag_current(request, etag):
-            return Response(status=status.HTTP_304_NOT_MODIFIED, headers={"ETag": etag})
-        return Response(answer, headers={"ETag": etag})
+            answer = MemoryOutput(self._memory(memory_id)).data
+        return response_with_etag(request, answer)
 
-    @patch_schema
+    @operation(
+        "memories_change",
+        {200: MemoryOutput},
+        *(404, 409, 412, 413),
+        request=MemoryChanges,
+        examples=[_CHANGE],
+        parameters=[IF_MATCH],
+    )
     def patch(self, request: Request, memory_id: UUID) -> Response:
         """Change some fields; opens a new version."""
         changes = self._changes()
@@ -173,7 +194,7 @@ class MemoryEndpoint(MemoryEndpointBase):
             index_now(self.tenant_id, [memory.pk])
         return self._answer(memory.pk)
 
-    @delete_schema
+    @operation("memories_archive", {204: None}, 404, 412, parameters=[IF_MATCH])
     def delete(self, request: Request, memory_id: UUID) -> Response:
         """Archive the memory; it can be restored. Archiving twice is no error."""
         self.query(EmptyInput)
@@ -196,7 +217,7 @@ class MemoryEndpoint(MemoryEndpointBase):
 class MemoryRestoreEndpoint(MemoryEndpointBase):
     """Bring an archived memory back."""
 
-    @restore_schema
+    @operation("memories_restore", {200: MemoryOutput}, 404, 409, 412, request=None, parameters=[IF_MATCH])
     def post(self, request: Request, memory_id: UUID) -> Response:
         """Make the memory live again as a new version; a live one stays as it is."""
         self.body(EmptyInput)
@@ -212,7 +233,7 @@ class MemoryRestoreEndpoint(MemoryEndpointBase):
 class MemoryHistoryEndpoint(MemoryEndpointBase):
     """All versions of a memory."""
 
-    @history_schema
+    @operation("memories_history", {200: page_of(MemoryVersionOutput)}, 404, parameters=[PageInput])
     def get(self, request: Request, memory_id: UUID) -> Response:
         """Every version with its valid and its recorded interval, newest first; also of an archived memory.
 
@@ -231,17 +252,11 @@ class MemoryHistoryEndpoint(MemoryEndpointBase):
             newer = [*older.newer_than(place.number)[:count]]
             return newer if len(newer) == count or place.number >= memory.version else [*newer, memory]
 
-        def answer(row: Memory | MemoryVersion) -> dict[str, Any]:
-            return serialize_current_version(row) if isinstance(row, Memory) else serialize_version(row)
-
-        with tenant_scope(self.tenant_id):
-            page = build_page(
-                request,
-                values,
-                ordering="-version",
-                kinds=(int, int),
-                rows_from=rows_from,
-                place_of=lambda row: (row.version, row.version),
-                answer=answer,
-            )
-        return Response(page)
+        return self.page_response(
+            values,
+            ordering="-version",
+            kinds=(int, int),
+            rows_from=rows_from,
+            place_of=lambda row: (row.version, row.version),
+            answer=MemoryVersionOutput().to_representation,
+        )

@@ -1,21 +1,14 @@
-"""How the endpoints of memories stand in the OpenAPI document."""
+"""What the OpenAPI descriptions of all endpoints share: headers, problems and the decorator of a method."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiExample, OpenApiParameter, OpenApiResponse, extend_schema
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 
-from memories.store.serializers.answers import (
-    MemoryBulkOutput,
-    MemoryOutput,
-    MemoryPageOutput,
-    MemoryVersionPageOutput,
-    ProblemOutput,
-    StoredMemoryOutput,
-)
-from memories.store.serializers.inputs import MemoryBulkInputSchema, MemoryChanges, MemoryInput, MemoryListInput
-from memory_platform.rest.pages import PageInput
+from memories.store.serializers.answers import ProblemOutput
+
+Method = TypeVar("Method", bound=Callable[..., Any])
 
 PROBLEM = "application/problem+json"
 _REASONS = {
@@ -42,86 +35,32 @@ IF_MATCH = OpenApiParameter(
 IF_NONE_MATCH = OpenApiParameter(
     "If-None-Match", OpenApiTypes.STR, OpenApiParameter.HEADER, description="The `ETag` the client already holds."
 )
+PARTITION_PATH = OpenApiParameter(
+    "place",
+    OpenApiTypes.STR,
+    OpenApiParameter.PATH,
+    description="The partition's path, percent-encoded as a whole: `user%3Dalex%2Ftopic%3Dmeetings`. Slashes may stay.",
+)
 
 
 def response_schemas(good: Mapping[int, Any], *problems: int) -> dict[Any, Any]:
-    """The answers of an endpoint: its own and the problems that all have."""
+    """Return an endpoint's responses: the serializers of `good` by status, `problems`, and those of every endpoint."""
     refused = {
         (status, PROBLEM): OpenApiResponse(ProblemOutput, description=_REASONS[status])
         for status in sorted({*ALWAYS, *problems})
     }
-    return {**{(status, "application/json") if shape else status: shape for status, shape in good.items()}, **refused}
+    return {
+        **{(status, "application/json") if output else status: output for status, output in good.items()},
+        **refused,
+    }
 
 
-NEW_MEMORY = OpenApiExample(
-    "A preference",
-    {"content": "Alex prefers meetings before noon.", "kind": "preference", "user_id": "alex", "confidence": 0.9},
-    request_only=True,
-)
-_BULK = OpenApiExample(
-    "Two turns",
-    {
-        "memories": [
-            {"content": "Alex: I moved to Lisbon.", "partition": "conversation=7", "session": "s1", "position": 0},
-            {"content": "Sam: How do you like it?", "partition": "conversation=7", "session": "s1", "position": 1},
-        ]
-    },
-    request_only=True,
-)
-_CHANGE = OpenApiExample("Another confidence", {"confidence": 0.4}, request_only=True)
+def operation(
+    operation_id: str, good: Mapping[int, Any], *problems: int, tag: str = "", **schema: Any
+) -> Callable[[Method], Method]:
+    """Return the decorator that documents a method; the tag is the first word of `operation_id` unless given.
 
-create_memory_schema = extend_schema(
-    operation_id="memories_create",
-    tags=["memories"],
-    request=MemoryInput,
-    examples=[NEW_MEMORY],
-    parameters=[IDEMPOTENCY_KEY],
-    responses=response_schemas({201: StoredMemoryOutput, 200: StoredMemoryOutput}, 409, 413),
-)
-bulk_schema = extend_schema(
-    operation_id="memories_bulk",
-    tags=["memories"],
-    request=MemoryBulkInputSchema,
-    examples=[_BULK],
-    parameters=[IDEMPOTENCY_KEY],
-    responses=response_schemas({200: MemoryBulkOutput}, 409, 413),
-)
-list_schema = extend_schema(
-    operation_id="memories_list",
-    tags=["memories"],
-    parameters=[MemoryListInput],
-    responses=response_schemas({200: MemoryPageOutput}),
-)
-read_memory_schema = extend_schema(
-    operation_id="memories_read",
-    tags=["memories"],
-    parameters=[IF_NONE_MATCH],
-    responses=response_schemas({200: MemoryOutput, 304: None}, 404),
-)
-patch_schema = extend_schema(
-    operation_id="memories_change",
-    tags=["memories"],
-    request=MemoryChanges,
-    examples=[_CHANGE],
-    parameters=[IF_MATCH],
-    responses=response_schemas({200: MemoryOutput}, 404, 409, 412, 413),
-)
-delete_schema = extend_schema(
-    operation_id="memories_archive",
-    tags=["memories"],
-    parameters=[IF_MATCH],
-    responses=response_schemas({204: None}, 404, 412),
-)
-restore_schema = extend_schema(
-    operation_id="memories_restore",
-    tags=["memories"],
-    request=None,
-    parameters=[IF_MATCH],
-    responses=response_schemas({200: MemoryOutput}, 404, 409, 412),
-)
-history_schema = extend_schema(
-    operation_id="memories_history",
-    tags=["memories"],
-    parameters=[PageInput],
-    responses=response_schemas({200: MemoryVersionPageOutput}, 404),
-)
+    `good` and `problems` are those of `response_schemas`, `schema` the other arguments of `extend_schema`.
+    """
+    tags = [tag or operation_id.partition("_")[0]]
+    return extend_schema(operation_id=operation_id, tags=tags, responses=response_schemas(good, *problems), **schema)

@@ -12,10 +12,11 @@ from django.db.models.functions import Greatest
 from pgvector.django import CosineDistance
 
 from memories.search.queries.lexemes import query_lexemes_in_scope
+from memories.search.queries.nearest import Vector
 from memories.services.partitions.counts import MemoryCountKind, MemoryTally, tally_memories
 from memories.services.search.text_query import match_all
 from memories.services.store.moments import PointInTime
-from memories.store.queries.texts import MemoryTextQuerySet, Vector
+from memories.store.queries.texts import MemoryTextQuerySet
 from memories.store.queries.ticks import pending_retrieval_counts
 from memories.tenancy.queries.conditions import head_condition, live_condition, segment_paths
 
@@ -66,9 +67,6 @@ class MemoryQuerySet(MemoryTextQuerySet):
             similarity=Value(1.0) - CosineDistance("own_embedding__vector", vector)
         )
 
-    def with_ids(self, memory_ids: Iterable[UUID | str]) -> Self:
-        return self.filter(pk__in=list(memory_ids))
-
     def retrieved_at_least(self, times: int) -> dict[UUID, int]:
         """How often each was retrieved that was so often or more."""
         return dict(self.filter(retrieval_count__gte=times).order_by().values_list("pk", "retrieval_count"))
@@ -106,30 +104,32 @@ class MemoryQuerySet(MemoryTextQuerySet):
         unarchived, expired = self._by_kind(now)
         return list(tally_memories(row for _, *row in unarchived.union(expired, all=True)).kinds.items())
 
-    def _by_kind(self, now: datetime) -> tuple[Self, Self]:
+    def _by_kind(self, now: datetime) -> tuple[models.QuerySet[Any], models.QuerySet[Any]]:
         """What is counted of unarchived memories, and of expired ones among them."""
         kind = F("kind")
         return self.unarchived()._counted(MemoryCountKind.UNARCHIVED, kind), self.expired(now)._counted(
             MemoryCountKind.EXPIRED, kind
         )
 
-    def _counted(self, counted: MemoryCountKind, kind: Any = None) -> Self:
+    def _counted(self, counted: MemoryCountKind, kind: Any = None) -> models.QuerySet[Any]:
         """Rows of (tenant, what is counted, kind, memories, tokens of o200k_base)."""
         named = self.order_by().annotate(counted=Value(counted.value), of_kind=kind or Value(""))
         tokens = models.Sum("tokens_o200k_base") if kind else Value(0)
         groups = named.values_list("tenant_id", "counted", "of_kind")
-        return groups.annotate(memories=models.Count("*"), tokens=tokens)
+        counts: models.QuerySet[Any] = groups.annotate(memories=models.Count("*"), tokens=tokens)
+        return counts
 
-    def tallied_by_partition(self) -> Self:
+    def tallied_by_partition(self) -> models.QuerySet[Any]:
         """Rows of (partition path, how many, tokens of o200k_base, how many pinned, the last one, the last change)."""
         rows = self.order_by().values_list("partition_path")
-        return rows.annotate(
+        tallies: models.QuerySet[Any] = rows.annotate(
             memories=models.Count("pk"),
             tokens=models.Sum("tokens_o200k_base"),
             pinned=models.Count("pk", filter=Q(pinned=True)),
             last_at=models.Max("created_at"),
             changed_at=models.Max("recorded_from"),
         )
+        return tallies
 
     def pending_embedding(self) -> Self:
         return self.filter(embedding_state="pending")
@@ -185,9 +185,6 @@ class MemoryQuerySet(MemoryTextQuerySet):
     def newest_texts(self, count: int) -> list[str]:
         """What the latest memories say."""
         return list(self.order_by("-created_at", "id").values_list("content", flat=True)[:count])
-
-    def with_id(self, memory_id: UUID) -> Self:
-        return self.filter(pk=memory_id)
 
     def with_answer_parts(self) -> Self:
         """Adds `own_embeddings` (of the current version, without vectors) and `current_links`: two queries for all.

@@ -1,4 +1,4 @@
-"""Places in a session: which positions are wanted, as one join that reads an index range for each of them."""
+"""Memories by ranges of session positions, as one join that reads an index range for each."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -18,7 +18,7 @@ class PositionSpan(NamedTuple):
 
 
 def ids_in_spans(model: type[models.Model], tenant_id: UUID, spans: Sequence[PositionSpan]) -> RawSQL:
-    """The primary keys of a table of memory texts that stand in any of the spans."""
+    """Return the primary keys of rows in any of the spans."""
     paths, sessions, firsts, lasts = (list(values) for values in zip(*spans, strict=True))
     table = model._meta.db_table
     statement = (

@@ -16,11 +16,11 @@ class RecalledTextQuerySet(TenantRows):
         return self.filter(recalled_hash__in=list(hashes), recalled_at__gte=since)
 
     def sources(self) -> list[tuple[str, UUID]]:
-        """(hash, the memory whose text it is of)."""
+        """(hash, id of the memory with that text)."""
         return list(self.order_by("memory_id").values_list("recalled_hash", "memory_id"))
 
     def spans(self, memory_ids: Iterable[UUID]) -> dict[UUID, tuple[datetime, datetime]]:
-        """Of each memory whose texts were rendered lately, when first and when last."""
+        """By memory: when its texts were first and last rendered."""
         rows = self.filter(memory_id__in=list(memory_ids)).order_by().values("memory_id")
         spans = rows.annotate(first=Min(Coalesce("first_recalled_at", "recalled_at")), last=Max("recalled_at"))
         return {pk: (first, last) for pk, first, last in spans.values_list("memory_id", "first", "last")}

@@ -110,7 +110,7 @@ class MemoryTextQuerySet(TenantRows):
     def speak(self, row_ids: Sequence[Any], language: str) -> int:
         """Derive these rows' text vectors in another language; how many there were."""
         locked = self.filter(pk__in=row_ids).order_by("pk").select_for_update(no_key=True).values_list("pk", flat=True)
-        return self.model.objects.filter(pk__in=list(locked)).update(search_config=language)
+        return int(self.model.objects.filter(pk__in=list(locked)).update(search_config=language))
 
     def is_more_than(self, count: int) -> bool:
         """Whether there are more rows than that; reads no more than it takes to tell."""

@@ -1,4 +1,4 @@
-"""What contexts left behind and nobody has folded in yet: one row for each context, inserted and never changed."""
+"""Retrieval ticks: one row per context, inserted once and deleted when it is folded into the memories."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
@@ -11,11 +11,11 @@ from django.db.models import Count, Max, OuterRef, QuerySet, Subquery
 from memories.tenancy.queries.insertions import Insertion, array_text
 from memories.tenancy.queries.rows import TenantRows
 
-#: A text that is rendered again within this time is not written again: nearly all are, and 30 days are long.
+#: A text that is rendered again within this time is not recorded again.
 RECALL_PRECISION = timedelta(hours=1)
-#: How long folding waits for somebody who edits one of the memories; then it is tried again later.
+#: How long folding waits for an edit of one of the memories; it is retried later.
 FOLD_LOCK_TIMEOUT = "1s"
-#: Looking through what waits is bounded, should nobody fold for long.
+#: Limits the search through unfolded ticks.
 TICKS_LOOKED_THROUGH = 1_000
 
 _INSERT = "INSERT INTO memories_retrievaltick (tenant_id, memory_ids, recalled_hashes, at) VALUES (%s, %s, %s, %s)"
@@ -23,7 +23,7 @@ _TAKE_TURNS = (
     "SELECT pg_try_advisory_xact_lock(hashtextextended('memories.fold-retrievals ' || %s, 0)),"
     " set_config('lock_timeout', %s, true)"
 )
-# One statement: what it takes, it counts and deletes, or none of it.
+# One statement, so that ticks are counted and deleted together or not at all.
 _FOLD = """
 WITH taken AS (
     DELETE FROM memories_retrievaltick
@@ -64,18 +64,14 @@ ORDER BY tick.id
 
 
 class RetrievalTickQuerySet(TenantRows):
-    def tenant_ids(self) -> list[UUID]:
-        """Of which tenants there are any."""
-        return list(self.order_by().values_list("tenant_id", flat=True).distinct())
-
     def insertion(self, tenant_id: UUID, hashes: Mapping[Any, str], at: datetime) -> Insertion:
-        """Of a tick that has a hash or "" for each memory that was packed."""
+        """Return the insertion of a tick with a hash or "" for each packed memory."""
         return Insertion(_INSERT, [tenant_id, array_text(hashes), array_text(hashes.values()), at])
 
     def fold(self, tenant_id: UUID, limit: int) -> int:
-        """Count the oldest ticks of a tenant, keep their texts' hashes and delete them; how many there were.
+        """Count the oldest ticks of a tenant, store their hashes and delete them; return how many.
 
-        In a transaction of its own. None while somebody else folds: one of us is enough, and nobody waits.
+        In a transaction of its own. Returns 0 while another worker folds.
         """
         with connection.cursor() as cursor:
             cursor.execute(_TAKE_TURNS, [str(tenant_id), FOLD_LOCK_TIMEOUT])
@@ -87,14 +83,14 @@ class RetrievalTickQuerySet(TenantRows):
             return int(cursor.fetchone()[0])
 
     def recalled_lately(self, tenant_id: UUID, hashes: Iterable[str], *, since: datetime) -> dict[str, UUID]:
-        """The memories whose texts had these hashes, by hash."""
+        """Return the memories of unfolded ticks by the hash of their text."""
         with connection.cursor() as cursor:
             cursor.execute(_RECALLED, [tenant_id, since, TICKS_LOOKED_THROUGH, list(hashes)])
             return dict(cursor.fetchall())
 
 
 def pending_retrieval_counts(ticks: QuerySet[Any]) -> dict[str, Subquery]:
-    """How often a memory was retrieved beyond its `retrieval_count`, and when last: None where it was not."""
+    """Return annotations: unfolded retrievals of a memory and the last of them, None without any."""
     own = ticks.filter(tenant_id=OuterRef("tenant_id"), memory_ids__contains=[OuterRef("pk")]).order_by()
     own = own.values("tenant_id")
     return {

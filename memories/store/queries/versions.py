@@ -1,4 +1,4 @@
-"""Superseded versions of memories, and the moments at which they held."""
+"""Superseded versions of memories."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Self
@@ -7,23 +7,24 @@ from uuid import UUID
 from django.db.models import FloatField, OuterRef, Subquery, Value
 from pgvector.django import CosineDistance
 
+from memories.search.queries.nearest import Vector
 from memories.services.store.moments import PointInTime
-from memories.store.queries.texts import SEARCH_COLUMNS, MemoryTextQuerySet, Vector
+from memories.store.queries.texts import SEARCH_COLUMNS, MemoryTextQuerySet
 from memories.tenancy.queries.conditions import segments_condition, version_condition
 
 
 class MemoryVersionQuerySet(MemoryTextQuerySet):
-    """Superseded versions by when they held; their counters and vectors are reached through the memory."""
+    """Superseded versions; their counters and vectors belong to the memory."""
 
     identity = "memory_id"
     head = "memory__"
 
     def at(self, moment: PointInTime) -> Self:
-        """The rows that held at `moment`; none in the present."""
+        """The versions of `moment`; none for the present."""
         return self.filter(version_condition(moment)) if moment.reads_history else self.none()
 
     def with_segments(self, segments: Mapping[str, str]) -> Self:
-        """In partitions that hold every given `key=value` segment, at any depth."""
+        """In partitions that contain every given `key=value` segment at any depth."""
         return self.filter(segments_condition(self.model, segments))
 
     def with_similarity_to(self, vector: Vector, model: str) -> Self:
@@ -34,7 +35,7 @@ class MemoryVersionQuerySet(MemoryTextQuerySet):
         return self.annotate(similarity=Subquery(similarity, output_field=FloatField()))
 
     def with_heads(self) -> Self:
-        """Each with its memory in the same query."""
+        """With their memories in the same query."""
         derived = ("search_vector", *SEARCH_COLUMNS)
         return self.select_related("memory").defer(*derived, *(f"memory__{name}" for name in derived))
 
@@ -54,5 +55,5 @@ class MemoryVersionQuerySet(MemoryTextQuerySet):
         return self.filter(memory_id=memory_id).order_by("-version")
 
     def numbered(self, version: int) -> Any:
-        """The row of one version, None where there is none."""
+        """The row of one version, or None."""
         return self.filter(version=version).first()

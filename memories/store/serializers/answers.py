@@ -1,99 +1,40 @@
-"""What agents get: memories and versions as plain JSON values. The `...Shape` classes say the same to the schema."""
+"""Output serializers of memories: they build the answers and document them in the OpenAPI schema."""
 
 import hashlib
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from rest_framework import serializers
 
 from memories.models import Memory, MemoryVersion
-from memories.models.memory import MemoryText
 from memory_platform.rest.fields import format_utc
 
 ETAG_DIGEST_CHARACTERS = 16
 
 
-def serialize_memory_text(row: MemoryText) -> dict[str, Any]:
-    """What makes up one version."""
-    return {
-        "content": row.content,
-        "kind": row.kind,
-        "partition": row.partition_path,
-        "confidence": row.confidence,
-        "pinned": row.pinned,
-        "metadata": row.metadata,
-        "created_at": format_utc(row.created_at),
-        "expires_at": format_utc(row.expires_at),
-        "source_id": row.source_id,
-        "session": row.session,
-        "position": row.position,
-        "token_counts": row.token_counts,
-        "version": row.version,
-    }
-
-
-def serialize_memory(memory: Memory) -> dict[str, Any]:
-    """All fields but the vector. The row was read `with_answer_parts`."""
-    return {
-        "id": str(memory.pk),
-        **serialize_memory_text(memory),
-        "usefulness_score": memory.usefulness_score,
-        "retrieval_count": memory.retrieval_count + (memory.uncounted_retrievals or 0),  # type: ignore[attr-defined]
-        "last_retrieved_at": format_utc(memory.uncounted_retrieved_at or memory.last_retrieved_at),  # type: ignore[attr-defined]
-        "updated_at": format_utc(memory.recorded_from),
-        "archived_at": format_utc(memory.archived_at),
-        "embedding": _embedding_answer(memory),
-        "links": [{"target_id": str(link.target_id), "kind": link.kind} for link in memory.current_links],  # type: ignore[attr-defined]
-    }
-
-
-def _embedding_answer(memory: Memory) -> dict[str, Any]:
-    own = memory.own_embeddings[0] if memory.own_embeddings else None  # type: ignore[attr-defined]
-    return {
-        "state": memory.embedding_state,
-        "model": own.model if own else None,
-        "dimension": own.dimension if own else None,
-    }
-
-
-def memory_etag(answer: dict[str, Any]) -> str:
-    """Version, then a digest of the whole answer: a change compares the version, a conditional GET all of it."""
+def memory_etag(answer: Mapping[str, Any]) -> str:
+    """Return version and digest of an answer: `If-Match` compares the version, `If-None-Match` all of it."""
     digest = hashlib.sha256(json.dumps(answer, sort_keys=True).encode()).hexdigest()[:ETAG_DIGEST_CHARACTERS]
     return f'"{answer["version"]}.{digest}"'
 
 
-def serialize_current_version(memory: Memory) -> dict[str, Any]:
-    """The current version as a row of the history; archiving ended both its intervals."""
-    return {
-        **serialize_memory_text(memory),
-        "valid_from": format_utc(memory.valid_from),
-        "valid_to": format_utc(memory.archived_at),
-        "recorded_from": format_utc(memory.recorded_from),
-        "recorded_to": format_utc(memory.archived_at),
-    }
-
-
-def serialize_version(row: MemoryVersion) -> dict[str, Any]:
-    """A superseded version as a row of the history."""
-    return {
-        **serialize_memory_text(row),
-        "valid_from": format_utc(row.valid_from),
-        "valid_to": format_utc(row.valid_to),
-        "recorded_from": format_utc(row.recorded_from),
-        "recorded_to": format_utc(row.recorded_to),
-    }
-
-
 class EmbeddingOutput(serializers.Serializer[Any]):
-    """Which vector a memory has; model and dimension are null until it has one."""
+    """The state of a memory's vector; model and dimension are null until it has one."""
 
     state = serializers.ChoiceField(choices=Memory.EmbeddingState.choices)
     model = serializers.CharField(allow_null=True)
     dimension = serializers.IntegerField(allow_null=True)
 
+    def to_representation(self, instance: Any) -> dict[str, Any]:
+        """Build the answer from a memory that was read `with_answer_parts`."""
+        own = next(iter(instance.own_embeddings), None)
+        values = {"state": instance.embedding_state, "model": own and own.model, "dimension": own and own.dimension}
+        return super().to_representation(values)
+
 
 class OutgoingLinkOutput(serializers.Serializer[Any]):
-    """An outgoing edge."""
+    """A link from this memory to another one."""
 
     target_id = serializers.UUIDField()
     kind = serializers.CharField()
@@ -107,11 +48,11 @@ class TokenCountsOutput(serializers.Serializer[Any]):
 
 
 class MemoryTextOutput(serializers.Serializer[Any]):
-    """What makes up one version."""
+    """The fields of one version."""
 
     content = serializers.CharField()
     kind = serializers.CharField()
-    partition = serializers.CharField(help_text='Path; "" is the root.')
+    partition = serializers.CharField(source="partition_path", help_text='Path; "" is the root.')
     confidence = serializers.FloatField()
     pinned = serializers.BooleanField()
     metadata = serializers.DictField()
@@ -131,10 +72,18 @@ class MemoryOutput(MemoryTextOutput):
     usefulness_score = serializers.FloatField()
     retrieval_count = serializers.IntegerField()
     last_retrieved_at = serializers.DateTimeField(allow_null=True)
-    updated_at = serializers.DateTimeField(help_text="When the current version was recorded.")
+    updated_at = serializers.DateTimeField(source="recorded_from", help_text="When the current version was recorded.")
     archived_at = serializers.DateTimeField(allow_null=True)
-    embedding = EmbeddingOutput()
-    links = OutgoingLinkOutput(many=True)
+    embedding = EmbeddingOutput(source="*")
+    links = OutgoingLinkOutput(many=True, source="current_links")
+
+    def to_representation(self, instance: Any) -> dict[str, Any]:
+        """Build the answer from a row read `with_answer_parts`; add the retrievals that are not in its columns yet."""
+        answer = super().to_representation(instance)
+        answer["retrieval_count"] += instance.uncounted_retrievals or 0
+        if instance.uncounted_retrieved_at:
+            answer["last_retrieved_at"] = format_utc(instance.uncounted_retrieved_at)
+        return answer
 
 
 class StoredMemoryOutput(MemoryOutput):
@@ -151,6 +100,13 @@ class MemoryVersionOutput(MemoryTextOutput):
     valid_to = serializers.DateTimeField(allow_null=True)
     recorded_from = serializers.DateTimeField()
     recorded_to = serializers.DateTimeField(allow_null=True)
+
+    def to_representation(self, instance: Memory | MemoryVersion) -> dict[str, Any]:
+        """Build the answer; for a memory from its current version, whose intervals end when it is archived."""
+        answer = super().to_representation(instance)
+        if isinstance(instance, Memory):
+            answer["valid_to"] = answer["recorded_to"] = format_utc(instance.archived_at)
+        return answer
 
 
 class FieldErrorOutput(serializers.Serializer[Any]):
@@ -173,7 +129,7 @@ class ProblemOutput(serializers.Serializer[Any]):
 
 
 class MemoryBulkResultOutput(serializers.Serializer[Any]):
-    """What became of one row."""
+    """The result of one row."""
 
     index = serializers.IntegerField()
     status = serializers.ChoiceField(choices=["created", "existing", "invalid"])
@@ -185,19 +141,3 @@ class MemoryBulkOutput(serializers.Serializer[Any]):
     """One result per row, in their order."""
 
     results = MemoryBulkResultOutput(many=True)
-
-
-class MemoryPageOutput(serializers.Serializer[Any]):
-    """A page of memories."""
-
-    next = serializers.URLField(allow_null=True)
-    previous = serializers.URLField(allow_null=True)
-    results = MemoryOutput(many=True)
-
-
-class MemoryVersionPageOutput(serializers.Serializer[Any]):
-    """A page of versions, newest first."""
-
-    next = serializers.URLField(allow_null=True)
-    previous = serializers.URLField(allow_null=True)
-    results = MemoryVersionOutput(many=True)

@@ -1,4 +1,4 @@
-"""What agents send about memories."""
+"""Requests about memories."""
 
 from datetime import datetime
 from decimal import Decimal
@@ -7,9 +7,10 @@ from typing import Any
 from rest_framework import serializers
 
 from memories.models.memory import KIND_PATTERN
+from memories.services.partitions.paths import PartitionPath
 from memories.services.store.content import MAX_CONTENT_BYTES, check_content, check_metadata, normalise_content
-from memories.services.store.drafts import MAX_LABEL_CHARACTERS, MAX_LINKS
-from memories.tenancy.serializers.partitions import PartitionFilterInput, PartitionScopedInput, exact_field
+from memories.services.store.drafts import MAX_LABEL_CHARACTERS, MAX_LINKS, NewLink, NewMemory
+from memories.tenancy.serializers.partitions import SHORTHAND, PartitionFilterInput, PartitionScopedInput, exact_field
 from memory_platform.rest.fields import (
     RuleCheckedField,
     StrictBooleanField,
@@ -35,26 +36,26 @@ def _content(value: Any) -> str:
 
 
 class MetadataError(ValueError):
-    """Metadata that the database's JSON would not give back as it came."""
+    """Metadata with an integer that the database would change."""
 
     code = "number_out_of_range"
-    detail = "Metadata holds an integer beyond 64 bits."
+    detail = "Metadata contains an integer beyond 64 bits."
 
 
 def _metadata(value: Any) -> dict[str, Any]:
     check_metadata(value)
-    waiting: list[Any] = [value]
-    while waiting:
-        item = waiting.pop()
+    unchecked: list[Any] = [value]
+    while unchecked:
+        item = unchecked.pop()
         if isinstance(item, (dict, list)):
-            waiting.extend(item.values() if isinstance(item, dict) else item)
+            unchecked.extend(item.values() if isinstance(item, dict) else item)
         elif isinstance(item, int) and not (-INTEGER_64_BIT <= item < INTEGER_64_BIT or _is_double(item)):
             raise MetadataError
     return dict(value)
 
 
 def _is_double(number: int) -> bool:
-    """Whether a double holds the number as its shortest digits say it: the database writes 1e22 out as an integer."""
+    """Whether a double represents the number exactly; the database writes 1e22 as an integer."""
     try:
         return Decimal(repr(float(number))) == number
     except OverflowError:
@@ -68,7 +69,7 @@ def content_field(**kwargs: Any) -> RuleCheckedField:
 
 
 def metadata_field(**kwargs: Any) -> RuleCheckedField:
-    """The caller's own JSON object."""
+    """A JSON object of the caller."""
     shape = {"type": "object", "additionalProperties": True}
     return RuleCheckedField(rule=_metadata, shape=shape, help_text="JSON object of at most 8 KiB.", **kwargs)
 
@@ -87,7 +88,7 @@ class LinkInput(StrictSerializer):
 
 
 class MemoryFields(PartitionScopedInput):
-    """What can be said about a memory, by a new one and by a change alike."""
+    """The fields of new memories and changes."""
 
     content = content_field()
     kind = kind_field(required=False, default="fact")
@@ -107,7 +108,7 @@ class MemoryInput(MemoryFields):
     links = serializers.ListField(child=LinkInput(), required=False, default=list, max_length=MAX_LINKS)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        """Refuse a memory that ends before it begins."""
+        """Reject a memory that expires before its creation."""
         attrs = super().validate(attrs)
         if attrs["expires_at"] is not None and attrs["expires_at"] <= (attrs["created_at"] or self.context["now"]):
             detail = "A memory expires after it was created."
@@ -115,18 +116,25 @@ class MemoryInput(MemoryFields):
         return attrs
 
 
+def build_new_memory(values: dict[str, Any], partition: PartitionPath) -> NewMemory:
+    """Return the memory that the validated values of a `MemoryInput` describe."""
+    own = {name: value for name, value in values.items() if name not in {"partition", *SHORTHAND, "links"}}
+    links = tuple(NewLink(link["target_id"], link["kind"]) for link in values["links"])
+    return NewMemory(partition=partition, links=links, **own)
+
+
 class MemoryChanges(MemoryFields):
-    """Changes of a memory: only the fields that are there."""
+    """Changes of a memory; absent fields stay as they are."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, partial=True, **kwargs)
 
 
 class BulkRowsField(StrictField):
-    """The rows of a bulk, each checked by itself later so that one bad row does not stop the others."""
+    """The rows of a bulk request, validated one by one later, so that an invalid row does not stop the others."""
 
     def to_internal_value(self, data: Any) -> list[Any]:
-        """The rows as they came."""
+        """Return the rows unchanged."""
         if not isinstance(data, list):
             self.refuse("not_a_list", "A list of memories is needed.")
         if not 1 <= len(data) <= BULK_ROWS_MAX:
@@ -146,7 +154,7 @@ class MemoryBulkInputSchema(StrictSerializer):
     memories = serializers.ListField(child=MemoryInput(), min_length=1, max_length=BULK_ROWS_MAX)
 
 
-#: What a list can be ordered by, and the type of its values.
+#: Orderings of the list, with the type of their values.
 MEMORY_LIST_ORDERINGS: dict[str, type] = {
     "created_at": datetime,
     "updated_at": datetime,

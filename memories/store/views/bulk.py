@@ -1,11 +1,10 @@
-"""Acts on many memories of the list: what one would do, doing it, taking it back (ADR-0089)."""
+"""Bulk actions on memories of the list: preview, perform, undo (ADR-0089)."""
 
 from collections.abc import Iterable
-from http import HTTPStatus
 from typing import Any
 from uuid import UUID
 
-from django.http import HttpResponse, HttpResponseBase
+from django.http import HttpResponseBase
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.http import urlencode
@@ -32,13 +31,13 @@ from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.web.pages import HtmxRequest, add_flash, flash_error, operator_required, render_page
 
-#: What was done, as it is said of so many memories.
+#: Participles of actions for messages.
 _SAID = {
     "archive": "archived",
     "restore": "restored",
     "pin": "pinned",
-    "unpin": "no longer pinned",
-    "kind": "given another kind",
+    "unpin": "unpinned",
+    "kind": "given a new kind",
 }
 
 
@@ -46,12 +45,12 @@ _SAID = {
 @tenant_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def memory_bulk(request: HtmxRequest) -> HttpResponseBase:
-    """GET says what an act on the chosen memories would do; POST does it to those that still are as they were seen."""
+    """Preview (GET) or perform (POST) an action on the selected memories; changed ones are skipped."""
     if request.method == "POST":
         return _perform(request)
     form = BulkSelectionForm(request.GET)
     if not form.is_valid():
-        flash_error(request, "Choose an act and the memories it is about.")
+        flash_error(request, "Choose an action and select memories.")
         return list_again(request, request.GET.get("back", ""))
     fields = form.cleaned_data
     ids = _chosen(request, fields)
@@ -64,13 +63,13 @@ def memory_bulk(request: HtmxRequest) -> HttpResponseBase:
 @tenant_required
 @require_POST
 def memory_bulk_undo(request: HtmxRequest, act_id: UUID) -> HttpResponseBase:
-    """Take an act back as far as nobody changed its memories since, and show the list it was done from."""
+    """Undo an action, except for memories changed since, and show the list that it came from."""
     undo_bulk_action(request, act_id)
     return list_again(request, request.GET.get("back", ""))
 
 
 def _chosen(request: HtmxRequest, fields: dict[str, Any]) -> Iterable[UUID]:
-    """The ids an act is to be about: those ticked, those of the page the list stands at, or all that match."""
+    """Return the ids of the selected memories: chosen ones, those of the page, or all that match."""
     if fields["scope"] not in (BulkSelectionForm.PAGE, BulkSelectionForm.MATCHING):
         return list(fields["id"])
     listed = list_request(request, fields["back"])
@@ -93,9 +92,7 @@ def _preview(request: HtmxRequest, act: BulkAction, ids: Iterable[UUID], form: B
         flash_error(request, error.detail)
         return list_again(request, back)
     page = {"section": "memories", "act": act, "effect": effect, "form": form, "back": back, "kinds": COMMON_KINDS}
-    status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
-    response: HttpResponse = render_page(request, "memories/store/memories_bulk.html", page, status=status)
-    return response
+    return render_page(request, "memories/store/memories_bulk.html", page, form=form)
 
 
 def _perform(request: HtmxRequest) -> HttpResponseBase:
@@ -108,7 +105,7 @@ def _perform(request: HtmxRequest) -> HttpResponseBase:
         list_return_query(request.POST.get("back", "")),
     )
     if act is None or not seen:
-        flash_error(request, "Choose an act and the memories it is about.")
+        flash_error(request, "Choose an action and select memories.")
         return list_again(request, back)
     if not is_valid:
         return _preview(request, act, seen, form)
@@ -136,4 +133,4 @@ def _said(act: BulkAction, done: BulkActionResult) -> str:
     if act.name == BULK_MERGE:
         return f"Merged: {done.count - 1:,} archived, 1 kept."
     said = f"{done.count:,} {'memory' if done.count == 1 else 'memories'} {_SAID[act.name]}."
-    return f"{said} Left alone: {describe_skipped(done.left)}." if done.left else said
+    return f"{said} Skipped: {describe_skipped(done.left)}." if done.left else said

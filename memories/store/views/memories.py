@@ -1,8 +1,7 @@
-"""One memory: its page with the history, the form that opens its next version, and the verbs about it."""
+"""The page of one memory, its edit form, and the buttons that archive, restore and pin it."""
 
 from collections.abc import Callable
 from functools import partial
-from http import HTTPStatus
 from uuid import UUID
 
 from django.http import Http404, HttpResponse, HttpResponseBase
@@ -13,7 +12,7 @@ from django.utils.http import urlencode
 from django.views.decorators.http import require_http_methods, require_POST
 
 from memories.embeddings.indexer import index_now
-from memories.models import Memory, MemoryVersion
+from memories.models import Memory, MemoryLink, MemoryVersion
 from memories.search.browsing import read_memory_detail
 from memories.store.actions.edit import archive_memory, restore_memory, update_memory
 from memories.store.forms import MemoryEditForm, memory_form_initial
@@ -21,16 +20,16 @@ from memories.store.views.memory_list import list_again, list_return_query
 from memories.tenancy.access import operator_actor, tenant_required
 from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.scopes import tenant_scope
+from memory_platform.web.link_graph import LinkedNeighbour, link_graph
 from memory_platform.web.pages import (
     HtmxRequest,
     add_flash,
     flash_error,
     operator_required,
     render_page,
-    wants_fragment,
 )
 
-# What undoing an edit brings back.
+# The fields that undoing an edit restores.
 RESTORED_FIELDS = ("content", "kind", "confidence", "pinned", "metadata", "expires_at")
 
 
@@ -38,7 +37,7 @@ RESTORED_FIELDS = ("content", "kind", "confidence", "pinned", "metadata", "expir
 @tenant_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def memory_detail(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
-    """One memory: its fields, versions, links, and the form that opens its next version."""
+    """Show a memory with its versions and links; save an edit as its next version."""
     form = MemoryEditForm(request.POST, label_suffix="") if request.method == "POST" else None
     if form is None or not form.is_valid():
         return _memory_page(request, memory_id, form)
@@ -58,7 +57,7 @@ def memory_detail(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
         return _memory_page(request, memory_id, form)
     index_now(request.tenant.id, [memory_id])
     if saved.version == before:
-        add_flash(request, "Nothing was changed.")
+        add_flash(request, "No changes made.")
     else:
         undo = reverse("memory-version-restore", args=[request.tenant.id, memory_id, before])
         add_flash(request, f"Saved as version {saved.version}.", undo_url=undo)
@@ -69,8 +68,10 @@ def memory_detail(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
 @tenant_required
 @require_POST
 def memory_archive(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
-    """Take a memory out of everything agents read; it can be restored."""
-    return _perform(request, memory_id, archive_memory, "Archived. No agent reads it any more.", undo="memory-restore")
+    """Archive a memory: no agent reads it until it is restored."""
+    return _perform(
+        request, memory_id, archive_memory, "Archived. Contexts no longer include it.", undo="memory-restore"
+    )
 
 
 @operator_required("operator")
@@ -78,32 +79,34 @@ def memory_archive(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
 @require_POST
 def memory_restore(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
     """Make an archived memory live again."""
-    return _perform(request, memory_id, restore_memory, "Restored. Agents read it again.", undo="memory-archive")
+    return _perform(
+        request, memory_id, restore_memory, "Restored. Contexts can include it again.", undo="memory-archive"
+    )
 
 
 @operator_required("operator")
 @tenant_required
 @require_POST
 def memory_pin(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
-    """Let a memory come first in every context, within the share of pinned ones."""
-    verb = partial(update_memory, changes={"pinned": True})
-    return _perform(request, memory_id, verb, "Pinned: it comes first, in its share of the room.", undo="memory-unpin")
+    """Pin a memory, so that it comes first in contexts, within the share of pinned ones."""
+    action = partial(update_memory, changes={"pinned": True})
+    return _perform(request, memory_id, action, "Pinned. It comes first in contexts.", undo="memory-unpin")
 
 
 @operator_required("operator")
 @tenant_required
 @require_POST
 def memory_unpin(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
-    """Let a memory be judged by its score again."""
-    verb = partial(update_memory, changes={"pinned": False})
-    return _perform(request, memory_id, verb, "No longer pinned.", undo="memory-pin")
+    """Unpin a memory, so that its score decides again."""
+    action = partial(update_memory, changes={"pinned": False})
+    return _perform(request, memory_id, action, "Unpinned.", undo="memory-pin")
 
 
 @operator_required("operator")
 @tenant_required
 @require_POST
 def memory_version_restore(request: HtmxRequest, memory_id: UUID, version: int) -> HttpResponseBase:
-    """Make what an earlier version said current again, as a new version."""
+    """Restore an earlier version's fields as a new version."""
     with tenant_scope(request.tenant.id):
         current = _memory(request, memory_id)
         earlier = MemoryVersion.objects.for_tenant(request.tenant.id).of_memory(memory_id).numbered(version)
@@ -111,31 +114,31 @@ def memory_version_restore(request: HtmxRequest, memory_id: UUID, version: int) 
         raise Http404
     changes = {name: getattr(earlier, name) for name in RESTORED_FIELDS}
     undo = reverse("memory-version-restore", args=[request.tenant.id, memory_id, current.version])
-    said = f"It says again what version {version} said."
-    return _perform(request, memory_id, partial(update_memory, changes=changes), said, undo_url=undo)
+    message = f"Version {version} is current again."
+    return _perform(request, memory_id, partial(update_memory, changes=changes), message, undo_url=undo)
 
 
 def _perform(
     request: HtmxRequest,
     memory_id: UUID,
-    verb: Callable[..., Memory],
-    said: str,
+    action: Callable[..., Memory],
+    message: str,
     *,
     undo: str = "",
     undo_url: str = "",
 ) -> HttpResponseBase:
-    """Call a verb on a memory, say what was done with the way back, and show again where it was asked for."""
+    """Call an action on a memory, offer its undo, and show the page that the request came from."""
     try:
         with tenant_scope(request.tenant.id):
-            verb(memory=_memory(request, memory_id), by=operator_actor(request.operator), now=timezone.now())
+            action(memory=_memory(request, memory_id), by=operator_actor(request.operator), now=timezone.now())
     except PlatformError as error:
         flash_error(request, error.detail)
     else:
         index_now(request.tenant.id, [memory_id])
-        taking_back = undo_url or reverse(undo, args=[request.tenant.id, memory_id])
+        reverse_url = undo_url or reverse(undo, args=[request.tenant.id, memory_id])
         from_list = _list_query(request)
         listed = "" if from_list is None else f"?{urlencode({'back': from_list})}"
-        add_flash(request, said, undo_url=f"{taking_back}{listed}")
+        add_flash(request, message, undo_url=f"{reverse_url}{listed}")
     return _again(request, memory_id)
 
 
@@ -147,30 +150,35 @@ def _again(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
 
 
 def _list_query(request: HtmxRequest) -> str | None:
-    """The query of the list that a verb was asked for from; None where it was the memory's own page."""
+    """Return the query of the list that the request came from; None for the memory's own page."""
     back = request.POST.get("back", request.GET.get("back"))
     return None if back is None else list_return_query(back)
 
 
 def _memory(request: HtmxRequest, memory_id: UUID) -> Memory:
-    found: Memory | None = Memory.objects.for_tenant(request.tenant.id).with_ids([memory_id]).first()
-    if found is None:
+    memory: Memory | None = Memory.objects.for_tenant(request.tenant.id).with_ids([memory_id]).first()
+    if memory is None:
         raise Http404
-    return found
+    return memory
+
+
+def _neighbour(link: MemoryLink, memory_id: UUID) -> LinkedNeighbour:
+    is_out = link.source_id == memory_id
+    other = link.target if is_out else link.source
+    return LinkedNeighbour(other.pk, other.content, other.archived_at is not None, link.kind, is_out)
 
 
 def _memory_page(request: HtmxRequest, memory_id: UUID, form: MemoryEditForm | None = None) -> HttpResponse:
     with tenant_scope(request.tenant.id):
-        dossier = read_memory_detail(request.tenant.id, memory_id)
-    if dossier is None:
+        detail = read_memory_detail(request.tenant.id, memory_id)
+    if detail is None:
         raise Http404
     page = {
         "section": "memories",
-        "dossier": dossier,
-        "memory": dossier.memory,
-        "form": form or MemoryEditForm(initial=memory_form_initial(dossier.memory), label_suffix=""),
-        "is_expired": dossier.memory.expires_at is not None and dossier.memory.expires_at <= timezone.now(),
+        "dossier": detail,
+        "memory": detail.memory,
+        "graph": link_graph(detail.memory.content, [_neighbour(link, memory_id) for link in detail.links]),
+        "form": form or MemoryEditForm(initial=memory_form_initial(detail.memory), label_suffix=""),
+        "is_expired": detail.memory.expires_at is not None and detail.memory.expires_at <= timezone.now(),
     }
-    template = "memories/store/memory.html#body" if wants_fragment(request) else "memories/store/memory.html"
-    status = HTTPStatus.UNPROCESSABLE_ENTITY if form and form.errors else HTTPStatus.OK
-    return render_page(request, template, page, status=status)
+    return render_page(request, "memories/store/memory.html", page, fragment="body", form=form)

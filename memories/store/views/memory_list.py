@@ -1,10 +1,9 @@
-"""The list of memories: browsed and searched, filters and place in the address; the same list again after an act."""
+"""The list of memories: browsing, search, and the list again after an action."""
 
 from collections.abc import Mapping
 from copy import copy
 from datetime import datetime
 from functools import partial
-from http import HTTPStatus
 from typing import Any
 from uuid import UUID
 
@@ -35,17 +34,17 @@ _COLUMNS = (
 @tenant_required
 @require_safe
 def memory_list(request: HtmxRequest) -> HttpResponseBase:
-    """Browse and search what a tenant holds; filters and place stand in the address."""
+    """Browse and search the memories of a tenant; filters and page are in the URL."""
     return _page(request)
 
 
 def memory_filter(fields: Mapping[str, Any]) -> MemoryFilter:
-    """The valid fields of `MemoryFilterForm` as rows are narrowed by them."""
+    """Return the filter of the valid fields of a `MemoryFilterForm`."""
     return MemoryFilter(fields["partition"], fields["kind"], fields["state"], fields["pinned"])
 
 
 def memory_list_contents(request: HtmxRequest, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """What the list shows at the request's address: `found` by a search, else a `table`. Called with no scope open."""
+    """Return what the list shows: `found` for a search, else a `table`. Call with no scope open."""
     wanted, now, tenant_id = memory_filter(fields), timezone.now(), request.tenant.id
     if fields["q"]:
         return {"found": search_memory_list(tenant_id, fields["q"], wanted, now=now)}
@@ -54,22 +53,22 @@ def memory_list_contents(request: HtmxRequest, fields: Mapping[str, Any]) -> dic
 
 
 def listed_memory_ids(shown: Mapping[str, Any]) -> list[UUID]:
-    """The ids of what `memory_list_contents` gave."""
+    """Return the ids in the result of `memory_list_contents`."""
     return (
         [hit.memory.pk for hit in shown["found"].hits] if "found" in shown else [row.pk for row in shown["table"].rows]
     )
 
 
 def list_request(request: HtmxRequest, query: str) -> HtmxRequest:
-    """The request that asks for the list with this query, by the same person in the same way."""
-    asked = copy(request)
-    asked.method, asked.GET = "GET", QueryDict(query)
-    asked.path = asked.path_info = reverse("memories", args=[request.tenant.id])
-    return asked
+    """Return a GET request of the same person for the list with this query string."""
+    listing = copy(request)
+    listing.method, listing.GET = "GET", QueryDict(query)
+    listing.path = listing.path_info = reverse("memories", args=[request.tenant.id])
+    return listing
 
 
 def list_return_query(query: str) -> str:
-    """The query of the list that somebody comes from, written anew; "" where it is none or too long for an address."""
+    """Return the normalised query string of the list to return to; "" if it is invalid or too long."""
     try:
         again = QueryDict(query).urlencode() if len(query) <= WAY_BACK_MAX_CHARACTERS else ""
     except TooManyFieldsSent:
@@ -78,12 +77,12 @@ def list_return_query(query: str) -> str:
 
 
 def list_again(request: HtmxRequest, back: str) -> HttpResponseBase:
-    """The list after something was done from it, at the place it stood; all of it where that cannot be told."""
+    """Show the list again after an action, on the same page; the first one if `back` is invalid."""
     query = list_return_query(back)
-    asked = list_request(request, query)
+    listing = list_request(request, query)
     if wants_fragment(request):
-        return _page(asked)
-    return redirect(f"{asked.path}?{query}" if query else asked.path)
+        return _page(listing)
+    return redirect(f"{listing.path}?{query}" if query else listing.path)
 
 
 def _page(request: HtmxRequest) -> HttpResponse:
@@ -94,14 +93,11 @@ def _page(request: HtmxRequest) -> HttpResponse:
         page["query"] = request.GET.urlencode()
         is_left = bool(form.cleaned_data["q"]) and loads_result_later(request)
         page |= {"is_coming": True} if is_left else memory_list_contents(request, form.cleaned_data)
-    status = HTTPStatus.OK if is_valid else HTTPStatus.UNPROCESSABLE_ENTITY
-    answer = partial(render_page, request, status=status)
-    if wants_fragment(request):
-        return answer("memories/store/memories.html#fragment", page)
-    tenant_id = request.tenant.id
-    with tenant_scope(tenant_id):
-        page |= {
-            "partitions": Partition.objects.for_tenant(tenant_id).offered_paths(),
-            "kinds": Memory.objects.for_tenant(tenant_id).live_kinds(timezone.now()),
-        }
-    return answer("memories/store/memories.html", page)
+    if not wants_fragment(request):
+        tenant_id = request.tenant.id
+        with tenant_scope(tenant_id):
+            page |= {
+                "partitions": Partition.objects.for_tenant(tenant_id).offered_paths(),
+                "kinds": Memory.objects.for_tenant(tenant_id).live_kinds(timezone.now()),
+            }
+    return render_page(request, "memories/store/memories.html", page, fragment="fragment", form=form)

@@ -1,6 +1,5 @@
-"""Choosing the memory that another one is merged with."""
+"""The page that chooses the memory to merge with."""
 
-from http import HTTPStatus
 from typing import Any
 from uuid import UUID
 
@@ -13,9 +12,9 @@ from memories.search.browsing import MemoryFilter, search_memory_list
 from memories.store.forms import QUERY_MAX_CHARACTERS, MergeSearchForm
 from memories.tenancy.access import tenant_required
 from memories.tenancy.scopes import tenant_scope
-from memory_platform.web.pages import HtmxRequest, operator_required, render_page, wants_fragment
+from memory_platform.web.pages import HtmxRequest, operator_required, render_page
 
-#: Memories offered; whoever looks for another one searches.
+#: Memories offered without a search.
 _OFFERED_MAX = 12
 
 
@@ -23,7 +22,7 @@ _OFFERED_MAX = 12
 @tenant_required
 @require_safe
 def memory_merge(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
-    """The memories most like this one, or what a search finds; each leads to what merging the two would do."""
+    """List the most similar memories or search results; each links to a preview of the merge."""
     tenant_id = request.tenant.id
     with tenant_scope(tenant_id):
         memory = Memory.objects.for_tenant(tenant_id).with_id(memory_id).first()
@@ -31,16 +30,11 @@ def memory_merge(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
         raise Http404
     form = MergeSearchForm(request.GET, label_suffix="")
     page: dict[str, Any] = {"section": "memories", "memory": memory, "own_id": memory.pk, "form": form}
-    status = HTTPStatus.UNPROCESSABLE_ENTITY
     if form.is_valid():
-        status = HTTPStatus.OK
         text = form.cleaned_data["q"] or memory.content[:QUERY_MAX_CHARACTERS]
         found = search_memory_list(tenant_id, text, MemoryFilter(), now=timezone.now())
         hits = [hit for hit in found.hits if hit.memory.pk != memory.pk]
         if not form.cleaned_data["q"]:
             hits.sort(key=lambda hit: hit.similarity or 0.0, reverse=True)
         page["hits"] = hits[:_OFFERED_MAX]
-    template = (
-        "memories/store/memory_merge.html#fragment" if wants_fragment(request) else "memories/store/memory_merge.html"
-    )
-    return render_page(request, template, page, status=status)
+    return render_page(request, "memories/store/memory_merge.html", page, fragment="fragment", form=form)

@@ -1,4 +1,4 @@
-"""What every page says when an act on many memories is taken back."""
+"""Undo a bulk or hygiene action, with a message."""
 
 from uuid import UUID
 
@@ -13,7 +13,7 @@ from memory_platform.web.pages import HtmxRequest, add_flash, flash_error
 
 
 def undo_bulk_action(request: HtmxRequest, act_id: UUID) -> None:
-    """Undo an act as far as nobody changed its memories since, and say how far that was, or why it was not done."""
+    """Undo an action, except for memories changed since, and flash the result or the error."""
     try:
         with tenant_scope(request.tenant.id):
             undone = undo_hygiene(
@@ -22,6 +22,6 @@ def undo_bulk_action(request: HtmxRequest, act_id: UUID) -> None:
     except NotFound as error:
         raise Http404 from error
     except PlatformError as error:
-        flash_error(request, f"Nothing was taken back: {error.detail}")
+        flash_error(request, f"Not undone: {error.detail}")
     else:
         add_flash(request, str(undone))

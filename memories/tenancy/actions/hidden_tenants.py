@@ -1,4 +1,4 @@
-"""Tenants that nobody looks after: made for one purpose and dropped with everything in them."""
+"""Create and drop hidden tenants."""
 
 import logging
 from datetime import datetime
@@ -14,7 +14,7 @@ logger = logging.getLogger(__name__)
 
 @transaction.atomic
 def create_hidden_tenant(*, words: str, by: Actor, now: datetime) -> Tenant:
-    """A tenant that no operator sees, or the one of that name; runs in `admin_write_scope`."""
+    """Return the hidden tenant with that name, created if absent; runs in `admin_write_scope`."""
     tenant, is_new = Tenant.objects.get_or_create(name=hidden_name(words), defaults={"created_at": now})
     if is_new:
         record_audit(
@@ -31,14 +31,14 @@ def create_hidden_tenant(*, words: str, by: Actor, now: datetime) -> Tenant:
 
 @transaction.atomic
 def drop_hidden_tenant(*, words: str, by: Actor) -> bool:
-    """Delete the hidden tenant of that name with all its rows, the audit's too; whether there was one.
+    """Delete the hidden tenant with all its rows, audit rows included; return whether there was one.
 
-    Runs in `admin_write_scope`; who did it stands in the log for debugging: it is always the program itself.
+    Runs in `admin_write_scope`; the actor is in the debug log.
     """
     tenant: Tenant | None = Tenant.objects.hidden().named(hidden_name(words)).first()
     if tenant is None:
         return False
-    # no partition goes while a memory lies in it
+    # A partition with memories cannot be deleted.
     Memory.objects.for_tenant(tenant.pk).delete()
     tenant.delete()
     logger.debug("hidden tenant dropped by %s", by.label)

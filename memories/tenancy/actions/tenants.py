@@ -1,4 +1,4 @@
-"""Tenants, their keys, and the people who look after them."""
+"""Create tenants, API keys, operators and memberships."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -21,15 +21,15 @@ from memory_platform.web.pages import Role
 
 MAX_TENANT_NAME_CHARACTERS = 100
 MAX_KEY_NAME_CHARACTERS = 50
-#: What the group `admin` may reach in Django admin; the actions behind it keep the rules.
+#: Models that the group `admin` may change in Django admin.
 ADMIN_MODELS = ("tenant", "membership", "apikey", "memory", "memoryversion", "memorylink", "tenantmemo", "auditentry")
 
 
 @transaction.atomic
 def create_tenant(*, name: str, language: str = DEFAULT_TEXT_SEARCH_CONFIG, by: Actor, now: datetime) -> Tenant:
-    """A new tenant; runs in `admin_write_scope`. Raises `InvalidInput` or `Conflict` `duplicate`.
+    """Create a tenant; runs in `admin_write_scope`. Raises `InvalidInput` or `Conflict` `duplicate`.
 
-    `language` names the text-search configuration of Postgres that cuts the words of its memories.
+    `language` is the Postgres text-search configuration of its memories.
     """
     name = name.strip()
     if not name or len(name) > MAX_TENANT_NAME_CHARACTERS or re.search(r"[\x00-\x1f\x7f\ud800-\udfff]", name):
@@ -57,7 +57,7 @@ def create_api_key(
     by: Actor,
     now: datetime,
 ) -> tuple[ApiKey, str]:
-    """A new key and its plain text, which is stored nowhere."""
+    """Create a key; return it and its plain text, which is not stored. Raises `InvalidInput`."""
     wanted = list(dict.fromkeys(scopes))
     unknown = [scope for scope in wanted if scope not in ApiKey.Scope.values]
     if unknown or not wanted:
@@ -79,7 +79,7 @@ def create_api_key(
 
 @transaction.atomic
 def revoke_api_key(*, key: ApiKey, by: Actor, now: datetime) -> ApiKey:
-    """End a key for good; a revoked one stays as it is."""
+    """Revoke a key for good; a revoked one stays as it is."""
     if not key.revoked:
         key.revoked = True
         key.save(update_fields=["revoked"])
@@ -98,7 +98,7 @@ def create_operator(
     by: Actor,
     now: datetime,
 ) -> User:
-    """A person who may sign in, with a role (viewer, operator, admin) and the tenants they look after."""
+    """Create a person who may sign in, with a role (viewer, operator, admin) and tenants."""
     user = User(username=username.strip(), is_staff=True, is_superuser=sees_every_tenant)
     try:
         wanted = Role(role)
@@ -122,7 +122,7 @@ def create_operator(
 
 @transaction.atomic
 def add_member(*, user: User, tenant: Tenant, by: Actor, now: datetime) -> Membership:
-    """Let an operator see and work on a tenant; who is a member stays one."""
+    """Make an operator a member of a tenant, if they are not."""
     membership, is_new = Membership.objects.get_or_create(user=user, tenant=tenant)
     if is_new:
         _audit(tenant, "add_member", "user", user.pk, [], by, now)
@@ -131,14 +131,14 @@ def add_member(*, user: User, tenant: Tenant, by: Actor, now: datetime) -> Membe
 
 @transaction.atomic
 def remove_member(*, membership: Membership, by: Actor, now: datetime) -> None:
-    """Take an operator's access to a tenant away."""
+    """Remove an operator's access to a tenant."""
     tenant, user_id = membership.tenant, membership.user_id
     membership.delete()
     _audit(tenant, "remove_member", "user", user_id, [], by, now)
 
 
 def _groups() -> dict[Role, Group]:
-    """The three groups, made where absent; only `admin` has rights in Django admin."""
+    """Return the three groups, created if absent; only `admin` has permissions in Django admin."""
     groups = {role: Group.objects.get_or_create(name=role.value)[0] for role in Role}
     rights = Permission.objects.filter(content_type__app_label="memories", content_type__model__in=ADMIN_MODELS)
     groups[Role.ADMIN].permissions.set(rights)

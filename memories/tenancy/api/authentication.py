@@ -1,4 +1,4 @@
-"""Who calls: an API key in `Authorization: Bearer` or `X-API-Key`, looked up anew each time: revoking is immediate."""
+"""API keys in `Authorization: Bearer` or `X-API-Key`. Each request looks its key up, so revoking is immediate."""
 
 from typing import Any
 
@@ -14,10 +14,10 @@ KEY_CHARACTERS_MAX = 200
 
 
 class KeyAuthentication(BaseAuthentication):
-    """`request.auth` is the key with its tenant; there is no user behind it."""
+    """Sets `request.auth` to the key with its tenant; there is no user."""
 
     def authenticate(self, request: Request) -> tuple[None, ApiKey] | None:
-        """The usable key that the request presents, None when it presents nothing."""
+        """Return the request's key, None without one. Raises `AuthenticationFailed` for an unusable key."""
         plain = _presented(request)
         if plain is None:
             return None
@@ -33,7 +33,7 @@ class KeyAuthentication(BaseAuthentication):
         return None, key
 
     def authenticate_header(self, request: Request) -> str:
-        """What a 401 asks for."""
+        """The `WWW-Authenticate` header of a 401."""
         return 'Bearer realm="api"'
 
 
@@ -48,8 +48,8 @@ def _presented(request: Request) -> str | None:
     return bearer.strip()
 
 
-class KeyScheme(OpenApiAuthenticationExtension):
-    """How the schema describes both headers."""
+class KeyScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
+    """The two headers in the OpenAPI schema."""
 
     target_class = KeyAuthentication
     name = ["bearerKey", "headerKey"]

@@ -1,8 +1,8 @@
-"""What every endpoint is: one key, one tenant, one time, strict JSON in, JSON out."""
+"""The base class of all endpoints: one key, one tenant, one time, strict JSON in, JSON out."""
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any
 from uuid import UUID
 
 from django.utils import timezone
@@ -18,11 +18,9 @@ from memories.tenancy.api.throttling import KeyThrottle
 from memories.tenancy.audit import Actor
 from memories.tenancy.queries.rows import TenantRows
 from memories.tenancy.scopes import tenant_scope
-from memory_platform.rest.pages import CursorPosition, build_page, position_to_row
+from memory_platform.rest.pages import build_page, position_to_row
 from memory_platform.rest.parsing import StrictJSONParser
 from memory_platform.rest.serializers import EmptyInput, StrictSerializer, query_values
-
-S = TypeVar("S", bound=StrictSerializer)
 
 
 class Endpoint(APIView):
@@ -57,19 +55,19 @@ class Endpoint(APIView):
 
     @property
     def actor(self) -> Actor:
-        """Who the audit row and the receipt name."""
+        """The actor that the audit row and the receipt name."""
         return Actor.key(self.key)
 
     def body(self, serializer: type[StrictSerializer], **context: Any) -> dict[str, Any]:
-        """The checked body; no body at all is an empty object. Call it before any scope: a client may send slowly.
+        """Return the validated body; an absent one is an empty object. Query parameters are unknown fields.
 
-        A query parameter beside a body is an unknown field.
+        Call it outside of any database scope: a client may send slowly.
         """
         self.query(EmptyInput)
         return self.checked(serializer, self.request.data, context)
 
     def query(self, serializer: type[StrictSerializer], **context: Any) -> dict[str, Any]:
-        """The checked query parameters."""
+        """Return the validated query parameters."""
         return self.checked(serializer, query_values(self.request.query_params), context)
 
     def listing(
@@ -80,28 +78,31 @@ class Endpoint(APIView):
         ordering: str,
         kinds: tuple[type, type],
         answer: Callable[[Any], Any],
+        column: str = "",
         tie: str = "pk",
     ) -> Response:
-        """A cursor page of `rows` in the order of one column; `kinds` are the types of its values and of the tie's."""
-        column = ordering.removeprefix("-")
+        """Answer with a cursor page of `rows`, sorted by `column`, which is that of `ordering` unless given.
 
-        def rows_from(place: CursorPosition | None, count: int) -> list[Any]:
-            return list(rows.page(ordering, **position_to_row(place), count=count, tie=tie))
+        `kinds` are the types of the column's values and of the tie's.
+        """
+        column = column or ordering.removeprefix("-")
+        by = f"-{column}" if ordering.startswith("-") else column
+        return self.page_response(
+            values,
+            ordering=ordering,
+            kinds=kinds,
+            rows_from=lambda position, count: rows.page(by, **position_to_row(position), count=count, tie=tie),
+            place_of=lambda row: (getattr(row, column), getattr(row, tie)),
+            answer=answer,
+        )
 
+    def page_response(self, values: dict[str, Any], **reading: Any) -> Response:
+        """Answer with a page that is read inside the tenant's scope; `reading` is for `build_page`."""
         with tenant_scope(self.tenant_id):
-            page = build_page(
-                self.request,
-                values,
-                ordering=ordering,
-                kinds=kinds,
-                rows_from=rows_from,
-                place_of=lambda row: (getattr(row, column), getattr(row, tie)),
-                answer=answer,
-            )
-        return Response(page)
+            return Response(build_page(self.request, values, **reading))
 
     def checked(self, serializer: type[StrictSerializer], data: Any, context: dict[str, Any]) -> dict[str, Any]:
-        """What `serializer` makes of `data`, with the time and the key at hand. Raises naming every fault."""
+        """Return `data` as validated by `serializer`. Raises `ValidationError` with every fault."""
         checked = serializer(data=data, context={"now": self.now, "key": self.key, **context})
         checked.is_valid(raise_exception=True)
         return dict(checked.validated_data)

@@ -1,4 +1,4 @@
-"""`Idempotency-Key` on a POST that creates."""
+"""The decorator for POST methods that accept `Idempotency-Key`."""
 
 import hashlib
 import json
@@ -21,7 +21,7 @@ KEPT_HEADERS = ("ETag", "Location")
 
 
 def idempotent(post: Callable[..., Response]) -> Callable[..., Response]:
-    """Run `post` once for a key and a body; a repetition gets the stored answer. Failures are not stored."""
+    """Run `post` once per key and body; a repetition gets the stored answer. Failures are not stored."""
 
     @wraps(post)
     def handler(view: Any, request: Request, *args: Any, **kwargs: Any) -> Response:
@@ -63,13 +63,13 @@ def _check(idempotency_key: str) -> None:
 
 
 def _request_hash(request: Request) -> str:
-    """Of method, path and body as parsed, so that white space and the order of keys do not count."""
+    """Return the hash of method, path and parsed body; white space and key order do not matter."""
     body = json.dumps(request.data, sort_keys=True)
     return hashlib.sha256(f"{request.method} {request.path_info.rstrip('/')}\n{body}".encode()).hexdigest()
 
 
 def _answer(response: Response, unrepeated: Sequence[str]) -> StoredResponse:
-    """The answer as plain JSON, exactly as the first client got it but for secrets."""
+    """Return the answer as plain JSON, without the fields that are shown once."""
     body = json.loads(JSONRenderer().render(response.data)) if response.data is not None else None
     if isinstance(body, dict) and unrepeated:
         body |= dict.fromkeys(unrepeated)

@@ -1,4 +1,4 @@
-"""What /api/ needs around Django's own handling: body limits, one form of address, problems instead of pages."""
+"""Middleware of /api/: body limits, normalised paths, problem+json instead of error pages."""
 
 import io
 from collections.abc import Callable
@@ -19,7 +19,7 @@ WITH_SLASH = {"/api", "/api/docs", "/api/schema"}
 
 
 class ApiMiddleware:
-    """The outermost middleware: lets everything but /api/ pass untouched."""
+    """The outermost middleware; it affects only /api/."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
@@ -42,12 +42,12 @@ class ApiMiddleware:
             return plain_problem_response(400, "bad_content_length", "Content-Length is not a number.")
         if int(declared) <= settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
             return None
-        # A client that is still sending would see a broken connection instead of the answer.
+        # Read the rest, because a client that is still sending would see a broken connection instead of the answer.
         _drain(stream, min(int(declared), DRAINED_BYTES_MAX))
         return _too_large()
 
     def _take_chunks(self, request: HttpRequest, stream: IO[bytes] | None) -> HttpResponse | None:
-        """A chunked body declares no length, which Django would read as an empty one."""
+        """Read a chunked body, which Django would treat as empty because it declares no length."""
         if stream is None or not request.META.get("wsgi.input_terminated"):
             return plain_problem_response(411, "length_required", "Send the body with a Content-Length.")
         try:
@@ -62,7 +62,7 @@ class ApiMiddleware:
         return None
 
     def _as_problem(self, response: HttpResponseBase) -> HttpResponseBase:
-        """A refusal that did not come from REST framework, such as a host that is not allowed."""
+        """Convert an error that does not come from REST framework."""
         if response.status_code < 400 or response.headers.get("Content-Type", "").startswith(PROBLEM_TYPE):
             return response
         status = HTTPStatus(response.status_code)
@@ -70,7 +70,7 @@ class ApiMiddleware:
 
 
 def _refuse_host(request: HttpRequest) -> HttpResponse | None:
-    """Here rather than in Django, which would make a page of it for an agent."""
+    """Reject a disallowed host here, because Django would answer with a page."""
     try:
         request.get_host()
     except DisallowedHost:

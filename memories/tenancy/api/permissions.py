@@ -1,4 +1,4 @@
-"""What a key may do: its scopes, and the partitions within its prefix."""
+"""Permissions of an API key: its scopes, and the partitions within its prefix."""
 
 from typing import Any
 
@@ -16,35 +16,35 @@ _SCOPES = (ApiKey.Scope.READ, ApiKey.Scope.WRITE, ApiKey.Scope.ADMIN)
 
 
 def require_scope(key: ApiKey, needed: str) -> None:
-    """Raise unless the key has `needed` or a scope that includes it."""
+    """Raise `Forbidden` unless the key has `needed` or a scope that includes it."""
     if not set(_SCOPES[_SCOPES.index(ApiKey.Scope(needed)) :]) & set(key.scopes):
         raise Forbidden("scope_missing", f"This key does not have the scope {needed}.")
 
 
-def writable_partition(key: ApiKey, asked: PartitionPath | None) -> PartitionPath:
-    """Where a row goes: where it was asked to, else the key's own partition."""
-    if asked is None:
+def writable_partition(key: ApiKey, requested: PartitionPath | None) -> PartitionPath:
+    """Return the requested partition, or the key's own one for None. Raises `Forbidden` outside of the key's reach."""
+    if requested is None:
         return parse_partition(key.partition_prefix)
-    if not is_within(asked.path, key.partition_prefix):
+    if not is_within(requested.path, key.partition_prefix):
         raise _outside()
-    return asked
+    return requested
 
 
-def readable_partition(key: ApiKey, asked: PartitionPath | None, field: str = "partition") -> PartitionPath:
-    """The subtree a reading covers; never more than the key's own. `field` is where it was asked for."""
-    if asked is not None and not is_within(asked.path, key.partition_prefix):
+def readable_partition(key: ApiKey, requested: PartitionPath | None, field: str = "partition") -> PartitionPath:
+    """Return the subtree to read. Raises `Forbidden`, naming `field`, outside of the key's reach."""
+    if requested is not None and not is_within(requested.path, key.partition_prefix):
         raise _outside(field)
-    return writable_partition(key, asked)
+    return writable_partition(key, requested)
 
 
 def require_reach(key: ApiKey, path: str) -> None:
-    """Raise unless `path` lies within the key's partition."""
+    """Raise `Forbidden` unless `path` is within the key's partition."""
     if not is_within(path, key.partition_prefix):
         raise _outside()
 
 
 def require_whole_tenant(key: ApiKey) -> None:
-    """Raise for a key with a partition, whatever its scopes: what concerns the whole tenant is not in its subtree."""
+    """Raise `Forbidden` for a key that is confined to a partition."""
     if key.partition_prefix:
         detail = "A key with a partition cannot change what concerns the whole tenant."
         raise Forbidden("partition_forbidden", detail)
@@ -55,7 +55,7 @@ def _outside(field: str = "partition") -> Forbidden:
 
 
 class HasScope(BasePermission):
-    """The view's `scopes` name what each method needs."""
+    """Checks the scope that the view's `scopes` require for the method."""
 
     def has_permission(self, request: Request, view: Any) -> bool:
         """False without a key (a 401 then); raises for a key without the scope."""

@@ -1,6 +1,6 @@
-"""The one mapping from anything that goes wrong under /api/ to problem+json (RFC 9457, ADR-0058).
+"""Map every error under /api/ to problem+json (RFC 9457, ADR-0058).
 
-No message here is taken from a database, a provider or a refused value: memory text never leaves in an error or a log.
+Messages never come from a database, a provider or a rejected value, so that no memory text gets into errors or logs.
 """
 
 import logging
@@ -23,10 +23,7 @@ from memory_platform.rest.serializers import flat_errors
 
 logger = logging.getLogger("memory_platform.api")
 
-
 PROBLEM_TYPE = "application/problem+json"
-
-
 ROLLED_BACK_STATES = "40"  # SQLSTATE class: deadlock, serialization failure
 
 
@@ -37,7 +34,7 @@ def problem_payload(
     errors: Sequence[dict[str, str]] = (),
     headers: dict[str, str] | None = None,
 ) -> Response:
-    """The answer that every refusal has; each of `errors` is field (a dotted path), code and detail."""
+    """Return the answer to a failed request; each of `errors` has field (a dotted path), code and detail."""
     shown = [{name: _encodable(text) for name, text in entry.items()} for entry in errors]
     body = {
         "type": "about:blank",
@@ -51,7 +48,7 @@ def problem_payload(
 
 
 def plain_problem_response(status: int, code: str, detail: str) -> HttpResponse:
-    """The same outside of REST framework: for middleware."""
+    """Return the same as a plain Django response, for middleware."""
     content = problem_payload(status, code, detail).data
     return JsonResponse(content, status=status, content_type=PROBLEM_TYPE)
 
@@ -70,7 +67,7 @@ def api_exception_handler(error: Exception, context: dict[str, Any]) -> Response
         return _of_rest_framework(error)
     if isinstance(error, (OperationalError, InterfaceError)):
         return _of_database(error, context)
-    if isinstance(error, DataError):  # a value that no check above the database knew to refuse
+    if isinstance(error, DataError):  # A value that only the database rejects.
         _log(error, context, getattr(error.__cause__, "sqlstate", None) or "")
         return problem_payload(400, "invalid", "A value in the request cannot be stored or compared.")
     return _unexpected(error, context)
@@ -105,11 +102,11 @@ def _of_rest_framework(error: exceptions.APIException) -> Response:
     if isinstance(error, RestError):
         errors = [_entry(error)] if error.status_code == 400 else []
         return problem_payload(error.status_code, error.code, str(error.detail), errors, headers)
-    code, detail = OWN_WORDS.get(type(error), (error.default_code, str(error.default_detail)))
+    code, detail = REST_FRAMEWORK_ERRORS.get(type(error), (error.default_code, str(error.default_detail)))
     return problem_payload(error.status_code, code, detail, headers=headers)
 
 
-OWN_WORDS: dict[type[exceptions.APIException], tuple[str, str]] = {
+REST_FRAMEWORK_ERRORS: dict[type[exceptions.APIException], tuple[str, str]] = {
     exceptions.NotAuthenticated: ("key_missing", "Send a key as `Authorization: Bearer <key>` or `X-API-Key`."),
     exceptions.AuthenticationFailed: ("key_invalid", "This key is unknown, revoked or expired."),
     exceptions.MethodNotAllowed: ("method_not_allowed", "This address does not take that method."),
@@ -125,7 +122,7 @@ def _of_database(error: DatabaseError | InterfaceError, context: dict[str, Any])
     again = {"Retry-After": "1"}
     if state.startswith(ROLLED_BACK_STATES):
         return problem_payload(
-            503, "try_again", "The request met another one on the same rows; try again.", headers=again
+            503, "try_again", "The request conflicted with another one on the same rows; try again.", headers=again
         )
     return problem_payload(503, "database_unavailable", "The database cannot be reached; try again.", headers=again)
 
@@ -136,7 +133,7 @@ def _unexpected(error: Exception, context: dict[str, Any]) -> Response:
 
 
 def _log(error: Exception, context: dict[str, Any], state: str) -> None:
-    """Where it happened, never what it said: a database's message quotes the row."""
+    """Log where the error happened but not its message, because a database's message quotes the row."""
     view = context.get("view")
     frames = "".join(traceback.format_tb(error.__traceback__)[-12:])
     method = getattr(context.get("request"), "method", "?")

@@ -1,4 +1,4 @@
-"""Requests per key and second, counted in the cache. A cache that is down lets requests through."""
+"""Limit requests per key and second, counted in the cache. Without a cache there is no limit."""
 
 import logging
 import time
@@ -16,18 +16,18 @@ logger = logging.getLogger(__name__)
 
 WINDOW_SECONDS = 1
 _KEPT_SECONDS = 2
-#: How long a cache that did not answer is left alone: one that hangs would hold up every request.
+#: Pause after a cache error, because a hanging cache would delay every request.
 THROTTLE_PAUSE_SECONDS = 5.0
 
 
 class KeyThrottle(BaseThrottle):
-    """Fixed windows of one second; the limit is a setting of the deployment."""
+    """Fixed windows of one second; the limit is a setting."""
 
     _is_warned = False
     _paused_until = 0.0
 
     def allow_request(self, request: Request, view: Any) -> bool:
-        """Count this request and say whether it is within the limit."""
+        """Count this request; return whether it is within the limit."""
         if not isinstance(request.auth, ApiKey) or time.monotonic() < KeyThrottle._paused_until:
             return True
         try:
@@ -48,7 +48,7 @@ class KeyThrottle(BaseThrottle):
             return 1
         try:
             return cache.incr(name)
-        except ValueError:  # the window ended between the two
+        except ValueError:  # The window ended in between.
             return 1
 
     def _warn_once(self, error: Exception) -> None:

@@ -1,4 +1,4 @@
-"""What waits and since when; what happened in equal stretches of time."""
+"""Backlogs, and time bins."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -8,7 +8,7 @@ from django.db.models import DateTimeField, DurationField, F, Func, Value
 
 @dataclass(frozen=True)
 class Backlog:
-    """How many rows wait for somebody, and since when the first of them does; `is_more` where counting stopped."""
+    """The number of waiting rows and the time of the oldest; `is_more` if counting stopped."""
 
     count: int = 0
     oldest: datetime | None = None
@@ -16,7 +16,7 @@ class Backlog:
 
 
 class DateBin(Func):
-    """The beginning of the stretch of time that a row falls into: `step` long each, the first one at `since`."""
+    """The start of a row's time bin; bins are `step` long and the first starts at `since`."""
 
     function = "date_bin"
     output_field = DateTimeField()

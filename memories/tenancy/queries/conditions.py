@@ -1,4 +1,4 @@
-"""Conditions that several querysets share: what is live, what lies within a path, what a filter or a text asks for."""
+"""Conditions that several querysets share: live rows, paths, filters and segments."""
 
 import operator
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ def live_condition(now: datetime) -> Q:
 
 
 def head_condition(moment: PointInTime) -> Q:
-    """Current rows that held at `moment`. Archiving ends both intervals of a row, so one column ends both."""
+    """Current rows of `moment`. Archiving ends both intervals of a row, so one column ends both."""
     if not moment.reads_history:
         return live_condition(moment.at)
     has_begun = Q(**{f"{moment.kind}_from__lte": moment.at})
@@ -27,7 +27,7 @@ def head_condition(moment: PointInTime) -> Q:
 
 
 def version_condition(moment: PointInTime) -> Q:
-    """Superseded rows that held at `moment`, which is not the present."""
+    """Superseded rows of `moment`, which is in the past."""
     is_within = Q(**{f"{moment.kind}_from__lte": moment.at, f"{moment.kind}_to__gt": moment.at})
     return is_within & _unexpired(moment.at)
 
@@ -56,12 +56,12 @@ def filter_condition(condition: FilterCondition) -> Q:
 
 
 def segment_paths(segments: Mapping[str, str]) -> list[str]:
-    """`key=value` of each segment, as partitions store them."""
+    """Return `key=value` of each segment, as partitions store them."""
     return [PartitionPath(((key, value),)).path for key, value in segments.items()]
 
 
 def segments_condition(model: type[models.Model], segments: Mapping[str, str]) -> Q:
-    """That the partition of a row holds every given segment, at any depth."""
+    """The partition of a row contains every given segment at any depth."""
     if not segments:
         return Q()
     partitions = model._meta.apps.get_model("memories", "Partition").objects

@@ -1,4 +1,4 @@
-"""Rows that every context inserts: statements put together once, values sent as the texts Postgres reads (ADR-0063)."""
+"""Fast insertions of the rows of each context: fixed statements and text values (ADR-0063)."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from django.db import connection
 
 @dataclass(frozen=True)
 class Insertion:
-    """A row to be inserted, inside a scope: by itself or with another one in the same statement."""
+    """A row to insert inside a scope, alone or with another one in the same statement."""
 
     statement: str
     values: list[Any]
@@ -19,15 +19,15 @@ class Insertion:
             cursor.execute(self.statement, self.values)
 
     def beside(self, other: Self | None) -> "Insertion":
-        """Both rows or none."""
+        """Return the insertion of both rows by one statement."""
         if other is None:
             return self
         return Insertion(f"WITH beside AS ({other.statement}) {self.statement}", [*other.values, *self.values])
 
 
 def array_text(words: Iterable[object]) -> str:
-    """A Postgres array as text, of words that hold nothing to quote (ids, hashes), or are empty.
+    """Return a Postgres array literal of words without special characters (ids, hashes) or empty ones.
 
-    What the client makes of a list quotes every word and takes ten times as long.
+    The client's adaptation of a list quotes every word and takes ten times as long.
     """
     return "{" + ",".join(str(word) or '""' for word in words) + "}"

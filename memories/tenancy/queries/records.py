@@ -43,7 +43,7 @@ class AuditEntryQuerySet(TenantRows):
         after: datetime | None = None,
         before: datetime | None = None,
     ) -> Self:
-        """Entries whose actor's label and verb hold these texts, about this kind and id, within these times."""
+        """Entries whose actor label and verb contain these texts, about this kind and id, within these times."""
         wanted = {
             "actor_label__icontains": actor,
             "verb__contains": verb,
@@ -55,13 +55,13 @@ class AuditEntryQuerySet(TenantRows):
         return self.filter(**{column: value for column, value in wanted.items() if value})
 
     def names_in_newest(self, count: int) -> list[tuple[str, str, str]]:
-        """(actor's label, verb, kind of target) of the newest `count` entries, as often as they occur."""
+        """(actor label, verb, target kind) of the newest `count` entries."""
         return list(self.newest_first().values_list("actor_label", "verb", "target_kind")[:count])
 
     def last_of_outer_key(self) -> QuerySet[Any, dict[str, Any]]:
-        """When the key of the query around this one last changed something: an index holds it for each.
+        """The last change by the API key of the outer query, from an index.
 
-        No other kind of actor has such an id; to ask for the kind too would lead Postgres away from that index.
+        A condition on the kind of actor is unnecessary and would keep Postgres from using the index.
         """
         by_key = self.filter(actor_id=OuterRef("pk"))
         return by_key.order_by("-at").values("at")[:1]

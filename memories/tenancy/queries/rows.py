@@ -1,4 +1,4 @@
-"""What all querysets of a tenant's rows share."""
+"""The base querysets of all rows of tenants."""
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
@@ -13,7 +13,7 @@ from memories.tenancy.queries.backlogs import Backlog, DateBin
 
 
 class TenantRows(models.QuerySet[Any]):
-    """Rows that belong to a tenant; every reading starts from there."""
+    """Rows of tenants; every query starts with `for_tenant` or `of_tenants`."""
 
     def for_tenant(self, tenant_id: UUID) -> Self:
         return self.filter(tenant_id=tenant_id)
@@ -22,26 +22,36 @@ class TenantRows(models.QuerySet[Any]):
         """Rows of several tenants, inside a scope that reads them."""
         return self.filter(tenant_id__in=list(tenant_ids))
 
+    def tenant_ids(self) -> list[UUID]:
+        """The tenants of these rows, each once."""
+        return list(self.order_by().values_list("tenant_id", flat=True).distinct())
+
+    def with_id(self, row_id: Any) -> Self:
+        return self.filter(pk=row_id)
+
+    def with_ids(self, row_ids: Iterable[Any]) -> Self:
+        return self.filter(pk__in=list(row_ids))
+
     def how_many(self) -> int:
         return self.count()
 
     def backlogs(self, since: str) -> dict[UUID, Backlog]:
-        """By tenant how many rows there are, and the earliest value of the column `since`."""
+        """By tenant: the number of rows and the earliest value of the column `since`."""
         rows = self.order_by().values_list("tenant_id").annotate(count=Count("pk"), oldest=Min(since))
         return {tenant_id: Backlog(count, oldest) for tenant_id, count, oldest in rows}
 
     def binned(self, column: str, *, since: datetime, step: timedelta) -> Any:
-        """Rows from `since` on, grouped by the stretch of time that `column` falls into, as `bin`."""
+        """Rows from `since` on, grouped by the interval of length `step` that contains `column`, as `bin`."""
         rows = self.filter(**{f"{column}__gte": since}).order_by()
         return rows.annotate(bin=DateBin(column, since=since, step=step)).values("bin")
 
     def how_many_by_bin(self, column: str, *, since: datetime, step: timedelta) -> dict[datetime, int]:
-        """How many rows fall into each stretch of time that has any."""
+        """The number of rows of each interval that has any."""
         counted = self.binned(column, since=since, step=step).annotate(count=Count("*"))
         return {row["bin"]: row["count"] for row in counted}
 
     def with_id_between(self, first: UUID, last: UUID) -> Self:
-        """Both included: for ids of which only the beginning is known."""
+        """Rows with ids from `first` to `last`, for ids of which only a prefix is known."""
         return self.filter(pk__gte=first, pk__lte=last)
 
     def page(
@@ -53,9 +63,9 @@ class TenantRows(models.QuerySet[Any]):
         count: int,
         tie: str = "pk",
     ) -> Self:
-        """`count` rows in the order of one column, ties by `tie` the other way round, from the row `after` on.
+        """`count` rows in the order of one column after the row `after` (its value and tie).
 
-        `after` is a row's value and tie. Backward gives the rows before it, the nearest first.
+        Ties are ordered by `tie` in the opposite direction. Backward returns the rows before `after`, nearest first.
         """
         column, is_down = ordering.removeprefix("-"), ordering.startswith("-") != is_backward
         beyond, beyond_tie = ("lt", "gt") if is_down else ("gt", "lt")
@@ -68,13 +78,13 @@ class TenantRows(models.QuerySet[Any]):
 
 
 class VersionedByRecordedTime(TenantRows):
-    """Rows that are never changed: a later one takes over at `recorded_to`."""
+    """Rows that never change: a later version replaces one at `recorded_to`."""
 
     def current(self) -> Self:
         return self.filter(recorded_to__isnull=True)
 
     def at(self, moment: PointInTime) -> Self:
-        """The rows that held at `moment`: these have one interval, so both times read the recorded one."""
+        """The rows of `moment`; valid and recorded time are the same here."""
         return self.recorded_at(moment.at) if moment.reads_history else self.current()
 
     def recorded_at(self, moment: datetime) -> Self:

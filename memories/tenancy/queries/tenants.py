@@ -15,7 +15,7 @@ from memories.tenancy.queries.conditions import path_condition
 from memories.tenancy.queries.records import AuditEntryQuerySet
 from memories.tenancy.queries.rows import TenantRows
 
-#: Partitions that a form offers; of more the others are typed.
+#: Partitions that a form offers; others can be typed.
 PATHS_OFFERED_MAX = 300
 
 
@@ -24,22 +24,22 @@ class TenantQuerySet(models.QuerySet[Any]):
         return self.filter(name=name)
 
     def leaving_a_language(self) -> Self:
-        """Those whose rows may not all be in their language yet."""
+        """Tenants with rows that may still be in a former language."""
         return self.exclude(former_text_search_configs=[])
 
     def with_language_older_than(self, moment: datetime) -> Self:
-        """Those that left a language before `moment`."""
+        """Tenants that changed their language before `moment`."""
         return self.leaving_a_language().filter(text_search_changed_at__lt=moment)
 
     def of_member(self, user_id: int) -> Self:
         return self.filter(memberships__user_id=user_id)
 
     def visible(self) -> Self:
-        """Those that somebody may look after."""
+        """Tenants that are not hidden."""
         return self.exclude(name__startswith=HIDDEN_PREFIX)
 
     def hidden(self) -> Self:
-        """Those made for a purpose of the program's own."""
+        """Hidden tenants."""
         return self.filter(name__startswith=HIDDEN_PREFIX)
 
     def older_than(self, moment: datetime) -> Self:
@@ -55,29 +55,29 @@ class MembershipQuerySet(TenantRows):
         return self.filter(user__username=username)
 
     def with_roles(self) -> Self:
-        """By user name, each with the user and the names of the user's groups at hand."""
+        """By user name, with users and their groups prefetched."""
         return self.select_related("user").prefetch_related("user__groups").order_by("user__username")
 
 
 def superusers() -> models.QuerySet[Any]:
-    """Who sees every tenant, by name."""
+    """Return the active superusers by name."""
     rows = get_user_model()._default_manager.filter(is_superuser=True, is_staff=True, is_active=True)
     return rows.order_by("username")
 
 
 def users_by_username(username: str) -> models.QuerySet[Any]:
-    """The one who signs in by that name."""
+    """Return the user with that name."""
     return get_user_model()._default_manager.filter(username=username)
 
 
 def usernames_by_id(user_ids: Collection[str]) -> dict[str, str]:
-    """What people sign in by, by their ids as texts; whoever was deleted is missing."""
+    """Return user names by id (as text), without deleted users."""
     rows = get_user_model()._default_manager.filter(pk__in=[each for each in user_ids if each.isdecimal()])
     return {str(pk): name for pk, name in rows.values_list("pk", "username")}
 
 
 class ApiKeyQuerySet(TenantRows):
-    """Keys; outside they are named by their visible prefix, because the primary key holds the hash."""
+    """API keys, identified by their prefix, because the primary key contains the hash."""
 
     def with_prefix(self, prefix: str) -> Self:
         return self.filter(prefix=prefix)
@@ -86,23 +86,23 @@ class ApiKeyQuerySet(TenantRows):
         return self.order_by("name", "prefix")
 
     def usable_first(self) -> Self:
-        """Those that were not revoked before those that were, each by name."""
+        """Usable keys by name, then revoked ones."""
         return self.order_by("revoked", "name", "prefix")
 
     def with_last_change(self, entries: AuditEntryQuerySet) -> Self:
-        """With `last_change`, the time of the key's newest among these entries of the audit log, if any."""
+        """Adds `last_change`, the time of the key's newest of these audit entries, if any."""
         return self.annotate(last_change=Subquery(entries.last_of_outer_key()))
 
     def within(self, path: str) -> Self:
-        """Keys that reach nothing outside of `path`."""
+        """Keys confined to `path`."""
         return self.filter(path_condition("partition_prefix", path, exact=False))
 
 
 class ApiKeyManager(BaseAPIKeyManager):
-    """Keys by their visible prefix, as the package does it, and by tenant."""
+    """The package's key manager, also by tenant."""
 
     def get_usable_keys(self) -> models.QuerySet[Any]:
-        """With their tenants, which can be read before one is known only in the scope of the look-up."""
+        """Usable keys with their tenants, readable in `authentication_scope`."""
         return super().get_usable_keys().select_related("tenant")
 
     def get_from_key(self, key: str) -> Any:

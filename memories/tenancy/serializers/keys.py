@@ -1,4 +1,4 @@
-"""API keys: what admins send about them and what they get."""
+"""API keys: request bodies of admins, and the answers."""
 
 from typing import Any
 
@@ -6,8 +6,7 @@ from rest_framework import serializers
 
 from memories.models import ApiKey
 from memories.tenancy.serializers.partitions import path_field
-from memory_platform.rest.fields import StrictBooleanField, StrictChoiceField, StrictTextField, format_utc
-from memory_platform.rest.pages import PageInput
+from memory_platform.rest.fields import StrictBooleanField, StrictChoiceField, StrictTextField
 from memory_platform.rest.serializers import StrictSerializer
 
 _SCOPES = tuple(ApiKey.Scope.values)
@@ -17,7 +16,7 @@ _NAME_PATTERN = r"\S(.*\S)?"
 
 
 class ApiKeyInput(StrictSerializer):
-    """A key to make."""
+    """A new key."""
 
     name = StrictTextField(
         max_length=_NAME_CHARACTERS_MAX,
@@ -34,35 +33,19 @@ class ApiKeyInput(StrictSerializer):
     )
 
 
-class ApiKeyListInput(PageInput):
-    """The query parameters of the list of keys."""
-
-
-def serialize_api_key(row: ApiKey) -> dict[str, Any]:
-    """A key without its secret; `id` is the part before the dot."""
-    return {
-        "id": row.prefix,
-        "name": row.name,
-        "scopes": row.scopes,
-        "partition": row.partition_prefix,
-        "refuses_recalled_text": row.refuses_recalled_text,
-        "created_at": format_utc(row.created),
-        "expires_at": format_utc(row.expiry_date),
-        "is_revoked": row.revoked,
-    }
-
-
 class ApiKeyOutput(serializers.Serializer[Any]):
     """A key without its secret."""
 
-    id = serializers.CharField(help_text="The visible part of the key, before the dot.")
+    id = serializers.CharField(source="prefix", help_text="The visible part of the key, before the dot.")
     name = serializers.CharField()
     scopes = serializers.ListField(child=serializers.ChoiceField(choices=_SCOPES))
-    partition = serializers.CharField(help_text='The partition it reaches; "" is the whole tenant.')
+    partition = serializers.CharField(
+        source="partition_prefix", help_text='The partition it reaches; "" is the whole tenant.'
+    )
     refuses_recalled_text = serializers.BooleanField()
-    created_at = serializers.DateTimeField()
-    expires_at = serializers.DateTimeField(allow_null=True)
-    is_revoked = serializers.BooleanField()
+    created_at = serializers.DateTimeField(source="created")
+    expires_at = serializers.DateTimeField(source="expiry_date", allow_null=True)
+    is_revoked = serializers.BooleanField(source="revoked")
 
 
 class NewApiKeyOutput(ApiKeyOutput):
@@ -71,11 +54,3 @@ class NewApiKeyOutput(ApiKeyOutput):
     key = serializers.CharField(
         allow_null=True, help_text="The only time it is shown; null where an Idempotency-Key repeats the request."
     )
-
-
-class ApiKeyPageOutput(serializers.Serializer[Any]):
-    """A page of keys, newest first."""
-
-    next = serializers.URLField(allow_null=True)
-    previous = serializers.URLField(allow_null=True)
-    results = ApiKeyOutput(many=True)

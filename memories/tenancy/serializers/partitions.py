@@ -1,4 +1,4 @@
-"""Partitions as the API takes them: a path, or the shorthand ids."""
+"""Partition fields of requests: a path, or the shorthand ids."""
 
 from typing import Any
 
@@ -40,17 +40,17 @@ def path_field(**kwargs: Any) -> RuleCheckedField:
 
 
 def id_field(**kwargs: Any) -> RuleCheckedField:
-    """One of the shorthand ids: the value of one segment."""
+    """A shorthand id: the value of one segment."""
     return RuleCheckedField(rule=_identifier, shape=ID_SHAPE, required=False, allow_null=True, default=None, **kwargs)
 
 
 def exact_field(**kwargs: Any) -> StrictBooleanField:
-    """Whether a reading leaves out what lies below; `takes_text` where it is a query parameter."""
+    """Whether partitions below are left out; `takes_text` for a query parameter."""
     return StrictBooleanField(required=False, default=False, help_text="Leave out what lies below.", **kwargs)
 
 
 class PartitionScopedInput(StrictSerializer):
-    """A body or query that names a partition in one of the two forms."""
+    """A body or query with a partition in one of the two forms."""
 
     partition = path_field(help_text="Path of `key=value` segments.")
     user_id = id_field(help_text="Shorthand for the segment `user=`.")
@@ -66,13 +66,13 @@ class PartitionScopedInput(StrictSerializer):
 
 
 class PartitionFilterInput(PartitionScopedInput):
-    """The same for a reading: a subtree, narrowed by `exact`."""
+    """A subtree to read, restricted by `exact`."""
 
     exact = exact_field()
 
 
 def requested_partition(values: dict[str, Any]) -> PartitionPath | None:
-    """The partition a write names in either form, None where it names none."""
+    """Return the partition that a write names in either form, or None."""
     ids = {name: values.get(name) for name in SHORTHAND}
     if any(value is not None for value in ids.values()):
         return partition_from_ids(**ids)
@@ -81,5 +81,5 @@ def requested_partition(values: dict[str, Any]) -> PartitionPath | None:
 
 
 def requested_segments(values: dict[str, Any]) -> dict[str, str]:
-    """The segments that the shorthand of a reading asks for, at any depth."""
+    """Return the segments of the shorthand ids, which match at any depth."""
     return {key: values[name] for name, key in SHORTHAND.items() if values.get(name) is not None}

@@ -1,10 +1,9 @@
-"""The audit log: who did what to which rows and when, by names of fields and never their text."""
+"""The page of the audit log."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from http import HTTPStatus
 from typing import Any
 from uuid import UUID
 
@@ -24,19 +23,19 @@ from memory_platform.web.tables import SortColumn, read_table
 
 _SECTION = "audit-log"
 _COLUMNS = (SortColumn("when", "at", datetime),)
-#: Stands for an id, or the name of a profile, where the address of a kind of page is made.
+#: Placeholder for an id or profile name in URL patterns.
 ANY_ID = str(UUID(int=0))
-#: Ids of one entry that are shown at once, and those behind a click.
+#: Ids of an entry that are shown, and those in an expandable part.
 TARGETS_SHOWN = 3
 TARGETS_SHOWN_MAX = 100
 _ID_CHARACTERS_SHOWN = 14
-#: Names of fields that are shown at once.
+#: Field names that are shown.
 FIELDS_SHOWN = 5
 
 
 @dataclass(frozen=True)
 class AuditTarget:
-    """One id of an entry, or the name of a person; `url` is "" where no page of this operator shows it."""
+    """One target of an entry: an id or a person's name; `url` is "" without a page for this operator."""
 
     id: str
     url: str
@@ -49,7 +48,7 @@ class AuditTarget:
 
 @dataclass(frozen=True)
 class AuditRow:
-    """An entry as the page shows it: `more` stands behind a click, `targets_hidden` ids nowhere."""
+    """An entry for the page; `more` is expandable, `targets_hidden` counts omitted ids."""
 
     entry: AuditEntry
     first: list[AuditTarget]
@@ -63,22 +62,15 @@ class AuditRow:
 @tenant_required
 @require_safe
 def audit_log(request: HtmxRequest) -> HttpResponseBase:
-    """What was done, the newest first; filters, order and place stand in the address."""
+    """Show the audit log; filters, order and page are in the URL."""
     form = AuditFilterForm(request.GET, label_suffix="")
     page: dict[str, Any] = {"section": _SECTION, "form": form}
-    is_whole = not wants_fragment(request)
     with tenant_scope(request.tenant.id):
         if form.is_valid():
             page |= _rows(request, form)
-        if is_whole:
+        if not wants_fragment(request):
             page |= recent_audit_names(request.tenant.id)
-    status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
-    return render_page(
-        request,
-        "memories/tenancy/audit_log.html" if is_whole else "memories/tenancy/audit_log.html#fragment",
-        page,
-        status=status,
-    )
+    return render_page(request, "memories/tenancy/audit_log.html", page, fragment="fragment", form=form)
 
 
 def _rows(request: HtmxRequest, form: AuditFilterForm) -> dict[str, Any]:
@@ -92,7 +84,7 @@ def _rows(request: HtmxRequest, form: AuditFilterForm) -> dict[str, Any]:
 
 
 class _Pages:
-    """What entries are about, with the pages that this operator may open; `names` are those of people by id."""
+    """Builds targets with the pages that this operator may open; `names` are user names by id."""
 
     def __init__(self, request: HtmxRequest, names: Mapping[str, str]) -> None:
         self._request = request
@@ -105,7 +97,7 @@ class _Pages:
         return AuditTarget(name or displayed_target_id(target_id), self._address(page) if page else "")
 
     def _address(self, page: AuditTargetPage) -> str:
-        """Resolved once for each kind of page: a log shows thousands of ids."""
+        """Return a URL; each kind of page is reversed once, because a log shows thousands of ids."""
         if page.admins_only and not self._request.operator.can_administer:
             return ""
         if page.name not in self._patterns:

@@ -1,8 +1,7 @@
-"""API keys: which there are, a new one whose text is shown once, the end of one."""
+"""The pages of API keys: list, create, revoke."""
 
 from dataclasses import dataclass
 from datetime import datetime
-from http import HTTPStatus
 from typing import Any
 
 from django.http import Http404, HttpResponse, HttpResponseBase
@@ -18,7 +17,7 @@ from memories.tenancy.actions.tenants import create_api_key, revoke_api_key
 from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.forms import ApiKeyForm
 from memories.tenancy.scopes import tenant_scope
-from memory_platform.web.pages import HtmxRequest, add_flash, operator_required, render_page, wants_fragment
+from memory_platform.web.pages import HtmxRequest, add_flash, operator_required, render_page
 from memory_platform.web.tables import SortColumn, TablePage, requested_order
 
 _SECTION = "api-keys"
@@ -32,7 +31,7 @@ _COLUMNS = (
 
 @dataclass(frozen=True)
 class KeyRow:
-    """A key as the table shows and sorts it."""
+    """A key with the values that the table sorts by."""
 
     key: ApiKey
     name: str
@@ -44,7 +43,7 @@ class KeyRow:
 @tenant_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def api_keys(request: HtmxRequest) -> HttpResponseBase:
-    """The keys, and the form that makes one. Its text stands in the answer to that POST and nowhere else."""
+    """List and create keys. A key's text is only in the answer to the POST."""
     if request.method != "POST":
         return _page(request, ApiKeyForm(label_suffix=""))
     form = ApiKeyForm(request.POST, label_suffix="")
@@ -85,17 +84,11 @@ def _page(request: HtmxRequest, form: ApiKeyForm, made: dict[str, Any] | None = 
         "partitions": partitions,
         **(made or {}),
     }
-    status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
-    return render_page(
-        request,
-        "memories/tenancy/api_keys.html#body" if wants_fragment(request) else "memories/tenancy/api_keys.html",
-        page,
-        status=status,
-    )
+    return render_page(request, "memories/tenancy/api_keys.html", page, fragment="body", form=form)
 
 
 def _table(request: HtmxRequest, keys: list[Any]) -> TablePage:
-    """Usable ones first, each part in the order that the address asks for."""
+    """Return usable keys first, then revoked ones, both in the requested order."""
     order = requested_order(request, _COLUMNS)
     rows = order.sorted(KeyRow(key, key.name.casefold(), key.created, key.last_change) for key in keys)
     return TablePage(sorted(rows, key=lambda row: row.key.revoked), order)
@@ -105,7 +98,7 @@ def _table(request: HtmxRequest, keys: list[Any]) -> TablePage:
 @tenant_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def api_key_revoke(request: HtmxRequest, prefix: str) -> HttpResponseBase:
-    """Ask, saying what follows, then end a key for good."""
+    """Confirm, then revoke a key for good."""
     with tenant_scope(request.tenant.id):
         key = ApiKey.objects.for_tenant(request.tenant.id).with_prefix(prefix).first()
         if key is None:
@@ -114,5 +107,5 @@ def api_key_revoke(request: HtmxRequest, prefix: str) -> HttpResponseBase:
             revoke_api_key(key=key, by=operator_actor(request.operator), now=timezone.now())
     if request.method != "POST" and not key.revoked:
         return render_page(request, "memories/tenancy/api_key_revoke.html", {"section": _SECTION, "key": key})
-    add_flash(request, f"The key {key} is revoked.")
+    add_flash(request, f"Key {key} revoked.")
     return redirect("api-keys", request.tenant.id)

@@ -1,4 +1,4 @@
-"""Settings of a tenant: the language of its search, who sees it, and where the rest is tuned."""
+"""The page of tenant settings: language and members."""
 
 from http import HTTPStatus
 from typing import Any
@@ -28,7 +28,7 @@ _SECTION = "tenant-settings"
 @tenant_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def tenant_settings(request: HtmxRequest) -> HttpResponseBase:
-    """What holds for the whole tenant; a POST changes the language."""
+    """Show the settings; a POST changes the language."""
     if request.method != "POST":
         return _page(request)
     form = LanguageForm(request.POST, label_suffix="", languages=text_search_configs())
@@ -45,7 +45,7 @@ def tenant_settings(request: HtmxRequest) -> HttpResponseBase:
         except PlatformError as error:
             form.add_error("language", error.detail)
         else:
-            add_flash(request, f"Memories are searched in {language}. What is stored follows in the background.")
+            add_flash(request, f"Search language set to {language}. Stored memories follow in the background.")
             return redirect(_SECTION, request.tenant.id)
     return _page(request, language_form=form)
 
@@ -75,11 +75,11 @@ def _page(
 @tenant_required
 @require_POST
 def member_add(request: HtmxRequest) -> HttpResponseBase:
-    """Let somebody who has an account see the tenant; their role decides what they may do there."""
+    """Make an existing account a member of the tenant."""
     form = MemberForm(request.POST, label_suffix="")
     person = find_user(form.cleaned_data["username"]) if form.is_valid() else None
     if form.is_valid() and (person is None or role_of(person) is None):
-        form.add_error("username", "Nobody with a role signs in by this name. Accounts and roles are made elsewhere.")
+        form.add_error("username", "No account with a role has this name. Create it first.")
     if person is None or form.errors:
         return _page(request, member_form=form)
     with tenant_scope(request.tenant.id):
@@ -92,7 +92,7 @@ def member_add(request: HtmxRequest) -> HttpResponseBase:
 @tenant_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def member_remove(request: HtmxRequest, username: str) -> HttpResponseBase:
-    """Ask, then take a member's access to the tenant away."""
+    """Confirm, then remove a member's access to the tenant."""
     user = request.operator.user
     with tenant_scope(request.tenant.id):
         member = Membership.objects.for_tenant(request.tenant.id).of_username(username).with_roles().first()
@@ -104,5 +104,5 @@ def member_remove(request: HtmxRequest, username: str) -> HttpResponseBase:
     if request.method != "POST":
         page = {"section": _SECTION, "member": member.user, "is_oneself": is_oneself}
         return render_page(request, "memories/tenancy/member_remove.html", page)
-    add_flash(request, f"{username} does not see {request.tenant.name} any more.")
+    add_flash(request, f"{username} removed from {request.tenant.name}.")
     return redirect("overview") if is_oneself and not user.is_superuser else redirect(_SECTION, request.tenant.id)

@@ -1,4 +1,4 @@
-"""Signing in, search, colours, the design guide: the pages that belong to no app."""
+"""Pages that belong to no app: sign-in, search, theme, design guide, notifications."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -37,12 +37,12 @@ _THEMES = ("system", "light", "dark")
 
 
 class SignIn(LoginView):
-    """Django's own; a refused attempt answers 422 as every invalid form does, a sent form counts in any case."""
+    """Django's own view; a failed attempt answers 422, as every invalid form does."""
 
     template_name = "memory_platform/console/sign_in.html"
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        """Whoever signed in in another tab meanwhile is led on by a GET; a name and password are not passed over."""
+        """Redirect a GET of a user who is signed in already; always check a submitted name and password."""
         self.redirect_authenticated_user = request.method != "POST"
         return super().dispatch(request, *args, **kwargs)
 
@@ -52,7 +52,7 @@ class SignIn(LoginView):
 
 @dataclass(frozen=True)
 class SearchHitRow:
-    """One thing that a search found: where it is, what it says, what tells it from others."""
+    """One search result: its address, text and detail."""
 
     address: str
     text: str
@@ -62,7 +62,7 @@ class SearchHitRow:
 
 @dataclass(frozen=True)
 class SearchHitGroup:
-    """What a search found of one sort, and where all of that sort stand."""
+    """The results of one kind, and the page that lists all of that kind."""
 
     name: str
     title: str
@@ -75,7 +75,7 @@ class SearchHitGroup:
 @tenant_required
 @require_safe
 def global_search(request: HtmxRequest) -> HttpResponse:
-    """What a text finds anywhere in the tenant: options below the field of the frame, a page without htmx."""
+    """Search in all that a tenant has: options below the search field, a page without htmx."""
     form = SearchForm(request.GET)
     is_valid = form.is_valid()
     text = form.cleaned_data.get("q", "")
@@ -90,11 +90,7 @@ def global_search(request: HtmxRequest) -> HttpResponse:
         "found": sum(len(group.hits) for group in groups),
         "is_too_short": len(text) < SEARCH_CHARACTERS_MIN,
     }
-    template = (
-        "memory_platform/console/search.html#options"
-        if wants_fragment(request)
-        else "memory_platform/console/search.html"
-    )
+    template = f"memory_platform/console/search.html{'#options' if wants_fragment(request) else ''}"
     return render_page(request, template, page, status=HTTPStatus.OK if is_valid else HTTPStatus.UNPROCESSABLE_ENTITY)
 
 
@@ -105,7 +101,7 @@ def _groups(request: HtmxRequest, text: str, found: GlobalSearchResults) -> list
 
     memories = [SearchHitRow(at("memory", row.pk), row.content, row.partition_path) for row in found.memories]
     receipts = [
-        SearchHitRow(at("receipt", row.pk), row.query or "Without a question", row.partition_path, row.created_at)
+        SearchHitRow(at("receipt", row.pk), row.query or "No query", row.partition_path, row.created_at)
         for row in found.receipts
     ]
     sessions = [
@@ -113,8 +109,8 @@ def _groups(request: HtmxRequest, text: str, found: GlobalSearchResults) -> list
     ]
     partitions = [SearchHitRow(at("partitions", partition=path), path) for path in found.partitions]
     return [
-        SearchHitGroup("memories", "Memories", memories, at("memories", q=text), "All memories by meaning and words"),
-        SearchHitGroup("receipts", "Contexts given", receipts, at("receipts", q=text), "All contexts with these words"),
+        SearchHitGroup("memories", "Memories", memories, at("memories", q=text), "Search all memories"),
+        SearchHitGroup("receipts", "Context log", receipts, at("context-log", q=text), "Search all contexts"),
         SearchHitGroup("sessions", "Sessions", sessions, at("sessions"), "All sessions"),
         SearchHitGroup("partitions", "Partitions", partitions, at("partitions", q=text), "All partitions"),
     ]
@@ -123,7 +119,7 @@ def _groups(request: HtmxRequest, text: str, found: GlobalSearchResults) -> list
 @operator_required("viewer")
 @require_safe
 def design_guide(request: HtmxRequest) -> HttpResponse:
-    """Every component in both themes, for those who change them: only where DEBUG is on."""
+    """Show every component in both themes; only where DEBUG is on."""
     if not settings.DEBUG:
         raise Http404
     request.tenants = tenants_of(request.operator)
@@ -133,7 +129,7 @@ def design_guide(request: HtmxRequest) -> HttpResponse:
 @operator_required("viewer")
 @require_safe
 def job_notifications(request: HtmxRequest) -> HttpResponse:
-    """What has become of work the browser watches: a toast where it is over, a word where there is none such."""
+    """Answer for the jobs that the browser watches: a toast for a finished one, a mark for an unknown one."""
     texts = request.GET.getlist("item")[:WATCHED_MAX]
     wanted = parse_watched_jobs(texts)
     own = {tenant.pk for tenant in tenants_of(request.operator)}
@@ -145,7 +141,7 @@ def job_notifications(request: HtmxRequest) -> HttpResponse:
 
 @require_POST
 def choose_theme(request: HtmxRequest) -> HttpResponse:
-    """Keep the colours somebody chose in a cookie, where the server can read it before the page is drawn."""
+    """Store the theme in a cookie, which the server reads before it renders a page."""
     theme = request.POST.get("theme", "")
     if theme not in _THEMES:
         return HttpResponseBadRequest("theme must be system, light or dark")

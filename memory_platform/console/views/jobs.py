@@ -1,4 +1,4 @@
-"""The page of background work: what waits, is under way, failed or was done, and what the scheduler starts."""
+"""The page of background jobs and scheduled tasks."""
 
 from datetime import datetime
 from functools import partial
@@ -27,7 +27,7 @@ REASONS_SHOWN_MAX = 5
 @tenant_required
 @require_safe
 def job_list(request: HtmxRequest) -> HttpResponseBase:
-    """All background work, newest first; asks again by itself while some of it is unfinished."""
+    """List all background jobs, newest first; polls while some are unfinished."""
     form = JobFilterForm(request.GET, label_suffix="")
     page: dict[str, Any] = {"section": "jobs", "form": form}
     is_whole = not wants_fragment(request)
@@ -40,16 +40,12 @@ def job_list(request: HtmxRequest) -> HttpResponseBase:
         if is_whole:
             page |= _embedding_queue(request) | {"scheduled": scheduled_tasks()}
     status = HTTPStatus.OK if form.is_valid() else HTTPStatus.UNPROCESSABLE_ENTITY
-    return render_page(
-        request,
-        "memory_platform/console/jobs.html" if is_whole else "memory_platform/console/jobs.html#fragment",
-        page,
-        status=status,
-    )
+    template = f"memory_platform/console/jobs.html{'' if is_whole else '#fragment'}"
+    return render_page(request, template, page, status=status)
 
 
 def _embedding_queue(request: HtmxRequest) -> dict[str, Any]:
-    """What waits for a vector, what was refused one and why, and which model is asked again."""
+    """Return the embedding queue: what waits, what failed and why, and the model that a retry uses."""
     tenant_id = request.tenant.id
     failed = failed_embedding_backlogs([tenant_id]).get(tenant_id, Backlog())
     memories = Memory.objects.for_tenant(tenant_id).with_failed_embedding()

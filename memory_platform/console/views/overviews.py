@@ -1,4 +1,4 @@
-"""The overviews, of one tenant and of all, and the health of the parts: every app has something to say on them."""
+"""The overviews of one tenant and of all, and the health of the components."""
 
 from collections.abc import Sequence
 from http import HTTPStatus
@@ -15,7 +15,7 @@ from compaction.models import Session
 from memories.tenancy.access import tenant_required, tenants_of
 from memories.tenancy.scopes import operator_read_scope, tenant_scope
 from memory_platform.console.action_items import ACTION_ITEM_KINDS, ActionItem, action_items
-from memory_platform.console.activity import DEFAULT_SPAN, SPANS, ActivityRange, activity_curves
+from memory_platform.console.activity import DEFAULT_SPAN, SPANS, activity_curves
 from memory_platform.console.components import cached_components, read_components
 from memory_platform.console.figures import TenantRow, tenant_overview, tenant_overviews
 from memory_platform.console.forms import RangeForm
@@ -32,7 +32,7 @@ _COLUMNS = (
 
 
 def _line(row: TenantRow, needs: Sequence[ActionItem]) -> SimpleNamespace:
-    """A tenant among others, with a value for each column."""
+    """Return a row of the table, with an attribute for each column."""
     figures = {need.kind.name: need.backlog.count for need in needs}
     waiting = sum(figures.values())
     figures |= {"live": row.memories.live, "tokens": row.memories.tokens}
@@ -42,7 +42,7 @@ def _line(row: TenantRow, needs: Sequence[ActionItem]) -> SimpleNamespace:
 @operator_required("viewer")
 @require_safe
 def tenant_list_overview(request: HtmxRequest) -> HttpResponseBase:
-    """All tenants of an operator side by side; straight to the tenant where there is only one."""
+    """List all tenants of an operator; redirect to the tenant where there is only one."""
     request.tenants = tenants_of(request.operator)
     if len(request.tenants) == 1:
         return redirect("tenant-overview", request.tenants[0].id)
@@ -53,43 +53,30 @@ def tenant_list_overview(request: HtmxRequest) -> HttpResponseBase:
     order = requested_order(request, _COLUMNS)
     lines = order.sorted(_line(row, needs[row.tenant.id]) for row in rows)
     page = {"kinds": ACTION_ITEM_KINDS, "table": TablePage(lines, order)}
-    return render_page(
-        request,
-        "memory_platform/console/overview.html#rows"
-        if wants_fragment(request)
-        else "memory_platform/console/overview.html",
-        page,
-    )
+    template = f"memory_platform/console/overview.html{'#rows' if wants_fragment(request) else ''}"
+    return render_page(request, template, page)
 
 
 @operator_required("viewer")
 @tenant_required
 @require_safe
 def tenant_overview_page(request: HtmxRequest) -> HttpResponseBase:
-    """What of a tenant needs somebody, what goes on in it, what it holds; another range is a fragment."""
+    """Show action items, activity and figures of a tenant; another range is a fragment."""
     form = RangeForm(request.GET)
     is_valid = form.is_valid()
     span = next((each for each in SPANS if each.name == form.cleaned_data.get("range")), DEFAULT_SPAN)
     page: dict[str, Any] = {"section": "tenant-overview", "form": form, "spans": SPANS, "span": span}
     is_whole = not wants_fragment(request)
     with tenant_scope(request.tenant.id):
-        page |= _going_on(request.tenant.id, span)
+        page["charts"] = activity_curves(request.tenant.id, span, now=timezone.now())
         if is_whole:
-            page |= _whole(request.tenant.id)
+            page |= _tenant_figures(request.tenant.id)
     status = HTTPStatus.OK if is_valid else HTTPStatus.UNPROCESSABLE_ENTITY
-    template = (
-        "memory_platform/console/tenant_overview.html"
-        if is_whole
-        else "memory_platform/console/tenant_overview.html#going-on"
-    )
+    template = f"memory_platform/console/tenant_overview.html{'' if is_whole else '#activity'}"
     return render_page(request, template, page, status=status)
 
 
-def _going_on(tenant_id: UUID, span: ActivityRange) -> dict[str, Any]:
-    return {"charts": activity_curves(tenant_id, span, now=timezone.now())}
-
-
-def _whole(tenant_id: UUID) -> dict[str, Any]:
+def _tenant_figures(tenant_id: UUID) -> dict[str, Any]:
     needs = action_items([tenant_id])[tenant_id]
     return {
         "facts": tenant_overview(tenant_id, now=timezone.now()),
@@ -103,22 +90,20 @@ def _whole(tenant_id: UUID) -> dict[str, Any]:
 @operator_required("viewer")
 @require_safe
 def components(request: HtmxRequest) -> HttpResponse:
-    """Every part, asked now, with what degrades while it is away."""
+    """Check every component now; show its state and the effect while it is down."""
     request.tenants = tenants_of(request.operator)
     if len(request.tenants) == 1:
         request.tenant = request.tenants[0]
-    template = (
-        "memory_platform/console/health.html#list" if wants_fragment(request) else "memory_platform/console/health.html"
-    )
+    template = f"memory_platform/console/health.html{'#list' if wants_fragment(request) else ''}"
     return render_page(request, template, {"parts": read_components(timezone.now())})
 
 
 @operator_required("viewer")
 @require_safe
 def components_summary(request: HtmxRequest) -> HttpResponseBase:
-    """The same in one line, for an overview; without htmx the page of health."""
+    """Show the states in one line, for an overview; without htmx redirect to the health page."""
     if not wants_fragment(request):
-        return redirect("parts")
+        return redirect("health")
     return render_page(
         request, "memory_platform/console/_health_summary.html", {"parts": read_components(timezone.now())}
     )

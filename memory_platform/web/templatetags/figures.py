@@ -1,4 +1,4 @@
-"""How the console writes figures, icons and times: one form each, so that a number looks the same on every page."""
+"""Formats of numbers, icons and times, the same on every page."""
 
 from collections.abc import ItemsView, Iterable, Mapping
 from datetime import datetime
@@ -85,19 +85,19 @@ def spaced_name(name: str) -> str:
 
 @register.filter
 def datalist_options(texts: Iterable[str]) -> SafeString:
-    """What a field offers while somebody types, often hundreds of texts."""
+    """Return the options that a field suggests, often hundreds."""
     return format_html_join("", '<option value="{}"></option>', ((text,) for text in texts))
 
 
 @register.filter
 def named_pairs(named: Mapping[str, object]) -> ItemsView[str, object]:
-    """Names that people chose, with their values: `.items` in a template is a value where somebody chose that name."""
+    """Return the items of a mapping, also where it has a key `items`."""
     return named.items()
 
 
 @register.filter
 def parse_time(text: str | None) -> datetime | None:
-    """A point in time as answers and receipts write it, for `local_time`."""
+    """Return the time of an ISO text, for `local_time`."""
     return datetime.fromisoformat(text) if text else None
 
 
@@ -111,7 +111,7 @@ def pluralized(value: int, forms: str) -> str:
 @register.simple_tag
 @lru_cache(maxsize=500)
 def icon(name: str, label: str = "", css: str = "") -> SafeString:
-    """An icon of the sprite: decoration without a label, an image with one. A table has one in each row."""
+    """Return an icon of the sprite: decoration without a label, an image with one. Cached for tables."""
     return render_to_string("memory_platform/web/_icon.html", {"name": name, "label": label, "css": css})
 
 
@@ -123,7 +123,7 @@ def version() -> str:
 
 @register.simple_tag
 def local_time(value: datetime | None, empty: str = "never") -> SafeString:
-    """A point in time in UTC; the browser shows it in the reader's zone, with the exact time on hover."""
+    """Return a time in UTC, which the browser converts to its zone, with the exact time on hover."""
     if not value:
         return format_html('<span class="text-secondary">{}</span>', empty)
     at = format_time(value)
@@ -132,7 +132,7 @@ def local_time(value: datetime | None, empty: str = "never") -> SafeString:
 
 @register.simple_tag
 def usefulness_badge(value: float | None, *, is_bare: bool = False) -> SafeString:
-    """A memory's usefulness; `is_bare` in a column that says so itself."""
+    """Return the usefulness of a memory; `is_bare` omits the word, for a column with that title."""
     if value == USEFULNESS_WITHOUT_VOTES:
         title = "50 %, where every memory begins: nobody voted, or the votes are even"
         return format_html('<span title="{}">no votes yet</span>', title)
@@ -141,5 +141,5 @@ def usefulness_badge(value: float | None, *, is_bare: bool = False) -> SafeStrin
 
 @register.simple_block_tag
 def once(content: SafeString) -> SafeString:
-    """What all rows share, put together before the loop over them: `{% once as buttons %}...{% endonce %}`."""
+    """Render once, before a loop, what all rows share: `{% once as buttons %}...{% endonce %}`."""
     return content

@@ -1,4 +1,4 @@
-"""Where a flash message leads: see `memory_platform.web.pages.flash`."""
+"""The link of a flash message, see `memory_platform.web.pages.add_flash`."""
 
 from django import template
 
@@ -9,5 +9,5 @@ register = template.Library()
 
 @register.filter
 def message_link(extra_tags: str) -> pages.FlashLink | None:
-    """The link that `flash` wrote on a message."""
+    """Return the link that `add_flash` stored in a message."""
     return pages.read_flash_link(extra_tags)

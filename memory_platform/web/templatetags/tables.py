@@ -1,4 +1,4 @@
-"""Heads, ids and foot of a table whose order and place stand in the address: see `memory_platform.web.tables`."""
+"""Header, target links and pager of a table, see `memory_platform.web.tables`."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -14,9 +14,9 @@ register = template.Library()
 
 @register.inclusion_tag("memory_platform/web/_sort_link.html", takes_context=True)
 def sort_link(context: dict[str, Any], name: str, label: str, css: str = "", target: str = "#rows") -> dict[str, Any]:
-    """The `<th>` of a column of `table` that orders the rows: `aria-sort` where it does, a click turns it round."""
+    """Render the `<th>` of a sortable column of `table`; a click on the sorted column reverses the order."""
     request, order = context["request"], context["table"].order
-    query = sort_query(request, order.next_wish(name))
+    query = sort_query(request, order.next_sort_value(name))
     is_chosen = order.column.name == name
     return {
         "name": name,
@@ -30,7 +30,7 @@ def sort_link(context: dict[str, Any], name: str, label: str, css: str = "", tar
 
 @register.filter
 def target_links(targets: Iterable[Any]) -> list[SafeString]:
-    """Each target cut short, a link where a page shows it, whole on hover: an entry may be about a hundred."""
+    """Return each target shortened, with its whole id on hover, as a link where a page shows it."""
     linked = '<a class="mono nowrap" href="{}" title="{}">{}</a>'
     return [
         format_html(linked, each.url, each.id, each.short)
@@ -42,5 +42,5 @@ def target_links(targets: Iterable[Any]) -> list[SafeString]:
 
 @register.inclusion_tag("memory_platform/web/_pager.html", takes_context=True)
 def pager(context: dict[str, Any], what: str = "rows") -> dict[str, Any]:
-    """The pages of `table`, and its order for the filter form `#filters`."""
+    """Render the pager of `table`, with its order for the filter form `#filters`."""
     return {"path": context["request"].path, "table": context["table"], "what": what}

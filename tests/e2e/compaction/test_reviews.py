@@ -66,7 +66,7 @@ def test_review_by_keys_edited_appended_approved_and_rolled_back(
     console.keyboard.type(" a r u j k m ?")
     expect(console.locator("#keys")).not_to_be_visible()
     console.locator("#id_text").fill("Ida Brodersen asked about the frame FR-2210.")
-    console.get_by_role("button", name="Save the text").click()
+    console.get_by_role("button", name="Save text").click()
     expect(console.locator(".statement")).to_have_count(1)
     expect(console.locator(".flash").first).to_contain_text("Saved")
     console.keyboard.press("m")
@@ -85,11 +85,11 @@ def test_review_by_keys_edited_appended_approved_and_rolled_back(
     console.wait_for_load_state()
     assert as_decided(proposal).state == "applied"
     console.keyboard.press("u")
-    expect(console.locator("#confirm")).to_contain_text("does not come back to the queue")
+    expect(console.locator("#confirm")).to_contain_text("stays on record as rolled back")
     assert as_decided(proposal).state == "applied"
     console.keyboard.press("Enter")
     expect(console.locator(".flash").last).to_contain_text("Rolled back")
-    expect(console.locator(".flash a")).to_have_text("Look at the session")
+    expect(console.locator(".flash a")).to_have_text("View session")
     assert [(row.pk, row.state, row.shown_tokens) for row in messages_of(proposal.session)] == before
 
 
@@ -98,15 +98,15 @@ def test_keys_are_listed_and_can_be_switched_off(console: Page, acme: Tenant, pr
     console.keyboard.press("?")
     expect(console.locator("#keys")).to_be_visible()
     console.keyboard.press("a")
-    console.get_by_role("button", name="Switch single keys off").click()
+    console.get_by_role("button", name="Disable shortcuts").click()
     console.wait_for_load_state()
     expect(console.locator("body[data-keys=off]")).to_have_count(1)
     console.keyboard.press("a")
     console.keyboard.press("/")
     expect(console.locator("#search-q")).not_to_be_focused()
     assert as_decided(proposal).state == "proposed"
-    console.get_by_role("button", name="Keys").click()
-    console.get_by_role("button", name="Switch single keys on").click()
+    console.get_by_role("button", name="Shortcuts").click()
+    console.get_by_role("button", name="Enable shortcuts").click()
     expect(console.locator("body[data-keys=off]")).to_have_count(0)
     console.wait_for_load_state()
     console.keyboard.press("?")
@@ -142,7 +142,7 @@ def test_two_reviewers_are_told_and_what_was_typed_stays(
         console.goto(page("compaction", acme, proposal.pk))
     ida.clock.install()
     ida.goto(page("compaction", acme, proposal.pk))
-    expect(ida.locator("#presence")).to_contain_text("olga looks at this too")
+    expect(ida.locator("#presence")).to_contain_text("olga looks at this page too")
     assert ida.evaluate("document.documentElement.scrollWidth") <= NARROW["width"]
     ida.locator("#edit summary").click()
     ida.locator("#id_text").fill("Jonas Petersen works on it.")
@@ -152,7 +152,7 @@ def test_two_reviewers_are_told_and_what_was_typed_stays(
     expect(console.locator(".flash")).to_contain_text("Rejected")
     ida.clock.fast_forward(LOOKS_AGAIN_MS)
     expect(ida.locator("#presence")).to_contain_text("olga rejected it")
-    ida.get_by_role("button", name="Save the text").click()
+    ida.get_by_role("button", name="Save text").click()
     expect(ida.locator(".review-refusal")).to_contain_text("olga rejected it")
-    expect(ida.locator("#typed")).to_have_value("Jonas Petersen works on it.")
+    expect(ida.locator("#unsaved-text")).to_have_value("Jonas Petersen works on it.")
     assert as_decided(proposal).summary_text == proposal.summary_text

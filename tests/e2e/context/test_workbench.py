@@ -1,4 +1,4 @@
-"""The workbench in a real Chromium: from what was left out to the budget that lets it in; a focus by keyboard."""
+"""The workbench in a real Chromium: from what was left out to the budget that includes it; a focus by keyboard."""
 
 import re
 
@@ -37,13 +37,13 @@ def test_memory_left_out_enters_at_the_budget_that_is_told_by_keyboard_alone(con
     console.keyboard.press("Enter")
     expect(console.locator("#budget-title")).to_contain_text("of 60 tokens used")
     expect(console.locator("#id_max_tokens")).to_be_focused()
-    row = console.locator(".left-out tbody tr").first
+    row = console.locator(".excluded tbody tr").first
     expect(row).to_contain_text(re.compile(r"needs \d+ more tokens?"))
-    text = row.locator(".left-out-text").inner_text()
-    tab_to(console, row.get_by_role("link", name="Enters at"))
+    text = row.locator(".excluded-text").inner_text()
+    tab_to(console, row.get_by_role("link", name="Included from"))
     console.keyboard.press("Enter")
     told = row.locator(".entry strong")
-    expect(told).to_have_text(re.compile(r"Enters at \d+ tokens"))
+    expect(told).to_have_text(re.compile(r"Included from \d+ tokens"))
     expect(row.locator(".entry [autofocus]")).to_be_focused()
     budget = re.sub(r"\D", "", told.inner_text())
     assert "max_tokens=60" in console.url
@@ -51,33 +51,33 @@ def test_memory_left_out_enters_at_the_budget_that_is_told_by_keyboard_alone(con
     console.keyboard.press("Enter")
     expect(console.locator("#budget-title")).to_contain_text(f"of {budget} tokens used")
     expect(console.locator(".block", has_text=text).first).to_be_visible()
-    expect(console.locator("[aria-labelledby=change-title]")).to_contain_text("Comes in")
+    expect(console.locator("[aria-labelledby=change-title]")).to_contain_text("Added")
     console.go_back()
     expect(console.locator("#budget-title")).to_contain_text("of 60 tokens used")
 
 
 def test_focus_is_found_by_words_and_chosen_by_keyboard(console: Page, acme: Tenant) -> None:
     open_preview(console, acme)
-    console.get_by_text("Focus, point in time").click()
-    field = console.get_by_role("combobox", name="Focus on a memory")
+    console.get_by_text("Focus and time").click()
+    field = console.get_by_role("combobox", name="Memory focus")
     field.press_sequentially("Brodersen", delay=20)
-    expect(console.locator("#foci [role=option]")).to_contain_text("Frau Brodersen prefers e-mail.")
+    expect(console.locator("#focus-suggestions [role=option]")).to_contain_text("Frau Brodersen prefers e-mail.")
     field.press("ArrowDown")
     field.press("Enter")
     expect(console.locator(".block", has_text="Brodersen")).to_contain_text("focus")
     assert re.search(r"focus_memory=[0-9a-f-]{36}", console.url)
-    expect(console.locator("#foci")).to_be_hidden()
+    expect(console.locator("#focus-suggestions")).to_be_hidden()
 
 
 def test_opened_parts_stay_open_while_the_budget_moves(console: Page, acme: Tenant) -> None:
     open_preview(console, acme)
     row = console.locator(".block", has_text="wet").first
-    row.get_by_text("Parts of the score").click()
-    expect(row.locator(".score-table")).to_contain_text("How near the memory is to the question.")
+    row.get_by_text("Score components").click()
+    expect(row.locator(".score-table")).to_contain_text("Similarity of the memory to the query.")
     console.locator("input[type=range]").fill("350")
     expect(console.locator("#budget-title")).to_contain_text("of 350 tokens used")
     expect(console.locator(".block", has_text="wet").first.locator(".score-table")).to_be_visible()
-    missing = console.get_by_role("combobox", name="A memory that was not found")
+    missing = console.get_by_role("combobox", name="Missing memory")
     missing.press_sequentially("Kiel", delay=20)
     expect(console.locator("#missing [role=option]")).to_contain_text("The Kiel workshop closes at six")
     missing.press("ArrowDown")

@@ -26,7 +26,7 @@ def test_admin_makes_a_key_uses_its_curl_and_revokes_it(console: Page, acme: Ten
     console.goto(page("api-keys", acme))
     console.fill("#id_name", "support bot")
     console.locator("#id_name").press("Enter")
-    expect(console.locator("#made-title")).to_be_focused()
+    expect(console.locator("#created-title")).to_be_focused()
     command = console.locator("#new-curl").inner_text()
     address = re.search(r"curl -sS (\S+)", command)
     headers = dict(re.findall(r"-H '([^:]+): ([^']+)'", command))
@@ -38,14 +38,14 @@ def test_admin_makes_a_key_uses_its_curl_and_revokes_it(console: Page, acme: Ten
     assert answer.status == 200
     assert len(json.loads(answer.text())["results"]) == 3
     assert console.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
-    console.get_by_role("link", name="I have it").click()
+    console.get_by_role("link", name="Done").click()
     expect(console.locator("#id_name")).to_be_hidden()
-    console.get_by_text("A new key").click()
+    console.get_by_text("New API key").click()
     expect(console.locator("#id_name")).to_be_visible()
     assert headers["Authorization"].removeprefix("Bearer ") not in console.content()
     console.get_by_role("link", name="Revoke support bot").click()
-    console.get_by_role("button", name="Revoke for good").click()
-    expect(console.locator("#flash")).to_contain_text("is revoked")
+    console.get_by_role("button", name="Revoke key").click()
+    expect(console.locator("#flash")).to_contain_text("revoked")
     assert console.request.post(address[1], headers=headers, data=body[1]).status == 401
     console.goto(page("audit-log", acme))
     console.fill("#id_verb", "api key")

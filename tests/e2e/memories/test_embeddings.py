@@ -35,7 +35,7 @@ def work(tenant: Tenant) -> Any:
 def test_admin_fills_a_model_switches_and_rolls_back(console: Page, acme: Tenant) -> None:
     console.goto(page("embeddings", acme))
     console.uncheck("input[name=switches_when_filled]")
-    console.get_by_role("button", name="Fill").click()
+    console.get_by_role("button", name="Start re-embedding").click()
     expect(console.locator("#body")).to_contain_text("0 of 5 vectors made")
     work(acme)
     # The page asks again by itself.

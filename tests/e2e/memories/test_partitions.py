@@ -34,14 +34,14 @@ def test_tree_opens_level_by_level_and_leads_to_a_partition(console: Page, many:
     console.goto(page("partitions", many))
     tree = console.locator("#tree")
     expect(tree).not_to_contain_text("user=u1")
-    tree.get_by_role("link", name="More, from agent=support on").click()
+    tree.get_by_role("link", name="More after agent=support on").click()
     expect(tree).to_contain_text("user=u0")
     node = tree.locator("li.tree-node", has=console.get_by_role("link", name="user=u0")).first
     node.locator("summary").first.focus()
     console.keyboard.press("Enter")
     expect(node).to_contain_text("topic=t1")
     expect(node).not_to_contain_text("topic=t2")
-    node.get_by_role("link", name="More, from user=u0/topic=t1 on").click()
+    node.get_by_role("link", name="More after user=u0/topic=t1 on").click()
     expect(node).to_contain_text("topic=t2")
     assert console.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
     node.get_by_role("link", name="topic=t1").click()
@@ -61,7 +61,7 @@ def test_tree_is_walked_without_a_script(browser: Browser, live_server: Any, olg
     context.add_cookies([{"name": "sessionid", "value": session, "url": live_server.url}])
     tab = context.new_page()
     tab.goto(f"{page('partitions', many)}?{urlencode({'partition': 'user=u2'})}")
-    tab.locator(".tree-rest a", has_text="More, from user=u2/topic=t1 on").click()
+    tab.locator(".tree-rest a", has_text="More after user=u2/topic=t1 on").click()
     expect(tab.locator("#tree")).to_contain_text("topic=t2")
     tab.get_by_role("link", name="topic=t2").click()
     expect(tab.get_by_role("heading", level=1)).to_have_text("user=u2/topic=t2")
@@ -88,4 +88,4 @@ def test_dry_run_shows_what_would_leave_and_changes_nothing_until_asked(
 def test_tokens_of_the_memo_are_counted_while_typing(console: Page, acme: Tenant) -> None:
     console.goto(page("memo", acme))
     console.locator("textarea").press_sequentially(" And boats.")
-    expect(console.locator(".text-tokens")).to_contain_text("as typed")
+    expect(console.locator(".text-tokens")).to_contain_text("as entered")

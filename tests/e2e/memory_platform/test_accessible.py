@@ -80,7 +80,7 @@ def faults_of(page: Page, place: ConsolePage, *, by_choice: bool) -> Iterator[st
     page.emulate_media(color_scheme="light")
     page.set_viewport_size(WIDE)
     page.goto(place.address)
-    page.wait_for_function("() => !document.querySelector('.htmx-request, .coming')")
+    page.wait_for_function("() => !document.querySelector('.htmx-request, .result-loader')")
     shift, moved = page.evaluate(SHIFTS)
     # The guide, which only developers see, holds charts of both themes side by side and moved once on a busy machine.
     if shift > SHIFT_MAX and place.name != "design":

@@ -20,7 +20,7 @@ def test_docs_page_renders_every_endpoint_without_errors(live_server: object, pa
     expect(operation).to_contain_text("Alex prefers meetings before noon.")
     expect(operation.locator(".responses-table")).to_contain_text("application/problem+json")
     assert faults == []
-    expect(page.get_by_role("link", name="Back to the console")).to_have_attribute("href", "/")
+    expect(page.get_by_role("link", name="Back to console")).to_have_attribute("href", "/")
 
 
 def test_docs_page_without_javascript_leads_to_the_document(live_server: Any, browser: Browser) -> None:

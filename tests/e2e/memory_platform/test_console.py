@@ -28,7 +28,7 @@ def test_preview_follows_the_slider(console: Page, acme: Tenant) -> None:
     expect(console.locator("#budget-title")).to_contain_text("of 50 tokens used")
     assert used(console) != before
     assert console.locator(".block").count() < blocks
-    expect(console.locator("#left-out-title")).to_be_visible()
+    expect(console.locator("#excluded-title")).to_be_visible()
     assert "max_tokens=50" in console.url
     expect(console.locator("#live")).to_contain_text("of 50 tokens used")
 
@@ -58,7 +58,7 @@ def test_back_button_returns_to_the_former_question(console: Page, acme: Tenant)
 def test_parts_of_a_score_can_be_read_as_a_table(console: Page, acme: Tenant) -> None:
     open_preview(console, acme)
     row = console.locator(".block", has_text="wet").first
-    row.get_by_text("Parts of the score").click()
+    row.get_by_text("Score components").click()
     adds = [float(cell) for cell in row.locator("tbody td:last-child").all_inner_texts()]
     assert sum(adds) == pytest.approx(float(row.locator("tfoot td").inner_text()), abs=0.002)
 
@@ -100,9 +100,9 @@ def test_tuned_budget_shows_its_effect_is_saved_and_rolled_back(console: Page, a
     console.goto(page("budgets", acme))
     console.fill("#id_query", QUESTION)
     console.locator("input[type=range]").fill("50")
-    expect(console.locator("#effect")).to_contain_text("Falls out")
+    expect(console.locator("#effect")).to_contain_text("Removed")
     console.get_by_role("button", name="Save as version 1").click()
-    expect(console.locator(".flash")).to_contain_text("Version 1 is in force.")
+    expect(console.locator(".flash")).to_contain_text("Version 1 is active.")
     console.goto(f"{page('context-preview', acme)}?query={QUESTION}")
     expect(console.locator("#budget-title")).to_contain_text("of 50 tokens used")
     console.goto(page("budgets", acme))
@@ -147,7 +147,7 @@ def test_failed_request_says_so_and_keeps_what_was_there(
 def test_budget_that_cannot_be_asked_is_explained(console: Page, acme: Tenant) -> None:
     open_preview(console, acme)
     console.fill("#id_max_tokens", "0")
-    expect(console.locator("#result")).to_contain_text("Nothing was assembled")
+    expect(console.locator("#result")).to_contain_text("No context assembled")
 
 
 @at_both_widths
@@ -156,7 +156,7 @@ def test_chosen_colours_stay(console: Page, acme: Tenant) -> None:
     menu = console.locator("button[popovertarget=nav]").first
     if menu.is_visible():
         menu.click()
-    console.get_by_role("button", name="Dark colours").click()
+    console.get_by_role("button", name="Dark theme").click()
     expect(console.locator("html")).to_have_attribute("data-bs-theme", "dark")
     console.goto(page("context-preview", acme))
     expect(console.locator("html")).to_have_attribute("data-bs-theme", "dark")
@@ -176,7 +176,7 @@ def test_page_with_a_long_name_or_a_small_budget_is_no_wider_than_the_window(con
     ):
         console.set_viewport_size(WIDE)
         console.goto(address)
-        console.wait_for_function("() => !document.querySelector('.coming')")
+        console.wait_for_function("() => !document.querySelector('.result-loader')")
         for size in (WIDE, NARROW):
             console.set_viewport_size(size)
             assert console.evaluate("document.documentElement.scrollWidth") <= size["width"], address
@@ -185,7 +185,7 @@ def test_page_with_a_long_name_or_a_small_budget_is_no_wider_than_the_window(con
 def test_keyboard_reaches_the_content_first(console: Page, acme: Tenant) -> None:
     console.goto(page("memories", acme))
     console.keyboard.press("Tab")
-    expect(console.locator(":focus")).to_have_text("Skip to the content")
+    expect(console.locator(":focus")).to_have_text("Skip to content")
     console.keyboard.press("Enter")
     expect(console.locator("main:focus")).to_be_visible()
 
@@ -209,9 +209,9 @@ def test_pages_work_without_javascript(browser: Browser, live_server: Any, olga:
     assert not as_stored(memory).pinned
     plain.goto(page("budgets", acme))
     plain.fill("#id_default_tokens", "70")
-    plain.get_by_role("button", name="Show the effect").click()
+    plain.get_by_role("button", name="Preview effect").click()
     plain.get_by_role("button", name="Save as version 1").click()
-    assert "Version 1 is in force." in plain.locator(".flash").inner_text()
-    plain.get_by_role("button", name="Dark colours").click()
+    assert "Version 1 is active." in plain.locator(".flash").inner_text()
+    plain.get_by_role("button", name="Dark theme").click()
     assert plain.locator("html").get_attribute("data-bs-theme") == "dark"
     context.close()

@@ -61,16 +61,16 @@ def test_profile_assigned_to_a_partition_is_what_the_preview_takes_there(console
     expect(console.locator("#id_partition")).to_be_focused()
     console.keyboard.type("agent=support")
     console.keyboard.press("Enter")
-    said(console, "short counts there from now on.")
+    said(console, "short assigned.")
     expect_budget("agent=support", "60", "short")
     expect_budget("agent=support/user=c-1", "60", "short")
     expect_budget("agent=service", "4,000", "default")
     console.goto(page("budget-assignments", acme))
-    press(console.get_by_role("button", name="End"))
-    said(console, "short counts there no more.")
-    expect(console.get_by_text("Nothing is assigned")).to_be_visible()
+    press(console.get_by_role("button", name="End assignment"))
+    said(console, "short ended.")
+    expect(console.get_by_text("No assignments")).to_be_visible()
     undo(console)
-    said(console, "short counts there again.")
+    said(console, "short assigned again.")
     expect_budget("agent=support", "60", "short")
 
 
@@ -84,16 +84,16 @@ def test_vote_is_given_and_taken_back_by_keyboard(console: Page, acme: Tenant) -
     console.keyboard.press("Tab")
     expect(console.get_by_role("button", name="Useful", exact=True)).to_be_focused()
     console.keyboard.press("Enter")
-    said(console, "The vote counts.")
+    said(console, "Vote recorded.")
     vote = console.locator(".history li", has_text="It was the plug.")
     expect(vote).to_contain_text("olga")
     assert as_stored(memory).usefulness_score > before
-    press(vote.get_by_role("button", name="Take back"))
-    said(console, "The vote is taken back.")
-    expect(vote).to_contain_text("taken back")
+    press(vote.get_by_role("button", name="Withdraw"))
+    said(console, "Vote withdrawn.")
+    expect(vote).to_contain_text("withdrawn")
     assert as_stored(memory).usefulness_score == before
     undo(console)
-    said(console, "The vote counts.")
+    said(console, "Vote recorded.")
     expect(console.locator(".history li", has_text="It was the plug.")).to_have_count(2)
     assert as_stored(memory).usefulness_score > before
 
@@ -106,7 +106,7 @@ def test_snapshot_is_created_compared_and_deleted_by_keyboard(console: Page, acm
     console.locator("#id_name").focus()
     console.keyboard.type("before the letters")
     console.keyboard.press("Enter")
-    said(console, "Snapshot before the letters is there.")
+    said(console, "Snapshot before the letters created.")
     with tenant_scope(acme.pk):
         changes = {"content": "Frau Brodersen prefers letters."}
         update_memory(memory=memories[3], changes=changes, by=TESTER, now=timezone.now())
@@ -126,10 +126,10 @@ def test_snapshot_is_created_compared_and_deleted_by_keyboard(console: Page, acm
     assert "with=" in console.url
     press(console.get_by_role("link", name="Delete"))
     expect(console.get_by_role("dialog")).to_contain_text("before the letters")
-    press(console.get_by_role("link", name="Keep it"))
+    press(console.get_by_role("link", name="Cancel"))
     press(console.get_by_role("link", name="Delete"))
-    press(console.get_by_role("button", name="Delete the name"))
-    said(console, "The name before the letters is gone.")
+    press(console.get_by_role("button", name="Delete snapshot"))
+    said(console, "Snapshot before the letters deleted.")
     expect(console.get_by_role("link", name="before the letters")).to_have_count(0)
     expect(console.get_by_role("link", name="at the very start")).to_be_visible()
 
@@ -137,15 +137,15 @@ def test_snapshot_is_created_compared_and_deleted_by_keyboard(console: Page, acm
 def test_withdrawn_summary_comes_back_with_one_click(console: Page, acme: Tenant) -> None:
     console.goto(f"{page('partitions', acme)}?partition=agent%3Dsupport")
     section = console.locator("section", has=console.get_by_role("heading", name="Compact"))
-    press(section.get_by_text("Write one"))
+    press(section.get_by_text("Write summary"))
     section.locator("textarea").fill("Support answers for free.")
     press(section.get_by_role("button", name="Save"))
-    said(console, "Version 1 is in force.")
+    said(console, "Version 1 is active.")
     press(section.get_by_role("button", name="Withdraw"))
-    said(console, "stands in no context any more")
+    said(console, "summary was withdrawn")
     expect(section).to_contain_text("withdrawn")
     undo(console)
-    said(console, "The compact summary is back as version 2.")
+    said(console, "The compact summary was restored as version 2.")
     expect(section.locator("textarea")).to_have_value("Support answers for free.")
 
 
@@ -153,6 +153,6 @@ def test_near_duplicate_leads_to_the_memory_that_says_the_same(console: Page, ac
     said_before = make_bakery_memories(acme)[1]
     store_memories_for_pages(acme, (f"{said_before.content[:-1]}!", "agent=service", "fact"))
     console.goto(f"{page('context-preview', acme)}?query={QUESTION}")
-    row = console.locator(".left-out tbody tr", has_text="near-duplicate of")
+    row = console.locator(".excluded tbody tr", has_text="near-duplicate of")
     press(row.get_by_role("link").last)
     expect(console.locator(".memory-text")).to_contain_text("the plug of the torque sensor is wet")

@@ -133,7 +133,7 @@ def test_result_that_fails_can_be_asked_for_again(watched: Page, acme: Tenant) -
     watched.goto(address)
     expect(watched.locator("#errors .alert")).to_contain_text("cannot be reached")
     expect(watched.get_by_text("being assembled")).to_be_hidden()
-    watched.get_by_role("link", name="Show the result").click()
+    watched.get_by_role("link", name="Show result").click()
     expect(watched.locator("#budget-title")).to_be_visible()
 
 
@@ -155,7 +155,7 @@ def test_result_that_does_not_come_for_what_was_typed_meanwhile_can_be_asked_for
     watched.locator("#id_query").fill("Kiel")
     expect(watched.locator("#errors .alert")).to_contain_text("cannot be reached")
     expect(watched.get_by_text("being assembled")).to_be_hidden()
-    expect(watched.get_by_role("link", name="Show the result")).to_be_visible()
+    expect(watched.get_by_role("link", name="Show result")).to_be_visible()
 
 
 def test_workbench_goes_back_by_steps_and_comes_back_with_the_budget_it_was_left_with(

@@ -32,7 +32,7 @@ def test_tab_leads_through_a_page_in_its_order_and_is_seen_at_each_step(console:
             break
     *steps, end = steps
     assert end["last"], f"the keyboard does not come out of the page: {[step['name'] for step in steps[-5:]]}"
-    assert steps[0]["name"] == "Skip to the content"
+    assert steps[0]["name"] == "Skip to content"
     assert [step["name"] for step in steps if not step["seen"]] == []
     assert [step["name"] for step in steps if not step["marked"]] == []
     parts = list(dict.fromkeys(step["part"] for step in steps if step["part"]))

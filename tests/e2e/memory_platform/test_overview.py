@@ -36,7 +36,7 @@ def test_curves_take_the_colours_of_another_theme_and_the_width_of_the_window(co
     canvas = console.locator("figure[data-chart] canvas").first
     expect(canvas).to_be_visible()
     drawn = canvas.evaluate("canvas => canvas.toDataURL()")
-    console.get_by_role("button", name="Dark colours").click()
+    console.get_by_role("button", name="Dark theme").click()
     expect(console.locator("html")).to_have_attribute("data-bs-theme", "dark")
     assert console.locator("figure[data-chart] canvas").first.evaluate("canvas => canvas.toDataURL()") != drawn
     console.set_viewport_size(NARROW)

@@ -53,7 +53,7 @@ def start_evaluation(console: Page, tenant: Tenant, monkeypatch: pytest.MonkeyPa
 
 def end(tenant: Tenant, run_id: UUID, state: str = "done") -> None:
     with tenant_scope(tenant.pk):
-        EvaluationRun.objects.for_tenant(tenant.pk).with_id(run_id).ended(state, timezone.now(), code="no_answer")
+        EvaluationRun.objects.for_tenant(tenant.pk).with_id(run_id).finish(state, timezone.now(), code="no_answer")
 
 
 def test_end_of_work_is_told_on_whatever_page_one_is_and_in_one_tab(
@@ -87,8 +87,8 @@ def test_failed_work_is_an_error_that_waits_to_be_closed(
     end(acme, run_id, "failed")
     next_look(console)
     toast = console.locator(".finished.flash-error")
-    expect(toast).to_contain_text("is failed. See why")
-    toast.get_by_role("button", name="Close this message").click()
+    expect(toast).to_contain_text("is failed. View reason")
+    toast.get_by_role("button", name="Dismiss message").click()
     expect(toast).to_have_count(0)
     asked: list[str] = []
     console.on("request", lambda request: asked.append(request.url) if "/watched" in request.url else None)

@@ -77,8 +77,8 @@ def test_each_tab_acts_on_its_tenant_and_both_share_one_sign_in(
     console.goto(page("memo", acme))
     sign_out(second)
     enter(second)
-    console.get_by_label("Text of the memo").fill("We repair bikes.")
-    console.get_by_role("button", name="Save as a new version").click()
+    console.get_by_label("Memo text").fill("We repair bikes.")
+    console.get_by_role("button", name="Save version").click()
     expect(console.locator(".flash")).to_be_visible()
 
 

@@ -42,12 +42,12 @@ def month_text(day: date, months: int) -> str:
     return f"{_MONTHS[index % 12]} {index // 12}"
 
 
-def resolve_dates(text: str, said_on: date | None) -> str:
+def resolve_dates(text: str, stated_on: date | None) -> str:
     """`text` with each relative date replaced by an absolute one in brackets; unchanged when the day is unknown."""
-    if said_on is None or not _HINT.search(text):
+    if stated_on is None or not _HINT.search(text):
         return text
     for pattern, resolve in _RULES:
-        text = pattern.sub(_putting(resolve, said_on), text)
+        text = pattern.sub(_putting(resolve, stated_on), text)
     return text
 
 

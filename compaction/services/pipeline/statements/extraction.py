@@ -112,7 +112,7 @@ def _statement(draft: StatementDraft, counts: Counter[str], names: Collection[st
         parts,
         draft.message_ids,
         kind,
-        draft.said_on,
+        draft.stated_on,
         _factor(draft, kind),
     )
 

@@ -60,7 +60,7 @@ class Statement:
     parts: tuple[StatementPart, ...]
     message_ids: tuple[str, ...]
     kind: StatementKind
-    said_on: date | None = None
+    stated_on: date | None = None
     factor: float = 1.0
 
     @property

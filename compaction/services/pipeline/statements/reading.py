@@ -61,7 +61,7 @@ class StatementDraft:
     opening: ClauseOpening
     parts: list[list[str]]
     message_ids: tuple[str, ...]
-    said_on: date | None
+    stated_on: date | None
     talk: SpeakerTurn
     is_verbatim: bool = False
 
@@ -97,7 +97,7 @@ class StatementReader:
                 self._keep(line)
 
     @property
-    def _said_on(self) -> date | None:
+    def _stated_on(self) -> date | None:
         return self._message.created_at.date() if self._message.created_at else None
 
     def _read_sentence(self, sentence: str) -> None:
@@ -105,7 +105,7 @@ class StatementReader:
             self._question = parse_question(sentence, self._message.id, self._talk.speaker) or self._question
             self._base = None
             return
-        tokens = sentence_tokens(resolve_dates(sentence, self._said_on))
+        tokens = sentence_tokens(resolve_dates(sentence, self._stated_on))
         answer = polarity(tokens)
         tokens = without_opener(tokens, self._calls)
         if answer and (not tokens or is_short_answer(tokens)) and self._confirm(answer, tokens):
@@ -206,7 +206,7 @@ class StatementReader:
         self._base.parts.extend([[*links, *parts[0]], *parts[1:]])
 
     def _add(self, opening: ClauseOpening, parts: list[list[str]], *message_ids: str) -> None:
-        self._base = StatementDraft(opening, parts, (*message_ids, self._message.id), self._said_on, self._talk)
+        self._base = StatementDraft(opening, parts, (*message_ids, self._message.id), self._stated_on, self._talk)
         self.drafts.append(self._base)
 
     def _lowered(self, tokens: Sequence[str]) -> list[str]:

@@ -13,7 +13,7 @@ from compaction.services.pipeline.statements.model import Statement
 def render_statements(statements: Sequence[Statement]) -> str:
     """The statements in order, under the days on which they were said."""
     lines = []
-    for day, group in groupby(statements, key=lambda statement: statement.said_on):
+    for day, group in groupby(statements, key=lambda statement: statement.stated_on):
         text = " ".join(_sentences(group))
         lines.append(f"{date_text(day)}: {drop_repeated_day(text, day)}" if day else text)
     return "\n".join(lines)

@@ -116,5 +116,5 @@ def _costs(statement: Statement, count_tokens: StatementTokenCounter) -> list[in
     """Tokens of the statement with 0, 1, 2 ... of its parts."""
     costs = [count_tokens(f" {statement.lead}") + JOINT_TOKENS]
     for part in statement.parts:
-        costs.append(costs[-1] + count_tokens(f" {drop_repeated_day(part.text, statement.said_on)}"))
+        costs.append(costs[-1] + count_tokens(f" {drop_repeated_day(part.text, statement.stated_on)}"))
     return costs

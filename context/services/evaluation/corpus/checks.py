@@ -1,4 +1,4 @@
-"""What holds between the lines of a corpus: every name is there, once, and can be reached when it is asked for."""
+"""Checks between the lines of a corpus: ids are unique, and evidence exists and can be found."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ QUESTIONS_FILE = "questions.jsonl"
 
 
 def problems_of_memories(memories: Mapping[int, CorpusMemory]) -> Iterator[CorpusProblem]:
-    """Ids and texts that come twice. `memories` by their line."""
+    """Yield duplicate ids and texts. `memories` are by their line."""
     ids: dict[str, int] = {}
     texts: dict[tuple[str, str], int] = {}
     for line, memory in memories.items():
@@ -31,7 +31,7 @@ def problems_of_memories(memories: Mapping[int, CorpusMemory]) -> Iterator[Corpu
 def problems_of_questions(
     questions: Mapping[int, CorpusQuestion], memories: Sequence[CorpusMemory]
 ) -> Iterator[CorpusProblem]:
-    """Ids that come twice, and evidence that does not exist or cannot be found. `questions` by their line."""
+    """Yield duplicate ids, and evidence that does not exist or cannot be found. `questions` are by their line."""
     by_id = {memory.id: memory for memory in memories}
     ids: dict[str, int] = {}
     for line, question in questions.items():

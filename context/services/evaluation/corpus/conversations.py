@@ -1,14 +1,14 @@
 """Conversations of the LoCoMo data set as a corpus: what was said, and the questions that turns answer.
 
-What the data set's authors' model wrote (observations, summaries, events) is not read.
+Observations, summaries and events, which a model wrote, are not read.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from context.services.evaluation.corpus.model import Corpus, CorpusError, CorpusMemory, CorpusProblem, CorpusQuestion
 from memories.services.store.content import content_hash
@@ -17,15 +17,14 @@ from memories.services.store.locomo import LocomoError, LocomoQuestion, LocomoTu
 CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop"}
 
 
-@dataclass(frozen=True)
-class _Conversation:
+class _Conversation(NamedTuple):
     memories: Sequence[CorpusMemory]
     questions: Sequence[CorpusQuestion]
     without_evidence: int
 
 
 def read_conversations(name: str, paths: Sequence[Path]) -> Corpus:
-    """The corpus of conversations, each in the partition `conversation=<file name>`. Raises `CorpusError`."""
+    """Return the corpus of conversations, each in the partition `conversation=<file name>`. Raises `CorpusError`."""
     conversations = [_read_file(path) for path in paths]
     questions = [question for conversation in conversations for question in conversation.questions]
     if not questions:
@@ -58,7 +57,7 @@ def _conversation(stem: str, turns: Sequence[LocomoTurn], asked: Sequence[Locomo
     if not turns:
         raise LocomoError("nobody says anything")
     first_with_text: dict[str, LocomoTurn] = {}
-    # What is said word for word twice is one memory, and evidence names the first.
+    # Turns with the same text are one memory; evidence names the first of them.
     kept = {turn.dia_id: first_with_text.setdefault(content_hash(turn.content), turn) for turn in turns}
     end = max(turn.said_at for turn in turns)
     questions = []
@@ -76,19 +75,19 @@ def _conversation(stem: str, turns: Sequence[LocomoTurn], asked: Sequence[Locomo
                     answer=question.answer,
                 )
             )
-    memories = [_memory(stem, turn) for turn in first_with_text.values()]
+    memories = []
+    for turn in first_with_text.values():
+        draft = turn.as_memory(stem)
+        memories.append(
+            CorpusMemory(
+                id=f"{stem}/{turn.dia_id}",
+                content=draft.content,
+                created_at=turn.said_at,
+                partition=draft.partition.path,
+                kind=draft.kind,
+                session=draft.session,
+                position=draft.position,
+                metadata=draft.metadata,
+            )
+        )
     return _Conversation(memories, questions, len(asked) - len(questions))
-
-
-def _memory(stem: str, turn: LocomoTurn) -> CorpusMemory:
-    draft = turn.as_memory(stem)
-    return CorpusMemory(
-        id=f"{stem}/{turn.dia_id}",
-        content=draft.content,
-        created_at=turn.said_at,
-        partition=draft.partition.path,
-        kind=draft.kind,
-        session=draft.session,
-        position=draft.position,
-        metadata=draft.metadata,
-    )

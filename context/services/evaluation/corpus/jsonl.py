@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
@@ -13,43 +14,52 @@ from context.services.evaluation.corpus.checks import (
     problems_of_memories,
     problems_of_questions,
 )
-from context.services.evaluation.corpus.model import Corpus, CorpusError, CorpusMemory, CorpusProblem, CorpusQuestion
+from context.services.evaluation.corpus.model import (
+    Corpus,
+    CorpusError,
+    CorpusMemory,
+    CorpusProblem,
+    CorpusQuestion,
+    plain_value,
+)
 from context.services.evaluation.corpus.rows import RowError, memory_from, question_from
 
 _Row = TypeVar("_Row")
+#: In the order in which they are written.
+_MEMORY_FIELDS = (
+    "id", "created_at", "partition", "kind", "content", "session", "position", "confidence", "pinned", "expires_at",
+    "metadata",
+)  # fmt: skip
+_QUESTION_FIELDS = ("id", "asked_at", "partition", "category", "text", "answer", "evidence", "stale")
 
 
 def read_folder(folder: Path) -> Corpus:
-    """The corpus of a folder, named as the folder. Raises `CorpusError` with every problem of the first bad file."""
+    """Return the corpus of a folder. Raises `CorpusError` with all problems of the first bad file."""
     memories, problems = _read_rows(folder / MEMORIES_FILE, memory_from)
     problems += problems_of_memories(memories)
     if not memories and not problems:
         problems.append(CorpusProblem("no_memories", "The corpus has no memories.", MEMORIES_FILE))
     if problems:
-        raise CorpusError(sorted(problems, key=_line))
+        raise CorpusError(sorted(problems, key=lambda problem: problem.line or 0))
     newest = max(memory.created_at for memory in memories.values())
     questions, problems = _read_rows(folder / QUESTIONS_FILE, lambda row: question_from(row, asked_at=newest))
     problems += problems_of_questions(questions, list(memories.values()))
     if not questions and not problems:
         problems.append(CorpusProblem("no_questions", "The corpus has no questions.", QUESTIONS_FILE))
     if problems:
-        raise CorpusError(sorted(problems, key=_line))
+        raise CorpusError(sorted(problems, key=lambda problem: problem.line or 0))
     return Corpus(folder.resolve().name, tuple(memories.values()), tuple(questions.values()))
 
 
 def write_folder(corpus: Corpus, folder: Path) -> None:
-    """Write the corpus so that `read_folder` reads it back; fields with their default are left out."""
+    """Write the corpus so that `read_folder` reads it back; it omits fields with their default."""
     folder.mkdir(parents=True, exist_ok=True)
-    _write_rows(folder / MEMORIES_FILE, map(_row_of_memory, corpus.memories))
-    _write_rows(folder / QUESTIONS_FILE, map(_row_of_question, corpus.questions))
-
-
-def _line(problem: CorpusProblem) -> int:
-    return problem.line or 0
+    _write_rows(folder / MEMORIES_FILE, corpus.memories, _MEMORY_FIELDS)
+    _write_rows(folder / QUESTIONS_FILE, corpus.questions, _QUESTION_FIELDS)
 
 
 def _read_rows(path: Path, read: Callable[[Mapping[str, Any]], _Row]) -> tuple[dict[int, _Row], list[CorpusProblem]]:
-    """The rows of a file by their line, and what is wrong with the other lines."""
+    """Return the rows of a file by their line, and the problems of the other lines."""
     rows: dict[int, _Row] = {}
     problems: list[CorpusProblem] = []
     for line, text in _lines_of(path):
@@ -66,7 +76,7 @@ def _read_rows(path: Path, read: Callable[[Mapping[str, Any]], _Row]) -> tuple[d
 
 
 def _lines_of(path: Path) -> Iterator[tuple[int, str]]:
-    """The lines that hold something, numbered from 1. Raises `CorpusError`."""
+    """Yield the lines that are not blank, numbered from 1. Raises `CorpusError`."""
     try:
         text = path.read_bytes().decode("utf-8-sig")
     except OSError as error:
@@ -74,7 +84,7 @@ def _lines_of(path: Path) -> Iterator[tuple[int, str]]:
         raise CorpusError([CorpusProblem("unreadable", detail, path.name)]) from error
     except UnicodeDecodeError as error:
         raise CorpusError([CorpusProblem("not_utf8", "The file is not UTF-8 text.", path.name)]) from error
-    # Not splitlines(): a text may hold U+2028 and its like unescaped.
+    # Not splitlines(): a text may contain U+2028 and similar characters unescaped.
     for number, line in enumerate(text.split("\n"), start=1):
         if line.strip():
             yield number, line
@@ -106,46 +116,16 @@ def _what_is_wrong(error: ValueError | RecursionError) -> str:
     return f"The line is not as it should be: {error}."
 
 
-def _write_rows(path: Path, rows: Iterator[Mapping[str, Any]]) -> None:
-    lines = (json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in rows)
-    path.write_text("".join(lines), encoding="utf-8", newline="\n")
+def _write_rows(path: Path, items: Sequence[CorpusMemory | CorpusQuestion], names: Sequence[str]) -> None:
+    rows = (_row_of(item, names) for item in items)
+    lines = (json.dumps(row, default=plain_value, ensure_ascii=False, allow_nan=False) for row in rows)
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8", newline="\n")
 
 
-def _row_of_memory(memory: CorpusMemory) -> dict[str, Any]:
-    row: dict[str, Any] = {
-        "id": memory.id,
-        "created_at": memory.created_at.isoformat(),
-        "partition": memory.partition,
-        "kind": memory.kind,
-        "content": memory.content,
-        "session": memory.session,
-        "position": memory.position,
-        "confidence": memory.confidence,
-        "pinned": memory.pinned,
-        "expires_at": memory.expires_at.isoformat() if memory.expires_at else None,
-        "metadata": dict(memory.metadata),
+def _row_of(item: CorpusMemory | CorpusQuestion, names: Sequence[str]) -> dict[str, Any]:
+    """Return the fields of these names that differ from their default."""
+    default = {
+        each.name: each.default if each.default_factory is MISSING else each.default_factory() for each in fields(item)
     }
-    defaults = {"partition": "", "kind": "fact", "session": "", "confidence": 0.8, "pinned": False, "metadata": {}}
-    return _without_defaults(row, defaults)
-
-
-def _row_of_question(question: CorpusQuestion) -> dict[str, Any]:
-    row = {
-        "id": question.id,
-        "asked_at": question.asked_at.isoformat(),
-        "partition": question.partition,
-        "category": question.category,
-        "text": question.text,
-        "answer": question.answer,
-        "evidence": sorted(question.evidence),
-        "stale": sorted(question.stale),
-    }
-    return _without_defaults(row, {"partition": "", "category": "", "answer": "", "stale": []})
-
-
-def _without_defaults(row: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        name: value
-        for name, value in row.items()
-        if value is not None and not (name in defaults and value == defaults[name])
-    }
+    values = {name: getattr(item, name) for name in names}
+    return {name: value for name, value in values.items() if value is not None and value != default[name]}

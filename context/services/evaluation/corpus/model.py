@@ -1,4 +1,4 @@
-"""What an evaluation is run on: memories, and questions that name the memories which answer them (ADR-0079)."""
+"""A corpus: memories, and questions that name the memories that answer them (ADR-0079)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from memories.services.store.drafts import NewMemory
 
 @dataclass(frozen=True)
 class CorpusMemory:
-    """A memory as it is stored for an evaluation. `id` is the corpus's own name for it, times carry an offset."""
+    """A memory as it is stored for an evaluation. `id` is its name in the corpus; times have an offset."""
 
     id: str
     content: str
@@ -28,7 +28,7 @@ class CorpusMemory:
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
     def as_new_memory(self) -> NewMemory:
-        """The row to store: its `source_id` is the corpus's id."""
+        """Return the row to store; its `source_id` is the id in the corpus."""
         return NewMemory(
             content=self.content,
             partition=parse_partition(self.partition),
@@ -64,7 +64,7 @@ class CorpusQuestion:
 
 @dataclass(frozen=True)
 class Corpus:
-    """Checked memories and questions. `notes` tell people what reading left out."""
+    """Checked memories and questions. `notes` tell people what was not read."""
 
     name: str
     memories: Sequence[CorpusMemory]
@@ -76,7 +76,7 @@ class Corpus:
 class CorpusProblem:
     """One thing wrong with a corpus: a stable `code`, a `detail` for people, and where (line from 1; "" and None: all).
 
-    No text of a memory or question stands in it.
+    It contains no text of a memory or question.
     """
 
     code: str
@@ -92,7 +92,7 @@ class CorpusProblem:
 
 
 class CorpusError(ValueError):
-    """A corpus that cannot be used. `problems` are all there are, in the order of the files; at least one.
+    """A corpus that cannot be used. `problems` are all problems, at least one, in the order of the files.
 
     `code`, `detail`, `file`, `line` and `field` are those of the first.
     """
@@ -107,3 +107,8 @@ class CorpusError(ValueError):
         self.file = first.file
         self.line = first.line
         self.field = first.field
+
+
+def plain_value(value: Any) -> Any:
+    """Return what JSON can contain: a time as ISO text, a set in sorted order."""
+    return sorted(value) if isinstance(value, frozenset) else value.isoformat()

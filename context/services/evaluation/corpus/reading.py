@@ -1,4 +1,4 @@
-"""Finding out what a path holds: a corpus of the project's own form, or conversations of the LoCoMo data set."""
+"""Reading a corpus from a path: JSONL files, or conversations of the LoCoMo data set."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ from context.services.evaluation.corpus.model import Corpus, CorpusError, Corpus
 
 
 def read_corpus(path: Path) -> Corpus:
-    """The corpus at `path`; its name is the folder's or the file's.
+    """Return the corpus at `path`, with the name of the folder or file. Raises `CorpusError` with all problems.
 
-    A folder with `memories.jsonl` and `questions.jsonl`, a folder of LoCoMo's `.json` files, or one such file. Raises
-    `CorpusError` with everything that is wrong.
+    `path` is a folder with `memories.jsonl` and `questions.jsonl`, a folder of LoCoMo `.json` files, or one such file.
     """
     if path.is_file():
         if path.suffix == ".json":

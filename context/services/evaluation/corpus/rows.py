@@ -1,4 +1,4 @@
-"""One line of a corpus as a memory or a question, or everything that is wrong with it."""
+"""One line of a corpus as a memory or a question, or all its problems."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MEMORY_REQUIRED = ("id", "content", "created_at")
 MEMORY_OPTIONAL = ("partition", "kind", "session", "position", "confidence", "pinned", "expires_at", "metadata")
 QUESTION_REQUIRED = ("id", "text", "evidence")
 QUESTION_OPTIONAL = ("asked_at", "partition", "category", "answer", "stale")
-#: A corpus lives in its own time, so nothing in it lies ahead of a clock.
+#: A corpus has its own times, so none of them is in the future.
 _END_OF_TIME = datetime(9998, 12, 31, tzinfo=UTC)
 
 
@@ -28,14 +28,16 @@ class RowError(ValueError):
 
 
 def memory_from(row: Mapping[str, Any]) -> CorpusMemory:
-    """The memory that an object of `memories.jsonl` describes; a null is the same as no field. Raises `RowError`."""
+    """Return the memory that an object of `memories.jsonl` describes; a null counts as missing. Raises `RowError`."""
     values, problems = _fields_of(row, MEMORY_REQUIRED, MEMORY_OPTIONAL)
-    _convert(values, problems, {"created_at": _time, "expires_at": _time, "partition": _partition, "id": _label})
+    _convert(values, problems, {"created_at": _time, "expires_at": _time, "partition": parse_partition, "id": _label})
     content = values.get("content")
     if isinstance(content, str):
         values["content"] = content.strip()
     bad = {problem.field for problem in problems}
-    draft = NewMemory(**_as_draft({name: value for name, value in values.items() if name not in bad}))
+    # A missing or bad text is a problem of its own, so the draft gets a placeholder.
+    good = {name: value for name, value in values.items() if name != "id" and name not in bad}
+    draft = NewMemory(**{"content": "-", **good})
     problems += [
         problem for problem in new_memory_problems(draft, now=_END_OF_TIME) if problem.field in values.keys() - bad
     ]
@@ -45,13 +47,13 @@ def memory_from(row: Mapping[str, Any]) -> CorpusMemory:
 
 
 def question_from(row: Mapping[str, Any], *, asked_at: datetime) -> CorpusQuestion:
-    """The question that an object of `questions.jsonl` describes, asked at `asked_at` where it does not say when.
+    """Return the question that an object of `questions.jsonl` describes; `asked_at` is the default time.
 
     Raises `RowError`.
     """
     values, problems = _fields_of(row, QUESTION_REQUIRED, QUESTION_OPTIONAL)
     conversions = {"id": _label, "text": _text, "evidence": _ids, "stale": _ids, "asked_at": _time}
-    _convert(values, problems, {**conversions, "partition": _partition, "category": _group, "answer": _answer})
+    _convert(values, problems, {**conversions, "partition": parse_partition, "category": _group, "answer": _answer})
     if not problems and not values["evidence"]:
         problems.append(FieldProblem("evidence", "no_evidence", "A question names at least one memory."))
     if not problems and (both := values["evidence"] & values.get("stale", frozenset())):
@@ -89,11 +91,6 @@ def _convert(
                 problems.append(FieldProblem(name, error.code, error.detail))
 
 
-def _as_draft(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The values as `NewMemory` takes them; text that is missing or bad is told about elsewhere."""
-    return {"content": "-", **{name: value for name, value in values.items() if name != "id"}}
-
-
 def _time(value: object) -> datetime:
     try:
         moment = datetime.fromisoformat(value) if isinstance(value, str) else None
@@ -103,18 +100,10 @@ def _time(value: object) -> datetime:
         raise ContentError("not_a_time", "A date and time is needed, such as 2026-05-08T13:56:00Z.")
     if moment.utcoffset() is None:
         raise ContentError("no_offset", "A time needs its offset from UTC, such as 2026-05-08T13:56:00Z.")
-    return _in_utc(moment)
-
-
-def _in_utc(moment: datetime) -> datetime:
     try:
         return moment.astimezone(UTC)
     except OverflowError as error:
         raise ContentError("out_of_range", "The time lies outside the years 1 to 9999 of UTC.") from error
-
-
-def _partition(value: Any) -> PartitionPath:
-    return parse_partition(value)
 
 
 def _text(value: Any) -> str:
@@ -148,5 +137,5 @@ def _ids(value: Any) -> frozenset[str]:
 
 
 def _name(text: str) -> str:
-    """An id or a field's name for people, cut short and without what a terminal cannot print."""
+    """Return an id or field name for people, shortened and with printable characters only."""
     return "".join(character if character.isprintable() else "?" for character in text[:80])

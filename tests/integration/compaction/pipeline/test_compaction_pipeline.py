@@ -46,7 +46,7 @@ def test_session_shrinks_below_its_target_and_says_what_is_kept(api: APIClient, 
     assert made["tokens_after"] == after["context_tokens"] < made["tokens_before"]
     assert made["generation"] == 1
     assert made["summariser"] == "extractive"
-    assert made["retained"]["share"] >= 0.85
+    assert made["retention"]["share"] >= 0.85
     assert made["summary_token_count"] < made["original_token_count"]
     messages = {str(message.pk): message for message in stored_messages(tenant, session["id"])}
     assert made["statements"]

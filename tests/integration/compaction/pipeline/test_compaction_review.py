@@ -118,7 +118,7 @@ def test_edited_proposal_is_counted_and_checked_anew(
     assert (edited["summary"], edited["is_edited"], edited["edit_version"]) == (text, True, 1)
     assert edited["summary_token_count"] < proposal["summary_token_count"]
     assert edited["tokens_after"] < proposal["tokens_after"]
-    assert edited["retained"]["share"] <= proposal["retained"]["share"]
+    assert edited["retention"]["share"] <= proposal["retention"]["share"]
     assert any(statement["message_ids"] for statement in edited["statements"])
     assert_problem(admin.post(url, {"action": "edit", "text": "x", "edit_version": 0}), 409, "edited_meanwhile")
     assert_problem(admin.post(url, {"action": "edit", "text": "so much " * 9_000}), 400, "does_not_shrink", "text")
@@ -160,7 +160,7 @@ def test_missing_facts_are_appended_one_or_all(admin: APIClient, tenant: Tenant)
     one = review(admin, made, "append_missing", facts=[missing[0]["text"]])
     assert missing[0]["text"] in one["summary"]
     assert missing[0] in one["kept"]
-    assert one["retained"]["missing"] < made["retained"]["missing"]
+    assert one["retention"]["missing"] < made["retention"]["missing"]
     assert one["statements"][-1]["message_ids"] == missing[0]["message_ids"][:1]
     url = f"{COMPACTIONS}/{made['id']}/review"
     assert_problem(admin.post(url, {"action": "append_missing", "facts": ["no such"]}), 400, "unknown_fact", "facts")
@@ -172,9 +172,9 @@ def test_summary_below_the_floor_waits_and_can_be_completed(admin: APIClient, te
     answer = compact(admin, session)
     assert answer["state"] == "proposed", "a summary below the floor was applied"
     made = answer["compaction"]
-    assert made["retained"]["share"] < 1.0
+    assert made["retention"]["share"] < 1.0
     all_of_them = review(admin, made, "append_missing")
-    assert all_of_them["retained"]["missing"] == 0
+    assert all_of_them["retention"]["missing"] == 0
     assert_problem(
         admin.post(f"{COMPACTIONS}/{made['id']}/review", {"action": "append_missing"}), 409, "nothing_missing"
     )
@@ -188,7 +188,7 @@ def test_journal_takes_what_the_summary_lost(admin: APIClient, tenant: Tenant) -
     made = answer["compaction"]
     added = [entry for entry in made["journal"] if entry["is_for_retention"]]
     assert added
-    assert made["retained"]["share"] >= 0.95
+    assert made["retention"]["share"] >= 0.95
     assert answer["state"] == "applied"
 
 
@@ -213,7 +213,7 @@ def test_proposal_decided_about_meanwhile_is_not_replaced(
     review(admin, proposal, "reject")
     run = stored_runs(tenant)[-1]
     outcome = orchestrator.run_compaction(tenant.pk, run.pk, now=hours_later(seconds=1))
-    assert (outcome.state, outcome.code) == ("failed", "overtaken")
+    assert (outcome.state, outcome.code) == ("failed", "proposal_already_decided")
     assert [row.state for row in stored_compactions(tenant)] == ["rejected", "failed"]
 
 

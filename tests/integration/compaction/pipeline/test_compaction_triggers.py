@@ -253,10 +253,10 @@ def test_simulation_plays_the_session_through_and_writes_nothing(admin: APIClien
 
 
 def test_trial_says_that_rules_read_no_prompt(admin: APIClient) -> None:
-    trial = admin.post("/api/v1/prompts/try", {"session_id": full_session(admin)["id"], "text": "Shout."}).json()
+    trial = admin.post("/api/v1/prompts/trial", {"session_id": full_session(admin)["id"], "text": "Shout."}).json()
     assert (trial["summariser"], [warning["code"] for warning in trial["warnings"]]) == (
         "extractive",
-        ["prompt_not_read"],
+        ["prompt_unused"],
     )
 
 
@@ -266,7 +266,7 @@ def test_prompt_is_tried_saved_and_rolled_back(
     assert api.get("/api/v1/prompts").json()["current"]["version"] == 1
     session = full_session(admin)
     text = "Only what was sold. At most {budget_tokens} tokens."
-    trial = admin.post("/api/v1/prompts/try", {"session_id": session["id"], "text": text}).json()
+    trial = admin.post("/api/v1/prompts/trial", {"session_id": session["id"], "text": text}).json()
     assert (bool(trial["summary"]), trial["warnings"]) == (True, [])
     assert "Only what was sold." in server.requests[0]["messages"][0]["content"]
     assert stored_compactions(tenant) == []

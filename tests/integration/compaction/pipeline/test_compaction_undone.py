@@ -13,7 +13,7 @@ from rest_framework.test import APIClient
 from compaction.models import Compaction, Message, Session
 from compaction.pipeline import orchestrator
 from compaction.pipeline.actions.compactions import request_compaction
-from compaction.pipeline.counting import count_context_tokens
+from compaction.pipeline.session_rows import count_context_tokens
 from compaction.review.actions import edit_compaction_summary, roll_back_compaction
 from compaction.sessions.actions.messages import expand_message, pin_message
 from memories.models import Tenant
@@ -98,7 +98,7 @@ class Played:
         with tenant_scope(self.tenant.pk):
             session = Session.objects.get(pk=self.session["id"])
             try:
-                run = request_compaction(session=session, is_sent=False, by=BY, now=self.tick())
+                run = request_compaction(session=session, is_enqueued=False, by=BY, now=self.tick())
             except PlatformError as error:
                 if error.code != "nothing_to_compact":
                     raise

@@ -32,13 +32,13 @@ def admin(tenant: Tenant) -> Client:
 def queued(tenant: Tenant) -> Run:
     session = make_long_session(tenant)
     with tenant_scope(tenant.pk):
-        return request_compaction(session=session, is_sent=False, by=TESTER, now=timezone.now())
+        return request_compaction(session=session, is_enqueued=False, by=TESTER, now=timezone.now())
 
 
 def failed(tenant: Tenant) -> Run:
     run = queued(tenant)
     with tenant_scope(tenant.pk):
-        Run.objects.for_tenant(tenant.pk).with_id(run.pk).failed("provider_away", "No answer.", timezone.now())
+        Run.objects.for_tenant(tenant.pk).with_id(run.pk).fail("provider_away", "No answer.", timezone.now())
         run.compaction.state = "failed"
         run.compaction.save(update_fields=["state"])
     return run
@@ -51,7 +51,7 @@ def stored(run: Run) -> Run:
 
 
 def test_no_run_yet_says_when_there_will_be(client: Client, tenant: Tenant) -> None:
-    assert "Nothing has run yet" in text_of(client.get(page("jobs", tenant)))
+    assert "No jobs yet" in text_of(client.get(page("jobs", tenant)))
 
 
 def test_page_asks_again_only_while_something_is_unfinished(client: Client, tenant: Tenant) -> None:
@@ -72,13 +72,13 @@ def test_failed_run_says_why_and_is_tried_again_once(client: Client, tenant: Ten
     address = page("run-retry", tenant, run.pk)
     assert "queued again" in text_of(client.post(address, follow=True))
     assert stored(run).state == "queued"
-    assert "Only what failed is tried again" in text_of(client.post(address, follow=True))
+    assert "Only failed runs can be retried" in text_of(client.post(address, follow=True))
 
 
 def test_runs_are_filtered(client: Client, tenant: Tenant) -> None:
     failed(tenant)
     assert len(client.get(page("jobs", tenant) + "?kind=compaction").context["table"].rows) == 1
-    assert "Nothing matches" in text_of(client.get(page("jobs", tenant) + "?kind=roll_up"))
+    assert "No results" in text_of(client.get(page("jobs", tenant) + "?kind=roll_up"))
     assert client.get(page("jobs", tenant) + "?state=nonsense").status_code == 422
 
 
@@ -114,7 +114,7 @@ def test_former_address_of_runs_leads_to_the_jobs(former: str, now: str, client:
 def test_viewer_sees_runs_and_retries_none(tenant: Tenant) -> None:
     run = failed(tenant)
     viewer = client_of(new_operator("vera", "viewer", tenant))
-    assert "Try again</button>" not in text_of(viewer.get(page("jobs", tenant)))
+    assert "Retry</button>" not in text_of(viewer.get(page("jobs", tenant)))
     assert viewer.post(page("run-retry", tenant, run.pk)).status_code == 403
     assert viewer.post(page("roll-ups", tenant), {"partition": "user=alex", "style": "compact"}).status_code == 403
 
@@ -131,7 +131,7 @@ def test_partition_is_rolled_up_with_a_button(client: Client, tenant: Tenant) ->
     address = page("roll-ups", tenant)
     assert f'action="{address}"' in summary_page
     text = text_of(client.post(address, {"partition": "agent=shop", "style": "compact"}, follow=True))
-    assert "is being made anew" in text
+    assert "Regenerating the" in text
     assert "every 2s" in text
     again = client.post(address, {"partition": "agent=shop", "style": "compact"}, follow=True)
     assert "being made already" in text_of(again)
@@ -164,15 +164,15 @@ def typed(text: str, **more: str) -> dict[str, str]:
 def test_prompt_is_read_saved_and_rolled_back(admin: Client, tenant: Tenant) -> None:
     for headers in ({}, HTMX):
         text = text_of(admin.get(page("prompts", tenant), headers=headers))
-        assert "Version 1, in force" in text
+        assert "Version 1, active" in text
         assert "Decisions and actions" in text
         assert ("<html" in text) == (not headers)
-    assert "Version 2 is in force." in text_of(admin.post(page("prompts", tenant), typed("Be brief."), follow=True))
+    assert "Version 2 is active." in text_of(admin.post(page("prompts", tenant), typed("Be brief."), follow=True))
     stale = admin.post(page("prompts", tenant), typed("Be long."))
     assert stale.status_code == 422
-    assert "Somebody else saved the prompt meanwhile" in text_of(stale)
+    assert "Someone else saved the prompt in the meantime" in text_of(stale)
     back = admin.post(page("prompt-roll-back", tenant, 1), follow=True)
-    assert "The text of version 1 is in force again" in text_of(back)
+    assert "Rolled back to version 1, saved as version" in text_of(back)
     assert "rolled back to version 1 by" in text_of(back)
     with tenant_scope(tenant.pk):
         assert CompactionPrompt.objects.for_tenant(tenant.pk).current().get().text == PROMPT
@@ -188,7 +188,7 @@ def test_prompt_is_tried_on_a_session_and_nothing_is_kept(admin: Client, tenant:
     session, short = make_long_session(tenant), make_long_session(tenant, turns=1)
     address = page("prompts", tenant)
     response = admin.post(address, typed("Be brief.", session=str(session.pk), **{"try": "1"}))
-    assert "What it gives" in text_of(response)
+    assert "Test result" in text_of(response)
     assert response.context["trial"].draft.summary.text
     assert "Be brief." in text_of(response)
     nothing = admin.post(address, typed("Be brief.", session=str(short.pk), **{"try": "1"}))

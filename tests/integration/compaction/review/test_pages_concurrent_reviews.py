@@ -50,9 +50,9 @@ def test_two_who_look_at_one_review_see_each_other(
 ) -> None:
     assert "at this too" not in beat(olga, tenant, proposal)
     assert "at this too" not in beat(olga, tenant, proposal), "one sees oneself"
-    assert "<strong>olga</strong> looks at this too" in beat(ida, tenant, proposal).replace("  ", " ")
+    assert "<strong>olga</strong> looks at this page too" in beat(ida, tenant, proposal).replace("  ", " ")
     viewer = client_of(new_operator("vera", "viewer", tenant))
-    assert "look at this too" in beat(viewer, tenant, proposal)
+    assert "look at this page too" in beat(viewer, tenant, proposal)
     assert "vera</strong> (reads only)" in beat(olga, tenant, proposal)
 
 
@@ -80,7 +80,7 @@ def test_page_is_told_what_another_did_meanwhile(
     told = beat(olga, tenant, proposal)
     assert "<strong>ida</strong> edited its text" in told
     assert page("compaction", tenant, proposal.pk) in told
-    assert "<strong>You, elsewhere,</strong> edited its text" in beat(ida, tenant, proposal)
+    assert "<strong>You, in another window,</strong> edited its text" in beat(ida, tenant, proposal)
     ida.post(page("compaction-reject", tenant, proposal.pk), {"reason": "It says nothing."})
     assert "<strong>ida</strong> rejected it" in beat(olga, tenant, proposal)
     assert "What you see is older" not in beat(olga, tenant, as_decided(proposal))
@@ -128,7 +128,7 @@ def test_typed_text_stays_after_anothers_edit_and_can_replace_it(
     ida.post(address, {"text": "Ida asked much.", "edit_version": "0"})
     response = olga.post(address, {"text": "Jonas works on it.", "edit_version": "0"}, headers=HTMX)
     assert response.status_code == 422
-    assert "Saving it now replaces theirs" in text_of(response)
+    assert "Saving it replaces theirs" in text_of(response)
     form = response.context["form"]
     assert (form["text"].value(), form["edit_version"].value()) == ("Jonas works on it.", 1)
     olga.post(address, {"text": form["text"].value(), "edit_version": "1"})
@@ -142,7 +142,7 @@ def test_typed_text_stays_when_the_other_decided(
     address = page("compaction", tenant, proposal.pk)
     response = olga.post(address, {"text": "Jonas works on it.", "edit_version": "0"}, headers=HTMX)
     assert response.status_code == 422
-    assert "What you typed, not saved" in text_of(response)
+    assert "Unsaved text" in text_of(response)
     assert "Jonas works on it." in text_of(response)
 
 

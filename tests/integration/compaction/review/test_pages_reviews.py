@@ -39,7 +39,7 @@ def proposal(tenant: Tenant) -> Compaction:
 
 def test_empty_queue_says_when_something_waits(client: Client, tenant: Tenant) -> None:
     text = text_of(client.get(page("reviews", tenant)))
-    assert "Nothing waits" in text
+    assert "No reviews waiting" in text
     assert "No session has been compacted yet" in text
 
 
@@ -50,7 +50,7 @@ def test_queue_holds_what_waits_and_what_was_applied(client: Client, tenant: Ten
     for headers in ({}, HTMX):
         response = client.get(page("reviews", tenant), headers=headers)
         assert [row.pk for row in response.context["queue"].proposed] == [waiting.pk]
-        assert [row.pk for row in response.context["queue"].lately] == [applied.pk]
+        assert [row.pk for row in response.context["queue"].recent] == [applied.pk]
         assert ("<html" in text_of(response)) == (not headers)
 
 
@@ -72,7 +72,7 @@ def test_review_shows_sources_and_what_is_kept_and_missing(
     for headers in ({}, HTMX):
         response = client.get(page("compaction", tenant, proposal.pk), headers=headers)
         review, text = response.context["review"], text_of(response)
-        assert f"{len(review.kept)} of {len(review.facts)} facts kept" in text
+        assert f"{len(review.kept)} of {len(review.facts)} facts retained" in text
         assert review.statements
         assert all(cited.sources for cited in review.statements)
         first = review.statements[0].sources[0].sequence
@@ -125,14 +125,14 @@ def test_missing_fact_is_appended_with_one_click_and_then_all(client: Client, te
 def test_text_is_edited_counted_and_checked_anew(client: Client, tenant: Tenant, proposal: Compaction) -> None:
     address = page("compaction", tenant, proposal.pk)
     response = client.post(address, {"text": "Ida asked much.\r\nJonas works.", "edit_version": "0"}, follow=True)
-    assert "facts kept" in text_of(response)
+    assert "facts retained" in text_of(response)
     after = as_decided(proposal)
     assert after.summary_text == "Ida asked much.\nJonas works."
     assert after.summary_token_count < proposal.summary_token_count
     assert after.retention["share"] <= proposal.retention["share"]
     stale = client.post(address, {"text": "Something else.", "edit_version": "0"})
     assert stale.status_code == 422
-    assert "Somebody edited this meanwhile" in text_of(stale)
+    assert "Someone edited this in the meantime" in text_of(stale)
     assert "Something else." in text_of(stale)
 
 
@@ -157,9 +157,9 @@ def test_proposal_is_approved_once_and_rolled_back_exactly(
     again = client.post(approve)
     assert again.status_code == 422
     assert "A compaction that is applied allows" in text_of(again)
-    assert "You, elsewhere,</strong> approved it" in text_of(again)
+    assert "You, in another window,</strong> approved it" in text_of(again)
     address = page("compaction-roll-back", tenant, proposal.pk)
-    assert "Roll this compaction back?" in text_of(client.get(address))
+    assert "Roll back this compaction?" in text_of(client.get(address))
     assert as_decided(proposal).state == "applied"
     assert "Rolled back" in text_of(client.post(address, {"reason": "too short"}, follow=True))
     assert as_decided(proposal).decision_reason == "too short"
@@ -181,20 +181,20 @@ def test_proposal_is_made_anew(client: Client, tenant: Tenant, proposal: Compact
     address = page("compaction-regenerate", tenant, proposal.pk)
     assert client.post(address, {"prompt_version": "x"}).status_code == 422
     text = text_of(client.post(address, follow=True))
-    assert "A new one is being made" in text
-    assert "This one stands until then" in text
+    assert "Regenerating" in text
+    assert "This proposal stays until then" in text
     with tenant_scope(tenant.pk):
         run = Run.objects.for_tenant(tenant.pk).open().get()
     assert run.compaction_id != proposal.pk
     pending = text_of(client.get(page("compaction", tenant, run.compaction_id)))
-    assert "It is being made" in pending
+    assert "In progress" in pending
 
 
 def test_viewer_reads_a_review_and_decides_nothing(tenant: Tenant, proposal: Compaction) -> None:
     viewer = client_of(new_operator("vera", "viewer", tenant))
     text = text_of(viewer.get(page("compaction", tenant, proposal.pk)))
     assert "Approve" not in text
-    assert "Edit the text" not in text
+    assert "Edit text" not in text
     for name in DECISIONS:
         assert viewer.post(page(name, tenant, proposal.pk)).status_code == 403
     assert viewer.post(page("compaction", tenant, proposal.pk), {"text": "x"}).status_code == 403

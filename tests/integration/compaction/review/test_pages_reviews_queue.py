@@ -65,7 +65,7 @@ def test_queue_is_shown_in_the_order_asked_for(client: Client, tenant: Tenant, q
     for decided in (queue[1], queue[0]):
         client.post(page("compaction-reject", tenant, decided.pk), {"reason": "No."})
     response = client.get(page("reviews", tenant))
-    lately = [row.pk for row in response.context["queue"].lately]
+    lately = [row.pk for row in response.context["queue"].recent]
     assert lately == [queue[0].pk, queue[1].pk], "by when they were decided, not by when they were asked for"
     assert format_time(as_decided(queue[0]).settled_at).iso in text_of(response)
 
@@ -99,25 +99,27 @@ def test_decision_goes_on_to_the_next_one_and_is_undone_from_there(
     response = client.post(page(name, tenant, first.pk), fields | {"edit_version": "0"}, follow=True)
     assert response.context["compaction"].pk == second.pk
     assert as_decided(first).state == decided
-    assert f"Undo last: {'approved' if decided == 'applied' else decided}" in text_of(response)
+    assert f"Undo {'approval' if decided == 'applied' else 'rejection'}" in text_of(response)
     assert text_of(client.get(page("reviews", tenant), {"last": str(first.pk)})).count('data-key="u"') == 1
     if decided == "applied":
         asked = client.get(page("compaction-roll-back", tenant, first.pk))
-        assert "It does not come back to the queue" in text_of(asked)
+        assert "stays on record as rolled back" in text_of(asked)
         assert f'data-key="u" aria-keyshortcuts="u" href="{asked.request["PATH_INFO"]}"' in text_of(response)
         told = client.post(asked.request["PATH_INFO"], follow=True)
-        assert f'<a href="{page("session", tenant, first.session_id)}">Look at the session</a>' in text_of(told)
+        assert f'<a href="{page("session", tenant, first.session_id)}">View session</a>' in text_of(told)
     else:
         client.post(undo_of(response))
     undone = as_decided(first)
     assert undone.state == ("rolled_back" if decided == "applied" else "proposed")
     assert [(row.pk, row.state, row.shown_tokens) for row in messages_of(first.session)] == before
-    assert "Undo last" not in text_of(shown(client, tenant, second, f"?last={first.pk}"))
+    text = text_of(shown(client, tenant, second, f"?last={first.pk}"))
+    assert "Undo approval" not in text
+    assert "Undo rejection" not in text
 
 
 def test_last_decision_leads_back_to_the_queue(client: Client, tenant: Tenant, proposal: Compaction) -> None:
     response = client.post(page("compaction-approve", tenant, proposal.pk), follow=True)
-    assert "Nothing waits" in text_of(response)
+    assert "No reviews waiting" in text_of(response)
     asks = f'data-confirm href="{page("compaction-roll-back", tenant, proposal.pk)}"'
     assert asks in text_of(response).partition('id="flash"')[2], "the undo of an approval asks first"
 
@@ -143,7 +145,7 @@ def test_fact_is_appended_in_place_and_taken_out_again(client: Client, tenant: T
     longer = as_decided(proposal)
     assert len(longer.statements) == len(proposal.statements) + 1
     undo = undo_of(response)
-    assert "Taken out again" in text_of(client.post(undo, headers=HTMX))
+    assert "Removed" in text_of(client.post(undo, headers=HTMX))
     after = as_decided(proposal)
     assert (after.summary_text, after.statements, after.tokens_after, after.retention) == (
         proposal.summary_text,
@@ -176,10 +178,10 @@ def test_text_is_tried_while_typed_and_nothing_is_stored(client: Client, tenant:
     saved = as_decided(proposal)
     assert (found.tokens, found.tokens_after) == (saved.summary_token_count, saved.tokens_after)
     assert round(found.retention.share, 4) == saved.retention["share"]
-    assert {fact.text for fact in found.lost} <= {fact["text"] for fact in saved.retention["missing"]}
+    assert {fact.text for fact in found.missing_facts} <= {fact["text"] for fact in saved.retention["missing"]}
 
 
-@pytest.mark.parametrize(("text", "said"), [(" \n ", "says something"), ("so much " * 9_000, "no less than")])
+@pytest.mark.parametrize(("text", "said"), [(" \n ", "must not be blank"), ("so much " * 9_000, "not be shorter")])
 def test_text_that_cannot_be_saved_says_so_while_it_is_typed(
     text: str, said: str, client: Client, tenant: Tenant, proposal: Compaction
 ) -> None:
@@ -258,7 +260,7 @@ def test_single_keys_are_switched_off_in_this_browser(client: Client, tenant: Te
     text = text_of(client.get(back))
     assert 'data-keys="off"' in text
     assert "aria-keyshortcuts" not in text
-    assert "Switch single keys on" in text
+    assert "Enable shortcuts" in text
     client.post(reverse("shortcuts"), {"keys": "on"})
     assert 'aria-keyshortcuts="a"' in text_of(client.get(back))
     assert client.post(reverse("shortcuts"), {"keys": "sometimes"}).status_code == 400

@@ -6,7 +6,7 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from compaction.pipeline.counting import count_context_tokens
+from compaction.pipeline.session_rows import count_context_tokens
 from compaction.services.sessions.drafts import NewMessage
 from compaction.sessions.actions.messages import AppendResult, append_messages
 from compaction.sessions.actions.sessions import create_session

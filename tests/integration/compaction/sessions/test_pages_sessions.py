@@ -35,7 +35,7 @@ def listed(client: Client, tenant: Tenant, **query: Any) -> list[Any]:
 
 def test_no_session_yet_says_how_one_comes_about(client: Client, tenant: Tenant) -> None:
     text = text_of(client.get(page("sessions", tenant)))
-    assert "No session yet" in text
+    assert "No sessions yet" in text
     assert "curl -X POST http://testserver/api/v1/sessions" in text
 
 
@@ -62,7 +62,7 @@ def test_sessions_are_filtered_and_sorted(client: Client, tenant: Tenant) -> Non
     assert listed(client, tenant, sort="-messages") == [full.pk, empty.pk]
     assert len(listed(client, tenant, state="closed")) == 1
     assert len(listed(client, tenant, state="all")) == 3
-    assert "Nothing matches" in text_of(client.get(page("sessions", tenant) + "?partition=user%3Dnobody"))
+    assert "No results" in text_of(client.get(page("sessions", tenant) + "?partition=user%3Dnobody"))
 
 
 def test_session_is_called_by_its_title_or_how_its_user_began(client: Client, tenant: Tenant) -> None:
@@ -132,7 +132,7 @@ def test_session_shows_its_messages_in_order_with_the_preserve_window(client: Cl
 
 def test_empty_session_says_how_messages_come(client: Client, tenant: Tenant) -> None:
     session = make_long_session(tenant, turns=0)
-    assert "No message yet" in text_of(client.get(page("session", tenant, session.pk)))
+    assert "No messages yet" in text_of(client.get(page("session", tenant, session.pk)))
 
 
 def test_long_session_begins_with_its_newest_page(
@@ -165,14 +165,14 @@ def test_session_is_searched_whatever_became_of_its_messages(client: Client, ten
     response = client.get(page("session", tenant, session.pk) + "?q=invoice+111")
     assert [row.state for row in response.context["found"]] == ["compacted"]
     nothing = client.get(page("session", tenant, session.pk) + "?q=zeppelin")
-    assert "No message holds all of these words" in text_of(nothing)
+    assert "No message contains all these words" in text_of(nothing)
 
 
 def test_compacted_messages_are_folded_under_their_compaction(client: Client, tenant: Tenant) -> None:
     session = make_long_session(tenant)
     compaction = compacted(session)
     response = client.get(page("session", tenant, session.pk))
-    folded = [stretch for stretch in response.context["timeline"].stretches if stretch.is_folded]
+    folded = [stretch for stretch in response.context["timeline"].stretches if stretch.is_collapsed]
     assert {stretch.compaction.pk for stretch in folded} == {compaction.pk}
     assert "[CONTEXT SUMMARY]" in text_of(response)
     assert page("compaction", tenant, compaction.pk) in text_of(response)
@@ -186,7 +186,7 @@ def test_message_is_pinned_and_let_go(client: Client, tenant: Tenant) -> None:
     assert response["Location"] == f"{page('session', tenant, session.pk)}?before=6#m-0"
     assert messages_of(session)[0].pinned
     part = client.post(page("message-unpin", tenant, message.pk), headers=HTMX)
-    assert "No longer pinned" in text_of(part)
+    assert "Unpinned" in text_of(part)
     assert "<html" not in text_of(part)
     assert not messages_of(session)[0].pinned
 
@@ -207,7 +207,7 @@ def test_viewer_reads_sessions_and_changes_nothing(viewer: Client, tenant: Tenan
     session = make_long_session(tenant, turns=2)
     message = messages_of(session)[0]
     text = text_of(viewer.get(page("session", tenant, session.pk)))
-    assert "Put back" not in text
+    assert "Expand" not in text
     assert page("message-pin", tenant, message.pk) not in text
     for name in ("message-pin", "message-unpin", "message-expand"):
         assert viewer.post(page(name, tenant, message.pk)).status_code == 403
@@ -242,7 +242,7 @@ def test_dry_run_says_what_would_leave_and_changes_nothing(client: Client, tenan
     shown = client.get(page("session-compact", tenant, session.pk))
     text = text_of(shown)
     assert "at most" in text
-    assert "What leaves the context" in text
+    assert "Messages to compact" in text
     leaving = shown.context["planned"].span
     assert f"{len(leaving)} messages, {sum(turn.tokens for turn in leaving):,} tokens" in text
     assert reread(session).context_tokens == session.context_tokens
@@ -264,7 +264,7 @@ def test_compaction_is_asked_for_once(client: Client, tenant: Tenant) -> None:
 def test_session_with_nothing_to_compact_says_why(client: Client, tenant: Tenant) -> None:
     session = make_long_session(tenant, turns=2)
     address = page("session-compact", tenant, session.pk)
-    assert "There is nothing to compact" in text_of(client.get(address))
+    assert "Nothing to compact" in text_of(client.get(address))
     assert client.post(address).status_code == 422
 
 

@@ -131,7 +131,7 @@ def no_summary_was_made_where_masking_suffices(played: PlayedSession) -> None:
     for row in made:
         if row["span"] is None:
             assert row["masked_count"] > 0
-            assert (row["summary_token_count"], row["retained"]["share"]) == (0, None)
+            assert (row["summary_token_count"], row["retention"]["share"]) == (0, None)
             continue
         shown = [by_call[each["tool_call_id"]] for each in played.before[row["id"]].messages if each["role"] == "tool"]
         outputs = [each["sequence"] for each in shown if each["sequence"] <= row["span"]["last_sequence"]]
@@ -153,7 +153,7 @@ def later_generations_carry_their_warning(played: PlayedSession) -> None:
     for row in with_summary:
         degrades = any(warning["code"] == "accuracy_degrades" for warning in row["warnings"])
         assert degrades == (row["generation"] >= 3)
-        assert row["retained"]["share"] >= 0.85
+        assert row["retention"]["share"] >= 0.85
         assert row["summary_token_count"] < row["original_token_count"]
     context = played.ask(preview=True)
     (summary,) = [block for block in context["blocks"] if block["kind"] == "session_summary"]

@@ -34,7 +34,7 @@ def tenant(transactional_db: None) -> Tenant:
 def standing(tenant: Tenant, text: str) -> list[int]:
     """How many memories each standing question of these words wants."""
     with tenant_scope(tenant.pk):
-        rows = GoldenQuestion.objects.for_tenant(tenant.pk).standing().filter(text=text)
+        rows = GoldenQuestion.objects.for_tenant(tenant.pk).not_removed().filter(text=text)
         return [row.wanted.count() for row in rows]
 
 

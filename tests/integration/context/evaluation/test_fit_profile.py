@@ -109,7 +109,7 @@ def test_too_few_questions_are_refused_before_anything_is_loaded(
     tenant: Tenant, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int, words: str
 ) -> None:
     loaded: list[object] = []
-    monkeypatch.setattr(calibration, "load_staged_corpus", lambda *given, **_: loaded.append(given))
+    monkeypatch.setattr(calibration, "stage_questions", lambda *given, **_: loaded.append(given))
     with pytest.raises(CommandError, match=words) as refused:
         fit(tmp_path, count)
     assert refused.value.returncode == 2

@@ -62,14 +62,14 @@ def files(memories: str, questions: str) -> dict[str, Any]:
 
 
 def test_nothing_yet_says_what_to_do(client: Client, tenant: Tenant) -> None:
-    assert "Nothing was evaluated yet" in text_of(client.get(page("evaluations", tenant)))
+    assert "No evaluations yet" in text_of(client.get(page("evaluations", tenant)))
 
 
 def test_run_is_started_watched_and_read(client: Client, asked: Tenant) -> None:
     response = client.post(page("evaluations", asked), FORM, follow=True)
     text = text_of(response)
-    assert "under way" in text
-    assert "Waits for a worker" in text
+    assert "started" in text
+    assert "Waiting for a worker" in text
     assert "every 1s" in text
     run = response.context["run"]
     run_evaluation(asked.pk, run.pk, now=timezone.now())
@@ -107,12 +107,12 @@ def test_uploaded_corpus_is_measured_and_its_memories_are_gone(client: Client, t
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"budgets": "x"}, "Whole numbers of tokens"),
+        ({"budgets": "x"}, "Enter whole numbers"),
         ({"budgets": "0"}, "Give 1 to 24 budgets"),
         ({"profile": "nonsense"}, "no published scoring profile"),
         ({"packer": "nonsense"}, "Select a valid choice"),
         ({"corpus": "file"}, "Select a valid choice"),
-        ({"corpus": "upload", "corpus_name": "x"}, "Choose the file"),
+        ({"corpus": "upload", "corpus_name": "x"}, "Select a file"),
         ({"corpus": "upload", **files(lines(memory_rows()), lines(QUESTIONS))}, "A corpus has a name"),
         ({"corpus": "upload", "corpus_name": "x", **files(lines(memory_rows()), "")}, "The submitted file is empty"),
         ({"corpus": "upload", "corpus_name": "x", **files(lines(memory_rows()), "\n")}, "no questions"),
@@ -150,8 +150,8 @@ def test_too_large_file_is_refused(client: Client, tenant: Tenant, monkeypatch: 
 def test_two_runs_of_one_corpus_are_compared_question_by_question(client: Client, asked: Tenant) -> None:
     first, second = done(asked), done(asked, packer="elastic")
     text = text_of(client.get(page("evaluation", asked, second.pk) + f"?with={first.pk}"))
-    assert "Question by question over 1 question" in text
-    assert "Evidence held, side by side" in text
+    assert "Per question over 1 question" in text
+    assert "Evidence included, side by side" in text
     assert 'data-chart="number"' in text
     assert "0.0 pp" in text
     assert not re.search(r"[-+]0(\.0+)?(?![\d.])", re.sub(r"<[^>]+>", " ", text[text.index("side by side") :]))
@@ -160,10 +160,10 @@ def test_two_runs_of_one_corpus_are_compared_question_by_question(client: Client
 
 def test_run_is_cancelled_and_gone_on_with(client: Client, asked: Tenant) -> None:
     run = requested(asked)
-    assert "is cancelled" in text_of(client.post(page("evaluation-cancel", asked, run.pk), follow=True))
+    assert "Evaluation cancelled" in text_of(client.post(page("evaluation-cancel", asked, run.pk), follow=True))
     assert "is over already" in text_of(client.post(page("evaluation-cancel", asked, run.pk), follow=True))
     assert run_evaluation(asked.pk, run.pk, now=timezone.now()).state == ""
-    assert "goes on where it stopped" in text_of(client.post(page("evaluation-retry", asked, run.pk), follow=True))
+    assert "Job resumed" in text_of(client.post(page("evaluation-retry", asked, run.pk), follow=True))
     assert run_evaluation(asked.pk, run.pk, now=timezone.now()).state == "done"
     again = client.post(page("evaluation-retry", asked, run.pk), follow=True)
     assert "Only an evaluation that failed" in text_of(again)
@@ -172,20 +172,20 @@ def test_run_is_cancelled_and_gone_on_with(client: Client, asked: Tenant) -> Non
 def test_failed_run_says_why(client: Client, asked: Tenant) -> None:
     run = requested(asked)
     with tenant_scope(asked.pk):
-        EvaluationRun.objects.for_tenant(asked.pk).with_id(run.pk).ended(
+        EvaluationRun.objects.for_tenant(asked.pk).with_id(run.pk).finish(
             "failed", timezone.now(), code="degraded_search", detail="The embedder is away."
         )
     text = text_of(client.get(page("evaluation", asked, run.pk)))
     assert "degraded search" in text
     assert "The embedder is away." in text
-    assert "Go on with it" in text
+    assert "Resume" in text
 
 
 def test_deletion_asks_first(client: Client, asked: Tenant) -> None:
     run = done(asked)
     address = page("evaluation-delete", asked, run.pk)
     assert "Delete this evaluation?" in text_of(client.get(address))
-    assert "is deleted" in text_of(client.post(address, follow=True))
+    assert "Evaluation deleted" in text_of(client.post(address, follow=True))
     assert client.get(page("evaluation", asked, run.pk)).status_code == 404
 
 

@@ -39,7 +39,7 @@ def memories(tenant: Tenant) -> list[Memory]:
 
 def wanted(tenant: Tenant) -> dict[str, set[Any]]:
     with tenant_scope(tenant.pk):
-        rows = GoldenQuestion.objects.for_tenant(tenant.pk).standing()
+        rows = GoldenQuestion.objects.for_tenant(tenant.pk).not_removed()
         return {row.text: set(row.wanted.values_list("memory_id", flat=True)) for row in rows}
 
 
@@ -49,18 +49,18 @@ def collect(client: Client, tenant: Tenant, memory: object, text: str = QUESTION
 
 
 def test_nothing_yet_says_where_to_begin(client: Client, tenant: Tenant) -> None:
-    assert "No golden question yet" in text_of(client.get(page("golden-questions", tenant)))
+    assert "No golden questions yet" in text_of(client.get(page("golden-questions", tenant)))
 
 
 def test_preview_offers_to_note_what_should_be_there(client: Client, tenant: Tenant, memories: list[Memory]) -> None:
     preview = text_of(client.get(page("context-preview", tenant), {"query": QUESTION, "max_tokens": "60", "whole": 1}))
-    assert preview.count("Should be here</button>") > len(memories) - 1
-    assert "A memory that was not found" in preview
+    assert preview.count("Add to golden question</button>") > len(memories) - 1
+    assert "Missing memory" in preview
     text = text_of(collect(client, tenant, memories[1].pk))
-    assert "Noted" in text
+    assert "In the golden question" in text
     assert "golden question, 1 memory" in text
-    assert text.count("Should be here</button>") == preview.count("Should be here</button>") - 1
-    assert text.count("Noted in the golden question</a>") == 1
+    assert text.count("Add to golden question</button>") == preview.count("Add to golden question</button>") - 1
+    assert text.count("In the golden question</a>") == 1
     collect(client, tenant, memories[2].pk)
     assert wanted(tenant) == {QUESTION: {memories[1].pk, memories[2].pk}}
 
@@ -97,7 +97,7 @@ def test_question_is_changed_and_its_memories_too(client: Client, tenant: Tenant
     address = page("golden-question", tenant, question.pk)
     assert "ERR_4012 means" in text_of(client.get(address))
     form = {"text": "What is ERR_4012?", "answer": "a wet plug", "category": "faults", "asked_at": ""}
-    assert "is changed" in text_of(client.post(address, form, follow=True))
+    assert "Golden question saved" in text_of(client.post(address, form, follow=True))
     taken = client.post(page("golden-unwant", tenant, question.pk, memories[2].pk), follow=True)
     assert wanted(tenant) == {"What is ERR_4012?": {memories[1].pk}}
     client.post(undo_of(taken))
@@ -124,7 +124,7 @@ def test_question_is_removed_and_put_back(client: Client, tenant: Tenant, memori
     golden(tenant, QUESTION, memories[2])
     assert "There is a golden question" in text_of(client.post(undo, follow=True))
     with tenant_scope(tenant.pk):
-        GoldenQuestion.objects.for_tenant(tenant.pk).standing().delete()
+        GoldenQuestion.objects.for_tenant(tenant.pk).not_removed().delete()
     client.post(undo)
     assert wanted(tenant) == {QUESTION: {memories[1].pk}}
 
@@ -173,7 +173,8 @@ def test_viewer_reads_and_collects_nothing(tenant: Tenant, memories: list[Memory
     viewer = client_of(new_operator("vera", "viewer", tenant))
     assert QUESTION in text_of(viewer.get(page("golden-questions", tenant)))
     assert viewer.get(page("golden-question", tenant, question.pk)).status_code == 200
-    assert "Should be here" not in text_of(viewer.get(page("context-preview", tenant), {"query": QUESTION, "whole": 1}))
+    preview = viewer.get(page("context-preview", tenant), {"query": QUESTION, "whole": 1})
+    assert "Add to golden question" not in text_of(preview)
     assert collect(viewer, tenant, memories[2].pk).status_code == 403
     assert viewer.post(page("golden-question", tenant, question.pk), {"text": "x"}).status_code == 403
     for name in ("golden-remove", "golden-restore"):
@@ -228,7 +229,7 @@ def test_curve_shows_what_each_budget_brings_and_counts_nothing(
     before = counted_rows()
     first = text_of(client.get(page("budget-curve", tenant), {"query": QUESTION}))
     assert 'hx-trigger="load" hx-target="#result"' in first
-    assert "Draw it for all of them" in first
+    assert "Run as evaluation" in first
     response = client.get(page("budget-curve", tenant), {"query": QUESTION, "whole": 1})
     curve = response.context["curve"]
     assert [point.budget for point in curve.points] == sorted(point.budget for point in curve.points)
@@ -236,19 +237,19 @@ def test_curve_shows_what_each_budget_brings_and_counts_nothing(
     assert curve.points[-1].items == len(memories)
     text = text_of(response)
     assert 'data-chart="number"' in text
-    assert "Wanted held" in text
+    assert "Evidence included" in text
     for point in curve.points[:4]:
         shown = client.get(page("context-preview", tenant), {"query": QUESTION, "max_tokens": point.budget, "whole": 1})
         assert shown.context["preview"].context.budget.used == point.used
-    assert "Draw it for all of them" in text
+    assert "Run as evaluation" in text
     assert counted_rows() == before
 
 
 def test_curve_without_a_question_and_with_a_bad_one(client: Client, tenant: Tenant) -> None:
-    assert "Ask what an agent would ask" in text_of(client.get(page("budget-curve", tenant)))
+    assert "Enter a query" in text_of(client.get(page("budget-curve", tenant)))
     bad = client.get(page("budget-curve", tenant), {"query": "x", "partition": "nonsense"})
     assert bad.status_code == 422
-    assert "Nothing was drawn" in text_of(bad)
+    assert "No curve drawn" in text_of(bad)
     focus = client.get(page("budget-curve", tenant), {"query": "x", "focus_memory": str(uuid4()), "whole": 1})
     assert focus.status_code == 422
 
@@ -265,7 +266,7 @@ def test_question_is_added_by_hand_from_what_was_found(client: Client, tenant: T
     added = client.post(
         url, {**asked, "memory": [str(memories[1].pk), "nonsense"], "ids": str(memories[2].pk)}, follow=True
     )
-    assert "The golden question is added." in text_of(added)
+    assert "Golden question added." in text_of(added)
     assert wanted(tenant) == {QUESTION: {memories[1].pk, memories[2].pk}}
     client.post(undo_of(added))
     assert wanted(tenant) == {}
@@ -275,7 +276,7 @@ def test_question_is_added_by_hand_from_what_was_found(client: Client, tenant: T
     ("change", "words"),
     [
         ({"text": ""}, "This field is required"),
-        ({"ids": "nonsense"}, "Ids of memories, with spaces between them."),
+        ({"ids": "nonsense"}, "Enter memory IDs, separated by spaces."),
         ({"ids": str(uuid4())}, "does not exist"),
         ({"ids": ""}, "wants at least one memory"),
         ({"partition": "nonsense"}, "nonsense"),

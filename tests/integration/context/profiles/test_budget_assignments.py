@@ -17,12 +17,12 @@ from context.profiles.actions.budget_profiles import (
     save_budget_profile,
 )
 from context.profiles.budget_profiles import (
-    TUNABLE_FIELDS,
     budget_profile_for,
     budget_profile_versions,
     compare_budget_profiles,
     current_budget_profiles,
 )
+from context.services.profiles.fields import BUDGET_FIELDS
 from memories.models import ApiKey, AuditEntry, Tenant
 from memories.tenancy.audit import Actor
 from memories.tenancy.exceptions import Conflict, InvalidInput, NotFound
@@ -86,7 +86,7 @@ def test_named_profile_begins_with_the_numbers_in_force_and_is_version_1() -> No
     with tenant_scope(tenant.pk):
         assert [row.name for row in current_budget_profiles(tenant.pk)] == ["default", "support", "support-short"]
         entry = AuditEntry.objects.for_tenant(tenant.pk).get(target_ids=["support 1"])
-    assert (entry.verb, entry.actor_label, entry.fields) == ("create_budget_profile", "Kim", sorted(TUNABLE_FIELDS))
+    assert (entry.verb, entry.actor_label, entry.fields) == ("create_budget_profile", "Kim", sorted(BUDGET_FIELDS))
 
 
 @pytest.mark.parametrize("name", ["", "Support", "two words", "9lives", "a" * 65, "söhne", "x\n"])
@@ -136,7 +136,7 @@ def test_versions_of_a_name_and_comparison_of_any_two() -> None:
             compare_budget_profiles(tenant.pk, ("small", 9), ("default", 0))
         with pytest.raises(InvalidInput):
             budget_profile_versions(tenant.pk, "absent")
-    assert [row.field for row in rows] == list(TUNABLE_FIELDS)
+    assert [row.field for row in rows] == list(BUDGET_FIELDS)
     different = {row.field: (row.left, row.right) for row in rows if row.differs}
     assert different == {"default_tokens": (500, 700), "sections": ({}, {"memories": {"share": 0.5}})}
     assert [row.field for row in with_default if row.differs] == ["default_tokens"]

@@ -11,11 +11,10 @@ from django.db import connection
 from context.models import BudgetProfile
 from context.profiles.actions.budget_profiles import roll_back_budget_profile, save_budget_profile
 from context.profiles.budget_profiles import (
-    budget_profile_settings,
-    changed_profile_fields,
     current_budget_profile,
     draft_budget_profile,
 )
+from context.profiles.versions import changed_numbers
 from memories.models import AuditEntry, Tenant
 from memories.tenancy.audit import Actor
 from memories.tenancy.exceptions import Conflict, InvalidInput
@@ -58,7 +57,7 @@ def versions(tenant: Tenant) -> list[BudgetProfile]:
 def test_tenant_without_rows_has_the_defaults_as_version_0() -> None:
     profile = current(make_empty_tenant())
     assert profile.version == 0
-    assert budget_profile_settings(profile) == {
+    assert profile.tuned_numbers == {
         "default_tokens": 4000,
         "overfetch_ratio": 1.25,
         "minimum_score": 0.0,
@@ -140,7 +139,7 @@ def test_roll_back_copies_an_older_version_as_a_new_one() -> None:
     save(tenant, 1, default_tokens=500)
     restored = roll_back(tenant, 1, edited_from=2)
     assert (restored.version, restored.default_tokens, restored.ordering) == (3, 2000, "u_curve")
-    assert budget_profile_settings(roll_back(tenant, 0, edited_from=3)) == budget_profile_settings(BudgetProfile())
+    assert roll_back(tenant, 0, edited_from=3).tuned_numbers == BudgetProfile().tuned_numbers
     with tenant_scope(tenant.pk):
         entries = AuditEntry.objects.for_tenant(tenant.pk).filter(verb="roll_back_budget_profile")
         assert sorted(entry.fields for entry in entries) == [["default_tokens"], ["default_tokens", "ordering"]]
@@ -245,7 +244,7 @@ def test_draft_is_checked_and_never_saved() -> None:
     base = current(tenant)
     draft = draft_budget_profile(base, {"default_tokens": 300})
     assert draft.pk is None
-    assert changed_profile_fields(base, draft) == ["default_tokens"]
+    assert [number.field for number in changed_numbers(base, draft)] == ["default_tokens"]
     with pytest.raises(InvalidInput):
         draft_budget_profile(base, {"default_tokens": 0})
     assert versions(tenant) == []

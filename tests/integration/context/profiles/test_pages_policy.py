@@ -37,7 +37,7 @@ def test_form_gives_back_the_policy_it_was_filled_with() -> None:
 
 def test_numbers_are_shown_with_their_units(client: Client, tenant: Tenant) -> None:
     text = text_of(client.get(page("budgets", tenant)))
-    assert "Compaction of sessions" in text
+    assert "Session compaction" in text
     for name in POLICY_FIELDS:
         assert f'name="{PREFIX}{name}"' in text
     assert "% of the window" in text
@@ -48,7 +48,7 @@ def test_only_what_differs_from_the_defaults_is_stored(client: Client, tenant: T
     response = client.post(
         page("budgets", tenant), {"edited_from": "0", "default_tokens": "4000", **typed}, follow=True
     )
-    assert "Version 1 is in force." in text_of(response)
+    assert "Version 1 is active." in text_of(response)
     assert in_force(tenant).compaction == {"target": 0.4, "decision": "review"}
     assert "becomes </span>40 % of the window" in text_of(response)
     client.post(page("budgets", tenant), {"edited_from": "1", "default_tokens": "500"})
@@ -81,7 +81,7 @@ def test_number_out_of_bounds_is_answered_422_at_its_field(
 def test_two_versions_are_compared_in_words(client: Client, tenant: Tenant) -> None:
     client.post(page("budgets", tenant), {"edited_from": "0", "default_tokens": "4000", "compaction_target": "40"})
     text = text_of(client.get(page("budget-compare", tenant) + "?left=default+0&right=default+1"))
-    assert "Target of compaction" in text
+    assert "Target" in text
     assert "40 % of the window" in text
     assert "50 % of the window" in text
 

@@ -35,7 +35,7 @@ def each_within(tenant: Tenant, *works: Callable[[], object]) -> list[str]:
 
 def in_force(tenant: Tenant) -> list[int]:
     with tenant_scope(tenant.pk):
-        return [row.version for row in ScoringProfileVersion.objects.for_tenant(tenant.pk).in_force()]
+        return [row.version for row in ScoringProfileVersion.objects.for_tenant(tenant.pk).active()]
 
 
 def publishing(tenant: Tenant, version: int, replaces: int) -> Callable[[], object]:
@@ -44,14 +44,14 @@ def publishing(tenant: Tenant, version: int, replaces: int) -> Callable[[], obje
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize("is_in_force", [False, True])
-def test_of_two_admins_who_publish_at_once_one_wins(is_in_force: bool) -> None:
+@pytest.mark.parametrize("is_active", [False, True])
+def test_of_two_admins_who_publish_at_once_one_wins(is_active: bool) -> None:
     tenant = make_empty_tenant()
-    first = published(tenant, "own", 1) if is_in_force else new_version(tenant, "own", 1)
+    first = published(tenant, "own", 1) if is_active else new_version(tenant, "own", 1)
     new_version(tenant, "own", 2)
     new_version(tenant, "own", 3)
     finished_evaluation(tenant, first.numbers)
-    seen = 1 if is_in_force else 0
+    seen = 1 if is_active else 0
     outcomes = each_within(tenant, publishing(tenant, 2, seen), publishing(tenant, 3, seen))
     assert sorted(outcomes) == ["", "profile_changed"]
     assert in_force(tenant) == [2 + outcomes.index("")]

@@ -45,7 +45,7 @@ def votes(tenant: Tenant) -> list[Feedback]:
 
 
 def test_no_context_yet_says_how_one_comes_about(client: Client, tenant: Tenant) -> None:
-    assert "No agent has asked yet" in text_of(client.get(page("receipts", tenant)))
+    assert "No contexts yet" in text_of(client.get(page("context-log", tenant)))
 
 
 def test_contexts_are_listed_and_filtered(client: Client, tenant: Tenant, api: Any) -> None:
@@ -54,7 +54,7 @@ def test_contexts_are_listed_and_filtered(client: Client, tenant: Tenant, api: A
     ask(api, query="When does Kiel close?")
 
     def listed(**query: str) -> int:
-        return len(client.get(f"{page('receipts', tenant)}?{urlencode(query)}").context["table"].rows)
+        return len(client.get(f"{page('context-log', tenant)}?{urlencode(query)}").context["table"].rows)
 
     assert listed() == 2
     assert listed(q="kiel") == 1
@@ -62,15 +62,15 @@ def test_contexts_are_listed_and_filtered(client: Client, tenant: Tenant, api: A
     assert listed(key="nobody") == 0
     assert listed(after="2999-01-01T00:00") == 0
     assert listed(before="2999-01-01T00:00") == 2
-    fragment = text_of(client.get(page("receipts", tenant), headers=HTMX))
+    fragment = text_of(client.get(page("context-log", tenant), headers=HTMX))
     assert "2 contexts shown" in fragment
     assert "<html" not in fragment
-    assert "Nothing matches" in text_of(client.get(page("receipts", tenant) + "?q=nothing+of+this"))
+    assert "No results" in text_of(client.get(page("context-log", tenant) + "?q=nothing+of+this"))
 
 
 @pytest.mark.parametrize("query", ["partition=nonsense", "after=yesterday", "before=x"])
 def test_filter_that_is_none_is_answered_422(query: str, client: Client, tenant: Tenant) -> None:
-    assert client.get(f"{page('receipts', tenant)}?{query}").status_code == 422
+    assert client.get(f"{page('context-log', tenant)}?{query}").status_code == 422
 
 
 def test_lists_of_contexts_go_on_page_by_page(
@@ -80,15 +80,15 @@ def test_lists_of_contexts_go_on_page_by_page(
     make_bakery_memories(tenant)
     for number in range(3):
         ask(api, query=f"Question {number}")
-    first = client.get(page("receipts", tenant))
+    first = client.get(page("context-log", tenant))
     assert [row.query for row in first.context["table"].rows] == ["Question 2", "Question 1"]
-    rest = client.get(f"{page('receipts', tenant)}?{first.context['table'].next_query}")
+    rest = client.get(f"{page('context-log', tenant)}?{first.context['table'].next_query}")
     assert [row.query for row in rest.context["table"].rows] == ["Question 0"]
     with django_assert_max_num_queries(40) as few:
-        client.get(page("receipts", tenant))
+        client.get(page("context-log", tenant))
     monkeypatch.setattr("memory_platform.web.tables.TABLE_PAGE_SIZE", 50)
     with django_assert_max_num_queries(len(few)):
-        client.get(page("receipts", tenant))
+        client.get(page("context-log", tenant))
 
 
 def test_context_is_shown_as_it_was_after_an_edit_and_beside_today(client: Client, tenant: Tenant, api: Any) -> None:
@@ -98,19 +98,19 @@ def test_context_is_shown_as_it_was_after_an_edit_and_beside_today(client: Clien
         archive_memory(memory=memories[1], by=TESTER, now=timezone.now())
     for headers in ({}, HTMX):
         then = client.get(page("receipt", tenant, receipt_id), headers=headers)
-        assert "read back byte for byte" in text_of(then)
+        assert "verified byte for byte" in text_of(then)
         assert memories[1].content in then.context["preview"].context.text
         assert ("<html" in text_of(then)) == (not headers)
     address = page("receipt", tenant, receipt_id) + "?with=today"
     first = client.get(address)
-    assert "Falls out" not in text_of(first)
+    assert "Removed" not in text_of(first)
     assert f'hx-get="{address}" hx-trigger="load"' in text_of(first)
     part, today = client.get(address, headers=HTMX), client.get(with_result_address(address))
-    assert f"{len(today.context['change'].entered)} block" in text_of(part)
-    assert " in, 1 out since then</div>" in text_of(part)
+    assert f"{len(today.context['change'].added)} block" in text_of(part)
+    assert " added, 1 removed since then</div>" in text_of(part)
     assert "<html" not in text_of(part)
-    assert [one.row.block.anchor.id for one in today.context["change"].left] == [str(memories[1].pk)]
-    assert "Falls out" in text_of(today)
+    assert [one.row.block.anchor.id for one in today.context["change"].removed] == [str(memories[1].pk)]
+    assert "Removed" in text_of(today)
 
 
 def test_context_of_another_tenant_is_absent(client: Client, tenant: Tenant, other_tenant: Tenant, api: Any) -> None:
@@ -125,15 +125,15 @@ def test_vote_is_given_counts_and_is_taken_back(client: Client, tenant: Tenant, 
     ask(api)
     address = page("memory-votes", tenant, memory.pk)
     text = text_of(client.get(address))
-    assert "Nobody has judged this memory yet" in text
+    assert "No feedback yet" in text
     assert QUESTION.replace("'", "&#x27;") in text
     response = client.post(address, {"feedback": "NEGATIVE", "reason": "It was the plug."}, follow=True)
-    assert "The vote counts." in text_of(response)
+    assert "Vote recorded." in text_of(response)
     assert "It was the plug." in text_of(response)
     assert as_stored(memory).usefulness_score < 0.5
     vote = votes(tenant)[0]
     undone = client.post(page("vote-withdraw", tenant, memory.pk, vote.pk), headers=HTMX)
-    assert "taken back" in text_of(undone)
+    assert "withdrawn" in text_of(undone)
     assert undo_of(undone).startswith(page("vote-again", tenant, memory.pk))
     assert as_stored(memory).usefulness_score == memory.usefulness_score
     again = page("vote-again", tenant, memory.pk) + "?" + urlencode({"feedback": "NEGATIVE", "reason": vote.reason})
@@ -174,5 +174,5 @@ def test_vote_on_a_memory_merged_into_this_one_is_not_given_to_this_one(client: 
     with tenant_scope(tenant.pk):
         merge_memories(tenant_id=tenant.pk, groups={kept.pk: [merged.pk]}, by=TESTER, now=timezone.now())
     response = client.post(page("vote-withdraw", tenant, kept.pk, votes(tenant)[0].pk), headers=HTMX)
-    assert "taken back" in text_of(response)
+    assert "withdrawn" in text_of(response)
     assert page("vote-again", tenant, kept.pk) not in text_of(response)

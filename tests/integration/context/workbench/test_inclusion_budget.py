@@ -55,25 +55,25 @@ def test_budget_is_the_smallest_at_which_a_real_context_holds_it(kitchen: Tenant
     admissions = {anchor_id: admission(kitchen, anchor_id, **wishes) for anchor_id in left_out}
     # a near duplicate of a text that is in enters at no budget; the elastic packer stops at a number of texts
     reasons = {"near_duplicate"} | ({"over_budget"} if packer == "elastic" else set())
-    assert {found.outcome for found in admissions.values() if not found.entry} <= reasons
-    last = max((found.entry.budget for found in admissions.values() if found.entry), default=91)
+    assert {found.outcome for found in admissions.values() if not found.inclusion} <= reasons
+    last = max((found.inclusion.budget for found in admissions.values() if found.inclusion), default=91)
     # every budget just below each of them, some of the others, and one that has room for everything
     looked_at = {*range(91, last, 9), 4_000}
     for found in admissions.values():
-        if found.entry:
-            looked_at |= set(range(max(91, found.entry.budget - 8), found.entry.budget + 1))
+        if found.inclusion:
+            looked_at |= set(range(max(91, found.inclusion.budget - 8), found.inclusion.budget + 1))
     contexts = {
         budget: assemble_test_context(kitchen, QUERY, preview=True, **wishes | {"max_tokens": budget})
         for budget in looked_at
     }
     for anchor_id, found in admissions.items():
         standing = sorted(budget for budget, context in contexts.items() if holds(context, anchor_id))
-        if found.entry is None:
+        if found.inclusion is None:
             assert standing == []
             continue
-        assert found.entry.budget in standing
-        assert not found.entry.is_smallest or standing[0] == found.entry.budget
-    assert any(found.entry for found in admissions.values()) or packer == "elastic"
+        assert found.inclusion.budget in standing
+        assert not found.inclusion.is_smallest or standing[0] == found.inclusion.budget
+    assert any(found.inclusion for found in admissions.values()) or packer == "elastic"
 
 
 def test_memo_and_what_stands_already_are_told_too(kitchen: Tenant) -> None:
@@ -81,26 +81,26 @@ def test_memo_and_what_stands_already_are_told_too(kitchen: Tenant) -> None:
     memo = str(kitchen.pk)
     assert not holds(context, memo)
     found = admission(kitchen, memo, max_tokens=30)
-    assert found.entry
-    assert holds(assemble_test_context(kitchen, QUERY, preview=True, max_tokens=found.entry.budget), memo)
-    standing = admission(kitchen, memo, max_tokens=found.entry.budget)
-    assert standing.is_in_already
+    assert found.inclusion
+    assert holds(assemble_test_context(kitchen, QUERY, preview=True, max_tokens=found.inclusion.budget), memo)
+    standing = admission(kitchen, memo, max_tokens=found.inclusion.budget)
+    assert standing.is_already_included
     assert standing.more_tokens == 0
 
 
 def test_no_budget_lets_in_what_is_no_candidate(kitchen: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr("context.assembly.repacking.RepackableContext.holds")  # not packed for at all
+    monkeypatch.delattr("context.assembly.repacking.RepackableContext.includes")  # not packed for at all
     found = admission(kitchen, "00000000-0000-0000-0000-000000000000", max_tokens=90)
-    assert (found.entry, found.outcome) == (None, "")
-    assert found.looked_up_to == 32_000
+    assert (found.inclusion, found.outcome) == (None, "")
+    assert found.highest_budget_tried == 32_000
 
 
 def test_search_is_cut_when_its_time_is_over_and_says_how_far_it_looked(kitchen: Tenant) -> None:
     left_out = assemble_test_context(kitchen, QUERY, preview=True, max_tokens=90, partition="user=alex").omitted
     ticks = count()
     found = admission(kitchen, left_out[0].anchor.id, lambda: float(next(ticks)), max_tokens=90, partition="user=alex")
-    assert (found.entry, found.is_cut) == (None, True)
-    assert found.looked_up_to < 32_000
+    assert (found.inclusion, found.is_search_limited) == (None, True)
+    assert found.highest_budget_tried < 32_000
 
 
 def test_only_a_preview_is_asked(kitchen: Tenant) -> None:

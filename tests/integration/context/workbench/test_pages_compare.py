@@ -47,12 +47,12 @@ def test_both_contexts_stand_side_by_side_with_lines_and_a_table(client: Client,
     response = compare(client, tenant, query=QUESTION, max_tokens=90, left="adr-0040", right="sure@1")
     shown = " ".join(text_of(response).split())
     pair = response.context["pair"]
-    assert pair.left.context.profile["name"] == "adr-0040"
-    assert pair.right.context.profile == {"name": "sure", "version": 1}
+    assert pair.before.context.profile["name"] == "adr-0040"
+    assert pair.after.context.profile == {"name": "sure", "version": 1}
     assert pair.counts["in"]
     assert pair.counts["out"]
-    assert shown.count('<g class="slope-') == len(pair.changes)
-    assert shown.count('<td class="memory-cell">') == len(pair.changes)
+    assert shown.count('<g class="slope-') == len(pair.rows)
+    assert shown.count('<td class="memory-cell">') == len(pair.rows)
     for words in ("adr-0040 1", "sure 1", "Sum of scores", "As a table", "overlap", "slope-in", "slope-out", "new"):
         assert words in shown, words
     assert counted_rows() == before
@@ -64,13 +64,13 @@ def test_sides_are_the_workbench_run_and_another_one_where_nobody_chose(client: 
         client, tenant, query=QUESTION, profile="conversation-recall", packer="elastic", before="query=x"
     )
     pair = response.context["pair"]
-    assert pair.left.context.profile["name"] == "conversation-recall"
-    assert pair.right.context.profile["name"] == "adr-0040"
-    assert {side.context.request["packer"] for side in (pair.left, pair.right)} == {"elastic"}
+    assert pair.before.context.profile["name"] == "conversation-recall"
+    assert pair.after.context.profile["name"] == "adr-0040"
+    assert {side.context.request["packer"] for side in (pair.before, pair.after)} == {"elastic"}
     assert dict(response.context["kept"]) == {"packer": "elastic"}
     assert "profile=conversation-recall" in response.context["open_left"]
     assert "packer=elastic" in response.context["open_right"]
-    assert compare(client, tenant, query=QUESTION).context["pair"].left.context.profile["name"] == "adr-0040"
+    assert compare(client, tenant, query=QUESTION).context["pair"].before.context.profile["name"] == "adr-0040"
 
 
 def test_older_version_stays_chosen_in_the_form(client: Client, tenant: Tenant) -> None:
@@ -108,7 +108,7 @@ def test_page_without_a_question_asks_for_one(client: Client, tenant: Tenant) ->
     response = client.get(page("context-compare", tenant))
     assert response.status_code == 200
     assert "pair" not in response.context
-    assert "Ask what an agent would ask" in text_of(response)
+    assert "Enter a query" in text_of(response)
 
 
 @pytest.mark.parametrize(
@@ -127,13 +127,13 @@ def test_refused_choice_stands_at_its_field(client: Client, tenant: Tenant, wish
     for headers in ({}, HTMX):
         refused = compare(client, tenant, headers, **{"query": QUESTION, "left": "adr-0040", **wishes})
         assert refused.status_code == 422
-        assert "Nothing was compared" in text_of(refused)
+        assert "No comparison made" in text_of(refused)
         assert f'href="#id_{field}"' in text_of(refused)
 
 
 def test_nothing_fits_is_said(client: Client, tenant: Tenant) -> None:
     make_bakery_memories(tenant)
-    assert "Nothing fits on either side" in text_of(compare(client, tenant, query=QUESTION, max_tokens=1))
+    assert "No block fits on either side" in text_of(compare(client, tenant, query=QUESTION, max_tokens=1))
 
 
 def test_profile_of_another_tenant_is_not_there(client: Client, tenant: Tenant, other_tenant: Tenant) -> None:
@@ -148,7 +148,7 @@ def test_queries_do_not_grow_with_the_blocks(client: Client, tenant: Tenant) -> 
     def count(max_tokens: int) -> int:
         with CaptureQueriesContext(connection) as queries:
             response = compare(client, tenant, query=QUESTION, max_tokens=max_tokens, right="conversation-recall")
-            assert response.context["pair"].changes
+            assert response.context["pair"].rows
         return len(queries)
 
     make_bakery_memories(tenant)

@@ -10,11 +10,11 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
-from context.assembly.sections import PACKERS
 from context.models import BudgetProfile, Receipt
 from context.profiles.actions.assignments import assign_budget_profile
 from context.profiles.budget_fields import BUDGET_PAGE_FIELDS, BudgetProfileForm
 from context.profiles.budget_profiles import current_budget_profile
+from context.services.packer import PACKERS
 from memories.models import Memory, Tenant
 from memories.services.tokens import count_tokens
 from memories.tenancy.audit import Actor
@@ -94,19 +94,19 @@ def test_near_duplicate_leads_to_the_memory_that_says_the_same(client: Client, t
 
 def test_preview_of_a_budget_too_small_for_anything_says_so(client: Client, tenant: Tenant) -> None:
     make_bakery_memories(tenant)
-    assert "Nothing fits" in text_of(preview(client, tenant, query=QUESTION, max_tokens=3))
+    assert "No block fits" in text_of(preview(client, tenant, query=QUESTION, max_tokens=3))
 
 
 def test_preview_of_an_empty_tenant_leads_to_the_memories(client: Client, tenant: Tenant) -> None:
-    assert "No live memory lies in this partition" in text_of(preview(client, tenant, query=QUESTION))
+    assert "No live memory in this partition" in text_of(preview(client, tenant, query=QUESTION))
 
 
 def test_preview_without_a_question_offers_those_asked_lately(client: Client, tenant: Tenant, api: Any) -> None:
     make_bakery_memories(tenant)
-    assert "Asked here lately" not in text_of(client.get(page("context-preview", tenant)))
+    assert "Recent queries" not in text_of(client.get(page("context-preview", tenant)))
     api.post("/api/v1/context", {"query": QUESTION, "partition": "agent=service"}, format="json")
     text = text_of(client.get(page("context-preview", tenant)))
-    assert "Asked here lately" in text
+    assert "Recent queries" in text
     assert "partition=agent%3Dservice" in text
 
 
@@ -158,7 +158,7 @@ def test_invalid_wish_is_answered_422_at_its_field(wish: dict[str, str], client:
     for headers in ({}, HTMX):
         response = preview(client, tenant, headers=headers, **{"query": "x", **wish})
         assert response.status_code == 422
-        assert "Nothing was assembled" in text_of(response)
+        assert "No context assembled" in text_of(response)
 
 
 def test_page_leaves_its_result_for_later_where_the_form_is_valid(client: Client, tenant: Tenant) -> None:
@@ -210,7 +210,7 @@ def test_query_count_of_the_preview_does_not_grow(
 def test_budget_page_shows_the_defaults_in_force(client: Client, tenant: Tenant) -> None:
     make_bakery_memories(tenant)
     text = text_of(client.get(page("budgets", tenant), {"whole": 1}))
-    assert "In force: the defaults" in text
+    assert "Active: the defaults" in text
     assert "Save as version" not in text
 
 
@@ -219,12 +219,12 @@ def test_draft_shows_its_effect_on_a_question_and_saves_nothing(client: Client, 
     draft = NUMBERS | {"default_tokens": 60, "query": QUESTION}
     first = client.get(f"{page('budgets', tenant)}?{urlencode(draft)}")
     assert 'hx-target="#effect" hx-swap="innerHTML" hx-sync="#numbers:abort"' in text_of(first)
-    assert "Effect of the draft" not in text_of(first)
+    assert "Draft effect" not in text_of(first)
     for wish, headers in ({"whole": 1}, {}), ({}, HTMX):
         response = client.get(f"{page('budgets', tenant)}?{urlencode(draft | wish)}", headers=headers)
         text = text_of(response)
-        assert "Effect of the draft" in text
-        assert "Falls out" in text
+        assert "Draft effect" in text
+        assert "Removed" in text
         assert "Save as version 1" in text
         assert response.context["after"].context.budget.used <= 60
         assert "Open in the workbench" not in text
@@ -237,7 +237,7 @@ def test_saved_budget_rules_the_next_context_and_can_be_rolled_back(client: Clie
     make_bakery_memories(tenant)
     typed = NUMBERS | {"default_tokens": 60, "edited_from": 0}
     response = client.post(page("budgets", tenant), typed, follow=True)
-    assert "Version 1 is in force." in text_of(response)
+    assert "Version 1 is active." in text_of(response)
     assert page("budget-roll-back", tenant, "default", 0) in text_of(response)
     assert api.post("/api/v1/context", {"query": QUESTION}, format="json").json()["budget"]["max_tokens"] == 60
     client.post(page("budget-roll-back", tenant, "default", 0))
@@ -294,7 +294,7 @@ def test_each_wrong_number_is_told_by_the_name_it_has_on_the_page(client: Client
     for response in (client.get(address), client.get(address, headers=HTMX)):
         text = text_of(response)
         for name, label, wanted in (
-            ("overfetch_ratio", "Candidates", "1 to 10 × budget"),
+            ("overfetch_ratio", "Overfetch ratio", "1 to 10 × budget"),
             ("minimum_score", "Minimum score", "0 to 1"),
         ):
             assert f'<a href="#id_{name}">{label}</a> is marked in the form.' in text
@@ -316,8 +316,8 @@ def test_draft_says_which_profile_serves_the_partition_it_does_not_reach(client:
     draft = NUMBERS | {"default_tokens": 60, "query": QUESTION, "whole": 1}
     reached = text_of(client.get(f"{page('budgets', tenant)}?{urlencode(draft)}"))
     missed = text_of(client.get(f"{page('budgets', tenant)}?{urlencode(draft | {'partition': 'agent=service'})}"))
-    assert "this change does not reach it" not in reached
-    assert "this change does not reach it" in missed
+    assert "this change does not affect them" not in reached
+    assert "this change does not affect them" in missed
 
 
 def test_roll_back_to_a_version_that_never_was_is_absent(client: Client, tenant: Tenant) -> None:

@@ -70,13 +70,13 @@ def test_item_left_out_leads_to_the_budget_at_which_it_enters(client: Client, te
     assert address.replace("&", "&amp;") in text_of(first)
     told = client.get(address)
     for answer in (told, client.get(address, headers=HTMX)):
-        assert f"Enters at {told.context['found'].entry.budget} tokens" in text_of(answer)
+        assert f"Included from {told.context['found'].inclusion.budget} tokens" in text_of(answer)
         assert ("<html" in text_of(answer)) == (answer is told)
     query = parse_qs(told.context["entry_query"])
-    assert query["max_tokens"] == [str(told.context["found"].entry.budget)]
+    assert query["max_tokens"] == [str(told.context["found"].inclusion.budget)]
     then = client.get(with_result_address(f"{page('context-preview', tenant)}?{told.context['entry_query']}"))
     assert item in [kept.block.anchor.id for kept in then.context["preview"].kept]
-    assert item in [one.row.block.anchor.id for one in then.context["change"].entered]
+    assert item in [one.row.block.anchor.id for one in then.context["change"].added]
     assert f"Before: needs {row.omission.tokens_missing} more token" in text_of(then)
 
 
@@ -91,7 +91,7 @@ def test_entry_that_cannot_be_asked_is_answered_422(wish: dict[str, Any], client
 
 def test_no_budget_for_what_is_nowhere_is_said(client: Client, tenant: Tenant) -> None:
     make_bakery_memories(tenant)
-    assert "No budget up to 32,000 tokens lets it in" in text_of(
+    assert "No budget up to 32,000 tokens includes it" in text_of(
         ask(client, tenant, "context-entry", query=QUESTION, max_tokens=60, item=uuid4())
     )
 
@@ -115,7 +115,7 @@ def test_memories_are_looked_up_for_the_focus_by_words_or_id(client: Client, ten
         options = text_of(client.get(f"{address}?{urlencode({'focus_memory': words})}", headers=HTMX))
         assert f'data-value="{memory.pk}"' in options
         assert "<html" not in options
-    assert "No memory holds these words" in text_of(client.get(f"{address}?focus_memory=zeppelin", headers=HTMX))
+    assert "No memory matches this text" in text_of(client.get(f"{address}?focus_memory=zeppelin", headers=HTMX))
     paths = text_of(client.get(f"{address}?partition=c-1", headers=HTMX))
     assert '<option value="agent=support/user=c-1">' in paths
     assert client.get(f"{address}?focus_memory={'x' * 300}", headers=HTMX).status_code == 204
@@ -126,12 +126,12 @@ def test_memories_are_looked_up_for_the_focus_by_words_or_id(client: Client, ten
 def test_words_for_a_focus_offer_the_memories_that_may_be_meant(client: Client, tenant: Tenant) -> None:
     memory = make_bakery_memories(tenant)[3]
     response = ask(client, tenant, query=QUESTION, focus_memory="Brodersen", max_tokens=300)
-    assert "Which memory is meant by “Brodersen”?" in text_of(response)
+    assert "Select the memory for “Brodersen”?" in text_of(response)
     chosen = next(query for found, query in response.context["foci"] if found.pk == memory.pk)
     focused = client.get(with_result_address(f"{page('context-preview', tenant)}?{chosen}"))
     assert [row.memory.pk for row in focused.context["preview"].kept if row.is_focus] == [memory.pk]
     assert focused.context["preview"].context.budget.max_tokens == 300
-    assert "No live memory holds these words" in text_of(ask(client, tenant, focus_memory="zeppelin"))
+    assert "No live memory matches this text" in text_of(ask(client, tenant, focus_memory="zeppelin"))
 
 
 def test_context_is_compared_with_a_receipt_with_reasons(client: Client, tenant: Tenant, api: Any) -> None:
@@ -141,11 +141,11 @@ def test_context_is_compared_with_a_receipt_with_reasons(client: Client, tenant:
         archive_memory(memory=memories[1], by=TESTER, now=timezone.now())
     response = ask(client, tenant, query=QUESTION, max_tokens=60, against="receipt", receipt=receipt)
     text = text_of(response)
-    assert "Against the receipt" in text
+    assert "Compared with receipt" in text
     assert "Now: archived on" in text
     assert "Now: needs" in text
     assert f'<option value="{receipt}">' in text, "what it can be compared with is offered"
-    assert str(memories[1].pk) in [one.row.block.anchor.id for one in response.context["change"].left]
+    assert str(memories[1].pk) in [one.row.block.anchor.id for one in response.context["change"].removed]
 
 
 def test_context_is_compared_with_a_snapshot(client: Client, tenant: Tenant) -> None:
@@ -155,8 +155,8 @@ def test_context_is_compared_with_a_snapshot(client: Client, tenant: Tenant) -> 
         tenant, ("ERR_4012 is answered by letter.", "agent=service", "fact"), now=timezone.now()
     )
     response = ask(client, tenant, query=QUESTION, against="snapshot", snapshot="before the letters")
-    assert str(late[0].pk) in [one.row.block.anchor.id for one in response.context["change"].entered]
-    assert "Against the snapshot before the letters" in text_of(response)
+    assert str(late[0].pk) in [one.row.block.anchor.id for one in response.context["change"].added]
+    assert "Compared with snapshot before the letters" in text_of(response)
     assert '<option value="before the letters" selected>' in text_of(response)
     assert "Before: not stored yet" in text_of(response)
 
@@ -201,8 +201,10 @@ def test_request_of_the_api_gives_the_same_context(client: Client, tenant: Tenan
 def test_draft_is_named_as_nothing_for_the_api(client: Client, tenant: Tenant) -> None:
     make_bakery_memories(tenant)
     new_version(tenant, "by-words")
-    assert "A draft is for previews here" in text_of(ask(client, tenant, query=QUESTION, profile="by-words@1"))
-    assert "A draft is for previews here" not in text_of(ask(client, tenant, query=QUESTION))
+    assert "The API accepts only published profiles" in text_of(
+        ask(client, tenant, query=QUESTION, profile="by-words@1")
+    )
+    assert "The API accepts only published profiles" not in text_of(ask(client, tenant, query=QUESTION))
 
 
 def test_reset_keeps_the_question_and_drops_the_numbers(client: Client, tenant: Tenant) -> None:

@@ -93,13 +93,13 @@ def test_admin_fills_switches_rolls_back_and_removes(admin: Client, tenant: Tena
     admin.post(retire)
     assert row(tenant, SECOND).state == "retiring"
     text = text_of(admin.get(address))
-    assert "Its vectors are being removed." in text
+    assert "Removing its vectors." in text
     assert "Switch embedding model" in text
 
 
 def test_switch_by_itself_is_a_choice(admin: Client, tenant: Tenant) -> None:
     begin(admin, tenant, switches_when_filled="on")
-    assert "Searches switch to it once all are there." in text_of(admin.get(page("embeddings", tenant)))
+    assert "Search switches to it when complete." in text_of(admin.get(page("embeddings", tenant)))
     work(tenant, SECOND)
     assert row(tenant, SECOND).state == "active"
 
@@ -111,17 +111,17 @@ def test_refused_texts_are_listed_with_the_reason_and_tried_again(
     begin(admin, tenant, FAKE_EMBEDDING_MODEL)
     work(tenant, FAKE_EMBEDDING_MODEL)
     text = text_of(admin.get(page("embeddings", tenant)))
-    assert "Texts that a model refused" in text
+    assert "Rejected texts" in text
     assert "The embedding endpoint answered 400." in text
     assert "Brodersen" not in text
     switch = page("embedding-switch", tenant, row(tenant, FAKE_EMBEDDING_MODEL).pk)
-    assert "1 text was refused by this model" in text_of(admin.get(switch))
+    assert "1 text was rejected by this model" in text_of(admin.get(switch))
     refusal = text_of(admin.post(switch, follow=True))
     assert "refused 1 text." in refusal
     assert row(tenant, FAKE_EMBEDDING_MODEL).state == "standby"
     server.refuses = None
     again = admin.post(page("embedding-retry", tenant, row(tenant, FAKE_EMBEDDING_MODEL).pk), follow=True)
-    assert "1 text is tried again." in text_of(again)
+    assert "1 text queued for retry." in text_of(again)
     work(tenant, FAKE_EMBEDDING_MODEL)
     admin.post(switch)
     assert row(tenant, FAKE_EMBEDDING_MODEL).state == "active"
@@ -148,7 +148,7 @@ def test_fragment_is_the_body_alone(client: Client, tenant: Tenant) -> None:
 def test_operator_sees_it_and_changes_nothing(client: Client, admin: Client, tenant: Tenant) -> None:
     text = text_of(client.get(page("embeddings", tenant)))
     assert "5 of 5 live memories have a vector" in text
-    assert "Another model" not in text
+    assert "Add a model" not in text
     assert begin(client, tenant).status_code == 403
     begin(admin, tenant)
     for verb in ("switch", "retire", "retry"):

@@ -28,7 +28,7 @@ from memories.embeddings.providers.selection import LOCAL_MODELS, get_embedder
 from memories.embeddings.providers.wordllama_embedder import WordLlamaEmbedder
 from memories.embeddings.status import ModelStatus, model_statuses
 from memories.models import AuditEntry, EmbeddingModel, Memory, MemoryEmbedding, MemoryVersion, MissingVector, Tenant
-from memories.search.retrieval import Retrieval, retrieve
+from memories.search.retrieval import Retrieval
 from memories.store.actions.edit import archive_memory, update_memory
 from memories.tenancy.exceptions import Conflict, InvalidInput
 from memories.tenancy.scopes import tenant_scope
@@ -42,6 +42,7 @@ from tests.fakes.embedding_server import (
     failing_embedding,
     running_embedding_server,
 )
+from tests.integration.memories.search_helpers import retrieve_for_test
 
 pytestmark = pytest.mark.django_db
 
@@ -120,9 +121,7 @@ def versions(tenant: Tenant) -> set[tuple[str, int]]:
 
 
 def search(tenant: Tenant, query: str, **options: Any) -> Retrieval:
-    return retrieve(
-        tenant_id=tenant.pk, query=query, now=FACTORY_NOW, token_budget=4_000, overfetch_ratio=1.25, **options
-    )
+    return retrieve_for_test(tenant, query, now=FACTORY_NOW, token_budget=4_000, overfetch_ratio=1.25, **options)
 
 
 def order(tenant: Tenant, query: str) -> list[str]:
@@ -257,7 +256,7 @@ def test_switch_that_is_forced_leaves_the_rest_to_words_until_it_has_vectors(
     tenant: Tenant, memories: list[Memory]
 ) -> None:
     model = start(tenant)
-    assert switch(tenant, accepts_missing=True)
+    assert switch(tenant, confirm_missing=True)
     found = search(tenant, "green tea")
     assert [(each.content, each.similarity) for each in found.candidates] == [(TEXTS[0], None)]
     assert [warning.code for warning in found.warnings] == ["no_embeddings"]
@@ -355,7 +354,7 @@ def test_refused_text_is_found_alone_keeps_the_switch_waiting_and_can_be_tried_a
     with pytest.raises(Conflict) as refusal:
         switch(tenant)
     assert refusal.value.code == "refused_texts"
-    assert switch(tenant, accepts_missing=True)
+    assert switch(tenant, confirm_missing=True)
     rye = reread_memory(memories[2])
     assert (rye.embedding_state, rye.embedding_error) == ("failed", "The embedding endpoint answered 400.")
     assert [each.content for each in search(tenant, "rye bread", mode="lexical").candidates] == [TEXTS[2]]
@@ -468,7 +467,7 @@ def test_another_dimension_than_the_registered_one_is_refused_at_write_and_at_se
     found = search(tenant, "tea")
     assert [warning.code for warning in found.warnings] == ["embedder_unavailable"]
     assert {each.content for each in found.candidates} == {"A new tea.", TEXTS[0]}
-    assert [problem.code for problem in model_problems()] == ["other_dimension"]
+    assert [problem.code for problem in model_problems()] == ["dimension_mismatch"]
 
 
 # --- Settings that change -------------------------------------------------------------------------------------------
@@ -484,7 +483,7 @@ def test_changed_settings_leave_the_model_of_stored_vectors_and_say_so(
     assert vectors(tenant, FIRST) >= {(str(new.pk), 1)}
     assert search(tenant, "tea").plan["embed"]["model"] == FIRST
     (problem,) = model_problems()
-    assert problem.code == "not_reembedded"
+    assert problem.code == "reembedding_needed"
     assert "Run `manage.py reembed --model hashed-ngram-512`" in problem.detail
     assert [(message.id, message.msg) for message in stored_models_fit_settings(databases=["default"])] == [
         ("memories.E003", problem.detail)

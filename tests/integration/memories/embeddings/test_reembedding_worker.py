@@ -22,7 +22,6 @@ from memories import tasks
 from memories.embeddings.actions.reembedding import start_reembedding
 from memories.embeddings.indexer import index_memories, index_now
 from memories.models import EmbeddingModel, Memory, MemoryEmbedding, MemoryVersion, Tenant
-from memories.search.retrieval import retrieve
 from memories.services.store.drafts import NewMemory
 from memories.store.actions.edit import update_memory
 from memories.store.actions.store import store_memories, store_memory
@@ -38,6 +37,7 @@ from tests.fakes.embedding_server import (
     running_embedding_server,
     slow_embedding,
 )
+from tests.integration.memories.search_helpers import retrieve_for_test
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.long]
 
@@ -139,12 +139,12 @@ def found_models(tenant: Tenant, texts: list[str]) -> set[str]:
     """Search each text: it is found by its own vector, with nothing to warn of; the models that were searched with."""
     models = set()
     for text in texts:
-        found = retrieve(
-            tenant_id=tenant.pk, query=text, now=timezone.now(), token_budget=200, overfetch_ratio=1.0, mode="vector"
+        found = retrieve_for_test(
+            tenant, text, now=timezone.now(), token_budget=200, overfetch_ratio=1.0, mode="vector"
         )
         similarities = {candidate.content: candidate.similarity for candidate in found.candidates}
         assert (similarities.get(text), found.warnings) == (pytest.approx(1.0, abs=2e-3), [])
-        models.add(found.model)
+        models.add(found.query.model)
     return models
 
 
@@ -222,7 +222,7 @@ def test_worker_killed_in_the_middle_loses_and_doubles_nothing_while_others_writ
     assert [writer.error for writer in writers] == [None, None]
     # What was written at the very end waits for the worker, as every write with a remote model does.
     wait_for(lambda: vectors(tenant, FAKE_EMBEDDING_MODEL) >= versions(tenant) or swept(), worker)
-    call_command("reembed", "--rollback", "--wait", "--tenant", tenant.name)
+    call_command("reembed", "--roll-back", "--wait", "--tenant", tenant.name)
     assert model_of(tenant, FIRST).state == "active"
     assert vectors(tenant, FIRST) == vectors(tenant, FAKE_EMBEDDING_MODEL) == versions(tenant)
     assert found_models(tenant, [*TEXTS[::200], *(text for writer in writers for text in writer.texts)]) == {FIRST}

@@ -297,7 +297,7 @@ def test_undo_of_a_merge_restores_exactly(tenant: Tenant) -> None:
     assert state(tenant) == before
     with pytest.raises(Conflict) as caught:
         undo(tenant, act)
-    assert caught.value.code == "undone"
+    assert caught.value.code == "already_undone"
 
 
 def test_undo_of_a_merge_keeps_what_was_counted_since(tenant: Tenant) -> None:

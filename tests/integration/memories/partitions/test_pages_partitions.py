@@ -120,7 +120,7 @@ def test_tree_as_page_and_as_fragment(client: Client, tenant: Tenant) -> None:
 
 
 def test_no_partition_yet_says_how_one_comes_about(client: Client, tenant: Tenant) -> None:
-    assert "There is no partition yet" in text_of(client.get(address(tenant)))
+    assert "No partitions yet" in text_of(client.get(address(tenant)))
 
 
 @pytest.mark.parametrize("query", [{"partition": "nonsense"}, {"after": "nonsense"}, {"q": "x" * 201}])
@@ -154,13 +154,13 @@ def test_summary_says_whether_memories_came_after_it(client: Client, tenant: Ten
     assert (state().style, state().is_behind) == ("compact", False)
     store_memories_for_pages(tenant, ("A new one.", "agent=service", "fact"), now=timezone.now())
     assert state().is_behind
-    assert "older than its memories" in text_of(client.get(address(tenant, partition="agent=service")))
+    assert "outdated" in text_of(client.get(address(tenant, partition="agent=service")))
 
 
 def test_chosen_partition_leads_to_what_is_filtered_to_it(client: Client, tenant: Tenant) -> None:
     make_bakery_memories(tenant)
     text = text_of(client.get(address(tenant, partition="agent=support/user=c-1")))
-    for name in ("memories", "sessions", "receipts", "context-preview"):
+    for name in ("memories", "sessions", "context-log", "context-preview"):
         assert f"{page(name, tenant)}?partition=agent%3Dsupport/user%3Dc-1" in text
     assert "We repair cargo bikes." in text
     assert "Roll up now" in text
@@ -214,7 +214,7 @@ def test_opened_node_asks_for_what_stands_below_it(client: Client, big: Tenant) 
     branch = f"{page('partition-branch', big)}?{urlencode({'partition': 'user=u3'})}"
     part = client.get(branch, headers=HTMX)
     assert [node.path for node in part.context["nodes"]] == ["user=u3/topic=t0", "user=u3/topic=t1"]
-    assert "More, from user=u3/topic=t1 on" in text_of(part)
+    assert "More after user=u3/topic=t1 on" in text_of(part)
     assert "<html" not in text_of(part)
     assert client.get(branch)["Location"] == f"{page('partitions', big)}?partition=user%3Du3"
     assert client.get(page("partition-branch", big) + "?partition=nonsense").status_code == 404
@@ -224,7 +224,7 @@ def test_partitions_are_found_by_a_part_of_their_path(client: Client, big: Tenan
     found = client.get(address(big, q="TOPIC=T1"), headers=HTMX)
     assert list(nodes_of(found.context["tree"])) == ["user=u0/topic=t1", "user=u1/topic=t1"]
     assert found.context["tree"].rest_after == "user=u1/topic=t1"
-    assert "No partition holds" in text_of(client.get(address(big, q="zeppelin")))
+    assert "No partition contains" in text_of(client.get(address(big, q="zeppelin")))
 
 
 def test_number_of_queries_does_not_grow_with_the_partitions(

@@ -12,10 +12,10 @@ from django.test.utils import CaptureQueriesContext
 from memories.models import AuditEntry, Memory, Partition, PartitionSummary, Snapshot, Tenant
 from memories.partitions.actions.snapshots import create_snapshot, delete_snapshot
 from memories.partitions.actions.summaries import save_summary, withdraw_summary
-from memories.search.lookup import read_partition_summaries, summary_at_time
 from memories.services.partitions.paths import parse_partition
 from memories.services.store.moments import PointInTime
 from memories.services.tokens import token_counts
+from memories.store.readings import SearchScope, read_partition_summaries, read_summary
 from memories.tenancy.exceptions import Conflict, InvalidInput, StaleVersion
 from memories.tenancy.scopes import tenant_scope
 from tests.factories import FACTORY_NOW, TESTER, make_memory
@@ -42,8 +42,9 @@ def withdraw(summary: PartitionSummary, hours: float) -> PartitionSummary:
 
 def summaries(tenant: Tenant, path: str, *levels: int, reach: str = "", **options: Any) -> list[str]:
     values: dict[str, Any] = {"style": "compact", "moment": PointInTime.now(FACTORY_NOW)} | options
+    scope = SearchScope(tenant.pk, reach, values["moment"])
     with tenant_scope(tenant.pk):
-        found = read_partition_summaries(tenant_id=tenant.pk, path=path, levels=levels, reach=reach, **values)
+        found = read_partition_summaries(scope, path, levels=levels, style=values["style"])
     return [summary.content for summary in found]
 
 
@@ -164,12 +165,8 @@ def test_summaries_above_the_reach_of_a_key_stay_unread(tenant: Tenant) -> None:
     assert found == ["summary of team=a/user=alex", f"summary of {PATH}"]
     with tenant_scope(tenant.pk):
         for summary, is_read in zip(saved, (False, True, True), strict=True):
-            read = summary_at_time(
-                tenant_id=tenant.pk,
-                summary_id=summary.summary_id,
-                moment=PointInTime.now(FACTORY_NOW),
-                reach="team=a/user=alex",
-            )
+            scope = SearchScope(tenant.pk, "team=a/user=alex", PointInTime.now(FACTORY_NOW))
+            read = read_summary(scope, summary.summary_id)
             assert (read == summary) == is_read
 
 
@@ -180,13 +177,11 @@ def test_summaries_are_read_as_they_were(tenant: Tenant, moment: Callable[[datet
     found = [summaries(tenant, "user=alex", 0, moment=moment(at(hour))) for hour in (0, 1, 3, 4.9, 5)]
     assert found == [[], ["one"], ["two"], ["two"], []]
     with tenant_scope(tenant.pk):
-        options: dict[str, Any] = {"tenant_id": tenant.pk, "summary_id": saved.summary_id, "reach": ""}
-        read = [summary_at_time(moment=moment(at(hour)), **options) for hour in (0, 2, 4, 9)]
+        scopes = [SearchScope(tenant.pk, "", moment(at(hour))) for hour in (0, 2, 4, 9)]
+        read = [read_summary(scope, saved.summary_id) for scope in scopes]
         assert [summary and summary.content for summary in read] == [None, "one", "two", None]
         with CaptureQueriesContext(connection) as queries:
-            read_partition_summaries(
-                tenant_id=tenant.pk, path=PATH, levels=[0, 1, 2], style="compact", moment=moment(at(1)), reach=""
-            )
+            read_partition_summaries(SearchScope(tenant.pk, "", moment(at(1))), PATH, levels=[0, 1, 2], style="compact")
     assert len(queries) == 1
 
 

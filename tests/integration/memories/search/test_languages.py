@@ -15,7 +15,6 @@ from memories.models import AuditEntry, CommonLexeme, Memory, MemoryVersion, Ten
 from memories.search import languages, maintenance, retrievers
 from memories.search.actions import set_tenant_language
 from memories.search.queries.lexemes import query_lexemes, tenant_query_lexemes
-from memories.search.retrieval import retrieve
 from memories.services.search import text_query
 from memories.services.store.drafts import NewMemory
 from memories.services.store.moments import PointInTime
@@ -27,6 +26,7 @@ from memories.tenancy.exceptions import InvalidInput
 from memories.tenancy.queries.languages import text_search_configs
 from memories.tenancy.scopes import admin_write_scope, tenant_scope
 from tests.factories import FACTORY_NOW, TESTER, make_memory
+from tests.integration.memories.search_helpers import retrieve_for_test
 from tests.users import new_operator
 
 pytestmark = pytest.mark.django_db
@@ -44,7 +44,7 @@ def change_language(tenant: Tenant, language: str, now: datetime | None = None) 
 
 def found(tenant: Tenant, query: str, **options: Any) -> list[str]:
     values: dict[str, Any] = {"now": FACTORY_NOW, "token_budget": 4000, "overfetch_ratio": 1.25, "mode": "lexical"}
-    answer = retrieve(tenant_id=tenant.pk, query=query, **values | options)
+    answer = retrieve_for_test(tenant, query, **values | options)
     return sorted(candidate.content for candidate in answer.candidates)
 
 
@@ -213,9 +213,9 @@ def test_common_words_are_counted_per_tenant(crowd: Tenant, other_tenant: Tenant
 def test_common_word_ranks_but_does_not_match(crowd: Tenant) -> None:
     make_memory(crowd, "zebra alone")
     assert found(crowd, "zebra project") == ["a zebra project", "zebra alone"]
-    answer = retrieve(
-        tenant_id=crowd.pk,
-        query="zebra project",
+    answer = retrieve_for_test(
+        crowd,
+        "zebra project",
         mode="lexical",
         now=FACTORY_NOW,
         token_budget=4000,

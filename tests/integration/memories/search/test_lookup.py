@@ -12,9 +12,9 @@ from django.test.utils import CaptureQueriesContext
 from memories.embeddings.providers import get_embedder
 from memories.models import Memory, Tenant
 from memories.partitions.actions.links import link_memories, unlink_memories
-from memories.search.lookup import linked_memories, memories_at_time, version_vectors
 from memories.services.store.moments import PointInTime
 from memories.store.actions.edit import archive_memory, update_memory
+from memories.store.readings import CandidateQuery, SearchScope, read_linked_memories, read_memories, read_vectors
 from memories.tenancy.scopes import tenant_scope
 from tests.factories import FACTORY_NOW, TESTER, make_memory
 
@@ -27,18 +27,16 @@ def at(hours: float) -> datetime:
     return FACTORY_NOW + timedelta(hours=hours)
 
 
-def read(
-    tenant: Tenant, *memories: Memory, moment: PointInTime = PRESENT, reach: str = "", **options: Any
-) -> list[str]:
+def read(tenant: Tenant, *memories: Memory, moment: PointInTime = PRESENT, reach: str = "") -> list[str]:
     with tenant_scope(tenant.pk):
         ids = [memory.pk for memory in memories]
-        found = memories_at_time(tenant_id=tenant.pk, ids=ids, moment=moment, reach=reach, **options)
+        found = read_memories(SearchScope(tenant.pk, reach, moment), ids)
     return [candidate.content for candidate in found]
 
 
 def linked(tenant: Tenant, memory: Memory, moment: PointInTime = PRESENT, reach: str = "") -> list[str]:
     with tenant_scope(tenant.pk):
-        found = linked_memories(tenant_id=tenant.pk, memory_id=memory.pk, moment=moment, reach=reach)
+        found = read_linked_memories(SearchScope(tenant.pk, reach, moment), memory.pk)
     return [candidate.content for candidate in found]
 
 
@@ -54,7 +52,7 @@ def test_memories_come_in_the_order_asked_for_each_once_within_reach(tenant: Ten
     assert read(tenant, second, first, reach="user=a") == ["first"]
     assert read(tenant) == []
     with tenant_scope(tenant.pk):
-        assert memories_at_time(tenant_id=tenant.pk, ids=[uuid4()], moment=PRESENT, reach="") == []
+        assert read_memories(SearchScope(tenant.pk, "", PRESENT), [uuid4()]) == []
 
 
 def test_memories_are_read_as_they_held_then(tenant: Tenant) -> None:
@@ -73,10 +71,9 @@ def test_memories_come_with_their_similarity_where_a_vector_is_given(tenant: Ten
     with tenant_scope(tenant.pk):
         update_memory(memory=memory, changes={"content": "Alex prefers coffee."}, by=TESTER, now=at(2))
         query, text = get_embedder().embed(["tea", "Alex prefers green tea."])
-        options: dict[str, Any] = {"tenant_id": tenant.pk, "ids": [memory.pk], "reach": ""}
-        options |= {"query_vector": query, "model": get_embedder().name}
-        (then,) = memories_at_time(moment=PointInTime.valid(at(1)), **options)
-        (now,) = memories_at_time(moment=PointInTime.now(at(3)), **options)
+        moments = (PointInTime.valid(at(1)), PointInTime.now(at(3)))
+        compared = CandidateQuery(query, get_embedder().name)
+        (then,), (now,) = (read_memories(SearchScope(tenant.pk, "", one), [memory.pk], compared) for one in moments)
     assert then.similarity == pytest.approx(float(query @ text), abs=2e-3)
     assert now.similarity is None
 
@@ -125,19 +122,20 @@ def test_vectors_are_read_by_version(tenant: Tenant) -> None:
     memory = make_memory(tenant, "Alex prefers green tea.", is_embedded=True)
     with tenant_scope(tenant.pk):
         update_memory(memory=memory, changes={"content": "Alex prefers coffee."}, by=TESTER, now=at(1))
-        found = version_vectors([(memory.pk, 1), (memory.pk, 2)], get_embedder().name, tenant_id=tenant.pk)
-        assert version_vectors([(memory.pk, 1)], "another-model", tenant_id=tenant.pk) == {}
-        assert version_vectors([], get_embedder().name, tenant_id=tenant.pk) == {}
-    assert list(found) == [(memory.pk, 1)]
+        found = read_vectors(tenant.pk, {memory.pk: 1}, get_embedder().name)
+        assert read_vectors(tenant.pk, {memory.pk: 2}, get_embedder().name) == {}
+        assert read_vectors(tenant.pk, {memory.pk: 1}, "another-model") == {}
+        assert read_vectors(tenant.pk, {}, get_embedder().name) == {}
+    assert list(found) == [memory.pk]
     (text,) = get_embedder().embed(["Alex prefers green tea."])
-    assert np.allclose(found[memory.pk, 1], text, atol=2e-3)
-    assert found[memory.pk, 1].dtype == np.float32
+    assert np.allclose(found[memory.pk], text, atol=2e-3)
+    assert found[memory.pk].dtype == np.float32
 
 
 def test_queries_do_not_grow(tenant: Tenant) -> None:
     def count(moment: PointInTime) -> int:
         with tenant_scope(tenant.pk), CaptureQueriesContext(connection) as queries:
-            linked_memories(tenant_id=tenant.pk, memory_id=focus.pk, moment=moment, reach="")
+            read_linked_memories(SearchScope(tenant.pk, "", moment), focus.pk)
         return len(queries)
 
     focus = make_memory(tenant, "focus")

@@ -10,15 +10,17 @@ from django.test.utils import CaptureQueriesContext
 
 from memories.embeddings.indexer import index_memories
 from memories.models import Memory, Tenant
-from memories.search.retrieval import Candidate, Retrieval, retrieve
+from memories.search.retrieval import Retrieval
 from memories.services.partitions.paths import parse_partition
 from memories.services.store.drafts import NewMemory
 from memories.services.store.moments import PointInTime
 from memories.store.actions.edit import archive_memory, restore_memory, update_memory
 from memories.store.actions.store import store_memories
+from memories.store.readings import Candidate
 from memories.store.recall import fold_tenant_retrievals, record_retrieval_tick
 from memories.tenancy.scopes import tenant_scope
 from tests.factories import FACTORY_NOW, TESTER, make_memory, reread_memory
+from tests.integration.memories.search_helpers import retrieve_for_test
 
 pytestmark = pytest.mark.django_db
 
@@ -30,7 +32,7 @@ LATER = FACTORY_NOW + timedelta(hours=9)
 
 def search(tenant: Tenant, query: str | None, moment: PointInTime | None = None, **options: Any) -> Retrieval:
     values: dict[str, Any] = {"now": LATER, "token_budget": 4000, "overfetch_ratio": 1.25}
-    return retrieve(tenant_id=tenant.pk, query=query, moment=moment, **values | options)
+    return retrieve_for_test(tenant, query, moment=moment, **values | options)
 
 
 def edit(memory: Memory, at: datetime, **changes: Any) -> None:

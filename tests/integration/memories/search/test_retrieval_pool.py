@@ -11,11 +11,12 @@ from django.test.utils import CaptureQueriesContext
 from memories.embeddings.indexer import index_memories
 from memories.embeddings.providers import get_embedder
 from memories.models import Memory, Tenant
-from memories.search.retrieval import Retrieval, retrieve
+from memories.search.retrieval import Retrieval
 from memories.services.store.moments import PointInTime
 from memories.store.actions.edit import archive_memory, update_memory
 from memories.tenancy.scopes import tenant_scope
 from tests.factories import FACTORY_NOW, TESTER, make_memory
+from tests.integration.memories.search_helpers import retrieve_for_test
 
 pytestmark = pytest.mark.django_db
 
@@ -24,7 +25,7 @@ LATER = FACTORY_NOW + timedelta(hours=2)
 
 def search(tenant: Tenant, query: str | None, **options: Any) -> Retrieval:
     values: dict[str, Any] = {"now": LATER, "token_budget": 10, "overfetch_ratio": 1.0, "mode": "lexical"}
-    return retrieve(tenant_id=tenant.pk, query=query, **values | options)
+    return retrieve_for_test(tenant, query, **values | options)
 
 
 def contents(found: Retrieval) -> list[str]:
@@ -114,9 +115,9 @@ def test_candidates_tell_place_kind_and_what_they_hold(tenant: Tenant) -> None:
     best, beside = found.candidates
     assert (best.kind, best.partition_path, best.session, best.position) == ("fact", "user=al/topic=x", "one", 0)
     assert best.holds == {"alex", "green", "tea"}
-    assert best.holds < set(found.lexemes)
+    assert best.holds < set(found.query.lexemes)
     assert beside.holds == frozenset()
-    read = best.as_mapping
+    read = best
     assert (read["kind"], read["partition_path"], read["session"], read["position"]) == (
         *("fact", "user=al/topic=x", "one", 0),
     )

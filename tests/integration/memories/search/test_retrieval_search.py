@@ -15,7 +15,7 @@ from memories.embeddings.providers.protocol import EmbeddingVectors
 from memories.models import Memory, Tenant
 from memories.search import retrieval
 from memories.search.queries.lexemes import query_lexemes
-from memories.search.retrieval import Retrieval, retrieve
+from memories.search.retrieval import Retrieval
 from memories.services.partitions.paths import parse_partition
 from memories.services.store.drafts import NewMemory
 from memories.store.actions.edit import archive_memory, update_memory
@@ -23,13 +23,14 @@ from memories.store.actions.store import store_memories
 from memories.tenancy.exceptions import InvalidInput
 from memories.tenancy.scopes import tenant_scope
 from tests.factories import FACTORY_NOW, TESTER, make_memory
+from tests.integration.memories.search_helpers import retrieve_for_test
 
 pytestmark = pytest.mark.django_db
 
 
 def search(tenant: Tenant, query: str | None, **options: Any) -> Retrieval:
     values: dict[str, Any] = {"partition": "", "now": FACTORY_NOW, "token_budget": 4000, "overfetch_ratio": 1.25}
-    return retrieve(tenant_id=tenant.pk, query=query, **values | options)
+    return retrieve_for_test(tenant, query, **values | options)
 
 
 def contents(found: Retrieval) -> list[str]:

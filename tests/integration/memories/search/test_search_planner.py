@@ -16,9 +16,8 @@ from memories.embeddings.indexer import index_memories
 from memories.embeddings.providers import get_embedder
 from memories.models import Memory, MemoryEmbedding, PartitionCount, PartitionCountChange, Tenant
 from memories.partitions.maintenance import fold_partition_counts
-from memories.search.nearest import NearestResult, execute_vector_plan, find_nearest, scope_size
 from memories.search.queries.nearest import force_index_scan, index_name
-from memories.search.retrieval import retrieve
+from memories.search.retrievers import NearestResult, execute_vector_plan, find_nearest, scope_size
 from memories.services.partitions.paths import parse_partition
 from memories.services.search.filters import parse_filters
 from memories.services.search.lexemes import search_columns
@@ -31,6 +30,7 @@ from memories.store.live_rows import ensure_partitions
 from memories.store.readings import SearchScope
 from memories.tenancy.scopes import admin_write_scope, tenant_scope
 from tests.factories import FACTORY_NOW, TESTER, make_memory, reread_memory
+from tests.integration.memories.search_helpers import retrieve_for_test
 
 pytestmark = pytest.mark.django_db
 
@@ -272,11 +272,11 @@ def test_expired_memories_do_not_take_the_place_of_others(tenant: Tenant) -> Non
 def test_receipt_says_how_and_why(tenant: Tenant) -> None:
     make_memory(tenant, "green tea", partition="user=al", is_embedded=True)
     make_memory(tenant, "black tea", is_embedded=True)
-    options = {"tenant_id": tenant.pk, "query": "tea", "now": LATER, "token_budget": 100, "overfetch_ratio": 1.0}
-    plan = retrieve(partition="user=al", **options).plan["vector"]
+    options = {"tenant": tenant, "query": "tea", "now": LATER, "token_budget": 100, "overfetch_ratio": 1.0}
+    plan = retrieve_for_test(partition="user=al", **options).plan["vector"]
     assert (plan["search"], plan["reason"], plan["rows_in_scope"], plan["rows"]) == ("exact", "few_rows", 1, 1)
     assert plan["limit"] == 1_000
-    then = retrieve(moment=PointInTime.valid(LATER), **options).plan["vector"]
+    then = retrieve_for_test(moment=PointInTime.valid(LATER), **options).plan["vector"]
     assert (then["search"], then["reason"], then["rows"]) == ("exact", "history", 2)
 
 

@@ -137,7 +137,7 @@ def test_memory_that_changed_meanwhile_is_told_and_left_alone(act: str, tenant: 
             update_memory(memory=changed, changes={"content": "Somebody was faster."}, by=TESTER, now=FACTORY_NOW)
     kept = reread_memory(changed)
     done = do(tenant, act, seen | {gone: 1}, kind="procedure")
-    assert (done.count, done.left) == (2, {"changed": 1, "gone": 1})
+    assert (done.count, done.left) == (2, {"changed": 1, "not_found": 1})
     after = reread_memory(changed)
     assert (after.version, after.archived_at, after.kind) == (kept.version, kept.archived_at, kept.kind)
 
@@ -147,7 +147,7 @@ def test_those_that_are_so_already_are_left_alone_and_all_of_them_is_a_conflict(
     with tenant_scope(tenant.pk):
         archive_memory(memory=archived, by=TESTER, now=FACTORY_NOW)
     done = do(tenant, "pin", {pinned.pk: 1, plain.pk: 1, archived.pk: 1})
-    assert (done.count, done.left) == (1, {"as_wanted": 1, "archived": 1})
+    assert (done.count, done.left) == (1, {"unchanged": 1, "archived": 1})
     for act, chosen in (("pin", pinned), ("archive", archived), ("restore", pinned)):
         with pytest.raises(Conflict) as caught:
             do(tenant, act, {chosen.pk: 1})
@@ -205,7 +205,7 @@ def test_undo_leaves_what_was_taken_back_and_done_again_by_hand(act: str, tenant
     kept = reread_memory(touched)
     undone = undo(tenant, done)
     assert (undone.count, undone.left) == (1, 1)
-    assert str(undone) == "Undone: 1 memory is as it was; 1 was changed since and is left alone."
+    assert str(undone) == "Undone: 1 memory is as it was; 1 was changed since and skipped."
     after = reread_memory(touched)
     assert (after.version, after.archived_at) == (kept.version, kept.archived_at)
     back = reread_memory(other)
@@ -227,7 +227,7 @@ def test_undo_that_would_leave_every_memory_is_refused(act: str, tenant: Tenant)
     for _ in range(2):
         with pytest.raises(Conflict) as caught:
             undo(tenant, done)
-        assert (caught.value.code, caught.value.detail) == ("changed", "1 was changed since and is left alone.")
+        assert (caught.value.code, caught.value.detail) == ("changed", "1 was changed since and skipped.")
     assert (reread_memory(row).version, reread_memory(row).archived_at) == (kept.version, kept.archived_at)
 
 

@@ -102,7 +102,7 @@ def test_memory_changed_meanwhile_is_told_and_left_alone(client: Client, tenant:
     with tenant_scope(tenant.pk):
         update_memory(memory=first, changes={"content": "Faster."}, by=TESTER, now=timezone.now())
     text = text_of(perform(client, tenant, "pin", first, second))
-    assert "1 memory pinned. Left alone: 1 changed by somebody since this page was opened." in text
+    assert "1 memory pinned. Skipped: 1 changed since this page was opened." in text
     assert (as_stored(first).pinned, as_stored(second).pinned) == (False, True)
 
 
@@ -198,7 +198,7 @@ def test_preview_of_nothing_goes_back_to_the_list(query: dict[str, str], client:
 def test_undo_of_what_is_undone_or_unknown(client: Client, tenant: Tenant) -> None:
     undo = undo_of(perform(client, tenant, "pin", make_bakery_memories(tenant)[0]))
     client.post(undo)
-    assert "Nothing was taken back" in text_of(client.post(undo, follow=True))
+    assert "Not undone" in text_of(client.post(undo, follow=True))
     assert client.post(page("memories-undo", tenant, uuid4())).status_code == 404
 
 

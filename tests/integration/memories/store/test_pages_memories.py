@@ -85,8 +85,8 @@ def test_search_says_which_arm_found_what(client: Client, tenant: Tenant) -> Non
     assert "found" not in first.context
     assert f'hx-get="{address}" hx-trigger="load"' in text_of(first)
     text = text_of(client.get(with_result_address(address)))
-    assert "meaning #1" in text
-    assert "words #1" in text
+    assert "vector #1" in text
+    assert "lexical #1" in text
 
 
 def test_search_within_archived_rows_goes_by_words(client: Client, tenant: Tenant) -> None:
@@ -95,7 +95,7 @@ def test_search_within_archived_rows_goes_by_words(client: Client, tenant: Tenan
         archive_memory(memory=memory, by=TESTER, now=timezone.now())
     text = text_of(client.get(with_result_address(page("memories", tenant) + "?q=brodersen&state=archived")))
     assert "Frau Brodersen" in text
-    assert "meaning #" not in text
+    assert "vector #" not in text
 
 
 def test_pages_follow_one_another_without_gap_or_repeat(client: Client, tenant: Tenant) -> None:
@@ -137,7 +137,7 @@ def test_question_that_cannot_be_asked_is_answered_422(query: str, client: Clien
     for headers in ({}, HTMX):
         response = client.get(f"{page('memories', tenant)}?{query}", headers=headers)
         assert response.status_code == 422
-        assert "This cannot be asked" in text_of(response)
+        assert "Invalid request" in text_of(response)
 
 
 def test_cursor_that_is_none_begins_at_the_start(client: Client, tenant: Tenant) -> None:
@@ -146,8 +146,8 @@ def test_cursor_that_is_none_begins_at_the_start(client: Client, tenant: Tenant)
 
 
 def test_empty_list_says_how_memories_come(client: Client, tenant: Tenant) -> None:
-    assert "Nothing is stored yet" in text_of(client.get(page("memories", tenant)))
-    assert "Nothing matches" in text_of(client.get(page("memories", tenant) + "?kind=fact"))
+    assert "No memories yet" in text_of(client.get(page("memories", tenant)))
+    assert "No results" in text_of(client.get(page("memories", tenant) + "?kind=fact"))
 
 
 def test_query_count_of_the_list_does_not_grow(

@@ -81,8 +81,8 @@ def test_post_without_log_in_never_comes_back_to_an_address_that_only_takes_post
     referer = "http://testserver" + reverse("memory", args=[tenant_id, memory_id])
     assert client.post(address, headers={"referer": referer})["Location"].endswith(str(memory_id))
     refused = client.post(address, headers={"referer": referer}, follow=True)
-    assert "what you sent was not saved" in text_of(refused)
-    assert "what you sent was not saved" not in text_of(client.get(referer, follow=True))
+    assert "Your changes were not saved" in text_of(refused)
+    assert "Your changes were not saved" not in text_of(client.get(referer, follow=True))
     assert client.post(address, headers={"referer": "https://evil.example/x"})["Location"].endswith("?unsaved=1&next=/")
 
 

@@ -36,13 +36,13 @@ from memories.models import (
     Tenant,
     TenantMemo,
 )
-from memories.search.retrieval import retrieve
 from memories.services.partitions.paths import parse_partition
 from memories.services.store.demo import demo_questions_for_tenant, read_demo
 from memories.store.actions.counters import MemoryCounters, import_counters
 from memories.tenancy.scopes import admin_write_scope, tenant_scope
 from memory_platform.management.commands import load_demo
 from memory_platform.management.demo import DemoLoader
+from tests.integration.memories.search_helpers import retrieve_for_test
 from tests.users import BY, new_operator
 
 NAME = "Fennrad"
@@ -186,7 +186,7 @@ def test_measuring_pages_have_a_draft_questions_and_two_evaluations_to_show(demo
     questions = steps("steering", "collect_golden_question")
     with tenant_scope(demo.pk):
         drafts = list(ScoringProfileVersion.objects.for_tenant(demo.pk).versions())
-        wanted = GoldenQuestion.objects.for_tenant(demo.pk).standing().with_counts(timezone.now()).oldest_first()
+        wanted = GoldenQuestion.objects.for_tenant(demo.pk).not_removed().with_counts(timezone.now()).oldest_first()
         counts = [(row.text, row.memory_count, row.live_count) for row in wanted]
         runs = list(EvaluationRun.objects.for_tenant(demo.pk).newest_first())
     assert [(row.version, row.based_on, row.state) for row in drafts] == [
@@ -219,9 +219,9 @@ def test_sessions_show_a_summary_in_force_one_that_waits_and_masked_outputs(demo
 def test_suggested_questions_find_their_answers(demo: Tenant) -> None:
     found = {}
     for query, partition in demo_questions_for_tenant(NAME):
-        retrieval = retrieve(
-            tenant_id=demo.pk,
-            query=query,
+        retrieval = retrieve_for_test(
+            demo,
+            query,
             partition=parse_partition(partition),
             now=timezone.now(),
             token_budget=600,

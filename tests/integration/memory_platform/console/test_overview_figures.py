@@ -73,7 +73,7 @@ def test_curves_bin_contexts_by_day_with_percentiles_and_the_share_of_the_budget
     assert values_of(charts, "Contexts served")[yesterday] == (3,)
     assert values_of(charts, "Latency")[yesterday] == (20.0, 29.0)
     assert values_of(charts, "Latency")[yesterday - timedelta(days=1)] == (None, None)
-    assert values_of(charts, "Used of the budget")[yesterday] == (25.0,)
+    assert values_of(charts, "Budget used")[yesterday] == (25.0,)
     assert values_of(charts, "Tokens given")[today] == (300,)
     assert sum(values[0] or 0 for values in values_of(charts, "Contexts served").values()) == 4
 
@@ -92,7 +92,7 @@ def test_curves_of_memories_and_savings_are_of_this_tenant_alone(tenant: Tenant,
 
 @pytest.mark.parametrize("span", SPANS, ids=lambda span: span.name)
 def test_stretches_of_a_range_touch_and_end_with_the_one_under_way(span: Any) -> None:
-    begins = span.begins(NOW)
+    begins = span.starts_at(NOW)
     assert len(begins) == span.steps
     assert begins[-1] <= NOW < begins[-1] + span.step
     assert {later - earlier for earlier, later in pairwise(begins)} == {span.step}
@@ -100,7 +100,7 @@ def test_stretches_of_a_range_touch_and_end_with_the_one_under_way(span: Any) ->
 
 def test_nothing_needs_anybody_in_an_empty_tenant(client: Client, tenant: Tenant) -> None:
     assert set(counts(tenant).values()) == {0}
-    assert "Nothing needs you." in text_of(client.get(page("tenant-overview", tenant)))
+    assert "No action items." in text_of(client.get(page("tenant-overview", tenant)))
 
 
 def test_what_waits_is_counted_with_its_age_and_leads_to_where_it_is_dealt_with(client: Client, tenant: Tenant) -> None:
@@ -110,7 +110,7 @@ def test_what_waits_is_counted_with_its_age_and_leads_to_where_it_is_dealt_with(
         Memory.objects.filter(pk=memory.pk).update(embedding_state="failed", embedding_error="Refused.")
     assert counts(tenant) == {"reviews": 0, "sessions": 1, "runs": 1, "evaluations": 0, "embeddings": 1}
     text = text_of(client.get(page("tenant-overview", tenant)))
-    assert "1 session is over its warning" in text
+    assert "1 session above its warning threshold" in text
     assert f"{page('jobs', tenant)}?kind=runs&amp;state=failed" in text
     assert f"{page('memories', tenant)}?state=failed" in text
     jobs = text_of(client.get(page("jobs", tenant)))
@@ -126,7 +126,7 @@ def test_failure_that_a_later_run_made_good_needs_nobody(client: Client, tenant:
         again = Run.objects.create(
             tenant=tenant, kind="compaction", session=run.session, compaction=run.compaction, created_at=later
         )
-        Run.objects.filter(pk=again.pk).finished("applied", later)
+        Run.objects.filter(pk=again.pk).finish("applied", later)
         assert failed_run_backlogs([tenant.pk]) == {}
     assert client.get(page("jobs", tenant) + "?kind=runs&state=failed").context["table"].rows == []
     assert len(client.get(page("jobs", tenant)).context["table"].rows) == 2
@@ -166,7 +166,7 @@ def test_query_count_of_all_tenants_does_not_grow(
 
 def test_workers_and_the_scheduler_are_away_without_a_sign_and_back_with_one(client: Client, tenant: Tenant) -> None:
     def states() -> dict[str, bool]:
-        return {part.kind.name: part.state.is_ok for part in client.get(reverse("parts")).context["parts"]}
+        return {part.kind.name: part.state.is_ok for part in client.get(reverse("health")).context["parts"]}
 
     heartbeats.cache.delete_many([heartbeats.WORKER, heartbeats.BEAT])
     heartbeats._written.clear()
@@ -179,16 +179,16 @@ def test_workers_and_the_scheduler_are_away_without_a_sign_and_back_with_one(cli
 
 def test_parts_that_are_away_are_told_on_one_line_of_the_overview(client: Client, tenant: Tenant) -> None:
     heartbeats.cache.delete_many([heartbeats.WORKER, heartbeats.BEAT])
-    assert "Workers away" in text_of(client.get(reverse("parts-line"), headers=HTMX))
-    assert client.get(reverse("parts-line"))["Location"] == reverse("parts")
+    assert "Workers unavailable" in text_of(client.get(reverse("health-summary"), headers=HTMX))
+    assert client.get(reverse("health-summary"))["Location"] == reverse("health")
 
 
 def test_last_run_of_scheduled_work_is_told(client: Client, tenant: Tenant) -> None:
     class Task:
         name = "memories.tasks.fold_partition_counts_task"
 
-    heartbeats._run_begins(task_id="1")
-    heartbeats._run_ends(task_id="1", task=Task(), state="FAILURE")
+    heartbeats._note_start(task_id="1")
+    heartbeats._record_run(task_id="1", task=Task(), state="FAILURE")
     rows = {row.name: row for row in client.get(page("jobs", tenant)).context["scheduled"]}
     assert rows["fold-counts"].last is not None
     assert rows["fold-counts"].last.is_failed

@@ -58,7 +58,7 @@ def test_compaction_is_watched_until_it_is_done(client: Client, tenant: Tenant) 
     for _ in range(2):  # asking changes nothing: what the browser does not take note of, it is told again
         answer = asked(client, mark)
         assert f'data-finished="{mark}"' in answer
-        assert "waits for review" in answer
+        assert "ready for review" in answer
         assert page("compaction", tenant, run.compaction_id) in answer
 
 
@@ -66,7 +66,7 @@ def test_failed_compaction_is_an_error_that_stays(client: Client, tenant: Tenant
     client.post(page("session-compact", tenant, make_long_session(tenant).pk), follow=True)
     with tenant_scope(tenant.pk):
         run = Run.objects.for_tenant(tenant.pk).get()
-        Run.objects.for_tenant(tenant.pk).with_id(run.pk).failed("provider_away", "No answer.", timezone.now())
+        Run.objects.for_tenant(tenant.pk).with_id(run.pk).fail("provider_away", "No answer.", timezone.now())
         Compaction.objects.for_tenant(tenant.pk).update(state="failed")
     answer = asked(client, name_of("compaction", tenant, run.pk))
     assert "flash-error" in answer
@@ -82,7 +82,7 @@ def test_roll_up_leads_to_its_summary(client: Client, tenant: Tenant) -> None:
         run = request_roll_up(partition=partition, style="compact", by=TESTER, now=timezone.now())
     run_roll_up(tenant.pk, run.pk, now=timezone.now())
     answer = asked(client, name_of("roll_up", tenant, run.pk))
-    assert "The compact summary of agent=service is made anew." in answer
+    assert "The compact summary of agent=service is regenerated." in answer
     assert f"{page('partitions', tenant)}?partition=agent%3Dservice" in answer
 
 
@@ -92,7 +92,7 @@ def test_evaluation_is_told_however_it_ends(state: str, is_failed: bool, client:
     item = name_of("evaluation", tenant, run.pk)
     assert "data-" not in asked(client, item)
     with tenant_scope(tenant.pk):
-        EvaluationRun.objects.for_tenant(tenant.pk).with_id(run.pk).ended(state, timezone.now())
+        EvaluationRun.objects.for_tenant(tenant.pk).with_id(run.pk).finish(state, timezone.now())
     answer = asked(client, item)
     assert page("evaluation", tenant, run.pk) in answer
     assert ("flash-error" in answer) == is_failed
@@ -147,7 +147,7 @@ def test_asking_takes_no_message_and_is_bounded(
         asked(client, item)
     with django_assert_max_num_queries(len(few)):
         asked(client, *[f"{item}{number}" for number in range(3 * WATCHED_MAX)])
-    assert "is cancelled" in text_of(client.get(page("evaluations", tenant)))
+    assert "Evaluation cancelled." in text_of(client.get(page("evaluations", tenant)))
 
 
 def test_signed_out_is_sent_to_sign_in_and_who_has_no_role_refused(db: None) -> None:

@@ -43,8 +43,8 @@ def test_operator_without_a_tenant_is_told_what_to_do(db: None) -> None:
 
 def test_empty_tenant_shows_the_first_steps(operator: User, tenant: Tenant) -> None:
     text = text_of(client_of(operator).get(page("tenant-overview", tenant)))
-    assert "First steps" in text
-    assert "No agent has asked yet" in text
+    assert "Getting started" in text
+    assert "No contexts yet" in text
 
 
 def test_overview_counts_what_is_stored_and_lists_what_was_asked(operator: User, tenant: Tenant) -> None:
@@ -56,7 +56,7 @@ def test_overview_counts_what_is_stored_and_lists_what_was_asked(operator: User,
     assert "What does ERR_4012 mean?" in text
     assert f"{context.budget.used} of 200 tokens" in text
     assert "We repair cargo bikes." in text
-    assert "First steps" not in text
+    assert "Getting started" not in text
 
 
 def test_word_that_templates_know_is_a_name_like_any_other(operator: User, tenant: Tenant) -> None:
@@ -90,7 +90,7 @@ def test_query_count_of_the_overview_does_not_grow(
 
 def test_health_is_a_page_and_a_fragment(operator: User, tenant: Tenant) -> None:
     client = client_of(operator)
-    whole, part = client.get(reverse("parts")), client.get(reverse("parts"), headers=HTMX)
+    whole, part = client.get(reverse("health")), client.get(reverse("health"), headers=HTMX)
     for name in ("Database", "Vector search", "Migrations", "Broker", "Workers", "Scheduler", "Embedder", "Summariser"):
         assert name in text_of(whole)
         assert name in text_of(part)
@@ -101,4 +101,4 @@ def test_health_is_a_page_and_a_fragment(operator: User, tenant: Tenant) -> None
 def test_page_that_is_not_there_says_so_in_the_frame_of_the_house(client: Client, db: None) -> None:
     response = client.get("/nowhere")
     assert response.status_code == 404
-    assert "Nothing here" in text_of(response)
+    assert "Page not found" in text_of(response)

@@ -55,7 +55,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "compactions/<uuid:compaction_id>/review": {"action": "rollback"},
     "prompts": {"text": "x"},
     "prompts/rollback": {"version": 1},
-    "prompts/try": {"session_id": "{session}", "text": "x"},
+    "prompts/trial": {"session_id": "{session}", "text": "x"},
     "messages/<uuid:message_id>": {"pinned": True},
 }
 QUERIES = {

@@ -24,7 +24,7 @@ from tests.users import new_operator, new_shared_tenant
 BYTES_MAX = 150_000
 #: More rows than a page shows, of what it shows in pages.
 MANY = BulkRowCounts(memories=300, receipts=150, sessions=60, audit=300, votes=100, partitions=40, others=100)
-#: How often a page may ask the same with other values.
+#: Interval a page may ask the same with other values.
 REPEATS_MAX = 3
 #: What surrounds the queries of each scope: the tenant they are confined to, how an index is read.
 SCOPES = re.compile(r"SAVEPOINT|RELEASE|SELECT (coalesce\(current_setting|set_config)\(")

@@ -52,7 +52,7 @@ def test_as_of_reads_the_past_and_refuses_the_future(client: Client, tenant: Ten
     make_bakery_memories(tenant)
     past = (timezone.now() - timedelta(days=5)).strftime("%Y-%m-%dT%H:%M")
     response = preview(client, tenant, query=QUESTION, as_of=past)
-    assert "As it was true on" in text_of(response)
+    assert "Valid on" in text_of(response)
     assert not [row for row in response.context["preview"].kept if row.memory]
     assert preview(client, tenant, query=QUESTION, as_of="2999-01-01T00:00").status_code == 422
     assert preview(client, tenant, query=QUESTION, as_of="soon").status_code == 422
@@ -63,14 +63,14 @@ def test_difference_to_the_run_before_is_told_and_can_be_kept(client: Client, te
     before = urlencode({"query": QUESTION, "max_tokens": 400})
     for headers in ({}, HTMX):
         response = preview(client, tenant, headers, query=QUESTION, max_tokens=60, before=before)
-        assert response.context["change"].left
-        assert "Against the run before" in text_of(response)
+        assert response.context["change"].removed
+        assert "Compared with previous run" in text_of(response)
         assert response.context["before"] == urlencode({"query": QUESTION, "max_tokens": 60})
     kept = preview(client, tenant, query=QUESTION, max_tokens=60, before=before, against="keep")
     assert kept.context["before"] == before
     broken = preview(client, tenant, query=QUESTION, max_tokens=60, before="max_tokens=nonsense")
     assert broken.status_code == 200
-    assert "Against the run before" not in text_of(broken)
+    assert "Compared with previous run" not in text_of(broken)
 
 
 def test_another_order_of_the_same_blocks_is_told(client: Client, tenant: Tenant) -> None:
@@ -78,22 +78,22 @@ def test_another_order_of_the_same_blocks_is_told(client: Client, tenant: Tenant
     before = urlencode({"query": QUESTION})
     reordered = text_of(preview(client, tenant, query=QUESTION, ordering="head_tail", before=before))
     assert "the same blocks" not in reordered
-    assert re.search(r"0 in, 0 out, 0 tokens, \d moved", reordered)
+    assert re.search(r"0 added, 0 removed, 0 tokens, \d moved", reordered)
     assert " moved" not in text_of(preview(client, tenant, query=QUESTION, style="xml", before=before))
 
 
 def test_found_and_taken_stand_in_words(client: Client, tenant: Tenant) -> None:
     make_bakery_memories(tenant)
     shown = text_of(preview(client, tenant, query=QUESTION))
-    assert "by meaning and by words" in shown
-    assert "Near duplicates" in shown
+    assert "vector and lexical" in shown
+    assert "Near-duplicates" in shown
     assert "lexemes" not in shown.lower()
     assert "gated" not in shown.lower()
 
 
 def test_named_profile_is_made_tuned_and_compared(client: Client, tenant: Tenant) -> None:
     made = client.post(page("budget-create", tenant), {"name": "short", "based_on": "default"}, follow=True)
-    assert "Profile short is there." in text_of(made)
+    assert "Profile short created." in text_of(made)
     typed = {"default_tokens": 300, "room_memories": "50", "unit_memories": "share", "levels": "0", "edited_from": 1}
     typed["pinned_share"] = "0.25"
     client.post(page("budget", tenant, "short"), typed)
@@ -110,8 +110,8 @@ def test_named_profile_is_made_tuned_and_compared(client: Client, tenant: Tenant
     assert "300 tokens" in text_of(compared)
     assert "memories: 50 %" in text_of(compared)
     assert "no limits" in text_of(compared)
-    assert "0.25 of the room" in text_of(compared)
-    assert "No number differs." in text_of(client.get(page("budget-compare", tenant) + "?left=short+1&right=short+1"))
+    assert "0.25 of the section budget" in text_of(compared)
+    assert "No differences." in text_of(client.get(page("budget-compare", tenant) + "?left=short+1&right=short+1"))
     assert client.get(page("budget-compare", tenant) + "?left=short+1&right=short+9").status_code == 422
     assert client.get(page("budget", tenant, "absent")).status_code == 404
 
@@ -153,10 +153,10 @@ def test_profile_is_assigned_ended_and_assigned_again(client: Client, tenant: Te
     client.post(page("budget-create", tenant), {"name": "short"})
     address = page("budget-assignments", tenant)
     given = client.post(address, {"profile_name": "short", "partition": "agent=support"}, follow=True)
-    assert "short counts there from now on." in text_of(given)
+    assert "short assigned." in text_of(given)
     ended = client.post(page("budget-assignment-end", tenant), {"partition": "agent=support"}, follow=True)
-    assert "short counts there no more." in text_of(ended)
-    assert "short counts there again." in text_of(client.post(undo_of(ended), follow=True))
+    assert "short ended." in text_of(ended)
+    assert "short assigned again." in text_of(client.post(undo_of(ended), follow=True))
     assert [row.profile_name for row in client.get(address).context["rows"]] == ["short"]
     assert client.post(address, {"profile_name": "absent"}).status_code == 422
     assert client.post(address, {"profile_name": "short", "partition": "nonsense"}).status_code == 422

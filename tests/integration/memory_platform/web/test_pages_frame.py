@@ -28,7 +28,7 @@ from tests.integration.session_scripts import make_long_session
 from tests.users import new_operator
 
 #: Pages at the first level that the navigation does not name.
-BESIDE_THE_NAVIGATION = {"search", "design", "health", "context-log"}
+BESIDE_THE_NAVIGATION = {"search", "design"}
 
 
 def _in_navigation() -> set[str]:

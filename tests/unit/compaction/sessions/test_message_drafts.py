@@ -64,7 +64,10 @@ def test_calls_are_canonical_whatever_the_order_of_their_keys() -> None:
     mixed = {"function": {"arguments": "{}", "name": "f"}, "type": "function", "id": "c1"}
     assert list(canonical_calls([mixed])[0]) == ["id", "type", "function"]
     assert canonical_calls([mixed]) == [call()] == canonical_calls(canonical_calls([mixed]))
-    assert NewMessage("assistant", tool_calls=[mixed]).said == NewMessage("assistant", tool_calls=[call()]).said
+    assert (
+        NewMessage("assistant", tool_calls=[mixed]).content_fields
+        == NewMessage("assistant", tool_calls=[call()]).content_fields
+    )
 
 
 @pytest.mark.parametrize(

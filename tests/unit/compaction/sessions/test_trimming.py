@@ -60,7 +60,7 @@ def test_results_without_a_call_and_calls_without_all_results_are_left_out():
     turns = [tool_result_turn(0, "lost", 10), TALK[1], call(2, "a", "b"), tool_result_turn(3, "a", 10)]
     trimmed = trim_to_newest_turns(turns, 1000)
     assert [turn.id for turn in trimmed.kept] == [1]
-    assert [turn.id for turn in trimmed.broken] == [turn.id for turn in trimmed.left_out] == [0, 2, 3]
+    assert [turn.id for turn in trimmed.incomplete] == [turn.id for turn in trimmed.excluded] == [0, 2, 3]
 
 
 def test_masked_outputs_take_their_placeholder_and_compacted_ones_are_gone():
@@ -68,7 +68,7 @@ def test_masked_outputs_take_their_placeholder_and_compacted_ones_are_gone():
     trimmed = trim_to_newest_turns(turns, 22)
     assert [turn.id for turn in trimmed.kept] == [1, 2]
     assert trimmed.tokens == 22
-    assert trimmed.left_out == ()
+    assert trimmed.excluded == ()
 
 
 @given(conversations(), st.integers(-10, 5000))
@@ -76,7 +76,7 @@ def test_kept_turns_fit_and_hold_whole_units_only(turns, room):
     trimmed = trim_to_newest_turns(turns, room)
     assert trimmed.tokens == sum(turn.context_tokens for turn in trimmed.kept)
     assert trimmed.tokens <= max(room, 0)
-    assert sorted(turn.id for turn in (*trimmed.kept, *trimmed.left_out)) == [turn.id for turn in turns]
+    assert sorted(turn.id for turn in (*trimmed.kept, *trimmed.excluded)) == [turn.id for turn in turns]
     assert list(trimmed.kept) == sorted(trimmed.kept, key=lambda turn: turn.id)
     for unit in tool_call_units(trimmed.kept):
         assert is_complete_unit([trimmed.kept[index] for index in unit])

@@ -31,7 +31,7 @@ POLICY = CompactionPolicy()
 def test_level_is_the_gravest_threshold_reached(tokens: int, level: str) -> None:
     gauge = pressure_gauge(tokens, 1000, POLICY)
     assert gauge.level == level
-    assert bool(gauge.words) == (level != "calm")
+    assert bool(gauge.description) == (level != "calm")
 
 
 def test_marks_stand_at_their_share_of_the_window_and_closer_when_it_overflows() -> None:

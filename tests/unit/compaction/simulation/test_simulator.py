@@ -65,7 +65,7 @@ def test_everything_can_be_switched_off():
     told = simulate_session(talk(20), off, 1000)
     assert (told.compactions, told.peak) == (0, 2.0)
     assert told.cost.tokens_sent == told.cost.tokens_sent_without_compaction
-    assert told.cost.calls_cut == told.cost.calls_cut_without_compaction == 5
+    assert told.cost.calls_truncated == told.cost.calls_truncated_without_compaction == 5
 
 
 def test_cost_is_reckoned_with_and_without_compaction():
@@ -74,7 +74,7 @@ def test_cost_is_reckoned_with_and_without_compaction():
     assert told.cost.calls == 5
     assert told.cost.tokens_sent_without_compaction == 100 + 300 + 500 + 700 + 900
     assert told.cost.tokens_sent == 100 + 300 + 500 + 700 + 340
-    assert told.cost.summarising_tokens == 700 + 140
+    assert told.cost.summary_call_tokens == 700 + 140
     assert told.cost.price == pytest.approx((1940 + 840) * 2 / 1e6)
     assert told.cost.price_without_compaction == pytest.approx(2500 * 2 / 1e6)
     assert simulate_session(talk(10), FEW, 1000).cost.price == 0

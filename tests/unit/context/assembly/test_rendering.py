@@ -2,6 +2,7 @@
 
 import json
 import xml.etree.ElementTree as ElementTree
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import example, given, settings
@@ -14,7 +15,6 @@ from context.services.rendering import (
     NONCE_DIGITS,
     OVERHEAD_TOKENS,
     RENDER_STYLES,
-    RenderItem,
     fence_nonce,
     render_context,
 )
@@ -27,7 +27,7 @@ NONCE = fence_nonce(SECRET, TENANT, 0)
 
 
 def item(text, kind="memory", number=1):
-    return RenderItem(kind, "memory", f"id-{number}", 1, text)
+    return SimpleNamespace(kind=kind, text=text)
 
 
 def render(texts, style="markdown", **options):
@@ -180,7 +180,7 @@ def test_an_escaped_character_and_the_digits_after_it_never_make_the_nonce(style
     secrets = (str(number).encode() for number in range(200_000))
     secret = next(each for each in secrets if fence_nonce(each, TENANT, 0).startswith(escape))
     text = character + fence_nonce(secret, TENANT, 0)[4:]
-    item = RenderItem("memory", "memory", "a", 1, text)
+    item = SimpleNamespace(kind="memory", text=text)
     rendered = render_context([item], style=style, secret=secret, tenant_id=TENANT)
     assert parse_context(rendered.text, style) == [("memory", text)]
 

@@ -9,23 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context.assembly.scoring import QueryScorer
-from context.assembly.sections import (
-    PACKERS,
-    IncludedMemories,
-    PackingSettings,
-    Section,
-    SectionBudget,
-    fit_whole_blocks,
-    gate_ranked_candidates,
-    memo_block,
-    pack_memories,
-    rank_candidates,
-)
-from context.receipts.results import BELOW_MINIMUM_SCORE, EXCLUDED_NEAR_DUPLICATE, KEPT
+from context.assembly.candidates import QueryScorer, gate_ranked_candidates, rank_candidates
+from context.assembly.layout import fit_whole_blocks, whole_block
+from context.assembly.packing import IncludedMemories, PackingSettings, pack_memories
+from context.receipts.results import BELOW_MINIMUM_SCORE, EXCLUDED_NEAR_DUPLICATE, KEPT, Section
 from context.services.assembly.near_duplicates import NearDuplicates
 from context.services.assembly.profiled_scorer import ScoringQuestion
-from context.services.packer import AFTER_SKIP_LIMIT, OVER_BUDGET
+from context.services.assembly.section_budgets import SectionBudget
+from context.services.packer import AFTER_SKIP_LIMIT, OVER_BUDGET, PACKERS
 from context.services.profiles.scoring_profiles import ADR_0040
 from memories.models import TenantMemo
 from memories.store.readings import Candidate
@@ -91,9 +82,9 @@ def packed(
     likeness: NearDuplicates | None = None,
     **how: Any,
 ) -> Any:
-    ranked = rank_candidates(candidates, room(tokens), SCORING, top_k=top_k)
+    ranked = rank_candidates(candidates, SCORING, top_k=top_k)
     return pack_memories(
-        ranked, room(tokens), PackingSettings(**how), beside=IncludedMemories({}, likeness or NearDuplicates({}, 1.0))
+        ranked, room(tokens), PackingSettings(**how), included=IncludedMemories({}, likeness or NearDuplicates({}, 1.0))
     )
 
 
@@ -108,7 +99,7 @@ def memo(tokens: int, content: str = "We are a bakery.") -> TenantMemo:
 
 
 def memo_section(row: TenantMemo, within: SectionBudget) -> Section:
-    return fit_whole_blocks([memo_block(row, within)], within)
+    return fit_whole_blocks([whole_block(row, within)], within)
 
 
 def test_memo_takes_its_text_and_its_marker() -> None:
@@ -218,7 +209,7 @@ def test_share_of_pinned_memories_leaves_the_rest_of_the_room_to_the_best(
 ) -> None:
     candidates = [found_memory("word " * size, size, alike, pinned) for size, alike, pinned in drawn]
     whole = SectionBudget(tokens, 3, "gpt-4o", WordCounter())
-    ranked = rank_candidates(candidates, whole, SCORING)
+    ranked = rank_candidates(candidates, SCORING)
     section = pack_memories(ranked, whole, PackingSettings(packer=packer, pinned_share=share, is_explained=True))
     assert sum(block.tokens + 3 for block in section.blocks) <= section.tokens <= tokens
     assert {row.anchor.id for row in section.candidates} == {str(one.id) for one in candidates}
@@ -244,7 +235,7 @@ def test_gate_admits_the_same_pool_in_the_same_room_whatever_the_models_unit(
     )
 
     def admitted(room: SectionBudget) -> list[object]:
-        ranked = rank_candidates(pool, room, SCORING)
+        ranked = rank_candidates(pool, SCORING)
         return [item.memory["id"] for item in gate_ranked_candidates(ranked, room, overfetch_ratio=1.25)]
 
     assert admitted(scaled) == admitted(exact)
@@ -305,7 +296,7 @@ def test_unknown_similarity_counts_as_none_at_all() -> None:
 
 def test_counts_of_the_models_own_encoding_are_used() -> None:
     candidate = found_memory("one", 10)
-    ranked = rank_candidates([candidate], room(100, "gpt-4"), SCORING)
+    ranked = rank_candidates([candidate], SCORING)
     section = pack_memories(ranked, room(100, "gpt-4"), PackingSettings())
     assert [block.tokens for block in section.blocks] == [11]
 
@@ -313,7 +304,7 @@ def test_counts_of_the_models_own_encoding_are_used() -> None:
 def test_counts_of_a_model_without_an_exact_encoding_carry_its_safety_factor() -> None:
     whole = room(100, "claude-sonnet-4-5")
     section = pack_memories(
-        rank_candidates([found_memory("one", 100)], whole, SCORING),
+        rank_candidates([found_memory("one", 100)], SCORING),
         whole,
         PackingSettings(),
     )
@@ -326,3 +317,20 @@ def test_no_room_keeps_nothing_and_names_every_candidate(tokens: int) -> None:
     section = packed([found_memory("one", 5), found_memory("two", 5)], tokens)
     assert section.blocks == []
     assert {left.reason for left in section.omitted} == {OVER_BUDGET}
+
+
+def test_memory_is_one_object_from_retrieval_to_packing() -> None:
+    candidates = [found_memory(f"m{n}", 5, n / 10) for n in range(3)]
+    ranked = rank_candidates(candidates, SCORING)
+    assert {id(item.memory) for item in ranked} == {id(candidate) for candidate in candidates}
+    packed = PackingSettings().packer_for(room(100)).pack(ranked, 100, "gpt-4o")
+    assert [id(item.memory) for item in packed.memories] == [id(item.memory) for item in ranked]
+
+
+def test_candidate_is_the_mapping_that_scorers_read() -> None:
+    candidate = found_memory("one", 5)
+    assert dict(candidate) == vars(candidate)
+    assert (candidate["content"], candidate.get("session"), candidate.get("absent", 1)) == ("one", "", 1)
+    assert "absent" not in candidate
+    with pytest.raises(KeyError):
+        candidate["absent"]

@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from context.services.profiles.compaction_policy import (
-    BOUNDS,
     DEFAULT_POLICY,
     POLICY_FIELDS,
     CompactionPolicy,
@@ -23,8 +22,9 @@ def test_defaults_are_those_of_the_specification() -> None:
 
 def test_defaults_have_no_problem_and_lie_within_their_bounds() -> None:
     assert problems_of_policy(DEFAULT_POLICY.as_record()) == []
-    assert all(least <= getattr(DEFAULT_POLICY, name) <= most for name, (least, most) in BOUNDS.items())
-    assert set(BOUNDS) <= set(POLICY_FIELDS)
+    bounded = [field for field in POLICY_FIELDS.values() if field.bounds]
+    assert bounded
+    assert all(field.least <= field.default <= field.most for field in bounded)
 
 
 def test_policy_keeps_defaults_for_what_was_not_chosen_and_passes_over_unknown_names() -> None:

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from context.models import BudgetProfile
-from context.profiles.budget_profiles import TUNABLE_FIELDS
-from context.profiles.templatetags.settings import SETTING_UNITS, setting_text
+from context.profiles.templatetags.settings import setting_text
+from context.services.profiles.fields import BUDGET_FIELDS
 
 
 @pytest.mark.parametrize(
@@ -35,6 +35,6 @@ def test_setting_is_told_in_words(field: str, value: Any, lines: list[str]) -> N
 
 def test_every_whole_number_of_a_profile_has_a_unit() -> None:
     profile = BudgetProfile()
-    whole = {name for name in TUNABLE_FIELDS if type(getattr(profile, name)) is int}
+    whole = {name for name in BUDGET_FIELDS if type(getattr(profile, name)) is int}
     assert whole
-    assert whole <= SETTING_UNITS.keys()
+    assert all(all(BUDGET_FIELDS[name].units) for name in whole)

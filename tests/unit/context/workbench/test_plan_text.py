@@ -19,13 +19,13 @@ HYBRID = {
 
 def test_hybrid_search_is_told_step_by_step() -> None:
     assert plan_lines(HYBRID) == [
-        PlanLine("Searched", "by meaning and by words"),
+        PlanLine("Searched", "vector and lexical"),
         PlanLine("Embedding model", "wordllama-l2-supercat-256"),
-        PlanLine("Found by meaning", "1,054 memories, exact search"),
-        PlanLine("Found by words", "20 memories, by 1 word stem"),
+        PlanLine("Vector candidates", "1,054 memories, exact search"),
+        PlanLine("Lexical candidates", "20 memories, by 1 word stem"),
         PlanLine("Pinned", "1 memory"),
-        PlanLine("Found in all", "1,054 memories"),
-        PlanLine("Considered", "8 memories, the best found"),
+        PlanLine("All candidates", "1,054 memories"),
+        PlanLine("Considered", "8 memories; best by rank"),
         PlanLine("Read", "8 memories"),
     ]
 
@@ -38,11 +38,11 @@ def test_reason_of_a_search_and_what_a_pool_reads_are_told_in_words() -> None:
         "vectors": {"rows": 321},
     }
     assert plan_lines(plan)[1:] == [
-        PlanLine("Found by meaning", "419 memories, exact search: the scope is small"),
-        PlanLine("Beside them", "121 memories, up to 2 messages away"),
+        PlanLine("Vector candidates", "419 memories, exact search: the scope is small"),
+        PlanLine("Adjacent turns", "121 memories, up to 2 messages away"),
         PlanLine("Vectors read", "of 321 memories"),
     ]
-    assert (step_label("beside"), step_label("vectors")) == ("Reading messages beside them", "Reading their vectors")
+    assert (step_label("beside"), step_label("vectors")) == ("Read adjacent turns", "Read vectors")
 
 
 def test_every_reason_of_a_search_has_words() -> None:
@@ -65,4 +65,4 @@ def test_failures_are_told() -> None:
 
 def test_what_is_not_known_keeps_its_name() -> None:
     assert plan_lines({"mode": "newest", "odd_step": {"rows_read": 3}})[1:] == [PlanLine("Odd step", "rows read 3")]
-    assert (step_label("neighbours"), step_label("odd_step")) == ("Links, near duplicates", "Odd step")
+    assert (step_label("neighbours"), step_label("odd_step")) == ("Links, near-duplicates", "Odd step")

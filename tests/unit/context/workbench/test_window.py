@@ -45,8 +45,8 @@ def test_steps_follow_each_other_and_sum_to_the_whole() -> None:
     steps = timed_steps({"resolve": 5.0, "retrieve": 20.0, "embed": 4.0, "read": 6.0, "pack": 0.01, "total": 30.0})
     assert [(step.name, step.milliseconds) for step in steps] == [
         ("Profile, memo, summaries", 5.0),
-        ("Embedding the question", 4.0),
-        ("Reading the candidates", 6.0),
+        ("Embed query", 4.0),
+        ("Read candidates", 6.0),
         ("Rest of the search", 10.0),
         (REST, pytest.approx(4.99)),
     ]

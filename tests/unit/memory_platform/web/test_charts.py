@@ -44,5 +44,5 @@ def test_mark_is_told_in_the_table_and_numbers_stand_in_their_own_words() -> Non
 
 def test_chart_without_values_says_so_and_draws_nothing() -> None:
     text = _drawn(Chart("Latency", "ms", ["half"], [ChartRow(NOON, (None,))]))
-    assert "Nothing in this time" in text
+    assert "No data in this range" in text
     assert "<table" not in text

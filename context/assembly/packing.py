@@ -1,0 +1,337 @@
+"""Packing memories into the budget of a section, by any packer, without near duplicates; pinned memories first."""
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+from uuid import UUID
+
+from context.models import BudgetProfile
+from context.receipts.results import (
+    ALREADY_INCLUDED,
+    BELOW_MINIMUM_SCORE,
+    EXCLUDED_NEAR_DUPLICATE,
+    KEPT,
+    MEMORY,
+    Anchor,
+    Block,
+    CandidateOutcome,
+    Exclusion,
+    Section,
+)
+from context.services.assembly.near_duplicates import NearDuplicates
+from context.services.assembly.section_budgets import SectionBudget
+from context.services.packer import (
+    ELASTIC,
+    GREEDY,
+    OPTIMAL,
+    OVER_BUDGET,
+    ElasticPacker,
+    GreedyKnapsackPacker,
+    OptimalPacker,
+    PackedMemories,
+)
+from context.services.scorer import SCORE_DECIMALS, ScoredMemory
+from memories.services.search.fusion import MIN_CANDIDATES
+
+#: Candidates for each memory that the elastic packer aims at.
+ELASTIC_OVERFETCH_ITEMS = 3
+#: Nodes after which the proof of an optimum stops and its bound so far is reported: about 50 ms.
+OPTIMAL_WORK_LIMIT = 2_000_000
+#: A fused score is a sum of reciprocals below 1/60; more decimals distinguish nothing.
+FUSED_DECIMALS = 9
+
+
+class Packer(Protocol):
+    """What every packer provides."""
+
+    def pack(self, scored_memories: Sequence[ScoredMemory], token_budget: int, model: str) -> PackedMemories:
+        """Return which of the scored memories fit."""
+        ...
+
+
+@dataclass(frozen=True)
+class PackingSettings:
+    """How memories are chosen: the packer, the minimum score, the lengths of shortened ones (in tokens).
+
+    `pinned_share` is the part of the section's budget in which pinned memories come before all others. `is_explained`
+    adds the best total score that any choice of whole memories could have had.
+    """
+
+    packer: str = GREEDY
+    minimum_score: float = 0.0
+    target_items: int = 6
+    min_tokens: int = 20
+    max_tokens: int = 90
+    pinned_share: float = 1.0
+    is_explained: bool = False
+
+    @classmethod
+    def of(cls, profile: BudgetProfile, *, packer: str, has_query: bool, is_explained: bool) -> "PackingSettings":
+        """Return the settings of a budget profile; pinned memories are limited only where there is a query."""
+        return cls(
+            packer=packer,
+            minimum_score=profile.minimum_score,
+            target_items=profile.elastic_target_items,
+            min_tokens=profile.elastic_min_tokens,
+            max_tokens=profile.elastic_max_tokens,
+            pinned_share=profile.pinned_share if has_query else 1.0,
+            is_explained=is_explained,
+        )
+
+    @property
+    def candidates_min(self) -> int:
+        """The least number of candidates to choose from; packing shortened texts takes more."""
+        return self.target_items * ELASTIC_OVERFETCH_ITEMS if self.packer == ELASTIC else MIN_CANDIDATES
+
+    def for_share(self, share: float) -> "PackingSettings":
+        """Return the same for a part of the section, with that part of the elastic packer's target."""
+        return replace(self, target_items=max(math.ceil(self.target_items * share), 1))
+
+    def after(self, kept: int) -> "PackingSettings":
+        """Return the same for a section that includes `kept` memories already."""
+        return replace(self, target_items=max(self.target_items - kept, 1))
+
+    def packer_for(self, budget: SectionBudget) -> Packer:
+        """Return the packer for a section with this budget."""
+        if self.packer == GREEDY:
+            return GreedyKnapsackPacker(budget.counter, marker_tokens=budget.marker_tokens)
+        if self.packer == OPTIMAL:
+            return _optimal_packer(budget)
+        return ElasticPacker(
+            budget.counter,
+            target_items=self.target_items,
+            min_item=self.min_tokens + budget.marker_tokens,
+            max_item=self.max_tokens + budget.marker_tokens,
+            unit="tokens",
+            marker_tokens=budget.marker_tokens,
+        )
+
+
+def _optimal_packer(budget: SectionBudget) -> OptimalPacker:
+    return OptimalPacker(budget.counter, work_limit=OPTIMAL_WORK_LIMIT, marker_tokens=budget.marker_tokens)
+
+
+@dataclass
+class PackingOutcome:
+    """The outcome of each memory (`kept`, or why it is excluded), the shortened texts, the tokens taken."""
+
+    outcomes: dict[UUID, str] = field(default_factory=dict)
+    snippets: dict[UUID, str] = field(default_factory=dict)
+    tokens: int = 0
+    total_score: float = 0.0
+    optimal_score: float | None = 0.0
+    upper_bound: float = 0.0
+
+    @property
+    def kept(self) -> list[UUID]:
+        """The ids of the kept memories."""
+        return [memory_id for memory_id, outcome in self.outcomes.items() if outcome == KEPT]
+
+    def add(self, later: "PackingOutcome") -> None:
+        """Add what was chosen after this; the later outcome of a memory counts."""
+        self.outcomes |= later.outcomes
+        self.snippets |= later.snippets
+        self.tokens += later.tokens
+        self.total_score += later.total_score
+        is_known = self.optimal_score is not None and later.optimal_score is not None
+        self.optimal_score = (self.optimal_score or 0.0) + (later.optimal_score or 0.0) if is_known else None
+        self.upper_bound += later.upper_bound
+
+    def take_as_given(self) -> None:
+        """Treat this choice as the best one: what it excludes may still be chosen later, and counts there."""
+        self.optimal_score, self.upper_bound = self.total_score, self.total_score
+
+    def optimality(self) -> dict[str, Any]:
+        """Return the total score, the best possible one (None: not proven), its proven bound, and the gap to it.
+
+        The gap is below 0 where shortening let more memories in than any choice of whole ones could.
+        """
+        values = {
+            "total_score": self.total_score,
+            "optimal_score": self.optimal_score,
+            "upper_bound": self.upper_bound,
+            "gap": self.upper_bound - self.total_score,
+        }
+        return {name: None if value is None else round(value, SCORE_DECIMALS) for name, value in values.items()}
+
+
+def choose_memories(ranked: Sequence[ScoredMemory], budget: SectionBudget, packing: PackingSettings) -> PackingOutcome:
+    """Return which of `ranked`, best first, fit."""
+    packed = packing.packer_for(budget).pack(ranked, budget.tokens, budget.model)
+    contents = {item.memory["id"]: item.memory["content"] for item in packed.memories}
+    chosen = PackingOutcome(
+        outcomes=dict.fromkeys(contents, KEPT) | {omitted.id: omitted.reason for omitted in packed.omitted},
+        snippets={key: text for key, text in (packed.snippets or {}).items() if text != contents[key]},
+        tokens=packed.total_tokens,
+        total_score=packed.total_score,
+    )
+    if packing.is_explained and ranked:
+        best = _optimal_packer(budget).pack(ranked, budget.tokens, budget.model)
+        chosen.optimal_score, chosen.upper_bound = best.optimal_score, best.upper_bound or 0.0
+    return chosen
+
+
+@dataclass(frozen=True)
+class IncludedMemories:
+    """What the context includes already, as anchors by memory id, and which memories are near duplicates."""
+
+    anchors: Mapping[UUID, Anchor] = field(default_factory=dict)
+    duplicates: NearDuplicates = field(default_factory=lambda: NearDuplicates({}, 1.0))
+
+
+def pack_memories(
+    ranked: Sequence[ScoredMemory],
+    budget: SectionBudget,
+    packing: PackingSettings,
+    *,
+    kind: str = MEMORY,
+    included: IncludedMemories | None = None,
+) -> Section:
+    """Return the section of the memories of `ranked` that fit, each once, without near duplicates of better kept ones.
+
+    Pinned memories come first in their share of the budget, where the minimum score does not apply to them, because a
+    person chose them. Those that do not fit into the share compete with all others.
+    """
+    included = included or IncludedMemories()
+    duplicates = included.duplicates
+    outcomes = _outcomes_before(ranked, packing, included)
+    contenders = [item for item in ranked if item.memory["id"] not in outcomes]
+    pinned = [item for item in contenders if item.memory["pinned"]]
+    others = [item for item in contenders if not item.memory["pinned"]]
+    share = packing.pinned_share if others else 1.0
+    share_tokens = budget.tokens if share >= 1 else math.floor(budget.tokens * share)
+    chosen = _choose_unlike(pinned, budget.of(share_tokens), packing.for_share(share), duplicates)
+    first = set(chosen.kept)
+    if share < 1:
+        others = [*_remaining_pinned(pinned, chosen, packing), *others]
+    chosen.add(_choose_after(first, others, budget.of(budget.tokens - chosen.tokens), packing, duplicates))
+    outcomes |= chosen.outcomes
+    placed = _by_importance(ranked, first if share < 1 else {item.memory["id"] for item in pinned})
+    blocks = [
+        _block(item, kind, budget, chosen.snippets.get(item.memory["id"]))
+        for item in placed
+        if outcomes[item.memory["id"]] == KEPT
+    ]
+    considered = [_candidate_outcome(item, outcomes[item.memory["id"]], budget) for item in placed]
+    twins = _twins(ranked, outcomes, included)
+    omitted = [
+        Exclusion(item.anchor, item.outcome, item.tokens, item.score, twin=twins.get(item.anchor.id))
+        for item in considered
+        if item.outcome != KEPT
+    ]
+    optimality = chosen.optimality() if packing.is_explained else None
+    return Section(blocks, omitted, chosen.tokens, considered, optimality, budget.tokens)
+
+
+def _outcomes_before(
+    ranked: Sequence[ScoredMemory], packing: PackingSettings, included: IncludedMemories
+) -> dict[UUID, str]:
+    """Return why memories are excluded at any budget, by id."""
+    outcomes: dict[UUID, str] = {}
+    for item in ranked:
+        memory_id = item.memory["id"]
+        if memory_id in included.anchors:
+            outcomes[memory_id] = ALREADY_INCLUDED
+        elif item.composite_score < packing.minimum_score and not item.memory["pinned"]:
+            outcomes[memory_id] = BELOW_MINIMUM_SCORE
+        elif included.duplicates.twin_of(memory_id, included.anchors) is not None:
+            outcomes[memory_id] = EXCLUDED_NEAR_DUPLICATE
+    return outcomes
+
+
+def _remaining_pinned(
+    pinned: Sequence[ScoredMemory], chosen: PackingOutcome, packing: PackingSettings
+) -> list[ScoredMemory]:
+    """Return the pinned memories that do not fit into their share and may compete; `chosen` notes the others."""
+    over = [item for item in pinned if chosen.outcomes[item.memory["id"]] not in (KEPT, EXCLUDED_NEAR_DUPLICATE)]
+    below = {item.memory["id"] for item in over if item.composite_score < packing.minimum_score}
+    chosen.outcomes |= dict.fromkeys(below, BELOW_MINIMUM_SCORE)
+    if over:
+        chosen.take_as_given()
+    return [item for item in over if item.memory["id"] not in below]
+
+
+def _choose_after(
+    first: Collection[UUID],
+    ranked: Sequence[ScoredMemory],
+    budget: SectionBudget,
+    packing: PackingSettings,
+    duplicates: NearDuplicates,
+) -> PackingOutcome:
+    """Return which of `ranked` fit after the memories that came first, without near duplicates of those."""
+    ids = [item.memory["id"] for item in ranked]
+    repeats = {memory_id for memory_id in ids if duplicates.twin_of(memory_id, first) is not None}
+    unlike = [item for item in _by_importance(ranked, ()) if item.memory["id"] not in repeats]
+    chosen = _choose_unlike(unlike, budget, packing.after(len(first)), duplicates)
+    chosen.outcomes |= dict.fromkeys(repeats, EXCLUDED_NEAR_DUPLICATE)
+    return chosen
+
+
+def _by_importance(ranked: Sequence[ScoredMemory], first: Collection[UUID]) -> list[ScoredMemory]:
+    """Return those that come first, then all others, each by score; ties keep their order."""
+    return sorted(ranked, key=lambda item: (item.memory["id"] not in first, -item.composite_score))
+
+
+def _choose_unlike(
+    ranked: Sequence[ScoredMemory], budget: SectionBudget, packing: PackingSettings, duplicates: NearDuplicates
+) -> PackingOutcome:
+    """Return which of `ranked` fit without near duplicates.
+
+    A near duplicate of a better memory that is not longer can never be preferred to it, so it is set aside at once.
+    Other near duplicates are removed after packing and the tokens packed again, until none is kept.
+    """
+    tokens = {item.memory["id"]: item.memory["token_counts"][budget.encoding] for item in ranked}
+    aside = duplicates.repeats(list(tokens), tokens)
+    while True:
+        chosen = choose_memories([item for item in ranked if item.memory["id"] not in aside], budget, packing)
+        kept = set(chosen.kept)
+        repeats = duplicates.repeats([memory_id for memory_id in tokens if memory_id in kept])
+        if not repeats:
+            break
+        aside |= repeats
+    for memory_id in aside:
+        is_repeated = duplicates.twin_of(memory_id, kept) is not None
+        chosen.outcomes[memory_id] = EXCLUDED_NEAR_DUPLICATE if is_repeated else OVER_BUDGET
+    return chosen
+
+
+def _twins(
+    ranked: Sequence[ScoredMemory], outcomes: Mapping[UUID, str], included: IncludedMemories
+) -> dict[str, Anchor]:
+    """Return for each excluded near duplicate, by memory id, the most important block that it repeats."""
+    kept = {item.memory["id"]: _anchor(item) for item in ranked if outcomes[item.memory["id"]] == KEPT}
+    anchors = {**included.anchors, **kept}
+    repeats = [memory_id for memory_id, outcome in outcomes.items() if outcome == EXCLUDED_NEAR_DUPLICATE]
+    twins = {memory_id: included.duplicates.twin_of(memory_id, anchors) for memory_id in repeats}
+    return {str(memory_id): anchors[twin] for memory_id, twin in twins.items() if twin is not None}
+
+
+def _block(item: ScoredMemory, kind: str, budget: SectionBudget, snippet: str | None) -> Block:
+    memory = item.memory
+    text, tokens, cut = memory["content"], budget.tokens_of(memory["token_counts"]), None
+    if snippet is not None:
+        # a snippet is the beginning of the text and one character, the ellipsis
+        text, tokens, cut = snippet, budget.counter.count_tokens(snippet, budget.model), len(snippet) - 1
+    return Block(
+        kind, _anchor(item), text, tokens, score=item.composite_score, score_breakdown=item.breakdown(), cut=cut
+    )
+
+
+def _anchor(item: ScoredMemory) -> Anchor:
+    return Anchor(MEMORY, str(item.memory["id"]), item.memory["version"])
+
+
+def _candidate_outcome(item: ScoredMemory, outcome: str, budget: SectionBudget) -> CandidateOutcome:
+    memory = item.memory
+    return CandidateOutcome(
+        anchor=_anchor(item),
+        tokens=budget.tokens_of(memory["token_counts"]),
+        pinned=memory["pinned"],
+        score=item.composite_score,
+        score_breakdown=item.breakdown(),
+        vector_rank=memory["vector_rank"],
+        text_rank=memory["text_rank"],
+        fused_score=None if memory["fused_score"] is None else round(memory["fused_score"], FUSED_DECIMALS),
+        outcome=outcome,
+    )

@@ -1,0 +1,18 @@
+"""A change that a page makes and may be refused."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from memories.tenancy.exceptions import PlatformError
+from memories.tenancy.scopes import tenant_scope
+from memory_platform.web.pages import HtmxRequest, flash_error
+
+
+@contextmanager
+def tenant_change(request: HtmxRequest) -> Iterator[None]:
+    """Run the block in the tenant's scope; undo it and show the reason on the next page if it is refused."""
+    try:
+        with tenant_scope(request.tenant.id):
+            yield
+    except PlatformError as error:
+        flash_error(request, error.detail)

@@ -1,0 +1,61 @@
+"""The serializer fields of a profile's numbers, made from their descriptions."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from rest_framework import serializers
+
+from context.services.profiles.fields import ProfileField
+from memory_platform.rest.fields import (
+    StrictBooleanField,
+    StrictChoiceField,
+    StrictField,
+    StrictIntegerField,
+    StrictNumberField,
+    StrictTextField,
+)
+
+BAD_NAME = "A lower-case word of at most 64 letters, digits, _ and - is needed, such as support-short."
+
+
+class ProfileRuleError(ValueError):
+    """A group of numbers that its rule refuses, by a stable `code` and a `detail` for people."""
+
+    def __init__(self, code: str, detail: str) -> None:
+        super().__init__(detail)
+        self.code = code
+        self.detail = detail
+
+
+def profile_name_field(**kwargs: Any) -> StrictTextField:
+    """Return the field of a profile's name."""
+    return StrictTextField(pattern=r"[a-z][a-z0-9_-]{0,63}", pattern_code="bad_name", pattern_detail=BAD_NAME, **kwargs)
+
+
+def input_field(described: ProfileField, choices: Sequence[str] = ()) -> StrictField:
+    """Return the optional input field of a switch, a number or one of `choices`."""
+    kwargs: dict[str, Any] = {"required": False, "help_text": described.input_help or None}
+    if choices:
+        return StrictChoiceField(choices=choices, **kwargs)
+    if isinstance(described.default, bool):
+        return StrictBooleanField(**kwargs)
+    if described.is_whole:
+        return StrictIntegerField(minimum=int(described.least), maximum=int(described.most), **kwargs)
+    return StrictNumberField(minimum=described.least, maximum=described.most, **kwargs)
+
+
+def output_field(described: ProfileField, choices: Sequence[str] = ()) -> serializers.Field[Any, Any, Any, Any]:
+    """Return the output field of a number of any type."""
+    kwargs: dict[str, Any] = {"help_text": described.output_help} if described.output_help else {}
+    match described.default:
+        case str():
+            return serializers.ChoiceField(choices=choices or list(described.choices), **kwargs)
+        case bool():
+            return serializers.BooleanField(**kwargs)
+        case int():
+            return serializers.IntegerField(**kwargs)
+        case list():
+            return serializers.ListField(child=serializers.IntegerField(), **kwargs)
+        case dict():
+            return serializers.DictField(**kwargs)
+    return serializers.FloatField(allow_null=described.default is None, **kwargs)

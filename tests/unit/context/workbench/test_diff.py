@@ -1,0 +1,63 @@
+"""Two orders side by side: kinds of change, steps, overlap, and lines that meet the middles of their rows."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from context.receipts.results import Anchor
+from context.services.diff import RankChange, rank_changes, rank_overlap
+from context.workbench.diff import ROW_HEIGHT_PX, SLOPE_WIDTH_PX, STUB_PX, slope_line
+
+ORDERS = st.lists(st.integers(0, 20), unique=True, max_size=15)
+
+
+def test_each_kind_of_change_is_told_with_its_steps() -> None:
+    changes = rank_changes("abcde", "cbxda")
+    told = {change.key: (change.kind, change.steps) for change in changes}
+    assert told == {
+        "c": ("up", 2),
+        "b": ("same", 0),
+        "x": ("in", 0),
+        "d": ("same", 0),
+        "a": ("down", 4),
+        "e": ("out", 0),
+    }
+    assert [change.key for change in changes] == list("cbxdae")
+
+
+def test_overlap_is_the_share_that_both_hold() -> None:
+    assert rank_overlap(rank_changes("abc", "bcd")) == 0.5
+    assert rank_overlap(rank_changes("abc", "cab")) == 1.0
+    assert rank_overlap(rank_changes("", "")) == 1.0
+    assert rank_overlap(rank_changes("", "a")) == 0.0
+
+
+def test_lines_begin_and_end_in_the_middle_of_their_rows() -> None:
+    anchor = Anchor("memory", "1", 1)
+    moved, came, went = (
+        slope_line(RankChange(anchor, before, after)) for before, after in ((2, 1), (None, 2), (1, None))
+    )
+    half = ROW_HEIGHT_PX // 2
+    assert (moved.x1, moved.y1, moved.x2, moved.y2) == (0, ROW_HEIGHT_PX + half, SLOPE_WIDTH_PX, half)
+    assert (came.x1, came.x2, came.y1, came.mark_x) == (
+        SLOPE_WIDTH_PX - STUB_PX,
+        SLOPE_WIDTH_PX,
+        ROW_HEIGHT_PX + half,
+        SLOPE_WIDTH_PX - STUB_PX,
+    )
+    assert (went.x1, went.x2, went.y1, went.mark_x) == (0, STUB_PX, half, STUB_PX)
+
+
+@given(ORDERS, ORDERS)
+def test_every_thing_stands_once_and_seen_from_the_other_side_in_is_out(left: list[int], right: list[int]) -> None:
+    forth, back = rank_changes(left, right), rank_changes(right, left)
+    assert sorted(change.key for change in forth) == sorted(set(left) | set(right))
+    swapped = {"in": "out", "out": "in", "up": "down", "down": "up", "same": "same"}
+    assert {change.key: swapped[change.kind] for change in forth} == {change.key: change.kind for change in back}
+    assert rank_overlap(forth) == rank_overlap(back)
+
+
+def test_stylesheet_has_the_same_height_of_a_row() -> None:
+    from pathlib import Path
+
+    css = Path("static/css/profiles.css").read_text()
+    assert f"height: {ROW_HEIGHT_PX}px;" in css

@@ -70,7 +70,7 @@ def test_edit_of_a_memory_and_its_undo(console: Page, acme: Tenant) -> None:
     console.locator("#edit summary").click()
     console.fill("#id_kind", "Not a word")
     console.get_by_role("button", name="Save as version 2").click()
-    expect(console.locator(".errorlist")).to_contain_text("One word in small letters")
+    expect(console.locator(".errorlist")).to_contain_text("Enter one lower-case word")
     console.fill("#id_kind", "fact")
     console.fill("#id_content", "Frau Brodersen prefers letters.")
     console.get_by_role("button", name="Save as version 2").click()
@@ -120,7 +120,7 @@ def test_expired_log_in_during_htmx_leads_through_sign_in_back_to_the_same_view(
 
 @pytest.mark.parametrize(
     ("status", "message"),
-    [(0, "cannot be reached"), (403, "Not allowed"), (404, "not there any more"), (500, "The server failed")],
+    [(0, "cannot be reached"), (403, "Not allowed"), (404, "No longer available"), (500, "Server error")],
 )
 def test_failed_request_says_so_and_keeps_what_was_there(
     status: int, message: str, console: Page, acme: Tenant

@@ -11,7 +11,7 @@ from tests.integration.page_helpers import as_stored, make_bakery_memories, page
 
 pytestmark = pytest.mark.django_db(transaction=True)
 MEMO = "The workshop is closed on Mondays.\nAsk Ida for parts."
-BACK = "Your text is back in the form; nothing was saved."
+BACK = "You were signed out. Nothing was saved; your text is in the form."
 
 
 def log_out(console: Page) -> None:

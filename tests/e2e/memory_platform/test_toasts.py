@@ -87,7 +87,7 @@ def test_failed_work_is_an_error_that_waits_to_be_closed(
     end(acme, run_id, "failed")
     next_look(console)
     toast = console.locator(".finished.flash-error")
-    expect(toast).to_contain_text("is failed. View reason")
+    expect(toast).to_contain_text("failed. View reason")
     toast.get_by_role("button", name="Dismiss message").click()
     expect(toast).to_have_count(0)
     asked: list[str] = []

@@ -128,7 +128,7 @@ def measure_retrievals(tenant: Any, questions: list[str], *, is_wall: bool) -> d
 
     ways: dict[str, dict[str, Any]] = {
         "default": {},
-        "pool of 200": {"neighbour_reach": 2, "with_vectors": True},
+        "pool of 200": {"adjacent_turn_reach": 2, "with_vectors": True},
     }
     times: dict[str, list[float]] = {name: [] for name in ways}
     watch = Stopwatch(is_wall=is_wall)

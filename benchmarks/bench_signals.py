@@ -30,7 +30,15 @@ _MAX_CONSECUTIVE_SKIPS = 3
 LATE = datetime(2026, 11, 22, tzinfo=UTC)
 #: Learning: steps, their size, what a weight costs, and among how many of the likeliest candidates.
 _STEPS, STEP, RIDGE, LIKELIEST = 120, 0.1, 3e-4, 120
-PARTS = ("relevance", "words", "neighbours", "person", "time", "answer", "statement")
+PARTS = (
+    "relevance",
+    "lexical_overlap",
+    "adjacent_turns",
+    "entity_match",
+    "temporal_match",
+    "answer_type",
+    "informativeness",
+)
 
 SignalMatrix = npt.NDArray[np.float64]
 
@@ -54,7 +62,12 @@ class SignalCase:
 
     def likeliest(self) -> npt.NDArray[np.intp]:
         """The places of all evidence and of what is most like it: enough to learn from."""
-        rough = self.parts["relevance"] + self.parts["words"] + self.parts["neighbours"] + self.evidence * 10.0
+        rough = (
+            self.parts["relevance"]
+            + self.parts["lexical_overlap"]
+            + self.parts["adjacent_turns"]
+            + self.evidence * 10.0
+        )
         return np.argsort(-rough, kind="stable")[:LIKELIEST]
 
 
@@ -74,8 +87,8 @@ def build_signal_case(
 
     scope = SearchScope(tenant.pk, str(question.partition), PointInTime.now(at))
     gate = CandidateGate(max(BUDGETS_TOKENS), pool_size=CONVERSATION_RECALL.pool_size)
-    reach = CONVERSATION_RECALL.neighbour_reach
-    found = retrieve(RetrievalRequest(scope, question.text, gate, neighbour_reach=reach, with_vectors=True))
+    reach = CONVERSATION_RECALL.adjacent_turn_reach
+    found = retrieve(RetrievalRequest(scope, question.text, gate, adjacent_turn_reach=reach, with_vectors=True))
     rows = found.candidates
     began = process_time()
     scored = ProfiledScorer(CONVERSATION_RECALL).score(
@@ -203,7 +216,7 @@ def on_conversations(cases: list[SignalCase]) -> None:
     for left_out in PARTS:
         results = cross_validate_weights(cases, [name for name in PARTS if name != left_out])[1]
         _line(f"without {left_out}", results.mean(axis=1))
-    for alone in (("relevance",), ("words",), ("relevance", "words")):
+    for alone in (("relevance",), ("lexical_overlap",), ("relevance", "lexical_overlap")):
         _line(f"only {', '.join(alone)}", cross_validate_weights(cases, alone)[1].mean(axis=1))
     shipped = dict(CONVERSATION_RECALL.weights)
     _line(
@@ -237,7 +250,7 @@ def on_updated_facts(cases: list[SignalCase]) -> None:
 
     shipped = dict(CONVERSATION_RECALL.weights)
     print("now: current first, held in 250 and 1,000 tokens; then: meant first, held in 250 and 1,000")
-    for name, weights in (("as shipped", shipped), ("without currency", shipped | {"currency": 0.0})):
+    for name, weights in (("as shipped", shipped), ("without currency", shipped | {"supersession": 0.0})):
         values: list[float] = []
         for category in ("now", "then"):
             asked = [case for case in cases if case.category == category]

@@ -116,7 +116,7 @@ def _retrieve(
             query,
             gate,
             with_pinned=True,
-            neighbour_reach=scoring.neighbour_reach,
+            adjacent_turn_reach=scoring.adjacent_turn_reach,
             with_vectors=query is not None and needs_vectors(scoring),
             embedder=partial(embedder_of_model, request.sources.embedding_model),
         )

@@ -89,7 +89,7 @@ def search_scored_memories(
             query,
             gate,
             mode=request.mode,
-            neighbour_reach=profile.neighbour_reach,
+            adjacent_turn_reach=profile.adjacent_turn_reach,
             with_vectors=needs_vectors(profile),
         )
     )

@@ -10,7 +10,7 @@ from django.core.exceptions import ValidationError
 from context.profiles.forms import ProfileFieldView
 from context.services.assembly.signals import SIGNALS
 from context.services.profiles.fields import ProfileField
-from context.services.profiles.scoring_profiles import BASE_PARTS, PART_NAMES, SCORING_FIELDS
+from context.services.profiles.scoring_profiles import BASE_PARTS, PART_NAMES, SCORING_FIELDS, component_label
 from memory_platform.web.forms import PlatformForm
 
 WEIGHT = "weight_"
@@ -21,17 +21,17 @@ PART_WORDS = {
     "usefulness": "Feedback on the memory so far.",
     "confidence": "Confidence given when it was stored.",
     "frequency": "How often contexts have included it.",
-    "words": "Share of the query's words it contains; rare words count more.",
-    "neighbours": "Relevance of the messages next to it.",
-    "person": "Whether it mentions or quotes a person named in the query.",
-    "time": "Whether it dates from a time named in the query.",
-    "answer": "Whether it contains the kind of answer the query asks for.",
-    "statement": "Whether it states something rather than asks.",
-    "currency": "Whether it is the latest statement of its fact.",
+    "lexical_overlap": "Share of the query's words it contains; rare words count more.",
+    "adjacent_turns": "Relevance of the messages next to it.",
+    "entity_match": "Whether it mentions or quotes a person named in the query.",
+    "temporal_match": "Whether it dates from a time named in the query.",
+    "answer_type": "Whether it contains the kind of answer the query asks for.",
+    "informativeness": "Whether it states something rather than asks.",
+    "supersession": "Whether it is the latest statement of its fact.",
 }
 #: Where refusals of single numbers are drawn.
 SCORING_FORM_FIELDS = {f"weights.{part}": WEIGHT + part for part in PART_NAMES}
-SCORING_NUMBERS = ("half_life_days", "half_life_days_by_kind", "mmr_diversity", "pool_size", "neighbour_reach")
+SCORING_NUMBERS = ("half_life_days", "half_life_days_by_kind", "mmr_diversity", "pool_size", "adjacent_turn_reach")
 TYPED_NUMBERS = ("relevance", "recency_mode", *SCORING_NUMBERS)
 
 
@@ -88,7 +88,7 @@ class ScoringProfileForm(PlatformForm):
         numbers = {name: _form_field(SCORING_FIELDS[name]) for name in TYPED_NUMBERS}
         self.fields = numbers | self.fields
         for part in PART_NAMES:
-            self.fields[WEIGHT + part] = forms.FloatField(label=part.capitalize(), required=False)
+            self.fields[WEIGHT + part] = forms.FloatField(label=component_label(part).capitalize(), required=False)
 
     def unit_of(self, name: str) -> str:
         described = SCORING_FIELDS.get(name)

@@ -8,7 +8,7 @@ from context.models import BudgetProfile, ScoringProfileVersion
 from context.profiles.policy_fields import policy_value_text
 from context.services.profiles.compaction_policy import POLICY_FIELDS, CompactionPolicy
 from context.services.profiles.fields import BUDGET_FIELDS, ProfileField
-from context.services.profiles.scoring_profiles import PART_NAMES, SCORING_FIELDS
+from context.services.profiles.scoring_profiles import PART_NAMES, SCORING_FIELDS, component_label
 
 ProfileVersion = BudgetProfile | ScoringProfileVersion
 #: A profile's name and the number of one of its versions.
@@ -75,9 +75,9 @@ def field_title(field: str) -> str:
     """Return a number in words: `weights.relevance` is the weight of relevance."""
     group, _, part = field.partition(".")
     if group == "weights":
-        return f"weight of {part}"
+        return f"weight of {component_label(part)}"
     if group == "coefficients" and part:
-        return f"coefficient of {part}"
+        return f"coefficient of {component_label(part)}"
     if part:
         return f"half-life of {part}"
     described = PROFILE_FIELDS.get(field, ProfileField(None))

@@ -96,8 +96,8 @@ class RetrievalRequest:
     """What to search for, where, and how many candidates to return.
 
     Without a query the pinned and the newest memories are returned. `with_pinned` puts the pinned memories of the
-    scope, limited separately, before the query's results. With `neighbour_reach`, memories of the same partition and
-    session within that many positions of the better half follow. `with_vectors` also reads the candidates' vectors.
+    scope, limited separately, before the query's results. With `adjacent_turn_reach`, memories of the same partition
+    and session within that many positions of the better half follow. `with_vectors` also reads the candidates' vectors.
     `embedder` returns the embedder of the tenant's active model if the caller has already read that model.
     """
 
@@ -106,7 +106,7 @@ class RetrievalRequest:
     gate: CandidateGate
     mode: str = RetrievalMode.HYBRID
     with_pinned: bool = False
-    neighbour_reach: int = 0
+    adjacent_turn_reach: int = 0
     with_vectors: bool = False
     embedder: Callable[[], Embedder] | None = None
 
@@ -172,7 +172,7 @@ def retrieve(request: RetrievalRequest) -> Retrieval:
         query = CandidateQuery(query.vector, query.model, lexemes)
         with trace.step("read", rows=len(chosen)):
             found = read_candidates(scope, chosen, query, ranks)
-        if request.neighbour_reach > 0:
+        if request.adjacent_turn_reach > 0:
             found += _neighbours(request, found, best, query, ranks, trace)
         vectors = _vectors(scope.tenant_id, found, query.model, trace) if request.with_vectors and query.model else {}
     if query.vector is not None and mode != RetrievalMode.LEXICAL and found and not by_vector.tokens_by_id:
@@ -204,11 +204,11 @@ def _neighbours(
     trace: RetrievalTrace,
 ) -> list[Candidate]:
     """Return the memories next to the better half of the query's results that are not among the results."""
-    with trace.step("beside", reach=request.neighbour_reach) as entry:
+    with trace.step("beside", reach=request.adjacent_turn_reach) as entry:
         better = set(best[: ceil(len(best) / 2)])
         around = [row for row in found if row.id.int in better]
         known = {row.id for row in found}
-        near = read_neighbours(request.scope, around, request.neighbour_reach, query, ranks)
+        near = read_neighbours(request.scope, around, request.adjacent_turn_reach, query, ranks)
         neighbours = [row for row in near if row.id not in known]
         entry["rows"] = len(neighbours)
     return neighbours

@@ -11,10 +11,12 @@ from django.utils.safestring import SafeString
 
 from context.profiles.bars import ScorePart, budget_parts, column_heights, score_parts
 from context.profiles.scoring_fields import PART_WORDS
+from context.services.profiles.scoring_profiles import component_label
 from memory_platform.web.numerals import with_minus_sign
 from memory_platform.web.templatetags.figures import score as written_score
 
 register = template.Library()
+register.filter(component_label)
 
 
 @register.filter
@@ -70,7 +72,11 @@ def score_bar(
 ) -> dict[str, Any]:
     """Draw one bar of the parts of a score by a profile's weights, as wide as the composite; `full` fills it."""
     parts = [ScoreComponentText.of(part) for part in score_parts(breakdown, score, weights, full)]
-    return {"parts": parts, "said": ", ".join(f"{part.name} adds {part.adds}" for part in parts), "score": score}
+    return {
+        "parts": parts,
+        "said": ", ".join(f"{component_label(part.name)} adds {part.adds}" for part in parts),
+        "score": score,
+    }
 
 
 @register.inclusion_tag("context/profiles/_score_table.html")

@@ -75,7 +75,7 @@ class ProfiledMemory(ScoredMemory):
 
 def needs_vectors(profile: ScoringProfile) -> bool:
     """Whether the profile compares candidates with each other by their vectors."""
-    return profile.mmr_diversity > 0 or "currency" in _used_parts(profile)
+    return profile.mmr_diversity > 0 or "supersession" in _used_parts(profile)
 
 
 class ProfiledScorer:

@@ -31,6 +31,12 @@ BASE_PARTS = ("relevance", "recency", "usefulness", "confidence", "frequency")
 #: All parts that a profile can weigh: those, and the signals beside them.
 PART_NAMES = (*BASE_PARTS, *SIGNALS)
 
+
+def component_label(name: str) -> str:
+    """Return a score component in words: `lexical_overlap` is "lexical overlap"."""
+    return name.replace("_", " ")
+
+
 COSINE, FUSED = "cosine", "fused"
 RECENCY_ADDED, MULTIPLIED = "added", "multiplied"
 _RELEVANCE_SOURCES = {COSINE: "cosine: vector similarity", FUSED: "fused: rank over both retrievers"}
@@ -64,7 +70,7 @@ class ScoringProfile:
     cosine, or what both arms of the search say (`fused`). Recency is added as one part of the sum, or multiplies the
     sum of the others; it halves every `half_life_days`, for a kind of its own in so many days. `mmr_diversity` (0..1,
     0 is off) is what a full repetition of something better costs. `pool_size` candidates by fused rank come into
-    question (0: as many as the token gate lets through), with those up to `neighbour_reach` messages beside the
+    question (0: as many as the token gate lets through), with those up to `adjacent_turn_reach` messages beside the
     better half of them. With `coefficients` and an `intercept` the composite is a probability: the logistic function
     of the intercept and the parts times their coefficients; the weights then rank nothing.
     """
@@ -107,7 +113,7 @@ class ScoringProfile:
         zero_text="as many as the budget asks for",
         input_help="Candidates by fused rank; 0: as many as the budget asks for.",
     )
-    neighbour_reach: int = tuned(
+    adjacent_turn_reach: int = tuned(
         0,
         (0, 5),
         label="Neighbours",
@@ -270,16 +276,16 @@ CONVERSATION_RECALL = ScoringProfile(
     version=1,
     weights={
         "relevance": 0.09,
-        "words": 0.20,
-        "neighbours": 0.16,
-        "person": 0.06,
-        "time": 0.13,
-        "answer": 0.10,
-        "statement": 0.03,
-        "currency": 0.23,
+        "lexical_overlap": 0.20,
+        "adjacent_turns": 0.16,
+        "entity_match": 0.06,
+        "temporal_match": 0.13,
+        "answer_type": 0.10,
+        "informativeness": 0.03,
+        "supersession": 0.23,
     },
     pool_size=200,
-    neighbour_reach=2,
+    adjacent_turn_reach=2,
 )
 
 #: What the project ships, by name: code, locked, counts as published.

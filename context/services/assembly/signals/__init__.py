@@ -24,12 +24,12 @@ Signal = Callable[[CandidatePool, datetime], ScoreColumn]
 #: By the name of the part, in the order in which parts are told; each takes the candidates and when was asked.
 SIGNALS: Mapping[str, Signal] = MappingProxyType(
     {
-        "words": lambda pool, _: lexical_overlap(pool),
-        "neighbours": lambda pool, _: adjacent_turns(pool),
-        "person": lambda pool, _: entity_match(pool),
-        "time": temporal_match,
-        "answer": lambda pool, _: answer_type(pool),
-        "statement": lambda pool, _: informativeness(pool),
-        "currency": supersession,
+        "lexical_overlap": lambda pool, _: lexical_overlap(pool),
+        "adjacent_turns": lambda pool, _: adjacent_turns(pool),
+        "entity_match": lambda pool, _: entity_match(pool),
+        "temporal_match": temporal_match,
+        "answer_type": lambda pool, _: answer_type(pool),
+        "informativeness": lambda pool, _: informativeness(pool),
+        "supersession": supersession,
     }
 )

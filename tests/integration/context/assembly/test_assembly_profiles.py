@@ -73,7 +73,7 @@ def test_named_profile_ranks_the_context_and_says_so(tenant: Tenant) -> None:
 
 
 def test_neighbours_of_what_was_found_come_into_question(tenant: Tenant) -> None:
-    reached = replace(CALIBRATED, pool_size=10, neighbour_reach=2)
+    reached = replace(CALIBRATED, pool_size=10, adjacent_turn_reach=2)
     context = assemble_test_context(tenant, "mill catalogue paint", scoring=reached, preview=True, max_tokens=4000)
     with tenant_scope(tenant.pk):
         rows = Memory.objects.for_tenant(tenant.pk).with_ids([one.anchor.id for one in context.candidates])

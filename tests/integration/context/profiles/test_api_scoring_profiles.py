@@ -112,7 +112,7 @@ BAD_NUMBERS: list[tuple[str, Any, str]] = [
     ("mmr_diversity", 2, "out_of_range"),
     ("pool_size", 5, "out_of_range"),
     ("pool_size", 50.5, "out_of_range"),
-    ("neighbour_reach", True, "out_of_range"),
+    ("adjacent_turn_reach", True, "out_of_range"),
     ("coefficients.luck", {"luck": 1}, "unknown_part"),
     ("intercept", -2.0, "incomplete_calibration"),
     ("colour", "red", "unknown_field"),
@@ -229,10 +229,10 @@ def test_edit_of_the_version_in_force_may_skip_a_later_draft(
     publish(admin, tenant, own)
     admin.patch(OWN, {"pool_size": 100})
     etag = admin.get(OWN)["ETag"]
-    third = admin.patch(OWN, {"neighbour_reach": 1}, headers={"If-Match": etag}).json()
+    third = admin.patch(OWN, {"adjacent_turn_reach": 1}, headers={"If-Match": etag}).json()
     assert (third["version"], third["pool_size"], third["based_on"]) == (3, 0, "own 1")
     fourth = admin.patch(OWN, {"mmr_diversity": 0.2}).json()
-    assert (fourth["version"], fourth["neighbour_reach"]) == (4, 1)
+    assert (fourth["version"], fourth["adjacent_turn_reach"]) == (4, 1)
 
 
 def test_retired_version_is_out_of_use_until_somebody_rolls_back(

@@ -68,14 +68,14 @@ def test_pool_is_the_best_by_fused_rank_behind_what_is_pinned(tenant: Tenant) ->
 def test_neighbours_of_the_better_half_follow_the_pool(tenant: Tenant) -> None:
     make_talk(tenant, "one", ["a", "b", "tea tea tea", "d", "e", "f"])
     make_talk(tenant, "two", ["g", "h and some other words than tea", "i"])
-    found = search(tenant, "tea", pool_size=2, neighbour_reach=1)
+    found = search(tenant, "tea", pool_size=2, adjacent_turn_reach=1)
     assert contents(found)[:2] == ["tea tea tea", "h and some other words than tea"]
     assert contents(found)[2:] == ["b", "d"]
     assert [row.position for row in found.candidates] == [2, 1, 1, 3]
     assert {row.session for row in found.candidates[2:]} == {"one"}
     assert found.candidates[2].fused_score is found.candidates[2].text_rank is None
     assert found.plan["beside"]["rows"] == 2
-    far = contents(search(tenant, "tea", pool_size=4, neighbour_reach=9))
+    far = contents(search(tenant, "tea", pool_size=4, adjacent_turn_reach=9))
     assert far[2:] == ["a", "b", "d", "e", "f"]
 
 
@@ -90,9 +90,9 @@ def test_neighbours_are_of_the_same_partition_and_in_scope(tenant: Tenant, other
     make_memory(tenant, "expired", session="one", position=1, partition="user=al", expires_at=LATER)
     with tenant_scope(tenant.pk):
         archive_memory(memory=gone, by=TESTER, now=FACTORY_NOW)
-    wide = search(tenant, "tea", pool_size=5, neighbour_reach=1)
+    wide = search(tenant, "tea", pool_size=5, adjacent_turn_reach=1)
     assert set(contents(wide)) == {*texts, "another kind"}
-    narrow = search(tenant, "tea", pool_size=5, neighbour_reach=1, filters={"kind": "fact"}, partition="user=al")
+    narrow = search(tenant, "tea", pool_size=5, adjacent_turn_reach=1, filters={"kind": "fact"}, partition="user=al")
     assert contents(narrow) == ["tea", "before", "after"]
 
 
@@ -103,7 +103,7 @@ def test_neighbours_of_a_past_moment_are_as_they_were_then(tenant: Tenant, kind:
         update_memory(memory=before, changes={"content": "rewritten"}, by=TESTER, now=LATER)
         update_memory(memory=after, changes={"position": 8}, by=TESTER, now=LATER)
     late = LATER + timedelta(hours=1)
-    options = {"pool_size": 4, "neighbour_reach": 1}
+    options = {"pool_size": 4, "adjacent_turn_reach": 1}
     assert contents(search(tenant, "tea", now=late, **options)) == ["tea", "rewritten"]
     then = search(tenant, "tea", now=late, moment=kind(FACTORY_NOW + timedelta(hours=1)), **options)
     assert contents(then) == ["tea", "before", "after"]
@@ -111,7 +111,7 @@ def test_neighbours_of_a_past_moment_are_as_they_were_then(tenant: Tenant, kind:
 
 def test_candidates_tell_place_kind_and_what_they_hold(tenant: Tenant) -> None:
     make_talk(tenant, "one", ["Green teas for Alex", "nothing of that"], partition="user=al/topic=x")
-    found = search(tenant, "Does Alex drink O'Neill's green tea?", pool_size=5, neighbour_reach=1)
+    found = search(tenant, "Does Alex drink O'Neill's green tea?", pool_size=5, adjacent_turn_reach=1)
     best, beside = found.candidates
     assert (best.kind, best.partition_path, best.session, best.position) == ("fact", "user=al/topic=x", "one", 0)
     assert best.holds == {"alex", "green", "tea"}
@@ -149,9 +149,9 @@ def test_pool_costs_two_queries_more_however_large_it_is(tenant: Tenant) -> None
         return len(captured)
 
     make_talk(tenant, "one", ["before", "tea", "after"])
-    plain, pool = queries(), queries(pool_size=100, neighbour_reach=2, with_vectors=True)
+    plain, pool = queries(), queries(pool_size=100, adjacent_turn_reach=2, with_vectors=True)
     assert pool == plain + 2
     for number in range(12):
         make_talk(tenant, f"talk {number}", ["before", "tea", "after", "then", "tea again"])
-    assert queries(pool_size=100, neighbour_reach=2, with_vectors=True) == pool
+    assert queries(pool_size=100, adjacent_turn_reach=2, with_vectors=True) == pool
     assert queries() == plain

@@ -119,7 +119,7 @@ def test_nothing_in_nothing_out():
 def test_only_comparing_profiles_need_vectors():
     assert not needs_vectors(ADR_0040)
     assert needs_vectors(profile(mmr_diversity=0.1))
-    assert needs_vectors(profile(weights={"relevance": 0.9, "currency": 0.1}))
+    assert needs_vectors(profile(weights={"relevance": 0.9, "supersession": 0.1}))
 
 
 def test_repetition_of_something_better_is_taken_away():
@@ -144,9 +144,9 @@ def test_signals_are_told_by_name_and_add_up():
     question = ScoringQuestion("Where does Ann live?", NOW, ["ann", "live"])
     for one in ProfiledScorer(CONVERSATION_RECALL).score(rows, question, {}):
         assert list(one.parts) == list(one.weighted) == list(CONVERSATION_RECALL.weights)
-        assert one.parts["person"] == 1.0
-        assert one.parts["answer"] == 1.0
-        assert one.parts["currency"] == 0.0
+        assert one.parts["entity_match"] == 1.0
+        assert one.parts["answer_type"] == 1.0
+        assert one.parts["supersession"] == 0.0
         assert math.isclose(sum(one.weighted.values()), one.composite_score, abs_tol=1e-5)
 
 
@@ -155,11 +155,11 @@ def test_a_composite_is_never_below_zero():
         memory(created_at=NOW - timedelta(days=400 * number), similarity=0.01, content="text") for number in range(3)
     ]
     vectors = {row["id"]: np.array([1.0, 0.0], dtype=np.float32) for row in rows}
-    numbers = profile(weights={"relevance": 0.01, "currency": 0.99})
+    numbers = profile(weights={"relevance": 0.01, "supersession": 0.99})
     scored = ProfiledScorer(numbers).score(rows, ScoringQuestion("Where is it?", NOW), vectors)
     assert [one.memory for one in scored] == rows
     assert scored[0].composite_score > 0.0 == scored[2].composite_score
-    assert scored[2].weighted["currency"] < 0.0
+    assert scored[2].weighted["supersession"] < 0.0
 
 
 def test_the_fused_score_can_be_the_relevance():

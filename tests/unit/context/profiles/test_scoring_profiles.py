@@ -28,7 +28,7 @@ def test_the_default_profile_has_the_numbers_of_its_adr():
     assert list(ADR_0040.weights.values()) == [0.40, 0.25, 0.20, 0.10, 0.05]
     assert tuple(ADR_0040.weights) == BASE_PARTS
     assert ADR_0040.half_life_days == pytest.approx(13.863, abs=1e-3)
-    assert (ADR_0040.pool_size, ADR_0040.neighbour_reach, ADR_0040.mmr_diversity) == (0, 0, 0.0)
+    assert (ADR_0040.pool_size, ADR_0040.adjacent_turn_reach, ADR_0040.mmr_diversity) == (0, 0, 0.0)
     assert not ADR_0040.is_calibrated
 
 
@@ -86,7 +86,7 @@ def test_a_profile_keeps_its_own_copy_of_the_weights():
         ({"pool_size": 1_001}, "pool_size", "out_of_range"),
         ({"pool_size": False}, "pool_size", "out_of_range"),
         ({"pool_size": 200.0}, "pool_size", "out_of_range"),
-        ({"neighbour_reach": 6}, "neighbour_reach", "out_of_range"),
+        ({"adjacent_turn_reach": 6}, "adjacent_turn_reach", "out_of_range"),
         ({"coefficients": {"relevance": 1.0}}, "intercept", "incomplete_calibration"),
         ({"intercept": 1.0}, "intercept", "incomplete_calibration"),
         ({"coefficients": {"charm": 1.0}, "intercept": 0.0}, "coefficients.charm", "unknown_part"),

@@ -33,7 +33,7 @@ def test_candidates_that_were_deflated_row_by_row_are_read_as_well() -> None:
 
 
 def test_the_parts_of_a_profile_are_stored_by_name() -> None:
-    parts = {**PARTS, "neighbours": 0.25, "currency": -0.5}
+    parts = {**PARTS, "adjacent_turns": 0.25, "supersession": -0.5}
     one = CandidateOutcome(ANCHOR, 30, False, 0.25, parts, 1, None, 0.016, "kept")
     block = Block("linked_memory", replace(ANCHOR, version=9), "", 10, 0, score=0.5, score_breakdown=parts)
     found = rows.decode_receipt(rows.encode_receipt([block, replace(block, score_breakdown=PARTS)], [], [one, one]))

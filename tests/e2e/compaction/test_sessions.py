@@ -76,7 +76,7 @@ def compact_review_and_roll_back(tab: Page, tenant: Tenant, session: Session) ->
     work(session)
     tab.goto(page("reviews", tenant))
     tab.locator("a.memory-link").first.click()
-    expect(tab.locator("#retention-title")).to_contain_text("facts kept")
+    expect(tab.locator("#retention-title")).to_contain_text("facts retained")
     tab.locator("#edit summary").click()
     tab.locator("#id_text").fill("")
     tab.get_by_role("button", name="Save text").click()

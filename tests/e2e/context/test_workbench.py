@@ -82,6 +82,6 @@ def test_opened_parts_stay_open_while_the_budget_moves(console: Page, acme: Tena
     expect(console.locator("#missing [role=option]")).to_contain_text("The Kiel workshop closes at six")
     missing.press("ArrowDown")
     missing.press("Enter")
-    expect(console.locator(".flash")).to_contain_text("Noted")
+    expect(console.locator(".flash")).to_contain_text("Memory added to the golden question.")
     expect(console.locator(".golden")).to_contain_text("golden question, 1 memory")
     expect(console.locator("#golden")).to_be_in_viewport()

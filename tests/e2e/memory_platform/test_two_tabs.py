@@ -89,6 +89,6 @@ def test_tab_of_one_person_does_not_act_as_another(console: Page, second: Page, 
     sign_out(second)
     enter(second, "ida")
     archive_first(console)
-    expect(console.locator("#errors")).to_contain_text("older than your sign-in")
+    expect(console.locator("#errors")).to_contain_text("page is out of date")
     second.goto(page("memories", acme))
     expect(second.locator("tbody tr")).to_have_count(len(WORKSHOP))

@@ -222,7 +222,7 @@ TEMPLATES = [
                 "tables": "memory_platform.web.templatetags.tables",
             },
         },
-    },
+    }
 ]
 
 AUTH_PASSWORD_VALIDATORS = [
@@ -304,15 +304,7 @@ SPECTACULAR_SETTINGS = {
         "StoredStatusEnum": ["created", "existing"],
         "MessageStateEnum": ["live", "masked", "compacted"],
         "SessionStateEnum": ["open", "closed"],
-        "CompactionStateEnum": [
-            "pending",
-            "proposed",
-            "applied",
-            "rejected",
-            "rolled_back",
-            "failed",
-            "superseded",
-        ],
+        "CompactionStateEnum": ["pending", "proposed", "applied", "rejected", "rolled_back", "failed", "superseded"],
         "EventStateEnum": ["queued", "running", "done", "failed"],
     },
     "POSTPROCESSING_HOOKS": [

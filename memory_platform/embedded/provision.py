@@ -1,7 +1,4 @@
-"""What needs a superuser once: two roles, the database, the vector extension (adr/0054-database-roles.md).
-
-It can run again: a second run only corrects passwords and grants.
-"""
+"""What needs a superuser, and can run again: two roles, the database, the vector extension (ADR-0054)."""
 
 import logging
 from dataclasses import dataclass

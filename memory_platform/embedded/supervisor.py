@@ -15,14 +15,7 @@ from types import FrameType
 from environ import Env
 
 from memory_platform.embedded import processes
-from memory_platform.embedded.config import (
-    PROJECT,
-    EmbeddedConfig,
-    check_data_dir,
-    check_port,
-    config_from,
-    take_lock,
-)
+from memory_platform.embedded.config import PROJECT, EmbeddedConfig, check_data_dir, check_port, config_from, take_lock
 from memory_platform.embedded.files import (
     ServerUrls,
     StartError,
@@ -106,18 +99,8 @@ class Supervisor:
                 )
             endpoints = self._start_servers()
             write_endpoints(self._data_dir, endpoints)
-            env = self._environment(endpoints)
-            self._prepare(env)
-            self._start_apps(env)
-            self._wait_until_ready()
-            # An outside database may have had its operators before this DATA_DIR.
-            login = self._data_dir / "secrets" / "first-login.txt"
-            where = f"the first log-in is in {login}" if login.is_file() else "its operators sign in as before"
-            sys.stdout.write(f"{self._config.url} is ready; {where}\n")
-            sys.stdout.flush()
-            while True:
-                self._check_all_run()
-                time.sleep(POLL_SECONDS)
+            self._start_apps(self._environment(endpoints))
+            self._watch()
         finally:
             _ignore_signals()
             processes.stop_processes(self._apps, patience_seconds=APP_PATIENCE_SECONDS)
@@ -162,32 +145,29 @@ class Supervisor:
             "CACHE_URL": endpoints.cache_url,
         }
 
-    def _prepare(self, env: Mapping[str, str]) -> None:
-        """Run migrations, static files, demo data and the first operator in a process that ends by itself."""
-        child = self._spawn("prepare", [sys.executable, "manage.py", "prepare"], env)
+    def _start_apps(self, env: Mapping[str, str]) -> None:
+        """Prepare the database in a process that ends by itself, then start web, worker and beat."""
+        child = self._spawn("prepare", ["manage.py", "prepare"], env)
         while child.is_running():
             time.sleep(POLL_SECONDS)
         self._apps.remove(child)
         if child.process.returncode:
             said = last_log_line(child.log)
             raise StartError(f"The database could not be prepared: {said} More is at the end of {child.log}.")
-
-    def _start_apps(self, env: Mapping[str, str]) -> None:
         config = self._config
         host = f"[{config.host}]" if ":" in config.host else config.host
-        gunicorn = [sys.executable, "-m", "gunicorn", "memory_platform.wsgi:application", "--no-control-socket"]
-        celery = [sys.executable, "-m", "celery", "-A", "memory_platform"]
-        schedule = str(self._data_dir / "run" / "celerybeat-schedule")
-        web = [*gunicorn, "--bind", f"{host}:{config.port}", "--worker-class", "gthread", "--threads", str(WEB_THREADS)]
-        web += ["--limit-request-line", str(REQUEST_LINE_MAX_BYTES)]
-        self._spawn("web", [*web, "--workers", str(config.web_processes), "--graceful-timeout", "2"], env)
-        worker = [*celery, "worker", "--pool", "threads", "--concurrency", str(WORKER_THREADS), "--loglevel", "INFO"]
-        self._spawn("worker", [*worker, "--without-gossip", "--without-mingle"], env)
-        self._spawn("beat", [*celery, "beat", "--pidfile=", "--schedule", schedule, "--loglevel", "WARNING"], env)
+        web = f"-m gunicorn memory_platform.wsgi:application --no-control-socket --bind {host}:{config.port}"
+        web += f" --workers {config.web_processes} --worker-class gthread --threads {WEB_THREADS} --graceful-timeout 2"
+        worker = f"-m celery -A memory_platform worker --pool threads --concurrency {WORKER_THREADS} --loglevel INFO"
+        beat = "-m celery -A memory_platform beat --pidfile= --loglevel WARNING --schedule"
+        self._spawn("web", [*web.split(), "--limit-request-line", str(REQUEST_LINE_MAX_BYTES)], env)
+        self._spawn("worker", [*worker.split(), "--without-gossip", "--without-mingle"], env)
+        self._spawn("beat", [*beat.split(), str(self._data_dir / "run" / "celerybeat-schedule")], env)
 
-    def _spawn(self, name: str, command: list[str], env: Mapping[str, str]) -> ChildProcess:
+    def _spawn(self, name: str, arguments: list[str], env: Mapping[str, str]) -> ChildProcess:
+        """Start a Python process of the project."""
         log = self._data_dir / "logs" / f"{name}.log"
-        child = processes.spawn_process(name, command, log=log, env=env, cwd=PROJECT)
+        child = processes.spawn_process(name, [sys.executable, *arguments], log=log, env=env, cwd=PROJECT)
         self._keep(self._apps, child)
         return child
 
@@ -196,19 +176,23 @@ class Supervisor:
         children.append(child)
         processes.record_processes(self._data_dir, [*self._servers, *self._apps])
 
-    def _wait_until_ready(self) -> None:
-        deadline = time.monotonic() + READY_PATIENCE_SECONDS
-        while not _answers(f"{self._config.url}healthz"):
-            self._check_all_run()
-            if time.monotonic() > deadline:
+    def _watch(self) -> None:
+        """Report the address as soon as the web process answers, and check the parts until one ends."""
+        deadline, is_ready = time.monotonic() + READY_PATIENCE_SECONDS, False
+        while True:
+            for child in (*self._servers, *self._apps):
+                if not child.is_running():
+                    raise StartError(f"{child.name} ended by itself: the reason is at the end of {child.log}.")
+            if not is_ready and (is_ready := _answers(f"{self._config.url}healthz")):
+                # An outside database may have had its operators before this DATA_DIR.
+                login = self._data_dir / "secrets" / "first-login.txt"
+                where = f"the first log-in is in {login}" if login.is_file() else "its operators sign in as before"
+                sys.stdout.write(f"{self._config.url} is ready; {where}\n")
+                sys.stdout.flush()
+            if not is_ready and time.monotonic() > deadline:
                 log = self._data_dir / "logs" / "web.log"
                 raise StartError(f"The web process does not answer: the reason is at the end of {log}.")
             time.sleep(POLL_SECONDS)
-
-    def _check_all_run(self) -> None:
-        for child in (*self._servers, *self._apps):
-            if not child.is_running():
-                raise StartError(f"{child.name} ended by itself: the reason is at the end of {child.log}.")
 
 
 def _answers(url: str) -> bool:

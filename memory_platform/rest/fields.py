@@ -18,7 +18,7 @@ _UUID = re.compile(r"[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE)
 
 
 def format_utc(value: datetime | None) -> str | None:
-    """Return a moment as ISO 8601 in UTC, with a Z."""
+    """Return a time as ISO 8601 in UTC, with a Z."""
     return None if value is None else value.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
@@ -41,7 +41,7 @@ def text_error(value: object) -> tuple[str, str] | None:
         return "not_text", "A string is needed."
     if "\x00" in value:
         return "null_character", "The text contains a NUL character."
-    if any("\ud800" <= character <= "\udfff" for character in value):
+    if re.search("[\ud800-\udfff]", value):
         return "lone_surrogate", "The text contains half of a surrogate pair."
     return None
 
@@ -60,12 +60,8 @@ class StrictTextField(StrictField):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        self.max_length, self.min_length, self.pattern, self.pattern_code = (
-            max_length,
-            min_length,
-            pattern,
-            pattern_code,
-        )
+        self.max_length, self.min_length = max_length, min_length
+        self.pattern, self.pattern_code = pattern, pattern_code
         self.pattern_detail = pattern_detail or f"The text must match {pattern}."
         limits = {"maxLength": max_length, "minLength": min_length, "pattern": pattern}
         set_override(self, "field", {"type": "string"} | {name: limit for name, limit in limits.items() if limit})
@@ -73,14 +69,13 @@ class StrictTextField(StrictField):
     def to_internal_value(self, data: Any) -> str:
         if fault := text_error(data):
             self.refuse(*fault)
-        text: str = data
-        if len(text) < self.min_length:
+        if len(data) < self.min_length:
             self.refuse("too_short", f"At least {self.min_length:,} characters are needed.")
-        if self.max_length and len(text) > self.max_length:
+        if self.max_length and len(data) > self.max_length:
             self.refuse("too_long", f"At most {self.max_length:,} characters are allowed.")
-        if self.pattern and not re.fullmatch(self.pattern, text):
+        if self.pattern and not re.fullmatch(self.pattern, data):
             self.refuse(self.pattern_code, self.pattern_detail)
-        return text
+        return str(data)
 
 
 class StrictNumberField(StrictField):

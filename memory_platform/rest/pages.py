@@ -1,10 +1,6 @@
-"""Cursor pages of the API and the console. A cursor names the row where a page ends, so no row is skipped or repeated.
+"""Cursor pages of the API and the console. A cursor names the row where a page ends: none is skipped or repeated."""
 
-`read_page` reads a page; `build_page` turns it into the API's `{next, previous, results}`, and `web.tables` into the
-queries of a console table's links.
-"""
-
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
@@ -26,13 +22,7 @@ PAGE_SIZE_MAX = 500
 #: What a list is ordered by, and what breaks ties: an id, or a name where ids must not leave.
 Value = datetime | float | int | str
 Tie = UUID | int | str
-_READERS: Mapping[str, Callable[[str], Any]] = {
-    "datetime": datetime.fromisoformat,
-    "float": float,
-    "int": int,
-    "str": str,
-    "UUID": UUID,
-}
+_READERS: dict[str, Any] = {"datetime": datetime.fromisoformat, "float": float, "int": int, "str": str, "UUID": UUID}
 
 
 @dataclass(frozen=True)
@@ -54,9 +44,7 @@ class CursorPosition:
 
 def position_to_row(position: CursorPosition | None) -> dict[str, Any]:
     """Return the arguments of `TenantRows.page` for a position."""
-    if position is None:
-        return {}
-    return {"after": (position.value, position.id), "is_backward": position.is_backward}
+    return {"after": (position.value, position.id), "is_backward": position.is_backward} if position else {}
 
 
 class CursorError(ValueError):
@@ -135,11 +123,7 @@ def read_page(
     rows_from: Callable[[CursorPosition | None, int], Iterable[Any]],
     place_of: Callable[[Any], tuple[Value, Tie]],
 ) -> CursorPage:
-    """Read `size` rows after `position`, or before it where it points backward; the first page for None.
-
-    `rows_from(position, count)` returns the rows nearest to the position first. It is called once, for one row more
-    than the page has.
-    """
+    """Read `size` rows from `position` on, None for the first page, by one call of `rows_from`: nearest rows first."""
     rows = list(rows_from(position, size + 1))
     has_more, rows = len(rows) > size, rows[:size]
     is_backward = position is not None and position.is_backward
@@ -164,10 +148,9 @@ def build_page(
     place_of: Callable[[Any], tuple[Value, Tie]],
     answer: Callable[[Any], Any],
 ) -> dict[str, Any]:
-    """Return `{next, previous, results}` for the query parameters of a `PageInput`; see `read_page`.
+    """Return `{next, previous, results}` for the values of a `PageInput`. Raises `RestError` for another list's cursor.
 
-    `kinds` are the types of the ordered value and of the id in this list's cursors. Raises `RestError` for a cursor of
-    another list.
+    `kinds` are the types of the ordered value and of the id in this list's cursors.
     """
     position: CursorPosition | None = values["cursor"]
     if position is not None and (position.ordering, type(position.value), type(position.id)) != (ordering, *kinds):

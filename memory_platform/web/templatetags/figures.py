@@ -1,53 +1,47 @@
 """Formats of numbers, icons and times, the same on every page."""
 
-from collections.abc import ItemsView, Iterable, Mapping
+from collections.abc import Callable, ItemsView, Iterable, Mapping
 from datetime import datetime
 from functools import lru_cache
+from typing import Any
 
 from django import template
 from django.template.loader import render_to_string
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+from django.utils.timesince import timesince
 
 from memory_platform import __version__
-from memory_platform.web import numerals
+from memory_platform.web.numerals import counted, with_minus_sign
+from memory_platform.web.pages import read_flash_link
 from memory_platform.web.times import format_time
 
 register = template.Library()
+register.filter("minus_sign", with_minus_sign)
+register.filter("message_link", read_flash_link)
+register.filter("path_segments", lambda path: path.split("/"))
+register.simple_tag(lambda: __version__, name="version")
 
 USEFULNESS_WITHOUT_VOTES = 0.5
 
 
-@register.filter
-def minus_sign(text: str) -> str:
-    """-72 tokens -> −72 tokens."""
-    return numerals.with_minus_sign(text)
+def _figure(name: str, pattern: str, factor: int = 1) -> Callable[[float | None], str]:
+    @register.filter(name=name)
+    def written(value: float | None) -> str:
+        return "–" if value is None else with_minus_sign(pattern.format(factor * value))
+
+    return written
 
 
-@register.filter
-def number(value: float | None) -> str:
-    """1234567 -> 1,234,567."""
-    return "–" if value is None else minus_sign(f"{value:z,.0f}")
+number = _figure("number", "{:z,.0f}")  # 1234567 -> 1,234,567
+score = _figure("score", "{:z.3f}")  # 0.61234 -> 0.612
+percent = _figure("percent", "{:z.0f} %", 100)  # 0.873 -> 87 %
 
 
 @register.filter
 def signed(value: float | None) -> str:
     """12 -> +12, -1200 -> −1,200; what rounds to nothing is 0, without a sign."""
-    if value is None:
-        return "–"
-    return minus_sign(f"{value:+,.0f}") if round(value) else "0"
-
-
-@register.filter
-def score(value: float | None) -> str:
-    """0.61234 -> 0.612."""
-    return "–" if value is None else minus_sign(f"{value:z.3f}")
-
-
-@register.filter
-def percent(value: float | None) -> str:
-    """0.873 -> 87 %."""
-    return "–" if value is None else minus_sign(f"{100 * value:z.0f} %")
+    return number(value) if value is None or not round(value) else with_minus_sign(f"{value:+,.0f}")
 
 
 @register.filter
@@ -69,12 +63,6 @@ def duration(milliseconds_taken: float | None) -> str:
     if seconds < 120:
         return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.1f} s"
     return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
-
-
-@register.filter
-def path_segments(path: str) -> list[str]:
-    """agent=support/user=c-1 -> agent=support, user=c-1: a long path is best cut between them."""
-    return path.split("/")
 
 
 @register.filter
@@ -105,7 +93,20 @@ def parse_time(text: str | None) -> datetime | None:
 def pluralized(value: int, forms: str) -> str:
     """3|counted:"memory,memories" -> 3 memories."""
     one, many = forms.split(",")
-    return numerals.counted(value, one, many)
+    return counted(value, one, many)
+
+
+@register.filter
+def age(value: datetime) -> str:
+    """Return the time since `value` in its largest unit: 3 days."""
+    elapsed = timesince(value, depth=1)
+    return "less than a minute" if elapsed.startswith("0") else elapsed
+
+
+@register.filter
+def ready_count(components: Iterable[Any]) -> int:
+    """Return how many platform components are ready."""
+    return sum(component.state.is_ok for component in components)
 
 
 @register.simple_tag
@@ -113,12 +114,6 @@ def pluralized(value: int, forms: str) -> str:
 def icon(name: str, label: str = "", css: str = "") -> SafeString:
     """Return an icon of the sprite: decoration without a label, an image with one. Cached for tables."""
     return render_to_string("memory_platform/web/_icon.html", {"name": name, "label": label, "css": css})
-
-
-@register.simple_tag
-def version() -> str:
-    """Return the version of this installation, as the OpenAPI document and the changelog name it."""
-    return __version__
 
 
 @register.simple_tag

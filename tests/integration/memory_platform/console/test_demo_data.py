@@ -41,7 +41,7 @@ from memories.services.store.demo import demo_questions_for_tenant, read_demo
 from memories.store.actions.counters import MemoryCounters, import_counters
 from memories.tenancy.scopes import admin_write_scope, tenant_scope
 from memory_platform.management.commands import load_demo
-from memory_platform.management.demo import DemoLoader
+from memory_platform.management.commands.load_demo import DemoLoader
 from tests.integration.memories.search_helpers import retrieve_for_test
 from tests.users import BY, new_operator
 

@@ -17,7 +17,6 @@ heartbeats.connect_heartbeat_signals()
 
 @worker_ready.connect
 def log_model_problems(**_: object) -> None:
-    """Log where stored vectors do not match the settings."""
     from memories.embeddings.checks import log_model_problems
 
     log_model_problems()

@@ -79,13 +79,9 @@ CELERY_TASK_PUBLISH_RETRY_POLICY = {"max_retries": 2, "interval_start": 0.1, "in
 CELERY_BROKER_VISIBILITY_TIMEOUT_SECONDS = 1800
 CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, Any] = {"visibility_timeout": CELERY_BROKER_VISIBILITY_TIMEOUT_SECONDS}
 if CELERY_BROKER_URL.startswith("filesystem://"):
-    _folder = DATA_DIR / "run" / "broker"
-    CELERY_BROKER_TRANSPORT_OPTIONS = {
-        "data_folder_in": str(_folder / "queue"),
-        "data_folder_out": str(_folder / "queue"),
-        "processed_folder": str(_folder / "processed"),
-        "control_folder": str(_folder / "control"),
-    }
+    _folders = {"data_folder_in": "queue", "data_folder_out": "queue"}
+    _folders |= {"processed_folder": "processed", "control_folder": "control"}
+    CELERY_BROKER_TRANSPORT_OPTIONS = {name: str(DATA_DIR / "run/broker" / path) for name, path in _folders.items()}
 CELERY_TASK_TIME_LIMIT = 600  # below the visibility timeout, or a slow task would run twice at once
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BEAT_SCHEDULE_FILENAME = str(DATA_DIR / "run" / "celerybeat-schedule")
@@ -226,7 +222,6 @@ LOGOUT_REDIRECT_URL = "sign-in"
 LANGUAGE_CODE = "en"
 TIME_ZONE = "UTC"
 USE_I18N = False
-USE_TZ = True
 
 STATIC_URL = "static/"
 STATIC_ROOT = BASE_DIR / "staticfiles"
@@ -255,11 +250,7 @@ CONTENT_SECURITY_POLICY = {
         "frame-ancestors": [NONE],
     }
 }
-X_FRAME_OPTIONS = "DENY"
-SECURE_REFERRER_POLICY = "same-origin"
-SECURE_CROSS_ORIGIN_OPENER_POLICY = "same-origin"
-SESSION_COOKIE_HTTPONLY = True
-SESSION_COOKIE_SAMESITE = "Lax"
+# Django's own defaults deny frames, keep referrers to this origin, and make the session's cookie HttpOnly and Lax.
 SESSION_COOKIE_SECURE = HTTPS_ONLY
 CSRF_COOKIE_SECURE = HTTPS_ONLY
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS_ONLY else None

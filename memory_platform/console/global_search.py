@@ -43,7 +43,7 @@ class SearchGroup:
 
 
 def search_everything(tenant_id: UUID, text: str, *, now: datetime) -> list[SearchGroup]:
-    """Return memories by id or text, contexts by id or query, sessions by id, partitions by path; at most six queries."""
+    """Return memories by id or text, contexts by id or query, sessions by id, partitions by path; up to six queries."""
     if len(text) < SEARCH_CHARACTERS_MIN:
         return []
 

@@ -29,7 +29,6 @@ logger = logging.getLogger(__name__)
 
 TIMEOUT_SECONDS = 2.0
 STATEMENT_TIMEOUT_MILLISECONDS = int(TIMEOUT_SECONDS * 1000)
-MEMORIES_TABLE = "memories_memory"
 #: Overviews show states up to this age; the health page checks again.
 REMEMBERED_SECONDS = 20
 REMEMBERED_KEY = "components.remembered"
@@ -132,7 +131,7 @@ def _vector() -> str:
 
 
 def _role() -> str:
-    is_superuser, is_above_policies, is_owner = _row(_ROLE, [MEMORIES_TABLE])
+    is_superuser, is_above_policies, is_owner = _row(_ROLE, ["memories_memory"])
     if is_superuser or is_above_policies:
         raise ComponentNotReady("the app connects as a role that row-level security does not bind")
     if is_owner:
@@ -221,19 +220,18 @@ def read_components(now: datetime) -> list[Component]:
 
 def cached_components() -> list[Component]:
     """Return the components as they were checked last; empty where that is too long ago."""
-    found: list[Component] = cache.get(REMEMBERED_KEY) or []
-    return found
+    return list(cache.get(REMEMBERED_KEY) or ())
 
 
 def _check_heartbeat(now: datetime, key: str, away_after_seconds: float, never: str) -> str:
     """Return when the process was last seen. Raises `ComponentNotReady`."""
-    seen = heartbeats.last_heartbeat(key)
+    seen: float | None = cache.get(key)
     if seen is None:
         shared = "locmem" not in settings.CACHES["default"]["BACKEND"]
         raise ComponentNotReady(never if shared else "not known: the cache is not shared (CACHE_URL)")
-    seconds = max((now - seen).total_seconds(), 0.0)
+    seconds = max(now.timestamp() - seen, 0.0)
     if seconds > away_after_seconds:
-        raise ComponentNotReady(f"last seen on {seen.astimezone(UTC):%-d %b %Y, %H:%M} UTC")
+        raise ComponentNotReady(f"last seen on {datetime.fromtimestamp(seen, UTC):%-d %b %Y, %H:%M} UTC")
     return f"seen {seconds:.0f} s ago" if seconds >= 1.5 else "seen just now"
 
 

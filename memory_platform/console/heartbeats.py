@@ -3,7 +3,7 @@
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import partial
 from typing import Any
 
@@ -50,12 +50,6 @@ class ScheduledTask:
                 count = int(self.seconds // length)
                 return f"every {unit}" if count == 1 else f"every {count} {unit}s"
         return f"every {self.seconds:g} seconds"
-
-
-def last_heartbeat(key: str) -> datetime | None:
-    """Return the time of the last heartbeat; None where there is none."""
-    seen = cache.get(key)
-    return datetime.fromtimestamp(seen, UTC) if seen else None
 
 
 def record_heartbeat(key: str, **_: object) -> None:

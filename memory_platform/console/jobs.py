@@ -83,11 +83,8 @@ def _sources(tenant_id: UUID, kind: str, state: str) -> Iterable[tuple[TenantRow
         runs = Run.objects.for_tenant(tenant_id).with_titled_targets()
         runs = runs.of_kind(kind) if kind in Run.Kind.values else runs
         done = runs.in_state(Run.State.DONE)
-        yield (
-            {"": runs, UNFINISHED: runs.open(), _FAILED: runs.still_failed(), _DONE: done}[state],
-            "created_at",
-            _run_job,
-        )
+        chosen = {"": runs, UNFINISHED: runs.open(), _FAILED: runs.still_failed(), _DONE: done}
+        yield chosen[state], "created_at", _run_job
     if kind in {"", "evaluation"}:
         evaluations = EvaluationRun.objects.for_tenant(tenant_id).without_results()
         failed = evaluations.in_state(EvaluationRun.State.FAILED)
@@ -238,16 +235,14 @@ def _compaction_text(compaction: Compaction, *, is_failed: bool) -> str:
 
 
 def _evaluations(tenant_id: UUID, ids: Sequence[UUID]) -> Outcomes:
-    rows = EvaluationRun.objects.for_tenant(tenant_id).with_ids(ids).without_details()
-    return {row.pk: None if row.is_open else _evaluation_notification(row) for row in rows}
-
-
-def _evaluation_notification(run: EvaluationRun) -> JobNotification:
-    url = reverse("evaluation", args=[run.tenant_id, run.pk])
-    text = f"Evaluation on {run.corpus_name} {run.state}."
-    if run.state == EvaluationRun.State.DONE:
-        text = f"Evaluation of {run.profile_name} on {run.corpus_name} done."
-    return JobNotification(text, url, run.state == EvaluationRun.State.FAILED, is_shown_by_page=True)
+    outcomes: dict[UUID, JobNotification | None] = {}
+    for run in EvaluationRun.objects.for_tenant(tenant_id).with_ids(ids).without_details():
+        profile = f" of {run.profile_name}" if run.state == EvaluationRun.State.DONE else ""
+        text = f"Evaluation{profile} on {run.corpus_name} {run.state}."
+        url = reverse("evaluation", args=[tenant_id, run.pk])
+        is_failed = run.state == EvaluationRun.State.FAILED
+        outcomes[run.pk] = None if run.is_open else JobNotification(text, url, is_failed, is_shown_by_page=True)
+    return outcomes
 
 
 def _embedding_models(tenant_id: UUID, ids: Sequence[UUID]) -> Outcomes:

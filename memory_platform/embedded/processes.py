@@ -116,7 +116,7 @@ def record_processes(data_dir: Path, children: Sequence[ChildProcess]) -> None:
     for child in children:
         with suppress(psutil.NoSuchProcess):
             process = psutil.Process(child.process.pid)
-            rows.append((process.pid, process.create_time(), process.cmdline()))
+            rows.append({"pid": process.pid, "created": process.create_time(), "command": process.cmdline()})
     write_private(records_file(data_dir), json.dumps(rows))
 
 
@@ -126,7 +126,7 @@ def stop_recorded_processes(data_dir: Path, *, patience_seconds: float = 10.0) -
         rows = json.loads(records_file(data_dir).read_text())
     except FileNotFoundError:
         return []
-    found = [process for row in rows if (process := _recorded_process(*row))]
+    found = [process for row in rows if (process := _recorded_process(**row))]
     # The last started goes first: the web process before the database it uses.
     for process in reversed(found):
         with suppress(psutil.NoSuchProcess):

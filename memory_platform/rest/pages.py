@@ -18,6 +18,7 @@ from memory_platform.rest.serializers import StrictSerializer
 
 PAGE_SIZE_DEFAULT = 50
 PAGE_SIZE_MAX = 500
+_SIGNER = Signer(sep=".", salt="cursor")
 
 #: What a list is ordered by, and what breaks ties: an id, or a name where ids must not leave.
 Value = datetime | float | int | str
@@ -54,20 +55,16 @@ class CursorError(ValueError):
     detail = "The cursor is not one of this list; start again without it."
 
 
-def _signer() -> Signer:
-    return Signer(sep=".", salt="cursor")
-
-
 def write_cursor(position: CursorPosition) -> str:
     """Return the opaque text of a position, signed, so that only positions of our own rows are read."""
     places = [(type(each).__name__, str(each)) for each in (position.value, position.id)]
-    return _signer().sign_object([position.ordering, *places, position.is_backward])
+    return _SIGNER.sign_object([position.ordering, *places, position.is_backward])
 
 
 def read_cursor(text: Any) -> CursorPosition:
     """Return the position that `write_cursor` wrote. Raises `CursorError`."""
     try:
-        ordering, *places, is_backward = _signer().unsign_object(str(text))
+        ordering, *places, is_backward = _SIGNER.unsign_object(str(text))
     except (BadSignature, ValueError) as error:
         raise CursorError from error
     value, row = (_READERS[kind](written) for kind, written in places)

@@ -8,8 +8,6 @@ from typing import Any, Literal
 
 from memory_platform.web.times import format_time
 
-ChartKind = Literal["time", "number"]
-Shape = Literal["line", "bars"]
 #: Heights that the stylesheet reserves, in CSS pixels.
 Height = Literal[96, 120, 160, 200, 240, 320]
 #: The size of a drawing of curves, in its own units.
@@ -69,8 +67,8 @@ class Chart:
     unit: str
     series: Sequence[str]
     rows: Sequence[ChartRow]
-    kind: ChartKind = "time"
-    shape: Shape = "line"
+    kind: Literal["time", "number"] = "time"
+    shape: Literal["line", "bars"] = "line"
     x_name: str = "Time"
     caption: str = ""
     digits: int = 0
@@ -135,7 +133,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class BudgetChart:
-    """Curves over budgets at equal distances; `grid` has the y of values, `scale` their labels' percent of the height."""
+    """Curves over budgets at equal distances; `grid` has the y of values, `scale` the same in percent of the height."""
 
     budgets: Sequence[int]
     lines: Sequence[Curve]

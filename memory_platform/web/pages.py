@@ -82,8 +82,7 @@ class HtmxRequest(HttpRequest):
     tenants: list[Any]
 
 
-#: The query parameter that requests page and result in one answer.
-WHOLE_RESULT_PARAMETER = "whole"
+WHOLE_RESULT_PARAMETER = "whole"  # requests page and result in one answer
 PageView = Callable[..., HttpResponseBase]
 
 

@@ -115,13 +115,11 @@ def read_table(request: HtmxRequest, columns: Sequence[SortColumn], page: PageRe
         rows_from=lambda place, count: page(order.ordering, **position_to_row(place), count=count),
         place_of=lambda row: (getattr(row, order.column.field), row.pk),
     )
-    return TablePage(
-        rows=found.rows,
-        order=order,
-        first_query=_changed_query(request, cursor="") if position else None,
-        previous_query=found.previous and _changed_query(request, cursor=write_cursor(found.previous)),
-        next_query=found.next and _changed_query(request, cursor=write_cursor(found.next)),
+    first = _changed_query(request, cursor="") if position else None
+    before, after = (
+        _changed_query(request, cursor=write_cursor(place)) if place else None for place in (found.previous, found.next)
     )
+    return TablePage(found.rows, order, first_query=first, previous_query=before, next_query=after)
 
 
 def _requested_position(request: HtmxRequest, order: TableOrder) -> CursorPosition | None:

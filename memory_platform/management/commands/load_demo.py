@@ -61,7 +61,7 @@ class DemoLoader:
         self._versions: dict[tuple[str, str], int] = {}
 
     def load_memories(self) -> None:
-        """Store, change, link and summarise the memories; profiles, votes and golden questions are about them."""
+        """Store, change, link and summarise the memories; load profiles, votes and golden questions."""
         with tenant_scope(self.tenant.pk):
             console, steps = Console(stderr=True), read_demo("history", self.now)
             quiet = not console.is_terminal
@@ -77,7 +77,7 @@ class DemoLoader:
             (self._assemble if row.pop("do") == "assemble_context" else self._evaluate)(**row)
 
     def load_sessions(self) -> None:
-        """Append to the sessions and compact them; what a policy leaves to people waits for a review."""
+        """Append to the sessions and compact them; some compactions wait for review."""
         for row in read_demo("sessions", self.now):
             self._hold_session(**row)
 
@@ -145,14 +145,8 @@ class DemoLoader:
             run = request_evaluation(**row, is_enqueued=False)
         run_evaluation(self.tenant.pk, run.pk, now=at)
 
-    def _hold_session(
-        self,
-        at: datetime,
-        messages: Sequence[dict[str, Any]],
-        compacted_at: datetime | None = None,
-        trigger: str = "manual",
-        **row: Any,
-    ) -> None:
+    def _hold_session(self, at: datetime, messages: Sequence[dict[str, Any]], **row: Any) -> None:
+        compacted_at, trigger = row.pop("compacted_at", None), row.pop("trigger", "manual")
         rows = messages_of(at, messages)
         with tenant_scope(self.tenant.pk):
             session = create_session(tenant=self.tenant, **row, by=self.by, now=at)

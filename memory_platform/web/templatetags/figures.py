@@ -1,9 +1,8 @@
 """Formats of numbers, icons and times, the same on every page."""
 
-from collections.abc import Callable, ItemsView, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from functools import lru_cache
-from typing import Any
 
 from django import template
 from django.template.loader import render_to_string
@@ -20,6 +19,10 @@ register = template.Library()
 register.filter("minus_sign", with_minus_sign)
 register.filter("message_link", read_flash_link)
 register.filter("path_segments", lambda path: path.split("/"))
+register.filter("spaced_name", lambda name: name.replace("_", " "))
+register.filter("named_pairs", lambda named: named.items())  # also of a mapping that has a key `items`
+register.filter("parse_time", lambda text: datetime.fromisoformat(text) if text else None)
+register.filter("ready_count", lambda components: sum(component.state.is_ok for component in components))
 register.simple_tag(lambda: __version__, name="version")
 
 USEFULNESS_WITHOUT_VOTES = 0.5
@@ -66,27 +69,9 @@ def duration(milliseconds_taken: float | None) -> str:
 
 
 @register.filter
-def spaced_name(name: str) -> str:
-    """archive_memory -> archive memory."""
-    return name.replace("_", " ")
-
-
-@register.filter
 def datalist_options(texts: Iterable[str]) -> SafeString:
     """Return the options that a field suggests, often hundreds."""
     return format_html_join("", '<option value="{}"></option>', ((text,) for text in texts))
-
-
-@register.filter
-def named_pairs(named: Mapping[str, object]) -> ItemsView[str, object]:
-    """Return the items of a mapping, also where it has a key `items`."""
-    return named.items()
-
-
-@register.filter
-def parse_time(text: str | None) -> datetime | None:
-    """Return the time of an ISO text, for `local_time`."""
-    return datetime.fromisoformat(text) if text else None
 
 
 @register.filter
@@ -101,12 +86,6 @@ def age(value: datetime) -> str:
     """Return the time since `value` in its largest unit: 3 days."""
     elapsed = timesince(value, depth=1)
     return "less than a minute" if elapsed.startswith("0") else elapsed
-
-
-@register.filter
-def ready_count(components: Iterable[Any]) -> int:
-    """Return how many platform components are ready."""
-    return sum(component.state.is_ok for component in components)
 
 
 @register.simple_tag

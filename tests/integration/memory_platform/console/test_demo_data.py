@@ -283,7 +283,7 @@ def test_provider_that_is_away_leaves_the_memories_to_the_worker(db: None, monke
     monkeypatch.setattr(load_demo, "index_memories", away)
     err = StringIO()
     call_command("load_demo", "--tenant", "Offline", stdout=StringIO(), stderr=err)
-    assert "the worker goes on with it: The provider does not answer." in err.getvalue()
+    assert "the worker continues it: The provider does not answer." in err.getvalue()
     with admin_write_scope():
         assert not Receipt.objects.filter(tenant__name="Offline").exists()
 

@@ -219,7 +219,7 @@ def _run_notification(run: Run) -> JobNotification | None:
         text = _compaction_text(run.compaction, is_failed=is_failed)
         return JobNotification(text, _run_address(run), is_failed, is_shown_by_page=True)
     path = run.partition.path if run.partition else ""
-    done = "could not be made" if is_failed else "is regenerated"
+    done = "was not created" if is_failed else "is regenerated"
     return JobNotification(f"The {run.style} summary of {path} {done}.", _run_address(run), is_failed)
 
 

@@ -69,7 +69,7 @@ def check_major_version(cluster: Path) -> None:
     version_file = cluster / "PG_VERSION"
     if version_file.exists() and (found := version_file.read_text().strip()) != str(MAJOR_VERSION):
         raise StartError(
-            f"{cluster} was made by PostgreSQL {found}, but this version carries PostgreSQL {MAJOR_VERSION}: "
+            f"{cluster} was made by PostgreSQL {found}, but this version includes PostgreSQL {MAJOR_VERSION}: "
             "dump it with the version that made it, or set DATA_DIR to a new folder."
         )
 
@@ -109,7 +109,7 @@ def machine_memory_bytes() -> int:
 
 
 def _make_cluster(cluster: Path, password: str, user: str | None) -> None:
-    """Run initdb in a temporary folder, then rename it, so that an interrupted first start leaves nothing half made."""
+    """Run initdb in a temporary folder, then rename it: an interrupted first start leaves no partial cluster."""
     with tempfile.TemporaryDirectory(dir=cluster.parent, prefix=".postgres-") as folder:
         fresh = Path(folder) / "cluster"
         password_file = Path(folder) / "password"

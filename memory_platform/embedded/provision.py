@@ -69,7 +69,7 @@ def _grant(connection: psycopg.Connection, owner: DatabaseLogin, app: DatabaseLo
         "ALTER DEFAULT PRIVILEGES FOR ROLE {owner} IN SCHEMA public"
         " GRANT SELECT, INSERT, UPDATE, DELETE ON TABLES TO {app}",
         "ALTER DEFAULT PRIVILEGES FOR ROLE {owner} IN SCHEMA public GRANT USAGE, SELECT ON SEQUENCES TO {app}",
-        # For tables that an earlier owner's migration made before this ran.
+        # For tables that exist already.
         "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO {app}",
         "GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA public TO {app}",
     ):

@@ -172,7 +172,7 @@ class Supervisor:
         return child
 
     def _keep(self, children: list[ChildProcess], child: ChildProcess) -> None:
-        """Record the child in a file from its first moment: the next start ends what a killed one left."""
+        """Record the child in a file at once: the next start ends what a killed one left."""
         children.append(child)
         processes.record_processes(self._data_dir, [*self._servers, *self._apps])
 

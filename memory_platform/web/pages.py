@@ -43,9 +43,9 @@ class Role(StrEnum):
 
 
 _PERMITS = {
-    Role.VIEWER: "Sees every page but the keys and the prompt, previews and simulates; changes nothing.",
+    Role.VIEWER: "Sees every page except keys and prompt. Previews and simulates, but changes nothing.",
     Role.OPERATOR: "Also edits memories, budgets and drafts of profiles, reviews compactions, names snapshots.",
-    Role.ADMIN: "Also publishes profiles, makes and revokes keys, changes settings, embedding model and prompt.",
+    Role.ADMIN: "Also publishes profiles, creates and revokes keys, changes settings, embedding model and prompt.",
 }
 
 

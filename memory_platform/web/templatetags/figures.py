@@ -108,7 +108,7 @@ def local_time(value: datetime | None, empty: str = "never") -> SafeString:
 def usefulness_badge(value: float | None, *, is_bare: bool = False) -> SafeString:
     """Return the usefulness of a memory; `is_bare` omits the word, for a column with that title."""
     if value == USEFULNESS_WITHOUT_VOTES:
-        title = "50 %, where every memory begins: nobody voted, or the votes are even"
+        title = "50 %: no votes, or votes that balance each other"
         return format_html('<span title="{}">no votes yet</span>', title)
     return format_html("<span>{}{}</span>", "" if is_bare else "usefulness ", percent(value))
 

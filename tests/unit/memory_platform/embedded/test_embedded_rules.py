@@ -152,7 +152,7 @@ def test_a_cluster_of_another_major_version_is_refused_with_what_to_do(tmp_path)
     with pytest.raises(StartError) as failure:
         check_major_version(tmp_path)
     assert "made by PostgreSQL 16" in sentence(failure)
-    assert f"carries PostgreSQL {MAJOR_VERSION}" in sentence(failure)
+    assert f"includes PostgreSQL {MAJOR_VERSION}" in sentence(failure)
 
 
 def test_a_missing_or_equal_version_is_fine(tmp_path):

@@ -16,23 +16,25 @@ from memory_platform.web.pages import read_flash_link
 from memory_platform.web.times import format_time
 
 register = template.Library()
-register.filter("minus_sign", with_minus_sign)
-register.filter("message_link", read_flash_link)
-register.filter("path_segments", lambda path: path.split("/"))
-register.filter("spaced_name", lambda name: name.replace("_", " "))
-register.filter("named_pairs", lambda named: named.items())  # also of a mapping that has a key `items`
-register.filter("parse_time", lambda text: datetime.fromisoformat(text) if text else None)
-register.filter("ready_count", lambda components: sum(component.state.is_ok for component in components))
+register.filters |= {
+    "minus_sign": with_minus_sign,
+    "message_link": read_flash_link,
+    "path_segments": lambda path: path.split("/"),
+    "spaced_name": lambda name: name.replace("_", " "),
+    "named_pairs": lambda named: named.items(),  # also of a mapping that has a key `items`
+    "parse_time": lambda text: datetime.fromisoformat(text) if text else None,
+    "ready_count": lambda components: sum(component.state.is_ok for component in components),
+}
 register.simple_tag(lambda: __version__, name="version")
 
 USEFULNESS_WITHOUT_VOTES = 0.5
 
 
 def _figure(name: str, pattern: str, factor: int = 1) -> Callable[[float | None], str]:
-    @register.filter(name=name)
     def written(value: float | None) -> str:
         return "–" if value is None else with_minus_sign(pattern.format(factor * value))
 
+    register.filters[name] = written
     return written
 
 

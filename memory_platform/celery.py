@@ -17,7 +17,6 @@ heartbeats.connect_heartbeat_signals()
 
 @worker_ready.connect
 def log_model_problems(**_: object) -> None:
-    """Say in the worker's log where stored vectors and settings do not fit."""
     from memories.embeddings.checks import log_model_problems
 
     log_model_problems()

@@ -1,4 +1,4 @@
-"""Settings: every value of a deployment comes from the environment, typed, and fails loudly by name.
+"""Settings: every value of a deployment comes from the environment, typed; an invalid one is refused by its name.
 
 What the environment does not name is taken from the embedded servers of DATA_DIR when they run (`make run`).
 """
@@ -12,8 +12,8 @@ from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 
 from memory_platform import __version__
-from memory_platform.embedded.endpoints import read_endpoints
 from memory_platform.embedded.environment import NamedEnv, cache_config, database_config, embedding_endpoints
+from memory_platform.embedded.files import read_endpoints
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = NamedEnv()
@@ -31,20 +31,12 @@ _endpoints = read_endpoints(DATA_DIR)
 SECRET_KEY_MIN_CHARACTERS = 50
 
 
-def _secret_key() -> str:
-    stored: Path = DATA_DIR / "secrets" / "secret_key"
-    key: str = env.str("SECRET_KEY", default="")
-    if key:
-        if len(key) < SECRET_KEY_MIN_CHARACTERS:
-            raise ImproperlyConfigured(f"SECRET_KEY must have at least {SECRET_KEY_MIN_CHARACTERS} random characters")
-        return key
-    if stored.is_file():
-        return stored.read_text().strip()
-    # Enough for check, makemigrations and collectstatic; wsgi.py refuses to serve with it.
-    return "insecure-no-secret-key-yet"
-
-
-SECRET_KEY = _secret_key()
+_secret_key_file: Path = DATA_DIR / "secrets" / "secret_key"
+# The last is enough for check, makemigrations and collectstatic; wsgi.py refuses to serve with it.
+_stored_key = _secret_key_file.read_text().strip() if _secret_key_file.is_file() else "insecure-no-secret-key-yet"
+SECRET_KEY = env.str("SECRET_KEY", default=_stored_key)
+if env.str("SECRET_KEY", default="") and len(SECRET_KEY) < SECRET_KEY_MIN_CHARACTERS:
+    raise ImproperlyConfigured(f"SECRET_KEY must have at least {SECRET_KEY_MIN_CHARACTERS} random characters")
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
 CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
 # Set when a proxy in front ends TLS: cookies then travel over https only.
@@ -64,10 +56,9 @@ def _database(url: str, pool_size: int) -> dict[str, Any]:
 
 
 DATABASE_POOL_SIZE = env.int("DATABASE_POOL_SIZE", default=8)
-DATABASE_URL = env.str("DATABASE_URL", default="") or (_endpoints.database_url if _endpoints else NO_DATABASE_URL)
-DATABASE_OWNER_URL = env.str("DATABASE_OWNER_URL", default="") or (
-    _endpoints.database_owner_url if _endpoints and "DATABASE_URL" not in env else ""
-)
+DATABASE_URL = env.str("DATABASE_URL", default=_endpoints.database_url if _endpoints else NO_DATABASE_URL)
+_stored_owner_url = _endpoints.database_owner_url if _endpoints and "DATABASE_URL" not in env else ""
+DATABASE_OWNER_URL = env.str("DATABASE_OWNER_URL", default=_stored_owner_url)
 DATABASES = {"default": _database(DATABASE_URL, DATABASE_POOL_SIZE)}
 if DATABASE_OWNER_URL:
     DATABASES["owner"] = _database(DATABASE_OWNER_URL, pool_size=0)
@@ -75,10 +66,10 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # --- Broker and cache ----------------------------------------------------------------------------------------------
 
-CACHE_URL = env.str("CACHE_URL", default="") or (_endpoints.cache_url if _endpoints else "locmemcache://")
+CACHE_URL = env.str("CACHE_URL", default=_endpoints.cache_url if _endpoints else "locmemcache://")
 CACHES = {"default": cache_config(CACHE_URL)}
 
-CELERY_BROKER_URL = env.str("CELERY_BROKER_URL", default="") or (_endpoints.broker_url if _endpoints else "memory://")
+CELERY_BROKER_URL = env.str("CELERY_BROKER_URL", default=_endpoints.broker_url if _endpoints else "memory://")
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
@@ -88,47 +79,43 @@ CELERY_TASK_PUBLISH_RETRY_POLICY = {"max_retries": 2, "interval_start": 0.1, "in
 CELERY_BROKER_VISIBILITY_TIMEOUT_SECONDS = 1800
 CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, Any] = {"visibility_timeout": CELERY_BROKER_VISIBILITY_TIMEOUT_SECONDS}
 if CELERY_BROKER_URL.startswith("filesystem://"):
-    _folder = DATA_DIR / "run" / "broker"
-    CELERY_BROKER_TRANSPORT_OPTIONS = {
-        "data_folder_in": str(_folder / "queue"),
-        "data_folder_out": str(_folder / "queue"),
-        "processed_folder": str(_folder / "processed"),
-        "control_folder": str(_folder / "control"),
-    }
+    _folders = {"data_folder_in": "queue", "data_folder_out": "queue"}
+    _folders |= {"processed_folder": "processed", "control_folder": "control"}
+    CELERY_BROKER_TRANSPORT_OPTIONS = {name: str(DATA_DIR / "run/broker" / path) for name, path in _folders.items()}
 CELERY_TASK_TIME_LIMIT = 600  # below the visibility timeout, or a slow task would run twice at once
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BEAT_SCHEDULE_FILENAME = str(DATA_DIR / "run" / "celerybeat-schedule")
 
 
 def _every(seconds: float, task: str, *, expires: bool = True) -> dict[str, Any]:
-    """A scheduled task; one that expires is dropped when the next one is due."""
+    """Return a scheduled task; one that expires is dropped when the next one is due."""
     return {"task": task, "schedule": seconds, **({"options": {"expires": seconds}} if expires else {})}
 
 
+# By the names that the Jobs page shows.
 CELERY_BEAT_SCHEDULE = {
-    "sweep-pending-embeddings": _every(30.0, "memories.tasks.sweep_pending_embeddings", expires=False),
-    "sweep-embedding-models": _every(30.0, "memories.tasks.sweep_embedding_models"),
+    "Embed pending memories": _every(30.0, "memories.tasks.sweep_pending_embeddings", expires=False),
+    "Continue re-embedding": _every(30.0, "memories.tasks.sweep_embedding_models"),
     # An idle system shows its counts within two seconds.
-    "fold-retrievals": _every(2.0, "memories.tasks.fold_retrievals_task"),
-    "compare-new-memories": _every(60.0, "memories.tasks.compare_new_memories_task"),
-    "find-faults": _every(600.0, "memories.tasks.find_hygiene_problems_task"),
-    "find-unhelpful": _every(600.0, "context.tasks.find_unhelpful_task"),
-    "sweep-languages": _every(600.0, "memories.tasks.sweep_languages"),
-    "count-common-words": _every(900.0, "memories.tasks.count_common_lexemes_task"),
-    "fold-counts": _every(10.0, "memories.tasks.fold_partition_counts_task"),
-    "forget-old-records": _every(3600.0, "memories.tasks.delete_expired_records_task", expires=False),
-    "prune-receipts": _every(3600.0, "context.tasks.prune_receipts_task", expires=False),
-    "sweep-sessions": _every(60.0, "compaction.tasks.sweep_sessions"),
-    "sweep-runs": _every(30.0, "compaction.tasks.sweep_runs"),
-    "sweep-evaluations": _every(30.0, "context.tasks.sweep_evaluations"),
-    "roll-up-changed": _every(3600.0, "compaction.tasks.roll_up_changed_task", expires=False),
+    "Update retrieval counts": _every(2.0, "memories.tasks.fold_retrievals_task"),
+    "Find near-duplicates and contradictions": _every(60.0, "memories.tasks.compare_new_memories_task"),
+    "Find unused and expiring memories": _every(600.0, "memories.tasks.find_hygiene_problems_task"),
+    "Find unhelpful memories": _every(600.0, "context.tasks.find_unhelpful_task"),
+    "Finish language changes": _every(600.0, "memories.tasks.sweep_languages"),
+    "Update common words": _every(900.0, "memories.tasks.count_common_lexemes_task"),
+    "Update partition counts": _every(10.0, "memories.tasks.fold_partition_counts_task"),
+    "Delete expired records": _every(3600.0, "memories.tasks.delete_expired_records_task", expires=False),
+    "Delete old receipts": _every(3600.0, "context.tasks.prune_receipts_task", expires=False),
+    "Compact idle sessions": _every(60.0, "compaction.tasks.sweep_sessions"),
+    "Resume abandoned compactions": _every(30.0, "compaction.tasks.sweep_runs"),
+    "Resume abandoned evaluations": _every(30.0, "context.tasks.sweep_evaluations"),
+    "Roll up changed partitions": _every(3600.0, "compaction.tasks.roll_up_changed_task", expires=False),
 }
 
 # --- Embedding -----------------------------------------------------------------------------------------------------
 
-EMBEDDING_PROVIDER = env.str("EMBEDDING_PROVIDER", default="") or (
-    "wordllama" if importlib.util.find_spec("wordllama") else "hashed"
-)
+_default_provider = "wordllama" if importlib.util.find_spec("wordllama") else "hashed"
+EMBEDDING_PROVIDER = env.str("EMBEDDING_PROVIDER", default=_default_provider)
 if EMBEDDING_PROVIDER not in {"wordllama", "hashed", "openai"}:
     raise ImproperlyConfigured("EMBEDDING_PROVIDER must be wordllama, hashed or openai")
 EMBEDDING_BASE_URL = env.str("EMBEDDING_BASE_URL", default="")
@@ -136,10 +123,10 @@ EMBEDDING_API_KEY = env.str("EMBEDDING_API_KEY", default="")
 EMBEDDING_MODEL = env.str("EMBEDDING_MODEL", default="")
 EMBEDDING_DIMENSION = env.int("EMBEDDING_DIMENSION", default=0)
 EMBEDDING_TIMEOUT_SECONDS = env.float("EMBEDDING_TIMEOUT_SECONDS", default=10.0)
-# Further models that tenants can be re-embedded to, and those they came from.
+# Other models that tenants can be re-embedded to or from.
 EMBEDDING_ENDPOINTS = embedding_endpoints(env.str("EMBEDDING_ENDPOINTS", default=""))
 
-# --- Summaries of conversations: a model where one is named, else made without any ---------------------------------
+# --- Summaries of conversations: by a model where one is named, else extractive ------------------------------------
 
 LLM_BASE_URL = env.str("LLM_BASE_URL", default="")
 LLM_API_KEY = env.str("LLM_API_KEY", default="")
@@ -182,8 +169,8 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "csp.middleware.CSPMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "memory_platform.web.compression.PageCompression",
-    "memory_platform.web.nul_bytes.NulByteMiddleware",
+    "memory_platform.web.middleware.PageCompression",
+    "memory_platform.web.middleware.NulByteMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -208,21 +195,19 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
             ],
-            # Tags lie with the capability whose pages use them, so Django does not find them by itself.
+            # Tags are in the capability whose pages use them, where Django does not search.
             "libraries": {
                 "bars": "context.profiles.templatetags.bars",
                 "evaluations": "context.evaluation.templatetags",
                 "figures": "memory_platform.web.templatetags.figures",
-                "flashes": "memory_platform.web.templatetags.flashes",
-                "overviews": "memory_platform.console.templatetags",
                 "policies": "context.profiles.templatetags.policies",
                 "reviews": "compaction.review.templatetags.reviews",
                 "pressure": "compaction.sessions.templatetags.pressure",
                 "settings": "context.profiles.templatetags.settings",
-                "tables": "memory_platform.web.templatetags.tables",
+                "tables": "memory_platform.web.tables",
             },
         },
-    },
+    }
 ]
 
 AUTH_PASSWORD_VALIDATORS = [
@@ -237,7 +222,6 @@ LOGOUT_REDIRECT_URL = "sign-in"
 LANGUAGE_CODE = "en"
 TIME_ZONE = "UTC"
 USE_I18N = False
-USE_TZ = True
 
 STATIC_URL = "static/"
 STATIC_ROOT = BASE_DIR / "staticfiles"
@@ -266,11 +250,7 @@ CONTENT_SECURITY_POLICY = {
         "frame-ancestors": [NONE],
     }
 }
-X_FRAME_OPTIONS = "DENY"
-SECURE_REFERRER_POLICY = "same-origin"
-SECURE_CROSS_ORIGIN_OPENER_POLICY = "same-origin"
-SESSION_COOKIE_HTTPONLY = True
-SESSION_COOKIE_SAMESITE = "Lax"
+# Django's own defaults deny frames, keep referrers to this origin, and make the session's cookie HttpOnly and Lax.
 SESSION_COOKIE_SECURE = HTTPS_ONLY
 CSRF_COOKIE_SECURE = HTTPS_ONLY
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS_ONLY else None
@@ -287,32 +267,24 @@ REST_FRAMEWORK: dict[str, Any] = {
     "EXCEPTION_HANDLER": "memories.tenancy.api.problems.api_exception_handler",
     "UNAUTHENTICATED_USER": None,
     "TEST_REQUEST_DEFAULT_FORMAT": "json",
-    # the only one that the schema may be asked for, and name its file after
+    # The schema's only version, which its file name contains.
     "ALLOWED_VERSIONS": ["v1"],
 }
 SPECTACULAR_SETTINGS = {
     "TITLE": "Memory platform",
-    "DESCRIPTION": "Store memories, search them, and get the best text for a question within a token budget.",
+    "DESCRIPTION": "Store memories, search them, and get the best text for a query within a token budget.",
     "VERSION": __version__,
     "OAS_VERSION": "3.1.0",
     "SERVE_INCLUDE_SCHEMA": False,
     "SCHEMA_PATH_PREFIX": "/api/v1",
     "COMPONENT_SPLIT_REQUEST": True,
-    # One set of words, under several names of fields.
+    # One set of words in fields of several names.
     "ENUM_NAME_OVERRIDES": {
         "SummaryStyleEnum": ["compact", "detailed"],
         "StoredStatusEnum": ["created", "existing"],
         "MessageStateEnum": ["live", "masked", "compacted"],
         "SessionStateEnum": ["open", "closed"],
-        "CompactionStateEnum": [
-            "pending",
-            "proposed",
-            "applied",
-            "rejected",
-            "rolled_back",
-            "failed",
-            "superseded",
-        ],
+        "CompactionStateEnum": ["pending", "proposed", "applied", "rejected", "rolled_back", "failed", "superseded"],
         "EventStateEnum": ["queued", "running", "done", "failed"],
     },
     "POSTPROCESSING_HOOKS": [

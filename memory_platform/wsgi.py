@@ -15,19 +15,19 @@ if len(settings.SECRET_KEY) < settings.SECRET_KEY_MIN_CHARACTERS:
 
 
 def _warm_up() -> None:
-    """Load what every request needs, so that not the first user of each process waits a second for it."""
+    """Load what every request needs, so that the first user of each process does not wait a second for it."""
     from django.urls import get_resolver
 
     from memories.embeddings.checks import log_model_problems
     from memories.embeddings.providers import get_embedder, is_provider_local
     from memories.services.tokens import token_counts
 
-    get_resolver().url_patterns  # noqa: B018 - reading it imports every door
+    get_resolver().url_patterns  # noqa: B018 - reading it imports every view
     token_counts("warm")
     if is_provider_local():
         get_embedder().embed(["warm"])
     log_model_problems()
-    # All of this stays. Looking through it for garbage would take a request a sixth of a second, now and then.
+    # All of this stays. Collecting garbage in it would now and then delay a request by a sixth of a second.
     gc.collect()
     gc.freeze()
 

@@ -16,7 +16,7 @@ from context.services.profiles.sections import AssignmentTarget, assigned_profil
 from memories.services.partitions.paths import parse_partition
 from memories.services.store.drafts import FieldProblem
 from memories.tenancy.exceptions import InvalidInput, invalid
-from memory_platform.web.limits import number_requirement_text
+from memory_platform.web.forms import number_requirement_text
 
 CODE_DEFAULT_VERSION = 0
 

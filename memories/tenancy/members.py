@@ -7,7 +7,7 @@ from django.contrib.auth.models import User
 
 from memories.models import Membership
 from memories.tenancy.queries.tenants import superusers, users_by_username
-from memory_platform.web.pages import Role, highest_role
+from memory_platform.web.pages import Role, role_of
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ def tenant_members(tenant_id: UUID) -> list[TenantMember]:
 
 
 def _member(row: Membership) -> TenantMember:
-    return TenantMember(row.user, highest_role(row.user, (group.name for group in row.user.groups.all())), True)
+    return TenantMember(row.user, role_of(row.user), True)
 
 
 def find_user(username: str) -> User | None:

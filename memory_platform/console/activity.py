@@ -49,7 +49,10 @@ def activity_curves(tenant_id: UUID, span: ActivityRange, *, now: datetime) -> l
     saved = Compaction.objects.for_tenant(tenant_id).savings_by_bin(since=starts[0], step=span.step)
     bins = [(start, receipts.get(start, _NONE)) for start in starts]
     latency = [ChartRow(start, (figures.p50_ms, figures.p95_ms)) for start, figures in bins]
-    used = [ChartRow(start, (share_percent(each.tokens_used, each.tokens_allowed),)) for start, each in bins]
+    used = [
+        ChartRow(start, (round(100 * each.tokens_used / each.tokens_allowed, 1) if each.tokens_allowed else None,))
+        for start, each in bins
+    ]
     return [
         _bars("Contexts served", "contexts", {start: figures.contexts for start, figures in bins}),
         Chart("Latency", "ms", ["p50", "p95"], latency, digits=1, height=CHART_HEIGHT),
@@ -58,11 +61,6 @@ def activity_curves(tenant_id: UUID, span: ActivityRange, *, now: datetime) -> l
         _bars("Memories stored", "memories", {start: stored.get(start, 0) for start in starts}),
         _bars("Saved by compaction", "tokens", {start: saved.get(start, 0) for start in starts}),
     ]
-
-
-def share_percent(part: int, whole: int) -> float | None:
-    """Return the share from 0 to 100; None where `whole` is 0."""
-    return round(100 * part / whole, 1) if whole else None
 
 
 def _bars(title: str, unit: str, counts: Mapping[datetime, int]) -> Chart:

@@ -1,7 +1,7 @@
-"""Made-up numbers for the design guide: each component as pages show it, none of them read from anywhere."""
+"""Samples for the design guide: each component as pages show it, with made-up numbers."""
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+from types import SimpleNamespace
 from typing import Any
 
 from compaction.sessions.charts import pressure_gauge
@@ -14,17 +14,8 @@ WINDOW_TOKENS = 8_000
 BREAKDOWN = {"relevance": 0.82, "recency": 0.64, "usefulness": 0.5, "confidence": 0.9, "frequency": 0.2}
 
 
-@dataclass(frozen=True)
-class Toast:
-    """A message as Django's carry it: its level, its text, where Undo leads."""
-
-    level_tag: str
-    message: str
-    extra_tags: str = ""
-
-
 def component_samples(now: datetime) -> dict[str, Any]:
-    """What the guide's template shows."""
+    """Return what the guide's template shows."""
     return {
         "themes": ["light", "dark"],
         "kinds": ["", "good", "warning", "bad"],
@@ -38,8 +29,8 @@ def component_samples(now: datetime) -> dict[str, Any]:
             pressure_gauge(tokens, WINDOW_TOKENS, CompactionPolicy()) for tokens in (2_400, 5_900, 7_100, 8_600)
         ],
         "toasts": [
-            Toast("success", "Archived. Contexts no longer include it.", "/design"),
-            Toast("error", "Nothing was taken back: somebody changed it meanwhile."),
+            SimpleNamespace(level_tag="success", message="Archived. Contexts omit it.", extra_tags="/design"),
+            SimpleNamespace(level_tag="error", message="Undo failed. Someone changed the memory.", extra_tags=""),
         ],
         "chart": Chart(
             "Contexts served",

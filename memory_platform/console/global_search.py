@@ -4,11 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+from urllib.parse import urlencode
 from uuid import UUID
+
+from django.urls import reverse
 
 from compaction.models import Session
 from context.models import Receipt
-from memories.models import Memory, Partition
+from memories.models import Partition
 from memories.search.browsing import find_memories_by_id_or_text
 from memories.services.tenancy.id_prefix import id_prefix_bounds
 from memories.tenancy.queries.rows import TenantRows
@@ -19,29 +22,57 @@ SEARCH_CHARACTERS_MIN = 2
 
 
 @dataclass(frozen=True)
-class GlobalSearchResults:
-    """At most `SHOWN_MAX` results of each kind: memories best first, paths in order, the others newest first."""
+class SearchHit:
+    """One search result: its address, text and detail."""
 
-    memories: Sequence[Memory] = ()
-    receipts: Sequence[Receipt] = ()
-    sessions: Sequence[Session] = ()
-    partitions: Sequence[str] = ()
+    address: str
+    text: str
+    detail: str = ""
+    at: datetime | None = None
 
 
-def search_everything(tenant_id: UUID, text: str, *, now: datetime) -> GlobalSearchResults:
-    """Return memories by id or text, contexts by id or question, sessions by id, partitions by path; inside a scope.
+@dataclass(frozen=True)
+class SearchGroup:
+    """At most `SHOWN_MAX` results of one kind, and the page that lists all of that kind."""
 
-    One query for each kind, one more for the words of memories, and one more where a text that may be an id is none.
-    """
+    name: str
+    title: str
+    hits: Sequence[SearchHit]
+    all_address: str
+    all_text: str
+
+
+def search_everything(tenant_id: UUID, text: str, *, now: datetime) -> list[SearchGroup]:
+    """Return memories by id or text, contexts by id or query, sessions by id, partitions by path; up to six queries."""
     if len(text) < SEARCH_CHARACTERS_MIN:
-        return GlobalSearchResults()
-    receipts = Receipt.objects.for_tenant(tenant_id).without_details().newest_first()
-    return GlobalSearchResults(
-        memories=find_memories_by_id_or_text(tenant_id, text, count=SHOWN_MAX, now=now),
-        receipts=_by_id(receipts, text) or list(receipts.asking(text)[:SHOWN_MAX]),
-        sessions=_by_id(Session.objects.for_tenant(tenant_id).with_titles().newest_first(), text),
-        partitions=Partition.objects.for_tenant(tenant_id).holding(text).paths(SHOWN_MAX),
+        return []
+
+    def at(name: str, *more: object, **query: str) -> str:
+        address = reverse(name, args=[tenant_id, *more])
+        return f"{address}?{urlencode(query)}" if query else address
+
+    memories = [
+        SearchHit(at("memory", row.pk), row.content, row.partition_path)
+        for row in find_memories_by_id_or_text(tenant_id, text, count=SHOWN_MAX, now=now)
+    ]
+    logged = Receipt.objects.for_tenant(tenant_id).without_details().newest_first()
+    contexts = [
+        SearchHit(at("receipt", row.pk), row.query or "No query", row.partition_path, row.created_at)
+        for row in _by_id(logged, text) or logged.asking(text)[:SHOWN_MAX]
+    ]
+    sessions = [
+        SearchHit(at("session", row.pk), row.title, row.partition_path, row.created_at)
+        for row in _by_id(Session.objects.for_tenant(tenant_id).with_titles().newest_first(), text)
+    ]
+    paths = Partition.objects.for_tenant(tenant_id).holding(text).paths(SHOWN_MAX)
+    partitions = [SearchHit(at("partitions", partition=path), path) for path in paths]
+    groups = (
+        SearchGroup("memories", "Memories", memories, at("memories", q=text), "Search all memories"),
+        SearchGroup("receipts", "Context log", contexts, at("context-log", q=text), "Search all contexts"),
+        SearchGroup("sessions", "Sessions", sessions, at("sessions"), "All sessions"),
+        SearchGroup("partitions", "Partitions", partitions, at("partitions", q=text), "All partitions"),
     )
+    return [group for group in groups if group.hits]
 
 
 def _by_id(rows: TenantRows, text: str) -> list[Any]:

@@ -1,30 +1,53 @@
-"""`/healthz` and `/readyz`: whether the process answers and its components are ready. Open to all, without secrets."""
+"""The state of the platform components, for pages and for `/healthz` and `/readyz`, which anyone may open."""
 
 import logging
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from urllib.parse import urlsplit
 
 import psycopg
 from celery import current_app
 from django.conf import settings
+from django.core.cache import cache
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, JsonResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from compaction.pipeline.summarisers import has_model
 from memories.embeddings.embedders import model_problems
 from memories.embeddings.providers import get_embedder, is_provider_local
-from memory_platform.postgres.stale import lost_migrations
+from memory_platform.console import heartbeats
+from memory_platform.postgres.base import lost_migrations
+from memory_platform.web.numerals import counted
 
 logger = logging.getLogger(__name__)
 
 TIMEOUT_SECONDS = 2.0
 STATEMENT_TIMEOUT_MILLISECONDS = int(TIMEOUT_SECONDS * 1000)
-MEMORIES_TABLE = "memories_memory"
+#: Overviews show states up to this age; the health page checks again.
+REMEMBERED_SECONDS = 20
+REMEMBERED_KEY = "components.remembered"
+CONNECT_SECONDS = 0.5
+HOSTED_ADDRESS = "https://api.openai.com"
+#: The title of each component, and the effect on users while it is down.
+_TEXTS: Mapping[str, tuple[str, str]] = {
+    "database": ("Database", "Agents get errors and no page opens."),
+    "vector": ("Vector search", "Vector search and embedding fail."),
+    "role": ("Database role", "The database does not enforce tenant isolation."),
+    "migrations": ("Migrations", "Pages and requests that need missing tables fail."),
+    "broker": ("Broker", "Background work waits. Contexts are still served."),
+    "workers": ("Workers", "Compactions, roll-ups, evaluations and re-embedding wait."),
+    "beat": ("Scheduler", "No scheduled task runs."),
+    "embedder": ("Embedder", "Search is lexical only."),
+    "embedding_models": ("Embedding models", "Search does not use the configured model."),
+    "summariser": ("Summariser", "Summaries are extractive and marked as such."),
+}
+_STATUS = {True: "ok", False: "down"}
 _ROLE = (
     "SELECT r.rolsuper, r.rolbypassrls, EXISTS (SELECT FROM pg_class c WHERE c.relname = %s AND c.relowner = r.oid)"
     " FROM pg_roles r WHERE r.rolname = current_user"
@@ -43,10 +66,6 @@ class ComponentState:
     detail: str
     milliseconds: float
 
-    def as_answer(self) -> dict[str, object]:
-        """Return the state as JSON values."""
-        return {"status": "ok" if self.is_ok else "down", "detail": self.detail, "ms": self.milliseconds}
-
 
 @require_safe
 @never_cache
@@ -59,10 +78,13 @@ def healthz(request: HttpRequest) -> JsonResponse:
 @never_cache
 def readyz(request: HttpRequest) -> JsonResponse:
     """Return the state of every component; 503 when one is down."""
-    parts = component_states()
-    is_ready = all(part.is_ok for part in parts.values())
-    answer = {"status": "ok" if is_ready else "down", "parts": {name: part.as_answer() for name, part in parts.items()}}
-    return JsonResponse(answer, status=200 if is_ready else 503)
+    states = component_states()
+    parts = {
+        name: {"status": _STATUS[state.is_ok], "detail": state.detail, "ms": state.milliseconds}
+        for name, state in states.items()
+    }
+    is_ready = all(state.is_ok for state in states.values())
+    return JsonResponse({"status": _STATUS[is_ready], "parts": parts}, status=200 if is_ready else 503)
 
 
 def component_states() -> dict[str, ComponentState]:
@@ -86,6 +108,14 @@ def component_state(check: Callable[[], str]) -> ComponentState:
     return ComponentState(is_ok, detail, round((time.perf_counter() - start) * 1000, 1))
 
 
+def check_address(url: str, timeout_seconds: float) -> str:
+    """Return "reachable" where the server of `url` accepts connections. Raises `OSError`."""
+    address = urlsplit(url)
+    port = address.port or (80 if address.scheme == "http" else 443)
+    socket.create_connection((address.hostname or "", port), timeout=timeout_seconds).close()
+    return "reachable"
+
+
 def _database() -> str:
     """Connect outside the pool, which waits long for a server that is down."""
     parameters = connection.get_connection_params() | {"connect_timeout": int(TIMEOUT_SECONDS)}
@@ -101,7 +131,7 @@ def _vector() -> str:
 
 
 def _role() -> str:
-    is_superuser, is_above_policies, is_owner = _row(_ROLE, [MEMORIES_TABLE])
+    is_superuser, is_above_policies, is_owner = _row(_ROLE, ["memories_memory"])
     if is_superuser or is_above_policies:
         raise ComponentNotReady("the app connects as a role that row-level security does not bind")
     if is_owner:
@@ -113,11 +143,8 @@ def _migrations() -> str:
     executor = MigrationExecutor(connection)
     if lost_migrations(executor.loader):
         raise ComponentNotReady("the database comes from a pre-release schema")
-    missing = executor.migration_plan(executor.loader.graph.leaf_nodes())
-    if missing:
-        raise ComponentNotReady(
-            f"{len(missing)} {'migration is' if len(missing) == 1 else 'migrations are'} not applied"
-        )
+    if missing := executor.migration_plan(executor.loader.graph.leaf_nodes()):
+        raise ComponentNotReady(f"{counted(len(missing), 'migration is', 'migrations are')} not applied")
     return "all applied"
 
 
@@ -129,10 +156,7 @@ def _broker() -> str:
 
 def _embedder() -> str:
     if not is_provider_local():
-        address = urlsplit(settings.EMBEDDING_BASE_URL)
-        port = address.port or (80 if address.scheme == "http" else 443)
-        socket.create_connection((address.hostname or "", port), timeout=TIMEOUT_SECONDS).close()
-        return "reachable"
+        return check_address(settings.EMBEDDING_BASE_URL, TIMEOUT_SECONDS)
     embedder = get_embedder()
     embedder.embed(["ready"])
     return f"{embedder.name}, {embedder.dimension} dimensions"
@@ -140,8 +164,7 @@ def _embedder() -> str:
 
 def _embedding_models() -> str:
     """Check that stored vectors match the model that the settings name (ADR-0082)."""
-    problems = model_problems()
-    if problems:
+    if problems := model_problems():
         raise ComponentNotReady(" ".join(problem.detail for problem in problems))
     return "as settings name them"
 
@@ -167,3 +190,54 @@ CHECKS: dict[str, Callable[[], str]] = {
     "embedder": _embedder,
     "embedding_models": _embedding_models,
 }
+
+
+@dataclass(frozen=True)
+class Component:
+    """A component and its state when it was checked."""
+
+    name: str
+    title: str
+    effect_when_down: str
+    state: ComponentState
+
+
+def read_components(now: datetime) -> list[Component]:
+    """Check every component now and cache the states."""
+    states = component_states() | {
+        "workers": component_state(
+            lambda: _check_heartbeat(now, heartbeats.WORKER, heartbeats.WORKER_AWAY_AFTER_SECONDS, "no worker seen")
+        ),
+        "beat": component_state(
+            lambda: _check_heartbeat(now, heartbeats.BEAT, heartbeats.BEAT_AWAY_AFTER_SECONDS, "no task sent")
+        ),
+        "summariser": component_state(_check_summariser),
+    }
+    found = [Component(name, *texts, states[name]) for name, texts in _TEXTS.items()]
+    cache.set(REMEMBERED_KEY, found, REMEMBERED_SECONDS)
+    return found
+
+
+def cached_components() -> list[Component]:
+    """Return the components as they were checked last; empty where that is too long ago."""
+    return list(cache.get(REMEMBERED_KEY) or ())
+
+
+def _check_heartbeat(now: datetime, key: str, away_after_seconds: float, never: str) -> str:
+    """Return when the process was last seen. Raises `ComponentNotReady`."""
+    seen: float | None = cache.get(key)
+    if seen is None:
+        shared = "locmem" not in settings.CACHES["default"]["BACKEND"]
+        raise ComponentNotReady(never if shared else "not known: the cache is not shared (CACHE_URL)")
+    seconds = max(now.timestamp() - seen, 0.0)
+    if seconds > away_after_seconds:
+        raise ComponentNotReady(f"last seen on {datetime.fromtimestamp(seen, UTC):%-d %b %Y, %H:%M} UTC")
+    return f"seen {seconds:.0f} s ago" if seconds >= 1.5 else "seen just now"
+
+
+def _check_summariser() -> str:
+    """Return whether the model's address accepts connections; a request to the model could cost money."""
+    if not has_model():
+        return "no model configured; summaries are extractive"
+    state = check_address(settings.LLM_BASE_URL or HOSTED_ADDRESS, CONNECT_SECONDS)
+    return f"{settings.LLM_MODEL or 'the model of each session'}, {state}"

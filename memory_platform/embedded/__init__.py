@@ -1,4 +1,1 @@
-"""Postgres and Redis of one folder: what `make run` and the tests use where no outside server is named.
-
-Nothing here imports Django, because settings import `endpoints`.
-"""
+"""Postgres and Redis of one folder, where no outside server is named. Settings import it, so it imports no settings."""

@@ -1,19 +1,23 @@
-"""What a start takes from the environment and .env, before Django is loaded."""
+"""What a start takes from the environment and .env, before Django is loaded, and the checks before anything starts."""
 
+import fcntl
 import os
+import socket
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
-from environ import Env
-
-from memory_platform.embedded.errors import StartError
+from memory_platform.embedded.files import StartError
 
 PROJECT = Path(__file__).resolve().parents[2]
 
 
 @dataclass(frozen=True)
 class EmbeddedConfig:
+    """The values of a start; "" for a URL starts the embedded server."""
+
     data_dir: Path
     host: str
     port: int
@@ -25,19 +29,15 @@ class EmbeddedConfig:
 
     @property
     def url(self) -> str:
-        """Where this machine's browser finds it; an address that means "all" is reached as this machine."""
+        """The address for this machine's browser; 127.0.0.1 where the host means all addresses."""
         host = "127.0.0.1" if self.host in {"0.0.0.0", "::"} else self.host  # noqa: S104 - compared, not bound
         return f"http://{f'[{host}]' if ':' in host else host}:{self.port}/"
 
 
-def read_config() -> EmbeddedConfig:
-    Env.read_env(PROJECT / ".env")
-    return config_from(os.environ)
-
-
 def config_from(environ: Mapping[str, str]) -> EmbeddedConfig:
+    """Return the values of a start. Raises `StartError`."""
     return EmbeddedConfig(
-        # The same rule as in settings: a relative DATA_DIR lies in the project.
+        # The same rule as in settings: a relative DATA_DIR is in the project.
         data_dir=(PROJECT / (environ.get("DATA_DIR") or "var")).expanduser().resolve(),
         host=environ.get("HOST") or "127.0.0.1",
         port=_number(environ, "PORT", default=8000, most=65535),
@@ -54,3 +54,50 @@ def _number(environ: Mapping[str, str], name: str, *, default: int, most: int) -
     if not text.isdecimal() or not 1 <= int(text) <= most:
         raise StartError(f"{name} must be a whole number from 1 to {most}, not {text!r}.")
     return int(text)
+
+
+def check_data_dir(data_dir: Path) -> None:
+    """Create the folder. Raises `StartError` where it cannot be written."""
+    try:
+        data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+        (data_dir / "run").mkdir(exist_ok=True, mode=0o711)
+        tempfile.TemporaryFile(dir=data_dir).close()
+    except OSError as error:
+        raise StartError(
+            f"{data_dir} cannot be written ({error.strerror}): set DATA_DIR to a folder of yours."
+        ) from error
+
+
+def take_lock(data_dir: Path) -> IO[str]:
+    """Lock the DATA_DIR until this process ends, however it ends. Raises `StartError` where another one runs."""
+    lock = (data_dir / "run" / "lock").open("a+")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        lock.seek(0)
+        holder = lock.read().strip() or "?"
+        lock.close()
+        raise StartError(
+            f"Process {holder} already runs on {data_dir}: stop it with Ctrl-C or `kill {holder}`,"
+            " or set DATA_DIR to another folder."
+        ) from None
+    lock.truncate(0)
+    lock.write(str(os.getpid()))
+    lock.flush()
+    return lock
+
+
+def check_port(host: str, port: int) -> None:
+    """Raise `StartError` where the port cannot be used."""
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except PermissionError:
+            raise StartError(f"Port {port} needs more rights than yours: use another one, such as PORT=8000.") from None
+        except socket.gaierror:
+            raise StartError(f"HOST {host} is no address of this machine: use 127.0.0.1, or 0.0.0.0 for all.") from None
+        except OSError as error:
+            raise StartError(
+                f"Port {port} of {host} cannot be used ({error.strerror}): choose another one, such as PORT={port + 1}."
+            ) from error

@@ -1,4 +1,4 @@
-"""Reading the environment so that a value that cannot be meant is refused by the name of its variable."""
+"""Environment variables: an invalid value is refused by the name of its variable."""
 
 import json
 from dataclasses import dataclass, fields
@@ -11,13 +11,14 @@ YES = frozenset({"1", "true", "yes", "on"})
 NO = frozenset({"0", "false", "no", "off"})
 REDIS_CACHE = "django.core.cache.backends.redis.RedisCache"
 REDIS_TIMEOUT_SECONDS = 1.0
+_DATABASE_URLS = "DATABASE_URL and DATABASE_OWNER_URL must be postgres:// URLs"
 
 
 class NamedEnv(environ.Env):  # type: ignore[misc]  # django-environ carries no types
-    """django-environ, where an empty variable is one that is not set and a value that makes no sense is refused."""
+    """django-environ, where an empty variable is not set and an invalid value is refused."""
 
     def get_value(self, var: str, cast: Any = None, default: Any = environ.Env.NOTSET, **options: Any) -> Any:
-        """The value of a variable, cast. Raises `ImproperlyConfigured`."""
+        """Return the value of a variable, cast. Raises `ImproperlyConfigured`."""
         if default is not environ.Env.NOTSET and not self.ENVIRON.get(var):
             return default
         try:
@@ -26,7 +27,7 @@ class NamedEnv(environ.Env):  # type: ignore[misc]  # django-environ carries no 
             raise ImproperlyConfigured(f"{var} must be a number") from error
 
     def bool(self, var: str, default: Any = environ.Env.NOTSET) -> bool:
-        """1 or 0, or words that mean one of them."""
+        """Return whether the value is 1 or a word that means it. Raises `ImproperlyConfigured`."""
         text = self.str(var, default="1" if default is True else "0").strip().lower()
         if text not in YES | NO:
             raise ImproperlyConfigured(f"{var} must be 1 or 0, not {text!r}")
@@ -34,18 +35,18 @@ class NamedEnv(environ.Env):  # type: ignore[misc]  # django-environ carries no 
 
 
 def database_config(url: str) -> dict[str, Any]:
-    """The settings of one database. Refused before it is parsed: the parser's warning would print the password."""
+    """Return the settings of one database. Checks the scheme first, as the parser's warning contains the password."""
     if environ.Env.DB_SCHEMES.get(url.partition("://")[0]) != environ.Env.DB_SCHEMES["postgres"]:
-        raise ImproperlyConfigured("DATABASE_URL and DATABASE_OWNER_URL must be postgres:// URLs")
+        raise ImproperlyConfigured(_DATABASE_URLS)
     try:
         return dict(environ.Env.db_url_config(url))
     except ValueError as error:
         detail = "the port a number, special characters of the password percent-encoded"
-        raise ImproperlyConfigured(f"DATABASE_URL and DATABASE_OWNER_URL must be postgres:// URLs: {detail}") from error
+        raise ImproperlyConfigured(f"{_DATABASE_URLS}: {detail}") from error
 
 
 def cache_config(url: str) -> dict[str, Any]:
-    """The settings of the cache; one that hangs is not waited for."""
+    """Return the settings of the cache, with a short timeout for Redis."""
     try:
         config = dict(environ.Env.cache_url_config(url))
     except ImproperlyConfigured as error:
@@ -58,7 +59,7 @@ def cache_config(url: str) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class EmbeddingEndpoint:
-    """One OpenAI-compatible address and the model asked for there; `dimension` is how many numbers a vector has."""
+    """One OpenAI-compatible address and its model; `dimension` is the length of a vector."""
 
     model: str
     dimension: int
@@ -68,7 +69,7 @@ class EmbeddingEndpoint:
 
 
 def embedding_endpoints(text: str) -> tuple[EmbeddingEndpoint, ...]:
-    """The endpoints of EMBEDDING_ENDPOINTS, a JSON list of objects. The value is never quoted: it may hold a key."""
+    """Return the endpoints of EMBEDDING_ENDPOINTS, a JSON list of objects. Errors omit the value: it may have a key."""
     try:
         return tuple(_endpoint(entry) for entry in json.loads(text or "[]"))
     except (ValueError, TypeError, AttributeError) as error:
@@ -80,8 +81,7 @@ def embedding_endpoints(text: str) -> tuple[EmbeddingEndpoint, ...]:
 
 def _endpoint(entry: dict[str, Any]) -> EmbeddingEndpoint:
     endpoint = EmbeddingEndpoint(**entry)
-    texts = (endpoint.model, endpoint.base_url, endpoint.api_key)
-    if not all(isinstance(text, str) for text in texts) or not endpoint.model.strip() or not endpoint.base_url.strip():
+    if not endpoint.model.strip() or not endpoint.base_url.strip() or not isinstance(endpoint.api_key, str):
         raise ValueError("a name and an address are needed")
     if type(endpoint.dimension) is not int or endpoint.dimension < 1 or endpoint.timeout_seconds <= 0:
         raise ValueError("numbers must be above 0")

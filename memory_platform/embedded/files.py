@@ -1,31 +1,45 @@
-"""Files and folders of a DATA_DIR: private ones, and sockets whose path must stay short."""
+"""Files of a DATA_DIR: secrets, sockets, and the URLs of the running servers, which settings read."""
 
 import hashlib
+import json
 import os
 import secrets
 import shutil
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from memory_platform.embedded.errors import StartError
-
-# macOS allows 103 bytes, Linux 107; Redis cuts what is longer without a word.
+# macOS allows 103 bytes, Linux 107; Redis truncates a longer path silently.
 SOCKET_PATH_MAX_BYTES = 103
 LONGEST_SOCKET_NAME = "postgres/.s.PGSQL.5432"
 PASSWORD_BYTES = 24
+
+
+class StartError(Exception):
+    """One sentence for the person at the terminal: what is wrong and what to do."""
+
+
+@dataclass(frozen=True)
+class ServerUrls:
+    """Every URL with its password, so the file is readable by its owner only. "" where no such server is known."""
+
+    database_url: str
+    database_owner_url: str
+    database_superuser_url: str
+    broker_url: str
+    cache_url: str
 
 
 def write_private(path: Path, text: str) -> None:
     """Replace a file in one step; only its owner can ever read it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.{os.getpid()}")
-    descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "w") as file:
+    with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
         file.write(text)
     partial.replace(path)
 
 
 def read_or_create_secret(data_dir: Path, name: str, size_bytes: int = PASSWORD_BYTES) -> str:
-    """The password kept under this name, made up on first use."""
+    """Return the password stored under this name, created on first use."""
     path = data_dir / "secrets" / name
     if not path.is_file():
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -34,7 +48,7 @@ def read_or_create_secret(data_dir: Path, name: str, size_bytes: int = PASSWORD_
 
 
 def socket_folder(data_dir: Path) -> Path:
-    """DATA_DIR/run, or a short private folder under /tmp where that would make a socket's path too long."""
+    """Return DATA_DIR/run, or a short private folder under /tmp where a socket's path would be too long."""
     folder = data_dir / "run"
     if len(os.fsencode(folder / LONGEST_SOCKET_NAME)) > SOCKET_PATH_MAX_BYTES:
         digest = hashlib.sha256(os.fsencode(data_dir)).hexdigest()[:12]
@@ -46,7 +60,25 @@ def socket_folder(data_dir: Path) -> Path:
 
 
 def remove_short_socket_folder(data_dir: Path) -> None:
-    """After a clean stop nothing of ours stays in /tmp."""
+    """Delete the folder under /tmp, if there is one."""
     folder = socket_folder(data_dir)
     if data_dir not in folder.parents:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def endpoints_file(data_dir: Path) -> Path:
+    """Return the file of the servers' URLs; a clean stop deletes it."""
+    return data_dir / "run" / "endpoints.json"
+
+
+def read_endpoints(data_dir: Path) -> ServerUrls | None:
+    """Return None when no server runs on this DATA_DIR, or when the file belongs to another user."""
+    try:
+        return ServerUrls(**json.loads(endpoints_file(data_dir).read_text()))
+    except (FileNotFoundError, NotADirectoryError, PermissionError):
+        return None
+
+
+def write_endpoints(data_dir: Path, endpoints: ServerUrls) -> None:
+    """Store the URLs of the running servers."""
+    write_private(endpoints_file(data_dir), json.dumps(asdict(endpoints), indent=2) + "\n")

@@ -1,4 +1,4 @@
-"""Child processes that outlive no clean stop and are found again after an unclean one."""
+"""Child processes: each ends with a clean stop, and the next start finds those of an unclean one."""
 
 import json
 import os
@@ -9,11 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import psutil
 
-from memory_platform.embedded.files import write_private
+from memory_platform.embedded.files import StartError, write_private
 
 CREATE_TIME_TOLERANCE_SECONDS = 2.0
 POLL_SECONDS = 0.05
@@ -25,10 +24,12 @@ class ChildProcess:
 
     name: str
     process: subprocess.Popen[bytes]
+    log: Path
     stop_signal: signal.Signals = signal.SIGTERM
     kill_signal: signal.Signals = signal.SIGKILL
 
     def is_running(self) -> bool:
+        """Whether the process has not ended yet."""
         return self.process.poll() is None
 
 
@@ -40,8 +41,6 @@ def spawn_process(
     env: Mapping[str, str] | None = None,
     cwd: Path | None = None,
     user: str | None = None,
-    stop_signal: signal.Signals = signal.SIGTERM,
-    kill_signal: signal.Signals = signal.SIGKILL,
 ) -> ChildProcess:
     """Start a command with its output in `log`; `user` is another OS user to run it as (root only)."""
     log.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -54,38 +53,32 @@ def spawn_process(
             env=env,
             cwd=cwd,
             start_new_session=True,
-            **as_user(user),
+            user=user,
+            group=user,
+            extra_groups=[] if user else None,
         )
-    return ChildProcess(name, process, stop_signal, kill_signal)
+    return ChildProcess(name, process, log)
 
 
 def wait_until_ready(
     child: ChildProcess, probe: Callable[[], object], *, errors: tuple[type[Exception], ...], patience_seconds: float
-) -> bool:
-    """Repeat `probe` while it raises one of `errors`; return whether it succeeded before the child or the time ended.
-
-    Stops the child when the wait is interrupted, as by Ctrl-C.
-    """
+) -> None:
+    """Repeat `probe` while it raises one of `errors`. Raises `StartError` and ends the child when it never succeeds."""
     deadline = time.monotonic() + patience_seconds
     try:
         while child.is_running() and time.monotonic() < deadline:
             with suppress(*errors):
                 probe()
-                return True
+                return
             time.sleep(POLL_SECONDS)
+        raise StartError(f"{child.name} did not start: its reason is at the end of {child.log}.")
     except BaseException:
         stop_processes([child], patience_seconds=1)
         raise
-    stop_processes([child], patience_seconds=1)
-    return False
-
-
-def as_user(user: str | None) -> dict[str, Any]:
-    return {"user": user, "group": user, "extra_groups": []} if user else {}
 
 
 def stop_processes(children: Sequence[ChildProcess], *, patience_seconds: float) -> None:
-    """Ask all at once, wait together, then end what is left with its whole process group."""
+    """Send all their stop signal, wait for all, then end what is left with its whole process group."""
     deadline = time.monotonic() + patience_seconds
     for child in children:
         if child.is_running():
@@ -96,16 +89,15 @@ def stop_processes(children: Sequence[ChildProcess], *, patience_seconds: float)
         except subprocess.TimeoutExpired:
             signal_group(child.process.pid, child.kill_signal)
     for child in children:
-        try:
+        with suppress(subprocess.TimeoutExpired):
             child.process.wait(1)
-        except subprocess.TimeoutExpired:
-            signal_group(child.process.pid, signal.SIGKILL)
-            child.process.wait()
-        # What the leader left behind in its group, such as a worker that ignored its end.
+        # The leader, and what it left behind in its group, such as a worker that ignored its end.
         signal_group(child.process.pid, signal.SIGKILL)
+        child.process.wait()
 
 
 def signal_group(leader: int, number: signal.Signals) -> None:
+    """Send a signal to a process group, which may be gone."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(leader, number)
 
@@ -113,30 +105,28 @@ def signal_group(leader: int, number: signal.Signals) -> None:
 # --- Records: how the next start finds what a SIGKILL left ----------------------------------------------------------
 
 
-def _records_file(data_dir: Path) -> Path:
+def records_file(data_dir: Path) -> Path:
+    """Return the file of the running processes; a clean stop deletes it."""
     return data_dir / "run" / "processes.json"
 
 
 def record_processes(data_dir: Path, children: Sequence[ChildProcess]) -> None:
+    """Store what identifies each process."""
     rows = []
     for child in children:
         with suppress(psutil.NoSuchProcess):
             process = psutil.Process(child.process.pid)
             rows.append({"pid": process.pid, "created": process.create_time(), "command": process.cmdline()})
-    write_private(_records_file(data_dir), json.dumps(rows))
-
-
-def delete_process_record(data_dir: Path) -> None:
-    _records_file(data_dir).unlink(missing_ok=True)
+    write_private(records_file(data_dir), json.dumps(rows))
 
 
 def stop_recorded_processes(data_dir: Path, *, patience_seconds: float = 10.0) -> list[int]:
-    """End the recorded processes that still run; a process id that now means something else is left alone."""
+    """End the recorded processes that still run, except ids that now belong to other programs; return their ids."""
     try:
-        rows = json.loads(_records_file(data_dir).read_text())
+        rows = json.loads(records_file(data_dir).read_text())
     except FileNotFoundError:
         return []
-    found = [process for row in rows if (process := _recorded_process(row))]
+    found = [process for row in rows if (process := _recorded_process(**row))]
     # The last started goes first: the web process before the database it uses.
     for process in reversed(found):
         with suppress(psutil.NoSuchProcess):
@@ -145,18 +135,13 @@ def stop_recorded_processes(data_dir: Path, *, patience_seconds: float = 10.0) -
     for process in alive:
         signal_group(process.pid, signal.SIGKILL)
     psutil.wait_procs(alive, timeout=5)
-    delete_process_record(data_dir)
+    records_file(data_dir).unlink(missing_ok=True)
     return [process.pid for process in found]
 
 
-def _recorded_process(row: Mapping[str, Any]) -> psutil.Process | None:
-    try:
-        process = psutil.Process(row["pid"])
-        is_same = (
-            abs(process.create_time() - row["created"]) < CREATE_TIME_TOLERANCE_SECONDS
-            and process.cmdline() == row["command"]
-            and process.status() != psutil.STATUS_ZOMBIE
-        )
-    except (psutil.NoSuchProcess, psutil.AccessDenied):
-        return None
-    return process if is_same else None
+def _recorded_process(pid: int, created: float, command: list[str]) -> psutil.Process | None:
+    with suppress(psutil.NoSuchProcess, psutil.AccessDenied):
+        process = psutil.Process(pid)
+        is_same = abs(process.create_time() - created) < CREATE_TIME_TOLERANCE_SECONDS and process.cmdline() == command
+        return process if is_same and process.status() != psutil.STATUS_ZOMBIE else None
+    return None

@@ -1,7 +1,4 @@
-"""What needs a superuser once: two roles, the database, the vector extension (adr/0054-database-roles.md).
-
-Everything here can run again and again; a second run only makes the passwords and grants what they should be.
-"""
+"""What needs a superuser, and can run again: two roles, the database, the vector extension (ADR-0054)."""
 
 import logging
 from dataclasses import dataclass
@@ -15,20 +12,22 @@ logger = logging.getLogger(__name__)
 LOCALE = "PG_UNICODE_FAST"
 # What PostgreSQL 17 has of it: folds one character at a time.
 LOCALE_BEFORE_18 = "C.UTF-8"
-# Any number, the same for everybody: two provisioning runs wait for each other instead of failing.
+# Any number, the same for all: two provisioning runs wait for each other instead of failing.
 PROVISIONING_LOCK = 7_301_846_552
 
 
 @dataclass(frozen=True)
 class DatabaseLogin:
+    """A role and its password."""
+
     role: str
     password: str
 
 
 def provision(superuser_url: str, *, database: str, owner: DatabaseLogin, app: DatabaseLogin) -> None:
-    """`owner` owns the database and its tables and migrates; `app` is what web, worker and beat connect as."""
+    """Set up `database`: `owner` owns it and migrates; web, worker and beat connect as `app`."""
     with psycopg.connect(superuser_url, autocommit=True) as server:
-        server.execute("SELECT pg_advisory_lock(%s)", [PROVISIONING_LOCK])  # let go when the connection closes
+        server.execute("SELECT pg_advisory_lock(%s)", [PROVISIONING_LOCK])  # released when the connection closes
         for login in (owner, app):
             _make_role(server, login)
         _make_database(server, database, owner, app)
@@ -42,29 +41,23 @@ def _make_role(server: psycopg.Connection, login: DatabaseLogin) -> None:
     role = sql.Identifier(login.role)
     if not server.execute("SELECT FROM pg_roles WHERE rolname = %s", [login.role]).rowcount:
         server.execute(sql.SQL("CREATE ROLE {}").format(role))
-    server.execute(
-        sql.SQL("ALTER ROLE {} LOGIN NOCREATEDB NOCREATEROLE NOINHERIT PASSWORD {}").format(
-            role, sql.Literal(login.password)
-        )
-    )
+    alter = sql.SQL("ALTER ROLE {} LOGIN NOCREATEDB NOCREATEROLE NOINHERIT PASSWORD {}")
+    server.execute(alter.format(role, sql.Literal(login.password)))
     if _is_superuser(server):  # only a superuser may even say so; a new role has neither
         server.execute(sql.SQL("ALTER ROLE {} NOSUPERUSER NOBYPASSRLS NOREPLICATION").format(role))
 
 
 def _make_database(server: psycopg.Connection, database: str, owner: DatabaseLogin, app: DatabaseLogin) -> None:
-    names = {
-        name: sql.Identifier(value) for name, value in (("db", database), ("owner", owner.role), ("app", app.role))
-    }
+    names = {"db": sql.Identifier(database), "owner": sql.Identifier(owner.role), "app": sql.Identifier(app.role)}
     if not _is_superuser(server):  # a managed service's administrator must be a member of the owner to give it things
         server.execute(sql.SQL("GRANT {owner} TO CURRENT_USER").format(**names))
     if not server.execute("SELECT FROM pg_database WHERE datname = %s", [database]).rowcount:
         locale = LOCALE if server.info.server_version >= 180000 else LOCALE_BEFORE_18
-        server.execute(
-            sql.SQL(
-                "CREATE DATABASE {db} OWNER {owner} ENCODING 'UTF8' TEMPLATE template0"
-                " LOCALE_PROVIDER builtin BUILTIN_LOCALE {locale} LOCALE 'C'"
-            ).format(locale=sql.Literal(locale), **names)
+        create = sql.SQL(
+            "CREATE DATABASE {db} OWNER {owner} ENCODING 'UTF8' TEMPLATE template0"
+            " LOCALE_PROVIDER builtin BUILTIN_LOCALE {locale} LOCALE 'C'"
         )
+        server.execute(create.format(locale=sql.Literal(locale), **names))
     server.execute(sql.SQL("REVOKE ALL ON DATABASE {db} FROM PUBLIC").format(**names))
     server.execute(sql.SQL("GRANT CONNECT, TEMPORARY ON DATABASE {db} TO {app}").format(**names))
 
@@ -76,7 +69,7 @@ def _grant(connection: psycopg.Connection, owner: DatabaseLogin, app: DatabaseLo
         "ALTER DEFAULT PRIVILEGES FOR ROLE {owner} IN SCHEMA public"
         " GRANT SELECT, INSERT, UPDATE, DELETE ON TABLES TO {app}",
         "ALTER DEFAULT PRIVILEGES FOR ROLE {owner} IN SCHEMA public GRANT USAGE, SELECT ON SEQUENCES TO {app}",
-        # For tables that an earlier owner's migration made before this ran.
+        # For tables that exist already.
         "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO {app}",
         "GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA public TO {app}",
     ):
@@ -84,7 +77,7 @@ def _grant(connection: psycopg.Connection, owner: DatabaseLogin, app: DatabaseLo
 
 
 def _mark_leakproof(connection: psycopg.Connection) -> None:
-    """Under row-level security only leakproof operators may use an index, and full-text match is not one by default."""
+    """Under row-level security only leakproof operators may use an index; full-text match is none by default."""
     try:
         connection.execute("ALTER FUNCTION pg_catalog.ts_match_vq(tsvector, tsquery) LEAKPROOF")
     except psycopg.errors.InsufficientPrivilege:

@@ -8,18 +8,23 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
-from contextlib import suppress
 from http import HTTPStatus
 from pathlib import Path
 from types import FrameType
 
+from environ import Env
+
 from memory_platform.embedded import processes
-from memory_platform.embedded.config import PROJECT, EmbeddedConfig, read_config
-from memory_platform.embedded.endpoints import ServerUrls, delete_endpoints, write_endpoints
-from memory_platform.embedded.errors import StartError
-from memory_platform.embedded.files import read_or_create_secret, remove_short_socket_folder
+from memory_platform.embedded.config import PROJECT, EmbeddedConfig, check_data_dir, check_port, config_from, take_lock
+from memory_platform.embedded.files import (
+    ServerUrls,
+    StartError,
+    endpoints_file,
+    read_or_create_secret,
+    remove_short_socket_folder,
+    write_endpoints,
+)
 from memory_platform.embedded.postgres import OS_USER, PROGRAMS, start_postgres
-from memory_platform.embedded.preflight import check_data_dir, check_port, take_lock
 from memory_platform.embedded.processes import ChildProcess
 from memory_platform.embedded.provision import DatabaseLogin, provision
 from memory_platform.embedded.redis import start_redis
@@ -34,7 +39,7 @@ SECRET_KEY_BYTES = 48
 WEB_THREADS = 8
 WORKER_THREADS = 4
 LOG_MAX_BYTES = 10_000_000
-# The most that gunicorn lets one set; its default refuses the address of a long partition, percent-encoded.
+# The most that gunicorn accepts; its default refuses the address of a long partition, percent-encoded.
 REQUEST_LINE_MAX_BYTES = 8190
 
 
@@ -43,10 +48,12 @@ class StopRequested(BaseException):
 
 
 def main() -> int:
+    """Run everything until a signal arrives or a part ends; return the exit code."""
     for number in STOP_SIGNALS:
-        signal.signal(number, _ask_to_stop)
+        signal.signal(number, _request_stop)
+    Env.read_env(PROJECT / ".env")
     try:
-        config = read_config()
+        config = config_from(os.environ)
         check_data_dir(config.data_dir)
         with take_lock(config.data_dir):
             processes.stop_recorded_processes(config.data_dir)
@@ -60,10 +67,14 @@ def main() -> int:
     return 0
 
 
-def _ask_to_stop(_number: int, _frame: FrameType | None) -> None:
-    for number in STOP_SIGNALS:  # the first one is enough: the end must not be interrupted
-        signal.signal(number, signal.SIG_IGN)
+def _request_stop(_number: int, _frame: FrameType | None) -> None:
+    _ignore_signals()  # the first one is enough: the end must not be interrupted
     raise StopRequested
+
+
+def _ignore_signals() -> None:
+    for number in STOP_SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
 
 
 class Supervisor:
@@ -76,23 +87,27 @@ class Supervisor:
         self._apps: list[ChildProcess] = []
 
     def run(self) -> None:
+        """Start, report the address, and watch. Raises `StartError` when a part ends."""
         try:
-            _keep_logs_small(self._data_dir / "logs")
+            for log in (self._data_dir / "logs").glob("*.log"):
+                if log.stat().st_size > LOG_MAX_BYTES:
+                    log.replace(log.with_suffix(".log.1"))
             if os.geteuid() == 0 and not self._config.database_url:
-                sys.stderr.write(_what_root_changes(self._data_dir))
+                sys.stderr.write(
+                    f"Running as root: PostgreSQL runs as the OS user {OS_USER}, created where it is missing, and the"
+                    f" folders above {self._data_dir / 'postgres'} and {PROGRAMS} are opened for passing through.\n"
+                )
             endpoints = self._start_servers()
             write_endpoints(self._data_dir, endpoints)
-            env = self._environment(endpoints)
-            self._prepare(env)
-            self._start_apps(env)
-            self._wait_until_ready()
-            sys.stdout.write(f"{self._config.url} is ready; {self._where_to_sign_in()}\n")
-            sys.stdout.flush()
+            self._start_apps(self._environment(endpoints))
             self._watch()
         finally:
-            self._stop()
-
-    # --- Starting ---------------------------------------------------------------------------------------------------
+            _ignore_signals()
+            processes.stop_processes(self._apps, patience_seconds=APP_PATIENCE_SECONDS)
+            processes.stop_processes(self._servers, patience_seconds=SERVER_PATIENCE_SECONDS)
+            for file in (endpoints_file(self._data_dir), processes.records_file(self._data_dir)):
+                file.unlink(missing_ok=True)
+            remove_short_socket_folder(self._data_dir)
 
     def _start_servers(self) -> ServerUrls:
         config = self._config
@@ -100,7 +115,13 @@ class Supervisor:
         if not app_url:
             postgres, superuser_url = start_postgres(self._data_dir)
             self._keep(self._servers, postgres)
-            app_url, owner_url = self._provision(superuser_url)
+            app, owner = (
+                DatabaseLogin(f"memory_{name}", read_or_create_secret(self._data_dir, f"postgres_{name}"))
+                for name in ("app", "owner")
+            )
+            provision(superuser_url, database="memory", owner=owner, app=app)
+            host = superuser_url.partition("?")[2]
+            app_url, owner_url = (f"postgres://{login.role}:{login.password}@/memory?{host}" for login in (app, owner))
         broker_url, cache_url = config.broker_url, config.cache_url
         if not (broker_url and cache_url):
             redis = start_redis(self._data_dir)
@@ -109,98 +130,69 @@ class Supervisor:
             broker_url, cache_url = broker_url or redis.broker_url, cache_url or redis.cache_url
         return ServerUrls(app_url, owner_url, superuser_url, broker_url, cache_url)
 
-    def _provision(self, superuser_url: str) -> tuple[str, str]:
-        app = DatabaseLogin("memory_app", read_or_create_secret(self._data_dir, "postgres_app"))
-        owner = DatabaseLogin("memory_owner", read_or_create_secret(self._data_dir, "postgres_owner"))
-        provision(superuser_url, database="memory", owner=owner, app=app)
-        host = superuser_url.partition("?")[2]
-        app_url, owner_url = (f"postgres://{login.role}:{login.password}@/memory?{host}" for login in (app, owner))
-        return app_url, owner_url
-
     def _environment(self, endpoints: ServerUrls) -> dict[str, str]:
+        own_key = os.environ.get("SECRET_KEY")
         return {
             **os.environ,
             "DJANGO_SETTINGS_MODULE": "memory_platform.settings",
             "PYTHONUNBUFFERED": "1",
             "DATA_DIR": str(self._data_dir),
             "PORT": str(self._config.port),
-            "SECRET_KEY": os.environ.get("SECRET_KEY")
-            or read_or_create_secret(self._data_dir, "secret_key", SECRET_KEY_BYTES),
+            "SECRET_KEY": own_key or read_or_create_secret(self._data_dir, "secret_key", SECRET_KEY_BYTES),
             "DATABASE_URL": endpoints.database_url,
             "DATABASE_OWNER_URL": endpoints.database_owner_url,
             "CELERY_BROKER_URL": endpoints.broker_url,
             "CACHE_URL": endpoints.cache_url,
         }
 
-    def _prepare(self, env: Mapping[str, str]) -> None:
-        """Migrations, static files, demo data, the first operator: one process that ends by itself."""
-        child = self._spawn("prepare", [sys.executable, "manage.py", "prepare"], env)
+    def _start_apps(self, env: Mapping[str, str]) -> None:
+        """Prepare the database in a process that ends by itself, then start web, worker and beat."""
+        child = self._spawn("prepare", ["manage.py", "prepare"], env)
         while child.is_running():
             time.sleep(POLL_SECONDS)
         self._apps.remove(child)
         if child.process.returncode:
-            log = self._log("prepare")
-            raise StartError(f"The database could not be prepared: {last_log_line(log)} More is at the end of {log}.")
-
-    def _start_apps(self, env: Mapping[str, str]) -> None:
+            said = last_log_line(child.log)
+            raise StartError(f"The database could not be prepared: {said} More is at the end of {child.log}.")
         config = self._config
         host = f"[{config.host}]" if ":" in config.host else config.host
-        gunicorn = [sys.executable, "-m", "gunicorn", "memory_platform.wsgi:application", "--no-control-socket"]
-        celery = [sys.executable, "-m", "celery", "-A", "memory_platform"]
-        schedule = str(self._data_dir / "run" / "celerybeat-schedule")
-        web = [*gunicorn, "--bind", f"{host}:{config.port}", "--worker-class", "gthread", "--threads", str(WEB_THREADS)]
-        web += ["--limit-request-line", str(REQUEST_LINE_MAX_BYTES)]
-        self._spawn("web", [*web, "--workers", str(config.web_processes), "--graceful-timeout", "2"], env)
-        worker = [*celery, "worker", "--pool", "threads", "--concurrency", str(WORKER_THREADS), "--loglevel", "INFO"]
-        self._spawn("worker", [*worker, "--without-gossip", "--without-mingle"], env)
-        self._spawn("beat", [*celery, "beat", "--pidfile=", "--schedule", schedule, "--loglevel", "WARNING"], env)
+        web = f"-m gunicorn memory_platform.wsgi:application --no-control-socket --bind {host}:{config.port}"
+        web += f" --workers {config.web_processes} --worker-class gthread --threads {WEB_THREADS} --graceful-timeout 2"
+        worker = f"-m celery -A memory_platform worker --pool threads --concurrency {WORKER_THREADS} --loglevel INFO"
+        beat = "-m celery -A memory_platform beat --pidfile= --loglevel WARNING --schedule"
+        self._spawn("web", [*web.split(), "--limit-request-line", str(REQUEST_LINE_MAX_BYTES)], env)
+        self._spawn("worker", [*worker.split(), "--without-gossip", "--without-mingle"], env)
+        self._spawn("beat", [*beat.split(), str(self._data_dir / "run" / "celerybeat-schedule")], env)
 
-    def _spawn(self, name: str, command: list[str], env: Mapping[str, str]) -> ChildProcess:
-        child = processes.spawn_process(name, command, log=self._log(name), env=env, cwd=PROJECT)
+    def _spawn(self, name: str, arguments: list[str], env: Mapping[str, str]) -> ChildProcess:
+        """Start a Python process of the project."""
+        log = self._data_dir / "logs" / f"{name}.log"
+        child = processes.spawn_process(name, [sys.executable, *arguments], log=log, env=env, cwd=PROJECT)
         self._keep(self._apps, child)
         return child
 
     def _keep(self, children: list[ChildProcess], child: ChildProcess) -> None:
-        """Remembered in a file too, from its first moment: the next start ends what a killed one left."""
+        """Record the child in a file at once: the next start ends what a killed one left."""
         children.append(child)
         processes.record_processes(self._data_dir, [*self._servers, *self._apps])
 
-    def _wait_until_ready(self) -> None:
-        deadline = time.monotonic() + READY_PATIENCE_SECONDS
-        while not _answers(f"{self._config.url}healthz"):
-            self._check_all_run()
-            if time.monotonic() > deadline:
-                raise StartError(f"The web process does not answer: the reason is at the end of {self._log('web')}.")
-            time.sleep(POLL_SECONDS)
-
-    # --- Running and ending -----------------------------------------------------------------------------------------
-
     def _watch(self) -> None:
+        """Report the address as soon as the web process answers, and check the parts until one ends."""
+        deadline, is_ready = time.monotonic() + READY_PATIENCE_SECONDS, False
         while True:
-            self._check_all_run()
+            for child in (*self._servers, *self._apps):
+                if not child.is_running():
+                    raise StartError(f"{child.name} ended by itself: the reason is at the end of {child.log}.")
+            if not is_ready and (is_ready := _answers(f"{self._config.url}healthz")):
+                # An outside database may have had its operators before this DATA_DIR.
+                login = self._data_dir / "secrets" / "first-login.txt"
+                where = f"the first log-in is in {login}" if login.is_file() else "its operators sign in as before"
+                sys.stdout.write(f"{self._config.url} is ready; {where}\n")
+                sys.stdout.flush()
+            if not is_ready and time.monotonic() > deadline:
+                log = self._data_dir / "logs" / "web.log"
+                raise StartError(f"The web process does not answer: the reason is at the end of {log}.")
             time.sleep(POLL_SECONDS)
-
-    def _check_all_run(self) -> None:
-        for child in (*self._servers, *self._apps):
-            if not child.is_running():
-                raise StartError(f"{child.name} ended by itself: the reason is at the end of {self._log(child.name)}.")
-
-    def _stop(self) -> None:
-        for number in STOP_SIGNALS:
-            signal.signal(number, signal.SIG_IGN)
-        processes.stop_processes(self._apps, patience_seconds=APP_PATIENCE_SECONDS)
-        processes.stop_processes(self._servers, patience_seconds=SERVER_PATIENCE_SECONDS)
-        delete_endpoints(self._data_dir)
-        processes.delete_process_record(self._data_dir)
-        remove_short_socket_folder(self._data_dir)
-
-    def _log(self, name: str) -> Path:
-        return self._data_dir / "logs" / f"{name}.log"
-
-    def _where_to_sign_in(self) -> str:
-        """An outside database may have had its operators before this DATA_DIR."""
-        file = self._data_dir / "secrets" / "first-login.txt"
-        return f"the first log-in is in {file}" if file.is_file() else "its operators sign in as before"
 
 
 def _answers(url: str) -> bool:
@@ -215,21 +207,7 @@ def _answers(url: str) -> bool:
 
 
 def last_log_line(log: Path) -> str:
-    """The last thing a process said, as a sentence: of a traceback the message without its class."""
+    """Return the last line that a process wrote, as a sentence; of a traceback the message without its class."""
     lines = log.read_text(encoding="utf-8", errors="replace").split("\n")
     said = next((line.strip() for line in reversed(lines) if line and not line[0].isspace()), "it said nothing")
     return f"{re.sub(r'^[A-Za-z_.]+: ', '', said).rstrip('.')}."
-
-
-def _what_root_changes(data_dir: Path) -> str:
-    return (
-        f"Running as root: PostgreSQL runs as the OS user {OS_USER}, created where it is missing, and the folders above"
-        f" {data_dir / 'postgres'} and {PROGRAMS} are opened for passing through.\n"
-    )
-
-
-def _keep_logs_small(logs: Path) -> None:
-    for log in logs.glob("*.log"):
-        with suppress(FileNotFoundError):
-            if log.stat().st_size > LOG_MAX_BYTES:
-                log.replace(log.with_suffix(".log.1"))

@@ -5,9 +5,11 @@ from typing import Any
 
 from django.db.backends.ddl_references import Statement
 from django.db.backends.postgresql import base, features, schema
+from django.db.migrations.loader import MigrationLoader
 from django.db.models import Field, ForeignKey, Model
 
 TENANT_COLUMN = "tenant_id"
+APPS = frozenset({"memories", "context", "compaction"})
 
 _WIDEN = "ALTER TABLE {table} DROP CONSTRAINT {name}, ADD CONSTRAINT {name} {kind} ({column}, {tenant})"
 
@@ -17,6 +19,12 @@ def has_tenant(model: type[Model]) -> bool:
     return any(field.column == TENANT_COLUMN for field in model._meta.local_fields)
 
 
+def lost_migrations(loader: MigrationLoader) -> list[str]:
+    """Return the migrations, as `app.name`, that an earlier checkout applied and this one no longer has."""
+    lost = set(loader.applied_migrations) - set(loader.disk_migrations)
+    return sorted(f"{app}.{name}" for app, name in lost if app in APPS)
+
+
 class DatabaseFeatures(features.DatabaseFeatures):
     def allows_group_by_selected_pks_on_model(self, model: type[Model]) -> bool:
         """`GROUP BY id` stands for all columns only where `id` alone is the primary key in the database too."""
@@ -24,10 +32,7 @@ class DatabaseFeatures(features.DatabaseFeatures):
 
 
 class DatabaseSchemaEditor(schema.DatabaseSchemaEditor):
-    """Adds the tenant to the keys of tables that have one: primary keys, unique fields, foreign keys to such tables.
-
-    The id comes first in each, so that its index also serves look-ups by id alone.
-    """
+    """Adds the tenant to the keys of tables that have one, after the id: an index also serves look-ups by id alone."""
 
     # A foreign key that `_create_fk_sql` does not write would refer to `id` alone.
     sql_create_column_inline_fk = ""

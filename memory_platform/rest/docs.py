@@ -1,16 +1,7 @@
-"""The API documentation: Swagger UI from this server, under the Content-Security-Policy of every page."""
+"""A hook of the OpenAPI document."""
 
 import re
 from typing import Any
-
-from drf_spectacular.views import SpectacularSwaggerSplitView
-
-
-class ApiDocs(SpectacularSwaggerSplitView):
-    """Serves page and script separately, so that no script is inline."""
-
-    url_name = "api-schema"
-    template_name = "memory_platform/rest/api_docs.html"
 
 
 def add_operation_summaries(result: dict[str, Any], **_: Any) -> dict[str, Any]:

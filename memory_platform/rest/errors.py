@@ -1,5 +1,6 @@
 """Errors that reading a REST request raises; `memories.tenancy.api.problems` turns them into answers."""
 
+from django.http import HttpRequest
 from rest_framework import status
 from rest_framework.exceptions import APIException
 
@@ -23,3 +24,8 @@ def printable_field_name(name: object) -> str:
     """Return a submitted field name as an error may show it: short and encodable."""
     text = str(name).encode("utf-8", "backslashreplace").decode("utf-8").replace("\x00", "\\x00")
     return text if len(text) <= FIELD_NAME_CHARACTERS else f"{text[:FIELD_NAME_CHARACTERS]}..."
+
+
+def is_api_request(request: HttpRequest) -> bool:
+    """Whether errors of this request are for a program."""
+    return request.path_info == "/api" or request.path_info.startswith("/api/")

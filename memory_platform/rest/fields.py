@@ -18,24 +18,20 @@ _UUID = re.compile(r"[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE)
 
 
 def format_utc(value: datetime | None) -> str | None:
-    """Return a moment as ISO 8601 in UTC, with a Z."""
+    """Return a time as ISO 8601 in UTC, with a Z."""
     return None if value is None else value.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
 class StrictField(serializers.Field[Any, Any, Any, Any]):
     """Errors by code; the details are fixed texts, so that no library text repeats the value."""
 
-    default_error_messages = {
-        "required": "This field is required.",
-        "null": "This field cannot be null.",
-    }
+    default_error_messages = {"required": "This field is required.", "null": "This field cannot be null."}
 
     def refuse(self, code: str, detail: str) -> NoReturn:
         """Raise the validation error `code` for this field."""
         raise serializers.ValidationError(detail, code=code)
 
     def to_representation(self, value: Any) -> Any:
-        """Return the value unchanged."""
         return value
 
 
@@ -45,12 +41,11 @@ def text_error(value: object) -> tuple[str, str] | None:
         return "not_text", "A string is needed."
     if "\x00" in value:
         return "null_character", "The text contains a NUL character."
-    if any("\ud800" <= character <= "\udfff" for character in value):
+    if re.search("[\ud800-\udfff]", value):
         return "lone_surrogate", "The text contains half of a surrogate pair."
     return None
 
 
-@extend_schema_field({"type": "string"})
 class StrictTextField(StrictField):
     """A string without NUL and lone surrogates, within bounds; `pattern_detail` explains a mismatch of `pattern`."""
 
@@ -68,27 +63,21 @@ class StrictTextField(StrictField):
         self.max_length, self.min_length = max_length, min_length
         self.pattern, self.pattern_code = pattern, pattern_code
         self.pattern_detail = pattern_detail or f"The text must match {pattern}."
-        shape: dict[str, Any] = {"type": "string"}
-        shape |= {"maxLength": max_length} if max_length else {}
-        shape |= {"minLength": min_length} if min_length else {}
-        shape |= {"pattern": pattern} if pattern else {}
-        set_override(self, "field", shape)
+        limits = {"maxLength": max_length, "minLength": min_length, "pattern": pattern}
+        set_override(self, "field", {"type": "string"} | {name: limit for name, limit in limits.items() if limit})
 
     def to_internal_value(self, data: Any) -> str:
-        """Return the text unchanged."""
         if fault := text_error(data):
             self.refuse(*fault)
-        text = str(data)
-        if len(text) < self.min_length:
+        if len(data) < self.min_length:
             self.refuse("too_short", f"At least {self.min_length:,} characters are needed.")
-        if self.max_length and len(text) > self.max_length:
+        if self.max_length and len(data) > self.max_length:
             self.refuse("too_long", f"At most {self.max_length:,} characters are allowed.")
-        if self.pattern and not re.fullmatch(self.pattern, text):
+        if self.pattern and not re.fullmatch(self.pattern, data):
             self.refuse(self.pattern_code, self.pattern_detail)
-        return text
+        return str(data)
 
 
-@extend_schema_field({"type": "number"})
 class StrictNumberField(StrictField):
     """A finite number within bounds; true and "1" are not numbers."""
 
@@ -98,7 +87,6 @@ class StrictNumberField(StrictField):
         set_override(self, "field", {"type": "number", "minimum": minimum, "maximum": maximum})
 
     def to_internal_value(self, data: Any) -> float:
-        """Return the number as a float."""
         if isinstance(data, bool) or not isinstance(data, (int, float)):
             self.refuse("not_a_number", "A number is needed.")
         if isinstance(data, float) and not math.isfinite(data):
@@ -108,7 +96,6 @@ class StrictNumberField(StrictField):
         return float(data)
 
 
-@extend_schema_field({"type": "integer"})
 class StrictIntegerField(StrictField):
     """An integer within bounds; 1.0, true and "1" are not integers. `takes_text` is for query parameters."""
 
@@ -120,7 +107,6 @@ class StrictIntegerField(StrictField):
         set_override(self, "field", {"type": "integer", "minimum": minimum, "maximum": maximum})
 
     def to_internal_value(self, data: Any) -> int:
-        """Return the integer."""
         if self.takes_text and isinstance(data, str) and re.fullmatch(r"-?[0-9]{1,18}", data):
             data = int(data)
         if isinstance(data, bool) or not isinstance(data, int):
@@ -139,7 +125,6 @@ class StrictBooleanField(StrictField):
         self.takes_text = takes_text
 
     def to_internal_value(self, data: Any) -> bool:
-        """Return the boolean."""
         if self.takes_text and data in ("true", "false"):
             return bool(data == "true")
         if not isinstance(data, bool):
@@ -156,7 +141,6 @@ class StrictChoiceField(StrictField):
         set_override(self, "field", {"type": "string", "enum": list(self.choices)})
 
     def to_internal_value(self, data: Any) -> str:
-        """Return the word."""
         if not isinstance(data, str) or data not in self.choices:
             self.refuse("not_a_choice", f"One of these is needed: {', '.join(self.choices)}.")
         return data
@@ -167,7 +151,6 @@ class StrictUuidField(StrictField):
     """A UUID in its usual form."""
 
     def to_internal_value(self, data: Any) -> UUID:
-        """Return the UUID."""
         if not isinstance(data, str) or not _UUID.fullmatch(data):
             self.refuse("not_a_uuid", "A UUID is needed.")
         return UUID(data)
@@ -182,8 +165,14 @@ class StrictDateTimeField(StrictField):
         self.is_past, self.is_over = is_past, is_over
 
     def to_internal_value(self, data: Any) -> datetime:
-        """Return the time in UTC."""
-        moment = self._parsed(data)
+        # ASCII without NUL only: Django's pattern accepts the digits of every script.
+        is_plain = isinstance(data, str) and data.isascii() and "\x00" not in data
+        try:
+            moment = parse_datetime(data) if is_plain else None
+        except ValueError:
+            moment = None
+        if moment is None:
+            self.refuse("not_a_time", "An ISO 8601 date and time with offset is needed, such as 2026-05-04T09:30:00Z.")
         if moment.tzinfo is None:
             self.refuse("no_offset", "The time needs its offset from UTC, such as Z or +02:00.")
         try:
@@ -196,17 +185,6 @@ class StrictDateTimeField(StrictField):
             self.refuse("in_the_future", "The time is in the future.")
         return moment
 
-    def _parsed(self, data: Any) -> datetime:
-        # ASCII without NUL only: Django's pattern accepts the digits of every script.
-        is_plain = isinstance(data, str) and data.isascii() and "\x00" not in data
-        try:
-            moment = parse_datetime(data) if is_plain else None
-        except ValueError:
-            moment = None
-        if moment is None:
-            self.refuse("not_a_time", "An ISO 8601 date and time with offset is needed, such as 2026-05-04T09:30:00Z.")
-        return moment
-
 
 class RuleCheckedField(StrictField):
     """A value checked by a rule of a `services` module, whose errors have `code` and `detail`."""
@@ -217,7 +195,6 @@ class RuleCheckedField(StrictField):
         set_override(self, "field", shape)
 
     def to_internal_value(self, data: Any) -> Any:
-        """Return what the rule returns."""
         try:
             return self.rule(data)
         except ValueError as error:

@@ -1,34 +1,29 @@
-"""Cursor pages of the API and the console. A cursor names the row where a page ends, so no row is skipped or repeated.
+"""Cursor pages of the API and the console. A cursor names the row where a page ends: none is skipped or repeated."""
 
-`read_page` reads a page; `build_page` turns it into the API's `{next, previous, results}`, and `web.tables` into the
-queries of a console table's links.
-"""
-
-import base64
-import binascii
-import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import cache
 from typing import Any
+from urllib.parse import urlencode
 from uuid import UUID
 
-from django.utils.dateparse import parse_datetime
+from django.core.signing import BadSignature, Signer
 from rest_framework import serializers
 from rest_framework.request import Request
 
 from memory_platform.rest.errors import RestError
-from memory_platform.rest.fields import RuleCheckedField, StrictIntegerField, text_error
+from memory_platform.rest.fields import RuleCheckedField, StrictIntegerField
 from memory_platform.rest.serializers import StrictSerializer
 
 PAGE_SIZE_DEFAULT = 50
 PAGE_SIZE_MAX = 500
-CURSOR_CHARACTERS_MAX = 500
+_SIGNER = Signer(sep=".", salt="cursor")
 
 #: What a list is ordered by, and what breaks ties: an id, or a name where ids must not leave.
 Value = datetime | float | int | str
 Tie = UUID | int | str
+_READERS: dict[str, Any] = {"datetime": datetime.fromisoformat, "float": float, "int": int, "str": str, "UUID": UUID}
 
 
 @dataclass(frozen=True)
@@ -50,9 +45,7 @@ class CursorPosition:
 
 def position_to_row(position: CursorPosition | None) -> dict[str, Any]:
     """Return the arguments of `TenantRows.page` for a position."""
-    if position is None:
-        return {}
-    return {"after": (position.value, position.id), "is_backward": position.is_backward}
+    return {"after": (position.value, position.id), "is_backward": position.is_backward} if position else {}
 
 
 class CursorError(ValueError):
@@ -63,66 +56,19 @@ class CursorError(ValueError):
 
 
 def write_cursor(position: CursorPosition) -> str:
-    """Return the opaque text of a position."""
-    content: dict[str, Any] = {"o": position.ordering, "b": int(position.is_backward)}
-    if isinstance(position.value, str):
-        content["s"] = position.value
-    else:
-        content |= {"t": position.value.isoformat()} if isinstance(position.value, datetime) else {"n": position.value}
-    if isinstance(position.id, str):
-        content["k"] = position.id
-    else:
-        content |= {"u": str(position.id)} if isinstance(position.id, UUID) else {"i": position.id}
-    return base64.urlsafe_b64encode(json.dumps(content, separators=(",", ":")).encode()).decode().rstrip("=")
+    """Return the opaque text of a position, signed, so that only positions of our own rows are read."""
+    places = [(type(each).__name__, str(each)) for each in (position.value, position.id)]
+    return _SIGNER.sign_object([position.ordering, *places, position.is_backward])
 
 
 def read_cursor(text: Any) -> CursorPosition:
-    """Return the position in a cursor. Raises `CursorError`."""
-    if not isinstance(text, str) or len(text) > CURSOR_CHARACTERS_MAX or not text.isascii():
-        raise CursorError
+    """Return the position that `write_cursor` wrote. Raises `CursorError`."""
     try:
-        content = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
-        value = _text(content["s"]) if "s" in content else _ordered(content)
-        row = _text(content["k"]) if "k" in content else _numbered(content)
-        is_backward = content["b"]
-        ordering = content["o"]
-    except (binascii.Error, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+        ordering, *places, is_backward = _SIGNER.unsign_object(str(text))
+    except (BadSignature, ValueError) as error:
         raise CursorError from error
-    if not isinstance(ordering, str) or is_backward not in (0, 1):
-        raise CursorError
-    return CursorPosition(ordering, value, row, bool(is_backward))
-
-
-def _ordered(content: dict[str, Any]) -> datetime | float | int:
-    value = _moment(content["t"]) if "t" in content else content["n"]
-    if not _is_bounded(value):
-        raise CursorError
-    return value
-
-
-def _numbered(content: dict[str, Any]) -> UUID | int:
-    row = UUID(content["u"]) if "u" in content else content["i"]
-    if not isinstance(row, UUID) and not (_is_bounded(row) and isinstance(row, int)):
-        raise CursorError
-    return row
-
-
-def _text(value: Any) -> str:
-    if text_error(value):
-        raise CursorError
-    return str(value)
-
-
-def _moment(text: str) -> datetime:
-    moment = parse_datetime(text)
-    if moment is None or moment.tzinfo is None:
-        raise CursorError
-    return moment.astimezone(UTC)  # Postgres takes no offset of 16 hours or more
-
-
-def _is_bounded(value: Any) -> bool:
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return isinstance(value, datetime) or (is_number and abs(value) < 2**53)
+    value, row = (_READERS[kind](written) for kind, written in places)
+    return CursorPosition(ordering, value, row, is_backward)
 
 
 class PageInput(StrictSerializer):
@@ -174,11 +120,7 @@ def read_page(
     rows_from: Callable[[CursorPosition | None, int], Iterable[Any]],
     place_of: Callable[[Any], tuple[Value, Tie]],
 ) -> CursorPage:
-    """Read `size` rows after `position`, or before it where it points backward; the first page for None.
-
-    `rows_from(position, count)` returns the rows nearest to the position first. It is called once, for one row more
-    than the page has.
-    """
+    """Read `size` rows from `position` on, None for the first page, by one call of `rows_from`: nearest rows first."""
     rows = list(rows_from(position, size + 1))
     has_more, rows = len(rows) > size, rows[:size]
     is_backward = position is not None and position.is_backward
@@ -203,10 +145,9 @@ def build_page(
     place_of: Callable[[Any], tuple[Value, Tie]],
     answer: Callable[[Any], Any],
 ) -> dict[str, Any]:
-    """Return `{next, previous, results}` for the query parameters of a `PageInput`; see `read_page`.
+    """Return `{next, previous, results}` for the values of a `PageInput`. Raises `RestError` for another list's cursor.
 
-    `kinds` are the types of the ordered value and of the id in this list's cursors. Raises `RestError` for a cursor of
-    another list.
+    `kinds` are the types of the ordered value and of the id in this list's cursors.
     """
     position: CursorPosition | None = values["cursor"]
     if position is not None and (position.ordering, type(position.value), type(position.id)) != (ordering, *kinds):
@@ -221,19 +162,12 @@ def build_page(
 
 def page_url(request: Request, position: CursorPosition, **changed: str) -> str:
     """Return the absolute URL of the same list from `position` on, with `changed` query parameters."""
-    query = request.query_params.copy()
-    for name, value in (changed | {"cursor": write_cursor(position)}).items():
-        query[name] = value
-    return request.build_absolute_uri(f"?{query.urlencode()}")
+    query = request.query_params.dict() | changed | {"cursor": write_cursor(position)}
+    return request.build_absolute_uri(f"?{urlencode(query)}")
 
 
 @cache
 def page_of(output: type[serializers.Serializer[Any]]) -> type[serializers.Serializer[Any]]:
     """Return the serializer class that documents a page of `output` rows: `MemoryPageOutput` for `MemoryOutput`."""
-    fields = {
-        "__doc__": "A page of results.",
-        "next": serializers.URLField(allow_null=True),
-        "previous": serializers.URLField(allow_null=True),
-        "results": output(many=True),
-    }
-    return type(f"{output.__name__.removesuffix('Output')}PageOutput", (serializers.Serializer,), fields)
+    fields = {"__doc__": "A page of results.", "results": output(many=True)}
+    return type(f"{output.__name__.removesuffix('Output')}PageOutput", (PageOutput,), fields)

@@ -1,7 +1,8 @@
 """Strict JSON: input that two programs could read differently is an error."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from itertools import chain
 from typing import IO, Any, NoReturn
 
 from django.http import UnreadablePostError
@@ -16,13 +17,13 @@ def parse_strict_json(body: bytes) -> Any:
     """Return the value of a JSON body: UTF-8, no NaN or infinity, no duplicate key, at most 64 levels deep."""
     try:
         text = body.decode("utf-8")
+        value = json.loads(text, object_pairs_hook=_without_duplicates, parse_constant=_refuse_constant)
     except UnicodeDecodeError as error:
         raise RestError("malformed_json", "The body is not UTF-8.") from error
-    try:
-        value = json.loads(text, object_pairs_hook=_without_duplicates, parse_constant=_refuse_constant)
     except json.JSONDecodeError as error:
-        place = f"line {error.lineno}, column {error.colno}"
-        raise RestError("malformed_json", f"The body is not JSON (at {place}).") from None
+        raise RestError(
+            "malformed_json", f"The body is not JSON (at line {error.lineno}, column {error.colno})."
+        ) from None
     except RecursionError as error:
         raise _too_deep() from error
     except ValueError as error:  # an integer of more digits than Python converts
@@ -46,16 +47,12 @@ def _refuse_constant(name: str) -> NoReturn:
 
 def _check_nesting(value: Any) -> None:
     """Check level by level, as recursion would fail on a deep value."""
-    level, depth = _containers([value]), 0
-    while level:
-        depth += 1
-        if depth > NESTING_LEVELS_MAX:
-            raise _too_deep()
-        level = _containers(part for item in level for part in (item.values() if isinstance(item, dict) else item))
-
-
-def _containers(values: Iterable[Any]) -> list[Any]:
-    return [value for value in values if isinstance(value, (dict, list))]
+    level = [value]
+    for _ in range(NESTING_LEVELS_MAX):
+        items = (each.values() if isinstance(each, dict) else each for each in level if isinstance(each, dict | list))
+        level = list(chain.from_iterable(items))
+    if any(isinstance(each, dict | list) for each in level):
+        raise _too_deep()
 
 
 def _too_deep() -> RestError:
@@ -70,7 +67,6 @@ class StrictJSONParser(BaseParser):
     def parse(
         self, stream: IO[bytes], media_type: str | None = None, parser_context: Mapping[str, Any] | None = None
     ) -> Any:
-        """Return the body as Python values."""
         try:
             body = stream.read()
         except UnreadablePostError as error:

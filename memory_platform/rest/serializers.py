@@ -15,7 +15,6 @@ class StrictSerializer(serializers.Serializer[Any]):
     """Reports every unknown field, and a body that is no object."""
 
     def to_internal_value(self, data: Any) -> Any:
-        """Return the values; report wrong and unknown fields together."""
         errors: dict[str, Any] = {}
         if isinstance(data, Mapping):
             errors = {
@@ -34,14 +33,6 @@ class StrictSerializer(serializers.Serializer[Any]):
         if errors:
             raise serializers.ValidationError(errors)
         return values
-
-    def create(self, validated_data: Any) -> Any:
-        """Serializers only translate; actions write."""
-        raise TypeError("serializers do not write")
-
-    def update(self, instance: Any, validated_data: Any) -> Any:
-        """Serializers only translate; actions write."""
-        raise TypeError("serializers do not write")
 
 
 class EmptyInput(StrictSerializer):

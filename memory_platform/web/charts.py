@@ -1,19 +1,13 @@
-"""The layout of charts and bars; pages only supply the data.
-
-static/js/charts.js draws a `Chart`, a table over time or another number (ADR-0086). Templates draw the bars of
-`stacked` and the curves of `budget_chart`.
-"""
+"""The layout of charts. Templates draw bars and budget curves, static/js/charts.js draws a `Chart` (ADR-0086)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from types import MappingProxyType
-from typing import Literal
+from typing import Any, Literal
 
-from memory_platform.web.times import FormattedTime, format_time
+from memory_platform.web.times import format_time
 
-ChartKind = Literal["time", "number"]
-Shape = Literal["line", "bars"]
 #: Heights that the stylesheet reserves, in CSS pixels.
 Height = Literal[96, 120, 160, 200, 240, 320]
 #: The size of a drawing of curves, in its own units.
@@ -21,6 +15,10 @@ WIDTH, HEIGHT = 1000, 300
 #: Space above the highest point and below the lowest.
 MARGIN = 12
 GRID_SHARES = (0.25, 0.5, 0.75, 1.0)
+
+
+def _y(share: float) -> float:
+    return round(HEIGHT - MARGIN - share * (HEIGHT - 2 * MARGIN), 1)
 
 
 @dataclass(frozen=True)
@@ -52,30 +50,8 @@ def stacked(
 
 
 @dataclass(frozen=True)
-class ChartCell:
-    """A value for the script and as text; a gap has no data."""
-
-    data: str
-    text: str
-
-
-@dataclass(frozen=True)
-class TableRow:
-    """One row of the table with its texts."""
-
-    data: str
-    name: str
-    moment: FormattedTime | None
-    mark: str
-    cells: Sequence[ChartCell]
-
-
-@dataclass(frozen=True)
 class ChartRow:
-    """One place on the horizontal axis, and the value of each series there; None is a gap.
-
-    `label` replaces the number of the place, `mark` names an event at it.
-    """
+    """A place on the horizontal axis with the value of each series; None is a gap. `mark` names an event there."""
 
     x: datetime | float
     values: Sequence[float | None]
@@ -85,17 +61,14 @@ class ChartRow:
 
 @dataclass(frozen=True)
 class Chart:
-    """A figure of one unit: `series` names the columns, `rows` are in the order of `x`.
-
-    `caption` replaces the unit after the title.
-    """
+    """A figure of one unit: `series` names the columns, `rows` are ordered by `x`; `caption` replaces the unit."""
 
     title: str
     unit: str
     series: Sequence[str]
     rows: Sequence[ChartRow]
-    kind: ChartKind = "time"
-    shape: Shape = "line"
+    kind: Literal["time", "number"] = "time"
+    shape: Literal["line", "bars"] = "line"
     x_name: str = "Time"
     caption: str = ""
     digits: int = 0
@@ -107,18 +80,20 @@ class Chart:
         return all(value is None for row in self.rows for value in row.values)
 
     @property
-    def lines(self) -> list[TableRow]:
-        """The rows of the table, values formatted with the digits of the chart."""
-        return [self._line(row) for row in self.rows]
-
-    def _line(self, row: ChartRow) -> TableRow:
-        cells = [self._cell(value) for value in row.values]
-        if isinstance(row.x, datetime):
-            return TableRow(f"{row.x.timestamp():.0f}", row.label, format_time(row.x), row.mark, cells)
-        return TableRow(f"{row.x}", row.label or f"{row.x:,g}", None, row.mark, cells)
-
-    def _cell(self, value: float | None) -> ChartCell:
-        return ChartCell("", "–") if value is None else ChartCell(f"{value}", f"{value:,.{self.digits}f}")
+    def lines(self) -> list[dict[str, Any]]:
+        """The rows of the table; each cell is a value for the script, "" for a gap, and the same as text."""
+        return [
+            {
+                "data": f"{row.x.timestamp():.0f}" if isinstance(row.x, datetime) else f"{row.x}",
+                "moment": format_time(row.x) if isinstance(row.x, datetime) else None,
+                "name": row.label or ("" if isinstance(row.x, datetime) else f"{row.x:,g}"),
+                "mark": row.mark,
+                "cells": [
+                    ("", "–") if value is None else (f"{value}", f"{value:,.{self.digits}f}") for value in row.values
+                ],
+            }
+            for row in self.rows
+        ]
 
 
 @dataclass(frozen=True)
@@ -148,65 +123,40 @@ class Curve:
 
     name: str
     number: int
-    points: str
-    marks: tuple[CurveMark, ...]
+    marks: Sequence[CurveMark]
+
+    @property
+    def points(self) -> str:
+        """The marks as an SVG polyline takes them."""
+        return " ".join(f"{mark.x},{mark.y}" for mark in self.marks)
 
 
 @dataclass(frozen=True)
 class BudgetChart:
-    """Curves over the same budgets, at equal distances because budgets double.
+    """Curves over budgets at equal distances; `grid` has the y of values, `scale` the same in percent of the height."""
 
-    `knee` is the mark where the first curve bends, None without one.
-    """
-
-    budgets: tuple[int, ...]
-    lines: tuple[Curve, ...]
-    grid: tuple[tuple[float, float], ...]
+    budgets: Sequence[int]
+    lines: Sequence[Curve]
     knee: CurveMark | None = None
     width: int = WIDTH
     height: int = HEIGHT
-
-    @property
-    def scale(self) -> list[tuple[float, float]]:
-        """Each value of the grid and the position of its label, in percent of the height from the top."""
-        return [(value, round(100 * y / self.height, 2)) for value, y in self.grid]
+    grid: Sequence[tuple[float, float]] = tuple((share, _y(share)) for share in GRID_SHARES)
+    scale: Sequence[tuple[float, float]] = tuple((share, round(100 * _y(share) / HEIGHT, 2)) for share in GRID_SHARES)
 
 
 def budget_chart(
-    budgets: Sequence[int],
-    series: Sequence[tuple[str, Sequence[Interval]]],
-    *,
-    knee: int | None = None,
+    budgets: Sequence[int], series: Sequence[tuple[str, Sequence[Interval]]], *, knee: int | None = None
 ) -> BudgetChart:
     """Return the chart of the named `series`, a value from 0 to 1 for each budget; `knee` is an index of budgets."""
-    lines = tuple(_curve(name, number, budgets, values) for number, (name, values) in enumerate(series, 1))
-    return BudgetChart(
-        budgets=tuple(budgets),
-        lines=lines,
-        grid=tuple((share, _y(share)) for share in GRID_SHARES),
-        knee=lines[0].marks[knee] if lines and knee is not None else None,
-    )
-
-
-def _curve(name: str, number: int, budgets: Sequence[int], values: Sequence[Interval]) -> Curve:
-    marks = tuple(
-        _mark(budget, _x(place, len(budgets)), value)
-        for place, (budget, value) in enumerate(zip(budgets, values, strict=True))
-    )
-    return Curve(name, number, " ".join(f"{mark.x},{mark.y}" for mark in marks), marks)
+    middles = [round(WIDTH * (place + 0.5) / len(budgets), 1) for place in range(len(budgets))]
+    lines = [
+        Curve(name, number, [_mark(*each) for each in zip(budgets, middles, values, strict=True)])
+        for number, (name, values) in enumerate(series, 1)
+    ]
+    return BudgetChart(budgets, lines, lines[0].marks[knee] if lines and knee is not None else None)
 
 
 def _mark(budget: int, x: float, value: Interval) -> CurveMark:
     low = value.value if value.low is None else value.low
     high = value.value if value.high is None else value.high
-    y, bottom, top = (_y(each) for each in (value.value, low, high))
-    return CurveMark(budget, x, y, top, bottom, value)
-
-
-def _x(place: int, count: int) -> float:
-    """Return the middle of the column of a budget."""
-    return round(WIDTH * (place + 0.5) / count, 1)
-
-
-def _y(share: float) -> float:
-    return round(HEIGHT - MARGIN - share * (HEIGHT - 2 * MARGIN), 1)
+    return CurveMark(budget, x, _y(value.value), _y(high), _y(low), value)

@@ -6,7 +6,7 @@ from typing import ClassVar
 from django import forms
 from django.core.validators import MaxValueValidator, MinValueValidator
 
-from memory_platform.web.limits import Limit, number_requirement_text, validator_limits
+Limit = float | None
 
 
 class PlatformForm(forms.Form):
@@ -31,7 +31,9 @@ class PlatformForm(forms.Form):
 def _about_number(field: forms.IntegerField, unit: str) -> dict[str, str]:
     """Return the error messages of a number. Those of limits are format strings, so a % is doubled."""
     is_whole = not isinstance(field, forms.FloatField)  # a subclass of IntegerField
-    text = number_requirement_text(*validator_limits(field.validators), is_whole=is_whole, unit=unit)
+    least = [each.limit_value for each in field.validators if isinstance(each, MinValueValidator)]
+    most = [each.limit_value for each in field.validators if isinstance(each, MaxValueValidator)]
+    text = number_requirement_text(max(least, default=None), min(most, default=None), is_whole=is_whole, unit=unit)
     return {"invalid": text} | dict.fromkeys(("min_value", "max_value"), text.replace("%", "%%"))
 
 
@@ -40,3 +42,18 @@ def apply_column_limits(field: forms.Field, least: Limit, most: Limit) -> None:
     if isinstance(field, forms.IntegerField):
         field.validators = [MinValueValidator(least), MaxValueValidator(most)]
         field.widget.attrs |= {"min": least, "max": most}
+
+
+def number_requirement_text(least: Limit, most: Limit, *, is_whole: bool, unit: str = "") -> str:
+    """Return a sentence: (1, 2000000, tokens) -> A whole number from 1 to 2,000,000 tokens."""
+    number = "A whole number" if is_whole else "A number"
+    unit = f" {unit}" if unit else ""
+    if least is not None and most is not None:
+        return f"{number} from {_written(least)} to {_written(most)}{unit}."
+    if least is not None:
+        return f"{number}, at least {_written(least)}{unit}."
+    return f"{number} is needed." if most is None else f"{number}, at most {_written(most)}{unit}."
+
+
+def _written(limit: float) -> str:
+    return f"{limit:,}" if isinstance(limit, int) else f"{limit:,.10g}"

@@ -1,7 +1,4 @@
-"""Lay out the links of a memory as a drawing: incoming links on the left, outgoing ones on the right (ADR-0089).
-
-Units are those of the SVG, about pixels. A neighbour appears once, however many links connect it.
-"""
+"""The drawing of a memory's links in SVG units: incoming ones on the left, outgoing ones on the right (ADR-0089)."""
 
 from __future__ import annotations
 
@@ -15,7 +12,7 @@ NEIGHBOURS_PER_SIDE_MAX = 6
 BOX_WIDTH, BOX_HEIGHT, ROW_HEIGHT, GAP = 180, 42, 56, 100
 #: Distance from the edge of a box to the bend of its line; the straight part carries the label.
 BEND, LINES_APART = 78, 7
-CHARACTERS_PER_LINE, _LABEL_CHARACTERS = 23, 12
+CHARACTERS_PER_LINE = 23
 
 
 @dataclass(frozen=True)
@@ -40,10 +37,6 @@ class LinkGraphBox:
     is_archived: bool = False
 
     @property
-    def text_x(self) -> int:
-        return self.x + 8
-
-    @property
     def text_rows(self) -> list[tuple[float, str]]:
         """The lines with their y coordinates."""
         first = self.y + (17 if len(self.lines) > 1 else 25)
@@ -52,11 +45,10 @@ class LinkGraphBox:
 
 @dataclass(frozen=True)
 class LinkGraphLine:
-    """A line from a neighbour to the middle: its path, its label, and which ends have arrow heads."""
+    """A line from a neighbour to the middle: its path, the kinds of its links, and which ends have arrow heads."""
 
     path: str
-    label: str
-    title: str
+    kinds: str
     label_x: float
     label_y: float
     leads_in: bool
@@ -84,26 +76,30 @@ def link_graph(text: str, links: Iterable[LinkedNeighbour]) -> LinkGraph | None:
         by_neighbour.setdefault(link.id, []).append(link)
     if not by_neighbour:
         return None
-    left = [group for group in by_neighbour.values() if not any(link.is_out for link in group)]
-    right = [group for group in by_neighbour.values() if any(link.is_out for link in group)]
-    sides = (left[:NEIGHBOURS_PER_SIDE_MAX], right[:NEIGHBOURS_PER_SIDE_MAX])
-    height = max(len(side) for side in sides) * ROW_HEIGHT
-    middle_y = height / 2
-    middle_x = BOX_WIDTH + GAP if left else 0
+    sides: tuple[list[list[LinkedNeighbour]], ...] = ([], [])
+    for group in by_neighbour.values():
+        sides[any(link.is_out for link in group)].append(group)
+    height = min(max(map(len, sides)), NEIGHBOURS_PER_SIDE_MAX) * ROW_HEIGHT
+    middle_y, middle_x = height / 2, BOX_WIDTH + GAP if sides[0] else 0
     boxes, lines = [], []
-    for side, is_right in zip(sides, (False, True), strict=True):
-        start = middle_y - len(side) * ROW_HEIGHT / 2
+    for side, x, start, sign in (
+        (sides[0][:NEIGHBOURS_PER_SIDE_MAX], 0, BOX_WIDTH, 1),
+        (sides[1][:NEIGHBOURS_PER_SIDE_MAX], middle_x + BOX_WIDTH + GAP, middle_x + BOX_WIDTH + GAP, -1),
+    ):
         for place, group in enumerate(side):
-            centre = start + (place + 0.5) * ROW_HEIGHT
-            x = middle_x + BOX_WIDTH + GAP if is_right else 0
-            boxes.append(
-                LinkGraphBox(group[0].id, x, centre - BOX_HEIGHT / 2, _lines(group[0].text), group[0].is_archived)
-            )
-            meets = middle_y + (place - (len(side) - 1) / 2) * LINES_APART
-            lines.append(_line(group, x if is_right else BOX_WIDTH, centre, meets, sign=-1 if is_right else 1))
-    middle = LinkGraphBox(None, middle_x, middle_y - BOX_HEIGHT / 2, _lines(text))
-    width = middle_x + BOX_WIDTH + (GAP + BOX_WIDTH if right else 0)
-    return LinkGraph(height, middle, boxes, lines, hidden=len(by_neighbour) - len(boxes), width=width)
+            from_middle = place - (len(side) - 1) / 2
+            centre, meets = middle_y + from_middle * ROW_HEIGHT, middle_y + from_middle * LINES_APART
+            boxes.append(_box(group[0].id, x, centre, group[0].text, is_archived=group[0].is_archived))
+            lines.append(_line(group, start, centre, meets, sign=sign))
+    width = middle_x + BOX_WIDTH + (GAP + BOX_WIDTH if sides[1] else 0)
+    return LinkGraph(
+        height, _box(None, middle_x, middle_y, text), boxes, lines, hidden=len(by_neighbour) - len(boxes), width=width
+    )
+
+
+def _box(id_: UUID | None, x: int, centre: float, text: str, *, is_archived: bool = False) -> LinkGraphBox:
+    words = textwrap.wrap(" ".join(text.split()), CHARACTERS_PER_LINE, max_lines=2, placeholder=" …")
+    return LinkGraphBox(id_, x, centre - BOX_HEIGHT / 2, words, is_archived)
 
 
 def _line(group: Sequence[LinkedNeighbour], start: int, y: float, meets: float, *, sign: int) -> LinkGraphLine:
@@ -111,15 +107,9 @@ def _line(group: Sequence[LinkedNeighbour], start: int, y: float, meets: float, 
     kinds = ", ".join(dict.fromkeys(link.kind for link in group))
     return LinkGraphLine(
         path=f"M{start} {y:g}H{start + sign * BEND}L{start + sign * GAP} {meets:g}",
-        label=kinds if len(kinds) <= _LABEL_CHARACTERS else f"{kinds[: _LABEL_CHARACTERS - 1]}…",
-        title=kinds,
+        kinds=kinds,
         label_x=start + sign * BEND / 2,
         label_y=y - 5,
         leads_in=any(not link.is_out for link in group),
         leads_out=any(link.is_out for link in group),
     )
-
-
-def _lines(text: str) -> list[str]:
-    """Return the beginning of a text on at most two lines."""
-    return textwrap.wrap(" ".join(text.split()), CHARACTERS_PER_LINE, max_lines=2, placeholder=" …")

@@ -1,7 +1,7 @@
 """What every operator page shares: permissions, page or fragment, flash messages."""
 
 import secrets
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import wraps
@@ -33,20 +33,19 @@ class Role(StrEnum):
     ADMIN = "admin"
 
     def includes(self, other: "Role") -> bool:
-        ranks = list(Role)
-        return ranks.index(self) >= ranks.index(other)
+        """Whether this role may do what the other may."""
+        return list(Role).index(self) >= list(Role).index(other)
 
     @property
     def permits(self) -> str:
-        """What the role may do, as a sentence."""
-        return ROLES_ALLOW[self]
+        """What the role may do, as the frame and the settings page show it."""
+        return _PERMITS[self]
 
 
-#: What each role may do, as the frame and the settings page show it.
-ROLES_ALLOW = {
-    Role.VIEWER: "Sees every page but the keys and the prompt, previews and simulates; changes nothing.",
+_PERMITS = {
+    Role.VIEWER: "Sees every page except keys and prompt. Previews and simulates, but changes nothing.",
     Role.OPERATOR: "Also edits memories, budgets and drafts of profiles, reviews compactions, names snapshots.",
-    Role.ADMIN: "Also publishes profiles, makes and revokes keys, changes settings, embedding model and prompt.",
+    Role.ADMIN: "Also publishes profiles, creates and revokes keys, changes settings, embedding model and prompt.",
 }
 
 
@@ -83,31 +82,22 @@ class HtmxRequest(HttpRequest):
     tenants: list[Any]
 
 
-#: The query parameter that requests page and result in one answer.
-WHOLE_RESULT_PARAMETER = "whole"
+WHOLE_RESULT_PARAMETER = "whole"  # requests page and result in one answer
 PageView = Callable[..., HttpResponseBase]
 
 
 def role_of(user: User) -> Role | None:
     """Return the highest role of a staff user; a superuser is an admin; others have none."""
-    return highest_role(user, user.groups.values_list("name", flat=True))
-
-
-def highest_role(user: User, group_names: Iterable[str]) -> Role | None:
-    """Return the same from the names of the user's groups, which are read only where they matter."""
     if not (user.is_active and user.is_staff):
         return None
     if user.is_superuser:
         return Role.ADMIN
-    groups = set(group_names)
+    groups = {group.name for group in user.groups.all()}
     return next((role for role in reversed(Role) if role.value in groups), None)
 
 
 def operator_required(role: str, *, to_change: str = "") -> Callable[[PageView], PageView]:
-    """Return the outermost decorator of a page: `role` to read, `to_change` (by default the same) for other methods.
-
-    Browsers do not cache the page: going back loads it again, and only for a signed-in user.
-    """
+    """Return the outermost decorator of a page: `role` to read, `to_change` for other methods; no browser caches it."""
     to_read, to_write = Role(role), Role(to_change or role)
 
     def decorate(view: PageView) -> PageView:
@@ -175,13 +165,9 @@ def wants_fragment(request: HtmxRequest) -> bool:
 
 
 def loads_result_later(request: HtmxRequest) -> bool:
-    """Return whether the page loads its slow result with a second request (`_result_loader.html`).
-
-    `?whole=1`, which forms without JavaScript send, requests both in one answer.
-    """
-    return (
-        request.method in {"GET", "HEAD"} and not wants_fragment(request) and WHOLE_RESULT_PARAMETER not in request.GET
-    )
+    """Return whether a second request loads the slow result; `?whole=1` of forms without JavaScript requests both."""
+    is_whole = WHOLE_RESULT_PARAMETER in request.GET or wants_fragment(request)
+    return request.method in {"GET", "HEAD"} and not is_whole
 
 
 def render_page(
@@ -193,10 +179,7 @@ def render_page(
     fragment: str = "",
     form: BaseForm | None = None,
 ) -> HttpResponse:
-    """Render a page, or a partial of it with the waiting flash messages out of band.
-
-    `fragment` names the partial that htmx gets instead of the whole page. A `form` with errors makes the status 422.
-    """
+    """Render a page, or for htmx its partial `fragment` with the flash messages; 422 for a `form` with errors."""
     if fragment and wants_fragment(request):
         template = f"{template}#{fragment}"
     if form is not None and form.errors:
@@ -231,23 +214,18 @@ def read_flash_link(extra_tags: str) -> FlashLink | None:
 
 
 def flash_error(request: HttpRequest, text: str) -> None:
-    """Say why something was not done."""
+    """Add a message that says why something was not done."""
     messages.error(request, text)
 
 
-#: What begins the tag of a message that leads somewhere, and of one whose undo asks first.
-LINK_TAG, ASK_TAG = "link", "ask"
-#: The tag of a message that is not shown: it names work whose end the browser asks for.
-WATCH_TAG = "watch"
+#: The first word of a message's tag: it has a link, its undo asks first, or it is not shown and names a job to watch.
+LINK_TAG, ASK_TAG, WATCH_TAG = "link", "ask", "watch"
 
 
 def watch_job(request: HtmxRequest, kind: str, row_id: object) -> None:
-    """Have whoever sees the answer told when this background work of the tenant is over (ADR-0085).
+    """Notify the operator when this background work of the tenant ends (ADR-0085).
 
-    `kind` is one of `console.job_notifications`: `compaction` and `roll_up` (the id of the run), `evaluation` (of the
-    run), `embedding_model` (of the model), `embeddings` (of the tenant: what waits to be embedded). Called after the
-    action, beside `add_flash`; the next page or fragment carries it to the browser, which asks until the work is over.
+    `kind` is one of `console.jobs`, `row_id` that of the run or model, of the tenant for `embeddings`.
     """
-    # A retry of the same run is watched again, and a page from the browser's cache watches nothing.
-    once = secrets.token_hex(4)
+    once = secrets.token_hex(4)  # so that a retry of the same run is watched again
     messages.info(request, f"{kind}:{request.tenant.id}:{row_id}:{once}", extra_tags=WATCH_TAG)

@@ -1,33 +1,19 @@
-"""Console tables whose order and page are in the URL (ADR-0085).
+"""Console tables whose order and page are in the URL (ADR-0085), and their template tags.
 
-A view names the sortable columns and passes a function that reads a page::
-
-    COLUMNS = (SortColumn("when", "created_at", datetime), SortColumn("tokens", "tokens_used", int))
-
-    table = read_table(request, COLUMNS, Receipt.objects.for_tenant(tenant_id).page)
-    return show(request, template, {"table": table})
-
-The first column is the default order. `?sort=tokens` sorts ascending, `?sort=-tokens` descending. An unknown `sort`, or
-a `cursor` of another order, shows the first page.
-
-Every sortable column needs an index of the tenant and the column, or a small table, and has no NULLs.
-
-In the template (`{% load tables %}`), with `table` in the context and the rows inside an element `#rows`::
-
-    <thead><tr>{% sort_link "tokens" "Tokens" css="num" %}<th scope="col">Model</th></tr></thead>
-    ... {% for row in table.rows %} ... {% endfor %}
-    {% pager "contexts" %}
-
-`pager` also adds the order to the page's filter form, which therefore has `id="filters"`. Put it next to the table and
-outside of the table's empty state. Rows that are read whole are sorted by `requested_order(...).sorted`; such a table
-needs no pager, and `sort_link ... target=""` where no fragment contains the table alone.
+`?sort=tokens` sorts ascending, `?sort=-tokens` descending. An unknown `sort`, or a `cursor` of another order, shows the
+first page. Every sortable column needs an index of the tenant and the column, or a small table, and has no NULLs. The
+template has `sort_link` in its header, `pager` after the table, and a filter form with `id="filters"`.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from operator import itemgetter
+from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import Any, Protocol
 from uuid import UUID
+
+from django import template
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 
 from memory_platform.rest.pages import (
     CursorError,
@@ -40,6 +26,7 @@ from memory_platform.rest.pages import (
 from memory_platform.web.pages import HtmxRequest
 
 TABLE_PAGE_SIZE = 50
+register = template.Library()
 
 
 class PageReader(Protocol):
@@ -59,10 +46,6 @@ class SortColumn:
     kind: type
     is_down_first: bool = True
 
-    def accepts(self, value: Any) -> bool:
-        """Whether the value of a cursor has this column's type."""
-        return isinstance(value, (int, float) if self.kind in (int, float) else self.kind)
-
 
 @dataclass(frozen=True)
 class TableOrder:
@@ -80,25 +63,21 @@ class TableOrder:
     @property
     def sort_value(self) -> str:
         """The value of `sort` in the URL: "" for the default."""
-        return self._sort_value_of(self.column, is_down=self.is_down)
-
-    def _sort_value_of(self, column: SortColumn, *, is_down: bool) -> str:
-        if column == self.columns[0] and is_down == column.is_down_first:
+        if self.column == self.columns[0] and self.is_down == self.column.is_down_first:
             return ""
-        return f"-{column.name}" if is_down else column.name
+        return f"-{self.column.name}" if self.is_down else self.column.name
 
     def next_sort_value(self, name: str) -> str:
         """The value of `sort` after a click on a column's head: its first direction, then the opposite one."""
         column = next(each for each in self.columns if each.name == name)
         is_down = not self.is_down if column == self.column else column.is_down_first
-        return self._sort_value_of(column, is_down=is_down)
+        return replace(self, column=column, is_down=is_down).sort_value
 
     def sorted(self, rows: Iterable[Any]) -> list[Any]:
         """Return rows in this order; those without a value last, equal ones in their original order."""
-        values = [(getattr(row, self.column.field), row) for row in rows]
-        present = [(value, row) for value, row in values if value is not None]
-        present.sort(key=itemgetter(0), reverse=self.is_down)
-        return [row for _, row in present] + [row for value, row in values if value is None]
+        value, listed = attrgetter(self.column.field), list(rows)
+        present = [row for row in listed if value(row) is not None]
+        return sorted(present, key=value, reverse=self.is_down) + [row for row in listed if value(row) is None]
 
 
 @dataclass(frozen=True)
@@ -136,13 +115,11 @@ def read_table(request: HtmxRequest, columns: Sequence[SortColumn], page: PageRe
         rows_from=lambda place, count: page(order.ordering, **position_to_row(place), count=count),
         place_of=lambda row: (getattr(row, order.column.field), row.pk),
     )
-    return TablePage(
-        rows=found.rows,
-        order=order,
-        first_query=page_query(request, None) if position is not None else None,
-        previous_query=page_query(request, found.previous) if found.previous else None,
-        next_query=page_query(request, found.next) if found.next else None,
+    first = _changed_query(request, cursor="") if position else None
+    before, after = (
+        _changed_query(request, cursor=write_cursor(place)) if place else None for place in (found.previous, found.next)
     )
+    return TablePage(found.rows, order, first_query=first, previous_query=before, next_query=after)
 
 
 def _requested_position(request: HtmxRequest, order: TableOrder) -> CursorPosition | None:
@@ -153,23 +130,46 @@ def _requested_position(request: HtmxRequest, order: TableOrder) -> CursorPositi
         return None
     if position is None or position.ordering != order.ordering or not isinstance(position.id, UUID):
         return None
-    return position if order.column.accepts(position.value) else None
+    kind = order.column.kind
+    return position if isinstance(position.value, (int, float) if kind in (int, float) else kind) else None
 
 
-def page_query(request: HtmxRequest, position: CursorPosition | None) -> str:
-    """Return the URL's query string for another page: the first one for None."""
+def _changed_query(request: HtmxRequest, **changed: str) -> str:
     query = request.GET.copy()
-    query.pop("cursor", None)
-    if position is not None:
-        query["cursor"] = write_cursor(position)
+    for name, value in changed.items():
+        query.setlist(name, [value] if value else [])
     return query.urlencode()
 
 
-def sort_query(request: HtmxRequest, sort_value: str) -> str:
-    """Return the URL's query string for the first page in another order."""
-    query = request.GET.copy()
-    query.pop("cursor", None)
-    query.pop("sort", None)
-    if sort_value:
-        query["sort"] = sort_value
-    return query.urlencode()
+@register.inclusion_tag("memory_platform/web/_sort_link.html", takes_context=True)
+def sort_link(context: dict[str, Any], name: str, label: str, css: str = "", target: str = "#rows") -> dict[str, Any]:
+    """Render the `<th>` of a sortable column of `table`; a click on the sorted column reverses the order."""
+    request, order = context["request"], context["table"].order
+    query = _changed_query(request, cursor="", sort=order.next_sort_value(name))
+    is_chosen = order.column.name == name
+    return {
+        "name": name,
+        "label": label,
+        "css": css,
+        "target": target,
+        "address": f"{request.path}?{query}" if query else request.path,
+        "direction": ("descending" if order.is_down else "ascending") if is_chosen else "",
+    }
+
+
+@register.filter
+def target_links(targets: Iterable[Any]) -> list[SafeString]:
+    """Return each target shortened, with its whole id on hover, as a link where a page shows it."""
+    linked = '<a class="mono nowrap" href="{}" title="{}">{}</a>'
+    return [
+        format_html(linked, each.url, each.id, each.short)
+        if each.url
+        else format_html('<span class="mono" title="{}">{}</span>', each.id, each.short)
+        for each in targets
+    ]
+
+
+@register.inclusion_tag("memory_platform/web/_pager.html", takes_context=True)
+def pager(context: dict[str, Any], what: str = "rows") -> dict[str, Any]:
+    """Render the pager of `table`, with its order for the filter form `#filters`."""
+    return {"path": context["request"].path, "table": context["table"], "what": what}

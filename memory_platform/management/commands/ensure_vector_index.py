@@ -1,4 +1,4 @@
-"""`manage.py ensure_vector_index`: the index that large searches by vector need, for every model in use."""
+"""`manage.py ensure_vector_index`: the index that large vector searches need, for every model in use."""
 
 from typing import Any
 
@@ -11,15 +11,15 @@ from memory_platform.management.commands._owner import owner_alias
 
 _SAID = {
     VectorIndexState.BUILT: "built",
-    VectorIndexState.PRESENT: "is there already",
-    VectorIndexState.BUSY: "another process is building an index; ask again later",
+    VectorIndexState.PRESENT: "exists already",
+    VectorIndexState.BUSY: "another process is building an index; run this again later",
 }
 
 
 class Command(PlatformCommand):
     help = (
-        "Build the vector index of each embedding model in use, where it is absent. Nobody waits for it:\n"
-        "searches read all vectors in scope until it is there. Runs as the role that owns the tables;\n"
+        "Build the missing vector index of each embedding model in use. Searches do not wait:\n"
+        "they read all vectors in scope until the index is complete. Runs as the role that owns the tables;\n"
         "`manage.py migrate` runs it by itself.\n\n"
         "Example: manage.py ensure_vector_index --model text-embedding-3-small --dimension 1536"
     )
@@ -33,12 +33,9 @@ class Command(PlatformCommand):
             raise CommandError("--model and --dimension go together.")
         named = IndexedModel(options["model"], options["dimension"])
         for model in [named] if named.name else models_to_index():
-            self._ensure(model, options["verbosity"])
-
-    def _ensure(self, model: IndexedModel, verbosity: int) -> None:
-        try:
-            state = ensure_vector_index(model.name, model.dimension, database=owner_alias(DEFAULT_DB_ALIAS))
-        except ProgrammingError as error:
-            raise CommandError(f"The index of {model.name} was not built: {str(error).splitlines()[0]}") from error
-        if verbosity and (state is not VectorIndexState.PRESENT or verbosity > 1):
-            self.stdout.write(f"Vector index of {model.name} ({model.dimension} numbers): {_SAID[state]}.")
+            try:
+                state = ensure_vector_index(model.name, model.dimension, database=owner_alias(DEFAULT_DB_ALIAS))
+            except ProgrammingError as error:
+                raise CommandError(f"The index of {model.name} was not built: {str(error).splitlines()[0]}") from error
+            if options["verbosity"] > (state is VectorIndexState.PRESENT):
+                self.stdout.write(f"Vector index of {model.name} ({model.dimension} numbers): {_SAID[state]}.")

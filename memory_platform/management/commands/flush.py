@@ -9,7 +9,7 @@ from django.db import OperationalError
 
 from memory_platform.management.commands._owner import owner_alias
 
-#: A request that is still under way may lock what is to be emptied; the database then ends one of the two.
+#: A running request may lock a table; the database then ends one of the two.
 _TRIES = 5
 _PAUSE_SECONDS = 0.5
 
@@ -20,7 +20,7 @@ class Command(flush.Command):
         for tries_left in reversed(range(_TRIES)):
             try:
                 super().handle(**owned)
-                break
+                return
             except CommandError as error:
                 if not (tries_left and isinstance(error.__cause__, OperationalError)):
                     raise

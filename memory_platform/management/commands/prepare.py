@@ -1,18 +1,16 @@
-"""`manage.py prepare`: what `make run` does between "the servers run" and "the web may start"."""
+"""`manage.py prepare`: what `make run` does after the servers start and before the web process does."""
 
 import fcntl
 import hashlib
 import os
 import secrets
 from argparse import RawDescriptionHelpFormatter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
 from django.contrib.staticfiles.finders import get_finders
-from django.core.management import call_command, get_commands
+from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandParser
 from django.utils import timezone
 
@@ -29,7 +27,7 @@ FIRST_PASSWORD_BYTES = 12
 
 class Command(BaseCommand):
     help = (
-        "Migrate, collect static files where they changed, load the demo and make the first log-in where none is.\n"
+        "Migrate, collect changed static files, load the demo and create the first log-in where there is none.\n"
         "`make run` does this by itself.\n\n"
         "Example: DEMO=0 manage.py prepare"
     )
@@ -41,50 +39,41 @@ class Command(BaseCommand):
     def handle(self, **_options: Any) -> None:
         call_command("migrate", interactive=False)
         collect_static()
-        if settings.DEMO and "load_demo" in get_commands() and not has_tenants():
+        if settings.DEMO and not has_tenants():
             call_command("load_demo")
-        if not has_operators():
-            create_first_operator(settings.DATA_DIR)
+        if has_operators():
+            return
+        # The password is in a private file before the account exists, and nowhere else.
+        password = secrets.token_urlsafe(FIRST_PASSWORD_BYTES)
+        login = f"name: {FIRST_OPERATOR}\npassword: {password}\n"
+        write_private(settings.DATA_DIR / "secrets" / "first-login.txt", login)
+        with admin_write_scope():
+            create_operator(
+                username=FIRST_OPERATOR,
+                password=password,
+                role=Role.ADMIN,
+                tenants=[],
+                sees_every_tenant=True,
+                by=Actor.system("make run"),
+                now=timezone.now(),
+            )
 
 
 def collect_static() -> None:
-    """Only when a source is not the one of the last time: hashing and compressing them takes seconds."""
+    """Collect static files where a source changed: hashing and compressing them takes seconds."""
     digest = hashlib.sha256()
-    sources = [Path(storage.path(path)) for finder in get_finders() for path, storage in finder.list([])]
-    for path in sources:
-        state = path.stat()
-        digest.update(f"{path} {state.st_size} {state.st_mtime_ns}\n".encode())
+    for finder in get_finders():
+        for name, storage in finder.list([]):
+            state = Path(storage.path(name)).stat()
+            digest.update(f"{storage.path(name)} {state.st_size} {state.st_mtime_ns}\n".encode())
     root = Path(settings.STATIC_ROOT)
     stamp = root / ".sources"
-    with preparation_lock(root.parent):
-        if stamp.is_file() and stamp.read_text() == digest.hexdigest():
-            return
-        call_command("collectstatic", interactive=False, clear=True, verbosity=0)
-        stamp.write_text(digest.hexdigest())
-
-
-@contextmanager
-def preparation_lock(folder: Path) -> Iterator[None]:
-    """One process at a time: two starts of one checkout, each with its own DATA_DIR, share its static files."""
-    descriptor = os.open(folder, os.O_RDONLY)
+    # One process at a time: two starts of one checkout, each with its own DATA_DIR, share its static files.
+    descriptor = os.open(root.parent, os.O_RDONLY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
+        if not stamp.is_file() or stamp.read_text() != digest.hexdigest():
+            call_command("collectstatic", interactive=False, clear=True, verbosity=0)
+            stamp.write_text(digest.hexdigest())
     finally:
         os.close(descriptor)
-
-
-def create_first_operator(data_dir: Path) -> None:
-    """The password is in a private file before the account exists, and nowhere else."""
-    password = secrets.token_urlsafe(FIRST_PASSWORD_BYTES)
-    write_private(data_dir / "secrets" / "first-login.txt", f"name: {FIRST_OPERATOR}\npassword: {password}\n")
-    with admin_write_scope():
-        create_operator(
-            username=FIRST_OPERATOR,
-            password=password,
-            role=Role.ADMIN,
-            tenants=[],
-            sees_every_tenant=True,
-            by=Actor.system("make run"),
-            now=timezone.now(),
-        )

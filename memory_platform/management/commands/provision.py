@@ -2,29 +2,30 @@
 
 import os
 import secrets
-from argparse import RawDescriptionHelpFormatter
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 import psycopg
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
+from memories.management.command import PlatformCommand
 from memory_platform.embedded.environment import database_config
 from memory_platform.embedded.files import PASSWORD_BYTES
 from memory_platform.embedded.provision import DatabaseLogin, provision
 
+EXAMPLE_URL = "postgres://postgres:secret@db.example:5432/postgres"
 
-class Command(BaseCommand):
+
+class Command(PlatformCommand):
     help = (
         "Create the roles, the database and the vector extension. Can be run again.\n"
         "Names and passwords are those of DATABASE_URL and DATABASE_OWNER_URL; where one of the two is not set, it is\n"
-        "made up and printed as a line for .env.\n\n"
-        "Example: manage.py provision --superuser-url postgres://postgres:secret@db.example:5432/postgres"
+        "generated and printed as a line for .env.\n\n"
+        f"Example: manage.py provision --superuser-url {EXAMPLE_URL}"
     )
     requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.formatter_class = RawDescriptionHelpFormatter
         parser.add_argument(
             "--superuser-url",
             default=os.environ.get("DATABASE_SUPERUSER_URL", ""),
@@ -36,13 +37,10 @@ class Command(BaseCommand):
         if not superuser_url:
             raise CommandError("Give --superuser-url or set DATABASE_SUPERUSER_URL.")
         if urlsplit(superuser_url).scheme not in {"postgres", "postgresql"}:
-            raise CommandError(
-                "--superuser-url must be a URL such as postgres://postgres:secret@db.example:5432/postgres."
-            )
+            raise CommandError(f"--superuser-url must be a URL such as {EXAMPLE_URL}.")
         app_url = os.environ.get("DATABASE_URL") or _made_up(superuser_url, "memory_app")
         owner_url = os.environ.get("DATABASE_OWNER_URL") or _made_up(app_url, "memory_owner")
-        database, app = _login(app_url)
-        _, owner = _login(owner_url)
+        (database, app), (_, owner) = _login(app_url), _login(owner_url)
         if owner.role == app.role:
             raise CommandError("DATABASE_URL and DATABASE_OWNER_URL must name two roles: the app owns no table.")
         try:
@@ -60,7 +58,7 @@ def _login(url: str) -> tuple[str, DatabaseLogin]:
 
 
 def _made_up(url: str, role: str) -> str:
-    """The same server and the database `memory` (or the one already named), as another role with a fresh password."""
+    """Return the URL of another role with a new password, on the same server, in the named database or `memory`."""
     parts = urlsplit(url)
     server = parts.netloc.rpartition("@")[2]
     path = parts.path if parts.path not in {"", "/", "/postgres"} else "/memory"

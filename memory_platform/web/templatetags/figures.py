@@ -1,6 +1,6 @@
 """Formats of numbers, icons and times, the same on every page."""
 
-from collections.abc import ItemsView, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from functools import lru_cache
 
@@ -8,46 +8,45 @@ from django import template
 from django.template.loader import render_to_string
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+from django.utils.timesince import timesince
 
 from memory_platform import __version__
-from memory_platform.web import numerals
+from memory_platform.web.numerals import counted, with_minus_sign
+from memory_platform.web.pages import read_flash_link
 from memory_platform.web.times import format_time
 
 register = template.Library()
+register.filters |= {
+    "minus_sign": with_minus_sign,
+    "message_link": read_flash_link,
+    "path_segments": lambda path: path.split("/"),
+    "spaced_name": lambda name: name.replace("_", " "),
+    "named_pairs": lambda named: named.items(),  # also of a mapping that has a key `items`
+    "parse_time": lambda text: datetime.fromisoformat(text) if text else None,
+    "ready_count": lambda components: sum(component.state.is_ok for component in components),
+}
+register.simple_tag(lambda: __version__, name="version")
 
 USEFULNESS_WITHOUT_VOTES = 0.5
 
 
-@register.filter
-def minus_sign(text: str) -> str:
-    """-72 tokens -> −72 tokens."""
-    return numerals.with_minus_sign(text)
+def _figure(name: str, pattern: str, factor: int = 1) -> Callable[[float | None], str]:
+    def written(value: float | None) -> str:
+        return "–" if value is None else with_minus_sign(pattern.format(factor * value))
+
+    register.filters[name] = written
+    return written
 
 
-@register.filter
-def number(value: float | None) -> str:
-    """1234567 -> 1,234,567."""
-    return "–" if value is None else minus_sign(f"{value:z,.0f}")
+number = _figure("number", "{:z,.0f}")  # 1234567 -> 1,234,567
+score = _figure("score", "{:z.3f}")  # 0.61234 -> 0.612
+percent = _figure("percent", "{:z.0f} %", 100)  # 0.873 -> 87 %
 
 
 @register.filter
 def signed(value: float | None) -> str:
     """12 -> +12, -1200 -> −1,200; what rounds to nothing is 0, without a sign."""
-    if value is None:
-        return "–"
-    return minus_sign(f"{value:+,.0f}") if round(value) else "0"
-
-
-@register.filter
-def score(value: float | None) -> str:
-    """0.61234 -> 0.612."""
-    return "–" if value is None else minus_sign(f"{value:z.3f}")
-
-
-@register.filter
-def percent(value: float | None) -> str:
-    """0.873 -> 87 %."""
-    return "–" if value is None else minus_sign(f"{100 * value:z.0f} %")
+    return number(value) if value is None or not round(value) else with_minus_sign(f"{value:+,.0f}")
 
 
 @register.filter
@@ -72,40 +71,23 @@ def duration(milliseconds_taken: float | None) -> str:
 
 
 @register.filter
-def path_segments(path: str) -> list[str]:
-    """agent=support/user=c-1 -> agent=support, user=c-1: a long path is best cut between them."""
-    return path.split("/")
-
-
-@register.filter
-def spaced_name(name: str) -> str:
-    """archive_memory -> archive memory."""
-    return name.replace("_", " ")
-
-
-@register.filter
 def datalist_options(texts: Iterable[str]) -> SafeString:
     """Return the options that a field suggests, often hundreds."""
     return format_html_join("", '<option value="{}"></option>', ((text,) for text in texts))
 
 
 @register.filter
-def named_pairs(named: Mapping[str, object]) -> ItemsView[str, object]:
-    """Return the items of a mapping, also where it has a key `items`."""
-    return named.items()
-
-
-@register.filter
-def parse_time(text: str | None) -> datetime | None:
-    """Return the time of an ISO text, for `local_time`."""
-    return datetime.fromisoformat(text) if text else None
-
-
-@register.filter
 def pluralized(value: int, forms: str) -> str:
     """3|counted:"memory,memories" -> 3 memories."""
     one, many = forms.split(",")
-    return numerals.counted(value, one, many)
+    return counted(value, one, many)
+
+
+@register.filter
+def age(value: datetime) -> str:
+    """Return the time since `value` in its largest unit: 3 days."""
+    elapsed = timesince(value, depth=1)
+    return "less than a minute" if elapsed.startswith("0") else elapsed
 
 
 @register.simple_tag
@@ -113,12 +95,6 @@ def pluralized(value: int, forms: str) -> str:
 def icon(name: str, label: str = "", css: str = "") -> SafeString:
     """Return an icon of the sprite: decoration without a label, an image with one. Cached for tables."""
     return render_to_string("memory_platform/web/_icon.html", {"name": name, "label": label, "css": css})
-
-
-@register.simple_tag
-def version() -> str:
-    """Return the version of this installation, as the OpenAPI document and the changelog name it."""
-    return __version__
 
 
 @register.simple_tag
@@ -134,7 +110,7 @@ def local_time(value: datetime | None, empty: str = "never") -> SafeString:
 def usefulness_badge(value: float | None, *, is_bare: bool = False) -> SafeString:
     """Return the usefulness of a memory; `is_bare` omits the word, for a column with that title."""
     if value == USEFULNESS_WITHOUT_VOTES:
-        title = "50 %, where every memory begins: nobody voted, or the votes are even"
+        title = "50 %: no votes, or votes that balance each other"
         return format_html('<span title="{}">no votes yet</span>', title)
     return format_html("<span>{}{}</span>", "" if is_bare else "usefulness ", percent(value))
 

@@ -84,7 +84,7 @@ def test_slash_leads_to_the_search_and_the_keyboard_through_what_it_finds(consol
     options = console.get_by_role("listbox", name="Search results").get_by_role("option")
     expect(options).to_have_count(3)
     expect(field).to_have_attribute("aria-expanded", "true")
-    expect(console.locator("#live")).to_have_text("2 things found")
+    expect(console.locator("#live")).to_have_text("2 results found")
     console.keyboard.press("ArrowUp")
     expect(options.last).to_have_attribute("aria-selected", "true")
     console.keyboard.press("ArrowDown")

@@ -133,6 +133,6 @@ def test_what_a_receipt_holds_is_not_read_to_delete_it() -> None:
 
 
 def test_beat_prunes_every_hour() -> None:
-    entry = settings.CELERY_BEAT_SCHEDULE["prune-receipts"]
+    entry = settings.CELERY_BEAT_SCHEDULE["Delete old receipts"]
     assert entry == {"task": tasks.prune_receipts_task.name, "schedule": 3600.0}
     assert tasks.prune_receipts_task() == 0

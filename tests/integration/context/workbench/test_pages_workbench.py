@@ -126,7 +126,7 @@ def test_memories_are_looked_up_for_the_focus_by_words_or_id(client: Client, ten
 def test_words_for_a_focus_offer_the_memories_that_may_be_meant(client: Client, tenant: Tenant) -> None:
     memory = make_bakery_memories(tenant)[3]
     response = ask(client, tenant, query=QUESTION, focus_memory="Brodersen", max_tokens=300)
-    assert "Select the memory for “Brodersen”?" in text_of(response)
+    assert "Select a memory for “Brodersen”" in text_of(response)
     chosen = next(query for found, query in response.context["foci"] if found.pk == memory.pk)
     focused = client.get(with_result_address(f"{page('context-preview', tenant)}?{chosen}"))
     assert [row.memory.pk for row in focused.context["preview"].kept if row.is_focus] == [memory.pk]

@@ -156,7 +156,7 @@ def test_beat_folds_the_ticks_of_all_tenants(tenant: Tenant, other_tenant: Tenan
     memories = [make_memory(tenant), make_memory(other_tenant)]
     for owner, memory in zip((tenant, other_tenant), memories, strict=True):
         leave(owner, [memory])
-    entry = settings.CELERY_BEAT_SCHEDULE["fold-retrievals"]
+    entry = settings.CELERY_BEAT_SCHEDULE["Update retrieval counts"]
     assert entry["schedule"] <= 2
     assert entry["task"] in current_app.tasks
     assert tasks.fold_retrievals_task() == 2

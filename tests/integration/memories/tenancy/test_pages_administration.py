@@ -262,7 +262,7 @@ def test_settings_name_members_with_their_roles(viewer: Client, anna: User, tena
     assert "anna admin" in text
     assert "vera you viewer" in text
     assert "gone cannot sign in" in text
-    assert "root admin of every tenant" in text
+    assert "root admin in every tenant" in text
 
 
 def test_query_count_does_not_grow_with_members_and_keys(admin: Client, tenant: Tenant) -> None:

@@ -41,7 +41,7 @@ from memories.services.store.demo import demo_questions_for_tenant, read_demo
 from memories.store.actions.counters import MemoryCounters, import_counters
 from memories.tenancy.scopes import admin_write_scope, tenant_scope
 from memory_platform.management.commands import load_demo
-from memory_platform.management.demo import DemoLoader
+from memory_platform.management.commands.load_demo import DemoLoader
 from tests.integration.memories.search_helpers import retrieve_for_test
 from tests.users import BY, new_operator
 
@@ -283,7 +283,7 @@ def test_provider_that_is_away_leaves_the_memories_to_the_worker(db: None, monke
     monkeypatch.setattr(load_demo, "index_memories", away)
     err = StringIO()
     call_command("load_demo", "--tenant", "Offline", stdout=StringIO(), stderr=err)
-    assert "the worker goes on with it: The provider does not answer." in err.getvalue()
+    assert "the worker continues it: The provider does not answer." in err.getvalue()
     with admin_write_scope():
         assert not Receipt.objects.filter(tenant__name="Offline").exists()
 

@@ -58,7 +58,7 @@ def values_of(charts: Any, title: str) -> dict[datetime, tuple[float | None, ...
 
 def counts(tenant: Tenant) -> dict[str, int]:
     with tenant_scope(tenant.pk):
-        return {need.kind.name: need.backlog.count for need in action_items([tenant.pk])[tenant.pk]}
+        return {need.name: need.backlog.count for need in action_items([tenant.pk])[tenant.pk]}
 
 
 def test_curves_bin_contexts_by_day_with_percentiles_and_the_share_of_the_budget(tenant: Tenant) -> None:
@@ -145,7 +145,7 @@ def test_tenants_are_listed_with_what_waits_in_the_order_of_the_address(tenant: 
     client = client_of(new_operator("twice", "viewer", tenant, other_tenant))
 
     def names(query: str) -> list[str]:
-        return [line.row.tenant.name for line in client.get(reverse("overview") + query).context["table"].rows]
+        return [line.tenant.name for line in client.get(reverse("overview") + query).context["table"].rows]
 
     assert names("") == names("?sort=-runs") == ["Globex", "Acme"]
     assert names("?sort=tenant") == names("?sort=runs") == ["Acme", "Globex"]
@@ -166,7 +166,7 @@ def test_query_count_of_all_tenants_does_not_grow(
 
 def test_workers_and_the_scheduler_are_away_without_a_sign_and_back_with_one(client: Client, tenant: Tenant) -> None:
     def states() -> dict[str, bool]:
-        return {part.kind.name: part.state.is_ok for part in client.get(reverse("health")).context["parts"]}
+        return {part.name: part.state.is_ok for part in client.get(reverse("health")).context["parts"]}
 
     heartbeats.cache.delete_many([heartbeats.WORKER, heartbeats.BEAT])
     heartbeats._written.clear()
@@ -190,6 +190,7 @@ def test_last_run_of_scheduled_work_is_told(client: Client, tenant: Tenant) -> N
     heartbeats._note_start(task_id="1")
     heartbeats._record_run(task_id="1", task=Task(), state="FAILURE")
     rows = {row.name: row for row in client.get(page("jobs", tenant)).context["scheduled"]}
-    assert rows["fold-counts"].last is not None
-    assert rows["fold-counts"].last.is_failed
-    assert (rows["fold-counts"].interval, rows["roll-up-changed"].interval) == ("every 10 seconds", "every hour")
+    counted, rolled_up = rows["Update partition counts"], rows["Roll up changed partitions"]
+    assert counted.last is not None
+    assert counted.last.is_failed
+    assert (counted.interval, rolled_up.interval) == ("every 10 seconds", "every hour")

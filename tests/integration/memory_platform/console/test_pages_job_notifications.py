@@ -17,7 +17,7 @@ from compaction.rollups.rollups import run_roll_up
 from context.models import EvaluationRun
 from memories.models import EmbeddingModel, Memory, MissingVector, Partition, Tenant
 from memories.tenancy.scopes import tenant_scope
-from memory_platform.console.job_notifications import WATCHED_MAX
+from memory_platform.console.jobs import WATCHED_MAX
 from tests.integration.evaluation_helpers import requested
 from tests.integration.page_helpers import TESTER, client_of, make_bakery_memories, page, text_of
 from tests.integration.session_scripts import make_long_session, under_review

@@ -19,8 +19,7 @@ from kombu import Connection
 
 from memory_platform.embedded import processes
 from memory_platform.embedded import redis as redis_module
-from memory_platform.embedded.errors import StartError
-from memory_platform.embedded.files import remove_short_socket_folder, socket_folder
+from memory_platform.embedded.files import StartError, remove_short_socket_folder, socket_folder
 from memory_platform.embedded.postgres import OS_USER, start_postgres
 from memory_platform.embedded.processes import ChildProcess, spawn_process, stop_processes
 from memory_platform.embedded.redis import EmbeddedRedis, start_redis

@@ -19,7 +19,7 @@ from django.conf import settings
 
 from memory_platform.embedded import supervisor
 from memory_platform.embedded.config import PROJECT
-from memory_platform.embedded.endpoints import read_endpoints
+from memory_platform.embedded.files import read_endpoints
 from memory_platform.embedded.provision import provision
 from tests import servers
 

@@ -72,14 +72,10 @@ def test_an_offset_beyond_those_of_the_database_is_read_all_the_same(api: APICli
     assert [row["id"] for row in api.post(SEARCH, wanted, format="json").json()["results"]] == [memory["id"]]
 
 
-@pytest.mark.parametrize(("time", "status"), [(FAR_OFFSET, 200), ("0001-01-01T00:00:00+14:00", 400)])
-def test_a_cursor_may_hold_any_offset(api: APIClient, time: str, status: int) -> None:
-    forged = {"o": "-created_at", "b": 0, "t": time, "u": str(NOWHERE)}
+def test_a_cursor_that_the_platform_did_not_sign_is_refused(api: APIClient) -> None:
+    forged = {"o": "-created_at", "b": 0, "t": FAR_OFFSET, "u": str(NOWHERE)}
     cursor = base64.urlsafe_b64encode(json.dumps(forged).encode()).decode()
-    answer = api.get(MEMORIES, {"cursor": cursor})
-    assert answer.status_code == status
-    if status == 400:
-        assert_problem(answer, 400, "bad_cursor", "cursor")
+    assert_problem(api.get(MEMORIES, {"cursor": cursor}), 400, "bad_cursor", "cursor")
 
 
 def test_a_filter_by_a_time_outside_of_the_calendar_is_refused(api: APIClient) -> None:

@@ -123,7 +123,7 @@ def test_search_as_one_types_answers_with_options_and_says_how_many(viewer: User
     body = text_of(client.get(page("search", tenant), {"q": "torque"}, headers=HTMX))
     assert "<html" not in body
     assert body.count('role="option"') == 3
-    assert '<div id="live" hx-swap-oob="innerHTML">2 things found</div>' in body
+    assert '<div id="live" hx-swap-oob="innerHTML">2 results found</div>' in body
     assert 'role="option" aria-disabled="true"' in text_of(
         client.get(page("search", tenant), {"q": "zeppelin"}, headers=HTMX)
     )

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 from compaction.services.sessions.drafts import NewMessage, new_message_problems, tool_call_problems
 from memories.services.store.demo import read_demo
-from memory_platform.management.demo import messages_of
+from memory_platform.management.commands.load_demo import messages_of
 
 NOW = datetime(2026, 6, 10, 12, tzinfo=UTC)
 SESSIONS = read_demo("sessions", NOW)

@@ -11,17 +11,19 @@ from pathlib import Path
 import pytest
 
 from memory_platform.embedded import redis
-from memory_platform.embedded.config import PROJECT, config_from
-from memory_platform.embedded.endpoints import ServerUrls, delete_endpoints, read_endpoints, write_endpoints
-from memory_platform.embedded.errors import StartError
+from memory_platform.embedded.config import PROJECT, check_data_dir, check_port, config_from, take_lock
 from memory_platform.embedded.files import (
     SOCKET_PATH_MAX_BYTES,
+    ServerUrls,
+    StartError,
+    endpoints_file,
+    read_endpoints,
     read_or_create_secret,
     remove_short_socket_folder,
     socket_folder,
+    write_endpoints,
 )
 from memory_platform.embedded.postgres import MAJOR_VERSION, check_major_version, server_settings
-from memory_platform.embedded.preflight import check_data_dir, check_port, take_lock
 
 GIBIBYTE = 1024**3
 
@@ -69,7 +71,7 @@ def test_endpoints_are_read_back_and_readable_by_nobody_else(tmp_path):
     write_endpoints(tmp_path, endpoints)
     assert read_endpoints(tmp_path) == endpoints
     assert stat.S_IMODE((tmp_path / "run/endpoints.json").stat().st_mode) == 0o600
-    delete_endpoints(tmp_path)
+    endpoints_file(tmp_path).unlink()
     assert read_endpoints(tmp_path) is None
 
 
@@ -150,7 +152,7 @@ def test_a_cluster_of_another_major_version_is_refused_with_what_to_do(tmp_path)
     with pytest.raises(StartError) as failure:
         check_major_version(tmp_path)
     assert "made by PostgreSQL 16" in sentence(failure)
-    assert f"carries PostgreSQL {MAJOR_VERSION}" in sentence(failure)
+    assert f"includes PostgreSQL {MAJOR_VERSION}" in sentence(failure)
 
 
 def test_a_missing_or_equal_version_is_fine(tmp_path):

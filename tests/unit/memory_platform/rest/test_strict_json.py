@@ -1,6 +1,5 @@
 """The strict JSON of the REST door, and its cursors."""
 
-import base64
 import contextlib
 import json
 from datetime import UTC, datetime
@@ -83,23 +82,12 @@ def test_any_other_text_is_no_cursor(text: Any) -> None:
         assert isinstance(read_cursor(text), CursorPosition)
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        {"o": "x", "b": 0, "t": "2026-01-01T00:00:00", "u": str(ID)},
-        {"o": "x", "b": 2, "n": 1, "u": str(ID)},
-        {"o": 7, "b": 0, "n": 1, "u": str(ID)},
-        {"o": "x", "b": 0, "n": 10**40, "u": str(ID)},
-        {"o": "x", "b": 0, "n": True, "u": str(ID)},
-        {"o": "x", "b": 0, "n": 1, "u": 7},
-        {"o": "x", "b": 0, "n": 1, "i": "1"},
-        ["o"],
-        7,
-    ],
-)
-def test_a_forged_cursor_is_refused(content: Any) -> None:
+@pytest.mark.parametrize("place", range(0, 90, 7))
+def test_a_changed_cursor_is_refused(place: int) -> None:
+    written = write_cursor(CursorPosition("-created_at", 1, ID))
+    changed = "A" if written[place] != "A" else "B"
     with pytest.raises(CursorError):
-        read_cursor(base64.urlsafe_b64encode(json.dumps(content).encode()).decode())
+        read_cursor(f"{written[:place]}{changed}{written[place + 1 :]}")
 
 
 def test_a_cursor_keeps_microseconds() -> None:

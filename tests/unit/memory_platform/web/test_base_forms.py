@@ -13,8 +13,7 @@ from context.profiles.budget_fields import BudgetProfileForm
 from context.profiles.scoring_fields import ScoringProfileForm
 from context.workbench.forms import PreviewForm
 from memories.store.forms import MemoryEditForm, MemoryFilterForm
-from memory_platform.web.forms import PlatformForm
-from memory_platform.web.limits import number_requirement_text
+from memory_platform.web.forms import PlatformForm, number_requirement_text
 
 
 def forms_below(base: type[forms.BaseForm]) -> Iterator[type[forms.BaseForm]]:

@@ -37,7 +37,7 @@ def test_neighbour_of_several_links_appears_once_with_all_kinds() -> None:
     graph = link_graph("middle", links)
     assert graph is not None
     (line,) = graph.lines
-    assert (line.leads_in, line.leads_out, line.title) == (True, True, "about, names")
+    assert (line.leads_in, line.leads_out, line.kinds) == (True, True, "about, names")
 
 
 def test_number_of_neighbours_is_limited_and_all_are_within_the_drawing() -> None:
@@ -50,4 +50,3 @@ def test_number_of_neighbours_is_limited_and_all_are_within_the_drawing() -> Non
         assert 0 <= box.x <= graph.width - graph.box_width
         assert 0 <= box.y <= graph.height - graph.box_height
         assert len(box.lines) <= 2
-    assert all(line.label.endswith("…") for line in graph.lines)

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from compaction.sessions.charts import Piece
 from compaction.sessions.templatetags.pressure import draw_minimap
+from memory_platform.web.tables import target_links
 from memory_platform.web.templatetags.figures import datalist_options, local_time
-from memory_platform.web.templatetags.tables import target_links
 
 EVIL = '"><script>'
 TAME = "&quot;&gt;&lt;script&gt;"

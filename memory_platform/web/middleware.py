@@ -1,0 +1,30 @@
+"""Middleware of pages; requests of the API pass it unchanged."""
+
+from collections.abc import Callable
+from urllib.parse import unquote_to_bytes
+
+from django.core.exceptions import BadRequest
+from django.http import HttpRequest, HttpResponseBase
+from django.middleware.gzip import GZipMiddleware
+
+from memory_platform.rest.errors import is_api_request
+
+
+class PageCompression(GZipMiddleware):
+    """Django's own, with random padding against attacks on lengths. API answers stay uncompressed (ADR-0092)."""
+
+    def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+        return response if is_api_request(request) else super().process_response(request, response)
+
+
+class NulByteMiddleware:
+    """Answers 400 to an address with a NUL character, which Postgres cannot store; the API reports the field itself."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        query = unquote_to_bytes(request.META.get("QUERY_STRING", ""))
+        if not is_api_request(request) and ("\x00" in request.path_info or b"\x00" in query):
+            raise BadRequest("The address contains a NUL character.")
+        return self.get_response(request)

@@ -126,10 +126,7 @@ def measure_retrievals(tenant: Any, questions: list[str], *, is_wall: bool) -> d
     from memories.services.store.moments import PointInTime
     from memories.store.readings import SearchScope
 
-    ways: dict[str, dict[str, Any]] = {
-        "default": {},
-        "pool of 200": {"neighbour_reach": 2, "with_vectors": True},
-    }
+    ways: dict[str, dict[str, Any]] = {"default": {}, "pool of 200": {"neighbour_reach": 2, "with_vectors": True}}
     times: dict[str, list[float]] = {name: [] for name in ways}
     watch = Stopwatch(is_wall=is_wall)
     scope = SearchScope(tenant.pk, "", PointInTime.now(BENCHMARK_NOW))

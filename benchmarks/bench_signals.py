@@ -59,11 +59,7 @@ class SignalCase:
 
 
 def build_signal_case(
-    tenant: Any,
-    question: CorpusQuestion,
-    at: datetime,
-    source_of: dict[str, str],
-    summaries: SessionSummaries | None,
+    tenant: Any, question: CorpusQuestion, at: datetime, source_of: dict[str, str], summaries: SessionSummaries | None
 ) -> SignalCase:
     """What the real search finds, and all parts of its scores; with `summaries` the parts they make as well."""
     from context.services.assembly.profiled_scorer import ProfiledScorer, ScoringQuestion

@@ -172,10 +172,7 @@ def _chart(run: EvaluationRun, totals: Sequence[Mapping[str, Estimate]]) -> Budg
     scores = [run.results[str(budget)]["score"] for budget in run.budgets]
     highest = max(scores) or 1.0
     series = [
-        (
-            _MEASURES[name].heading,
-            [Interval(total[name].value, total[name].low, total[name].high) for total in totals],
-        )
+        (_MEASURES[name].heading, [Interval(total[name].value, total[name].low, total[name].high) for total in totals])
         for name in ("recall", "full")
     ]
     series.append(("Score captured", [Interval(score / highest) for score in scores]))

@@ -39,9 +39,7 @@ feedback_schema = extend_schema(
     responses=response_schemas({201: RecordedVotesOutput, 200: RecordedVotesOutput}, 404, 409, 413),
 )
 withdraw_schema = extend_schema(
-    operation_id="feedback_withdraw",
-    tags=["feedback"],
-    responses=response_schemas({204: None}, 404),
+    operation_id="feedback_withdraw", tags=["feedback"], responses=response_schemas({204: None}, 404)
 )
 feedback_list_schema = extend_schema(
     operation_id="feedback_of_memory",

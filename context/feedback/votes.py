@@ -154,11 +154,7 @@ def _draft(
 
 
 def _signature(by: Actor) -> dict[str, Any]:
-    return {
-        "actor_kind": by.kind,
-        "actor_id": by.id,
-        "actor_label": by.stored_label,
-    }
+    return {"actor_kind": by.kind, "actor_id": by.id, "actor_label": by.stored_label}
 
 
 def _day(now: datetime) -> Any:

@@ -52,13 +52,7 @@ class InclusionBudget:
 
 
 def find_inclusion_budget(
-    request: ContextRequest,
-    anchor_id: str,
-    *,
-    tenant_id: UUID,
-    actor: Actor,
-    now: datetime,
-    clock: Callable[[], float],
+    request: ContextRequest, anchor_id: str, *, tenant_id: UUID, actor: Actor, now: datetime, clock: Callable[[], float]
 ) -> InclusionBudget:
     """Return the smallest larger budget of `request`, a preview, that includes the item. Call it with no scope open.
 

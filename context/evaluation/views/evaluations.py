@@ -17,12 +17,7 @@ from context.evaluation.actions.evaluations import (
     retry_evaluation,
 )
 from context.evaluation.forms import EvaluationForm
-from context.evaluation.report import (
-    evaluation_report,
-    run_comparison_chart,
-    run_comparison_rows,
-    run_comparison_table,
-)
+from context.evaluation.report import evaluation_report, run_comparison_chart, run_comparison_rows, run_comparison_table
 from context.evaluation.views.changes import tenant_change
 from context.models import EvaluationRun
 from context.profiles.scoring_profiles import listed_scoring_profiles
@@ -30,14 +25,7 @@ from context.profiles.views.form_errors import add_error_to_form
 from memories.tenancy.access import operator_actor, tenant_required
 from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.scopes import tenant_scope
-from memory_platform.web.pages import (
-    HtmxRequest,
-    add_flash,
-    operator_required,
-    render_page,
-    wants_fragment,
-    watch_job,
-)
+from memory_platform.web.pages import HtmxRequest, add_flash, operator_required, render_page, wants_fragment, watch_job
 from memory_platform.web.tables import SortColumn, read_table
 
 _COLUMNS = (SortColumn("asked", "created_at", datetime),)

@@ -120,10 +120,7 @@ def require_enough_rows(rows: int, positives: int, columns: int) -> None:
 
 
 def cross_validate(
-    features: npt.ArrayLike,
-    outcomes: npt.ArrayLike,
-    names: Sequence[str],
-    groups: Sequence[Hashable],
+    features: npt.ArrayLike, outcomes: npt.ArrayLike, names: Sequence[str], groups: Sequence[Hashable]
 ) -> tuple[HeldOutReport, FeatureColumn]:
     """Return the report on rows predicted by models fitted without their group, and these predictions in row order.
 

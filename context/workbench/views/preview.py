@@ -48,12 +48,7 @@ NOT_A_STEP = ("max_tokens", "before", WHOLE_RESULT_PARAMETER)
 #: What a reset keeps: the question and its scope, not the settings.
 _ASKED = ("query", "partition", "exact", "focus_memory", "focus_summary", "as_of")
 FIELDS_OF_FOCUS = {"focus.memory_id": "focus_memory", "focus.summary_id": "focus_summary", "focus": "focus_memory"}
-PREVIEW_FIELDS = {
-    **FIELDS_OF_FOCUS,
-    "since.context_id": "receipt",
-    "since.snapshot": "snapshot",
-    "render": "style",
-}
+PREVIEW_FIELDS = {**FIELDS_OF_FOCUS, "since.context_id": "receipt", "since.snapshot": "snapshot", "render": "style"}
 
 
 @operator_required("viewer")

@@ -4,12 +4,4 @@ from context.services.evaluation.corpus.jsonl import write_folder as write_corpu
 from context.services.evaluation.corpus.model import Corpus, CorpusError, CorpusMemory, CorpusProblem, CorpusQuestion
 from context.services.evaluation.corpus.reading import read_corpus
 
-__all__ = [
-    "Corpus",
-    "CorpusError",
-    "CorpusMemory",
-    "CorpusProblem",
-    "CorpusQuestion",
-    "read_corpus",
-    "write_corpus",
-]
+__all__ = ["Corpus", "CorpusError", "CorpusMemory", "CorpusProblem", "CorpusQuestion", "read_corpus", "write_corpus"]

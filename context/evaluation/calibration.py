@@ -1,4 +1,4 @@
-"""The orchestrator of a calibration: ask every question twice, by the profile and with all components (ADR-0081).
+"""The orchestrator of a calibration: assemble every question with the profile and with all components (ADR-0081).
 
 Every context is a preview through the real assembly, so nothing is counted. Called with no scope open.
 """
@@ -33,25 +33,22 @@ def calibrate_profile(
     A corpus is loaded into a hidden tenant and dropped again. Raises `InvalidInput` for too little data, or for a
     memory that cannot be stored.
     """
-    # Before anything is loaded: what the questions alone tell.
+    # Before anything is loaded: is there enough evidence?
     if corpus.corpus is None:
         evidence = [len(question.wanted) for question in corpus.golden]
     else:
         evidence = [len(question.evidence) for question in corpus.corpus.questions]
     try:
         require_enough_questions(sum(count > 0 for count in evidence), sum(evidence))
-    except TooLittleDataError as error:
-        raise InvalidInput(error.code, error.detail, "corpus") from error
-    drop_killed_calibrations(now=now)
-    stage = uuid5(NAMESPACE_OID, f"{tenant_id} {corpus.sha256}")
-    try:
-        staged_id, questions = stage_questions(stage, tenant_id, corpus, now=now, progress=progress, stage=_STAGE)
-        observations = _observed(staged_id, questions, base, progress)
-    finally:
-        if corpus.corpus is not None:
-            drop_staged_corpus(stage, stage=_STAGE)
-    wanted = {question.id: len(question.wanted) for question in questions if question.wanted}
-    try:
+        drop_killed_calibrations(now=now)
+        stage = uuid5(NAMESPACE_OID, f"{tenant_id} {corpus.sha256}")
+        try:
+            staged_id, questions = stage_questions(stage, tenant_id, corpus, now=now, progress=progress, stage=_STAGE)
+            observations = _observed(staged_id, questions, base, progress)
+        finally:
+            if corpus.corpus is not None:
+                drop_staged_corpus(stage, stage=_STAGE)
+        wanted = {question.id: len(question.wanted) for question in questions if question.wanted}
         return calibrate(observations, wanted, _BUDGETS)
     except TooLittleDataError as error:
         raise InvalidInput(error.code, error.detail, "corpus") from error

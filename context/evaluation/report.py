@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from statistics import fmean
-from typing import Any
+from typing import Any, NamedTuple
 
 from context.models import EvaluationAnswer, EvaluationRun
 from context.services.evaluation.evidence import (
@@ -46,12 +46,14 @@ class ReportTable:
 
     name: str
     questions: int
-    headings: Sequence[str]
     rows: Sequence[ReportRow]
 
+    @property
+    def headings(self) -> list[str]:
+        return [cell.name for cell in self.rows[0].cells]
 
-@dataclass(frozen=True)
-class RunReport:
+
+class RunReport(NamedTuple):
     """A finished run as a page and the command show it."""
 
     tables: Sequence[ReportTable]
@@ -164,7 +166,7 @@ def _table(name: str, summaries: Mapping[int, MeasuresSummary]) -> ReportTable:
         )
         for budget, summary in summaries.items()
     ]
-    return ReportTable(name, first.questions, [cell.name for cell in rows[0].cells], rows)
+    return ReportTable(name, first.questions, rows)
 
 
 def _chart(run: EvaluationRun, totals: Sequence[Mapping[str, Estimate]]) -> BudgetChart:
@@ -183,29 +185,29 @@ def _evidence(run: EvaluationRun) -> dict[int, Estimate]:
     return {budget: report.total.measures["recall"] for budget, report in _reports(run).items()}
 
 
-def evidence_cells(run: EvaluationRun) -> dict[int, ReportCell]:
-    """Return the evidence recall of a run by budget; empty for an unfinished one."""
-    return {budget: _EVIDENCE.cell(estimate) for budget, estimate in _evidence(run).items()}
+def evidence_rows(run: EvaluationRun, base: EvaluationRun | None) -> list[ReportRow]:
+    """Return by budget the evidence recall of a run, that of `base`, and the difference; dashes for what is missing.
 
-
-def evidence_gain(run: EvaluationRun, other: EvaluationRun) -> dict[int, ReportCell]:
-    """Return by how much the recall of `run` exceeds that of `other`; better or worse if the intervals are disjoint."""
-    here, there = _evidence(run), _evidence(other)
-    return {
-        budget: ReportCell(
-            _EVIDENCE.heading,
-            _EVIDENCE.signed(here[budget].value - there[budget].value),
-            is_better=here[budget].low > there[budget].high,
-            is_worse=here[budget].high < there[budget].low,
-        )
-        for budget in here
-        if budget in there
-    }
+    A difference is significant if the intervals do not overlap.
+    """
+    ours, theirs = _evidence(run), _evidence(base) if base else {}
+    rows = []
+    for budget, own in ours.items():
+        other, difference = theirs.get(budget), _EVIDENCE.cell(None)
+        if other is not None:
+            difference = ReportCell(
+                _EVIDENCE.heading,
+                _EVIDENCE.signed(own.value - other.value),
+                is_better=own.low > other.high,
+                is_worse=own.high < other.low,
+            )
+        rows.append(ReportRow(budget, [_EVIDENCE.cell(own), _EVIDENCE.cell(other), difference]))
+    return rows
 
 
 def evidence_range_text(run: EvaluationRun) -> str:
     """Return the evidence recall at the smallest and the largest budget as text; "" for an unfinished run."""
-    shares = [f"{cell.text} at {budget:,}" for budget, cell in evidence_cells(run).items()]
+    shares = [f"{_EVIDENCE.cell(share).text} at {budget:,}" for budget, share in _evidence(run).items()]
     return ", ".join(dict.fromkeys([shares[0], shares[-1]])) + " tokens" if shares else ""
 
 
@@ -230,14 +232,15 @@ def run_comparison_table(run: EvaluationRun, other: EvaluationRun) -> ReportTabl
         ReportRow(budget, [_MEASURES[measure].difference_cell(difference.measures[measure]) for measure in shown])
         for budget, difference in differences.items()
     ]
-    return ReportTable("Difference", first.questions, [_MEASURES[measure].heading for measure in shown], table)
+    return ReportTable("Difference", first.questions, table)
 
 
 def run_comparison_rows(run: EvaluationRun, other: EvaluationRun, comparison: ReportTable) -> list[ReportRow]:
     """Return the evidence recall of both runs and its difference at the budgets of their `comparison`."""
-    here, there = evidence_cells(run), evidence_cells(other)
     place = comparison.headings.index(_EVIDENCE.heading)
-    return [ReportRow(row.budget, [here[row.budget], there[row.budget], row.cells[place]]) for row in comparison.rows]
+    differences = {row.budget: row.cells[place] for row in comparison.rows}
+    rows = [row for row in evidence_rows(run, other) if row.budget in differences]
+    return [ReportRow(row.budget, [*row.cells[:2], differences[row.budget]]) for row in rows]
 
 
 def run_comparison_chart(run: EvaluationRun, other: EvaluationRun) -> Chart:

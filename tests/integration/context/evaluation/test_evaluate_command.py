@@ -132,9 +132,9 @@ def test_bad_corpus_is_refused_with_exit_code_2(corpus: Path, change: dict[str, 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--profile", "nonsense"], "no published scoring profile|Known are"),
-        (["--packer", "nonsense"], "Known are"),
-        (["--ordering", "stable"], "Known are"),
+        (["--profile", "nonsense"], "no published scoring profile|Choose one of"),
+        (["--packer", "nonsense"], "Choose one of"),
+        (["--ordering", "stable"], "Choose one of"),
         (["--budgets", "0"], "budgets"),
         (["--budgets", "1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25"], "budgets"),
         (["--budgets", "x"], "whole numbers"),

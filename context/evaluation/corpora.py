@@ -13,7 +13,7 @@ from context.evaluation.measurement import EvaluationQuestion
 from context.evaluation.staging import EVALUATION_STAGE, EvaluationProgress, load_staged_corpus
 from context.models import EvaluationRun, GoldenQuestion
 from context.services.evaluation.corpus import Corpus, CorpusError, read_corpus
-from context.services.evaluation.corpus.checks import MEMORIES_FILE, QUESTIONS_FILE
+from context.services.evaluation.corpus.folders import MEMORIES_FILE, QUESTIONS_FILE
 from context.services.evaluation.fingerprint import corpus_sha256, rows_sha256
 from memories.services.partitions.paths import is_within
 from memories.tenancy.exceptions import InvalidInput

@@ -51,7 +51,8 @@ def _corpus(tenant_id: UUID, now: datetime) -> Corpus:
     answerable = [question for question in questions if question.evidence]
     if not answerable:
         raise InvalidInput("no_questions", "There is no golden question whose memories are there.")
-    return Corpus(GOLDEN_NAME, [_memory(row) for row in rows], answerable)
+    memories = [CorpusMemory.of(row, id=str(row.pk), partition=row.partition_path) for row in rows]
+    return Corpus(GOLDEN_NAME, memories, answerable)
 
 
 def _question(asked: EvaluationQuestion, rows: Mapping[UUID, Memory], asked_at: datetime) -> CorpusQuestion:
@@ -71,20 +72,4 @@ def _question(asked: EvaluationQuestion, rows: Mapping[UUID, Memory], asked_at: 
         partition=asked.partition,
         category=asked.category,
         answer=asked.answer,
-    )
-
-
-def _memory(row: Memory) -> CorpusMemory:
-    return CorpusMemory(
-        id=str(row.pk),
-        content=row.content,
-        created_at=row.created_at,
-        partition=row.partition_path,
-        kind=row.kind,
-        session=row.session,
-        position=row.position,
-        confidence=row.confidence,
-        pinned=row.pinned,
-        expires_at=row.expires_at,
-        metadata=row.metadata,
     )

@@ -7,11 +7,9 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from uuid import NAMESPACE_OID, UUID, uuid5
 
-from context.assembly.orchestrator import assemble_context
 from context.evaluation.corpora import EvaluationCorpus, stage_questions
-from context.evaluation.measurement import EvaluationQuestion
+from context.evaluation.measurement import EvaluationQuestion, question_context
 from context.evaluation.staging import EvaluationProgress, drop_staged_corpus, staged_run_ids
-from context.receipts.results import AssembledContext, ContextRequest
 from context.services.evaluation.calibration import Calibration, Observation, calibrate, require_enough_questions
 from context.services.evaluation.logistic import FOLDS, TooLittleDataError
 from context.services.profiles.scoring_profiles import PART_NAMES, ScoringProfile
@@ -63,11 +61,13 @@ def drop_killed_calibrations(*, now: datetime) -> int:
 def _observed(
     tenant_id: UUID, questions: Sequence[EvaluationQuestion], base: ScoringProfile, progress: EvaluationProgress
 ) -> list[Observation]:
+    same = {"max_tokens": _BUDGETS[-1], "explain": True}
     probe = with_all_components(base)
     partitions = {question.partition for question in questions}
     observations: list[Observation] = []
     for done, question in enumerate(questions, start=1):
-        scores = {row.anchor.id: row.score for row in _context(tenant_id, question, base).candidates}
+        context = question_context(question, tenant_id, _BY, scoring=base, **same)
+        scores = {row.anchor.id: row.score for row in context.candidates}
         group = question.partition if len(partitions) >= FOLDS else question.id
         observations += [
             Observation(
@@ -79,7 +79,7 @@ def _observed(
                 parts=row.score_breakdown,
                 is_evidence=UUID(row.anchor.id) in question.wanted,
             )
-            for row in _context(tenant_id, question, probe).candidates
+            for row in question_context(question, tenant_id, _BY, scoring=probe, **same).candidates
         ]
         progress("asking", done, len(questions))
     return observations
@@ -89,16 +89,3 @@ def with_all_components(base: ScoringProfile) -> ScoringProfile:
     """Return `base` with every component in the sum, so that each candidate reports all of them."""
     numbers = base.to_numbers() | {"weights": dict.fromkeys(PART_NAMES, 1 / len(PART_NAMES)), "recency_mode": "added"}
     return ScoringProfile.from_numbers(base.name, base.version, numbers | {"coefficients": None, "intercept": None})
-
-
-def _context(tenant_id: UUID, question: EvaluationQuestion, scoring: ScoringProfile) -> AssembledContext:
-    request = ContextRequest(
-        query=question.text,
-        partition=question.partition,
-        max_tokens=_BUDGETS[-1],
-        as_of=question.as_of,
-        scoring=scoring,
-        explain=True,
-        preview=True,
-    )
-    return assemble_context(request, tenant_id=tenant_id, reach="", actor=_BY, now=question.now)

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache
 from pathlib import Path
@@ -70,7 +70,7 @@ def load_evaluation_corpus(run: EvaluationRun, *, now: datetime) -> EvaluationCo
         return evaluation_corpus_from_corpus(read_corpus_path(UPDATED_FACTS_CORPUS))
     if run.corpus_kind == EvaluationRun.Corpus.UPLOAD:
         return evaluation_corpus_from_corpus(read_corpus_upload(run.corpus_name, run.corpus_text))
-    raise InvalidInput("needs_its_file", "Only the command that reads its file can go on with it.", "corpus")
+    raise InvalidInput("needs_its_file", "Only the command that reads its file can continue it.", "corpus")
 
 
 def evaluation_corpus_from_corpus(corpus: Corpus) -> EvaluationCorpus:
@@ -99,17 +99,11 @@ def evaluation_corpus_from_golden_questions(tenant_id: UUID, *, now: datetime) -
         if row.pk in evidence
     ]
     if not questions:
-        detail = "There are no golden questions yet whose memories are there: collect them on the context preview."
+        detail = "No golden question has a memory that exists. Collect questions on the context preview."
         raise InvalidInput("no_questions", detail, "corpus")
+    same = ("id", "text", "partition", "as_of")
     identities = (
-        {
-            "id": each.id,
-            "text": each.text,
-            "partition": each.partition,
-            "as_of": each.as_of,
-            "wanted": sorted(map(str, each.wanted)),
-        }
-        for each in questions
+        {name: getattr(each, name) for name in same} | {"wanted": sorted(map(str, each.wanted))} for each in questions
     )
     return EvaluationCorpus(GOLDEN_NAME, rows_sha256(identities), golden=questions)
 
@@ -151,12 +145,9 @@ def read_corpus_path(path: Path) -> Corpus:
 def read_corpus_upload(name: str, text: str) -> Corpus:
     """Return the corpus of an upload as `corpus_upload_text` stores it. Raises `InvalidInput`."""
     with TemporaryDirectory() as folder:
-        place = Path(folder) / "corpus"
-        place.mkdir()
         for file_name, lines in json.loads(text).items():
-            (place / file_name).write_text(lines, encoding="utf-8", newline="")
-        corpus = read_corpus_path(place)
-    return Corpus(name, corpus.memories, corpus.questions, corpus.notes)
+            Path(folder, file_name).write_text(lines, encoding="utf-8", newline="")
+        return replace(read_corpus_path(Path(folder)), name=name)
 
 
 def corpus_upload_text(memories: str, questions: str) -> str:
@@ -164,15 +155,12 @@ def corpus_upload_text(memories: str, questions: str) -> str:
     return json.dumps({MEMORIES_FILE: memories, QUESTIONS_FILE: questions}, ensure_ascii=False)
 
 
+_within = cache(is_within)
+
+
 def _newest_by_partition(corpus: Corpus) -> Mapping[str, datetime]:
     """Return the time of the newest memory by queried partition."""
-    partitions = {question.partition for question in corpus.questions}
     return {
-        asked: max(memory.created_at for memory in corpus.memories if _within(memory.partition, asked))
-        for asked in partitions
+        path: max(memory.created_at for memory in corpus.memories if _within(memory.partition, path))
+        for path in {question.partition for question in corpus.questions}
     }
-
-
-@cache
-def _within(path: str, prefix: str) -> bool:
-    return is_within(path, prefix)

@@ -4,9 +4,9 @@ Every context is a preview through the real assembly, so nothing is stored or co
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from context.assembly.orchestrator import assemble_context
@@ -44,41 +44,38 @@ class EvaluationQuestion:
     as_of: datetime | None = None
 
 
-@dataclass(frozen=True)
-class EvaluationSettings:
+class EvaluationSettings(NamedTuple):
     """The tenant, scoring, packer, ordering and budgets (tokens) of every question of a run."""
 
     tenant_id: UUID
     scoring: ScoringProfile
     packer: str
     ordering: str
-    budgets: Sequence[int] = field(default_factory=list)
+    budgets: Sequence[int]
+
+
+def question_context(question: EvaluationQuestion, tenant_id: UUID, by: Actor, **settings: Any) -> AssembledContext:
+    """Return the context of a question at its own time, as a preview; `settings` are fields of `ContextRequest`."""
+    request = ContextRequest(
+        query=question.text, partition=question.partition, as_of=question.as_of, preview=True, **settings
+    )
+    return assemble_context(request, tenant_id=tenant_id, reach="", actor=by, now=question.now)
 
 
 def measure_question(question: EvaluationQuestion, settings: EvaluationSettings) -> dict[str, Any]:
     """Return the measures at each budget, as a run stores them. Raises `DegradedSearchError`."""
-    return {str(budget): _measured(question, _context_of(question, settings, budget)) for budget in settings.budgets}
-
-
-def _context_of(question: EvaluationQuestion, settings: EvaluationSettings, budget: int) -> AssembledContext:
-    request = ContextRequest(
-        query=question.text,
-        partition=question.partition,
-        max_tokens=budget,
-        packer=settings.packer,
-        ordering=settings.ordering,
-        as_of=question.as_of,
-        scoring=settings.scoring,
-        preview=True,
-    )
-    context = assemble_context(request, tenant_id=settings.tenant_id, reach="", actor=_BY, now=question.now)
-    for notice in context.warnings:
-        if notice.code in DEGRADED:
-            raise DegradedSearchError("degraded_search", notice.detail)
-    return context
+    tenant_id, scoring, packer, ordering, budgets = settings
+    same = {"scoring": scoring, "packer": packer, "ordering": ordering}
+    return {
+        str(budget): _measured(question, question_context(question, tenant_id, _BY, max_tokens=budget, **same))
+        for budget in budgets
+    }
 
 
 def _measured(question: EvaluationQuestion, context: AssembledContext) -> dict[str, Any]:
+    for notice in context.warnings:
+        if notice.code in DEGRADED:
+            raise DegradedSearchError("degraded_search", notice.detail)
     memories = [block for block in context.blocks if block.anchor.type == MEMORY]
     memories.sort(key=lambda block: block.score or 0.0, reverse=True)
     measured = measure_retrieved_evidence(

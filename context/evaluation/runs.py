@@ -55,10 +55,6 @@ _RUNS_BATCH = 50
 _READING, _ASKING, _REPORTING = "reading", "asking", "summing up"
 
 
-def _silent(step: str, done: int, total: int) -> None:
-    """Show no progress."""
-
-
 class EvaluationRunResult(NamedTuple):
     """The state of the run after a call: `queued` if it was returned, "" if another worker has it."""
 
@@ -81,11 +77,11 @@ def run_evaluation(
     now: datetime,
     corpus: Corpus | None = None,
     time_limit: timedelta | None = None,
-    progress: EvaluationProgress = _silent,
+    progress: EvaluationProgress = lambda *_: None,
 ) -> EvaluationRunResult:
-    """Do a queued or abandoned run, or continue it; do nothing if another worker has it.
+    """Start or continue a queued or abandoned run; do nothing if another worker has it.
 
-    A run of a file needs its `corpus`. After `time_limit` the run is returned to the queue.
+    A run of a file needs its `corpus`. After `time_limit` the run returns to the queue.
     """
     until = now + _LEASE
     with tenant_scope(tenant_id):
@@ -111,13 +107,13 @@ def run_evaluation(
     except OperationalError:
         raise  # the database is away: another worker continues the run when the claim expires
     except KeyboardInterrupt:
-        claim.fail("interrupted", "It was interrupted; it can go on where it stopped.")
+        claim.fail("interrupted", "It was interrupted. You can resume it.")
         raise
     except Exception as error:  # noqa: BLE001 - a run ends in a defined state
         # The error's message may quote a memory.
         place = traceback.extract_tb(error.__traceback__)[-1]
         logger.error("%s in %s:%s", type(error).__name__, place.filename, place.lineno)
-        return claim.fail("internal_error", "It broke in a way that nobody foresaw.")
+        return claim.fail("internal_error", "An internal error occurred.")
 
 
 @dataclass
@@ -161,13 +157,10 @@ class _Claim:
     def evaluate(self, file_corpus: Corpus | None) -> EvaluationRunResult:
         run = self.run
         if run.attempts > EVALUATION_ATTEMPTS_MAX:
-            raise InvalidInput("too_many_attempts", "Workers died over this again and again.")
+            raise InvalidInput("too_many_attempts", "Workers died repeatedly during this run.")
         self.show(_READING)
-        corpus = (
-            load_evaluation_corpus(run, now=self.clock())
-            if file_corpus is None
-            else evaluation_corpus_from_corpus(file_corpus)
-        )
+        corpus = evaluation_corpus_from_corpus(file_corpus) if file_corpus else None
+        corpus = corpus or load_evaluation_corpus(run, now=self.clock())
         answered = self._begin(corpus)
         tenant_id, questions = stage_questions(run.pk, run.tenant_id, corpus, now=self.clock(), progress=self.show)
         profile = ScoringProfile.from_numbers(run.profile_name, run.profile_version, run.profile_numbers)
@@ -250,7 +243,7 @@ def abandoned_evaluation_runs(*, now: datetime) -> list[EvaluationRun]:
         abandoned: list[EvaluationRun] = list(runs[:_RUNS_BATCH])
     for run in abandoned:
         if run.corpus_kind == EvaluationRun.Corpus.FILE:
-            detail = f"The command ended before it was done. manage.py evaluate with --resume {run.pk} goes on with it."
+            detail = f"The command ended before the run. Resume it with manage.py evaluate --resume {run.pk}."
             with tenant_scope(run.tenant_id):
                 rows = EvaluationRun.objects.for_tenant(run.tenant_id).with_id(run.pk)
                 rows.abandoned(now).finish("failed", now, code="abandoned", detail=detail)

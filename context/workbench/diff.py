@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
+from typing import NamedTuple, cast
 
 from context.receipts.results import MEMORY, Anchor
 from context.services.diff import RANK_ADDED, RANK_CHANGES, RANK_REMOVED, RankChange, rank_changes, rank_overlap
@@ -39,11 +40,8 @@ class BlockDiff:
 
     @property
     def row(self) -> IncludedRow:
-        """The block as one of the previews includes it, the later one first."""
-        row = self.after or self.before
-        if row is None:
-            raise ValueError("a block is in one preview at least")
-        return row
+        """The block as the later preview includes it, else as the earlier one does."""
+        return self.after or cast(IncludedRow, self.before)
 
     @property
     def is_rescored(self) -> bool:
@@ -52,8 +50,7 @@ class BlockDiff:
         return old is not None and new is not None and abs(new - old) >= SCORE_SHOWN
 
 
-@dataclass(frozen=True)
-class SlopeLine:
+class SlopeLine(NamedTuple):
     """The line of one block in the rank chart, in pixels; `mark_x` places the mark of an added or removed one."""
 
     change: RankChange[Anchor]
@@ -87,10 +84,8 @@ class PreviewDiff:
         if block.before and block.after:
             return block
         other, anchor = self.before if block.after else self.after, block.change.key
-        kept, excluded = (
-            [row.block.anchor for row in other.kept],
-            {row.omission.anchor: row for row in other.left_out},
-        )
+        kept = [row.block.anchor for row in other.kept]
+        excluded = {row.omission.anchor: row for row in other.left_out}
         version = next((one.version for one in kept if (one.type, one.id) == (anchor.type, anchor.id)), None)
         if anchor in excluded or version or block.row.memory is None:
             return replace(block, omission=excluded.get(anchor), version=version)
@@ -192,9 +187,9 @@ class PreviewDiff:
 def slope_line(change: RankChange[Anchor]) -> SlopeLine:
     """Return the line between both ranks, or a stub for an added or removed block."""
     left, right = (rank and rank * ROW_HEIGHT_PX - ROW_HEIGHT_PX // 2 for rank in (change.before, change.after))
-    if left is not None and right is not None:
-        return SlopeLine(change, 0, left, SLOPE_WIDTH_PX, right)
-    if right is not None:
+    if left is None:
         start = SLOPE_WIDTH_PX - STUB_PX
-        return SlopeLine(change, start, right, SLOPE_WIDTH_PX, right, mark_x=start)
-    return SlopeLine(change, 0, left or 0, STUB_PX, left or 0, mark_x=STUB_PX)
+        return SlopeLine(change, start, right or 0, SLOPE_WIDTH_PX, right or 0, mark_x=start)
+    if right is None:
+        return SlopeLine(change, 0, left, STUB_PX, left, mark_x=STUB_PX)
+    return SlopeLine(change, 0, left, SLOPE_WIDTH_PX, right)

@@ -88,10 +88,10 @@ class PreviewForm(PlatformForm):
     def searched_focus(self) -> str:
         """Words in place of a memory id; the memory is still to be chosen."""
         text: str = self.cleaned_data["focus_memory"].strip()
-        return "" if _uuid(text) else text
+        return "" if uuid_or_none(text) else text
 
     def _focus(self) -> Focus | None:
-        memory_id, summary_id = _uuid(self.cleaned_data["focus_memory"]), self.cleaned_data["focus_summary"]
+        memory_id, summary_id = uuid_or_none(self.cleaned_data["focus_memory"]), self.cleaned_data["focus_summary"]
         return Focus(memory_id=memory_id, summary_id=summary_id) if memory_id or summary_id else None
 
     def clean(self) -> dict[str, Any]:
@@ -119,7 +119,8 @@ class PreviewForm(PlatformForm):
         return any(self[name].value() or self[name].errors for name in names)
 
 
-def _uuid(text: str) -> UUID | None:
+def uuid_or_none(text: str) -> UUID | None:
+    """Return the UUID in `text`; None if it is none."""
     try:
         return UUID(text.strip())
     except ValueError:

@@ -7,25 +7,27 @@ preview through the real assembly, so nothing is stored or counted.
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import NamedTuple
 from urllib.parse import urlencode
 from uuid import UUID
 
 from context.assembly.difference import ContextDiff
 from context.assembly.orchestrator import assemble_context
-from context.models import GoldenQuestion
+from context.models import GoldenQuestion, Receipt
 from context.receipts.results import MEMORY, AssembledContext, Block, ContextRequest
-from context.workbench.preview import demo_questions, recent_questions
+from memories.services.store.demo import demo_questions_for_tenant
 from memories.tenancy.audit import Actor
 
 #: Two contexts of each are assembled while the page loads.
 SAVED_QUESTIONS_MAX = 8
 #: No further question is assembled after this time; the first always is.
 SECONDS_MAX = 2.0
+_RECENT_MAX = 6
 
 
 @dataclass(frozen=True)
 class SavedQuestion:
-    """A question that shows the effect; a golden one has evidence, and may be about an earlier time."""
+    """A query and its partition; a golden question also has evidence, and may be about an earlier time."""
 
     query: str
     partition: str
@@ -35,7 +37,7 @@ class SavedQuestion:
 
     @property
     def query_string(self) -> str:
-        """The query string of the pages that assemble one question."""
+        """The query string of the pages that assemble it."""
         asked = {"query": self.query, "partition": self.partition}
         return urlencode(asked | ({"as_of": form_datetime(self.as_of)} if self.as_of else {}))
 
@@ -75,13 +77,12 @@ class SavedQuestionEffect:
         return ContextDiff.between((block.anchor for block in self.after.blocks), self.before).added
 
 
-@dataclass(frozen=True)
-class SavedQuestionEffects:
+class SavedQuestionEffects(NamedTuple):
     """The effects on all questions, the duration, and how many questions were skipped for lack of time."""
 
     rows: Sequence[SavedQuestionEffect]
     milliseconds: float
-    not_asked: int = 0
+    not_asked: int
 
     @property
     def wanted(self) -> int:
@@ -110,6 +111,16 @@ class SavedQuestionEffects:
         return sum(bool(row.entering or row.leaving) for row in self.rows)
 
 
+def recent_questions(tenant_id: UUID) -> list[SavedQuestion]:
+    """Return the latest distinct queries of agents, newest first; inside a scope."""
+    return [SavedQuestion(*row) for row in Receipt.objects.for_tenant(tenant_id).recent_questions(_RECENT_MAX)]
+
+
+def demo_questions(tenant_name: str) -> list[SavedQuestion]:
+    """Return suggested queries of the demo tenant; nothing for any other tenant."""
+    return [SavedQuestion(*row) for row in demo_questions_for_tenant(tenant_name)]
+
+
 def saved_questions(tenant_id: UUID, tenant_name: str) -> tuple[list[SavedQuestion], int]:
     """Return at most `SAVED_QUESTIONS_MAX` questions, and the number of golden ones; inside a scope."""
     standing = GoldenQuestion.objects.for_tenant(tenant_id).not_removed()
@@ -120,7 +131,7 @@ def saved_questions(tenant_id: UUID, tenant_name: str) -> tuple[list[SavedQuesti
     ]
     known = {(each.query, each.partition) for each in found}
     others = recent_questions(tenant_id) or demo_questions(tenant_name)
-    found += [SavedQuestion(each.query, each.partition) for each in others if (each.query, each.partition) not in known]
+    found += [each for each in others if (each.query, each.partition) not in known]
     return found[:SAVED_QUESTIONS_MAX], standing.count()
 
 

@@ -14,7 +14,8 @@ from context.profiles.scoring_profiles import VERSION_MARK
 from context.profiles.views.form_errors import add_error_to_form
 from context.workbench.diff import SLOPE_WIDTH_PX, PreviewDiff
 from context.workbench.forms import SideBySideForm
-from context.workbench.preview import Preview, demo_questions, recent_questions
+from context.workbench.preview import Preview
+from context.workbench.saved_questions import demo_questions, recent_questions
 from context.workbench.views.preview import FIELDS_OF_FOCUS, NOT_OF_A_RUN, operator_preview_request, scoring_choices
 from memories.models import Partition
 from memories.tenancy.access import tenant_required

@@ -23,7 +23,8 @@ from context.receipts.storing import read_receipt
 from context.services.assembly.model_catalog import DEFAULT_MODEL, load_catalog
 from context.workbench.diff import PreviewDiff
 from context.workbench.forms import SLIDER_MAX_TOKENS, SLIDER_STEP_TOKENS, PreviewForm
-from context.workbench.preview import Preview, build_preview, demo_questions, preview_context, recent_questions
+from context.workbench.preview import Preview, build_preview, preview_context
+from context.workbench.saved_questions import demo_questions, recent_questions
 from memories.models import Partition, Snapshot
 from memories.search.browsing import find_memories_by_id_or_text
 from memories.tenancy.access import operator_actor, tenant_required

@@ -30,7 +30,8 @@ class CorpusMemory:
     @classmethod
     def of(cls, row: object, **own: str) -> CorpusMemory:
         """Return a memory with the fields of `row`, except those of `own`."""
-        return cls(**{each.name: getattr(row, each.name) for each in fields(cls) if each.name not in own}, **own)
+        same: dict[str, Any] = {each.name: getattr(row, each.name) for each in fields(cls) if each.name not in own}
+        return cls(**same | own)
 
     def as_new_memory(self) -> NewMemory:
         """Return the row to store; its `source_id` is the id in the corpus."""

@@ -161,7 +161,7 @@ def test_two_runs_of_one_corpus_are_compared_question_by_question(client: Client
 def test_run_is_cancelled_and_gone_on_with(client: Client, asked: Tenant) -> None:
     run = requested(asked)
     assert "Evaluation cancelled" in text_of(client.post(page("evaluation-cancel", asked, run.pk), follow=True))
-    assert "is over already" in text_of(client.post(page("evaluation-cancel", asked, run.pk), follow=True))
+    assert "has already ended" in text_of(client.post(page("evaluation-cancel", asked, run.pk), follow=True))
     assert run_evaluation(asked.pk, run.pk, now=timezone.now()).state == ""
     assert "Job resumed" in text_of(client.post(page("evaluation-retry", asked, run.pk), follow=True))
     assert run_evaluation(asked.pk, run.pk, now=timezone.now()).state == "done"

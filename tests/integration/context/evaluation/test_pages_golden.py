@@ -216,7 +216,7 @@ def test_question_of_the_future_is_refused(client: Client, tenant: Tenant, memor
     question = golden(tenant, QUESTION, memories[1])
     response = client.post(page("golden-question", tenant, question.pk), {"text": QUESTION, "asked_at": "2999-01-01"})
     assert response.status_code == 422
-    assert response.context["form"].errors["asked_at"] == ["A question is asked now or in the past."]
+    assert response.context["form"].errors["asked_at"] == ["The time of a question is not in the future."]
     with tenant_scope(tenant.pk):
         question.refresh_from_db()
     assert question.asked_at is None
@@ -278,7 +278,7 @@ def test_question_is_added_by_hand_from_what_was_found(client: Client, tenant: T
         ({"text": ""}, "This field is required"),
         ({"ids": "nonsense"}, "Enter memory IDs, separated by spaces."),
         ({"ids": str(uuid4())}, "does not exist"),
-        ({"ids": ""}, "wants at least one memory"),
+        ({"ids": ""}, "needs at least one memory"),
         ({"partition": "nonsense"}, "nonsense"),
         ({"asked_at": "2999-01-01T00:00"}, "in the past"),
     ],

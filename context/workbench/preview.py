@@ -1,7 +1,7 @@
 """A preview: a context assembled as for an agent, joined with the rows it came from. Nothing is stored."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -177,10 +177,8 @@ class Preview:
 
 
 def preview_context(request: ContextRequest, *, tenant_id: UUID, actor: Actor, now: datetime) -> Preview:
-    """Assemble `request`, a preview, over the whole tenant. Call it with no scope open."""
-    if not request.preview:
-        raise ValueError("a page only previews")
-    context = assemble_context(request, tenant_id=tenant_id, reach="", actor=actor, now=now)
+    """Assemble `request` as a preview over the whole tenant. Call it with no scope open."""
+    context = assemble_context(replace(request, preview=True), tenant_id=tenant_id, reach="", actor=actor, now=now)
     return build_preview(context, tenant_id)
 
 

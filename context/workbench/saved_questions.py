@@ -150,12 +150,11 @@ def saved_question_effects(
     If both are equal, each is assembled once. `clock` returns seconds: none is assembled after `SECONDS_MAX`. Raises
     as `assemble_context` does.
     """
-    if not (before.preview and after.preview):
-        raise ValueError("a page only previews")
     started = clock()
 
     def answer(settings: ContextRequest, question: SavedQuestion) -> AssembledContext:
-        request = replace(settings, query=question.query, partition=question.partition, as_of=question.as_of)
+        query, partition, as_of = question.query, question.partition, question.as_of
+        request = replace(settings, query=query, partition=partition, as_of=as_of, preview=True)
         return assemble_context(request, tenant_id=tenant_id, reach="", actor=actor, now=now)
 
     rows: list[SavedQuestionEffect] = []

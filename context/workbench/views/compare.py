@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlencode
 
@@ -33,7 +32,7 @@ NOT_OF_A_PAIR = (*NOT_OF_A_RUN, "profile", "budget_profile")
 @tenant_required
 @require_safe
 def context_compare(request: HtmxRequest) -> HttpResponseBase:
-    """Two scoring profiles, and optionally budget profiles, on the same question. Changes nothing."""
+    """Two scoring profiles, and optionally budget profiles, on the same query. Changes nothing."""
     with tenant_scope(request.tenant.id):
         page: dict[str, Any] = {
             "section": "context-preview",
@@ -42,22 +41,18 @@ def context_compare(request: HtmxRequest) -> HttpResponseBase:
             "scoring_profiles": scoring_choices(request.tenant.id),
         }
     form = page["form"] = SideBySideForm(_both_named(request, page["scoring_profiles"]), label_suffix="")
-    is_asked = bool(request.GET.keys() & {"query", "partition", "focus_memory", "focus_summary"})
-    if form.is_valid() and is_asked:
+    is_requested = bool(request.GET.keys() & {"query", "partition", "focus_memory", "focus_summary"})
+    if form.is_valid() and is_requested:
         page |= {"is_coming": True} if loads_result_later(request) else _answer(request, form)
     page["scoring_profiles"] += _beyond(page["scoring_profiles"], form)
     page["kept"] = [
         (field.name, field.value()) for field in form if field.value() and field.name not in (*TYPED, *NOT_OF_A_PAIR)
     ]
-    status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
-    if wants_fragment(request):
-        return render_page(request, "context/workbench/context_compare.html#fragment", page, status=status)
-    with tenant_scope(request.tenant.id):
-        page |= {
-            "partitions": Partition.objects.for_tenant(request.tenant.id).offered_paths(),
-            "suggestions": recent_questions(request.tenant.id) or demo_questions(request.tenant.name),
-        }
-    return render_page(request, "context/workbench/context_compare.html", page, status=status)
+    if not wants_fragment(request):
+        with tenant_scope(request.tenant.id):
+            page["partitions"] = Partition.objects.for_tenant(request.tenant.id).offered_paths()
+            page["suggestions"] = recent_questions(request.tenant.id) or demo_questions(request.tenant.name)
+    return render_page(request, "context/workbench/context_compare.html", page, fragment="fragment", form=form)
 
 
 def _both_named(request: HtmxRequest, choices: list[tuple[str, str]]) -> dict[str, str]:

@@ -160,10 +160,7 @@ def compare(tenant_id: UUID) -> None:
 
 
 def main() -> None:
-    parser = argument_parser(__doc__)
-    parser.add_argument("--memories", type=int, default=100_000)
-    parser.add_argument("--rounds", type=int, default=40)
-    options = parser.parse_args()
+    options = argument_parser(__doc__, memories=100_000, rounds=40).parse_args()
     with throwaway_database():
         tenant = new_benchmark_tenant("benchmark")
         print(f"{options.memories:,} memories, {options.rounds} rounds")

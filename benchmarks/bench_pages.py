@@ -103,13 +103,8 @@ def slow_queries() -> Iterator[list[tuple[float, str, list[str]]]]:
 
 
 def main() -> None:
-    parser = argument_parser(__doc__)
-    parser.add_argument("--memories", type=int, default=100_000)
-    parser.add_argument("--rounds", type=int, default=15, help="at least 2")
-    parser.add_argument("--limit-ms", type=float, default=0)
-    parser.add_argument("--only", default="")
-    parser.add_argument("--wall", action="store_true")
-    parser.add_argument("--explain", action="store_true")
+    defaults = {"memories": 100_000, "rounds": 15, "limit_ms": 0.0, "only": "", "wall": False, "explain": False}
+    parser = argument_parser(__doc__, **defaults)
     parser.add_argument("--keep", type=Path)
     options = parser.parse_args()
     with throwaway_database(options.keep):

@@ -170,11 +170,7 @@ def report_searches(tenant: Any, small: Any, rounds: int, *, is_wall: bool) -> N
 
 
 def main() -> None:
-    parser = argument_parser(__doc__)
-    parser.add_argument("--memories", type=int, default=100_000)
-    parser.add_argument("--rounds", type=int, default=20)
-    parser.add_argument("--wall", action="store_true")
-    options = parser.parse_args()
+    options = argument_parser(__doc__, memories=100_000, rounds=20, wall=False).parse_args()
     with throwaway_database():
         from memories.partitions.maintenance import fold_partition_counts
 

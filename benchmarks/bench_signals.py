@@ -14,12 +14,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from time import process_time
 from typing import Any
+from uuid import UUID, uuid4
 
 import numpy as np
 import numpy.typing as npt
 
-from benchmarks.bench_evidence import UPDATED_FACTS, load_evidence_corpus
-from benchmarks.database import new_benchmark_tenant, throwaway_database
+from benchmarks.bench_evidence import UPDATED_FACTS
+from benchmarks.database import analyse, throwaway_database
 from benchmarks.session_summaries import SUMMARY_PARTS, SessionSummaries
 from benchmarks.timing import argument_parser
 from context.services.evaluation.corpus import Corpus, CorpusQuestion, read_corpus
@@ -49,36 +50,34 @@ class SignalCase:
     milliseconds: float
 
     def score(self, weights: dict[str, float]) -> SignalMatrix:
-        """The composite of each candidate."""
+        """Return the composite of each candidate."""
         return np.clip(sum((weight * self.parts[name] for name, weight in weights.items()), np.array(0.0)), 0.0, 1.0)
 
     def likeliest(self) -> npt.NDArray[np.intp]:
-        """The places of all evidence and of what is most like it: enough to learn from."""
+        """Return the places of all evidence and of the candidates most like it: enough to learn from."""
         rough = self.parts["relevance"] + self.parts["words"] + self.parts["neighbours"] + self.evidence * 10.0
         return np.argsort(-rough, kind="stable")[:LIKELIEST]
 
 
 def build_signal_case(
-    tenant: Any, question: CorpusQuestion, at: datetime, source_of: dict[str, str], summaries: SessionSummaries | None
+    tenant_id: UUID, question: CorpusQuestion, at: datetime, names: dict[str, str], summaries: SessionSummaries | None
 ) -> SignalCase:
-    """What the real search finds, and all parts of its scores; with `summaries` the parts they make as well."""
+    """Return what the real search finds, and all parts of its scores, including those of `summaries`."""
     from context.services.assembly.profiled_scorer import ProfiledScorer, ScoringQuestion
     from context.services.profiles.scoring_profiles import CONVERSATION_RECALL
     from memories.search.retrieval import CandidateGate, RetrievalRequest, retrieve
     from memories.services.store.moments import PointInTime
     from memories.store.readings import SearchScope
 
-    scope = SearchScope(tenant.pk, str(question.partition), PointInTime.now(at))
+    scope = SearchScope(tenant_id, question.partition, PointInTime.now(at))
     gate = CandidateGate(max(BUDGETS_TOKENS), pool_size=CONVERSATION_RECALL.pool_size)
     reach = CONVERSATION_RECALL.neighbour_reach
     found = retrieve(RetrievalRequest(scope, question.text, gate, neighbour_reach=reach, with_vectors=True))
-    rows = found.candidates
+    asked = ScoringQuestion(question.text, at, found.query.lexemes)
     began = process_time()
-    scored = ProfiledScorer(CONVERSATION_RECALL).score(
-        rows, ScoringQuestion(question.text, at, found.query.lexemes), found.vectors
-    )
+    scored = ProfiledScorer(CONVERSATION_RECALL).score(found.candidates, asked, found.vectors)
     took = process_time() - began
-    sources = [source_of[str(one.memory["id"])] for one in scored]
+    sources = [names[str(one.memory["id"])] for one in scored]
     parts = {name: np.array([one.parts[name] for one in scored]) for name in CONVERSATION_RECALL.weights}
     if summaries:
         parts |= summaries.parts(question.text, [one.memory for one in scored])
@@ -119,10 +118,8 @@ def evidence_share(case: SignalCase, scores: SignalMatrix, budget: int) -> float
 def fit_signal_weights(cases: Sequence[SignalCase], names: Sequence[str]) -> dict[str, float]:
     """Weights >= 0 under which evidence is the likeliest choice among a question's candidates (conditional logit)."""
     likeliest = [case.likeliest() for case in cases]
-    columns = [
-        np.column_stack([case.parts[name][places] for name in names])
-        for case, places in zip(cases, likeliest, strict=True)
-    ]
+    pairs = zip(cases, likeliest, strict=True)
+    columns = [np.column_stack([case.parts[name][places] for name in names]) for case, places in pairs]
     spread = np.vstack(columns).std(axis=0)
     spread[spread == 0.0] = 1.0
     size = max(len(column) for column in columns)
@@ -139,9 +136,8 @@ def fit_signal_weights(cases: Sequence[SignalCase], names: Sequence[str]) -> dic
         odds = np.exp(odds - odds.max(axis=1, keepdims=True))
         others = (odds * ~is_evidence).sum(axis=1, keepdims=True) + 1e-12
         gain = np.where(is_evidence, (1.0 - odds / (odds + others)) * share, 0.0)
-        cost = np.where(is_evidence, 0.0, odds) * np.where(is_evidence, share / (odds + others), 0.0).sum(
-            axis=1, keepdims=True
-        )
+        rival = np.where(is_evidence, share / (odds + others), 0.0).sum(axis=1, keepdims=True)
+        cost = np.where(is_evidence, 0.0, odds) * rival
         slope = RIDGE * weights - np.einsum("qc,qcp->p", (gain - cost).astype(np.float32), parts) / len(cases)
         mean, square = 0.9 * mean + 0.1 * slope, 0.99 * square + 0.01 * slope**2
         weights = weights - STEP * (mean / (1 - 0.9**step)) / (np.sqrt(square / (1 - 0.99**step)) + 1e-8)
@@ -174,15 +170,23 @@ def _line(name: str, values: Sequence[float] | SignalMatrix) -> None:
     print("  ".join(f"{value:.3f}" for value in values) + f"  {name}", flush=True)
 
 
+def _print_folds(name: str, folds: dict[str, list[float]], results: SignalMatrix) -> None:
+    _line(name, results.mean(axis=1))
+    for fold, values in folds.items():
+        _line(f"  {fold}", values)
+
+
 def gather_signal_cases(corpus: Corpus, *, is_late: bool = False, with_summaries: bool = False) -> list[SignalCase]:
-    """All questions of a corpus, asked in a tenant of its own."""
+    """Return all questions of a corpus, searched in a hidden tenant."""
+    from context.evaluation.staging import load_staged_corpus
     from memories.embeddings.embedders import embedder_of
 
-    tenant = new_benchmark_tenant(corpus.name[:40])
-    source_of = load_evidence_corpus(tenant, corpus)
-    summaries = SessionSummaries(corpus.memories, embedder_of(tenant.pk)) if with_summaries else None
+    tenant_id, ids = load_staged_corpus(uuid4(), corpus, now=LATE, loaded=lambda _: None)
+    analyse()
+    names = {str(memory_id): name for name, memory_id in ids.items()}
+    summaries = SessionSummaries(corpus.memories, embedder_of(tenant_id)) if with_summaries else None
     return [
-        build_signal_case(tenant, one, LATE if is_late else one.asked_at, source_of, summaries)
+        build_signal_case(tenant_id, one, LATE if is_late else one.asked_at, names, summaries)
         for one in corpus.questions
     ]
 
@@ -192,39 +196,31 @@ def on_conversations(cases: list[SignalCase]) -> None:
     from context.services.profiles.scoring_profiles import CONVERSATION_RECALL
 
     print("held in 250 and 1,000 tokens")
-    folds, results = cross_validate_weights(cases, PARTS)
-    _line("all signals, learnt on the other conversations", results.mean(axis=1))
-    for name, values in folds.items():
-        _line(f"  {name}", values)
+    _print_folds("all signals, learnt on the other conversations", *cross_validate_weights(cases, PARTS))
     for left_out in PARTS:
         results = cross_validate_weights(cases, [name for name in PARTS if name != left_out])[1]
         _line(f"without {left_out}", results.mean(axis=1))
     for alone in (("relevance",), ("words",), ("relevance", "words")):
         _line(f"only {', '.join(alone)}", cross_validate_weights(cases, alone)[1].mean(axis=1))
-    shipped = dict(CONVERSATION_RECALL.weights)
-    _line(
-        "as shipped",
-        [
-            float(np.mean([evidence_share(case, case.score(shipped), budget) for case in cases]))
-            for budget in BUDGETS_TOKENS
-        ],
-    )
+    _line("as shipped", _mean_shares(cases, dict(CONVERSATION_RECALL.weights)))
 
 
 def on_summaries(cases: list[SignalCase]) -> None:
     """All signals learnt without summaries and with each likeness to them, fold by fold, and what each gains."""
     print("held in 250 and 1,000 tokens")
     folds, without = cross_validate_weights(cases, PARTS)
-    _line("without summaries", without.mean(axis=1))
-    for name, values in folds.items():
-        _line(f"  {name}", values)
+    _print_folds("without summaries", folds, without)
     for added in SUMMARY_PARTS:
         folds, results = cross_validate_weights(cases, (*PARTS, added))
         gains = [estimate for estimate in estimate_means((results - without).T) if estimate]
         told = ", ".join(f"{gain.value:+.3f} [{gain.low:+.3f}, {gain.high:+.3f}]" for gain in gains)
-        _line(f"with {added}: {told}", results.mean(axis=1))
-        for name, values in folds.items():
-            _line(f"  {name}", values)
+        _print_folds(f"with {added}: {told}", folds, results)
+
+
+def _mean_shares(cases: Sequence[SignalCase], weights: dict[str, float]) -> list[float]:
+    """Return the mean evidence share at each of the budgets."""
+    pairs = [(case, case.score(weights)) for case in cases]
+    return [float(np.mean([evidence_share(*pair, budget) for pair in pairs])) for budget in BUDGETS_TOKENS]
 
 
 def on_updated_facts(cases: list[SignalCase]) -> None:
@@ -237,13 +233,8 @@ def on_updated_facts(cases: list[SignalCase]) -> None:
         values: list[float] = []
         for category in ("now", "then"):
             asked = [case for case in cases if case.category == category]
-            scores = [case.score(weights) for case in asked]
-            pairs = list(zip(asked, scores, strict=True))
-            values.append(float(np.mean([_is_first(case, score) for case, score in pairs])))
-            values += [
-                float(np.mean([evidence_share(case, score, budget) for case, score in pairs]))
-                for budget in BUDGETS_TOKENS
-            ]
+            values.append(float(np.mean([_is_first(case, case.score(weights)) for case in asked])))
+            values += _mean_shares(asked, weights)
         _line(name, values)
 
 

@@ -102,10 +102,7 @@ def measure_text_search(tenant: Any, queries: Sequence[tuple[str, str]]) -> dict
 
 
 def main() -> None:
-    parser = argument_parser(__doc__)
-    parser.add_argument("--memories", type=int, default=100_000)
-    parser.add_argument("--queries", type=int, default=200, help="of each kind")
-    options = parser.parse_args()
+    options = argument_parser(__doc__, memories=100_000, queries=200).parse_args()
     words = vocabulary()
     with throwaway_database():
         tenant = new_benchmark_tenant("benchmark")

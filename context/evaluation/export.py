@@ -50,7 +50,7 @@ def _corpus(tenant_id: UUID, now: datetime) -> Corpus:
     questions = [_question(question, by_id, question.as_of or max(now, newest)) for question in asked]
     answerable = [question for question in questions if question.evidence]
     if not answerable:
-        raise InvalidInput("no_questions", "No golden question has a memory that exists.")
+        raise InvalidInput("no_questions", "There is no golden question whose memories exist.")
     memories = [CorpusMemory.of(row, id=str(row.pk), partition=row.partition_path) for row in rows]
     return Corpus(GOLDEN_NAME, memories, answerable)
 

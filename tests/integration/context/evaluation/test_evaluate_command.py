@@ -116,7 +116,7 @@ def test_unknown_run_to_compare_with_is_refused_before_anything_is_asked_for(cor
     [
         ({"questions.jsonl": ""}, "no questions"),
         ({"memories.jsonl": ""}, "no memories"),
-        ({"questions.jsonl": lines([{"id": "q", "text": "Who?", "evidence": ["m9"]}])}, "no memory 'm9'"),
+        ({"questions.jsonl": lines([{"id": "q", "text": "Who?", "evidence": ["m9"]}])}, "memory 'm9' does not exist"),
         ({"memories.jsonl": "{"}, "not JSON"),
     ],
 )

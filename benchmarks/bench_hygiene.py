@@ -102,10 +102,9 @@ def measure_hygiene(tenant_id: UUID, rounds: int) -> None:
     def page(*arguments: Any) -> Callable[[], object]:
         return lambda: hygiene_page(tenant_id, *arguments, behind=None, now=BENCHMARK_NOW)
 
+    memories = filtered_memories(tenant_id, MemoryFilter(), BENCHMARK_NOW)
     works: dict[str, Callable[[], object]] = {
-        "plain page of memories": lambda: list(
-            filtered_memories(tenant_id, MemoryFilter(), BENCHMARK_NOW).page("-created_at", count=50)
-        )
+        "plain page of memories": lambda: list(memories.page("-created_at", count=50))
     }
     for each in LISTS.values():
         for sort in each.sorts:
@@ -136,13 +135,12 @@ def scanned_tables(work: Callable[[], object]) -> set[str]:
 
     with connection.execute_wrapper(listen):
         work()
-    tables: set[str] = set()
+    plans = []
     with connection.cursor() as cursor:
         for sql, params in asked:
             cursor.execute(f"EXPLAIN {sql}", params)
-            plan = [line for (line,) in cursor.fetchall()]
-            tables |= {line.split("Seq Scan on ")[1].split()[0] for line in plan if "Seq Scan on " in line}
-    return tables
+            plans += [line for (line,) in cursor.fetchall()]
+    return {line.split("Seq Scan on ")[1].split()[0] for line in plans if "Seq Scan on " in line}
 
 
 def compare(tenant_id: UUID) -> None:

@@ -17,7 +17,7 @@ from hashlib import sha256
 from statistics import mean, median
 from typing import Any
 
-from benchmarks.database import analyse, new_benchmark_tenant, throwaway_database
+from benchmarks.database import analyse, benchmark_scope, new_benchmark_tenant, throwaway_database
 from benchmarks.texts import BENCHMARK_NOW, generated_memory, generated_question
 from benchmarks.timing import Stopwatch, argument_parser, p95
 
@@ -46,18 +46,12 @@ def load_search_memories(tenant: Any, paths: list[str]) -> None:
     draw, embedder = random.Random(str(tenant.name)), get_embedder()
     with tenant_scope(tenant.pk):
         partitions = ensure_partitions(tenant.pk, [parse_partition(path) for path in dict.fromkeys(paths)])
+    own = {"tenant_id": tenant.pk, "version": 1, "model": embedder.name, "dimension": embedder.dimension}
     for start in range(0, len(paths), _BATCH):
-        numbers = range(start, min(start + _BATCH, len(paths)))
-        texts = [generated_memory(number, draw) for number in numbers]
-        rows = [
-            _memory(tenant, partitions[paths[number]], text, number)
-            for number, text in zip(numbers, texts, strict=True)
-        ]
-        own = {"tenant_id": tenant.pk, "version": 1, "model": embedder.name, "dimension": embedder.dimension}
-        vectors = [
-            MemoryEmbedding(memory_id=row.pk, vector=vector, **own)
-            for row, vector in zip(rows, embedder.embed(texts), strict=True)
-        ]
+        numbered = enumerate(paths[start : start + _BATCH], start)
+        rows = [_memory(tenant, partitions[path], generated_memory(number, draw), number) for number, path in numbered]
+        embedded = zip(rows, embedder.embed([row.content for row in rows]), strict=True)
+        vectors = [MemoryEmbedding(memory_id=row.pk, vector=vector, **own) for row, vector in embedded]
         with tenant_scope(tenant.pk):
             Memory.objects.bulk_create(rows)
             MemoryEmbedding.objects.bulk_create(vectors)
@@ -93,12 +87,8 @@ def measure_scope(scope: Any, vectors: Mapping[str, Any], model: str, *, is_wall
         watch = Stopwatch(is_wall=is_wall)
         for vector in vectors.values():
             taken, planned = watch.measure(partial(find_nearest, scope, vector, model, TOKENS, wanted=WANTED))
-            whole = VectorPlan(
-                SearchMethod.EXACT,
-                SearchPlanReason.FEW_ROWS,
-                planned.told["limit"],
-                reads_memories=bool(scope.conditions),
-            )
+            limit, reads_memories = planned.told["limit"], bool(scope.conditions)
+            whole = VectorPlan(SearchMethod.EXACT, SearchPlanReason.FEW_ROWS, limit, reads_memories=reads_memories)
             times["planned"].append(taken)
             taken, exact = watch.measure(partial(execute_vector_plan, whole, scope, vector, model, TOKENS))
             times["exact"].append(taken)
@@ -123,13 +113,11 @@ def report_scope(name: str, result: Mapping[str, Any]) -> None:
 def measure_retrievals(tenant: Any, questions: list[str], *, is_wall: bool) -> dict[str, list[float]]:
     """Return times of whole retrievals at 4,000 tokens, by default and with the pool of a profile."""
     from memories.search.retrieval import CandidateGate, RetrievalRequest, retrieve
-    from memories.services.store.moments import PointInTime
-    from memories.store.readings import SearchScope
 
     ways: dict[str, dict[str, Any]] = {"default": {}, "pool of 200": {"neighbour_reach": 2, "with_vectors": True}}
     times: dict[str, list[float]] = {name: [] for name in ways}
     watch = Stopwatch(is_wall=is_wall)
-    scope = SearchScope(tenant.pk, "", PointInTime.now(BENCHMARK_NOW))
+    scope = benchmark_scope(tenant.pk)
     for query in questions:
         for name, options in ways.items():
             gate = CandidateGate(4_000, 1.25, marker_tokens=1, pool_size=200 if options else 0)
@@ -143,20 +131,15 @@ def report_searches(tenant: Any, small: Any, rounds: int, *, is_wall: bool) -> N
     """Print all tables."""
     from memories.embeddings.providers import get_embedder
     from memories.services.search.filters import parse_filters
-    from memories.services.store.moments import PointInTime
-    from memories.store.readings import SearchScope
 
     draw, embedder = random.Random(9), get_embedder()
     questions = [generated_question(draw) for _ in range(rounds)]
     vectors = dict(zip(questions, embedder.embed(questions), strict=True))
-    whole = SearchScope(tenant.pk, "", PointInTime.now(BENCHMARK_NOW))
+    whole = benchmark_scope(tenant.pk)
     scopes = {"whole tenant": whole} | {path: replace(whole, path=path) for path in _SHARES}
-    scopes |= {
-        "segment half": replace(whole, segments={"user": "half"}),
-        "small tenant": replace(whole, tenant_id=small.pk),
-    }
-    scopes |= {"filter of two thirds": replace(whole, conditions=parse_filters({"kind": "episode"}))}
-    scopes |= {"filter of nothing": replace(whole, conditions=parse_filters({"kind": "procedure"}))}
+    scopes |= {"segment half": replace(whole, segments={"user": "half"}), "small tenant": benchmark_scope(small.pk)}
+    for name, kind in (("filter of two thirds", "episode"), ("filter of nothing", "procedure")):
+        scopes[name] = replace(whole, conditions=parse_filters({"kind": kind}))
     print(
         f"{'scope':<22}{'rows':>8} {'search':<6}{'reason':<14}{'planned':>14}{'exact':>14}{'compared':>14}"
         f"{'exact':>7}{'comp.':>7}  recall    min"

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.bench_evidence import UPDATED_FACTS
-from benchmarks.database import analyse, throwaway_database
+from benchmarks.database import analyse, benchmark_scope, throwaway_database
 from benchmarks.session_summaries import SUMMARY_PARTS, SessionSummaries
 from benchmarks.timing import argument_parser
 from context.services.evaluation.corpus import Corpus, CorpusQuestion, read_corpus
@@ -66,10 +66,8 @@ def build_signal_case(
     from context.services.assembly.profiled_scorer import ProfiledScorer, ScoringQuestion
     from context.services.profiles.scoring_profiles import CONVERSATION_RECALL
     from memories.search.retrieval import CandidateGate, RetrievalRequest, retrieve
-    from memories.services.store.moments import PointInTime
-    from memories.store.readings import SearchScope
 
-    scope = SearchScope(tenant_id, question.partition, PointInTime.now(at))
+    scope = benchmark_scope(tenant_id, question.partition, at)
     gate = CandidateGate(max(BUDGETS_TOKENS), pool_size=CONVERSATION_RECALL.pool_size)
     reach = CONVERSATION_RECALL.neighbour_reach
     found = retrieve(RetrievalRequest(scope, question.text, gate, neighbour_reach=reach, with_vectors=True))

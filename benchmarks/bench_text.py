@@ -15,7 +15,7 @@ from statistics import fmean, median
 from time import perf_counter
 from typing import Any
 
-from benchmarks.database import new_benchmark_tenant, store_in_batches, throwaway_database
+from benchmarks.database import benchmark_scope, new_benchmark_tenant, store_in_batches, throwaway_database
 from benchmarks.texts import BENCHMARK_NOW
 from benchmarks.timing import argument_parser, p95
 
@@ -74,11 +74,9 @@ def time_text_search(tenant: Any, text: str, *, drops: bool) -> tuple[float, lis
     from memories.search.queries.lexemes import tenant_query_lexemes
     from memories.search.retrievers import build_text_query, rank_text_query
     from memories.services.search.text_query import match_all
-    from memories.services.store.moments import PointInTime
-    from memories.store.readings import SearchScope
     from memories.tenancy.scopes import tenant_scope
 
-    scope = SearchScope(tenant.pk, "", PointInTime.now(BENCHMARK_NOW))
+    scope = benchmark_scope(tenant.pk)
     with tenant_scope(tenant.pk):
         start = perf_counter()
         query = build_text_query(scope, text) if drops else match_all(list(tenant_query_lexemes(tenant.pk, text)))
@@ -90,10 +88,8 @@ def measure_text_search(tenant: Any, queries: Sequence[tuple[str, str]]) -> dict
     """Return by kind, of each query: milliseconds by all words, by rare words, and the share of the best rows kept."""
     measured: dict[str, list[tuple[float, float, float]]] = {}
     for number, (kind, text) in enumerate(queries):
-        pairs = {
-            drops: time_text_search(tenant, text, drops=drops)
-            for drops in ((False, True) if number % 2 else (True, False))
-        }
+        order = (False, True) if number % 2 else (True, False)
+        pairs = {drops: time_text_search(tenant, text, drops=drops) for drops in order}
         (slow, every), (quick, rare) = pairs[False], pairs[True]
         best = every[:BEST_ROWS]
         if number >= WARM_UP_QUERIES and best:

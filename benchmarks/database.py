@@ -9,9 +9,11 @@ from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
+from uuid import UUID
 
 import django
 
+from benchmarks.texts import BENCHMARK_NOW
 from memory_platform.embedded.postgres import start_postgres
 from memory_platform.embedded.processes import stop_processes
 from memory_platform.embedded.provision import DatabaseLogin, provision
@@ -19,6 +21,7 @@ from memory_platform.embedded.provision import DatabaseLogin, provision
 if TYPE_CHECKING:
     from memories.models import Memory, Tenant
     from memories.services.store.drafts import NewMemory
+    from memories.store.readings import SearchScope
     from memories.tenancy.audit import Actor
 
 
@@ -59,6 +62,14 @@ def throwaway_database(kept: Path | None = None) -> Iterator[None]:
         stop_processes([child], patience_seconds=5)
         if not kept:
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def benchmark_scope(tenant_id: UUID, path: str = "", at: datetime = BENCHMARK_NOW) -> "SearchScope":
+    """Return the scope of a search for the memories of a tenant at a time."""
+    from memories.services.store.moments import PointInTime
+    from memories.store.readings import SearchScope
+
+    return SearchScope(tenant_id, path, PointInTime.now(at))
 
 
 def benchmark_actor() -> "Actor":

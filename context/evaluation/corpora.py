@@ -14,7 +14,7 @@ from context.evaluation.staging import EVALUATION_STAGE, EvaluationProgress, loa
 from context.models import EvaluationRun, GoldenQuestion
 from context.services.evaluation.corpus import Corpus, CorpusError, read_corpus
 from context.services.evaluation.corpus.folders import MEMORIES_FILE, QUESTIONS_FILE
-from context.services.evaluation.fingerprint import corpus_sha256, rows_sha256
+from context.services.evaluation.corpus.model import rows_sha256
 from memories.services.partitions.paths import is_within
 from memories.tenancy.exceptions import InvalidInput
 from memories.tenancy.scopes import tenant_scope
@@ -74,7 +74,7 @@ def load_evaluation_corpus(run: EvaluationRun, *, now: datetime) -> EvaluationCo
 
 
 def evaluation_corpus_from_corpus(corpus: Corpus) -> EvaluationCorpus:
-    return EvaluationCorpus(corpus.name, corpus_sha256(corpus), corpus)
+    return EvaluationCorpus(corpus.name, corpus.sha256, corpus)
 
 
 def evaluation_corpus_from_golden_questions(tenant_id: UUID, *, now: datetime) -> EvaluationCorpus:

@@ -92,7 +92,7 @@ class _Measure:
         )
 
     def signed(self, difference: float) -> str:
-        """Return a difference with its sign and unit; one that rounds to zero has no sign."""
+        """Return a difference with unit and sign, without sign if it rounds to zero."""
         text = f"{self.scale * difference:+,.{self.decimals}f}"
         text = with_minus_sign(text) if float(text.replace(",", "")) else text[1:]
         return f"{text}{self.difference_unit}"
@@ -104,9 +104,9 @@ def _share(heading: str) -> _Measure:
 
 #: In the order in which people read them. Fewer tokens are neither better nor worse.
 _MEASURES = {
-    "recall": _share("Evidence held"),
-    "full": _share("All evidence held"),
-    "containment": _share("Answer words held"),
+    "recall": _share("Evidence included"),
+    "full": _share("All evidence included"),
+    "containment": _share("Answer words included"),
     "mrr": _Measure("Reciprocal rank"),
     "current_first": _share("Right time first"),
     "tokens": _Measure("Tokens", decimals=0, difference_unit=" tokens", is_judged=False),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
 from datetime import datetime
 from typing import Any
 
@@ -67,6 +69,11 @@ class Corpus:
     questions: Sequence[CorpusQuestion]
     notes: Sequence[str] = ()
 
+    @property
+    def sha256(self) -> str:
+        """The hash of memories and questions in their order, without the name: runs with the same can be compared."""
+        return rows_sha256([*map(asdict, self.memories), *map(asdict, self.questions)])
+
 
 @dataclass(frozen=True)
 class CorpusProblem:
@@ -100,3 +107,9 @@ class CorpusError(ValueError):
 def plain_value(value: Any) -> Any:
     """Return what JSON can contain: a time as ISO text, a set in sorted order."""
     return sorted(value) if isinstance(value, frozenset) else value.isoformat()
+
+
+def rows_sha256(rows: Iterable[Mapping[str, Any]]) -> str:
+    """Return the hexadecimal SHA-256 of rows of plain values, times and sets."""
+    lines = (json.dumps(row, default=plain_value, sort_keys=True, ensure_ascii=False) for row in rows)
+    return hashlib.sha256("".join(f"{line}\n" for line in lines).encode()).hexdigest()

@@ -63,7 +63,7 @@ def test_table_and_paired_difference_are_printed(corpus: Path) -> None:
     printed = evaluate(corpus, "--budgets", "1000", "--packer", "elastic", "--compare", first)
     assert "bakery, scored by adr-0040 1, packer elastic" in printed
     assert "All questions (4)" in printed
-    assert "Evidence held" in printed
+    assert "Evidence included" in printed
     assert "100.0 to 100.0" in printed
     assert "Less the other run (4 questions of both)" in printed
     assert "0.0 to 0.0 pp" in printed.split("Less the other run")[1]

@@ -32,12 +32,9 @@ def calibrate_profile(
     memory that cannot be stored.
     """
     # Before anything is loaded: is there enough evidence?
-    if corpus.corpus is None:
-        evidence = [len(question.wanted) for question in corpus.golden]
-    else:
-        evidence = [len(question.evidence) for question in corpus.corpus.questions]
+    evidence = [len(question.evidence) for question in corpus.all_questions]
     try:
-        require_enough_questions(sum(count > 0 for count in evidence), sum(evidence))
+        require_enough_questions(len(evidence), sum(evidence))
         drop_killed_calibrations(now=now)
         stage = uuid5(NAMESPACE_OID, f"{tenant_id} {corpus.sha256}")
         try:
@@ -46,7 +43,7 @@ def calibrate_profile(
         finally:
             if corpus.corpus is not None:
                 drop_staged_corpus(stage, stage=_STAGE)
-        wanted = {question.id: len(question.wanted) for question in questions if question.wanted}
+        wanted = {question.id: len(question.evidence) for question in questions}
         return calibrate(observations, wanted, _BUDGETS)
     except TooLittleDataError as error:
         raise InvalidInput(error.code, error.detail, "corpus") from error
@@ -77,7 +74,7 @@ def _observed(
                 tokens=row.tokens,
                 score=scores.get(row.anchor.id, 0.0),
                 parts=row.score_breakdown,
-                is_evidence=UUID(row.anchor.id) in question.wanted,
+                is_evidence=row.anchor.id in question.evidence,
             )
             for row in question_context(question, tenant_id, _BY, scoring=probe, **same).candidates
         ]

@@ -12,7 +12,7 @@ from uuid import UUID
 from context.evaluation.measurement import EvaluationQuestion
 from context.evaluation.staging import EVALUATION_STAGE, EvaluationProgress, load_staged_corpus
 from context.models import EvaluationRun, GoldenQuestion
-from context.services.evaluation.corpus import Corpus, CorpusError, read_corpus
+from context.services.evaluation.corpus import Corpus, CorpusError, CorpusQuestion, read_corpus
 from context.services.evaluation.corpus.folders import MEMORIES_FILE, QUESTIONS_FILE
 from context.services.evaluation.corpus.model import rows_sha256
 from memories.services.partitions.paths import is_within
@@ -35,9 +35,8 @@ class EvaluationCorpus:
     golden: Sequence[EvaluationQuestion] = ()
 
     @property
-    def size(self) -> int:
-        """The number of questions."""
-        return len(self.golden) if self.corpus is None else len(self.corpus.questions)
+    def all_questions(self) -> Sequence[CorpusQuestion]:
+        return self.golden if self.corpus is None else self.corpus.questions
 
     def questions(self, ids: Mapping[str, UUID]) -> Sequence[EvaluationQuestion]:
         """Return the questions with their memories as rows; `ids` are the rows by their ids in the corpus."""
@@ -46,15 +45,12 @@ class EvaluationCorpus:
         newest = _newest_by_partition(self.corpus)
         return [
             EvaluationQuestion(
-                id=question.id,
-                text=question.text,
-                now=question.asked_at,
-                wanted=frozenset(ids[name] for name in question.evidence),
-                stale=frozenset(ids[name] for name in question.stale),
-                partition=question.partition,
-                category=question.category,
-                answer=question.answer,
-                # Where memories are younger than the question, it is about what was true then.
+                **vars(question)
+                | {
+                    name: frozenset(str(ids[each]) for each in getattr(question, name))
+                    for name in ("evidence", "stale")
+                },
+                # If memories are newer than the question, it is about what was true then.
                 as_of=question.asked_at if newest[question.partition] > question.asked_at else None,
             )
             for question in self.corpus.questions
@@ -88,8 +84,8 @@ def evaluation_corpus_from_golden_questions(tenant_id: UUID, *, now: datetime) -
         EvaluationQuestion(
             id=str(row.pk),
             text=row.text,
-            now=now,
-            wanted=frozenset(evidence[row.pk]),
+            evidence=frozenset(map(str, evidence[row.pk])),
+            asked_at=now,
             partition=row.partition_path,
             category=row.category,
             answer=row.answer,
@@ -103,7 +99,7 @@ def evaluation_corpus_from_golden_questions(tenant_id: UUID, *, now: datetime) -
         raise InvalidInput("no_questions", detail, "corpus")
     same = ("id", "text", "partition", "as_of")
     identities = (
-        {name: getattr(each, name) for name in same} | {"wanted": sorted(map(str, each.wanted))} for each in questions
+        {name: getattr(each, name) for name in same} | {"wanted": sorted(each.evidence)} for each in questions
     )
     return EvaluationCorpus(GOLDEN_NAME, rows_sha256(identities), golden=questions)
 

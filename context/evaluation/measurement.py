@@ -11,6 +11,7 @@ from uuid import UUID
 
 from context.assembly.orchestrator import assemble_context
 from context.receipts.results import MEMORY, AssembledContext, ContextRequest
+from context.services.evaluation.corpus import CorpusQuestion
 from context.services.evaluation.evidence import measure_retrieved_evidence
 from context.services.profiles.scoring_profiles import ScoringProfile
 from context.services.scorer import SCORE_DECIMALS
@@ -27,20 +28,9 @@ class DegradedSearchError(PlatformError):
 
 
 @dataclass(frozen=True)
-class EvaluationQuestion:
-    """A question with its memories as rows: `wanted` is the evidence, `stale` answered it at another time.
+class EvaluationQuestion(CorpusQuestion):
+    """A question whose evidence and stale memories are rows. `as_of` is set if it is about an earlier time."""
 
-    `as_of` is set if some memories are younger than the question.
-    """
-
-    id: str
-    text: str
-    now: datetime
-    wanted: frozenset[UUID]
-    stale: frozenset[UUID] = frozenset()
-    partition: str = ""
-    category: str = ""
-    answer: str = ""
     as_of: datetime | None = None
 
 
@@ -59,7 +49,7 @@ def question_context(question: EvaluationQuestion, tenant_id: UUID, by: Actor, *
     request = ContextRequest(
         query=question.text, partition=question.partition, as_of=question.as_of, preview=True, **settings
     )
-    return assemble_context(request, tenant_id=tenant_id, reach="", actor=by, now=question.now)
+    return assemble_context(request, tenant_id=tenant_id, reach="", actor=by, now=question.asked_at)
 
 
 def measure_question(question: EvaluationQuestion, settings: EvaluationSettings) -> dict[str, Any]:
@@ -80,8 +70,8 @@ def _measured(question: EvaluationQuestion, context: AssembledContext) -> dict[s
     memories.sort(key=lambda block: block.score or 0.0, reverse=True)
     measured = measure_retrieved_evidence(
         [block.anchor.id for block in memories],
-        evidence=[str(memory_id) for memory_id in question.wanted],
-        stale=[str(memory_id) for memory_id in question.stale],
+        evidence=question.evidence,
+        stale=question.stale,
         answer=question.answer,
         text=context.text,
         tokens=context.budget.used,

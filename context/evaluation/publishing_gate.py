@@ -17,7 +17,8 @@ class PublishingGate:
     `base_run` is the run of that version on the same corpus. Without a `proof` nothing is compared.
     """
 
-    conditions: Sequence[PublishingCondition]
+    evaluation: PublishingCondition
+    decision: PublishingCondition
     proof: EvaluationRun | None
     running_evaluation: EvaluationRun | None
     base_name: str
@@ -26,19 +27,11 @@ class PublishingGate:
 
     @property
     def missing(self) -> list[PublishingCondition]:
-        return [condition for condition in self.conditions if not condition.is_met]
+        return [condition for condition in (self.evaluation, self.decision) if not condition.is_met]
 
     @property
     def is_open(self) -> bool:
         return not self.missing
-
-    @property
-    def evaluation(self) -> PublishingCondition:
-        return self.conditions[0]
-
-    @property
-    def decision(self) -> PublishingCondition:
-        return self.conditions[1]
 
 
 def publishing_gate(
@@ -51,8 +44,10 @@ def publishing_gate(
     if base is None or base.version == row.version:
         base = scoring_profile_version(row.tenant_id, ADR_0040.name, ADR_0040.version)
     base_run = runs.proving_numbers(base.numbers).of_corpus(proof.corpus_sha256).first() if proof else None
+    evaluation, decision = publishing_conditions(has_proof=proof is not None, adr_reference=adr_reference)
     return PublishingGate(
-        conditions=publishing_conditions(has_proof=proof is not None, adr_reference=adr_reference),
+        evaluation=evaluation,
+        decision=decision,
         proof=proof,
         running_evaluation=None if proof else runs.open().of_numbers(row.numbers).first(),
         base_name=f"{base.name} {base.version}",

@@ -183,7 +183,7 @@ class _Claim:
             self.write(
                 corpus_sha256=corpus.sha256,
                 corpus_name=corpus.name,
-                total=corpus.size,
+                total=len(corpus.all_questions),
                 done=len(answered),
                 started_at=run.started_at or self.clock(),
             )

@@ -5,7 +5,6 @@ No memory of a corpus is ever stored in a visible tenant.
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import Protocol
 from uuid import UUID
 
 from context.services.evaluation.corpus import Corpus
@@ -25,10 +24,8 @@ _BY = Actor.system("evaluation")
 _ROWS_PER_BATCH = 500
 
 
-class EvaluationProgress(Protocol):
-    """Called with the current step, and how much of how much is done."""
-
-    def __call__(self, step: str, done: int, total: int) -> None: ...
+#: Called with the current step, and how much of how much is done.
+EvaluationProgress = Callable[[str, int, int], None]
 
 
 def load_staged_corpus(

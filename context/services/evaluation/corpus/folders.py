@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, fields
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
@@ -164,17 +165,19 @@ def _problems_of_questions(
             yield line, "id", "duplicate_id", f"The question of line {first} has this id too."
         for field, named in (("evidence", question.evidence), ("stale", question.stale)):
             for memory_id in sorted(named):
-                for code, what in _problems_of_reference(question, memories.get(memory_id)):
+                memory = memories.get(memory_id)
+                for code, what in reference_problems(memory, question.partition, question.asked_at):
                     yield line, field, code, f"The memory {memory_id[:80]!r} {what}."
 
 
-def _problems_of_reference(question: CorpusQuestion, memory: CorpusMemory | None) -> Iterator[tuple[str, str]]:
+def reference_problems(memory: CorpusMemory | None, partition: str, asked_at: datetime) -> Iterator[tuple[str, str]]:
+    """Yield code and detail of each reason why a question in `partition` at `asked_at` cannot find a memory."""
     if memory is None:
         yield "unknown_memory", "does not exist"
         return
-    if not is_within(memory.partition, question.partition):
+    if not is_within(memory.partition, partition):
         yield "out_of_reach", "is outside of the question's partition"
-    if memory.created_at > question.asked_at:
+    if memory.created_at > asked_at:
         yield "not_yet_known", "is newer than the question"
-    if memory.expires_at is not None and memory.expires_at <= question.asked_at:
+    if memory.expires_at is not None and memory.expires_at <= asked_at:
         yield "expired", "has expired at the time of the question"

@@ -216,7 +216,6 @@ def on_summaries(cases: list[SignalCase]) -> None:
 
 
 def _mean_shares(cases: Sequence[SignalCase], weights: dict[str, float]) -> list[float]:
-    """Return the mean evidence share at each of the budgets."""
     pairs = [(case, case.score(weights)) for case in cases]
     return [float(np.mean([evidence_share(*pair, budget) for pair in pairs])) for budget in BUDGETS_TOKENS]
 

@@ -155,7 +155,6 @@ _within = cache(is_within)
 
 
 def _newest_by_partition(corpus: Corpus) -> Mapping[str, datetime]:
-    """Return the time of the newest memory by queried partition."""
     return {
         path: max(memory.created_at for memory in corpus.memories if _within(memory.partition, path))
         for path in {question.partition for question in corpus.questions}

@@ -134,7 +134,6 @@ def _measured_answers(rows: Iterable[EvaluationAnswer], budget: int) -> list[Mea
 
 
 def _reports(run: EvaluationRun) -> dict[int, EvaluationReport]:
-    """Return the stored reports by budget."""
     stored = {budget: run.results.get(str(budget)) for budget in run.budgets}
     return {budget: EvaluationReport.from_dict(result["report"]) for budget, result in stored.items() if result}
 

@@ -214,7 +214,6 @@ class _Claim:
         self._save_answers(unsaved, done, len(questions))
 
     def _save_answers(self, answers: list[EvaluationAnswer], done: int, total: int) -> int:
-        """Return how many questions are answered now."""
         done += len(answers)
         with tenant_scope(self.run.tenant_id):
             self.write(step=_ASKING, done=done)

@@ -68,7 +68,6 @@ def _tenant(run_id: UUID, now: datetime, stage: str) -> Tenant:
 
 
 def _ready_ids(tenant_id: UUID) -> dict[str, UUID]:
-    """Return the embedded memories by their ids in the corpus."""
     model = embedder_of(tenant_id).name
     with tenant_scope(tenant_id):
         return Memory.objects.for_tenant(tenant_id).ids_by_source(model)

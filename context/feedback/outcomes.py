@@ -39,7 +39,6 @@ class AnswerUsage(RecordedVotes):
 
     @property
     def used(self) -> list[UUID]:
-        """The memories that the answer used."""
         return [memory_id for memory_id, overlap in self.overlaps.items() if overlap.is_used]
 
 
@@ -79,7 +78,6 @@ def _texts(tenant_id: UUID, versions: Mapping[UUID, int]) -> dict[UUID, str]:
 def _similarities(
     tenant_id: UUID, versions: Mapping[UUID, int], answer: str
 ) -> tuple[dict[UUID, float], list[ContextWarning]]:
-    """Return the best cosine of any sentence to each memory's stored vector."""
     sentences = leading_sentences(answer)
     if not sentences:
         return {}, []

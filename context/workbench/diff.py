@@ -45,7 +45,6 @@ class BlockDiff:
 
     @property
     def is_rescored(self) -> bool:
-        """Whether both previews include it with different scores."""
         old, new = (row.block.score if row else None for row in (self.before, self.after))
         return old is not None and new is not None and abs(new - old) >= SCORE_SHOWN
 
@@ -80,7 +79,6 @@ class PreviewDiff:
         return [self._block(BlockDiff(change, old.get(change.key), new.get(change.key))) for change in changes]
 
     def _block(self, block: BlockDiff) -> BlockDiff:
-        """Return the block with the reason why one side lacks it."""
         if block.before and block.after:
             return block
         other, anchor = self.before if block.after else self.after, block.change.key
@@ -131,12 +129,10 @@ class PreviewDiff:
 
     @property
     def tokens(self) -> int:
-        """How many more `after` uses."""
         return self.after.context.budget.used - self.before.context.budget.used
 
     @property
     def blocks(self) -> int:
-        """How many more `after` includes."""
         return len(self.after.kept) - len(self.before.kept)
 
     @property
@@ -151,12 +147,10 @@ class PreviewDiff:
 
     @property
     def left_rows(self) -> list[BlockDiff]:
-        """The blocks of `before` in its order."""
         return sorted((row for row in self.rows if row.before), key=lambda row: row.change.before or 0)
 
     @property
     def right_rows(self) -> list[BlockDiff]:
-        """The blocks of `after` in its order."""
         return [row for row in self.rows if row.after]
 
     @property
@@ -165,12 +159,10 @@ class PreviewDiff:
 
     @property
     def height_px(self) -> int:
-        """Height of the lines between the columns."""
         return ROW_HEIGHT_PX * max(len(self.before.kept), len(self.after.kept), 1)
 
     @property
     def counts(self) -> dict[str, int]:
-        """The number of blocks by kind of change."""
         kinds = Counter(row.change.kind for row in self.rows)
         return {kind: kinds[kind] for kind in RANK_CHANGES}
 

@@ -41,12 +41,10 @@ class InclusionBudget:
 
     @property
     def is_already_included(self) -> bool:
-        """Whether the context of the current budget includes it."""
         return self.inclusion is not None and self.inclusion.budget == self.max_tokens
 
     @property
     def more_tokens(self) -> int | None:
-        """The tokens that the budget lacks."""
         return None if self.inclusion is None else self.inclusion.budget - self.max_tokens
 
 
@@ -90,8 +88,6 @@ def find_inclusion_budget(
 
 
 class _Search(NamedTuple):
-    """The result of the search up to one horizon."""
-
     highest_tried: int
     inclusion: InclusionPoint | None = None
     is_limited: bool = False
@@ -131,13 +127,11 @@ def _search(
 
 
 def _horizons(budget: int, window: int) -> list[int]:
-    """Return the highest budgets to search, one after the other."""
     near, far = (min(most, window) for most in (budget + NEAR_TOKENS, max(FAR_TOKENS, 2 * budget)))
     return [highest for highest, least in ((near, budget), (far, near)) if highest > least]
 
 
 def _outcome(retrieved: RepackableContext, anchor_id: str, budget: int) -> str:
-    """Return the outcome of the item at a budget; "" if it is no candidate."""
     sections = retrieved.sections_at(budget)
     if any(block.anchor.id == anchor_id for section in sections for block in section.blocks):
         return KEPT

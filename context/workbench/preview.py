@@ -109,7 +109,6 @@ class Preview:
 
     @property
     def considered(self) -> int:
-        """The number of included and excluded items."""
         return len(self.kept) + len(self.left_out)
 
     @property
@@ -132,7 +131,6 @@ class Preview:
 
     @property
     def milliseconds(self) -> float:
-        """Duration of the assembly."""
         return self.context.timings.get("total", sum(self.context.timings.values()))
 
     @property
@@ -167,12 +165,10 @@ class Preview:
 
     @property
     def plan(self) -> list[PlanLine]:
-        """The retrieval plan, one line a step."""
         return plan_lines(self.context.plan)
 
     @property
     def steps(self) -> list[TimedStep]:
-        """The timed steps in order, in milliseconds."""
         return timed_steps(self.context.timings)
 
 

@@ -65,7 +65,6 @@ class SavedQuestionEffect:
 
     @property
     def gain(self) -> int:
-        """How much more evidence is included afterwards."""
         return self.held_after - self.held_before
 
     @property
@@ -98,7 +97,6 @@ class SavedQuestionEffects(NamedTuple):
 
     @property
     def better(self) -> int:
-        """Questions whose context includes more evidence."""
         return sum(row.gain > 0 for row in self.rows)
 
     @property
@@ -107,7 +105,6 @@ class SavedQuestionEffects(NamedTuple):
 
     @property
     def moved(self) -> int:
-        """Questions whose blocks change."""
         return sum(bool(row.entering or row.leaving) for row in self.rows)
 
 

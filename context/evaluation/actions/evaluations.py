@@ -113,7 +113,6 @@ def delete_evaluation(*, run: EvaluationRun, by: Actor, now: datetime) -> None:
 
 
 def _checked_budgets(budgets: Iterable[int]) -> list[int]:
-    """Return distinct budgets in ascending order. Raises `InvalidInput`."""
     found = sorted(set(budgets))
     if not 1 <= len(found) <= BUDGETS_MAX or not all(TOKENS_MIN <= budget <= TOKENS_MAX for budget in found):
         detail = f"Give 1 to {BUDGETS_MAX} budgets of {TOKENS_MIN} to {TOKENS_MAX:,} tokens each."

@@ -123,7 +123,6 @@ def restore_golden_question(*, question: GoldenQuestion, by: Actor, now: datetim
 
 
 def _save(question: GoldenQuestion, fields: Iterable[str], field: str = "") -> None:
-    """Raises `Conflict` `duplicate` if there is such a question."""
     try:
         with transaction.atomic():
             question.save(update_fields=fields)
@@ -143,7 +142,6 @@ def _locked(question: GoldenQuestion) -> GoldenQuestion:
 
 
 def _checked(text: str, answer: str, category: str, asked_at: datetime | None, now: datetime) -> dict[str, Any]:
-    """Return the values to store. Raises `InvalidInput`."""
     values = {"text": text.strip(), "answer": answer.strip(), "category": category.strip()}
     limits = {"text": QUESTION_CHARACTERS_MAX, "answer": _ANSWER_CHARACTERS_MAX, "category": CATEGORY_CHARACTERS_MAX}
     for name, value in values.items():

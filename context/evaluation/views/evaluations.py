@@ -79,7 +79,6 @@ def evaluation(request: HtmxRequest, run_id: UUID) -> HttpResponseBase:
 
 
 def _comparable(request: HtmxRequest, run: EvaluationRun) -> list[EvaluationRun]:
-    """Return the finished runs of the same corpus."""
     if run.state != EvaluationRun.State.DONE:
         return []
     rows = EvaluationRun.objects.for_tenant(request.tenant.id).in_state(EvaluationRun.State.DONE)

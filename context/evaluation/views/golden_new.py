@@ -67,7 +67,6 @@ def _collected(request: HtmxRequest, form: NewGoldenForm) -> HttpResponseBase:
 
 
 def _found(request: HtmxRequest, form: NewGoldenForm, selected: Collection[UUID]) -> list[Memory]:
-    """Return the search results, best first, and the selected memories."""
     search = ContextRequest(
         query=form.cleaned_data["text"],
         partition=form.cleaned_data["partition"],

@@ -61,7 +61,6 @@ class AnswerOverlap:
 
     @property
     def is_used(self) -> bool:
-        """Whether the answer used the memory."""
         shared = len(self.shared_words)
         is_used_by_words = shared >= RARE_WORDS_MIN or 0 < RARE_WORDS_SHARE * len(self.rare_words) <= shared
         return is_used_by_words or (self.similarity or 0.0) >= SIMILARITY_MIN

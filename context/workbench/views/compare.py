@@ -75,7 +75,6 @@ def _beyond(choices: list[tuple[str, str]], form: SideBySideForm) -> list[tuple[
 
 
 def _answer(request: HtmxRequest, form: SideBySideForm) -> dict[str, Any]:
-    """Return both contexts; an error appears at the field of its side."""
     left, right = (_side(request, form, side) for side in ("left", "right"))
     if left is None or right is None:
         return {}
@@ -102,6 +101,5 @@ def _side(request: HtmxRequest, form: SideBySideForm, side: str) -> Preview | No
 
 
 def _workbench(own: Mapping[str, Any], profile: str, budget_profile: str) -> str:
-    """Return the query string of the preview page for one side."""
     run = {name: value for name, value in own.items() if name not in ("left_budget", "right_budget")}
     return urlencode(run | {"profile": profile, "budget_profile": budget_profile})

@@ -40,7 +40,6 @@ def budget_curve(request: HtmxRequest) -> HttpResponseBase:
 
 
 def _curve(request: HtmxRequest, form: PreviewForm) -> dict[str, Any]:
-    """Return the curve, and the query string of the workbench at its knee."""
     curve = budget_curve_of_request(
         allow_draft_profile(request, form.to_request()), tenant_id=request.tenant.id, now=timezone.now()
     )

@@ -72,7 +72,6 @@ def context_preview(request: HtmxRequest) -> HttpResponseBase:
 
 
 def _offers(request: HtmxRequest) -> dict[str, Any]:
-    """Return the choices of the form's fields; inside a scope."""
     tenant_id = request.tenant.id
     return {
         "profile": current_budget_profile(tenant_id),

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 from context.receipts.results import MEMORY, Anchor
 from context.services.diff import RANK_ADDED, RANK_CHANGES, RANK_REMOVED, RankChange, rank_changes, rank_overlap
@@ -132,10 +132,6 @@ class PreviewDiff:
         return self.after.context.budget.used - self.before.context.budget.used
 
     @property
-    def blocks(self) -> int:
-        return len(self.after.kept) - len(self.before.kept)
-
-    @property
     def is_none(self) -> bool:
         """Whether blocks, their order and the tokens are the same."""
         return not (self.added or self.removed or self.moved or self.tokens)
@@ -145,35 +141,22 @@ class PreviewDiff:
         """Whether there is nothing to list."""
         return not (self.added or self.removed or self.moved or self.rescored)
 
-    @property
-    def left_rows(self) -> list[BlockDiff]:
-        return sorted((row for row in self.rows if row.before), key=lambda row: row.change.before or 0)
 
-    @property
-    def right_rows(self) -> list[BlockDiff]:
-        return [row for row in self.rows if row.after]
-
-    @property
-    def lines(self) -> list[SlopeLine]:
-        return [slope_line(row.change) for row in self.rows]
-
-    @property
-    def height_px(self) -> int:
-        return ROW_HEIGHT_PX * max(len(self.before.kept), len(self.after.kept), 1)
-
-    @property
-    def counts(self) -> dict[str, int]:
-        kinds = Counter(row.change.kind for row in self.rows)
-        return {kind: kinds[kind] for kind in RANK_CHANGES}
-
-    @property
-    def overlap(self) -> float:
-        """The share of all blocks that both include."""
-        return rank_overlap([row.change for row in self.rows])
-
-    @property
-    def score_sums(self) -> list[float]:
-        return [sum(row.block.score or 0.0 for row in side.kept) for side in (self.before, self.after)]
+def side_by_side(pair: PreviewDiff) -> dict[str, Any]:
+    """Return what the page of two contexts shows: both columns, the lines between them, and sums."""
+    kinds = Counter(row.change.kind for row in pair.rows)
+    sides = (pair.before, pair.after)
+    return {
+        "left_rows": sorted((row for row in pair.rows if row.before), key=lambda row: row.change.before or 0),
+        "right_rows": [row for row in pair.rows if row.after],
+        "lines": [slope_line(row.change) for row in pair.rows],
+        "slope_width": SLOPE_WIDTH_PX,
+        "slope_height": ROW_HEIGHT_PX * max(*(len(side.kept) for side in sides), 1),
+        "counts": {kind: kinds[kind] for kind in RANK_CHANGES},
+        "overlap": rank_overlap([row.change for row in pair.rows]),
+        "blocks": len(pair.after.kept) - len(pair.before.kept),
+        "score_sums": [sum(row.block.score or 0.0 for row in side.kept) for side in sides],
+    }
 
 
 def slope_line(change: RankChange[Anchor]) -> SlopeLine:

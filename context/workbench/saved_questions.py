@@ -7,14 +7,14 @@ preview through the real assembly, so nothing is stored or counted.
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import NamedTuple
+from typing import NamedTuple, Self
 from urllib.parse import urlencode
 from uuid import UUID
 
 from context.assembly.difference import ContextDiff
 from context.assembly.orchestrator import assemble_context
 from context.models import GoldenQuestion, Receipt
-from context.receipts.results import MEMORY, AssembledContext, Block, ContextRequest
+from context.receipts.results import AssembledContext, Block, ContextRequest
 from memories.services.store.demo import demo_questions_for_tenant
 from memories.tenancy.audit import Actor
 
@@ -47,65 +47,45 @@ def form_datetime(at: datetime) -> str:
     return at.replace(tzinfo=None).isoformat(timespec="seconds")
 
 
-@dataclass(frozen=True)
-class SavedQuestionEffect:
-    """The contexts of one question before and after."""
+class SavedQuestionEffect(NamedTuple):
+    """The contexts of one question before and after, the evidence that they include, and the blocks that differ."""
 
     question: SavedQuestion
     before: AssembledContext
     after: AssembledContext
-
-    @property
-    def held_before(self) -> int:
-        return _held(self.question, self.before)
-
-    @property
-    def held_after(self) -> int:
-        return _held(self.question, self.after)
+    held_before: int
+    held_after: int
+    entering: Sequence[Block]
+    leaving: Sequence[Block]
 
     @property
     def gain(self) -> int:
         return self.held_after - self.held_before
 
-    @property
-    def entering(self) -> Sequence[Block]:
-        return ContextDiff.between((block.anchor for block in self.before.blocks), self.after).added
-
-    @property
-    def leaving(self) -> Sequence[Block]:
-        return ContextDiff.between((block.anchor for block in self.after.blocks), self.before).added
+    @classmethod
+    def between(cls, question: SavedQuestion, before: AssembledContext, after: AssembledContext) -> Self:
+        held = [{block.anchor.id for block in context.blocks} for context in (before, after)]
+        held_before, held_after = (sum(str(memory_id) in ids for memory_id in question.wanted) for ids in held)
+        entering = ContextDiff.between((block.anchor for block in before.blocks), after).added
+        leaving = ContextDiff.between((block.anchor for block in after.blocks), before).added
+        return cls(question, before, after, held_before, held_after, entering, leaving)
 
 
 class SavedQuestionEffects(NamedTuple):
-    """The effects on all questions, the duration, and how many questions were skipped for lack of time."""
+    """The effects on all questions: evidence, how many include more or less of it, and how many have other blocks.
+
+    `not_asked` questions were skipped for lack of time.
+    """
 
     rows: Sequence[SavedQuestionEffect]
     milliseconds: float
     not_asked: int
-
-    @property
-    def wanted(self) -> int:
-        return sum(len(row.question.wanted) for row in self.rows)
-
-    @property
-    def held_before(self) -> int:
-        return sum(row.held_before for row in self.rows)
-
-    @property
-    def held_after(self) -> int:
-        return sum(row.held_after for row in self.rows)
-
-    @property
-    def better(self) -> int:
-        return sum(row.gain > 0 for row in self.rows)
-
-    @property
-    def worse(self) -> int:
-        return sum(row.gain < 0 for row in self.rows)
-
-    @property
-    def moved(self) -> int:
-        return sum(bool(row.entering or row.leaving) for row in self.rows)
+    wanted: int
+    held_before: int
+    held_after: int
+    better: int
+    worse: int
+    moved: int
 
 
 def recent_questions(tenant_id: UUID) -> list[SavedQuestion]:
@@ -159,10 +139,15 @@ def saved_question_effects(
         if rows and clock() - started >= SECONDS_MAX:
             break
         first = answer(before, question)
-        rows.append(SavedQuestionEffect(question, first, first if after == before else answer(after, question)))
-    return SavedQuestionEffects(rows, round((clock() - started) * 1000, 1), len(questions) - len(rows))
-
-
-def _held(question: SavedQuestion, context: AssembledContext) -> int:
-    held = {block.anchor.id for block in context.blocks if block.anchor.type == MEMORY}
-    return sum(str(memory_id) in held for memory_id in question.wanted)
+        rows.append(SavedQuestionEffect.between(question, first, first if after == before else answer(after, question)))
+    return SavedQuestionEffects(
+        rows,
+        milliseconds=round((clock() - started) * 1000, 1),
+        not_asked=len(questions) - len(rows),
+        wanted=sum(len(row.question.wanted) for row in rows),
+        held_before=sum(row.held_before for row in rows),
+        held_after=sum(row.held_after for row in rows),
+        better=sum(row.gain > 0 for row in rows),
+        worse=sum(row.gain < 0 for row in rows),
+        moved=sum(bool(row.entering or row.leaving) for row in rows),
+    )

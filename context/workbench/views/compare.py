@@ -11,7 +11,7 @@ from django.views.decorators.http import require_safe
 from context.profiles.budget_profiles import current_budget_profile, current_budget_profiles
 from context.profiles.scoring_profiles import VERSION_MARK
 from context.profiles.views.form_errors import add_error_to_form
-from context.workbench.diff import SLOPE_WIDTH_PX, PreviewDiff
+from context.workbench.diff import PreviewDiff, side_by_side
 from context.workbench.forms import SideBySideForm
 from context.workbench.preview import Preview
 from context.workbench.saved_questions import demo_questions, recent_questions
@@ -81,8 +81,8 @@ def _answer(request: HtmxRequest, form: SideBySideForm) -> dict[str, Any]:
     fields = form.cleaned_data
     own = {name: value for name, value in request.GET.items() if name not in ("left", "right", *NOT_OF_A_PAIR)}
     return {
-        "pair": PreviewDiff(left, right),
-        "slope_width": SLOPE_WIDTH_PX,
+        "pair": (pair := PreviewDiff(left, right)),
+        **side_by_side(pair),
         "open_left": _workbench(own, fields["left"], fields["left_budget"]),
         "open_right": _workbench(own, fields["right"], fields["right_budget"]),
     }

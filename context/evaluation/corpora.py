@@ -82,9 +82,9 @@ def evaluation_corpus_from_golden_questions(tenant_id: UUID, *, now: datetime) -
     evidence = rows.evidence_ids()
     questions = [
         EvaluationQuestion(
-            id=str(row.pk),
-            text=row.text,
-            evidence=frozenset(map(str, evidence[row.pk])),
+            str(row.pk),
+            row.text,
+            frozenset(map(str, evidence[row.pk])),
             asked_at=now,
             partition=row.partition_path,
             category=row.category,

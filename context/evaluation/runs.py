@@ -40,7 +40,7 @@ logger = logging.getLogger(__name__)
 DEFAULT_EVALUATION_BUDGETS = (250, 500, 1000, 2000, 4000)
 #: Of both files of an upload together.
 UPLOAD_BYTES_MAX = 4 * 1024 * 1024
-#: How long a claim lasts after its last update: much longer than loading one batch, or asking one question.
+#: How long a claim lasts after its last update: much longer than one batch or one question takes.
 _LEASE = timedelta(minutes=5)
 #: How long one task works before it leaves the run to the next (tasks.py), well below its own limit.
 SLICE = timedelta(minutes=3)
@@ -180,36 +180,25 @@ class _Claim:
             if is_changed:
                 answers.delete()
             answered = answers.question_ids()
-            self.write(
-                corpus_sha256=corpus.sha256,
-                corpus_name=corpus.name,
-                total=len(corpus.all_questions),
-                done=len(answered),
-                started_at=run.started_at or self.clock(),
-            )
+            counts = {"total": len(corpus.all_questions), "done": len(answered)}
+            started_at = run.started_at or self.clock()
+            self.write(corpus_sha256=corpus.sha256, corpus_name=corpus.name, started_at=started_at, **counts)
         return answered
 
     def _ask(self, settings: EvaluationSettings, questions: Sequence[EvaluationQuestion], answered: set[str]) -> None:
-        done, unsaved = len(answered), list[EvaluationAnswer]()
-        saved_at = time.monotonic()
+        done, unsaved, saved_at = len(answered), list[EvaluationAnswer](), time.monotonic()
+        own = {"tenant_id": self.run.tenant_id, "run_id": self.run.pk}
         self.progress(_ASKING, done, len(questions))
         for position, question in enumerate(questions):
             if question.id in answered:
                 continue
-            unsaved.append(
-                EvaluationAnswer(
-                    tenant_id=self.run.tenant_id,
-                    run_id=self.run.pk,
-                    position=position,
-                    question_id=question.id,
-                    category=question.category[:64],
-                    measures=measure_question(question, settings),
-                )
-            )
+            values = {"position": position, "question_id": question.id, "category": question.category[:64]}
+            measures = measure_question(question, settings)
+            unsaved.append(EvaluationAnswer(**own, **values, measures=measures))
             if time.monotonic() - saved_at >= _WRITE_EVERY_SECONDS:
                 done = self._save_answers(unsaved, done, len(questions))
                 unsaved, saved_at = [], time.monotonic()
-                if self.time_limit is not None and self.clock() > self.now + self.time_limit:
+                if self.time_limit and self.clock() > self.now + self.time_limit:
                     raise _TimeIsUpError
         self._save_answers(unsaved, done, len(questions))
 

@@ -33,9 +33,7 @@ VOTE_OF_WEIGHT = {1.0: "POSITIVE", -1.0: "NEGATIVE", -3.0: "VERY_NEGATIVE"}
 @require_http_methods(["GET", "HEAD", "POST"])
 def memory_feedback(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
     """The votes on a memory, the form for a new one, and the contexts that contained the memory."""
-    if request.method != "POST":
-        return _page(request, memory_id, FeedbackForm(label_suffix=""))
-    form = FeedbackForm(request.POST, label_suffix="")
+    form = FeedbackForm(request.POST if request.method == "POST" else None, label_suffix="")
     if form.is_valid() and _vote(request, memory_id, form):
         return _again(request, memory_id)
     return _page(request, memory_id, form)
@@ -44,24 +42,17 @@ def memory_feedback(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
 def _vote(request: HtmxRequest, memory_id: UUID, form: FeedbackForm) -> bool:
     try:
         with tenant_scope(request.tenant.id):
+            by, now = operator_actor(request.operator), timezone.now()
             given = record_feedback(
-                tenant_id=request.tenant.id,
-                memory_id=memory_id,
-                feedback=form.cleaned_data["feedback"],
-                reason=form.cleaned_data["reason"],
-                by=operator_actor(request.operator),
-                now=timezone.now(),
+                tenant_id=request.tenant.id, memory_id=memory_id, **form.cleaned_data, by=by, now=now
             )
     except PlatformError as error:
         if error.code == "not_found":
             raise Http404 from error
         add_error_to_form(form, error)
         return False
-    if given.votes:
-        undo = reverse("vote-withdraw", args=[request.tenant.id, memory_id, given.votes[0].pk])
-        add_flash(request, "Vote recorded.", undo_url=undo)
-    else:
-        add_flash(request, "You already gave this vote today.")
+    undo = reverse("vote-withdraw", args=[request.tenant.id, memory_id, given.votes[0].pk]) if given.votes else ""
+    add_flash(request, "Vote recorded." if given.votes else "You already gave this vote today.", undo_url=undo)
     return True
 
 

@@ -1,4 +1,4 @@
-"""What each signal is worth: `python -m benchmarks.bench_signals FOLDER [--late] [--summaries]`.
+"""Measure the value of each signal: `python -m benchmarks.bench_signals FOLDER [--late] [--summaries]`.
 
 FOLDER holds conversations in the format of the LoCoMo data set (which is not part of this project). For every question
 the candidates come from the real search once; weights are then learnt on all conversations but one and measured on that
@@ -29,7 +29,7 @@ from context.services.evaluation.evidence import estimate_means
 BUDGETS_TOKENS = (250, 1000)
 _MAX_CONSECUTIVE_SKIPS = 3
 LATE = datetime(2026, 11, 22, tzinfo=UTC)
-#: Learning: steps, their size, what a weight costs, and among how many of the likeliest candidates.
+#: Learning: steps, their size, the cost of a weight, and the number of likeliest candidates.
 _STEPS, STEP, RIDGE, LIKELIEST = 120, 0.1, 3e-4, 120
 PARTS = ("relevance", "words", "neighbours", "person", "time", "answer", "statement")
 
@@ -99,7 +99,7 @@ def _packed_tokens(memory: Any) -> int:
 
 
 def evidence_share(case: SignalCase, scores: SignalMatrix, budget: int) -> float:
-    """The share of the question's evidence that greedy packing holds."""
+    """Return the share of the question's evidence that greedy packing includes."""
     from context.services.rendering import EXPECTED_OVERHEAD_TOKENS
 
     room, missed, found = budget - EXPECTED_OVERHEAD_TOKENS["markdown"][0], 0, 0
@@ -114,7 +114,7 @@ def evidence_share(case: SignalCase, scores: SignalMatrix, budget: int) -> float
 
 
 def fit_signal_weights(cases: Sequence[SignalCase], names: Sequence[str]) -> dict[str, float]:
-    """Weights >= 0 under which evidence is the likeliest choice among a question's candidates (conditional logit)."""
+    """Return weights >= 0 that make evidence the likeliest choice of a question's candidates (conditional logit)."""
     likeliest = [case.likeliest() for case in cases]
     pairs = zip(cases, likeliest, strict=True)
     columns = [np.column_stack([case.parts[name][places] for name in names]) for case, places in pairs]
@@ -147,7 +147,7 @@ def fit_signal_weights(cases: Sequence[SignalCase], names: Sequence[str]) -> dic
 def cross_validate_weights(
     cases: Sequence[SignalCase], names: Sequence[str]
 ) -> tuple[dict[str, list[float]], SignalMatrix]:
-    """By conversation held out: what 250 and 1,000 tokens hold of it; and the same for each question (a column)."""
+    """Return the evidence share at each budget by held-out conversation, and by question (a column)."""
     folds: dict[str, list[float]] = {}
     results = np.zeros((len(BUDGETS_TOKENS), len(cases)))
     for group in sorted({case.group for case in cases}):
@@ -190,21 +190,20 @@ def gather_signal_cases(corpus: Corpus, *, is_late: bool = False, with_summaries
 
 
 def on_conversations(cases: list[SignalCase]) -> None:
-    """Folds, ablation, and the shipped weights, which saw all of these conversations."""
+    """Print folds, ablation, and the shipped weights, which were learnt on all of these conversations."""
     from context.services.profiles.scoring_profiles import CONVERSATION_RECALL
 
     print("held in 250 and 1,000 tokens")
     _print_folds("all signals, learnt on the other conversations", *cross_validate_weights(cases, PARTS))
-    for left_out in PARTS:
-        results = cross_validate_weights(cases, [name for name in PARTS if name != left_out])[1]
-        _line(f"without {left_out}", results.mean(axis=1))
-    for alone in (("relevance",), ("words",), ("relevance", "words")):
-        _line(f"only {', '.join(alone)}", cross_validate_weights(cases, alone)[1].mean(axis=1))
+    subsets = {f"without {part}": [name for name in PARTS if name != part] for part in PARTS}
+    subsets |= {f"only {', '.join(names)}": names for names in (["relevance"], ["words"], ["relevance", "words"])}
+    for title, names in subsets.items():
+        _line(title, cross_validate_weights(cases, names)[1].mean(axis=1))
     _line("as shipped", _mean_shares(cases, dict(CONVERSATION_RECALL.weights)))
 
 
 def on_summaries(cases: list[SignalCase]) -> None:
-    """All signals learnt without summaries and with each likeness to them, fold by fold, and what each gains."""
+    """Print all signals learnt without summaries and with each similarity to them, by fold, and their gains."""
     print("held in 250 and 1,000 tokens")
     folds, without = cross_validate_weights(cases, PARTS)
     _print_folds("without summaries", folds, without)
@@ -221,7 +220,7 @@ def _mean_shares(cases: Sequence[SignalCase], weights: dict[str, float]) -> list
 
 
 def on_updated_facts(cases: list[SignalCase]) -> None:
-    """How often the current version comes before every stale one, and whether old ones are still found."""
+    """Print how often the current version precedes every stale one, and whether old ones are still found."""
     from context.services.profiles.scoring_profiles import CONVERSATION_RECALL
 
     shipped = dict(CONVERSATION_RECALL.weights)
@@ -252,9 +251,8 @@ def main() -> None:
         if options.folder is None:
             print("bench_signals: no conversations given (see --help)")
         else:
-            cases = gather_signal_cases(
-                read_corpus(options.folder), is_late=options.late, with_summaries=options.summaries
-            )
+            corpus = read_corpus(options.folder)
+            cases = gather_signal_cases(corpus, is_late=options.late, with_summaries=options.summaries)
             sizes, took = [len(case.tokens) for case in cases], [case.milliseconds for case in cases]
             print(f"{len(cases):,} questions, {np.mean(sizes):.0f} candidates, {np.median(took):.1f} ms to score")
             (on_summaries if options.summaries else on_conversations)(cases)

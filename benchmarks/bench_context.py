@@ -10,7 +10,7 @@ from datetime import timedelta
 from statistics import median
 from typing import Any
 
-from benchmarks.database import benchmark_actor, new_benchmark_tenant, store_in_batches, throwaway_database
+from benchmarks.database import analyse, benchmark_actor, new_benchmark_tenant, store_in_batches, throwaway_database
 from benchmarks.texts import BENCHMARK_NOW, generated_memory, generated_question
 from benchmarks.timing import argument_parser, p95
 
@@ -33,6 +33,7 @@ def load_context_memories(tenant: Any, memories: int) -> None:
         for number in range(memories)
     )
     store_in_batches(tenant, rows, now=BENCHMARK_NOW)
+    analyse()
 
 
 def measure_contexts(tenant: Any, rounds: int, max_tokens: int) -> dict[bool, list[dict[str, float]]]:

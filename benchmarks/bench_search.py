@@ -13,15 +13,19 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
-from hashlib import sha256
 from statistics import mean, median
 from typing import Any
 
-from benchmarks.database import analyse, benchmark_scope, new_benchmark_tenant, throwaway_database
+from benchmarks.database import (
+    analyse,
+    benchmark_scope,
+    new_benchmark_tenant,
+    store_in_batches,
+    throwaway_database,
+)
 from benchmarks.texts import BENCHMARK_NOW, generated_memory, generated_question
 from benchmarks.timing import Stopwatch, argument_parser, p95
 
-_BATCH = 2_000
 TOKENS = "tokens_o200k_base"
 WANTED = 200
 SMALL_TENANTS = 50
@@ -36,39 +40,23 @@ def memory_partitions(memories: int) -> list[str]:
 
 
 def load_search_memories(tenant: Any, paths: list[str]) -> None:
-    """Insert a memory with its vector at each of the paths."""
-    from memories.embeddings.providers import get_embedder
-    from memories.models import Memory, MemoryEmbedding
+    """Store a memory with its vector in each of the partitions."""
     from memories.services.partitions.paths import parse_partition
-    from memories.store.live_rows import ensure_partitions
-    from memories.tenancy.scopes import tenant_scope
+    from memories.services.store.drafts import NewMemory
 
-    draw, embedder = random.Random(str(tenant.name)), get_embedder()
-    with tenant_scope(tenant.pk):
-        partitions = ensure_partitions(tenant.pk, [parse_partition(path) for path in dict.fromkeys(paths)])
-    own = {"tenant_id": tenant.pk, "version": 1, "model": embedder.name, "dimension": embedder.dimension}
-    for start in range(0, len(paths), _BATCH):
-        numbered = enumerate(paths[start : start + _BATCH], start)
-        rows = [_memory(tenant, partitions[path], generated_memory(number, draw), number) for number, path in numbered]
-        embedded = zip(rows, embedder.embed([row.content for row in rows]), strict=True)
-        vectors = [MemoryEmbedding(memory_id=row.pk, vector=vector, **own) for row, vector in embedded]
-        with tenant_scope(tenant.pk):
-            Memory.objects.bulk_create(rows)
-            MemoryEmbedding.objects.bulk_create(vectors)
-
-
-def _memory(tenant: Any, partition: Any, text: str, number: int) -> Any:
-    from memories.models import Memory
-    from memories.services.search.lexemes import search_columns
-
-    tokens, at = len(text) // 4, BENCHMARK_NOW - timedelta(minutes=number % 525_600)
-    return Memory(
-        tenant_id=tenant.pk, partition=partition, partition_path=partition.path, content=text,
-        content_hash=sha256(text.encode()).hexdigest(), created_at=at, valid_from=at, recorded_from=BENCHMARK_NOW,
-        tokens_o200k_base=tokens, tokens_cl100k_base=tokens, embedding_state="ready",
-        session=f"s{number // 40}", position=number % 40, kind="episode" if number % 3 else "fact",
-        **search_columns(text),
-    )  # fmt: skip
+    draw = random.Random(str(tenant.name))
+    rows = (
+        NewMemory(
+            content=generated_memory(number, draw),
+            partition=parse_partition(path),
+            kind="episode" if number % 3 else "fact",
+            created_at=BENCHMARK_NOW - timedelta(minutes=number % 525_600),
+            session=f"s{number // 40}",
+            position=number % 40,
+        )
+        for number, path in enumerate(paths)
+    )
+    store_in_batches(tenant, rows, now=BENCHMARK_NOW)
 
 
 def measure_scope(scope: Any, vectors: Mapping[str, Any], model: str, *, is_wall: bool) -> dict[str, Any]:
@@ -140,10 +128,8 @@ def report_searches(tenant: Any, small: Any, rounds: int, *, is_wall: bool) -> N
     scopes |= {"segment half": replace(whole, segments={"user": "half"}), "small tenant": benchmark_scope(small.pk)}
     for name, kind in (("filter of two thirds", "episode"), ("filter of nothing", "procedure")):
         scopes[name] = replace(whole, conditions=parse_filters({"kind": kind}))
-    print(
-        f"{'scope':<22}{'rows':>8} {'search':<6}{'reason':<14}{'planned':>14}{'exact':>14}{'compared':>14}"
-        f"{'exact':>7}{'comp.':>7}  recall    min"
-    )
+    columns = "".join(f"{name:>14}" for name in ("planned", "exact", "compared"))
+    print(f"{'scope':<22}{'rows':>8} {'search':<6}{'reason':<14}{columns}{'exact':>7}{'comp.':>7}  recall    min")
     for name, scope in scopes.items():
         report_scope(name, measure_scope(scope, vectors, embedder.name, is_wall=is_wall))
     times = measure_retrievals(tenant, questions, is_wall=is_wall)

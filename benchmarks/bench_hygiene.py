@@ -1,6 +1,6 @@
 """Time the hygiene lists at scale: `python -m benchmarks.bench_hygiene [--memories 100000] [--rounds 40]`.
 
-Loads made-up memories into a database of its own, half of them in one partition, with a pair for every second one.
+Loads generated memories into a temporary database, half of them in one partition, with a pair for every second one.
 Prints p50 and p95 of each list's page and of all counts, as milliseconds and as the ratio of its p50 to that of a plain
 indexed page of memories; then the time to search all memories and to compare one batch. Names every list whose plan,
 made as the app's own role under row-level security, reads a table from end to end.

@@ -5,7 +5,7 @@ scopes from small to large it prints, of the search as it is planned, of reading
 memory by memory: the median and the 95th percentile in milliseconds, the ratio of the medians to the planned one, and
 which share of the truly nearest the planned search found. Then the same of whole retrievals, by default and with a pool
 of 200 and its neighbours. Milliseconds are processor time of the client and of its database process together, so that
-neighbours on the machine do not count; `--wall` takes the clock instead.
+other work on the machine does not count; `--wall` measures wall-clock time instead.
 """
 
 import random
@@ -29,7 +29,7 @@ from benchmarks.timing import Stopwatch, argument_parser, p95
 TOKENS = "tokens_o200k_base"
 WANTED = 200
 SMALL_TENANTS = 50
-#: Partitions of the large tenant, as shares of its memories; the rest stands in a hundred others.
+#: Partitions of the large tenant, as shares of its memories; the rest is in a hundred others.
 _SHARES = {"user=half": 0.5, "user=fifth": 0.2, "user=tenth": 0.1, "user=twentieth": 0.05, "user=hundredth": 0.01}
 
 

@@ -1,10 +1,10 @@
 """Time searches by words over one large tenant: `python -m benchmarks.bench_text [--memories 100000] [--queries 200]`.
 
 Texts are made of invented words whose frequencies fall as in natural language (Zipf); queries are drawn from the same
-words, so that most hold one that is in many rows. Each is asked twice, in turn: matched by every word, and with common
-words ranking only (ADR-0076). Prints the median and the 95th percentile of both, their ratios, and how many of the best
-20 rows by all words are still found; the same for queries of common words alone. The rank of what is found is computed
-alike, so only what is matched differs.
+words, so that most contain one that is in many rows. Each is searched twice: matched by every word, and with common
+words ranking only (ADR-0076). Prints the median and the 95th percentile of both, their ratios, and the share of the
+best 20 rows by all words that is still found; the same for queries of common words alone. Both rank what they find in
+the same way, so only the matching differs.
 """
 
 import random
@@ -21,7 +21,7 @@ from benchmarks.timing import argument_parser, p95
 
 _BATCH = 1_000
 VOCABULARY_WORDS = 20_000
-#: The share of the most frequent words that a query of common words is made of.
+#: The most frequent words, of which a query of common words is made.
 _COMMON_WORDS = 60
 BEST_ROWS = 20
 WARM_UP_QUERIES = 10

@@ -198,7 +198,7 @@ class _Claim:
             if time.monotonic() - saved_at >= _WRITE_EVERY_SECONDS:
                 done = self._save_answers(unsaved, done, len(questions))
                 unsaved, saved_at = [], time.monotonic()
-                if self.time_limit and self.clock() > self.now + self.time_limit:
+                if self.time_limit is not None and self.clock() > self.now + self.time_limit:
                     raise _TimeIsUpError
         self._save_answers(unsaved, done, len(questions))
 
